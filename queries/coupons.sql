@@ -7,13 +7,16 @@ SELECT t.* FROM coupons t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPD
 
 -- name: CouponInsert :execrows
 -- CouponInsert adds no row where the code is taken, whatever its case.
-INSERT INTO coupons (id, org_id, program_id, partner_id, group_id, code, external_id, active, created_at, updated_at)
-VALUES (@id, @org_id, @program_id, @partner_id, @group_id, @code, @external_id, @active, @created_at, @updated_at)
+INSERT INTO coupons (id, org_id, program_id, partner_id, group_id, code, external_id, active, created_at, updated_at,
+    external_parent_id, active_as_of)
+VALUES (@id, @org_id, @program_id, @partner_id, @group_id, @code, @external_id, @active, @created_at, @updated_at,
+    @external_parent_id, @active_as_of)
 ON CONFLICT DO NOTHING;
 
 -- name: CouponUpdate :exec
 -- CouponUpdate leaves the code, which is the processor's.
-UPDATE coupons SET external_id = @external_id, partner_id = @partner_id, updated_at = @updated_at
+UPDATE coupons SET external_id = @external_id, partner_id = @partner_id, external_parent_id = @external_parent_id,
+    active_as_of = @active_as_of, updated_at = @updated_at
     WHERE id = @id AND org_id = @org_id;
 
 -- name: CouponDelete :exec
@@ -24,4 +27,7 @@ DELETE FROM coupons WHERE id = @id AND org_id = @org_id;
 SELECT t.* FROM coupons t WHERE t.program_id = @program_id AND t.org_id = @org_id AND lower(t.code) = lower(@code);
 
 -- name: CouponSetActive :exec
-UPDATE coupons SET active = @active, updated_at = @updated_at WHERE id = @id AND org_id = @org_id;
+-- CouponSetActive writes what the processor says of a code.
+UPDATE coupons SET active = @active, external_parent_id = @external_parent_id, active_as_of = @active_as_of,
+    updated_at = @updated_at
+WHERE id = @id AND org_id = @org_id;

@@ -150,5 +150,13 @@ WHERE id = @id AND org_id = @org_id AND external_customer_id IS NULL;
 SELECT t.* FROM coupons t WHERE t.program_id = @program_id AND t.org_id = @org_id
     AND t.external_id = ANY (@external_ids::text[]) ORDER BY t.created_at, t.id;
 
+-- name: CouponsOf :many
+-- CouponsOf finds a discount of the processor under its own id, and the codes that take theirs from it.
+SELECT t.* FROM coupons t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.external_id = @external_id::text
+UNION ALL
+SELECT t.* FROM coupons t WHERE t.program_id = @program_id AND t.org_id = @org_id
+    AND t.external_parent_id = @external_id::text AND t.external_id IS DISTINCT FROM @external_id::text
+ORDER BY created_at, id;
+
 -- name: CustomerAttributed :exec
 UPDATE customers SET attribution = @attribution WHERE id = @id AND org_id = @org_id;

@@ -15,13 +15,15 @@ INSERT INTO programs (id, org_id, name, product_name, website_url, currency, sta
     cookie_days, url_params, commission_on_net_revenue, holding_period_days, min_payout_minor, payout_term,
         payout_methods,
     block_self_referrals, blocked_countries, require_tax_forms, auto_payouts_enabled, processor, created_at, updated_at,
-        enrols_first_commission, attribution_model, click_on_redirect, commission_net_of_fee)
+        enrols_first_commission, attribution_model, click_on_redirect, commission_net_of_fee,
+        auto_enrol_customers)
 VALUES (@id, @org_id, @name, @product_name, @website_url, @currency, @status, @subdomain, @custom_domain, @terms_url,
     @terms_version,
     @cookie_days, @url_params, @commission_on_net_revenue, @holding_period_days, @min_payout_minor, @payout_term,
         @payout_methods,
     @block_self_referrals, @blocked_countries, @require_tax_forms, @auto_payouts_enabled, @processor, @created_at,
-        @updated_at, @enrols_first_commission, @attribution_model, @click_on_redirect, @commission_net_of_fee);
+        @updated_at, @enrols_first_commission, @attribution_model, @click_on_redirect, @commission_net_of_fee,
+        @auto_enrol_customers);
 
 -- name: ProgramUpdate :exec
 -- ProgramUpdate leaves the currency, in which fixed rates and the minimum are.
@@ -32,7 +34,8 @@ UPDATE programs SET name = @name, product_name = @product_name, website_url = @w
     min_payout_minor = @min_payout_minor, payout_term = @payout_term, block_self_referrals = @block_self_referrals,
     blocked_countries = @blocked_countries, require_tax_forms = @require_tax_forms,
     attribution_model = @attribution_model, click_on_redirect = @click_on_redirect,
-    commission_net_of_fee = @commission_net_of_fee, updated_at = @updated_at
+    commission_net_of_fee = @commission_net_of_fee, auto_enrol_customers = @auto_enrol_customers,
+    updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id;
 
 -- name: ProgramStats :many

@@ -7015,6 +7015,9 @@ type Program struct {
 	// Examples: last
 	AttributionModel AttributionModel `json:"attribution_model"`
 
+	// AutoEnrolCustomers Whether customers become partners: with the first payment that a payment processor tells of.
+	AutoEnrolCustomers bool `json:"auto_enrol_customers"`
+
 	// AutoPayoutsEnabled Whether the batch of a month is made on the first of the next; no money moves by it.
 	AutoPayoutsEnabled bool `json:"auto_payouts_enabled"`
 
@@ -7108,6 +7111,9 @@ type ProgramCreate struct {
 	//
 	// Examples: last
 	AttributionModel *AttributionModel `json:"attribution_model,omitempty"`
+
+	// AutoEnrolCustomers Whether to make a customer with an e-mail a partner, active at once, with the first payment that a payment processor tells of. Payments that the API records make nobody a partner.
+	AutoEnrolCustomers *bool `json:"auto_enrol_customers,omitempty"`
 
 	// AutoPayoutsEnabled Whether the batch of a month is made on the first of the next.
 	AutoPayoutsEnabled *bool `json:"auto_payouts_enabled,omitempty"`
@@ -7233,6 +7239,9 @@ type ProgramUpdate struct {
 	//
 	// Examples: last
 	AttributionModel *AttributionModel `json:"attribution_model,omitempty"`
+
+	// AutoEnrolCustomers Whether to make a customer with an e-mail a partner, active at once, with the first payment that a payment processor tells of; earlier customers stay what they are.
+	AutoEnrolCustomers *bool `json:"auto_enrol_customers,omitempty"`
 
 	// BlockSelfReferrals Whether to refuse a partner's own purchases.
 	BlockSelfReferrals *bool `json:"block_self_referrals,omitempty"`

@@ -12,7 +12,7 @@ import (
 )
 
 const couponByCode = `-- name: CouponByCode :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.group_id, t.code, t.external_id, t.active, t.created_at, t.updated_at FROM coupons t WHERE t.program_id = $1 AND t.org_id = $2 AND lower(t.code) = lower($3)
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.group_id, t.code, t.external_id, t.active, t.created_at, t.updated_at, t.external_parent_id, t.active_as_of FROM coupons t WHERE t.program_id = $1 AND t.org_id = $2 AND lower(t.code) = lower($3)
 `
 
 type CouponByCodeParams struct {
@@ -36,6 +36,8 @@ func (q *Queries) CouponByCode(ctx context.Context, db DBTX, arg CouponByCodePar
 		&i.Active,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.ExternalParentID,
+		&i.ActiveAsOf,
 	)
 	return i, err
 }
@@ -55,7 +57,7 @@ func (q *Queries) CouponDelete(ctx context.Context, db DBTX, arg CouponDeletePar
 }
 
 const couponGet = `-- name: CouponGet :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.group_id, t.code, t.external_id, t.active, t.created_at, t.updated_at FROM coupons t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.group_id, t.code, t.external_id, t.active, t.created_at, t.updated_at, t.external_parent_id, t.active_as_of FROM coupons t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type CouponGetParams struct {
@@ -77,27 +79,33 @@ func (q *Queries) CouponGet(ctx context.Context, db DBTX, arg CouponGetParams) (
 		&i.Active,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.ExternalParentID,
+		&i.ActiveAsOf,
 	)
 	return i, err
 }
 
 const couponInsert = `-- name: CouponInsert :execrows
-INSERT INTO coupons (id, org_id, program_id, partner_id, group_id, code, external_id, active, created_at, updated_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+INSERT INTO coupons (id, org_id, program_id, partner_id, group_id, code, external_id, active, created_at, updated_at,
+    external_parent_id, active_as_of)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
+    $11, $12)
 ON CONFLICT DO NOTHING
 `
 
 type CouponInsertParams struct {
-	ID         string
-	OrgID      string
-	ProgramID  string
-	PartnerID  *string
-	GroupID    *string
-	Code       string
-	ExternalID *string
-	Active     bool
-	CreatedAt  clock.Time
-	UpdatedAt  clock.Time
+	ID               string
+	OrgID            string
+	ProgramID        string
+	PartnerID        *string
+	GroupID          *string
+	Code             string
+	ExternalID       *string
+	Active           bool
+	CreatedAt        clock.Time
+	UpdatedAt        clock.Time
+	ExternalParentID *string
+	ActiveAsOf       *clock.Time
 }
 
 // CouponInsert adds no row where the code is taken, whatever its case.
@@ -113,6 +121,8 @@ func (q *Queries) CouponInsert(ctx context.Context, db DBTX, arg CouponInsertPar
 		arg.Active,
 		arg.CreatedAt,
 		arg.UpdatedAt,
+		arg.ExternalParentID,
+		arg.ActiveAsOf,
 	)
 	if err != nil {
 		return 0, err
@@ -121,7 +131,7 @@ func (q *Queries) CouponInsert(ctx context.Context, db DBTX, arg CouponInsertPar
 }
 
 const couponLock = `-- name: CouponLock :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.group_id, t.code, t.external_id, t.active, t.created_at, t.updated_at FROM coupons t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.group_id, t.code, t.external_id, t.active, t.created_at, t.updated_at, t.external_parent_id, t.active_as_of FROM coupons t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
 `
 
 type CouponLockParams struct {
@@ -144,24 +154,33 @@ func (q *Queries) CouponLock(ctx context.Context, db DBTX, arg CouponLockParams)
 		&i.Active,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.ExternalParentID,
+		&i.ActiveAsOf,
 	)
 	return i, err
 }
 
 const couponSetActive = `-- name: CouponSetActive :exec
-UPDATE coupons SET active = $1, updated_at = $2 WHERE id = $3 AND org_id = $4
+UPDATE coupons SET active = $1, external_parent_id = $2, active_as_of = $3,
+    updated_at = $4
+WHERE id = $5 AND org_id = $6
 `
 
 type CouponSetActiveParams struct {
-	Active    bool
-	UpdatedAt clock.Time
-	ID        string
-	OrgID     string
+	Active           bool
+	ExternalParentID *string
+	ActiveAsOf       *clock.Time
+	UpdatedAt        clock.Time
+	ID               string
+	OrgID            string
 }
 
+// CouponSetActive writes what the processor says of a code.
 func (q *Queries) CouponSetActive(ctx context.Context, db DBTX, arg CouponSetActiveParams) error {
 	_, err := db.Exec(ctx, couponSetActive,
 		arg.Active,
+		arg.ExternalParentID,
+		arg.ActiveAsOf,
 		arg.UpdatedAt,
 		arg.ID,
 		arg.OrgID,
@@ -170,16 +189,19 @@ func (q *Queries) CouponSetActive(ctx context.Context, db DBTX, arg CouponSetAct
 }
 
 const couponUpdate = `-- name: CouponUpdate :exec
-UPDATE coupons SET external_id = $1, partner_id = $2, updated_at = $3
-    WHERE id = $4 AND org_id = $5
+UPDATE coupons SET external_id = $1, partner_id = $2, external_parent_id = $3,
+    active_as_of = $4, updated_at = $5
+    WHERE id = $6 AND org_id = $7
 `
 
 type CouponUpdateParams struct {
-	ExternalID *string
-	PartnerID  *string
-	UpdatedAt  clock.Time
-	ID         string
-	OrgID      string
+	ExternalID       *string
+	PartnerID        *string
+	ExternalParentID *string
+	ActiveAsOf       *clock.Time
+	UpdatedAt        clock.Time
+	ID               string
+	OrgID            string
 }
 
 // CouponUpdate leaves the code, which is the processor's.
@@ -187,6 +209,8 @@ func (q *Queries) CouponUpdate(ctx context.Context, db DBTX, arg CouponUpdatePar
 	_, err := db.Exec(ctx, couponUpdate,
 		arg.ExternalID,
 		arg.PartnerID,
+		arg.ExternalParentID,
+		arg.ActiveAsOf,
 		arg.UpdatedAt,
 		arg.ID,
 		arg.OrgID,

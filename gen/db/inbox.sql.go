@@ -112,7 +112,7 @@ func (q *Queries) ConnectionTold(ctx context.Context, db DBTX, arg ConnectionTol
 }
 
 const couponByExternalIDs = `-- name: CouponByExternalIDs :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.group_id, t.code, t.external_id, t.active, t.created_at, t.updated_at FROM coupons t WHERE t.program_id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.group_id, t.code, t.external_id, t.active, t.created_at, t.updated_at, t.external_parent_id, t.active_as_of FROM coupons t WHERE t.program_id = $1 AND t.org_id = $2
     AND t.external_id = ANY ($3::text[]) ORDER BY t.created_at, t.id
 `
 
@@ -143,6 +143,56 @@ func (q *Queries) CouponByExternalIDs(ctx context.Context, db DBTX, arg CouponBy
 			&i.Active,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.ExternalParentID,
+			&i.ActiveAsOf,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const couponsOf = `-- name: CouponsOf :many
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.group_id, t.code, t.external_id, t.active, t.created_at, t.updated_at, t.external_parent_id, t.active_as_of FROM coupons t WHERE t.program_id = $1 AND t.org_id = $2 AND t.external_id = $3::text
+UNION ALL
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.group_id, t.code, t.external_id, t.active, t.created_at, t.updated_at, t.external_parent_id, t.active_as_of FROM coupons t WHERE t.program_id = $1 AND t.org_id = $2
+    AND t.external_parent_id = $3::text AND t.external_id IS DISTINCT FROM $3::text
+ORDER BY created_at, id
+`
+
+type CouponsOfParams struct {
+	ProgramID  string
+	OrgID      string
+	ExternalID string
+}
+
+// CouponsOf finds a discount of the processor under its own id, and the codes that take theirs from it.
+func (q *Queries) CouponsOf(ctx context.Context, db DBTX, arg CouponsOfParams) ([]Coupon, error) {
+	rows, err := db.Query(ctx, couponsOf, arg.ProgramID, arg.OrgID, arg.ExternalID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Coupon{}
+	for rows.Next() {
+		var i Coupon
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.PartnerID,
+			&i.GroupID,
+			&i.Code,
+			&i.ExternalID,
+			&i.Active,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.ExternalParentID,
+			&i.ActiveAsOf,
 		); err != nil {
 			return nil, err
 		}

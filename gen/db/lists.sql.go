@@ -1357,7 +1357,7 @@ func (q *Queries) CouponCursor(ctx context.Context, db DBTX, arg CouponCursorPar
 }
 
 const couponPage = `-- name: CouponPage :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.group_id, t.code, t.external_id, t.active, t.created_at, t.updated_at FROM coupons t
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.group_id, t.code, t.external_id, t.active, t.created_at, t.updated_at, t.external_parent_id, t.active_as_of FROM coupons t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.partner_id = $3::text)
@@ -1417,6 +1417,8 @@ func (q *Queries) CouponPage(ctx context.Context, db DBTX, arg CouponPageParams)
 			&i.Active,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.ExternalParentID,
+			&i.ActiveAsOf,
 		); err != nil {
 			return nil, err
 		}
@@ -2526,7 +2528,7 @@ func (q *Queries) ProgramCursor(ctx context.Context, db DBTX, arg ProgramCursorP
 }
 
 const programPage = `-- name: ProgramPage :many
-SELECT t.id, t.org_id, t.name, t.product_name, t.website_url, t.currency, t.status, t.subdomain, t.custom_domain, t.terms_url, t.terms_version, t.cookie_days, t.url_params, t.commission_on_net_revenue, t.holding_period_days, t.min_payout_minor, t.payout_term, t.payout_methods, t.block_self_referrals, t.blocked_countries, t.require_tax_forms, t.auto_payouts_enabled, t.processor, t.created_at, t.updated_at, t.enrols_first_commission, t.attribution_model, t.click_on_redirect, t.commission_net_of_fee FROM programs t
+SELECT t.id, t.org_id, t.name, t.product_name, t.website_url, t.currency, t.status, t.subdomain, t.custom_domain, t.terms_url, t.terms_version, t.cookie_days, t.url_params, t.commission_on_net_revenue, t.holding_period_days, t.min_payout_minor, t.payout_term, t.payout_methods, t.block_self_referrals, t.blocked_countries, t.require_tax_forms, t.auto_payouts_enabled, t.processor, t.created_at, t.updated_at, t.enrols_first_commission, t.attribution_model, t.click_on_redirect, t.commission_net_of_fee, t.auto_enrol_customers FROM programs t
 WHERE t.org_id = $1
   AND ($2::timestamptz IS NULL
     OR (t.created_at, t.id) < ($2::timestamptz, $3::text))
@@ -2593,6 +2595,7 @@ func (q *Queries) ProgramPage(ctx context.Context, db DBTX, arg ProgramPageParam
 			&i.AttributionModel,
 			&i.ClickOnRedirect,
 			&i.CommissionNetOfFee,
+			&i.AutoEnrolCustomers,
 		); err != nil {
 			return nil, err
 		}

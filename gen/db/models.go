@@ -193,16 +193,18 @@ type Commission struct {
 }
 
 type Coupon struct {
-	ID         string
-	OrgID      string
-	ProgramID  string
-	PartnerID  *string
-	GroupID    *string
-	Code       string
-	ExternalID *string
-	Active     bool
-	CreatedAt  clock.Time
-	UpdatedAt  clock.Time
+	ID               string
+	OrgID            string
+	ProgramID        string
+	PartnerID        *string
+	GroupID          *string
+	Code             string
+	ExternalID       *string
+	Active           bool
+	CreatedAt        clock.Time
+	UpdatedAt        clock.Time
+	ExternalParentID *string
+	ActiveAsOf       *clock.Time
 }
 
 type Customer struct {
@@ -593,6 +595,7 @@ type Program struct {
 	AttributionModel       AttributionModel
 	ClickOnRedirect        bool
 	CommissionNetOfFee     bool
+	AutoEnrolCustomers     bool
 }
 
 type PublishableKey struct {

@@ -29,7 +29,7 @@ func (q *Queries) ProgramExists(ctx context.Context, db DBTX, arg ProgramExistsP
 }
 
 const programGet = `-- name: ProgramGet :one
-SELECT t.id, t.org_id, t.name, t.product_name, t.website_url, t.currency, t.status, t.subdomain, t.custom_domain, t.terms_url, t.terms_version, t.cookie_days, t.url_params, t.commission_on_net_revenue, t.holding_period_days, t.min_payout_minor, t.payout_term, t.payout_methods, t.block_self_referrals, t.blocked_countries, t.require_tax_forms, t.auto_payouts_enabled, t.processor, t.created_at, t.updated_at, t.enrols_first_commission, t.attribution_model, t.click_on_redirect, t.commission_net_of_fee FROM programs t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.name, t.product_name, t.website_url, t.currency, t.status, t.subdomain, t.custom_domain, t.terms_url, t.terms_version, t.cookie_days, t.url_params, t.commission_on_net_revenue, t.holding_period_days, t.min_payout_minor, t.payout_term, t.payout_methods, t.block_self_referrals, t.blocked_countries, t.require_tax_forms, t.auto_payouts_enabled, t.processor, t.created_at, t.updated_at, t.enrols_first_commission, t.attribution_model, t.click_on_redirect, t.commission_net_of_fee, t.auto_enrol_customers FROM programs t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type ProgramGetParams struct {
@@ -70,6 +70,7 @@ func (q *Queries) ProgramGet(ctx context.Context, db DBTX, arg ProgramGetParams)
 		&i.AttributionModel,
 		&i.ClickOnRedirect,
 		&i.CommissionNetOfFee,
+		&i.AutoEnrolCustomers,
 	)
 	return i, err
 }
@@ -80,13 +81,15 @@ INSERT INTO programs (id, org_id, name, product_name, website_url, currency, sta
     cookie_days, url_params, commission_on_net_revenue, holding_period_days, min_payout_minor, payout_term,
         payout_methods,
     block_self_referrals, blocked_countries, require_tax_forms, auto_payouts_enabled, processor, created_at, updated_at,
-        enrols_first_commission, attribution_model, click_on_redirect, commission_net_of_fee)
+        enrols_first_commission, attribution_model, click_on_redirect, commission_net_of_fee,
+        auto_enrol_customers)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
     $11,
     $12, $13, $14, $15, $16, $17,
         $18,
     $19, $20, $21, $22, $23, $24,
-        $25, $26, $27, $28, $29)
+        $25, $26, $27, $28, $29,
+        $30)
 `
 
 type ProgramInsertParams struct {
@@ -119,6 +122,7 @@ type ProgramInsertParams struct {
 	AttributionModel       AttributionModel
 	ClickOnRedirect        bool
 	CommissionNetOfFee     bool
+	AutoEnrolCustomers     bool
 }
 
 func (q *Queries) ProgramInsert(ctx context.Context, db DBTX, arg ProgramInsertParams) error {
@@ -152,12 +156,13 @@ func (q *Queries) ProgramInsert(ctx context.Context, db DBTX, arg ProgramInsertP
 		arg.AttributionModel,
 		arg.ClickOnRedirect,
 		arg.CommissionNetOfFee,
+		arg.AutoEnrolCustomers,
 	)
 	return err
 }
 
 const programLock = `-- name: ProgramLock :one
-SELECT t.id, t.org_id, t.name, t.product_name, t.website_url, t.currency, t.status, t.subdomain, t.custom_domain, t.terms_url, t.terms_version, t.cookie_days, t.url_params, t.commission_on_net_revenue, t.holding_period_days, t.min_payout_minor, t.payout_term, t.payout_methods, t.block_self_referrals, t.blocked_countries, t.require_tax_forms, t.auto_payouts_enabled, t.processor, t.created_at, t.updated_at, t.enrols_first_commission, t.attribution_model, t.click_on_redirect, t.commission_net_of_fee FROM programs t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
+SELECT t.id, t.org_id, t.name, t.product_name, t.website_url, t.currency, t.status, t.subdomain, t.custom_domain, t.terms_url, t.terms_version, t.cookie_days, t.url_params, t.commission_on_net_revenue, t.holding_period_days, t.min_payout_minor, t.payout_term, t.payout_methods, t.block_self_referrals, t.blocked_countries, t.require_tax_forms, t.auto_payouts_enabled, t.processor, t.created_at, t.updated_at, t.enrols_first_commission, t.attribution_model, t.click_on_redirect, t.commission_net_of_fee, t.auto_enrol_customers FROM programs t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
 `
 
 type ProgramLockParams struct {
@@ -199,6 +204,7 @@ func (q *Queries) ProgramLock(ctx context.Context, db DBTX, arg ProgramLockParam
 		&i.AttributionModel,
 		&i.ClickOnRedirect,
 		&i.CommissionNetOfFee,
+		&i.AutoEnrolCustomers,
 	)
 	return i, err
 }
@@ -301,8 +307,9 @@ UPDATE programs SET name = $1, product_name = $2, website_url = $3, status = $4,
     min_payout_minor = $9, payout_term = $10, block_self_referrals = $11,
     blocked_countries = $12, require_tax_forms = $13,
     attribution_model = $14, click_on_redirect = $15,
-    commission_net_of_fee = $16, updated_at = $17
-WHERE id = $18 AND org_id = $19
+    commission_net_of_fee = $16, auto_enrol_customers = $17,
+    updated_at = $18
+WHERE id = $19 AND org_id = $20
 `
 
 type ProgramUpdateParams struct {
@@ -322,6 +329,7 @@ type ProgramUpdateParams struct {
 	AttributionModel       AttributionModel
 	ClickOnRedirect        bool
 	CommissionNetOfFee     bool
+	AutoEnrolCustomers     bool
 	UpdatedAt              clock.Time
 	ID                     string
 	OrgID                  string
@@ -346,6 +354,7 @@ func (q *Queries) ProgramUpdate(ctx context.Context, db DBTX, arg ProgramUpdateP
 		arg.AttributionModel,
 		arg.ClickOnRedirect,
 		arg.CommissionNetOfFee,
+		arg.AutoEnrolCustomers,
 		arg.UpdatedAt,
 		arg.ID,
 		arg.OrgID,

@@ -40,6 +40,7 @@ type Settings struct {
 	RequireTaxForms                               *bool
 	AttributionModel                              *db.AttributionModel
 	ClickOnRedirect                               *bool
+	AutoEnrolCustomers                            *bool
 	BlockedCountries                              []string // in any case; all of them
 }
 
@@ -145,6 +146,7 @@ func (s Settings) apply(p *db.Program) error {
 	opt.Change(&p.RequireTaxForms, s.RequireTaxForms)
 	opt.Change(&p.AttributionModel, s.AttributionModel)
 	opt.Change(&p.ClickOnRedirect, s.ClickOnRedirect)
+	opt.Change(&p.AutoEnrolCustomers, s.AutoEnrolCustomers)
 	if s.BlockedCountries != nil {
 		p.BlockedCountries = countries(s.BlockedCountries)
 	}
@@ -188,7 +190,7 @@ func save(ctx context.Context, u *work.Unit, p db.Program) error {
 		HoldingPeriodDays:  p.HoldingPeriodDays, MinPayoutMinor: p.MinPayoutMinor, PayoutTerm: p.PayoutTerm,
 		BlockSelfReferrals: p.BlockSelfReferrals, BlockedCountries: p.BlockedCountries,
 		RequireTaxForms: p.RequireTaxForms, AttributionModel: p.AttributionModel, ClickOnRedirect: p.ClickOnRedirect,
-		UpdatedAt: p.UpdatedAt, ID: p.ID, OrgID: p.OrgID,
+		AutoEnrolCustomers: p.AutoEnrolCustomers, UpdatedAt: p.UpdatedAt, ID: p.ID, OrgID: p.OrgID,
 	})
 }
 

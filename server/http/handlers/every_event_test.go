@@ -123,7 +123,8 @@ func (p *provoker) switchCoupon() {
 	active := func(on bool) {
 		p.t.Helper()
 		processor(p.t, s, func(ctx context.Context, _ *handlers.Server, u *work.Unit) error {
-			return tracking.SetCouponActive(ctx, u, coupon, on)
+			_, err := tracking.SetCouponState(ctx, u, coupon, tracking.CouponState{Active: on, At: u.Now})
+			return err
 		})
 	}
 	p.step("coupon", "affiliate_coupon.created")

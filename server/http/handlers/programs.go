@@ -76,7 +76,7 @@ func (s *Server) CreateProgram(ctx context.Context,
 			CommissionBase:     (*rules.Base)(b.CommissionBase),
 			BlockSelfReferrals: b.BlockSelfReferrals, RequireTaxForms: b.RequireTaxForms,
 			BlockedCountries: b.BlockedCountries, AttributionModel: (*db.AttributionModel)(b.AttributionModel),
-			ClickOnRedirect: b.ClickOnRedirect,
+			ClickOnRedirect: b.ClickOnRedirect, AutoEnrolCustomers: b.AutoEnrolCustomers,
 		},
 	})
 	return api.CreateProgram201JSONResponse(toProgram(p)), err
@@ -95,7 +95,7 @@ func (s *Server) UpdateProgram(ctx context.Context,
 			CommissionBase:     (*rules.Base)(b.CommissionBase),
 			BlockSelfReferrals: b.BlockSelfReferrals, RequireTaxForms: b.RequireTaxForms,
 			BlockedCountries: b.BlockedCountries, AttributionModel: (*db.AttributionModel)(b.AttributionModel),
-			ClickOnRedirect: b.ClickOnRedirect,
+			ClickOnRedirect: b.ClickOnRedirect, AutoEnrolCustomers: b.AutoEnrolCustomers,
 		},
 	})
 	return api.UpdateProgram200JSONResponse(toProgram(p)), err

@@ -30,7 +30,7 @@ func TestCreateProgram(t *testing.T) {
 		"commission_base": "gross", "holding_period_days": number("30"),
 		"min_payout_minor": number("0"), "payout_term": "net_30", "payout_methods": []any{}, "block_self_referrals": true,
 		"blocked_countries": []any{}, "require_tax_forms": false, "auto_payouts_enabled": false, "processor": "api",
-		"attribution_model": "last", "click_on_redirect": true,
+		"attribution_model": "last", "click_on_redirect": true, "auto_enrol_customers": false,
 		"created_at": "2026-09-01T12:00:00.000Z", "updated_at": "2026-09-01T12:00:00.000Z",
 	}, p.Body, "the defaults")
 	require.Equal(t, p.Body, s.Must(200, s.Get("/v1/programs/"+p.String("id"))).Body)
@@ -81,6 +81,7 @@ func TestUpdateProgram(t *testing.T) {
 		{"payout_term", "net_15", "net_15"}, {"block_self_referrals", false, false},
 		{"blocked_countries", []string{"de", "DE"}, []any{"DE"}},
 		{"blocked_countries", []string{}, []any{}}, {"require_tax_forms", true, true},
+		{"auto_enrol_customers", true, true},
 	} {
 		before = s.Must(200, s.Get(path))
 		s.Clock.Advance(time.Second)

@@ -99,6 +99,9 @@ func (a *application) payment(ctx context.Context, p processor.Payment) (outcome
 	if err != nil {
 		return outcome{}, err
 	}
+	if err := a.enrol(ctx, done.Sale); err != nil {
+		return outcome{}, err
+	}
 	return outcome{}.recorded().of(done.Sale), a.alias(ctx, p.Link)
 }
 

@@ -9,6 +9,7 @@ import (
 	"rail/server/opt"
 	"rail/server/program/customer"
 	"rail/server/program/tracking"
+	"rail/server/work"
 )
 
 // binding takes what an event says about a customer beside no money: it finds or
@@ -73,21 +74,30 @@ func (a *application) follow(ctx context.Context, k bound, status string) (bool,
 	return err == nil, err
 }
 
-// coupon switches the coupons on or off that are known by an id at the processor.
+// coupon takes what a processor says of a code, and of the end of what codes take
+// their discounts from. It is worked again when such a code is registered, or turns
+// out to be of this discount.
 func (a *application) coupon(ctx context.Context, c processor.Coupon) (outcome, error) {
-	rows, err := queries.CouponByExternalIDs(ctx, a.u.DB(), db.CouponByExternalIDsParams{
-		ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, ExternalIds: []string{c.ID},
+	rows, err := queries.CouponsOf(ctx, a.u.DB(), db.CouponsOfParams{
+		ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, ExternalID: c.ID,
 	})
 	o := ignored(string(processor.NotUsed), "No coupon of the program has this external_id.")
-	for _, k := range rows {
-		if k.Active == c.Active {
-			o.reason = "The coupon is in this state already."
-			continue
-		}
-		if err := tracking.SetCouponActive(ctx, a.u, k.ID, c.Active); err != nil {
-			return o, err
-		}
-		o = outcome{}.recorded()
+	// What it changed stays recorded, however often it is worked.
+	if a.e.ProcessedAt != nil && a.e.ReasonCode == nil {
+		o = o.recorded()
 	}
+	for _, k := range rows {
+		to := tracking.CouponState{Active: c.Active, Parent: c.Parent, At: a.r.At}
+		changed, err := tracking.SetCouponState(ctx, a.u, k.ID, to)
+		switch {
+		case err != nil:
+			return o, err
+		case changed:
+			o = o.recorded()
+		case o.code != "":
+			o.reason = "The coupon is in this state already, or in a later one."
+		}
+	}
+	o.keys = []string{work.CouponKey(c.ID)}
 	return o, err
 }

@@ -2,18 +2,23 @@ package partner
 
 import (
 	"context"
+	"net/mail"
 
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/gen/events"
 	"rail/server/event"
+	"rail/server/opt"
 	"rail/server/problem"
 	"rail/server/work"
 )
 
+// maxEmail is the longest address that a partner may have.
+const maxEmail = 254
+
 // EnrolCustomer makes a partner of a customer (decisions, 89), active at once and
-// in the default group. A customer without an email, or whose email is a
-// partner's, is refused. Payment processors' integrations call it; no operation
+// in the default group. A customer without an email or whose email is a
+// partner's is refused, and so is a suspended one. Payment processors' integrations call it; no operation
 // of the API does.
 func EnrolCustomer(ctx context.Context, u *work.Unit, customerID string) (db.Partner, error) {
 	// The lock keeps the email from changing before the commit.
@@ -24,17 +29,18 @@ func EnrolCustomer(ctx context.Context, u *work.Unit, customerID string) (db.Par
 	if err := u.CheckProgram(k.ProgramID); err != nil {
 		return db.Partner{}, err
 	}
-	if k.Email == nil {
+	// Processors tell of emails as they were typed, and a partner gets mails.
+	email := opt.Value(k.Email)
+	if a, err := mail.ParseAddress(email); err != nil || a.Address != email || len(email) > maxEmail {
 		return db.Partner{}, problem.Invalid("customer_id", "The customer has no email.")
 	}
-	// Customers have one name; it becomes the first name, as it may be either.
-	c := Candidate{ProgramID: k.ProgramID, Email: *k.Email, FirstName: k.Name}
-	n, err := admit(ctx, u, c, db.PartnerStatusActive)
-	if err != nil {
-		return db.Partner{}, err
+	if k.Status == db.CustomerStatusSuspended {
+		return db.Partner{}, problem.Invalid("customer_id", "The customer is suspended.")
 	}
-	p := n.Partner
-	if err := enter(ctx, u, p); err != nil {
+	// Customers have one name; it becomes the first name, as it may be either.
+	c := Candidate{ProgramID: k.ProgramID, Email: email, FirstName: k.Name}
+	p, err := enterTaxed(ctx, u, c, db.PartnerStatusActive)
+	if err != nil {
 		return p, err
 	}
 	about := event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: k.ID}

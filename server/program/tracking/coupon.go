@@ -9,6 +9,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/gen/events"
+	"rail/server/clock"
 	"rail/server/event"
 	"rail/server/ident"
 	"rail/server/opt"
@@ -47,9 +48,9 @@ func CreateCoupon(ctx context.Context, u *work.Unit, in CouponInput) (db.Coupon,
 }
 
 // explains has payments worked again that came with a discount of the coupon and
-// belonged to nobody.
+// belonged to nobody, and what the processor has said of it by now.
 func explains(ctx context.Context, u *work.Unit, k db.Coupon) error {
-	if k.ExternalID == nil || k.PartnerID == nil {
+	if k.ExternalID == nil {
 		return nil
 	}
 	return u.Appeared(ctx, k.ProgramID, work.CouponKey(*k.ExternalID))
@@ -80,6 +81,9 @@ func UpdateCoupon(ctx context.Context, u *work.Unit, id string, to CouponChanges
 	coupon := before
 	opt.ChangeOrClear(&coupon.ExternalID, to.ExternalID)
 	opt.ChangeOrClear(&coupon.PartnerID, to.PartnerID)
+	if opt.Value(coupon.ExternalID) != opt.Value(before.ExternalID) { // what was said is of another code
+		coupon.ExternalParentID, coupon.ActiveAsOf = nil, nil
+	}
 	if reflect.DeepEqual(coupon, before) {
 		return coupon, nil
 	}
@@ -92,8 +96,8 @@ func UpdateCoupon(ctx context.Context, u *work.Unit, id string, to CouponChanges
 	}
 	coupon.UpdatedAt = u.Now
 	err = queries.CouponUpdate(ctx, u.Later(), db.CouponUpdateParams{
-		ExternalID: coupon.ExternalID, PartnerID: coupon.PartnerID, UpdatedAt: coupon.UpdatedAt,
-		ID: coupon.ID, OrgID: coupon.OrgID,
+		ExternalID: coupon.ExternalID, PartnerID: coupon.PartnerID, ExternalParentID: coupon.ExternalParentID,
+		ActiveAsOf: coupon.ActiveAsOf, UpdatedAt: coupon.UpdatedAt, ID: coupon.ID, OrgID: coupon.OrgID,
 	})
 	recordCoupon(u, events.AffiliateCouponUpdated, coupon)
 	if err != nil {
@@ -102,24 +106,51 @@ func UpdateCoupon(ctx context.Context, u *work.Unit, id string, to CouponChanges
 	return coupon, explains(ctx, u, coupon)
 }
 
-// SetCouponActive records that the processor turned a code off, or on again
-// (decisions, 80). A state that the coupon is in already changes nothing.
+// CouponState is what a processor says of a code. Parent is the external id of what
+// the code takes its discount from, "" if that is not said; At is as of when.
+type CouponState struct {
+	Active bool
+	Parent string
+	At     clock.Time
+}
+
+// SetCouponState records that the processor turned a code off, or on again
+// (decisions, 80), and reports whether it did. Events come in any order: one that
+// is older than the last changes nothing, nor does a state that the coupon is in.
 // Integrations call it; no operation of the API does.
 // A code that is off still belongs to its partner, but attributes nobody.
-func SetCouponActive(ctx context.Context, u *work.Unit, id string, active bool) error {
-	coupon, err := lockCoupon(ctx, u, id)
-	if err != nil || coupon.Active == active {
-		return err
+func SetCouponState(ctx context.Context, u *work.Unit, id string, to CouponState) (changed bool, err error) {
+	before, err := lockCoupon(ctx, u, id)
+	if err != nil {
+		return false, err
 	}
-	coupon.Active = active
-	kind := events.AffiliateCouponDeactivated
-	if active {
-		kind = events.AffiliateCouponActivated
+	coupon := before
+	if to.Parent != "" {
+		coupon.ExternalParentID = &to.Parent
 	}
-	recordCoupon(u, kind, coupon)
-	return queries.CouponSetActive(ctx, u.Later(), db.CouponSetActiveParams{
-		Active: active, UpdatedAt: u.Now, ID: coupon.ID, OrgID: coupon.OrgID,
+	if coupon.ActiveAsOf == nil || !to.At.Before(coupon.ActiveAsOf.Time) {
+		coupon.Active, coupon.ActiveAsOf = to.Active, &to.At
+	}
+	if reflect.DeepEqual(coupon, before) {
+		return false, nil
+	}
+	if changed = coupon.Active != before.Active; changed {
+		kind := events.AffiliateCouponDeactivated
+		if coupon.Active {
+			kind = events.AffiliateCouponActivated
+		}
+		recordCoupon(u, kind, coupon)
+		coupon.UpdatedAt = u.Now
+	}
+	err = queries.CouponSetActive(ctx, u.Later(), db.CouponSetActiveParams{
+		Active: coupon.Active, ExternalParentID: coupon.ExternalParentID, ActiveAsOf: coupon.ActiveAsOf,
+		UpdatedAt: coupon.UpdatedAt, ID: coupon.ID, OrgID: coupon.OrgID,
 	})
+	if err != nil || opt.Value(coupon.ExternalParentID) == opt.Value(before.ExternalParentID) {
+		return changed, err
+	}
+	// The parent may have ended before anything said whose it was.
+	return changed, u.Appeared(ctx, coupon.ProgramID, work.CouponKey(to.Parent))
 }
 
 // DeleteCoupon removes a coupon. Customers that it brought keep their partner.
