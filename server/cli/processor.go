@@ -12,6 +12,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
+	"rail/server/inbound/chargebee"
 	"rail/server/inbound/connection"
 	"rail/server/inbound/lemonsqueezy"
 	"rail/server/inbound/paddle"
@@ -68,7 +69,7 @@ func connectionTable(all ...printedConnection) func() []string {
 func processorConnect(fs *flag.FlagSet) action {
 	in := connection.Input{}
 	fs.StringVar(&in.ProgramID, "program", "", "`PROGRAM_ID` whose payments it records")
-	fs.StringVar(&in.Secret, "secret", "", "`SECRET` with which the processor signs its events, or - to read it; Rail can make it for generic and lemon_squeezy")
+	fs.StringVar(&in.Secret, "secret", "", "`SECRET` with which the processor signs its events, or - to read it; Rail can make it for generic, chargebee and lemon_squeezy")
 	fs.StringVar(&in.APIKey, "api-key", "", "`KEY` of the processor's API, or - to read it; Rail makes the endpoint at Stripe with it")
 	test := toggle(fs, "test", "take test events, and no live ones")
 	direct := toggle(fs, "record-direct", "record payments that no partner brought, too")
@@ -264,6 +265,12 @@ give its secret (whsec_…) with --secret, and then change the endpoint's URL to
 paddle takes the secret of a notification destination (pdl_ntfset_…), whose URL you then change to the
 printed one. The sandbox is an account of its own: connect it with --test. The events that Rail reads:
 ` + "  " + strings.Join(paddle.Events(), "\n  ") + `
+
+chargebee takes the printed URL with basic authentication: the secret is user:password. It proves who sent an
+event, and nothing else does. Let a checkout fill the custom field cf_rail_click of the subscription or the
+customer with the click; metadata's rail_click counts, too. Each site is a mode: connect a test site with
+--test. The events that Rail reads:
+` + "  " + strings.Join(chargebee.Events(), "\n  ") + `
 
 lemon_squeezy takes the printed URL and secret as a webhook's; test mode has webhooks of its own: connect it
 with --test. All of these events are needed, or payments are missing:

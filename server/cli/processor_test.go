@@ -37,12 +37,19 @@ func TestProcessor(t *testing.T) {
 	require.Contains(t, errs, "no event is taken")
 	require.Equal(t, "active", w.object("processor", "check", second["id"].(string))["status"])
 	require.Equal(t, "disconnected", w.object("processor", "disconnect", second["id"].(string))["status"])
+	for processor, form := range map[string]string{"lemon_squeezy": `^\w{26}$`, "chargebee": `^rail:\w{26}$`} {
+		shown := w.object("processor", "connect", processor, "--program", "prg_1")
+		require.Regexp(t, form, shown["secret"])
+		require.True(t, strings.HasSuffix(shown["url"].(string), "/hooks/"+processor+"/"+shown["id"].(string)))
+	}
 	for args, says := range map[string]string{
-		"connect nothing --program prg_1":            `no processor "nothing"`,
-		"connect generic":                            "--program is needed",
-		"connect generic --program prg_2":            `no program "prg_2"`,
-		"connect generic --program prg_1 --secret x": "whsec_ and base64",
-		"disconnect pco_none":                        `no connection "pco_none"`,
+		"connect polar --program prg_1":                                   "the secret is needed",
+		"connect chargebee --program prg_1 --secret rail:short --replace": "16 characters",
+		"connect nothing --program prg_1":                                 `no processor "nothing"`,
+		"connect generic":                                                 "--program is needed",
+		"connect generic --program prg_2":                                 `no program "prg_2"`,
+		"connect generic --program prg_1 --secret x":                      "whsec_ and base64",
+		"disconnect pco_none":                                             `no connection "pco_none"`,
 	} {
 		status, _, errs := w.run(strings.Fields("processor " + args)...)
 		require.NotZero(t, status, args)

@@ -31,12 +31,13 @@ const Generic = "generic"
 const (
 	Stripe       = "stripe"
 	Paddle       = "paddle"
+	Chargebee    = "chargebee"
 	LemonSqueezy = "lemon_squeezy"
 	Polar        = "polar"
 )
 
 // Processors are those that can be connected.
-var Processors = []string{Stripe, Paddle, LemonSqueezy, Polar, Generic}
+var Processors = []string{Stripe, Paddle, Chargebee, LemonSqueezy, Polar, Generic}
 
 // ErrConnected means that another connection of the program, processor and mode
 // works. The error's text names it.
@@ -117,6 +118,7 @@ func (s Service) Connect(ctx context.Context, u *work.Unit, in Input) (db.Proces
 var made = map[string]func() string{
 	Generic:      webhook.NewSecret,
 	LemonSqueezy: rand.Text, // of at most 40 characters
+	Chargebee:    func() string { return "rail:" + rand.Text() },
 }
 
 // secret returns the signing secret. That of the generic processor must be one of
@@ -131,6 +133,8 @@ func (in Input) secret() (string, error) {
 		return "", errors.New("the secret is needed with which the processor signs its events")
 	case in.Processor == Generic && !standard(in.Secret):
 		return "", errors.New("the secret must be whsec_ and base64, as Standard Webhooks has it")
+	case in.Processor == Chargebee && !credentials(in.Secret):
+		return "", fmt.Errorf("the secret must be a user, a colon and a password of %d characters or more", minPassword)
 	}
 	return in.Secret, nil
 }
@@ -139,6 +143,15 @@ func (in Input) secret() (string, error) {
 func standard(given string) bool {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(given, webhook.SecretPrefix))
 	return err == nil && strings.HasPrefix(given, webhook.SecretPrefix) && len(key) >= 16
+}
+
+// minPassword is the shortest password that may be all that proves who sent an event.
+const minPassword = 16
+
+// credentials reports whether a secret is a user and a password of HTTP Basic.
+func credentials(given string) bool {
+	user, password, _ := strings.Cut(given, ":")
+	return user != "" && len(password) >= minPassword
 }
 
 // makeRoom ends the connection that works until now, or refuses beside it.

@@ -19,6 +19,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/ident"
+	"rail/server/inbound/chargebee"
 	"rail/server/inbound/connection"
 	"rail/server/inbound/generic"
 	"rail/server/inbound/lemonsqueezy"
@@ -38,6 +39,7 @@ var sources = map[string]processor.Source{
 	connection.Generic:      generic.Source{},
 	connection.Stripe:       stripe.Source{},
 	connection.Paddle:       paddle.Source{},
+	connection.Chargebee:    chargebee.Source{},
 	connection.LemonSqueezy: lemonsqueezy.Source{},
 	connection.Polar:        polar.Source{},
 }
