@@ -34,6 +34,7 @@ type route struct {
 	openapi.Operation
 	query map[string]queryParam
 	body  *openapi3.Schema // with program_id, which every body tolerates
+	table *table           // nil where the answer is no table
 	item  *openapi3.Schema // of a batch, whose items are checked one by one; else nil
 }
 
@@ -110,13 +111,16 @@ func echoPath(path string) string {
 // newRoute returns the operation with what the request path asks about it, so
 // that no request searches the description.
 func newRoute(spec *openapi3.T, o openapi.Operation) *route {
-	r := &route{Operation: o, query: map[string]queryParam{}, body: programBody(spec, o.Body)}
+	r := &route{Operation: o, query: map[string]queryParam{}, body: programBody(spec, o.Body), table: newTable(o)}
 	for _, p := range o.Query {
 		// explode is on unless the description turns it off, as OpenAPI has it.
 		list, explode := p.Schema.Value.Type.Is("array"), p.Explode == nil || *p.Explode
 		r.query[p.Name] = queryParam{
 			integer: p.Schema.Value.Type.Is("integer"), repeatable: list && explode, commas: list && !explode,
 		}
+	}
+	if r.table != nil {
+		r.query["format"] = queryParam{}
 	}
 	if r.batches() {
 		r.item = leaveItems(r.body)

@@ -13,7 +13,8 @@
 //  10. the body's JSON              body.go, json.go
 //  11. a page's key and origin      browser.go
 //  12. validation                   validate.go, document.go
-//  13. transaction and idempotency  work.go, idempotency.go
+//  13. a table of the answer        table.go
+//  14. transaction and idempotency  work.go, idempotency.go
 //
 // Who asks is decided by the headers alone: nothing that a caller without a key
 // sends is kept, and a look-up in the database needs a token of the address's
@@ -92,5 +93,5 @@ func New(o Options) *Front {
 func (f *Front) Install(e *echo.Echo) {
 	e.HTTPErrorHandler = f.writeError
 	e.Use(head, f.begin, f.observe, f.recoverPanic, f.headers, f.match, f.authenticate, f.rateLimit, f.limits, f.signature,
-		f.canonical, f.scope, f.checkBody, f.browser, f.validate, f.work)
+		f.canonical, f.scope, f.checkBody, f.browser, f.validate, f.tables, f.work)
 }

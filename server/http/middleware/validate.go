@@ -23,7 +23,7 @@ var validation = &openapi3filter.Options{
 	SkipSettingDefaults: true,
 }
 
-// validate checks the request against the description (step 11).
+// validate checks the request against the description (step 12).
 func (f *Front) validate(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		s := stateOf(c)

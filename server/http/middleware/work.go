@@ -27,7 +27,7 @@ func (b *buffered) Header() http.Header         { return b.header }
 func (b *buffered) WriteHeader(status int)      { b.status = status }
 func (b *buffered) Write(p []byte) (int, error) { return b.body.Write(p) }
 
-// work runs the handler (step 12). A read gets the pool; a write gets one
+// work runs the handler (step 14). A read gets the pool; a write gets one
 // transaction with its changes, its events and its idempotency record, and
 // its response leaves only after the commit. An operation that waits for another
 // server first claims its key in a transaction of its own; the transaction of the
@@ -148,32 +148,41 @@ func (f *Front) attempt(c echo.Context, next echo.HandlerFunc, u *work.Unit, r *
 // the response that may be stored; an error that another attempt may avoid is
 // returned.
 func (f *Front) capture(c echo.Context, next echo.HandlerFunc, u *work.Unit) (*buffered, *problem.Error, error) {
-	res, req := c.Response(), c.Request()
+	req := c.Request()
+	c.SetRequest(req.WithContext(work.Into(req.Context(), u)))
+	defer c.SetRequest(req)
+	rewind(req)
+	var p *problem.Error
+	out, err := buffer(c, func(c echo.Context) error {
+		err := next(c)
+		if err == nil || pgtx.Again(err) {
+			return err
+		}
+		if refused := toProblem(err); refused.Status() < http.StatusInternalServerError {
+			p = refused
+			f.writeError(p, c)
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return out, p, nil
+}
+
+// buffer runs a handler and keeps its answer back. Afterwards the response looks
+// unused, as another attempt and the writer of errors need it.
+func buffer(c echo.Context, next echo.HandlerFunc) (*buffered, error) {
+	res := c.Response()
 	out := &buffered{header: res.Header().Clone(), status: http.StatusOK}
 	original := res.Writer
 	res.Writer = out
-	c.SetRequest(req.WithContext(work.Into(req.Context(), u)))
-	rewind(req)
 	defer func() {
-		c.SetRequest(req)
 		res.Writer = original
-		// The next attempt, or the writer of errors, needs a response that looks
-		// unused.
 		res.Committed, res.Status, res.Size = false, http.StatusOK, 0
 	}()
-	err := next(c)
-	if err == nil {
-		return out, nil, nil
-	}
-	if pgtx.Again(err) {
-		return nil, nil, err
-	}
-	p := toProblem(err)
-	if p.Status() >= http.StatusInternalServerError {
-		return nil, nil, err
-	}
-	f.writeError(p, c)
-	return out, p, nil
+	return out, next(c)
 }
 
 // rewind sets the body back to its start for another attempt.

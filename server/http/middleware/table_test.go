@@ -1,0 +1,87 @@
+package middleware
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/labstack/echo/v4"
+	"github.com/stretchr/testify/require"
+)
+
+func TestCell(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]string{
+		`null`: "", ``: "", `"Ada"`: "Ada", `-5`: "-5", `true`: "true", `["a", 1]`: `["a", 1]`, `{"a": null}`: `{"a": null}`,
+		`"=1+1"`: "'=1+1", `"+1"`: "'+1", `"-1"`: "'-1", `"@SUM(A1)"`: "'@SUM(A1)", `"\tx"`: "'\tx", `"\r=1"`: "'\r=1",
+		`"1=1"`: "1=1", `""`: "",
+	} {
+		require.Equal(t, want, cell(json.RawMessage(value)), value)
+	}
+}
+
+// list is an operation with n rows, whose ids are numbers from 1 on.
+func list(n int, more string) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		after, _ := strconv.Atoi(c.QueryParam("starting_after"))
+		limit, _ := strconv.Atoi(c.QueryParam("limit"))
+		to := min(after+limit, n)
+		var rows []string
+		for i := after + 1; i <= to; i++ {
+			rows = append(rows, fmt.Sprintf(`{"id":"%d","name":"a,\"b\"%s"}`, i, more))
+		}
+		body := fmt.Sprintf(`{"data":[%s],"has_more":%t,"total_count":%d}`, strings.Join(rows, ","), to < n, n)
+		return c.JSONBlob(http.StatusOK, []byte(body))
+	}
+}
+
+// walked asks for a table of a list, and returns its rows and the query of its next
+// part.
+func walked(t *testing.T, query string, next echo.HandlerFunc) (rows [][]string, pages int, link url.Values) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	c := echo.New().NewContext(httptest.NewRequest(http.MethodGet, "/v1/things?"+query, nil), w)
+	s := newSheet(&table{rows: "data", columns: []string{"id", "name"}, pages: true})
+	pages, err := s.walk(c, next)
+	require.NoError(t, err)
+	require.NoError(t, s.send(c))
+	rows, err = csv.NewReader(w.Body).ReadAll()
+	require.NoError(t, err)
+	if to, ok := strings.CutPrefix(w.Header().Get("Link"), "</v1/things?"); ok {
+		link, err = url.ParseQuery(strings.TrimSuffix(to, `>; rel="next"`))
+		require.NoError(t, err)
+	}
+	return rows, pages, link
+}
+
+func TestTableWalksAllPages(t *testing.T) {
+	t.Parallel()
+	rows, pages, link := walked(t, "format=csv", list(250, ""))
+	require.Equal(t, []any{251, 3, url.Values(nil)}, []any{len(rows), pages, link})
+	require.Equal(t, [][]string{{"id", "name"}, {"1", `a,"b"`}}, rows[:2])
+	require.Equal(t, "250", rows[250][0])
+	rows, pages, _ = walked(t, "limit=7", list(250, ""))
+	require.Equal(t, []int{8, 1}, []int{len(rows), pages}, "who gives a limit has one page")
+	rows, _, _ = walked(t, "", list(0, ""))
+	require.Equal(t, [][]string{{"id", "name"}}, rows)
+	rows, _, _ = walked(t, "", list(2, `","stats":{"clicks":1},"also":"x`))
+	require.Equal(t, []string{"id", "name", "also", "stats"}, rows[0], "what is included comes behind")
+}
+
+func TestTableIsBounded(t *testing.T) {
+	t.Parallel()
+	rows, _, link := walked(t, "status=due", list(maxTableRows+150, ""))
+	require.Len(t, rows, maxTableRows+1)
+	require.Equal(t, url.Values{"status": {"due"}, "format": {"csv"}, "starting_after": {strconv.Itoa(maxTableRows)}}, link)
+	rest, _, end := walked(t, link.Encode(), list(maxTableRows+150, ""))
+	require.Equal(t, []any{151, "10001", url.Values(nil)}, []any{len(rest), rest[1][0], end})
+	rows, _, link = walked(t, "", list(1000, strings.Repeat("x", 100_000)))
+	require.Less(t, len(rows), 400, "large rows fill a table, too")
+	require.NotEmpty(t, link)
+}
