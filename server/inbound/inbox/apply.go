@@ -12,6 +12,7 @@ import (
 	"rail/server/inbound/processor"
 	"rail/server/money/sale"
 	"rail/server/opt"
+	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/program/customer"
 	"rail/server/work"
@@ -184,12 +185,15 @@ func (a *application) nobody(b processor.Binding) outcome {
 // ids there are is read behind the locks of those that the event has.
 func (a *application) sales(ctx context.Context, l processor.Link) ([]db.Sale, error) {
 	ids := linked(l)
-	if err := a.lock(ctx, ids); err != nil {
-		return nil, err
-	}
-	others, err := queries.AliasesOf(ctx, a.u.DB(), db.AliasesOfParams{
-		ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, Aliases: ids,
-	})
+	var others []string
+	err := a.u.Together(ctx,
+		func(tx pgtx.DBTX) error { return a.lockOn(ctx, tx, ids) },
+		func(tx pgtx.DBTX) (err error) { // behind the locks: each statement sees what is committed by then
+			others, err = queries.AliasesOf(ctx, tx, db.AliasesOfParams{
+				ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, Aliases: ids,
+			})
+			return err
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +211,11 @@ func (a *application) lock(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	return queries.ChargesLock(ctx, a.u.DB(), db.ChargesLockParams{
+	return a.lockOn(ctx, a.u.DB(), ids)
+}
+
+func (a *application) lockOn(ctx context.Context, tx pgtx.DBTX, ids []string) error {
+	return queries.ChargesLock(ctx, tx, db.ChargesLockParams{
 		OrgID: a.e.OrgID, ProgramID: a.e.ProgramID, ExternalChargeIds: ids,
 	})
 }

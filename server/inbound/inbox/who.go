@@ -13,6 +13,7 @@ import (
 	"rail/server/ident"
 	"rail/server/inbound/processor"
 	"rail/server/opt"
+	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/program/customer"
 	"rail/server/program/tracking"
@@ -77,14 +78,26 @@ func first(
 // of the customer: two first events of one must not both sign it up.
 func (a *application) known(ctx context.Context, b processor.Binding) (db.Customer, error) {
 	b.Identifier, b.Coupon = a.identifier(b), nil
-	if err := a.lock(ctx, slices.Sorted(slices.Values(keysOf(b)))); err != nil || b.Customer == "" {
-		return db.Customer{}, err
+	names := slices.Sorted(slices.Values(keysOf(b)))
+	if b.Customer == "" {
+		return db.Customer{}, a.lock(ctx, names)
 	}
-	return a.byExternalID(ctx, b.Customer)
+	var k db.Customer
+	err := a.u.Together(ctx,
+		func(tx pgtx.DBTX) error { return a.lockOn(ctx, tx, names) },
+		func(tx pgtx.DBTX) (err error) {
+			k, err = a.customer(ctx, tx, b.Customer)
+			return err
+		})
+	return k, err
 }
 
 func (a *application) byExternalID(ctx context.Context, id string) (db.Customer, error) {
-	k, err := queries.CustomerByExternalID(ctx, a.u.DB(), db.CustomerByExternalIDParams{
+	return a.customer(ctx, a.u.DB(), id)
+}
+
+func (a *application) customer(ctx context.Context, tx pgtx.DBTX, id string) (db.Customer, error) {
+	k, err := queries.CustomerByExternalID(ctx, tx, db.CustomerByExternalIDParams{
 		ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, ExternalCustomerID: &id,
 	})
 	return k, work.IgnoreNoRows(err)
