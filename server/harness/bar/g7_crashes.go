@@ -51,6 +51,9 @@ func crashes(ctx context.Context, sys *system, size Size) (figures, error) {
 	if err := s.delivered(ctx, &f); err != nil {
 		return nil, err
 	}
+	if err := s.streamed(ctx, size, &f); err != nil {
+		return nil, err
+	}
 	return f, s.cuts(ctx, size.of(500, 25), &f)
 }
 
