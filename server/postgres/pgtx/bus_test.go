@@ -190,6 +190,30 @@ func TestBusFailureCostsNobody(t *testing.T) {
 	idle(t, b)
 }
 
+// TestBusLoneRider: a rider that finds nobody to share with may wait for a lock as long as
+// one in a transaction of its own, and is not refused after what a shared one waits.
+func TestBusLoneRider(t *testing.T) {
+	t.Parallel()
+	pool := counters(t)
+	holder, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer holder.Rollback(context.Background())
+	_, err = holder.Exec(t.Context(), "INSERT INTO taken VALUES (1)")
+	require.NoError(t, err)
+	b, attempts := pgtx.NewBus(pool, 0, 1), 0
+	err = ride(t.Context(), pool, b, "lone", func(tx *pgtx.Tx) error {
+		if attempts++; attempts == 2 {
+			require.NoError(t, holder.Rollback(t.Context()))
+		}
+		return take(t.Context(), tx, 1)
+	})
+	require.NoError(t, err)
+	require.Equal(t, 2, attempts, "one on the bus, and one alone")
+	require.Equal(t, 1, number(t, pool, "SELECT count(*) FROM taken"))
+	require.Zero(t, b.Apart("lone"), "it has cost nobody else anything")
+	idle(t, b)
+}
+
 // TestBusLeavesOutWhoFails has a tenant's reads fail twice in a row: it goes
 // alone then, for a while, and no other does.
 func TestBusLeavesOutWhoFails(t *testing.T) {

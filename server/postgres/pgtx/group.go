@@ -97,7 +97,8 @@ func (g *group) gather(riders ...*seat) {
 	}
 }
 
-// commit sends all writes with the commit.
+// commit sends all writes with the commit. What the database refuses goes alone, also
+// where only one rider wrote: its statements had less time for locks than they may have.
 func (g *group) commit(ctx context.Context) error {
 	var queues [][]statement
 	for _, s := range g.seats {
@@ -113,9 +114,8 @@ func (g *group) commit(ctx context.Context) error {
 	err := g.tx.Commit(ctx)
 	if len(queues) > 1 && undone(err) {
 		g.bus.blame(g.seats...) // it cannot be seen whose statement it was
-		return Alone(err)
 	}
-	return err
+	return Alone(err)
 }
 
 // end answers every rider that is still there.
