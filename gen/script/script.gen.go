@@ -11,7 +11,7 @@ import _ "embed"
 var Source []byte
 
 // Hash is the start of the script's SHA-256, in hex.
-const Hash = "d350bf7b"
+const Hash = "6d85e4cd"
 
 // Integrity is what a tag names as the script's content.
-const Integrity = "sha384-LmeYr76dRkxYipbLqcs0ZPX0x5QaTVL/c9DhL/jkC4C1ZnQXrvNSz11brtmmpNaM"
+const Integrity = "sha384-DPO3TbRIwnvI0qhoQ9Mnv7dnKvD/7dRvZbTUl5WEL+i9at5ZwYdeMlK2YBzrqS3N"

@@ -1,6 +1,7 @@
 package script_test
 
 import (
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
+
+	"rail/server/harness/apitest"
 )
 
 // stored is what a page can read of what was stored in the browser.
@@ -288,6 +291,71 @@ func TestCheckouts(t *testing.T) {
 	b.settled()
 	require.NotContains(t, b.follow("#stripe"), click)
 	require.Zero(t, eval[int](b, "document.querySelectorAll('stripe-pricing-table[client-reference-id]').length"))
+	b.silent()
+}
+
+// TestShortLink: the click of a short link comes with the visitor, whose browser cookie for it is
+// Rail's alone; the page takes it over, makes no second one, and a lead is that click's partner's.
+func TestShortLink(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.shop("", "")
+	ada := w.Must(http.StatusOK, w.Get("/v1/partners?handle=ada&program_id="+w.program)).Data()[0]["id"]
+	link := w.Must(http.StatusCreated, w.Post("/v1/links", apitest.M{
+		"program_id": w.program, "partner_id": ada, "destination_url": w.at("shop.test/?a=1#top"),
+	}))
+	_, slug, _ := strings.Cut(link.String("short_url"), "/r/")
+	b := newTab(t, w)
+	b.open("shop.test/?ref=bob")
+	require.Equal(t, "bob", b.settled().Partner.Handle)
+	w.Clock.Advance(time.Minute)
+	b.open("rail.test/r/" + slug)
+	click := b.settled()
+	require.Equal(t, "ada", click.Partner.Handle)
+	require.Equal(t, w.at("shop.test/?a=1&ref=ada#top"), eval[string](b, "location.href"))
+	require.Equal(t, click.ClickID, w.requests("/t/c")[1].body["click_id"])
+	clicks := w.Must(http.StatusOK, w.Get("/v1/clicks?program_id="+w.program))
+	require.EqualValues(t, 2, clicks.Int("total_count"))
+	require.Equal(t, []any{click.ClickID, link.String("id")}, []any{clicks.Data()[0]["id"], clicks.Data()[0]["link_id"]})
+	b.open("shop.test/")
+	require.True(t, eval[bool](b, "rail('lead', { email: 'grace@example.com' })"))
+	lead := w.Must(http.StatusOK, w.Get("/v1/customers?program_id="+w.program)).Data()[0]
+	require.Equal(t, []any{ada, clicks.Data()[0]["referral_id"]}, []any{lead["partner_id"], lead["referral_id"]})
+	b.silent()
+}
+
+// TestShopify: a shop of Shopify's gets the click as an attribute of its cart, which its orders
+// show; a cart that fails is no error of the page's, and other pages have none.
+func TestShopify(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	carts, head := make(chan string, 3), "<script>window.Shopify = { shop: 'acme.myshopify.com' }</script>"
+	page := func(tag string) {
+		m := http.NewServeMux()
+		m.HandleFunc("POST /cart/update.js", func(out http.ResponseWriter, r *http.Request) {
+			sent, _ := io.ReadAll(r.Body)
+			carts <- r.Header.Get("Content-Type") + " " + string(sent)
+			io.WriteString(out, "{}")
+		})
+		m.HandleFunc("GET /{$}", func(out http.ResponseWriter, _ *http.Request) { io.WriteString(out, "<!doctype html>"+tag) })
+		w.serve("shop.test", m)
+	}
+	b := newTab(t, w)
+	for _, tag := range []string{w.proxied(""), head + w.proxied(`data-checkout="off"`)} {
+		page(tag)
+		b.open("shop.test/?ref=ada")
+		require.Equal(t, "ada", b.settled().Partner.Handle)
+		b.run("localStorage.clear()") // the next page asks again
+	}
+	page(head + w.proxied(""))
+	b.open("shop.test/?ref=bob")
+	bob := b.settled().ClickID
+	require.Equal(t, `application/json {"attributes":{"rail_click":"`+bob+`"}}`, <-carts, "the first cart that was told")
+	b.run(`window.fetch = (was => (url, o) => url == '/cart/update.js' ? (window.failed = Promise.reject('no cart')) : was(url, o))(fetch)
+		rail('track', 'ada')`)
+	require.Equal(t, "ada", b.settled().Partner.Handle)
+	b.until("window.failed")
+	require.Empty(t, carts)
 	b.silent()
 }
 

@@ -94,7 +94,7 @@
         c.value = a.value || told
         c.at = Date.now()
         keep(c)
-        if (auto && w.Shopify) post('/cart/update.js', { attributes: { rail_click: c.click_id } })
+        if (auto && w.Shopify) post('/cart/update.js', { attributes: { rail_click: c.click_id } }).catch(say)
       })
     }).catch(e => {
       write('session', a)
@@ -143,6 +143,7 @@
     const id = (/^(sample_)?clk_\w+$/.exec(q.get('rail_click')) || [])[0]
     const param = params.find(p => q.get(p)), value = q.get(param)
     if (id) {
+      told = value // first: the changed address is looked at, too
       q.delete('rail_click')
       opened || history.replaceState(history.state, '', u)
     } else if (!param) return say('no ' + params)

@@ -99,6 +99,13 @@ func (w *world) page(page, head, body string) {
 	w.pages[page] = "<!doctype html><title>x</title>" + head + "<body>" + body
 }
 
+// serve puts a server of a merchant in the place of a host's pages.
+func (w *world) serve(host string, server http.Handler) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.hosts = map[string]http.Handler{host: server}
+}
+
 // behaves says how Rail behaves from now on.
 func (w *world) behaves(away bool, held chan struct{}) {
 	w.mu.Lock()
