@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"rail/server/harness/contract"
 )
@@ -33,6 +34,7 @@ type answer struct {
 	header http.Header
 	raw    []byte
 	body   M
+	took   time.Duration
 }
 
 // text returns a member of the answer, or "" where it is missing or no text.
@@ -108,12 +110,13 @@ func (sys *system) send(ctx context.Context, c call) (answer, error) {
 		r.Header.Set("Content-Type", "application/json")
 	}
 	maps.Copy(r.Header, c.header)
+	began := time.Now()
 	res, err := sys.http.Do(r)
 	if err != nil {
 		return answer{}, err
 	}
 	defer res.Body.Close() //nolint:errcheck // the body is read to its end
-	a := answer{status: res.StatusCode, header: res.Header}
+	a := answer{took: time.Since(began), status: res.StatusCode, header: res.Header}
 	if a.raw, err = io.ReadAll(res.Body); err != nil {
 		return answer{}, err
 	}
@@ -142,7 +145,7 @@ func (sys *system) checkAnswer(c call, r *http.Request, a answer, sent []byte) {
 		sys.fault("%v (sent %s)", f, sent)
 	}
 	if a.status >= 500 && (a.status != 501 || op == nil || !op.later) && (a.status != 503 || !sys.unavailable.Load()) {
-		sys.fault("%s %s answered %d: %s (sent %s)", c.method, c.path, a.status, a.raw, sent)
+		sys.fault("%s %s answered %d after %d ms: %s (sent %s)", c.method, c.path, a.status, a.took.Milliseconds(), a.raw, sent)
 	}
 	sys.mu.Lock()
 	defer sys.mu.Unlock()

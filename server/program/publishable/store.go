@@ -68,7 +68,7 @@ func NewStore(pool *pgxpool.Pool, c clock.Clock) *Store {
 
 // Find returns the key of a token, also a revoked one, or ErrUnknown.
 func (s *Store) Find(ctx context.Context, token string) (Key, error) {
-	if !form.MatchString(token) {
+	if !IsKey(token) {
 		return Key{}, ErrUnknown
 	}
 	began := clock.Real()

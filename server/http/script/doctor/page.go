@@ -12,6 +12,8 @@ import (
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"rail/server/program/publishable"
 )
 
 // page is a page as it came.
@@ -93,10 +95,7 @@ func (p *page) read(body []byte) {
 	}
 }
 
-var (
-	railSource = regexp.MustCompile(`/rail(-[0-9a-f]{8})?\.js(\?|$)`)
-	keyForm    = regexp.MustCompile(`^rail_pub_[0-9A-Za-z]{32}$`)
-)
+var railSource = regexp.MustCompile(`/rail(-[0-9a-f]{8})?\.js(\?|$)`)
 
 // findTag reports whether the page has a tag whose script can be looked at.
 func (x *examination) findTag() bool {
@@ -109,7 +108,7 @@ func (x *examination) findTag() bool {
 	if len(x.page.tags) > 1 {
 		x.note("tag", Wrong, fmt.Sprintf("The page has %d tags; the first one wins.", len(x.page.tags)), "Leave one.")
 	}
-	if key := x.tag["data-rail"]; !keyForm.MatchString(key) {
+	if key := x.tag["data-rail"]; !publishable.IsKey(key) {
 		x.note("tag", Wrong, fmt.Sprintf("data-rail is %q, which is no publishable key.", key), "Take the key that rail pubkey list shows.")
 		return false
 	}

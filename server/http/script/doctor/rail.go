@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/sha512"
@@ -8,7 +9,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -17,6 +17,7 @@ import (
 	"golang.org/x/net/publicsuffix"
 
 	"rail/server/http/script"
+	"rail/server/program/publishable"
 )
 
 // script looks at the script that the tag names, and at what the tag says of its content.
@@ -167,15 +168,7 @@ func (x *examination) cookies() {
 
 // registrable returns the domain that a host's owner has registered; the host itself where there
 // is none.
-func registrable(host string) string {
-	if net.ParseIP(host) != nil {
-		return host
-	}
-	if domain, err := publicsuffix.EffectiveTLDPlusOne(host); err == nil {
-		return domain
-	}
-	return host
-}
+func registrable(host string) string { return cmp.Or(publishable.Registrable(host), host) }
 
 // programs holds the tag against the program that it should be for.
 func (x *examination) programs() {
