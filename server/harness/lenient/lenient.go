@@ -36,7 +36,7 @@ func Sound(t *testing.T, read func([]byte) (processor.Reading, error), body []by
 	}
 	if f := r.Refund; f != nil {
 		said++
-		require.True(t, f.LevelMinor >= 0 && currency.Valid(f.Currency) && f.Charge != "", string(body))
+		require.True(t, f.LevelMinor >= 0 && (f.Currency == "" || currency.Valid(f.Currency)) && f.Charge != "", string(body))
 	}
 	if d := r.Dispute; d != nil {
 		said++
@@ -48,7 +48,13 @@ func Sound(t *testing.T, read func([]byte) (processor.Reading, error), body []by
 	}
 	require.Equal(t, said == 0, r.Ignored != "", "either something is said, or why not: %s", body)
 	require.LessOrEqual(t, said, 1)
-	text, err := json.Marshal(r)
+	shown := r
+	if r.Payment != nil {
+		bare := *r.Payment
+		bare.Metadata = nil // is kept as JSON, in which it may be said
+		shown.Payment = &bare
+	}
+	text, err := json.Marshal(shown)
 	require.NoError(t, err)
 	require.NotContains(t, string(text), `\u0000`, "PostgreSQL takes no such text")
 	return r

@@ -271,7 +271,7 @@ func TestHookRefusals(t *testing.T) {
 		`{"external_charge_id":"x","amount_minor":1,"occurred_at":"never"}`:      {"failed", "malformed"},
 		`{"type":"refund","external_charge_id":"x"}`:                             {"failed", "malformed"},
 		`{"type":"invoice"}`: {"ignored", "not_used"}, `{"test":true,"external_charge_id":"x"}`: {"failed", "malformed"},
-		`{"test":true,"external_charge_id":"x","amount_minor":1}`: {"ignored", "test_event"},
+		`{"test":true,"external_charge_id":"x","amount_minor":1,"currency":"usd"}`: {"ignored", "test_event"},
 		``: {"failed", "malformed"}, "\xff": {"failed", "malformed"},
 	} {
 		require.Equal(t, 200, h.c.SendRaw([]byte(text), apitest.Unique("msg_"), now, h.c.Signing).Status, text)

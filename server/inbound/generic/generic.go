@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"rail/server/clock"
+	"rail/server/currency"
 	"rail/server/ident"
 	"rail/server/inbound/loose"
 	"rail/server/inbound/processor"
@@ -71,14 +72,16 @@ func (Source) Read(raw []byte) (processor.Reading, error) {
 	if r.Live && (kind == "sale" || kind == "refund") && b.Charge == "" {
 		return r, processor.MalformedError{Member: "external_charge_id"}
 	}
+	var err error
 	switch kind {
 	case "sale":
-		return r, b.sale(&r)
+		err = b.sale(&r)
 	case "refund":
-		return r, b.refund(&r)
+		err = b.refund(&r)
+	default:
+		r.Ignored = processor.NotUsed
 	}
-	r.Ignored = processor.NotUsed
-	return r, nil
+	return r, err
 }
 
 // sale reads a payment. One of nothing is not recorded.
@@ -92,7 +95,7 @@ func (b *body) sale(r *processor.Reading) error {
 		return err
 	}
 	p := processor.Payment{
-		Link: processor.Link{Charge: string(b.Charge)}, AmountMinor: amount, Currency: strings.ToUpper(string(b.Currency)),
+		Link: processor.Link{Charge: string(b.Charge)}, AmountMinor: amount,
 		ProductID: string(b.Product), ProductName: string(b.Named), Metadata: b.Metadata, Binding: b.binding(),
 	}
 	if b.Tax != nil {
@@ -114,8 +117,16 @@ func (b *body) sale(r *processor.Reading) error {
 		return processor.MalformedError{Member: "amount_minor"}
 	}
 	if amount == 0 {
-		r.Ignored = processor.ZeroAmount
-		return nil
+		return r.Ignore(processor.ZeroAmount, "")
+	}
+	if p.Currency, err = currencyOf(b.Currency); err != nil {
+		return err
+	}
+	if p.TaxMinor > amount {
+		return processor.MalformedError{Member: "tax_minor"}
+	}
+	if p.FeeMinor != nil && *p.FeeMinor > amount {
+		return processor.MalformedError{Member: "fee_minor"}
 	}
 	p.At, r.Payment = r.At, &p
 	return nil
@@ -144,7 +155,6 @@ func (b *body) refund(r *processor.Reading) (err error) {
 	}
 	f := processor.Refund{
 		Link: processor.Link{Charge: string(b.Charge)}, ID: string(b.Refund), Single: true,
-		Currency: strings.ToUpper(string(b.Currency)),
 	}
 	if b.Amount != nil {
 		if f.LevelMinor, err = amountOf(b.Amount, "amount_minor"); err != nil {
@@ -153,6 +163,11 @@ func (b *body) refund(r *processor.Reading) (err error) {
 		if f.LevelMinor == 0 {
 			r.Ignored = processor.ZeroAmount
 			return nil
+		}
+	}
+	if b.Currency != "" { // else the sale's
+		if f.Currency, err = currencyOf(b.Currency); err != nil {
+			return err
 		}
 	}
 	if r.At, err = timeOf(b.RefundedAt, "refunded_at"); err != nil {
@@ -171,6 +186,15 @@ func amountOf(given *loose.Int, member string) (int64, error) {
 		return 0, processor.MalformedError{Member: member}
 	}
 	return given.N, nil
+}
+
+// currencyOf returns a currency as ISO 4217 has it.
+func currencyOf(given loose.Text) (string, error) {
+	code, ok := currency.Normal(string(given))
+	if !ok {
+		return "", processor.MalformedError{Member: "currency"}
+	}
+	return code, nil
 }
 
 // timeOf returns a time; none where it is left out.
