@@ -20,6 +20,7 @@ type operation struct {
 	id, method, path string
 	route            *routers.Route // for checking answers against the description
 	public           bool           // needs no key of the API
+	browser          bool           // what pages call, with a publishable key
 	later            bool           // described, and answers 501
 	scopes           []string       // a key needs one of them
 	prefix           string         // prefix of the id in the path
@@ -98,7 +99,7 @@ func sorted() []*operation {
 func newOperation(d openapi.Operation) *operation {
 	o := &operation{
 		id: d.ID, method: d.Method, path: d.Path, later: d.Operation.Extensions["x-unimplemented"] == true,
-		route: d.Route, public: d.Public || d.Browser, scopes: d.Scopes, body: d.Body,
+		route: d.Route, public: d.Public || d.Browser, browser: d.Browser, scopes: d.Scopes, body: d.Body,
 	}
 	for _, p := range d.Query {
 		o.query = append(o.query, parameter{p.Name, p.Required, p.Schema.Value, p.Schema.Value.Type.Is("array")})

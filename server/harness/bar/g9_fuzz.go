@@ -45,6 +45,33 @@ type family struct {
 	mu     sync.Mutex
 	pool   map[string][]string
 	handle string
+	page   string // the publishable key of its pages
+}
+
+// Pages of families are at shop; people look at them with agent.
+const (
+	shop  = "https://shop.example"
+	agent = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+)
+
+// look makes most requests of browsers those of the family's own pages: without a key and an
+// origin that fit, none would come further than these.
+func (m *family) look(g *generator, c *call) {
+	if g.oneIn(10) {
+		return
+	}
+	c.header.Set("Origin", shop)
+	c.header.Set("User-Agent", agent)
+	body, ok := c.body.(M)
+	if !ok {
+		c.path = with(c.op.path, "key="+m.page)
+		return
+	}
+	c.path, body["key"] = c.op.path, m.page
+	if c.op.id == "createBrowserVisit" && g.oneIn(2) {
+		body["value"] = m.handle
+		delete(body, "click_id")
+	}
 }
 
 // fuzzer is the state of G9.
@@ -72,6 +99,9 @@ func (f *fuzzer) prepare(ctx context.Context, n int) error {
 			return err
 		}
 		m := &family{org: o, pool: map[string][]string{}, handle: own["handle"]}
+		m.page = o.object(ctx, "/v1/publishable_keys", M{
+			"program_id": own["prg_"], "allowed_hosts": []string{"shop.example"}, "allow_leads": true,
+		}).text("key")
 		for prefix, id := range own {
 			m.pool[prefix] = []string{id}
 		}
@@ -185,6 +215,9 @@ func (f *fuzzer) one(ctx context.Context, g *generator, op *operation) error {
 	kind, how := "right", ""
 	if op.body != nil {
 		c.body = f.body(g, op)
+	}
+	if op.browser {
+		m.look(g, &c)
 	}
 	switch n := g.rnd.IntN(20); {
 	case n < 6 && op.body != nil:
