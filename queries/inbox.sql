@@ -19,6 +19,12 @@ WHERE id = @id AND org_id = @org_id AND (last_event_at IS NULL OR last_event_at 
 -- name: InboxGet :one
 SELECT t.* FROM inbox_events t WHERE t.id = @id AND t.org_id = @org_id;
 
+-- name: InboxOutcomes :many
+-- InboxOutcomes returns what became of a processor's events, as far as they came.
+SELECT t.external_event_id, t.status, t.reason_code, t.sale_id FROM inbox_events t
+WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.connection_id = @connection_id
+    AND t.external_event_id = ANY (@external_event_ids::text[]);
+
 -- name: InboxReplay :one
 -- InboxReplay has an event worked again. One that waits to be worked stays as it is.
 UPDATE inbox_events SET status = 'pending', due_at = @now::timestamptz, failures = 0
@@ -26,7 +32,8 @@ WHERE id = @id AND org_id = @org_id RETURNING *;
 
 -- name: InboxClaim :many
 -- InboxClaim takes some of what is due, of one organization after the other, beginning
--- with the one after @after. What is not worked by until is anybody's again.
+-- with the one after @after. What is not worked by until is anybody's again. asks is
+-- whether the processor can be asked for what an event lacks.
 WITH RECURSIVE orgs AS (
     (SELECT e.org_id FROM inbox_events e WHERE e.due_at IS NOT NULL AND e.org_id > @after
         ORDER BY e.org_id LIMIT 1)
@@ -41,8 +48,10 @@ WITH RECURSIVE orgs AS (
     WHERE o.org_id IS NOT NULL LIMIT @share
 )
 UPDATE inbox_events t SET due_at = @until::timestamptz, attempts = t.attempts + 1, failures = t.failures + 1
-FROM due, organizations g WHERE t.id = due.id AND g.id = t.org_id
-RETURNING t.id, t.org_id, t.attempts, t.failures, g.flow_quota, g.revenue_meter_minor, g.fraud_monitoring;
+FROM due, organizations g, processor_connections c
+WHERE t.id = due.id AND g.id = t.org_id AND c.id = t.connection_id
+RETURNING t.id, t.org_id, t.attempts, t.failures, g.flow_quota, g.revenue_meter_minor, g.fraud_monitoring,
+    (c.api_key IS NOT NULL AND c.processor = 'stripe')::boolean AS asks;
 
 -- name: InboxGiveBack :exec
 -- InboxGiveBack undoes the taking of an event that was not begun, if nobody else has taken it since.
@@ -62,6 +71,12 @@ WHERE id = @id AND org_id = @org_id;
 -- name: InboxFail :exec
 -- InboxFail is the outcome of work that came to no end, if nobody else has begun anew.
 UPDATE inbox_events SET status = @status, reason_code = @reason_code, reason = @reason, due_at = @due_at,
+    processed_at = @processed_at
+WHERE id = @id AND org_id = @org_id AND attempts = @attempts;
+
+-- name: InboxPostpone :exec
+-- InboxPostpone is the outcome of work that could not begin, and is no failure.
+UPDATE inbox_events SET status = @status, reason_code = @reason_code, reason = @reason, failures = 0, due_at = @due_at,
     processed_at = @processed_at
 WHERE id = @id AND org_id = @org_id AND attempts = @attempts;
 

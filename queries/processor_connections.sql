@@ -9,13 +9,28 @@ SELECT t.* FROM processor_connections t WHERE t.program_id = @program_id AND t.o
 
 -- name: ConnectionInsert :exec
 INSERT INTO processor_connections (id, org_id, program_id, processor, livemode, status, record_direct,
-    outside_checkout, secret, api_key, last_event_at, created_at, updated_at)
+    outside_checkout, secret, api_key, last_event_at, created_at, updated_at, reconcile_at)
 VALUES (@id, @org_id, @program_id, @processor, @livemode, @status, @record_direct, @outside_checkout, @secret,
-    @api_key, @last_event_at, @created_at, @updated_at);
+    @api_key, @last_event_at, @created_at, @updated_at, @reconcile_at);
 
 -- name: ConnectionDisconnect :execrows
 UPDATE processor_connections SET status = 'disconnected', updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id AND status = 'active';
+
+-- name: ConnectionReconcile :one
+-- ConnectionReconcile takes one connection to Stripe whose night has come, until somebody
+-- else may.
+UPDATE processor_connections SET reconcile_at = @until WHERE id = (SELECT c.id FROM processor_connections c
+    WHERE c.status = 'active' AND c.processor = 'stripe' AND (c.reconcile_at <= @now::timestamptz
+        OR c.reconcile_at IS NULL AND c.created_at <= @made)
+    ORDER BY c.id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED)
+RETURNING *;
+
+-- name: ConnectionReconciled :exec
+UPDATE processor_connections SET reconcile_at = @next WHERE id = @id AND org_id = @org_id;
+
+-- name: ConnectionsToStripe :many
+SELECT t.* FROM processor_connections t WHERE t.status = 'active' AND t.processor = 'stripe' ORDER BY t.id;
 
 -- name: ConnectionsOfProgram :many
 SELECT t.* FROM processor_connections t WHERE t.program_id = @program_id AND t.org_id = @org_id

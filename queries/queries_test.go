@@ -58,6 +58,8 @@ var unbound = map[string]string{
 	"OptOutsPurge":            "removes what has expired, whosever it is",
 	"InboxSealed":             "the server's own key seals for every organization",
 	"InboxReseal":             "the id is one that InboxSealed has just listed",
+	"ConnectionReconcile":     "nights come in every organization",
+	"ConnectionsToStripe":     "asked by the operator's command only, for all connections",
 	"ConnectionOperated":      "asked by the operator's command, and by processors, whose address knows no organization",
 	"ConnectionsActive":       "the server asks which addresses exist; whose they are is read with each",
 	"PublishableKeyFind":      "the key identifies the organization",

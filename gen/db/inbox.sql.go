@@ -335,8 +335,10 @@ WITH RECURSIVE orgs AS (
     WHERE o.org_id IS NOT NULL LIMIT $4
 )
 UPDATE inbox_events t SET due_at = $1::timestamptz, attempts = t.attempts + 1, failures = t.failures + 1
-FROM due, organizations g WHERE t.id = due.id AND g.id = t.org_id
-RETURNING t.id, t.org_id, t.attempts, t.failures, g.flow_quota, g.revenue_meter_minor, g.fraud_monitoring
+FROM due, organizations g, processor_connections c
+WHERE t.id = due.id AND g.id = t.org_id AND c.id = t.connection_id
+RETURNING t.id, t.org_id, t.attempts, t.failures, g.flow_quota, g.revenue_meter_minor, g.fraud_monitoring,
+    (c.api_key IS NOT NULL AND c.processor = 'stripe')::boolean AS asks
 `
 
 type InboxClaimParams struct {
@@ -354,10 +356,12 @@ type InboxClaimRow struct {
 	FlowQuota         *int64
 	RevenueMeterMinor *int64
 	FraudMonitoring   *bool
+	Asks              bool
 }
 
 // InboxClaim takes some of what is due, of one organization after the other, beginning
-// with the one after @after. What is not worked by until is anybody's again.
+// with the one after @after. What is not worked by until is anybody's again. asks is
+// whether the processor can be asked for what an event lacks.
 func (q *Queries) InboxClaim(ctx context.Context, db DBTX, arg InboxClaimParams) ([]InboxClaimRow, error) {
 	rows, err := db.Query(ctx, inboxClaim,
 		arg.Until,
@@ -380,6 +384,7 @@ func (q *Queries) InboxClaim(ctx context.Context, db DBTX, arg InboxClaimParams)
 			&i.FlowQuota,
 			&i.RevenueMeterMinor,
 			&i.FraudMonitoring,
+			&i.Asks,
 		); err != nil {
 			return nil, err
 		}
@@ -625,6 +630,89 @@ func (q *Queries) InboxOutcome(ctx context.Context, db DBTX, arg InboxOutcomePar
 		arg.ProcessedAt,
 		arg.ID,
 		arg.OrgID,
+	)
+	return err
+}
+
+const inboxOutcomes = `-- name: InboxOutcomes :many
+SELECT t.external_event_id, t.status, t.reason_code, t.sale_id FROM inbox_events t
+WHERE t.program_id = $1 AND t.org_id = $2 AND t.connection_id = $3
+    AND t.external_event_id = ANY ($4::text[])
+`
+
+type InboxOutcomesParams struct {
+	ProgramID        string
+	OrgID            string
+	ConnectionID     string
+	ExternalEventIds []string
+}
+
+type InboxOutcomesRow struct {
+	ExternalEventID string
+	Status          InboxStatus
+	ReasonCode      *string
+	SaleID          *string
+}
+
+// InboxOutcomes returns what became of a processor's events, as far as they came.
+func (q *Queries) InboxOutcomes(ctx context.Context, db DBTX, arg InboxOutcomesParams) ([]InboxOutcomesRow, error) {
+	rows, err := db.Query(ctx, inboxOutcomes,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.ConnectionID,
+		arg.ExternalEventIds,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []InboxOutcomesRow{}
+	for rows.Next() {
+		var i InboxOutcomesRow
+		if err := rows.Scan(
+			&i.ExternalEventID,
+			&i.Status,
+			&i.ReasonCode,
+			&i.SaleID,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const inboxPostpone = `-- name: InboxPostpone :exec
+UPDATE inbox_events SET status = $1, reason_code = $2, reason = $3, failures = 0, due_at = $4,
+    processed_at = $5
+WHERE id = $6 AND org_id = $7 AND attempts = $8
+`
+
+type InboxPostponeParams struct {
+	Status      InboxStatus
+	ReasonCode  *string
+	Reason      *string
+	DueAt       *clock.Time
+	ProcessedAt *clock.Time
+	ID          string
+	OrgID       string
+	Attempts    int64
+}
+
+// InboxPostpone is the outcome of work that could not begin, and is no failure.
+func (q *Queries) InboxPostpone(ctx context.Context, db DBTX, arg InboxPostponeParams) error {
+	_, err := db.Exec(ctx, inboxPostpone,
+		arg.Status,
+		arg.ReasonCode,
+		arg.Reason,
+		arg.DueAt,
+		arg.ProcessedAt,
+		arg.ID,
+		arg.OrgID,
+		arg.Attempts,
 	)
 	return err
 }

@@ -1219,7 +1219,7 @@ func (q *Queries) ConnectionCursor(ctx context.Context, db DBTX, arg ConnectionC
 }
 
 const connectionPage = `-- name: ConnectionPage :many
-SELECT t.id, t.org_id, t.program_id, t.processor, t.livemode, t.status, t.record_direct, t.outside_checkout, t.secret, t.api_key, t.last_event_at, t.created_at, t.updated_at FROM processor_connections t
+SELECT t.id, t.org_id, t.program_id, t.processor, t.livemode, t.status, t.record_direct, t.outside_checkout, t.secret, t.api_key, t.last_event_at, t.created_at, t.updated_at, t.reconcile_at FROM processor_connections t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.status = $3::text)
@@ -1279,6 +1279,7 @@ func (q *Queries) ConnectionPage(ctx context.Context, db DBTX, arg ConnectionPag
 			&i.LastEventAt,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.ReconcileAt,
 		); err != nil {
 			return nil, err
 		}

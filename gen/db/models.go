@@ -563,6 +563,7 @@ type ProcessorConnection struct {
 	LastEventAt     *clock.Time
 	CreatedAt       clock.Time
 	UpdatedAt       clock.Time
+	ReconcileAt     *clock.Time
 }
 
 type Program struct {

@@ -12,7 +12,7 @@ import (
 )
 
 const connectionActive = `-- name: ConnectionActive :one
-SELECT t.id, t.org_id, t.program_id, t.processor, t.livemode, t.status, t.record_direct, t.outside_checkout, t.secret, t.api_key, t.last_event_at, t.created_at, t.updated_at FROM processor_connections t WHERE t.program_id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.processor, t.livemode, t.status, t.record_direct, t.outside_checkout, t.secret, t.api_key, t.last_event_at, t.created_at, t.updated_at, t.reconcile_at FROM processor_connections t WHERE t.program_id = $1 AND t.org_id = $2
     AND t.processor = $3 AND t.livemode = $4 AND t.status = 'active' FOR NO KEY UPDATE
 `
 
@@ -47,6 +47,7 @@ func (q *Queries) ConnectionActive(ctx context.Context, db DBTX, arg ConnectionA
 		&i.LastEventAt,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.ReconcileAt,
 	)
 	return i, err
 }
@@ -71,7 +72,7 @@ func (q *Queries) ConnectionDisconnect(ctx context.Context, db DBTX, arg Connect
 }
 
 const connectionGet = `-- name: ConnectionGet :one
-SELECT t.id, t.org_id, t.program_id, t.processor, t.livemode, t.status, t.record_direct, t.outside_checkout, t.secret, t.api_key, t.last_event_at, t.created_at, t.updated_at FROM processor_connections t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.processor, t.livemode, t.status, t.record_direct, t.outside_checkout, t.secret, t.api_key, t.last_event_at, t.created_at, t.updated_at, t.reconcile_at FROM processor_connections t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type ConnectionGetParams struct {
@@ -96,15 +97,16 @@ func (q *Queries) ConnectionGet(ctx context.Context, db DBTX, arg ConnectionGetP
 		&i.LastEventAt,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.ReconcileAt,
 	)
 	return i, err
 }
 
 const connectionInsert = `-- name: ConnectionInsert :exec
 INSERT INTO processor_connections (id, org_id, program_id, processor, livemode, status, record_direct,
-    outside_checkout, secret, api_key, last_event_at, created_at, updated_at)
+    outside_checkout, secret, api_key, last_event_at, created_at, updated_at, reconcile_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,
-    $10, $11, $12, $13)
+    $10, $11, $12, $13, $14)
 `
 
 type ConnectionInsertParams struct {
@@ -121,6 +123,7 @@ type ConnectionInsertParams struct {
 	LastEventAt     *clock.Time
 	CreatedAt       clock.Time
 	UpdatedAt       clock.Time
+	ReconcileAt     *clock.Time
 }
 
 func (q *Queries) ConnectionInsert(ctx context.Context, db DBTX, arg ConnectionInsertParams) error {
@@ -138,12 +141,13 @@ func (q *Queries) ConnectionInsert(ctx context.Context, db DBTX, arg ConnectionI
 		arg.LastEventAt,
 		arg.CreatedAt,
 		arg.UpdatedAt,
+		arg.ReconcileAt,
 	)
 	return err
 }
 
 const connectionOperated = `-- name: ConnectionOperated :one
-SELECT t.id, t.org_id, t.program_id, t.processor, t.livemode, t.status, t.record_direct, t.outside_checkout, t.secret, t.api_key, t.last_event_at, t.created_at, t.updated_at FROM processor_connections t WHERE t.id = $1
+SELECT t.id, t.org_id, t.program_id, t.processor, t.livemode, t.status, t.record_direct, t.outside_checkout, t.secret, t.api_key, t.last_event_at, t.created_at, t.updated_at, t.reconcile_at FROM processor_connections t WHERE t.id = $1
 `
 
 // ConnectionOperated finds a connection of any organization.
@@ -164,6 +168,7 @@ func (q *Queries) ConnectionOperated(ctx context.Context, db DBTX, id string) (P
 		&i.LastEventAt,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.ReconcileAt,
 	)
 	return i, err
 }
@@ -182,6 +187,59 @@ func (q *Queries) ConnectionProgram(ctx context.Context, db DBTX, arg Connection
 	var program_id string
 	err := row.Scan(&program_id)
 	return program_id, err
+}
+
+const connectionReconcile = `-- name: ConnectionReconcile :one
+UPDATE processor_connections SET reconcile_at = $1 WHERE id = (SELECT c.id FROM processor_connections c
+    WHERE c.status = 'active' AND c.processor = 'stripe' AND (c.reconcile_at <= $2::timestamptz
+        OR c.reconcile_at IS NULL AND c.created_at <= $3)
+    ORDER BY c.id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED)
+RETURNING id, org_id, program_id, processor, livemode, status, record_direct, outside_checkout, secret, api_key, last_event_at, created_at, updated_at, reconcile_at
+`
+
+type ConnectionReconcileParams struct {
+	Until *clock.Time
+	Now   clock.Time
+	Made  clock.Time
+}
+
+// ConnectionReconcile takes one connection to Stripe whose night has come, until somebody
+// else may.
+func (q *Queries) ConnectionReconcile(ctx context.Context, db DBTX, arg ConnectionReconcileParams) (ProcessorConnection, error) {
+	row := db.QueryRow(ctx, connectionReconcile, arg.Until, arg.Now, arg.Made)
+	var i ProcessorConnection
+	err := row.Scan(
+		&i.ID,
+		&i.OrgID,
+		&i.ProgramID,
+		&i.Processor,
+		&i.Livemode,
+		&i.Status,
+		&i.RecordDirect,
+		&i.OutsideCheckout,
+		&i.Secret,
+		&i.APIKey,
+		&i.LastEventAt,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.ReconcileAt,
+	)
+	return i, err
+}
+
+const connectionReconciled = `-- name: ConnectionReconciled :exec
+UPDATE processor_connections SET reconcile_at = $1 WHERE id = $2 AND org_id = $3
+`
+
+type ConnectionReconciledParams struct {
+	Next  *clock.Time
+	ID    string
+	OrgID string
+}
+
+func (q *Queries) ConnectionReconciled(ctx context.Context, db DBTX, arg ConnectionReconciledParams) error {
+	_, err := db.Exec(ctx, connectionReconciled, arg.Next, arg.ID, arg.OrgID)
+	return err
 }
 
 const connectionSecretsReseal = `-- name: ConnectionSecretsReseal :exec
@@ -266,7 +324,7 @@ func (q *Queries) ConnectionsActive(ctx context.Context, db DBTX) ([]string, err
 }
 
 const connectionsOfProgram = `-- name: ConnectionsOfProgram :many
-SELECT t.id, t.org_id, t.program_id, t.processor, t.livemode, t.status, t.record_direct, t.outside_checkout, t.secret, t.api_key, t.last_event_at, t.created_at, t.updated_at FROM processor_connections t WHERE t.program_id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.processor, t.livemode, t.status, t.record_direct, t.outside_checkout, t.secret, t.api_key, t.last_event_at, t.created_at, t.updated_at, t.reconcile_at FROM processor_connections t WHERE t.program_id = $1 AND t.org_id = $2
 ORDER BY t.created_at DESC, t.id DESC
 `
 
@@ -298,6 +356,46 @@ func (q *Queries) ConnectionsOfProgram(ctx context.Context, db DBTX, arg Connect
 			&i.LastEventAt,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.ReconcileAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const connectionsToStripe = `-- name: ConnectionsToStripe :many
+SELECT t.id, t.org_id, t.program_id, t.processor, t.livemode, t.status, t.record_direct, t.outside_checkout, t.secret, t.api_key, t.last_event_at, t.created_at, t.updated_at, t.reconcile_at FROM processor_connections t WHERE t.status = 'active' AND t.processor = 'stripe' ORDER BY t.id
+`
+
+func (q *Queries) ConnectionsToStripe(ctx context.Context, db DBTX) ([]ProcessorConnection, error) {
+	rows, err := db.Query(ctx, connectionsToStripe)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ProcessorConnection{}
+	for rows.Next() {
+		var i ProcessorConnection
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.Processor,
+			&i.Livemode,
+			&i.Status,
+			&i.RecordDirect,
+			&i.OutsideCheckout,
+			&i.Secret,
+			&i.APIKey,
+			&i.LastEventAt,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.ReconcileAt,
 		); err != nil {
 			return nil, err
 		}

@@ -120,7 +120,7 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 		ClickRetentionDays: cfg.ClickRetentionDays,
 		HoldOnHighRisk:     cfg.HoldOnHighRisk, FraudMonitoring: cfg.FraudMonitoring,
 		Outbox: mails.Outbox, Mail: mails.Sender, Plan: cfg.Plan(),
-		Log: log,
+		Log: log, StripeURL: cfg.StripeURL,
 	})}
 	// What several of the parts below share.
 	p := parts{

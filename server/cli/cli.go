@@ -86,6 +86,10 @@ func processors() []command {
 		{
 			name: "processor disconnect", args: "CONNECTION_ID", about: "end a connection for ever", setUp: processorDisconnect,
 		},
+		{
+			name: "stripe backfill", about: "read from Stripe what happened since a day, and record what is missing",
+			setUp: stripeBackfill, more: backfillHelp,
+		},
 	}
 }
 

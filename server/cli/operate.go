@@ -106,17 +106,12 @@ func jobRun(fs *flag.FlagSet) action {
 		if names := jobNames(); !slices.Contains(names, args[0]) {
 			return usagef("there is no job %q%s", args[0], meant("", args[0], names))
 		}
-		// The job gets what a server would give it, so that its mails and payments are real.
 		return withDatabase(ctx, env, func(d *database) error {
-			mails, err := app.Mail(d.config, d.pool, d.keeper, env.Clock, logger(env.Err, d.config))
+			m, err := means(env, d)
 			if err != nil {
 				return err
 			}
-			for _, j := range jobs.All(jobs.Means{
-				Pool: d.pool, Keeper: d.keeper, Rails: env.Rails, Clock: env.Clock, RetentionDays: d.config.RetentionDays,
-				HoldOnHighRisk: d.config.HoldOnHighRisk, FraudMonitoring: d.config.FraudMonitoring, Outbox: mails.Outbox,
-				Mail: mails.Sender, Plan: d.config.Plan(), Log: logger(env.Err, d.config),
-			}) {
+			for _, j := range jobs.All(m) {
 				if j.Name == args[0] {
 					return j.Run(ctx, at)
 				}
@@ -124,6 +119,16 @@ func jobRun(fs *flag.FlagSet) action {
 			return nil
 		})
 	}
+}
+
+// means returns what a server would give its jobs, so that mails and payments are real.
+func means(env *Env, d *database) (jobs.Means, error) {
+	mails, err := app.Mail(d.config, d.pool, d.keeper, env.Clock, logger(env.Err, d.config))
+	return jobs.Means{
+		Pool: d.pool, Keeper: d.keeper, Rails: env.Rails, Clock: env.Clock, RetentionDays: d.config.RetentionDays,
+		HoldOnHighRisk: d.config.HoldOnHighRisk, FraudMonitoring: d.config.FraudMonitoring, Outbox: mails.Outbox,
+		Mail: mails.Sender, Plan: d.config.Plan(), Log: logger(env.Err, d.config), StripeURL: d.config.StripeURL,
+	}, err
 }
 
 // jobNames returns the names of all jobs, which depend on nothing.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rail/server/harness/stripetest"
 	"rail/server/inbound/connection"
 )
 
@@ -54,6 +55,48 @@ func (a *stripeAPI) urls() []any {
 		all = append(all, e["url"])
 	}
 	return all
+}
+
+// TestStripeBackfill: what a connection's key shows is read and printed, and where
+// nothing can be read it is said why.
+func TestStripeBackfill(t *testing.T) {
+	t.Parallel()
+	api := &stripetest.API{}
+	server := httptest.NewServer(api)
+	t.Cleanup(server.Close)
+	w := newSealing(t)
+	w.environ["RAIL_STRIPE_URL"] = server.URL
+	backfill := strings.Fields("stripe backfill --since 2026-08-20")
+	_, _, errs := w.run(backfill...)
+	require.Contains(t, errs, "no program is connected to Stripe")
+	connect := strings.Fields("processor connect stripe --program prg_1 --test --secret whsec_1 --replace")
+	w.object(connect...)
+	require.Contains(t, w.must(backfill...), "skipped: the connection has no API key")
+	id := w.object(append(connect, "--api-key", "rk_test_good")...)["id"].(string)
+	p := stripetest.Purchase{
+		Version: stripetest.Clover, Name: "1", At: w.now.Now().AddDate(0, 0, -3), Customer: "cus_1", Invoiced: true,
+		Amount: 2400, Currency: "usd", Email: "a@example.com",
+	}
+	api.Add(p)
+	api.Happened(p.Event("invoice.paid", p.Invoice()))
+	found := w.object(append(backfill, "--connection", id)...)
+	one := found["connections"].([]any)[0].(map[string]any)
+	require.Equal(t, []any{"backfill", id, 1.0, 1.0, 1.0}, []any{
+		found["object"], one["connection_id"], one["seen"], one["missing"], one["ignored"],
+	})
+	require.Equal(t, "no_partner", one["differences"].([]any)[0].(map[string]any)["reason_code"])
+	api.Answer(http.StatusForbidden)
+	status, out, errs := w.run(backfill...)
+	require.Equal(t, 1, status)
+	require.Contains(t, errs, "go on with --connection "+id+" --since 2026-08-20")
+	require.Contains(t, out, id)
+	for args, says := range map[string]string{
+		"": "--since must be", "--since 2026-13-01": "--since must be", "--since 2027-01-01": "lies ahead",
+		"--since 2026-08-20 --connection pco_none": "no connection",
+	} {
+		_, _, errs := w.run(append([]string{"stripe", "backfill"}, strings.Fields(args)...)...)
+		require.Contains(t, errs, says, args)
+	}
 }
 
 // TestProcessorStripe: with a key, the endpoint at Stripe is made with the

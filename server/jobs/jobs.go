@@ -51,6 +51,8 @@ type Means struct {
 	// Plan is the limits of organizations that have none of their own.
 	Plan quota.Plan
 	Log  *slog.Logger
+	// StripeURL is where Stripe's API is asked; "" for its own address.
+	StripeURL string
 	// RetentionDays is how long events and deliveries are kept; at least 30.
 	RetentionDays int
 	// ClickRetentionDays is how long clicks are kept that brought no customer; 0 for ever.
@@ -70,6 +72,7 @@ func All(m Means) []Job {
 		autoPayouts(m),
 		generatePayouts(m),
 		workInbox(m),
+		reconcile(m),
 		foldBalances(m.Pool),
 		foldTallies(m.Pool),
 		forgetTallies(m.Pool),

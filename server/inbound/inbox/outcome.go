@@ -22,6 +22,7 @@ const (
 	codeError       = "error"
 	codeOutside     = "outside_checkout"
 	codeRecurs      = "unknown_subscription"
+	codeAway        = "processor_away"
 
 	codeRefundFailed = "refund_failed"
 )

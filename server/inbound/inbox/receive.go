@@ -101,8 +101,8 @@ func (b Box) Verify(c db.ProcessorConnection, header http.Header, body []byte) e
 // nothing. A body that is no event is stored under its hash, and answered all the
 // same: the processor would only send it again.
 func (b Box) Receive(ctx context.Context, c db.ProcessorConnection, header http.Header, body []byte) error {
-	source, now := sources[c.Processor], b.Clock.Now()
-	e, err := b.event(c, source, header, body, now)
+	now := b.Clock.Now()
+	e, err := b.event(c, sources[c.Processor], header, body, now)
 	if err != nil {
 		return err
 	}
@@ -114,6 +114,16 @@ func (b Box) Receive(ctx context.Context, c db.ProcessorConnection, header http.
 		}
 		return queries.ConnectionTold(ctx, u.Later(), last)
 	})
+}
+
+// Store stores an event that the processor's API has shown, once. It did not come by
+// itself, so that the connection's last event stays what it was.
+func (b Box) Store(ctx context.Context, c db.ProcessorConnection, body []byte) error {
+	e, err := b.event(c, sources[c.Processor], http.Header{}, body, b.Clock.Now())
+	if err == nil {
+		_, err = queries.InboxInsert(ctx, b.Pool, e)
+	}
+	return err
 }
 
 // event returns the row of an event, to be worked at once.

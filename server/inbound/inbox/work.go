@@ -14,6 +14,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
+	"rail/server/inbound/processor"
 	"rail/server/money/sale"
 	"rail/server/problem"
 	"rail/server/program/customer"
@@ -43,6 +44,8 @@ type Worker struct {
 	// Plan is the limits of organizations that have none of their own.
 	Plan quota.Plan
 	Log  *slog.Logger // nil for none
+	// API asks for what events lack; nil for never.
+	API *API
 }
 
 // one works one event. What the rules refuse is its outcome; what goes wrong else is
@@ -85,13 +88,20 @@ func (w Worker) guarded(ctx context.Context, t db.InboxClaimRow, now clock.Time)
 			err = fmt.Errorf("panic of type %T\n%s", v, debug.Stack())
 		}
 	}()
+	asked, err := w.ask(ctx, t)
+	if away := (*awayError)(nil); errors.As(err, &away) {
+		return w.postpone(ctx, t, now, away)
+	}
+	if err != nil {
+		return err
+	}
 	plan := w.Plan.With(quota.Own{
 		FlowQuota: t.FlowQuota, RevenueMeterMinor: t.RevenueMeterMinor, FraudMonitoring: t.FraudMonitoring,
 	})
 	u := work.New(w.Pool, work.Unit{
 		OrgID: t.OrgID, Plan: plan, Actor: work.Actor{Kind: work.Processor}, RequestID: runOf(t.ID), Now: now,
 	})
-	return u.Within(ctx, func(u *work.Unit) error { return w.work(ctx, u, t) })
+	return u.Within(ctx, func(u *work.Unit) error { return w.work(ctx, u, t, asked) })
 }
 
 // runOf is the id under which events of Rail name the work on one of the inbox.
@@ -100,8 +110,9 @@ func runOf(id string) string {
 	return "run_" + own
 }
 
-// work applies an event and writes its outcome, in the unit's transaction.
-func (w Worker) work(ctx context.Context, u *work.Unit, t db.InboxClaimRow) error {
+// work applies an event and writes its outcome, in the unit's transaction. asked is what it
+// says where its processor was asked, too.
+func (w Worker) work(ctx context.Context, u *work.Unit, t db.InboxClaimRow, asked *processor.Reading) error {
 	e, err := queries.InboxLock(ctx, u.DB(), db.InboxLockParams{ID: t.ID, OrgID: t.OrgID, Attempts: t.Attempts})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil // another worker has it by now
@@ -119,6 +130,9 @@ func (w Worker) work(ctx context.Context, u *work.Unit, t db.InboxClaimRow) erro
 		return err
 	}
 	r, err := sources[c.Processor].Read(body)
+	if asked != nil {
+		r = *asked
+	}
 	a := application{Worker: w, u: u, c: c, e: e, r: r}
 	if r.At.IsZero() {
 		a.r.At = e.CreatedAt

@@ -44,7 +44,7 @@ func (r *reader) invoice() error {
 			r.Payment.FeeMinor = c.fee(r.Payment, in.AmountPaid)
 		}
 	}
-	describeProducts(r.Payment, in.Lines.Data, in.Lines.HasMore.V)
+	describeProducts(r.Payment, in.Lines)
 	r.Link = processor.Link{}
 	return nil
 }
@@ -54,7 +54,7 @@ func (r *reader) invoice() error {
 func (in *invoice) link() processor.Link {
 	ids := []loose.ID{in.ID, in.PaymentIntent.ID, in.Charge.ID, in.PaymentIntent.Object.Latest.ID}
 	for _, p := range in.Payments {
-		ids = append(ids, p.Payment.Intent, p.Payment.Charge)
+		ids = append(ids, p.Payment.Intent.ID, p.Payment.Charge, p.Payment.Intent.Object.Latest.ID)
 	}
 	return link(ids...)
 }
@@ -64,7 +64,7 @@ func (in *invoice) intent() string {
 	id := in.PaymentIntent.ID
 	for _, p := range in.Payments {
 		if p.Status == "paid" || p.Status == "" {
-			id = first(id, p.Payment.Intent)
+			id = first(id, p.Payment.Intent.ID)
 		}
 	}
 	return string(id)
@@ -96,7 +96,7 @@ func (in *invoice) who() processor.Binding {
 	}
 	redeem(&b, in.Subscription.Object.discounted, in.Parent.Details.Subscription.Object.discounted)
 	known(&b, in.Customer, in.Account)
-	b.Interval, _ = interval(in.Lines.Data)
+	b.Interval, _ = in.interval()
 	return b
 }
 
@@ -134,8 +134,21 @@ func total(of []amount) (sum int64, said bool) {
 	return sum, said
 }
 
+// interval returns how often the invoice's subscription is billed. From basil on its
+// lines do not say it, and the subscription does if it was expanded.
+func (in *invoice) interval() (string, int64) {
+	for _, all := range [][]line{
+		in.Lines.Data, in.Parent.Details.Subscription.Object.Items, in.Subscription.Object.Items,
+	} {
+		if every, count := interval(all); every != "" {
+			return every, count
+		}
+	}
+	return "", 0
+}
+
 // interval returns how often the subscription of lines is billed, and the number
-// of intervals that one bill is for. From basil on invoices do not say it.
+// of intervals that one bill is for.
 func interval(lines []line) (string, int64) {
 	for _, l := range lines {
 		for _, p := range []plan{l.Price.Recurring, l.Plan, l.Pricing.Details.Price.Recurring} {
@@ -163,18 +176,21 @@ const maxProducts = 20
 
 // describeProducts says what was paid for: the product, if there is one, else
 // all of them in the metadata. What takes money off a bill is none.
-func describeProducts(p *processor.Payment, lines []line, more bool) {
+func describeProducts(p *processor.Payment, of lines) {
 	var listed []any
 	var one loose.Ref[product]
-	several := more
-	for _, l := range lines {
-		product := l.product()
-		if l.Amount.N <= 0 || product.ID == "" {
+	several := of.HasMore.V
+	for _, l := range of.Data {
+		product, given := l.product(), l.Amount
+		if !given.OK {
+			given = l.Total
+		}
+		if given.N <= 0 || product.ID == "" {
 			continue
 		}
 		several = several || one.ID != "" && product.ID != one.ID
 		one = product
-		amount, _ := minor(l.Amount, p.Currency)
+		amount, _ := minor(given, p.Currency)
 		listed = append(listed, map[string]any{
 			"id": string(product.ID), "amount_minor": amount, "quantity": l.Quantity.N,
 		})
@@ -192,7 +208,7 @@ func describeProducts(p *processor.Payment, lines []line, more bool) {
 // subscription.
 func (in *invoice) metadata() map[string]any {
 	out := processor.Merged(in.metas()...)
-	if _, count := interval(in.Lines.Data); count > 1 {
+	if _, count := in.interval(); count > 1 {
 		out["interval_count"] = count
 	}
 	return out
@@ -208,6 +224,6 @@ func (r *reader) invoicePayment() error {
 	if p.Invoice == "" {
 		return processor.MalformedError{Member: "invoice_payment.invoice"}
 	}
-	r.Link = link(p.Invoice, p.Payment.Intent, p.Payment.Charge)
+	r.Link = link(p.Invoice, p.Payment.Intent.ID, p.Payment.Charge, p.Payment.Intent.Object.Latest.ID)
 	return r.Ignore(processor.BindsOnly, "The invoice brings the money.")
 }

@@ -59,5 +59,15 @@ func (c *charge) fee(p *processor.Payment, paid loose.Int) *int64 {
 	return new(min(nearest(b.Fee, p.Currency), p.AmountMinor))
 }
 
+// Kept returns what Stripe kept of a payment by its one charge, an object of its API;
+// nil where that does not show it.
+func Kept(object []byte, p *processor.Payment) *int64 {
+	var c charge
+	if loose.Into(object, &c) != nil {
+		return nil
+	}
+	return c.fee(p, c.paid())
+}
+
 // code returns Stripe's currency, which is in lower case, as ISO 4217 has it.
 func code(given loose.Text) (string, bool) { return currency.Normal(string(given)) }

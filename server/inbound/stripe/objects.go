@@ -75,10 +75,7 @@ type invoice struct {
 	Name     loose.Text          `json:"customer_name"`
 	Metadata loose.Meta          `json:"metadata"`
 	discounted
-	Lines struct {
-		Data    []line     `json:"data"`
-		HasMore loose.Bool `json:"has_more"`
-	} `json:"lines"`
+	Lines       lines `json:"lines"`
 	Transitions struct {
 		PaidAt loose.Int `json:"paid_at"`
 	} `json:"status_transitions"`
@@ -108,8 +105,14 @@ type amount struct {
 	Amount loose.Int `json:"amount"`
 }
 
+type lines struct {
+	Data    []line     `json:"data"`
+	HasMore loose.Bool `json:"has_more"`
+}
+
 type line struct {
 	Amount   loose.Int  `json:"amount"`
+	Total    loose.Int  `json:"amount_total"` // in a checkout
 	Quantity loose.Int  `json:"quantity"`
 	Metadata loose.Meta `json:"metadata"`
 	discounted
@@ -153,8 +156,8 @@ type invoicePayment struct {
 	Invoice loose.ID   `json:"invoice"`
 	Status  loose.Text `json:"status"`
 	Payment struct {
-		Intent loose.ID `json:"payment_intent"`
-		Charge loose.ID `json:"charge"`
+		Intent loose.Ref[intent] `json:"payment_intent"`
+		Charge loose.ID          `json:"charge"`
 	} `json:"payment"`
 }
 
@@ -173,7 +176,7 @@ type session struct {
 	Intent        loose.Ref[intent]       `json:"payment_intent"`
 	Invoice       loose.Ref[invoice]      `json:"invoice"`
 	Subscription  loose.Ref[subscription] `json:"subscription"`
-	Lines         loose.List[line]        `json:"line_items"`
+	Lines         lines                   `json:"line_items"`
 	discounted
 	Totals struct {
 		Tax loose.Int `json:"amount_tax"`

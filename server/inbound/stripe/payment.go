@@ -54,7 +54,7 @@ func (r *reader) sessionPaid(s session, b processor.Binding) error {
 		At: r.At, Intent: string(s.Intent.ID), Metadata: processor.Merged(s.Metadata, s.Intent.Object.Metadata),
 	}
 	r.Payment.FeeMinor = s.Intent.Object.Latest.Object.fee(r.Payment, total)
-	describeProducts(r.Payment, s.Lines, false)
+	describeProducts(r.Payment, s.Lines)
 	r.Link = processor.Link{}
 	return nil
 }

@@ -35,6 +35,7 @@ const (
 // Client asks with one key. It is safe for concurrent use.
 type Client struct {
 	key, address string
+	tries        int
 	http         *http.Client
 	wait         func(context.Context, time.Duration) error
 }
@@ -45,13 +46,20 @@ func New(key, address string) *Client {
 		address = Address
 	}
 	return &Client{
-		key: key, address: strings.TrimSuffix(address, "/"), wait: clock.Wait,
+		key: key, address: strings.TrimSuffix(address, "/"), tries: attempts, wait: clock.Wait,
 		http: &http.Client{
 			Timeout: timeout,
 			// The key must not follow a redirect to somebody else.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}
+}
+
+// Once returns a client that asks one time only, for who comes back by itself.
+func (c *Client) Once() *Client {
+	one := *c
+	one.tries = 1
+	return &one
 }
 
 // Live reports whether a key opens live data, by how it begins.
@@ -65,6 +73,7 @@ func Live(key string) (live, known bool) {
 type Error struct {
 	Status        int
 	Code, Message string
+	After         time.Duration // when to ask again, if it says so
 }
 
 // Error says it in Stripe's words, which name the permission that a key lacks.
@@ -86,13 +95,15 @@ func (c *Client) ask(ctx context.Context, method, path string, form url.Values, 
 	once := ident.New("rail_")
 	for n := 1; ; n++ {
 		after, err := c.once(ctx, method, path, form, once, answer)
-		if err == nil || after < 0 || n == attempts {
+		if err == nil || after < 0 || n == c.tries {
 			return err
 		}
 		if after == 0 {
 			after = time.Second << (n - 1) / 2
 		}
-		if c.wait(ctx, min(after, maxWait)) != nil {
+		after = min(after, maxWait)
+		// Who cannot wait so long learns it now.
+		if end, ok := ctx.Deadline(); ok && end.Sub(clock.Real()) < after || c.wait(ctx, after) != nil {
 			return err
 		}
 	}
@@ -119,6 +130,8 @@ func (c *Client) once(
 	switch {
 	case err != nil:
 		return 0, err
+	case len(body) == maxAnswer:
+		return -1, errTooLarge
 	case res.StatusCode/100 == 2:
 		if err := json.Unmarshal(body, answer); err != nil {
 			return -1, fmt.Errorf("an answer of Stripe's was not understood: %w", err)
@@ -126,10 +139,11 @@ func (c *Client) once(
 		return 0, nil
 	}
 	refused := refusal(res.StatusCode, body)
-	if s := res.StatusCode; s != http.StatusTooManyRequests && s != http.StatusConflict && s < 500 {
+	if !again(res.StatusCode) {
 		return -1, refused
 	}
-	return retryAfter(res.Header), refused
+	refused.After = retryAfter(res.Header)
+	return refused.After, refused
 }
 
 func (c *Client) request(

@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"strings"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/inbound/backfill"
+	"rail/server/opt"
+)
+
+// backfilled is how a backfill is printed.
+type backfilled struct {
+	Object      string            `json:"object"`
+	Since       clock.Time        `json:"since"`
+	Connections []backfill.Report `json:"connections"`
+}
+
+// stripeBackfill reads from Stripe what happened since a day.
+func stripeBackfill(fs *flag.FlagSet) action {
+	since := fs.String("since", "", "`DATE` from which on, such as 2026-01-31")
+	one := fs.String("connection", "", "`CONNECTION_ID`; without it all connections to Stripe")
+	out := outputFlag(fs)
+	return func(ctx context.Context, env *Env, _ []string) error {
+		from, _, err := clock.ParseDate(*since)
+		switch {
+		case err != nil:
+			return usagef("--since %s", err)
+		case env.Clock.Now().Before(from.Time):
+			return usagef("--since lies ahead")
+		}
+		return withDatabase(ctx, env, func(d *database) error {
+			all, err := toBackfill(ctx, d, *one)
+			if err != nil {
+				return err
+			}
+			found := backfilled{Object: "backfill", Since: from, Connections: []backfill.Report{}}
+			err = backfillAll(ctx, env, d, all, &found)
+			return errors.Join(out.print(env.Out, found, found.table), err)
+		})
+	}
+}
+
+// toBackfill returns the one connection, or all that work.
+func toBackfill(ctx context.Context, d *database, one string) ([]db.ProcessorConnection, error) {
+	if one != "" {
+		c, err := connectionOf(ctx, d, one)
+		return []db.ProcessorConnection{c}, err
+	}
+	all, err := queries.ConnectionsToStripe(ctx, d.pool)
+	if err == nil && len(all) == 0 {
+		err = errors.New("no program is connected to Stripe")
+	}
+	return all, err
+}
+
+// backfillAll reads connection by connection. Where one fails, the others are read all the
+// same, and it is said how to go on.
+func backfillAll(ctx context.Context, env *Env, d *database, all []db.ProcessorConnection, found *backfilled) error {
+	means, err := means(env, d)
+	if err != nil {
+		return err
+	}
+	b, progress := means.Backfill(), newLines(env.Err)
+	b.Say = progress.say
+	var failed error
+	for _, c := range all {
+		report, err := b.Run(ctx, c, found.Since, env.Clock.Now())
+		found.Connections = append(found.Connections, report)
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%w\ngo on with --connection %s --since %s", err, c.ID, report.Until))
+		}
+	}
+	progress.clear()
+	return failed
+}
+
+func (f *backfilled) table() []string {
+	rows := []string{"CONNECTION\tSEEN\tKNOWN\tMISSING\tRECORDED\tIGNORED\tWAITING\tFAILED\tDIFFERENT"}
+	var differences []string
+	for _, r := range f.Connections {
+		if r.Skipped != "" {
+			rows = append(rows, r.ConnectionID+"\tskipped: "+r.Skipped)
+			continue
+		}
+		rows = append(rows, fmt.Sprintf("%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d", r.ConnectionID, r.Seen, r.Known, r.Missing,
+			r.Recorded, r.Ignored, r.Waiting, r.Failed, r.Different))
+		for _, d := range r.Differences {
+			differences = append(differences, strings.Join([]string{
+				d.Kind, d.Type, d.ExternalEventID, d.Charge, d.Status, opt.Value(d.ReasonCode), opt.Value(d.SaleID),
+			}, "\t"))
+		}
+	}
+	if len(differences) > 0 {
+		rows = append(rows, "", "DIFFERENCE\tTYPE\tEVENT\tPAYMENT\tSTATUS\tREASON\tSALE")
+	}
+	return append(rows, differences...)
+}
+
+// backfillHelp says what is read.
+func backfillHelp() string {
+	return `It reads checkouts, paid invoices, refunds and disputes by the API key of the connection (--api-key of rail processor
+connect), and records what is not recorded yet, as an event of Stripe's would be. It may run beside servers, be ended, and run again:
+nothing is recorded twice. What other code of yours has recorded under the same external_charge_id (in_…, or pi_… without an invoice)
+is known. Events reach back 30 days; what is older is read from the objects that are left.
+`
+}

@@ -1,0 +1,51 @@
+package backfill
+
+import (
+	"context"
+
+	"rail/gen/db"
+	"rail/server/inbound/processor"
+)
+
+// compare reports whether an event is known: the inbox has it, or what it would record is
+// there by another way. What is recorded with another amount is different.
+func (r *run) compare(ctx context.Context, h happened, stored bool) (bool, error) {
+	if h.Payment == nil && h.Refund == nil {
+		return stored, nil
+	}
+	sales, err := r.sales(ctx, h.link())
+	if err != nil || len(sales) == 0 {
+		return stored, err
+	}
+	s, d := sales[0], Difference{Kind: "amount", ExternalEventID: h.ID, Type: h.Type, ThereMinor: h.amount()}
+	whole, there := s.AmountMinor+s.RefundedMinor, *d.ThereMinor
+	d.Charge, d.SaleID, d.HereMinor = s.ExternalChargeID, &s.ID, &whole
+	same := h.Payment != nil && there == whole && h.Payment.Currency == s.Currency
+	if f := h.Refund; f != nil {
+		// A bill may be paid by several payments, whose levels add up.
+		d.Kind, d.HereMinor = "refunded", &s.RefundedMinor
+		same = f.Failed || s.RefundedAt != nil || s.RefundedMinor >= min(there, whole)
+		if !same && !stored {
+			return false, nil
+		}
+	}
+	if !same {
+		r.report.Different++
+		r.report.add(d)
+	}
+	return true, nil
+}
+
+// sales returns the recorded sales of a payment, under any of its ids.
+func (r *run) sales(ctx context.Context, l processor.Link) ([]db.Sale, error) {
+	ids := append([]string{l.Charge}, l.Alias...)
+	others, err := queries.AliasesOf(ctx, r.Box.Pool, db.AliasesOfParams{
+		ProgramID: r.c.ProgramID, OrgID: r.c.OrgID, Aliases: ids,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return queries.SaleByCharges(ctx, r.Box.Pool, db.SaleByChargesParams{
+		ProgramID: r.c.ProgramID, OrgID: r.c.OrgID, Charges: append(ids, others...),
+	})
+}

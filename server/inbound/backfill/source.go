@@ -1,0 +1,121 @@
+package backfill
+
+import (
+	"encoding/json"
+	"net/url"
+	"strconv"
+
+	"rail/server/clock"
+	"rail/server/inbound/loose"
+	"rail/server/inbound/processor"
+	"rail/server/inbound/stripe"
+)
+
+// source is a list of Stripe's from which events are read: its own of events, or one of
+// objects that are left of them.
+type source struct {
+	path    string
+	types   []string // of events
+	kind    string   // of the event that an object stands for
+	status  string   // of objects that count
+	asked   bool     // whether the list takes the status
+	expand  []string
+	outside bool // only where payments outside Checkout are recorded
+}
+
+// events are read in this order, so that what others need comes first: who bought, what
+// was paid, and what came back.
+var events = []source{
+	{path: "/v1/events", types: []string{
+		"checkout.session.completed", "checkout.session.async_payment_succeeded", "customer.subscription.created",
+	}},
+	{path: "/v1/events", types: []string{"invoice.paid", "invoice_payment.paid"}},
+	{path: "/v1/events", types: []string{"payment_intent.succeeded"}, outside: true},
+	{path: "/v1/events", types: []string{
+		"charge.refunded", "refund.failed", "charge.dispute.created", "charge.dispute.closed", "customer.subscription.deleted",
+	}},
+}
+
+// objects are read in the same order.
+var objects = []source{
+	{path: "/v1/checkout/sessions", kind: "checkout.session.completed", status: "complete", asked: true},
+	{path: "/v1/invoices", kind: "invoice.paid", status: "paid", asked: true},
+	{path: "/v1/payment_intents", kind: "payment_intent.succeeded", status: "succeeded", outside: true},
+	{path: "/v1/refunds", kind: "refund.updated", status: "succeeded", expand: []string{"data.charge"}},
+	{path: "/v1/disputes", kind: "charge.dispute.updated", expand: []string{"data.charge"}},
+}
+
+// filter is what a list is asked for.
+func (s source) filter(from, to clock.Time) url.Values {
+	form := url.Values{
+		"created[gte]": {strconv.FormatInt(from.Unix(), 10)}, "created[lt]": {strconv.FormatInt(to.Unix(), 10)},
+	}
+	if s.types != nil {
+		form["types[]"] = s.types
+	}
+	if s.expand != nil {
+		form["expand[]"] = s.expand
+	}
+	if s.asked {
+		form.Set("status", s.status)
+	}
+	return form
+}
+
+// happened is an event with what it says.
+type happened struct {
+	processor.Reading
+	body []byte
+}
+
+// event returns one of a source's objects as an event, and whether it counts. What is not
+// understood is the inbox's to say, if it has an id.
+func (s source) event(object json.RawMessage, live bool) (happened, bool) {
+	body := []byte(object)
+	if s.kind != "" {
+		var o struct {
+			ID      loose.ID   `json:"id"`
+			Status  loose.Text `json:"status"`
+			Created loose.Int  `json:"created"`
+		}
+		if loose.Into(object, &o) != nil || o.ID == "" || s.status != "" && string(o.Status) != s.status {
+			return happened{}, false
+		}
+		var err error
+		body, err = json.Marshal(map[string]any{
+			"id": "rail_" + s.kind + "_" + string(o.ID) + "_" + string(o.Status), "object": "event", "type": s.kind,
+			"created": o.Created.N, "livemode": live, "data": map[string]any{"object": object},
+		})
+		if err != nil {
+			return happened{}, false
+		}
+	}
+	r, _ := stripe.Read(body) // with an error it says no more than its id
+	return happened{r, body}, r.ID != ""
+}
+
+// link names the payment that an event is about.
+func (h happened) link() processor.Link {
+	switch {
+	case h.Payment != nil:
+		return h.Payment.Link
+	case h.Refund != nil:
+		return h.Refund.Link
+	case h.Dispute != nil:
+		return h.Dispute.Link
+	}
+	return h.Reading.Link
+}
+
+// amount is the money that an event is about; nil if none is.
+func (h happened) amount() *int64 {
+	switch {
+	case h.Payment != nil:
+		return &h.Payment.AmountMinor
+	case h.Refund != nil:
+		return &h.Refund.LevelMinor
+	case h.Dispute != nil:
+		return &h.Dispute.AmountMinor
+	}
+	return nil
+}

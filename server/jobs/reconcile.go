@@ -1,0 +1,103 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/inbound/backfill"
+	"rail/server/inbound/inbox"
+)
+
+const (
+	// reconcileDays is how far back a night looks: Stripe lists events for 30 days.
+	reconcileDays = 29
+	// reconcileHour is when nights begin, in UTC.
+	reconcileHour = 3
+	// reconcileAgain is when a night that came to no end is tried again.
+	reconcileAgain = 6 * time.Hour
+	// underway is how old an event must be to be missing: younger ones may be on their way.
+	underway = 15 * time.Minute
+	// maxLogged bounds the differences of a log line.
+	maxLogged = 50
+)
+
+// Backfill returns what reads from Stripe what happened.
+func (m Means) Backfill() backfill.Backfill {
+	return backfill.Backfill{
+		Box: inbox.Box{Pool: m.Pool, Keeper: m.Keeper, Clock: m.Clock}, Worker: inboxWorker(m), Stripe: m.StripeURL,
+	}
+}
+
+// reconcile compares once a night what Stripe knows with what was recorded. It looks no
+// further back than a connection's beginning: what was before may be recorded otherwise.
+func reconcile(m Means) Job {
+	return Job{
+		Name: "reconcile", About: "have what Stripe knows of the last 30 days and the inbox did not get recorded, each night",
+		Every: 5 * time.Minute,
+		Run: func(ctx context.Context, now clock.Time) error {
+			var failed error
+			for {
+				c, err := queries.ConnectionReconcile(ctx, m.Pool, db.ConnectionReconcileParams{
+					Now: now, Made: now.Days(-1), Until: new(now.Plus(reconcileAgain)),
+				})
+				if errors.Is(err, pgx.ErrNoRows) {
+					return failed
+				}
+				if err != nil {
+					return errors.Join(failed, err)
+				}
+				failed = errors.Join(failed, m.reconcileOne(ctx, c, now))
+			}
+		},
+	}
+}
+
+func (m Means) reconcileOne(ctx context.Context, c db.ProcessorConnection, now clock.Time) error {
+	since, until := now.Days(-reconcileDays), now.Plus(-underway)
+	if since.Before(c.CreatedAt.Time) {
+		since = c.CreatedAt
+	}
+	report, err := m.Backfill().Run(ctx, c, since, until)
+	m.logReport(ctx, report)
+	if err != nil {
+		return err
+	}
+	return queries.ConnectionReconciled(ctx, m.Pool, db.ConnectionReconciledParams{
+		Next: new(nextNight(now)), ID: c.ID, OrgID: c.OrgID,
+	})
+}
+
+// nextNight is the next beginning of a night that is not about now.
+func nextNight(now clock.Time) clock.Time {
+	day := now.UTC().Truncate(24 * time.Hour).Add(reconcileHour * time.Hour)
+	for day.Sub(now.Time) < 12*time.Hour {
+		day = day.AddDate(0, 0, 1)
+	}
+	return clock.At(day)
+}
+
+// logReport writes a report in one line, as a warning where something is to be looked at.
+func (m Means) logReport(ctx context.Context, r backfill.Report) {
+	if m.Log == nil {
+		return
+	}
+	level := slog.LevelInfo
+	if len(r.Differences) > 0 {
+		level = slog.LevelWarn
+	}
+	listed, err := json.Marshal(r.Differences[:min(len(r.Differences), maxLogged)])
+	if err != nil {
+		listed = nil
+	}
+	m.Log.Log(ctx, level, "reconciled", "connection", r.ConnectionID, "skipped", r.Skipped, "since", r.Since.String(),
+		"until", r.Until.String(), "seen", r.Seen, "known", r.Known, "missing", r.Missing, "recorded", r.Recorded,
+		"ignored", r.Ignored, "waiting", r.Waiting, "failed", r.Failed, "different", r.Different,
+		"differences", string(listed))
+}
