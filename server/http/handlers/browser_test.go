@@ -175,6 +175,7 @@ func TestBrowserRefusals(t *testing.T) {
 	} {
 		p.Refused(c.status, c.code, c.param, p.do("POST", "/t/c", c.body))
 	}
+	p.Refused(404, "resource_not_found", "program_id", p.do("GET", "/t/me?program_id=prg_none&key="+p.key, nil))
 	p.Refused(413, "payload_too_large", "", p.do("POST", "/t/c?key="+p.key, M{"value": strings.Repeat("a", 9000)}))
 	p.Refused(400, "parameter_invalid", "key", p.do("POST", "/t/c?key=rail_pub_y", M{"key": p.key, "value": "ada"}))
 	p.Refused(400, "parameter_missing", "key", p.do("GET", "/t/me", nil))
@@ -274,6 +275,9 @@ func TestBrowserLead(t *testing.T) {
 	}
 	require.Len(t, customers(), 1, "known, or the partner itself")
 	p.Refused(400, "parameter_missing", "email", lead(M{}))
+	p.Refused(404, "resource_not_found", "program_id", p.do("POST", "/t/lead?program_id=prg_none", M{
+		"key": p.key, "email": "grace@example.com",
+	}))
 	p.Refused(400, "parameter_invalid", "email", lead(M{"email": "nobody"}))
 }
 
