@@ -60,6 +60,15 @@ SELECT sqlc.embed(c), g.id AS program_id, g.currency AS program_currency, g.comm
 FROM customers c JOIN programs g ON g.id = c.program_id LEFT JOIN partners p ON p.id = c.partner_id
 WHERE c.id = @customer_id AND c.org_id = @org_id;
 
+-- name: SaleNewcomer :one
+-- SaleNewcomer reads what SaleCustomer does for a customer whom a partner has still to
+-- bring.
+SELECT g.id AS program_id, g.currency AS program_currency, g.commission_on_net_revenue, g.commission_net_of_fee,
+    g.holding_period_days, p.status::text AS partner_status, p.group_id AS partner_group_id,
+    p.country_code AS partner_country,
+    ARRAY(SELECT pt.tag_id FROM partner_tags pt WHERE pt.partner_id = p.id)::text[] AS tag_ids
+FROM partners p JOIN programs g ON g.id = p.program_id WHERE p.id = @partner_id AND p.org_id = @org_id;
+
 -- name: SaleHistory :one
 -- SaleHistory reports, after the locks, whether the charge is known, whether
 -- refunds of it wait, and whether the customer has paid before.

@@ -5467,6 +5467,107 @@ type FlowList struct {
 	TotalCount int64 `json:"total_count"`
 }
 
+// FlowPreview What a payment would earn. Flow, rate and dates are null, and the amount is 0, where it would earn nothing.
+type FlowPreview struct {
+	// Object Always `flow_preview`.
+	Object string `json:"object"`
+
+	// AmountMinor The commission, in minor units of `currency`.
+	AmountMinor int64 `json:"amount_minor"`
+
+	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
+	//
+	// Examples: USD
+	Currency Currency `json:"currency"`
+
+	// Explanation The answer as one sentence, in English; its words may change.
+	Explanation string `json:"explanation"`
+
+	// FlowBranchID Its branch; null where the flow's own rate would count.
+	FlowBranchID *FlowBranchID `json:"flow_branch_id"`
+
+	// FlowID The flow that would pay.
+	FlowID *FlowID `json:"flow_id"`
+
+	// MatureAt When it could be paid at the earliest.
+	MatureAt *clock.Time `json:"mature_at"`
+
+	// PartnerID Who would earn; null where the customer has no partner.
+	PartnerID *PartnerID `json:"partner_id"`
+
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID ProgramID `json:"program_id"`
+
+	// RateType How `rate_value` counts.
+	RateType *RateType `json:"rate_type"`
+
+	// RateValue The rate that would count, that of the customer's link if it has one: basis points for `percent`, minor units for `fixed`.
+	RateValue *int64 `json:"rate_value"`
+
+	// RevenueMinor What a percentage would be taken of.
+	RevenueMinor *int64 `json:"revenue_minor"`
+
+	// Status What the commission would begin as.
+	Status *CommissionStatus `json:"status"`
+
+	// Warnings Why nothing would be paid, empty where something would.
+	Warnings []SaleWarning `json:"warnings"`
+}
+
+// FlowPreviewRequest A payment that might be. Exactly one of `customer_id` and `partner_id` is needed.
+type FlowPreviewRequest struct {
+	// AmountMinor Gross amount in minor units of `currency`.
+	AmountMinor int64 `json:"amount_minor"`
+
+	// BillingType Whether the payment stands alone (`one_time`) or belongs to a `subscription`.
+	//
+	// Examples: subscription
+	BillingType *BillingType `json:"billing_type,omitempty"`
+
+	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
+	//
+	// Examples: USD
+	Currency Currency `json:"currency"`
+
+	// CustomerID The id of a customer.
+	//
+	// Examples: cus_01kb2m4q8e7v9t3n5x6c0d1f2g
+	CustomerID *CustomerID `json:"customer_id,omitempty"`
+
+	// FeeMinor What the payment processor would keep of it; at most `amount_minor`.
+	FeeMinor *int64 `json:"fee_minor,omitempty"`
+
+	// Interval Billing interval; only for subscriptions.
+	Interval *BillingInterval `json:"interval,omitempty"`
+
+	// Metadata What `sale.metadata.` conditions would read.
+	Metadata json.RawMessage `json:"metadata,omitempty"`
+
+	// OccurredAt When the customer would pay; now when left out, at most five minutes ahead.
+	OccurredAt *clock.Time `json:"occurred_at,omitempty"`
+
+	// PartnerID The id of a partner.
+	//
+	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
+	PartnerID *PartnerID `json:"partner_id,omitempty"`
+
+	// ProductID Your id of the product.
+	ProductID *string `json:"product_id,omitempty"`
+
+	// ProductName Name of the product.
+	ProductName *string `json:"product_name,omitempty"`
+
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID ProgramID `json:"program_id"`
+
+	// TaxMinor Tax inside the gross amount; at most `amount_minor`.
+	TaxMinor *int64 `json:"tax_minor,omitempty"`
+}
+
 // FlowStatus Whether the flow is applied.
 //
 // Examples: active
@@ -11338,6 +11439,9 @@ type UpdateCustomerJSONRequestBody = CustomerUpdate
 // CreateFlowJSONRequestBody defines body for CreateFlow for application/json ContentType.
 type CreateFlowJSONRequestBody = FlowCreate
 
+// PreviewFlowsJSONRequestBody defines body for PreviewFlows for application/json ContentType.
+type PreviewFlowsJSONRequestBody = FlowPreviewRequest
+
 // UpdateFlowJSONRequestBody defines body for UpdateFlow for application/json ContentType.
 type UpdateFlowJSONRequestBody = FlowUpdate
 
@@ -12613,6 +12717,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/flows (the `CreateFlow` operationId).
 	CreateFlow(ctx context.Context, body CreateFlowJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PreviewFlowsWithBody Preview a commission
+	//
+	// What a payment would earn now, by which flow and branch, and in words. It asks the flows as a sale does, and records nothing. The payment is one of a customer, or the first one of a new customer whom a partner brings.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/flows/preview (the `PreviewFlows` operationId).
+	PreviewFlowsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PreviewFlows Preview a commission
+	//
+	// What a payment would earn now, by which flow and branch, and in words. It asks the flows as a sale does, and records nothing. The payment is one of a customer, or the first one of a new customer whom a partner brings.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/flows/preview (the `PreviewFlows` operationId).
+	PreviewFlows(ctx context.Context, body PreviewFlowsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DeleteFlow Delete a flow
 	//
@@ -14657,6 +14779,44 @@ func (c *Client) CreateFlowWithBody(ctx context.Context, contentType string, bod
 // Corresponds with POST /v1/flows (the `CreateFlow` operationId).
 func (c *Client) CreateFlow(ctx context.Context, body CreateFlowJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCreateFlowRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PreviewFlowsWithBody Preview a commission
+//
+// What a payment would earn now, by which flow and branch, and in words. It asks the flows as a sale does, and records nothing. The payment is one of a customer, or the first one of a new customer whom a partner brings.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/flows/preview (the `PreviewFlows` operationId).
+func (c *Client) PreviewFlowsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPreviewFlowsRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PreviewFlows Preview a commission
+//
+// What a payment would earn now, by which flow and branch, and in words. It asks the flows as a sale does, and records nothing. The payment is one of a customer, or the first one of a new customer whom a partner brings.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/flows/preview (the `PreviewFlows` operationId).
+func (c *Client) PreviewFlows(ctx context.Context, body PreviewFlowsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPreviewFlowsRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -20022,6 +20182,46 @@ func NewCreateFlowRequestWithBody(server string, contentType string, body io.Rea
 	}
 
 	operationPath := fmt.Sprintf("/v1/flows")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewPreviewFlowsRequest calls the generic PreviewFlows builder with application/json body
+func NewPreviewFlowsRequest(server string, body PreviewFlowsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPreviewFlowsRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewPreviewFlowsRequestWithBody constructs an http.Request for the PreviewFlows method, with any body, and a specified content type
+func NewPreviewFlowsRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/flows/preview")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -26994,6 +27194,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/flows (the `CreateFlow` operationId).
 	CreateFlowWithResponse(ctx context.Context, body CreateFlowJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateFlowReply, error)
 
+	// PreviewFlowsWithBodyWithResponse Preview a commission
+	//
+	// What a payment would earn now, by which flow and branch, and in words. It asks the flows as a sale does, and records nothing. The payment is one of a customer, or the first one of a new customer whom a partner brings.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/flows/preview (the `PreviewFlows` operationId).
+	PreviewFlowsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PreviewFlowsReply, error)
+
+	// PreviewFlowsWithResponse Preview a commission
+	//
+	// What a payment would earn now, by which flow and branch, and in words. It asks the flows as a sale does, and records nothing. The payment is one of a customer, or the first one of a new customer whom a partner brings.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/flows/preview (the `PreviewFlows` operationId).
+	PreviewFlowsWithResponse(ctx context.Context, body PreviewFlowsJSONRequestBody, reqEditors ...RequestEditorFn) (*PreviewFlowsReply, error)
+
 	// DeleteFlowWithResponse Delete a flow
 	//
 	// Removes the rule. Commissions that it produced keep their `flow_id`, which then expands to null.
@@ -29373,6 +29591,37 @@ func (r CreateFlowReply) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r CreateFlowReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PreviewFlowsReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *FlowPreview
+}
+
+// Status returns HTTPResponse.Status
+func (r PreviewFlowsReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PreviewFlowsReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PreviewFlowsReply) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -32968,6 +33217,36 @@ func (c *ClientWithResponses) CreateFlowWithResponse(ctx context.Context, body C
 	return ParseCreateFlowReply(rsp)
 }
 
+// PreviewFlowsWithBodyWithResponse Preview a commission
+//
+// What a payment would earn now, by which flow and branch, and in words. It asks the flows as a sale does, and records nothing. The payment is one of a customer, or the first one of a new customer whom a partner brings.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/flows/preview (the `PreviewFlows` operationId).
+func (c *ClientWithResponses) PreviewFlowsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PreviewFlowsReply, error) {
+	rsp, err := c.PreviewFlowsWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePreviewFlowsReply(rsp)
+}
+
+// PreviewFlowsWithResponse Preview a commission
+//
+// What a payment would earn now, by which flow and branch, and in words. It asks the flows as a sale does, and records nothing. The payment is one of a customer, or the first one of a new customer whom a partner brings.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/flows/preview (the `PreviewFlows` operationId).
+func (c *ClientWithResponses) PreviewFlowsWithResponse(ctx context.Context, body PreviewFlowsJSONRequestBody, reqEditors ...RequestEditorFn) (*PreviewFlowsReply, error) {
+	rsp, err := c.PreviewFlows(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePreviewFlowsReply(rsp)
+}
+
 // DeleteFlowWithResponse Delete a flow
 //
 // Removes the rule. Commissions that it produced keep their `flow_id`, which then expands to null.
@@ -35837,6 +36116,32 @@ func ParseCreateFlowReply(rsp *http.Response) (*CreateFlowReply, error) {
 	return response, nil
 }
 
+// ParsePreviewFlowsReply parses an HTTP response from a PreviewFlowsWithResponse call
+func ParsePreviewFlowsReply(rsp *http.Response) (*PreviewFlowsReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PreviewFlowsReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest FlowPreview
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseDeleteFlowReply parses an HTTP response from a DeleteFlowWithResponse call
 func ParseDeleteFlowReply(rsp *http.Response) (*DeleteFlowReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -38232,6 +38537,9 @@ type ServerInterface interface {
 	// CreateFlow Add a flow
 	// (POST /v1/flows)
 	CreateFlow(ctx echo.Context) error
+	// PreviewFlows Preview a commission
+	// (POST /v1/flows/preview)
+	PreviewFlows(ctx echo.Context) error
 	// DeleteFlow Delete a flow
 	// (DELETE /v1/flows/{id})
 	DeleteFlow(ctx echo.Context, id ID, params DeleteFlowParams) error
@@ -39864,6 +40172,15 @@ func (w *ServerInterfaceWrapper) CreateFlow(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.CreateFlow(ctx)
+	return err
+}
+
+// PreviewFlows converts echo context to params.
+func (w *ServerInterfaceWrapper) PreviewFlows(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.PreviewFlows(ctx)
 	return err
 }
 
@@ -42581,6 +42898,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.DELETE(options.BaseURL+"/v1/flows/:id", wrapper.DeleteFlow, options.OperationMiddlewares["deleteFlow"]...)
 	router.GET(options.BaseURL+"/v1/flows/:id", wrapper.RetrieveFlow, options.OperationMiddlewares["retrieveFlow"]...)
 	router.POST(options.BaseURL+"/v1/flows/:id", wrapper.UpdateFlow, options.OperationMiddlewares["updateFlow"]...)
+	router.POST(options.BaseURL+"/v1/flows/preview", wrapper.PreviewFlows, options.OperationMiddlewares["previewFlows"]...)
 	router.GET(options.BaseURL+"/v1/groups", wrapper.ListGroups, options.OperationMiddlewares["listGroups"]...)
 	router.POST(options.BaseURL+"/v1/groups", wrapper.CreateGroup, options.OperationMiddlewares["createGroup"]...)
 	router.DELETE(options.BaseURL+"/v1/groups/:id", wrapper.DeleteGroup, options.OperationMiddlewares["deleteGroup"]...)
@@ -43701,6 +44019,28 @@ func (response CreateFlow201JSONResponse) VisitCreateFlowResponse(w http.Respons
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PreviewFlowsRequestObject struct {
+	Body *PreviewFlowsJSONRequestBody
+}
+
+type PreviewFlowsResponseObject interface {
+	VisitPreviewFlowsResponse(w http.ResponseWriter) error
+}
+
+type PreviewFlows200JSONResponse FlowPreview
+
+func (response PreviewFlows200JSONResponse) VisitPreviewFlowsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -45850,6 +46190,9 @@ type StrictServerInterface interface {
 	// CreateFlow Add a flow
 	// (POST /v1/flows)
 	CreateFlow(ctx context.Context, request CreateFlowRequestObject) (CreateFlowResponseObject, error)
+	// PreviewFlows Preview a commission
+	// (POST /v1/flows/preview)
+	PreviewFlows(ctx context.Context, request PreviewFlowsRequestObject) (PreviewFlowsResponseObject, error)
 	// DeleteFlow Delete a flow
 	// (DELETE /v1/flows/{id})
 	DeleteFlow(ctx context.Context, request DeleteFlowRequestObject) (DeleteFlowResponseObject, error)
@@ -47616,6 +47959,52 @@ func (sh *strictHandler) CreateFlow(ctx echo.Context) error {
 		return err
 	} else if validResponse, ok := response.(CreateFlowResponseObject); ok {
 		return validResponse.VisitCreateFlowResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// PreviewFlows operation middleware
+func (sh *strictHandler) PreviewFlows(ctx echo.Context) error {
+	var request PreviewFlowsRequestObject
+
+	var body PreviewFlowsJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.PreviewFlows(ctx.Request().Context(), request.(PreviewFlowsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PreviewFlows")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(PreviewFlowsResponseObject); ok {
+		return validResponse.VisitPreviewFlowsResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

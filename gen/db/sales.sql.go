@@ -506,6 +506,50 @@ func (q *Queries) SaleLock(ctx context.Context, db DBTX, arg SaleLockParams) (Sa
 	return i, err
 }
 
+const saleNewcomer = `-- name: SaleNewcomer :one
+SELECT g.id AS program_id, g.currency AS program_currency, g.commission_on_net_revenue, g.commission_net_of_fee,
+    g.holding_period_days, p.status::text AS partner_status, p.group_id AS partner_group_id,
+    p.country_code AS partner_country,
+    ARRAY(SELECT pt.tag_id FROM partner_tags pt WHERE pt.partner_id = p.id)::text[] AS tag_ids
+FROM partners p JOIN programs g ON g.id = p.program_id WHERE p.id = $1 AND p.org_id = $2
+`
+
+type SaleNewcomerParams struct {
+	PartnerID string
+	OrgID     string
+}
+
+type SaleNewcomerRow struct {
+	ProgramID              string
+	ProgramCurrency        string
+	CommissionOnNetRevenue bool
+	CommissionNetOfFee     bool
+	HoldingPeriodDays      int64
+	PartnerStatus          string
+	PartnerGroupID         *string
+	PartnerCountry         *string
+	TagIds                 []string
+}
+
+// SaleNewcomer reads what SaleCustomer does for a customer whom a partner has still to
+// bring.
+func (q *Queries) SaleNewcomer(ctx context.Context, db DBTX, arg SaleNewcomerParams) (SaleNewcomerRow, error) {
+	row := db.QueryRow(ctx, saleNewcomer, arg.PartnerID, arg.OrgID)
+	var i SaleNewcomerRow
+	err := row.Scan(
+		&i.ProgramID,
+		&i.ProgramCurrency,
+		&i.CommissionOnNetRevenue,
+		&i.CommissionNetOfFee,
+		&i.HoldingPeriodDays,
+		&i.PartnerStatus,
+		&i.PartnerGroupID,
+		&i.PartnerCountry,
+		&i.TagIds,
+	)
+	return i, err
+}
+
 const salePartnerCounters = `-- name: SalePartnerCounters :one
 SELECT (SELECT count(*) FROM customers x
     WHERE x.program_id = $1 AND x.partner_id = $2) AS leads_count,

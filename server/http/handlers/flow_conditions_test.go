@@ -151,10 +151,17 @@ func TestBranchConditions(t *testing.T) {
 			"program_id": program, "name": "F", "rate_type": "percent", "rate_value": 1000,
 			"branches": []any{branchOf(5000, c.conditions...)},
 		}))
-		sale := s.Sale(program, c.buyer(s, program, partner, handle), M{"amount_minor": 10000}, c.sale)
+		buyer := c.buyer(s, program, partner, handle)
+		foretold := preview(s, M{"program_id": program, "customer_id": buyer}, c.sale)
+		sale := s.Sale(program, buyer, M{"amount_minor": 10000}, c.sale)
 		k, ok := soleCommission(s, program, sale.String("id"))
 		require.True(t, ok, name)
 		require.Equal(t, flow.String("id"), k.String("flow_id"), name)
+		for _, member := range []string{
+			"amount_minor", "currency", "revenue_minor", "flow_id", "flow_branch_id", "status", "mature_at",
+		} {
+			require.Equal(t, k.Body[member], foretold.Body[member], "%s: %s of the preview", name, member)
+		}
 		if c.match {
 			require.EqualValues(t, 5000, k.Int("amount_minor"), name)
 			require.Equal(t, flow.Body["branches"].([]any)[0].(M)["id"], k.Body["flow_branch_id"], name)
@@ -165,12 +172,28 @@ func TestBranchConditions(t *testing.T) {
 	}
 }
 
-// pays records a sale of 100.00 and returns what it earned.
+// preview asks what a payment of 100.00 would earn.
+func preview(s *apitest.Server, more ...M) apitest.Answer {
+	s.T.Helper()
+	body := M{"amount_minor": 10000, "currency": "USD"}
+	for _, m := range more {
+		maps.Copy(body, m)
+	}
+	return s.Must(200, s.Post("/v1/flows/preview", body))
+}
+
+// pays records a sale of 100.00 and returns what it earned, which is what a preview
+// has said.
 func pays(s *apitest.Server, program, customer string, more ...M) int64 {
 	s.T.Helper()
+	foretold := preview(s, append([]M{{"program_id": program, "customer_id": customer}}, more...)...)
 	sale := s.Sale(program, customer, append([]M{{"amount_minor": 10000}}, more...)...)
 	k, ok := soleCommission(s, program, sale.String("id"))
 	require.Equal(s.T, ok, sale.String("activity_outcome") == "commission_created")
+	require.Equal(s.T, sale.Body["warnings"], foretold.Body["warnings"])
+	if ok {
+		require.Equal(s.T, k.Int("amount_minor"), foretold.Int("amount_minor"))
+	}
 	return k.Int("amount_minor")
 }
 

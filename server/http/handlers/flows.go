@@ -7,6 +7,8 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/server/money/rules"
+	"rail/server/money/sale"
 	"rail/server/page"
 	"rail/server/program/flow"
 	"rail/server/work"
@@ -114,6 +116,35 @@ func branchInputs(given []api.FlowBranchInput) []flow.BranchInput {
 			ID: b.ID, Label: b.Label, Conditions: b.Conditions, RateType: string(b.RateType), RateValue: b.RateValue,
 		}
 	})
+}
+
+// PreviewFlows says what a payment would earn, and records nothing.
+func (s *Server) PreviewFlows(
+	ctx context.Context, r api.PreviewFlowsRequestObject,
+) (api.PreviewFlowsResponseObject, error) {
+	u, b := work.From(ctx), r.Body
+	p, err := sale.Look(ctx, u, sale.Payment{
+		ProgramID: b.ProgramID, AmountMinor: b.AmountMinor, TaxMinor: b.TaxMinor, FeeMinor: b.FeeMinor, Currency: b.Currency,
+		BillingType: (*string)(b.BillingType), Interval: (*string)(b.Interval), ProductID: b.ProductID,
+		ProductName: b.ProductName, OccurredAt: b.OccurredAt, Metadata: b.Metadata,
+	}, b.CustomerID, b.PartnerID)
+	if err != nil {
+		return nil, err
+	}
+	out := api.PreviewFlows200JSONResponse{
+		Object: "flow_preview", ProgramID: b.ProgramID, PartnerID: p.PartnerID, Currency: p.Currency,
+		Warnings: []api.SaleWarning{}, Explanation: p.Explanation,
+	}
+	if p.Warning != nil {
+		out.Warnings = []api.SaleWarning{*p.Warning}
+		return out, nil
+	}
+	e := p.Earned
+	out.AmountMinor, out.Currency, out.RevenueMinor, out.MatureAt = e.Amount, e.Currency, e.Base, &e.MatureAt
+	out.RateType, out.RateValue = new(api.RateType(e.Rate.RateType)), &e.Rate.RateValue
+	out.FlowID, out.FlowBranchID = &e.Choice.FlowID, e.Choice.BranchID
+	out.Status = new(api.CommissionStatus(rules.InitialStatus(e.Choice.ApprovalMode, e.MatureAt, u.Now)))
+	return out, nil
 }
 
 // DeleteFlow removes a flow; the commissions that it made keep its id.

@@ -276,21 +276,29 @@ func (r *recording) toFacts() rules.Facts {
 // count reads the counters that the conditions ask for, with the partner
 // locked, so that two sales cannot both be the tenth (decisions, 3.4).
 func (r *recording) count(ctx context.Context, u *work.Unit) error {
-	needs := rules.NeedsOf(r.flows)
-	if !r.earns() || !needs.Has(rules.NeedCustomerCounters|rules.NeedPartnerCounters) {
+	if !r.counts() {
 		return nil
 	}
 	if err := u.Claim("partner", r.facts.Partner.ID); err != nil {
 		return err
 	}
+	return r.readCounters(ctx, u, func(tx pgtx.DBTX) error {
+		_, err := queries.PartnerLock(ctx, tx, db.PartnerLockParams{ID: r.facts.Partner.ID, OrgID: u.OrgID})
+		return err
+	})
+}
+
+// counts reports whether a condition asks for counters.
+func (r *recording) counts() bool {
+	return r.earns() && rules.NeedsOf(r.flows).Has(rules.NeedCustomerCounters|rules.NeedPartnerCounters)
+}
+
+// readCounters reads the counters after what must come before them.
+func (r *recording) readCounters(ctx context.Context, u *work.Unit, before ...pgtx.Read) error {
 	var customer db.SaleCustomerCountersRow
 	var partner db.SalePartnerCountersRow
 	org, currency := u.OrgID, r.who.ProgramCurrency
-	err := u.Together(ctx,
-		func(tx pgtx.DBTX) error {
-			_, err := queries.PartnerLock(ctx, tx, db.PartnerLockParams{ID: r.facts.Partner.ID, OrgID: org})
-			return err
-		},
+	err := u.Together(ctx, append(before,
 		func(tx pgtx.DBTX) (err error) {
 			customer, err = queries.SaleCustomerCounters(ctx, tx, db.SaleCustomerCountersParams{
 				Currency: currency, CustomerID: r.CustomerID, OrgID: org,
@@ -302,7 +310,7 @@ func (r *recording) count(ctx context.Context, u *work.Unit) error {
 				ProgramID: r.ProgramID, PartnerID: r.facts.Partner.ID, Currency: currency, OrgID: org,
 			})
 			return err
-		})
+		})...)
 	if err != nil {
 		return err
 	}
