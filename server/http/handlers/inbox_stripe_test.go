@@ -330,3 +330,55 @@ func TestStripeInOneBatch(t *testing.T) {
 	require.Equal(t, []int{24, 0, 0}, []int{sales, whole, left})
 	balanced(t, h.Server)
 }
+
+// TestStripeTrialBeforeCheckout: Stripe tells of a subscription before the checkout that
+// says who brought the customer.
+func TestStripeTrialBeforeCheckout(t *testing.T) {
+	t.Parallel()
+	h := newStriped(t)
+	p := h.purchase(stripetest.Clover, "t")
+	h.deliver(p.Event("customer.subscription.created", p.SubscriptionObject("trialing")))
+	h.last("ignored", "binds_only")
+	h.deliver(p.Event("checkout.session.completed", p.Session()))
+	h.last("recorded", nil)
+	first := h.work()[0]
+	require.Equal(t, "recorded", first.String("status"))
+	require.Equal(t, "trial", h.Get("/v1/customers/"+first.String("customer_id")).String("status"))
+}
+
+// TestStripeLastUseOfCode: a code's last use turns it off at once, and the payment
+// that it was used for comes after that.
+func TestStripeLastUseOfCode(t *testing.T) {
+	t.Parallel()
+	h := newStriped(t)
+	h.Must(201, h.Post("/v1/coupons", M{
+		"program_id": h.program, "code": "ANN", "partner_id": h.partner, "external_id": "promo_1",
+	}))
+	p := h.purchase(stripetest.Clover, "l")
+	p.Reference, p.Promotion, p.Coupon, p.Invoiced, p.Subscription = "", "promo_1", "FALL", false, false
+	h.deliver(p.Event("promotion_code.updated", p.PromotionCode(false)))
+	h.last("recorded", nil)
+	h.deliver(p.Event("checkout.session.completed", p.Session()))
+	sale := h.Get("/v1/sales/" + h.last("recorded", nil).String("sale_id"))
+	require.Equal(t, h.partner, sale.String("partner_id"))
+	balanced(t, h.Server)
+}
+
+// TestStripeDirectBeforeCheckout: who was recorded without a partner is the partner's
+// whom a later checkout names, and its next payments are.
+func TestStripeDirectBeforeCheckout(t *testing.T) {
+	t.Parallel()
+	h := newStriped(t, func(in *connection.Input) { in.RecordDirect = true })
+	p := h.purchase(stripetest.Clover, "d")
+	h.deliver(p.Event("invoice.paid", p.Invoice()))
+	h.last("recorded", nil)
+	h.deliver(p.Event("checkout.session.completed", p.Session()))
+	k := h.Get("/v1/customers/" + h.last("recorded", nil).String("customer_id"))
+	require.Equal(t, []any{h.partner, "click"}, []any{k.String("partner_id"), k.Body["attribution"].(M)["rule"]})
+	renewal := p
+	renewal.Name = "d2"
+	h.deliver(renewal.Event("invoice.paid", renewal.Invoice()))
+	sale := h.Get("/v1/sales/" + h.last("recorded", nil).String("sale_id"))
+	require.Equal(t, h.partner, sale.String("partner_id"))
+	balanced(t, h.Server)
+}

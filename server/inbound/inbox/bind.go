@@ -19,9 +19,14 @@ func (a *application) binding(ctx context.Context, b processor.Binding) (outcome
 		return opt.Value(end), err
 	}
 	o := a.nothing()
-	k, err := a.byBinding(ctx, b)
-	if err != nil || k.ID == "" {
-		return o, err
+	k, end, err := a.byBinding(ctx, b)
+	switch {
+	case err != nil || end != nil:
+		return opt.Value(end), err
+	case k.ID == "":
+		// Whoever it is may be known by another event a moment later, and try or leave then.
+		o.keys = keysOf(b)
+		return o, nil
 	}
 	changed, err := a.follow(ctx, k, b.Status)
 	if err != nil {
@@ -42,17 +47,21 @@ type bound struct {
 
 // byBinding returns the customer whom a binding is about. One that is not known yet
 // is signed up only where something says which partner brought them.
-func (a *application) byBinding(ctx context.Context, b processor.Binding) (bound, error) {
+func (a *application) byBinding(ctx context.Context, b processor.Binding) (bound, *outcome, error) {
 	k, err := a.known(ctx, b)
-	if err != nil || k.ID != "" {
-		return bound{Customer: k}, err
+	if err != nil {
+		return bound{}, nil, err
+	}
+	if k.ID != "" {
+		changed, err := a.brought(ctx, k, b)
+		return bound{k, changed}, nil, err
 	}
 	f, err := first(ctx, b, a.byVisit, a.byIdentifier, a.byCoupon, a.byEmail)
 	if err != nil || f.id == "" {
-		return bound{}, err
+		return bound{}, f.end, err
 	}
 	k, err = queries.CustomerLock(ctx, a.u.DB(), db.CustomerLockParams{ID: f.id, OrgID: a.e.OrgID})
-	return bound{k, true}, err
+	return bound{k, true}, nil, err
 }
 
 // leads has, for each state that a subscription gives a customer, those from which

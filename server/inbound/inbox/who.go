@@ -54,12 +54,49 @@ func keysOf(b processor.Binding) []string {
 // A customer that has a partner keeps it.
 func (a *application) payer(ctx context.Context, b processor.Binding) (found, error) {
 	k, err := a.known(ctx, b)
-	if err != nil || k.ID != "" {
+	if err != nil {
+		return found{}, err
+	}
+	if k.ID != "" {
+		_, err := a.brought(ctx, k, b)
 		return found{id: k.ID}, errors.Join(err, a.note(ctx, k, customer.Rule{
 			Rule: api.AttributionRuleKnownCustomer, Detail: b.Customer,
 		}, false))
 	}
 	return first(ctx, b, a.byVisit, a.byIdentifier, a.byCoupon, a.byEmail, a.direct)
+}
+
+// brought gives a known customer of nobody's to the partner that an event names, and
+// reports whether it names one: a payment that was recorded without a partner may have
+// come before its checkout.
+func (a *application) brought(ctx context.Context, k db.Customer, b processor.Binding) (bool, error) {
+	if k.PartnerID != nil {
+		return false, nil
+	}
+	routes, err := a.routes(ctx, b)
+	if err != nil {
+		return false, err
+	}
+	for _, r := range routes {
+		err := a.Customers.Bring(ctx, a.u, k.ID, r)
+		var refused *problem.Error
+		if committed := errors.As(err, &refused) && refused.Committed; !unfit(err) && !committed {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// routes are the ways to partners that an event names: its visit, then its coupons.
+func (a *application) routes(ctx context.Context, b processor.Binding) (all []tracking.Route, err error) {
+	switch {
+	case ident.Has(b.Click, ident.Click):
+		all = append(all, tracking.Route{ClickID: &b.Click})
+	case ident.Has(b.Referral, ident.Referral):
+		all = append(all, tracking.Route{ReferralID: &b.Referral})
+	}
+	coupons, err := a.coupons(ctx, b)
+	return append(all, coupons...), err
 }
 
 // first returns what the first of the rules found that fits.
@@ -183,27 +220,31 @@ func (a *application) byIdentifier(ctx context.Context, b processor.Binding) (fo
 
 // byCoupon follows a coupon, by its id at the processor and never by its code.
 func (a *application) byCoupon(ctx context.Context, b processor.Binding) (found, error) {
+	routes, err := a.coupons(ctx, b)
+	for _, r := range routes {
+		if f, err := a.signUp(ctx, b, r); err != nil || f.id != "" || f.end != nil {
+			return f, err
+		}
+	}
+	return found{}, err
+}
+
+// coupons are the ways to partners by coupons, the nearest to the payment first, as the
+// processor's package has ordered them.
+func (a *application) coupons(ctx context.Context, b processor.Binding) (all []tracking.Route, err error) {
 	if len(b.Coupon) == 0 {
-		return found{}, nil
+		return nil, nil
 	}
 	coupons, err := queries.CouponByExternalIDs(ctx, a.u.DB(), db.CouponByExternalIDsParams{
 		ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, ExternalIds: b.Coupon,
 	})
-	if err != nil {
-		return found{}, err
-	}
-	// The nearest to the payment first, as the processor's package has ordered them.
 	for _, id := range b.Coupon {
 		at := slices.IndexFunc(coupons, func(k db.Coupon) bool { return opt.Value(k.ExternalID) == id && k.PartnerID != nil })
-		if at < 0 {
-			continue
-		}
-		f, err := a.signUp(ctx, b, tracking.Route{CouponCode: &coupons[at].Code})
-		if err != nil || f.id != "" || f.end != nil {
-			return f, err
+		if at >= 0 {
+			all = append(all, tracking.Route{CouponID: &coupons[at].ID})
 		}
 	}
-	return found{}, nil
+	return all, err
 }
 
 // byEmail finds the one lead of the last days with the e-mail.

@@ -35,7 +35,7 @@ func attributed(r tracking.Route, a tracking.Attribution) Rule {
 		return Rule{api.AttributionRuleClick, *r.ClickID}
 	case r.ReferralID != nil:
 		return Rule{api.AttributionRuleReferral, *r.ReferralID}
-	case r.CouponCode != nil:
+	case r.CouponCode != nil || r.CouponID != nil:
 		return Rule{api.AttributionRulePromotionCode, opt.Value(a.CouponID)}
 	}
 	return Rule{api.AttributionRuleAPI, a.Partner.ID}

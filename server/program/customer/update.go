@@ -3,6 +3,7 @@ package customer
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/oapi-codegen/nullable"
 
@@ -12,8 +13,10 @@ import (
 	"rail/server/metadata"
 	"rail/server/money/report"
 	"rail/server/opt"
+	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/program/risk"
+	"rail/server/program/tracking"
 	"rail/server/work"
 )
 
@@ -59,11 +62,7 @@ func Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.Custom
 		}
 	}
 	k.UpdatedAt = u.Now
-	return k, queries.CustomerUpdate(ctx, u.Later(), db.CustomerUpdateParams{
-		PartnerID: k.PartnerID, ReferralID: k.ReferralID, LinkID: k.LinkID, CouponID: k.CouponID, ClickID: k.ClickID,
-		TrackedBy: k.TrackedBy, Email: k.Email, Name: k.Name, Identifier: k.Identifier, Status: k.Status,
-		Metadata: k.Metadata, UpdatedAt: k.UpdatedAt, Attribution: k.Attribution, ID: k.ID, OrgID: k.OrgID,
-	})
+	return k, update(ctx, u.Later(), k)
 }
 
 // checkAgain runs the risk checks for a customer whose email or partner changed.
@@ -109,6 +108,44 @@ func reassign(ctx context.Context, u *work.Unit, k *db.Customer, partnerID strin
 	return auditlog.Record(ctx, u, auditlog.Entry{
 		ProgramID: k.ProgramID, Action: "customer.reassigned", TargetID: k.ID,
 		Before: map[string]any{"partner_id": before}, After: map[string]any{"partner_id": partnerID},
+	})
+}
+
+// Bring gives a customer that no partner brought to the one to whom a route leads
+// (decisions, 81). One that has a partner keeps it; past sales stay nobody's.
+func (s Service) Bring(ctx context.Context, u *work.Unit, id string, r tracking.Route) error {
+	k, err := lock(ctx, u, id)
+	if err != nil || k.PartnerID != nil {
+		return err
+	}
+	p, err := u.Program(ctx, k.ProgramID)
+	if err != nil {
+		return err
+	}
+	a, err := tracking.Attribute(ctx, u, p, r)
+	if err != nil {
+		return err
+	}
+	if err := a.Validate(ctx, u, p, k.Email); err != nil {
+		return err
+	}
+	if err := report.TouchCustomer(ctx, u, k); err != nil {
+		return err
+	}
+	a.Apply(&k)
+	k.Attribution, k.UpdatedAt = attributed(r, a).At(u.Now), u.Now
+	if err := errors.Join(checkAgain(ctx, u, k), a.Lead(ctx, u, k)); err != nil {
+		return err
+	}
+	return update(ctx, u.DB(), k) // at once: a payment may follow
+}
+
+// update writes what can change of a customer.
+func update(ctx context.Context, tx pgtx.DBTX, k db.Customer) error {
+	return queries.CustomerUpdate(ctx, tx, db.CustomerUpdateParams{
+		PartnerID: k.PartnerID, ReferralID: k.ReferralID, LinkID: k.LinkID, CouponID: k.CouponID, ClickID: k.ClickID,
+		TrackedBy: k.TrackedBy, Email: k.Email, Name: k.Name, Identifier: k.Identifier, Status: k.Status,
+		Metadata: k.Metadata, UpdatedAt: k.UpdatedAt, Attribution: k.Attribution, ID: k.ID, OrgID: k.OrgID,
 	})
 }
 

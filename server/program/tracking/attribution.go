@@ -18,20 +18,23 @@ import (
 )
 
 // Route is how a customer came to a partner: exactly one of its members is set.
-// Only payment processors name a referral.
+// Only payment processors name a referral, and a coupon by its id: one that was taken
+// for a payment counts though it is off by now, as with its last use.
 type Route struct {
-	PartnerID, ClickID, CouponCode, ReferralID *string
+	PartnerID, ClickID, CouponCode, CouponID, ReferralID *string
 }
 
 // Given reports whether the request names any route.
 func (r Route) Given() bool {
-	return r.PartnerID != nil || r.ClickID != nil || r.CouponCode != nil || r.ReferralID != nil
+	return r.PartnerID != nil || r.ClickID != nil || r.CouponCode != nil || r.CouponID != nil ||
+		r.ReferralID != nil
 }
 
 // Members returns the routes under their names in a request.
 func (r Route) Members() []work.Member {
 	return []work.Member{{Name: "partner_id", Value: r.PartnerID}, {Name: "click_id", Value: r.ClickID},
-		{Name: "coupon_code", Value: r.CouponCode}, {Name: "referral_id", Value: r.ReferralID}}
+		{Name: "coupon_code", Value: r.CouponCode}, {Name: "coupon_id", Value: r.CouponID},
+		{Name: "referral_id", Value: r.ReferralID}}
 }
 
 // Validate asks for exactly one route (decisions, 83 and 230).
@@ -74,9 +77,9 @@ func Attribute(
 		// A click of another program leads to a partner of that program, whom Validate refuses.
 		a.Click, partnerID = &click, click.PartnerID
 	}
-	if r.CouponCode != nil {
+	if r.CouponCode != nil || r.CouponID != nil {
 		a.param = "coupon_code"
-		coupon, err := creditedCoupon(ctx, u, p.ID, *r.CouponCode)
+		coupon, err := creditedCoupon(ctx, u, p.ID, r)
 		if err != nil {
 			return a, err
 		}
@@ -136,14 +139,18 @@ func standingClick(ctx context.Context, u *work.Unit, p db.Program, click db.Cli
 // creditedCoupon returns a coupon that can attribute a customer. An unknown code
 // and a code that the processor no longer accepts get the same 404.
 // A coupon of a whole group credits nobody.
-func creditedCoupon(ctx context.Context, u *work.Unit, programID, code string) (db.Coupon, error) {
-	coupon, err := queries.CouponByCode(ctx, u.DB(), db.CouponByCodeParams{
-		ProgramID: programID, OrgID: u.OrgID, Code: code,
-	})
+func creditedCoupon(ctx context.Context, u *work.Unit, programID string, r Route) (coupon db.Coupon, err error) {
+	if r.CouponID != nil {
+		coupon, err = queries.CouponGet(ctx, u.DB(), db.CouponGetParams{ID: *r.CouponID, OrgID: u.OrgID})
+	} else {
+		coupon, err = queries.CouponByCode(ctx, u.DB(), db.CouponByCodeParams{
+			ProgramID: programID, OrgID: u.OrgID, Code: *r.CouponCode,
+		})
+	}
 	switch {
 	case err != nil:
 		return coupon, work.Found(err, "coupon_code")
-	case !coupon.Active:
+	case !coupon.Active && r.CouponID == nil:
 		return coupon, problem.NotFound("coupon_code")
 	case coupon.PartnerID == nil:
 		return coupon, problem.On("coupon_code", problem.InvalidReference, "The coupon credits no partner.")
