@@ -11,7 +11,7 @@ import _ "embed"
 var Source []byte
 
 // Hash is the start of the script's SHA-256, in hex.
-const Hash = "6d85e4cd"
+const Hash = "615f19b9"
 
 // Integrity is what a tag names as the script's content.
-const Integrity = "sha384-DPO3TbRIwnvI0qhoQ9Mnv7dnKvD/7dRvZbTUl5WEL+i9at5ZwYdeMlK2YBzrqS3N"
+const Integrity = "sha384-0K/cwzImyltpBDV5CzWdBRzj5OZXYC9dKl4ua8Qy4n2Ae71ItYzwuMh9jbGhVcMn"

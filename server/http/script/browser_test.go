@@ -16,6 +16,9 @@ import (
 // stored is what a page can read of what was stored in the browser.
 const stored = "document.cookie + JSON.stringify(localStorage) + JSON.stringify(sessionStorage)"
 
+// stub takes the calls that come before the script.
+const stub = "<script>window.rail = window.rail || function () { (rail.q = rail.q || []).push(arguments) }</script>"
+
 // TestClick: a value in the address becomes a click, which stays for later pages, the same
 // within an hour; another partner's takes its place, unless the first touch counts.
 func TestClick(t *testing.T) {
@@ -160,6 +163,56 @@ func TestConsent(t *testing.T) {
 	require.Nil(t, b.settled())
 	require.Equal(t, "{}{}", eval[string](b, stored))
 	require.Zero(t, eval[int](b, "document.querySelectorAll('[name=rail_click]').length"))
+	b.silent()
+}
+
+// TestConsentTakenBack: what is taken back before Rail has answered, or before Rail was asked, is
+// not stored.
+func TestConsentTakenBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.shop("", "")
+	held := make(chan struct{})
+	w.behaves(false, held)
+	b := newTab(t, w)
+	b.open("shop.test/?ref=ada")
+	b.until("window.Rail")
+	b.run("rail('consent', false)")
+	close(held)
+	require.Nil(t, b.settled())
+	require.Equal(t, "{}{}", eval[string](b, stored))
+	require.Len(t, w.requests("/t/c"), 1)
+	w.page("shop.test/", stub+"<script>rail('consent', false)</script>"+w.proxied(""), "")
+	b.open("shop.test/?ref=bob")
+	require.Nil(t, b.settled())
+	require.Equal(t, "{}{}", eval[string](b, stored))
+	require.Len(t, w.asked, 1)
+	b.silent()
+}
+
+// TestStub: a page has the stub, and calls nothing before the script is there.
+func TestStub(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.page("shop.test/", stub+w.proxied(""), "")
+	b := newTab(t, w)
+	b.open("shop.test/?ref=ada")
+	require.Equal(t, "ada", b.settled().Partner.Handle)
+}
+
+// TestBadPage: what the page has wrong is the page's, and the visit counts.
+func TestBadPage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.shop(`data-forms="(("`, "")
+	b := newTab(t, w)
+	b.open("shop.test/?ref=ada")
+	click := b.settled().ClickID
+	b.run("document.body.append('x')")
+	w.shop("", `<a class=paddle_button data-custom-data='{'></a> <form data-rail></form>`)
+	b.open("shop.test/?rail_debug=1")
+	require.Equal(t, click, b.settled().ClickID)
+	b.until("document.forms[0].rail_click.value == '" + click + "'")
 	b.silent()
 }
 
@@ -426,13 +479,14 @@ func TestRobot(t *testing.T) {
 func TestPrerender(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.page("shop.test/", `<script>Object.defineProperty(document, 'prerendering', { value: true })</script>`+w.proxied("defer"), "")
+	w.page("shop.test/", `<script>Object.defineProperty(document, 'prerendering', { get: () => !window.seen })</script>`+w.proxied("defer"), "")
 	b := newTab(t, w)
 	b.open("shop.test/?ref=ada")
 	b.until("window.Rail")
-	require.Nil(t, eval[*known](b, "rail('get')"))
+	b.run("rail('consent', true)") // as a banner says on every page
+	require.Nil(t, b.settled())
 	require.Empty(t, w.requests("/t/c"))
-	b.run("document.dispatchEvent(new Event('prerenderingchange'))")
+	b.run("window.seen = 1; document.dispatchEvent(new Event('prerenderingchange'))")
 	require.Equal(t, "ada", b.settled().Partner.Handle)
 	require.Len(t, w.requests("/t/c"), 1)
 }

@@ -6,8 +6,8 @@
 (() => {
   const w = window, d = document, l = location
   const tag = d.currentScript || d.querySelector('script[data-rail]')
-  const early = w.rail ? w.rail.q : []
-  if (!tag || !early) return // no tag, or a second one on the page
+  const early = (w.rail || 0).q || [] // a stub that nobody has called yet has none
+  if (!tag || (w.Rail || 0).paddle) return // no tag, or a second one on the page
   const o = tag.dataset
 
   const words = s => (s || '').match(/[^\s,]+/g) || []
@@ -25,7 +25,7 @@
   let panel
 
   // say explains, on pages that are opened with ?rail_debug=1.
-  const debug = /[?&]rail_debug=1/.test(l.search)
+  const debug = /rail_debug=1/.test(l.search)
   const say = text => {
     if (!debug) return
     if (!panel) {
@@ -54,12 +54,13 @@
   const read = safe(where => JSON.parse(w[where + 'Storage'].rail || 0))
   const write = (where, x) => safe(s => {
     s = w[where + 'Storage']
-    x ? s.rail = JSON.stringify(x) : delete s.rail
+    x && consent ? s.rail = JSON.stringify(x) : delete s.rail
   })()
 
-  // keep stores a click, or forgets the one that was stored.
+  // keep stores a click, or forgets the one that was stored, as it does with an answer that
+  // comes after consent was taken back.
   const keep = c => {
-    click = c
+    click = c = consent && c
     write('local', c)
     write('session')
     c ? cookies(c.click_id, (new Date(c.expires_at) - Date.now()) / 1e3 | 0) : cookies('', 0)
@@ -94,11 +95,11 @@
         c.value = a.value || told
         c.at = Date.now()
         keep(c)
-        if (auto && w.Shopify) post('/cart/update.js', { attributes: { rail_click: c.click_id } }).catch(say)
+        if (auto && click && w.Shopify) post('/cart/update.js', { attributes: { rail_click: c.click_id } }).catch(say)
       })
     }).catch(e => {
       write('session', a)
-      say('not told yet: ' + e)
+      say('not told: ' + e)
     })
   }
 
@@ -112,7 +113,9 @@
 
   // work does a job after those before it. Who waits for 'ready' waits three seconds at most.
   const work = job => {
-    const mine = busy = Promise.race([busy.then(safe(job)), new Promise(end => setTimeout(end, 3e3))]).then(() => {
+    const mine = busy = Promise.race([
+      busy.then(safe(() => consent && job())), new Promise(end => setTimeout(end, 3e3)),
+    ]).then(() => {
       if (mine == busy) d.dispatchEvent(new CustomEvent('rail:ready', { bubbles: true, detail: get() }))
     })
   }
@@ -120,8 +123,8 @@
   // arrive takes up what brought the visitor.
   const arrive = a => {
     held = a
-    if (!consent) return say('waits for consent')
-    if (navigator.webdriver) return say('webdriver: no click')
+    if (!consent || d.prerendering) return say('no consent')
+    if (navigator.webdriver) return say('webdriver')
     work(() => first && !click && restore())
     work(() => {
       held = 0
@@ -157,7 +160,7 @@
   const start = () => {
     consent && recall()
     if (held) return arrive(held)
-    if (look() || look(performance.getEntriesByType('navigation')[0].name) || !consent) return
+    if (look() || look((performance.getEntriesByType('navigation')[0] || l).name) || !consent) return
     const waits = read('session')
     waits && waits.key ? arrive(waits) : work(() => !waits && !(click && click.expires_at) && restore())
   }
@@ -192,7 +195,7 @@
   // fill hands the click to marked forms and to checkouts within the page.
   const forms = 'form[data-rail]' + (o.forms ? ',' + o.forms : '')
   const each = (selector, f) => d.querySelectorAll(selector).forEach(safe(f))
-  const fill = () => {
+  const fill = safe(() => {
     each(forms, hide)
     if (!click) return
     auto && each('stripe-pricing-table,stripe-buy-button', e =>
@@ -208,7 +211,7 @@
       if (e.textContent != text) e.textContent = text
       e.hidden = false
     })
-  }
+  })
 
   // What leads away is marked when it is touched, not before: until then it is the page's.
   const touch = safe(e => {
@@ -231,7 +234,7 @@
     }))
       .then(r => r && r.status == 200, () => false),
   }
-  const rail = w.rail = (call, x) => calls[call] && calls[call](x)
+  const rail = w.rail = (call, x) => (calls[call] || say)(x)
   w.Rail = { paddle: () => click ? { rail_click: click.click_id } : {} }
 
   const begin = safe(() => {
@@ -244,7 +247,8 @@
       }
     })
     w.addEventListener('popstate', () => look())
-    new MutationObserver(() => click && fill()).observe(d, { childList: true, subtree: true })
+    new MutationObserver(all => click && all.some(x => x.target != panel) && fill())
+      .observe(d, { childList: true, subtree: true })
     start()
     early.map(safe(call => rail(...call)))
   })

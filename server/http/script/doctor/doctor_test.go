@@ -160,6 +160,7 @@ func TestWrong(t *testing.T) {
 		"no key":           {page: `<script async src="/_r/rail.js"></script>`, want: `tag: data-rail is ""`},
 		"a secret key":     {page: `<script data-rail="rail_live_x" src="/_r/rail.js"></script>`, want: "which is no publishable key"},
 		"no source":        {page: `<script data-rail="` + key + `"></script>`, want: "tag: The tag has no src"},
+		"no address":       {page: `<script async data-rail="` + key + `" src="https://%zz/rail.js"></script>`, change: func(s *site) { s.policy = "script-src *" }, want: "The script cannot be fetched"},
 		"another release":  {page: strings.Replace(own, script.Named(), "/rail-00000000.js", 1), want: "answers 404. Paste the tag"},
 		"another script":   {page: strings.Replace(own, "sha384-", "sha384-x", 1), want: "integrity: The browser refuses the script: it is not"},
 		"not to be read":   {page: strings.Replace(other, ` crossorigin="anonymous"`, "", 1), want: "integrity: The browser refuses the script: it cannot"},

@@ -45,7 +45,10 @@ func (p policy) sources(directives ...string) (name string, sources []string) {
 // policies holds the policies against what the script needs.
 func (x *examination) policies() {
 	before := len(x.findings)
-	source, _ := x.page.url.Parse(x.tag["src"]) // script has read it
+	source, err := x.page.url.Parse(x.tag["src"])
+	if err != nil { // script has said so
+		return
+	}
 	for _, p := range x.page.policies {
 		name, list := p.sources("script-src-elem", "script-src", "default-src")
 		if name != "" && !x.allows(list, source) {
