@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -380,5 +381,34 @@ func TestStripeDirectBeforeCheckout(t *testing.T) {
 	h.deliver(renewal.Event("invoice.paid", renewal.Invoice()))
 	sale := h.Get("/v1/sales/" + h.last("recorded", nil).String("sale_id"))
 	require.Equal(t, h.partner, sale.String("partner_id"))
+	balanced(t, h.Server)
+}
+
+// TestStripeInvoiceAfterOutside: a payment whose minute was over before anything said
+// that an invoice brings it is not recorded again with the invoice; where that came
+// first, the inbox says that the money is there twice.
+func TestStripeInvoiceAfterOutside(t *testing.T) {
+	t.Parallel()
+	h := newStriped(t, func(in *connection.Input) { in.OutsideCheckout = true })
+	for i, late := range []bool{false, true} {
+		p := h.purchase(stripetest.Clover, fmt.Sprint("a", i))
+		h.deliver(p.Event("checkout.session.completed", p.Session()))
+		h.deliver(p.Event("payment_intent.succeeded", p.PaymentIntent()))
+		h.last("waiting", "outside_checkout")
+		h.Clock.Advance(61 * time.Second)
+		sale := h.last("recorded", nil).String("sale_id")
+		if late {
+			h.deliver(p.Event("invoice.paid", p.Invoice()))
+			h.last("recorded", nil)
+			h.deliver(p.Event("invoice_payment.paid", p.InvoicePayment()))
+			h.last("failed", "recorded_twice")
+			continue
+		}
+		h.deliver(p.Event("invoice_payment.paid", p.InvoicePayment()))
+		h.last("ignored", "binds_only")
+		h.deliver(p.Event("invoice.paid", p.Invoice()))
+		require.Equal(t, sale, h.last("ignored", "already_recorded").String("sale_id"))
+		require.EqualValues(t, 1, h.total("sales"))
+	}
 	balanced(t, h.Server)
 }

@@ -51,6 +51,9 @@ func (a *application) apply(ctx context.Context) (outcome, error) {
 	if err := errors.Join(a.alias(ctx, a.r.Link), a.noteOptOut(ctx)); err != nil {
 		return outcome{}, err
 	}
+	if end, err := a.late(ctx, a.r.Link); err != nil || end != nil {
+		return opt.Value(end), err
+	}
 	if b := a.r.Binding; b != nil && !b.Skip {
 		return a.binding(ctx, *b)
 	}
@@ -127,6 +130,30 @@ func (a *application) outside(ctx context.Context, p processor.Payment) (*outcom
 		return nil, err
 	}
 	return new(ignored(string(processor.NotUsed), "An invoice brings the money.")), nil
+}
+
+// late takes what says whose a payment outside Checkout was after it was recorded: the
+// invoice is known by that sale from then on. One that was recorded before this is the
+// same money twice, which only the merchant can tell apart.
+func (a *application) late(ctx context.Context, l processor.Link) (*outcome, error) {
+	if !a.c.OutsideCheckout || len(l.Alias) == 0 {
+		return nil, nil
+	}
+	sales, err := queries.SaleByCharges(ctx, a.u.DB(), db.SaleByChargesParams{
+		ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, Charges: linked(l),
+	})
+	if err != nil || len(sales) == 0 {
+		return nil, err
+	}
+	standing := slices.DeleteFunc(slices.Clone(sales), func(s db.Sale) bool { return s.RefundedAt != nil })
+	if len(standing) > 1 {
+		return new(failed(codeTwice, "The payment is recorded as "+standing[0].ExternalChargeID+" and as "+
+			standing[1].ExternalChargeID+": refund one of the two sales.").of(standing[1])), nil
+	}
+	if sales[0].ExternalChargeID == l.Charge {
+		return nil, nil
+	}
+	return nil, a.alias(ctx, processor.Link{Charge: sales[0].ExternalChargeID, Alias: []string{l.Charge}})
 }
 
 // record returns the payment as the rules take it. Its time is not ahead of the

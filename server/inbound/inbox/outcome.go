@@ -23,6 +23,7 @@ const (
 	codeOutside     = "outside_checkout"
 	codeRecurs      = "unknown_subscription"
 	codeAway        = "processor_away"
+	codeTwice       = "recorded_twice"
 
 	codeRefundFailed = "refund_failed"
 )
