@@ -433,3 +433,21 @@ func TestInboxPoison(t *testing.T) {
 	bad := h.work()[0]
 	require.Equal(t, []any{"failed", "error", int64(8)}, []any{bad.Body["status"], bad.Body["reason_code"], bad.Int("attempts")})
 }
+
+// A payment that is read long after it was made belongs to whoever had brought the
+// customer by then; one that was made after the visit expired does not.
+func TestInboxReadsLate(t *testing.T) {
+	t.Parallel()
+	h := newInboxed(t)
+	click, then := h.Click(h.program, "ann").String("id"), h.Clock.Now().Plus(time.Hour)
+	h.Customer(h.program, h.partner, M{"email": "lead@example.com"})
+	h.Clock.Advance(40 * 24 * time.Hour)
+	h.send(paid("ch_late", M{"external_customer_id": "c_late", "click_id": click}))
+	h.last("ignored", "no_partner")
+	h.send(paid("ch_1", M{"external_customer_id": "c_1", "click_id": click, "occurred_at": then}))
+	sale := h.Get("/v1/sales/" + h.last("recorded", nil).String("sale_id"))
+	require.Equal(t, h.partner, sale.String("partner_id"))
+	h.send(paid("ch_2", M{"external_customer_id": "c_2", "email": "lead@example.com", "occurred_at": then}))
+	h.last("recorded", nil)
+	balanced(t, h.Server)
+}

@@ -78,6 +78,7 @@ func (a *application) brought(ctx context.Context, k db.Customer, b processor.Bi
 		return false, err
 	}
 	for _, r := range routes {
+		r.At = a.r.At
 		err := a.Customers.Bring(ctx, a.u, k.ID, r)
 		var refused *problem.Error
 		if committed := errors.As(err, &refused) && refused.Committed; !unfit(err) && !committed {
@@ -200,7 +201,7 @@ func (a *application) lead(ctx context.Context, by db.CustomerUnboundParams) (db
 	if by.Identifier == nil && by.Email == nil && by.ReferralID == nil {
 		return db.Customer{}, nil
 	}
-	by.ProgramID, by.OrgID, by.Since = a.e.ProgramID, a.e.OrgID, a.u.Now.Days(-emailDays)
+	by.ProgramID, by.OrgID, by.Since = a.e.ProgramID, a.e.OrgID, a.r.At.Days(-emailDays)
 	rows, err := queries.CustomerUnbound(ctx, a.u.DB(), by)
 	if err != nil || len(rows) != 1 {
 		return db.Customer{}, err
@@ -285,6 +286,7 @@ func (a *application) signUp(ctx context.Context, b processor.Binding, route tra
 
 // input returns the customer to sign up.
 func (a *application) input(b processor.Binding, route tracking.Route) customer.Input {
+	route.At = a.r.At
 	return customer.Input{
 		ProgramID: a.e.ProgramID, Route: route, ExternalCustomerID: text(b.Customer), Email: text(b.Email),
 		Name: text(b.Name), Identifier: text(a.identifier(b)), Processor: a.c.Processor,

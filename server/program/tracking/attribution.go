@@ -9,6 +9,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/gen/events"
+	"rail/server/clock"
 	"rail/server/event"
 	"rail/server/opt"
 	"rail/server/postgres/pgtx"
@@ -22,6 +23,17 @@ import (
 // for a payment counts though it is off by now, as with its last use.
 type Route struct {
 	PartnerID, ClickID, CouponCode, CouponID, ReferralID *string
+	// At is when the customer came, which a referral must not have expired by; zero for now.
+	// Processors' events may be read long after.
+	At clock.Time
+}
+
+// at is when the customer came.
+func (r Route) at(u *work.Unit) clock.Time {
+	if r.At.IsZero() || r.At.After(u.Now.Time) {
+		return u.Now
+	}
+	return r.At
 }
 
 // Given reports whether the request names any route.
@@ -53,6 +65,7 @@ type Attribution struct {
 	Click    *db.Click    // nil for another way
 	Referral *db.Referral // of the click, locked; nil where it is gone
 	CouponID *string
+	at       clock.Time
 	param    string // the field that named the way
 	named    string // the referral that the route names; "" for none
 }
@@ -63,7 +76,7 @@ type Attribution struct {
 func Attribute(
 	ctx context.Context, u *work.Unit, p db.Program, r Route, also ...func(partnerID string) pgtx.Read,
 ) (Attribution, error) {
-	a := Attribution{param: "partner_id"}
+	a := Attribution{param: "partner_id", at: r.at(u)}
 	partnerID := opt.Value(r.PartnerID)
 	if r.ClickID != nil {
 		a.param = "click_id"
@@ -71,7 +84,7 @@ func Attribute(
 		if err != nil {
 			return a, work.Found(err, a.param)
 		}
-		if click, err = standingClick(ctx, u, p, click); err != nil {
+		if click, err = standingClick(ctx, u, p, click, a.at); err != nil {
 			return a, err
 		}
 		// A click of another program leads to a partner of that program, whom Validate refuses.
@@ -123,12 +136,14 @@ func Attribute(
 
 // standingClick returns the click that counts for a customer of click: itself or,
 // where the program goes by the first partner, the visitor's first.
-func standingClick(ctx context.Context, u *work.Unit, p db.Program, click db.Click) (db.Click, error) {
+func standingClick(
+	ctx context.Context, u *work.Unit, p db.Program, click db.Click, at clock.Time,
+) (db.Click, error) {
 	if p.AttributionModel != db.AttributionModelFirst || click.ReferralID == nil || click.ProgramID != p.ID {
 		return click, nil
 	}
 	first, err := queries.ClickStanding(ctx, u.DB(), db.ClickStandingParams{
-		ReferralID: *click.ReferralID, OrgID: u.OrgID, Now: u.Now,
+		ReferralID: *click.ReferralID, OrgID: u.OrgID, Now: at,
 	})
 	if errors.Is(err, pgx.ErrNoRows) { // none is live: what is wrong with this one is said
 		return click, nil
@@ -186,7 +201,7 @@ func (a Attribution) Validate(ctx context.Context, u *work.Unit, p db.Program, e
 		return problem.On(a.param, problem.PartnerNotActive,
 			"The partner is %s; only active partners get customers.", a.Partner.Status)
 	}
-	if a.Referral != nil && !a.Referral.ExpiresAt.After(u.Now.Time) {
+	if a.Referral != nil && !a.Referral.ExpiresAt.After(a.at.Time) {
 		return problem.On("click_id", problem.ReferralExpired,
 			"The referral of this click expired at %s.", a.Referral.ExpiresAt)
 	}
