@@ -89,13 +89,31 @@ FROM (SELECT k.id FROM commissions k WHERE k.status = 'pending' AND k.approve_at
 WHERE t.id = due.id RETURNING t.*;
 
 -- name: CommissionShrink :exec
--- CommissionShrink takes a part off an unpaid commission.
+-- CommissionShrink takes a part off an unpaid commission. Its request may have begun
+-- before the one that last changed the row, which stays changed at the later time.
 UPDATE commissions SET amount_minor = amount_minor - @part_minor, shrunk_minor = shrunk_minor + @part_minor,
-    revenue_minor = @revenue_minor, updated_at = @updated_at
+    revenue_minor = @revenue_minor, updated_at = greatest(updated_at, @updated_at::timestamptz)
 WHERE id = @id AND org_id = @org_id AND status IN ('pending', 'approved', 'due');
 
 -- name: CommissionClawed :exec
 -- CommissionClawed notes what a clawback took from a commission that is paid, or
 -- in flight to be.
-UPDATE commissions SET clawed_minor = clawed_minor + @part_minor, updated_at = @updated_at
+UPDATE commissions SET clawed_minor = clawed_minor + @part_minor,
+    updated_at = greatest(updated_at, @updated_at::timestamptz)
     WHERE id = @id AND org_id = @org_id AND status IN ('due', 'paid');
+
+-- name: CommissionReasons :many
+-- CommissionReasons reads why commissions are what they are, and whose. What was
+-- deleted since is NULL.
+SELECT k.id, k.kind, k.sale_id, k.revenue_minor, k.rate_type, k.rate_value, k.shrunk_minor, k.currency, k.flow_branch_id,
+    s.currency AS sale_currency, f.name AS flow_name, f.branches, c.id AS customer_id,
+    coalesce(c.tracked_by, '')::text AS tracked_by, c.lead_at,
+    l.value AS link_value, u.code AS coupon_code, v.created_at AS clicked_at
+FROM commissions k
+LEFT JOIN sales s ON s.id = k.sale_id
+LEFT JOIN flows f ON f.id = k.flow_id AND f.org_id = @org_id
+LEFT JOIN customers c ON c.id = k.customer_id AND c.partner_id = k.partner_id AND c.org_id = @org_id
+LEFT JOIN links l ON l.id = c.link_id
+LEFT JOIN coupons u ON u.id = c.coupon_id
+LEFT JOIN clicks v ON v.id = c.click_id
+WHERE k.id = ANY (@ids::text[]) AND k.org_id = @org_id;

@@ -44,17 +44,17 @@ DELETE FROM payouts WHERE id = @id AND org_id = @org_id;
 
 -- name: PayoutsAttach :exec
 -- PayoutsAttach puts the commissions of one page into their payouts.
-UPDATE commissions t SET payout_id = v.payout_id, updated_at = @now
+UPDATE commissions t SET payout_id = v.payout_id, updated_at = greatest(t.updated_at, @now::timestamptz)
 FROM (SELECT unnest(@payout_ids::text[]) AS payout_id, unnest(@ids::text[]) AS id) v
 WHERE t.id = v.id AND t.org_id = @org_id AND t.status = 'due' AND t.payout_id IS NULL;
 
 -- name: PayoutRelease :exec
-UPDATE commissions SET payout_id = NULL, updated_at = @updated_at WHERE payout_id = @payout_id AND org_id = @org_id
-    AND status = 'due';
+UPDATE commissions SET payout_id = NULL, updated_at = greatest(updated_at, @updated_at::timestamptz)
+WHERE payout_id = @payout_id AND org_id = @org_id AND status = 'due';
 
 -- name: PayoutSettle :exec
-UPDATE commissions SET status = 'paid', updated_at = @updated_at WHERE payout_id = @payout_id AND org_id = @org_id
-    AND status = 'due';
+UPDATE commissions SET status = 'paid', updated_at = greatest(updated_at, @updated_at::timestamptz)
+WHERE payout_id = @payout_id AND org_id = @org_id AND status = 'due';
 
 -- name: BatchGet :one
 SELECT t.* FROM payout_batches t WHERE t.id = @id AND t.org_id = @org_id;

@@ -615,6 +615,21 @@ func (e CommissionExpand) Valid() bool {
 	}
 }
 
+// Defines values for CommissionInclude.
+const (
+	CommissionIncludeExplanation CommissionInclude = "explanation"
+)
+
+// Valid indicates whether the value is a known member of the CommissionInclude enum.
+func (e CommissionInclude) Valid() bool {
+	switch e {
+	case CommissionIncludeExplanation:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for CommissionKind.
 const (
 	CommissionKindClawback CommissionKind = "clawback"
@@ -4331,6 +4346,9 @@ type Commission struct {
 	// CustomerID The customer it was earned on; null without one.
 	CustomerID *CustomerID `json:"customer_id"`
 
+	// Explanation Why the amount is what it is, and why it is this partner's: a sentence each, in English, whose words may change.
+	Explanation *CommissionExplanation `json:"explanation,omitempty"`
+
 	// Flow The flow, null once deleted; only with `expand[]=flow`.
 	Flow nullable.Nullable[Flow] `json:"flow,omitempty"`
 
@@ -4543,10 +4561,22 @@ type CommissionDeletedEventType string
 // CommissionExpand A relation of a commission.
 type CommissionExpand string
 
+// CommissionExplanation Why the amount is what it is, and why it is this partner's: a sentence each, in English, whose words may change.
+type CommissionExplanation struct {
+	// Amount Such as `20 % of 49.99 USD, by the flow Creators.`
+	Amount string `json:"amount"`
+
+	// Partner Such as `The customer came by the link ada on 2026-09-01.`; null without a customer.
+	Partner *string `json:"partner"`
+}
+
 // CommissionID The id of a commission.
 //
 // Examples: com_01kb2m4q8e7v9t3n5x6c0d1f2g
 type CommissionID = string
+
+// CommissionInclude A computed part of a commission.
+type CommissionInclude string
 
 // CommissionKind `referral` was made by a flow, `reward` by hand, `clawback` takes money back and is negative.
 //
@@ -9980,6 +10010,9 @@ type ClickExpandParam = []ClickExpand
 // CommissionExpandParam defines model for CommissionExpandParam.
 type CommissionExpandParam = []CommissionExpand
 
+// CommissionIncludeParam defines model for CommissionIncludeParam.
+type CommissionIncludeParam = []CommissionInclude
+
 // CouponExpandParam defines model for CouponExpandParam.
 type CouponExpandParam = []CouponExpand
 
@@ -10414,6 +10447,9 @@ type ListCommissionsParams struct {
 
 	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand CommissionExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
+
+	// Include Computed parts to add; repeatable. `include=a,b` is taken too.
+	Include CommissionIncludeParam `form:"include[],omitempty" json:"include[],omitempty"`
 }
 
 // ListMaturingCommissionsParams defines parameters for ListMaturingCommissions.
@@ -10441,12 +10477,18 @@ type ListMaturingCommissionsParams struct {
 
 	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand CommissionExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
+
+	// Include Computed parts to add; repeatable. `include=a,b` is taken too.
+	Include CommissionIncludeParam `form:"include[],omitempty" json:"include[],omitempty"`
 }
 
 // RetrieveCommissionParams defines parameters for RetrieveCommission.
 type RetrieveCommissionParams struct {
 	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand CommissionExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
+
+	// Include Computed parts to add; repeatable. `include=a,b` is taken too.
+	Include CommissionIncludeParam `form:"include[],omitempty" json:"include[],omitempty"`
 
 	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
@@ -18826,6 +18868,18 @@ func NewListCommissionsRequest(server string, params *ListCommissionsParams) (*h
 
 		}
 
+		if params.Include != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "include[]", params.Include, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if encoded := queryValues.Encode(); encoded != "" {
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
@@ -18992,6 +19046,18 @@ func NewListMaturingCommissionsRequest(server string, params *ListMaturingCommis
 
 		}
 
+		if params.Include != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "include[]", params.Include, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if encoded := queryValues.Encode(); encoded != "" {
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
@@ -19044,6 +19110,18 @@ func NewRetrieveCommissionRequest(server string, id ID, params *RetrieveCommissi
 		if params.Expand != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "expand[]", params.Expand, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Include != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "include[]", params.Include, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -39599,6 +39677,13 @@ func (w *ServerInterfaceWrapper) ListCommissions(ctx echo.Context) error {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter expand[]: %s", err))
 	}
 
+	// ------------- Optional query parameter "include[]" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "include[]", ctx.QueryParams(), &params.Include, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter include[]: %s", err))
+	}
+
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.ListCommissions(ctx, params)
 	return err
@@ -39675,6 +39760,13 @@ func (w *ServerInterfaceWrapper) ListMaturingCommissions(ctx echo.Context) error
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter expand[]: %s", err))
 	}
 
+	// ------------- Optional query parameter "include[]" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "include[]", ctx.QueryParams(), &params.Include, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter include[]: %s", err))
+	}
+
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.ListMaturingCommissions(ctx, params)
 	return err
@@ -39698,6 +39790,13 @@ func (w *ServerInterfaceWrapper) RetrieveCommission(ctx echo.Context) error {
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "expand[]", ctx.QueryParams(), &params.Expand, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
 	if err != nil {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter expand[]: %s", err))
+	}
+
+	// ------------- Optional query parameter "include[]" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "include[]", ctx.QueryParams(), &params.Include, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter include[]: %s", err))
 	}
 
 	// ------------- Optional query parameter "program_id" -------------

@@ -12,7 +12,8 @@ import (
 )
 
 const commissionClawed = `-- name: CommissionClawed :exec
-UPDATE commissions SET clawed_minor = clawed_minor + $1, updated_at = $2
+UPDATE commissions SET clawed_minor = clawed_minor + $1,
+    updated_at = greatest(updated_at, $2::timestamptz)
     WHERE id = $3 AND org_id = $4 AND status IN ('due', 'paid')
 `
 
@@ -204,6 +205,88 @@ func (q *Queries) CommissionLock(ctx context.Context, db DBTX, arg CommissionLoc
 	return i, err
 }
 
+const commissionReasons = `-- name: CommissionReasons :many
+SELECT k.id, k.kind, k.sale_id, k.revenue_minor, k.rate_type, k.rate_value, k.shrunk_minor, k.currency, k.flow_branch_id,
+    s.currency AS sale_currency, f.name AS flow_name, f.branches, c.id AS customer_id,
+    coalesce(c.tracked_by, '')::text AS tracked_by, c.lead_at,
+    l.value AS link_value, u.code AS coupon_code, v.created_at AS clicked_at
+FROM commissions k
+LEFT JOIN sales s ON s.id = k.sale_id
+LEFT JOIN flows f ON f.id = k.flow_id AND f.org_id = $1
+LEFT JOIN customers c ON c.id = k.customer_id AND c.partner_id = k.partner_id AND c.org_id = $1
+LEFT JOIN links l ON l.id = c.link_id
+LEFT JOIN coupons u ON u.id = c.coupon_id
+LEFT JOIN clicks v ON v.id = c.click_id
+WHERE k.id = ANY ($2::text[]) AND k.org_id = $1
+`
+
+type CommissionReasonsParams struct {
+	OrgID string
+	Ids   []string
+}
+
+type CommissionReasonsRow struct {
+	ID           string
+	Kind         CommissionKind
+	SaleID       *string
+	RevenueMinor *int64
+	RateType     *RateType
+	RateValue    *int64
+	ShrunkMinor  int64
+	Currency     string
+	FlowBranchID *string
+	SaleCurrency *string
+	FlowName     *string
+	Branches     []byte
+	CustomerID   *string
+	TrackedBy    string
+	LeadAt       *clock.Time
+	LinkValue    *string
+	CouponCode   *string
+	ClickedAt    *clock.Time
+}
+
+// CommissionReasons reads why commissions are what they are, and whose. What was
+// deleted since is NULL.
+func (q *Queries) CommissionReasons(ctx context.Context, db DBTX, arg CommissionReasonsParams) ([]CommissionReasonsRow, error) {
+	rows, err := db.Query(ctx, commissionReasons, arg.OrgID, arg.Ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []CommissionReasonsRow{}
+	for rows.Next() {
+		var i CommissionReasonsRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.Kind,
+			&i.SaleID,
+			&i.RevenueMinor,
+			&i.RateType,
+			&i.RateValue,
+			&i.ShrunkMinor,
+			&i.Currency,
+			&i.FlowBranchID,
+			&i.SaleCurrency,
+			&i.FlowName,
+			&i.Branches,
+			&i.CustomerID,
+			&i.TrackedBy,
+			&i.LeadAt,
+			&i.LinkValue,
+			&i.CouponCode,
+			&i.ClickedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const commissionSetStatus = `-- name: CommissionSetStatus :execrows
 UPDATE commissions SET status = $1, approved_at = $2, voided_at = $3, void_reason = $4,
     payout_id = CASE WHEN $1::text IN ('rejected', 'voided') THEN NULL ELSE payout_id END, updated_at = $5
@@ -241,7 +324,7 @@ func (q *Queries) CommissionSetStatus(ctx context.Context, db DBTX, arg Commissi
 
 const commissionShrink = `-- name: CommissionShrink :exec
 UPDATE commissions SET amount_minor = amount_minor - $1, shrunk_minor = shrunk_minor + $1,
-    revenue_minor = $2, updated_at = $3
+    revenue_minor = $2, updated_at = greatest(updated_at, $3::timestamptz)
 WHERE id = $4 AND org_id = $5 AND status IN ('pending', 'approved', 'due')
 `
 
@@ -253,7 +336,8 @@ type CommissionShrinkParams struct {
 	OrgID        string
 }
 
-// CommissionShrink takes a part off an unpaid commission.
+// CommissionShrink takes a part off an unpaid commission. Its request may have begun
+// before the one that last changed the row, which stays changed at the later time.
 func (q *Queries) CommissionShrink(ctx context.Context, db DBTX, arg CommissionShrinkParams) error {
 	_, err := db.Exec(ctx, commissionShrink,
 		arg.PartMinor,

@@ -959,8 +959,8 @@ func (q *Queries) PayoutPaid(ctx context.Context, db DBTX, arg PayoutPaidParams)
 }
 
 const payoutRelease = `-- name: PayoutRelease :exec
-UPDATE commissions SET payout_id = NULL, updated_at = $1 WHERE payout_id = $2 AND org_id = $3
-    AND status = 'due'
+UPDATE commissions SET payout_id = NULL, updated_at = greatest(updated_at, $1::timestamptz)
+WHERE payout_id = $2 AND org_id = $3 AND status = 'due'
 `
 
 type PayoutReleaseParams struct {
@@ -1144,8 +1144,8 @@ func (q *Queries) PayoutRuns(ctx context.Context, db DBTX, arg PayoutRunsParams)
 }
 
 const payoutSettle = `-- name: PayoutSettle :exec
-UPDATE commissions SET status = 'paid', updated_at = $1 WHERE payout_id = $2 AND org_id = $3
-    AND status = 'due'
+UPDATE commissions SET status = 'paid', updated_at = greatest(updated_at, $1::timestamptz)
+WHERE payout_id = $2 AND org_id = $3 AND status = 'due'
 `
 
 type PayoutSettleParams struct {
@@ -1183,7 +1183,7 @@ func (q *Queries) PayoutSubmitted(ctx context.Context, db DBTX, arg PayoutSubmit
 }
 
 const payoutsAttach = `-- name: PayoutsAttach :exec
-UPDATE commissions t SET payout_id = v.payout_id, updated_at = $1
+UPDATE commissions t SET payout_id = v.payout_id, updated_at = greatest(t.updated_at, $1::timestamptz)
 FROM (SELECT unnest($3::text[]) AS payout_id, unnest($4::text[]) AS id) v
 WHERE t.id = v.id AND t.org_id = $2 AND t.status = 'due' AND t.payout_id IS NULL
 `

@@ -37,6 +37,9 @@ func (sys *system) wellFormed(op *operation, own objects) M {
 		delete(body, "param")
 	case "createCustomer":
 		delete(body, "partner_id") // comes with the click
+	case "previewFlows":
+		body["customer_id"] = own["cus_"]
+		delete(body, "partner_id") // it is for a new customer
 	case "setInboundSigning":
 		body["required"] = false
 	case "updateFlow":

@@ -8,7 +8,9 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/money/commission"
+	"rail/server/opt"
 	"rail/server/page"
+	"rail/server/postgres/pgtx"
 	"rail/server/work"
 )
 
@@ -28,7 +30,7 @@ func (s *Server) ListCommissions(ctx context.Context,
 		return nil, err
 	}
 	data := mapped(rows.Rows, toCommission)
-	if err := fillCommissions(ctx, u, data, p.Expand); err != nil {
+	if err := fillCommissions(ctx, u, data, p.Expand, p.Include); err != nil {
 		return nil, err
 	}
 	return api.ListCommissions200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
@@ -37,8 +39,9 @@ func (s *Server) ListCommissions(ctx context.Context,
 // fillCommissions adds the relations that the query asks for, in one round trip.
 // The flow of a commission may have been deleted and is null then.
 func fillCommissions(ctx context.Context, u *work.Unit, commissions []api.Commission,
-	expand []api.CommissionExpand) error {
+	expand []api.CommissionExpand, include []api.CommissionInclude) error {
 	return together(ctx, u,
+		explanations(ctx, u, wants(include, api.CommissionIncludeExplanation), commissions),
 		embedPartner(ctx, u, wants(expand, api.CommissionExpandPartner), commissions,
 			func(k *api.Commission) (*string, *nullable.Nullable[api.Partner]) { return &k.PartnerID, &k.Partner }),
 		embedCustomer(ctx, u, wants(expand, api.CommissionExpandCustomer), commissions,
@@ -49,6 +52,22 @@ func fillCommissions(ctx context.Context, u *work.Unit, commissions []api.Commis
 			func(k *api.Commission) (*string, *nullable.Nullable[api.Payout]) { return k.PayoutID, &k.Payout }),
 		embedFlow(ctx, u, wants(expand, api.CommissionExpandFlow), commissions,
 			func(k *api.Commission) (*string, *nullable.Nullable[api.Flow]) { return k.FlowID, &k.Flow }))
+}
+
+// explanations returns the read that says why commissions are what they are, or nil
+// where it is not asked for.
+func explanations(ctx context.Context, u *work.Unit, wanted bool, commissions []api.Commission) pgtx.Read {
+	if !wanted || len(commissions) == 0 {
+		return nil
+	}
+	return func(tx pgtx.DBTX) error {
+		why, err := commission.Explain(ctx, tx, u.OrgID, ids(commissions, func(k *api.Commission) string { return k.ID }))
+		for i, k := range commissions {
+			e := why[k.ID]
+			commissions[i].Explanation = &api.CommissionExplanation{Amount: e.Amount, Partner: opt.OrNil(e.Partner)}
+		}
+		return err
+	}
 }
 
 // RetrieveCommission returns one commission.
@@ -63,7 +82,7 @@ func (s *Server) RetrieveCommission(ctx context.Context,
 		return nil, err
 	}
 	one := []api.Commission{toCommission(row)}
-	err = fillCommissions(ctx, u, one, r.Params.Expand)
+	err = fillCommissions(ctx, u, one, r.Params.Expand, r.Params.Include)
 	return api.RetrieveCommission200JSONResponse(one[0]), err
 }
 
@@ -84,7 +103,7 @@ func (s *Server) ListMaturingCommissions(ctx context.Context,
 		return nil, err
 	}
 	data := mapped(rows.Rows, toCommission)
-	if err := fillCommissions(ctx, u, data, p.Expand); err != nil {
+	if err := fillCommissions(ctx, u, data, p.Expand, p.Include); err != nil {
 		return nil, err
 	}
 	return api.ListMaturingCommissions200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil

@@ -2,13 +2,10 @@ package sale
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"strings"
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/currency"
 	"rail/server/money/commission"
 	"rail/server/money/rules"
 	"rail/server/opt"
@@ -115,7 +112,7 @@ func (r *recording) meet(ctx context.Context, u *work.Unit, tx pgtx.DBTX, partne
 
 // explain says what is decided, by which flow and branch.
 func (r *recording) explain(ctx context.Context, u *work.Unit, p Preview) (string, error) {
-	sale := "A sale of " + money(r.AmountMinor, r.Currency) + " would pay "
+	sale := "A sale of " + commission.Money(r.AmountMinor, r.Currency) + " would pay "
 	if p.Earned == nil {
 		return sale + "nothing. " + p.Warning.Message, nil
 	}
@@ -124,44 +121,13 @@ func (r *recording) explain(ctx context.Context, u *work.Unit, p Preview) (strin
 	if err = work.Found(err, ""); err != nil {
 		return "", err
 	}
-	how := "a fixed amount"
-	if e.Rate.RateType == rules.RatePercent {
-		how = percent(e.Rate.RateValue) + " of " + money(*e.Base, r.Currency)
-	}
-	by := "the flow " + flow.Name
-	if e.Choice.BranchID != nil {
-		if by, err = branchName(flow, *e.Choice.BranchID); err != nil {
-			return "", err
-		}
+	by, err := commission.By(flow.Name, flow.Branches, e.Choice.BranchID)
+	if err != nil {
+		return "", err
 	}
 	if r.who.RateOverride != nil {
 		by = "the rate of the customer's link, which replaces that of " + by
 	}
-	return fmt.Sprintf("%s%s: %s, by %s.", sale, money(e.Amount, e.Currency), how, by), nil
-}
-
-// branchName names a branch by its label, or by its place.
-func branchName(flow db.Flow, id string) (string, error) {
-	var branches []struct {
-		ID    string  `json:"id"`
-		Label *string `json:"label"`
-	}
-	err := json.Unmarshal(flow.Branches, &branches)
-	for i, b := range branches {
-		if b.ID != id {
-			continue
-		}
-		if b.Label != nil {
-			return "the branch " + *b.Label + " of the flow " + flow.Name, err
-		}
-		return fmt.Sprintf("branch %d of the flow %s", i+1, flow.Name), err
-	}
-	return "the flow " + flow.Name, err
-}
-
-func money(minor int64, code string) string { return currency.Decimal(minor, code) + " " + code }
-
-// percent writes basis points, such as 12.5 %.
-func percent(bps int64) string {
-	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%d.%02d", bps/100, bps%100), "0"), ".") + " %"
+	how := commission.Words(e.Rate, *e.Base, r.Currency)
+	return fmt.Sprintf("%s%s: %s, by %s.", sale, commission.Money(e.Amount, e.Currency), how, by), nil
 }

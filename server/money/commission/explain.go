@@ -1,0 +1,122 @@
+package commission
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"rail/gen/db"
+	"rail/server/currency"
+	"rail/server/money/rules"
+	"rail/server/opt"
+)
+
+// Explanation is why a commission is what it is, and why it is its partner's, in a
+// sentence each. Partner is "" without a customer who is the partner's still.
+type Explanation struct{ Amount, Partner string }
+
+// Explain explains commissions of an organization, by their ids.
+func Explain(ctx context.Context, tx db.DBTX, org string, ids []string) (map[string]Explanation, error) {
+	rows, err := queries.CommissionReasons(ctx, tx, db.CommissionReasonsParams{Ids: ids, OrgID: org})
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]Explanation, len(rows))
+	for _, r := range rows {
+		amount, err := amountOf(r)
+		if err != nil {
+			return nil, fmt.Errorf("commission %s: %w", r.ID, err)
+		}
+		out[r.ID] = Explanation{amount, partnerOf(r)}
+	}
+	return out, nil
+}
+
+// amountOf says what the amount was computed of, and by what.
+func amountOf(r db.CommissionReasonsRow) (string, error) {
+	switch {
+	case r.Kind == db.CommissionKindReward:
+		return "Granted by hand.", nil
+	case r.Kind == db.CommissionKindClawback && r.SaleID != nil:
+		return "Takes back what was paid for a sale that was refunded.", nil
+	case r.Kind == db.CommissionKindClawback:
+		return "Taken back by hand.", nil
+	case r.RateType == nil || r.RateValue == nil:
+		return "Made by a flow, before rates were kept.", nil
+	}
+	how := Words(rules.Rate{RateType: *r.RateType, RateValue: *r.RateValue}, opt.Value(r.RevenueMinor),
+		opt.Value(r.SaleCurrency))
+	by := "a flow that was deleted"
+	if r.FlowName != nil {
+		var err error
+		if by, err = By(*r.FlowName, r.Branches, r.FlowBranchID); err != nil {
+			return "", err
+		}
+	}
+	out := strings.ToUpper(how[:1]) + how[1:]
+	switch {
+	case r.ShrunkMinor == 0:
+	case *r.RateType == rules.RatePercent: // a refund lowers what the percentage is of
+		out += ", which refunds have left"
+	default:
+		out += ", less " + Money(r.ShrunkMinor, r.Currency) + " for refunds"
+	}
+	return out + ", by " + by + ".", nil
+}
+
+// partnerOf says what brought the customer.
+func partnerOf(r db.CommissionReasonsRow) string {
+	if r.CustomerID == nil {
+		return ""
+	}
+	on := " on " + r.LeadAt.Format(time.DateOnly) + "."
+	if r.ClickedAt != nil {
+		on = " on " + r.ClickedAt.Format(time.DateOnly) + "."
+	}
+	switch {
+	case r.LinkValue != nil:
+		return "The customer came by the link " + *r.LinkValue + on
+	case r.ClickedAt != nil:
+		return "The customer came by the partner's handle" + on
+	case r.CouponCode != nil:
+		return "The customer used the coupon " + *r.CouponCode + on
+	case r.TrackedBy == string(db.TrackedByManual):
+		return "The customer was given to the partner by hand."
+	}
+	return "The customer was reported as the partner's" + on
+}
+
+// Words says how a rate comes to an amount: of a base in minor units of a currency.
+func Words(rate rules.Rate, base int64, code string) string {
+	if rate.RateType != rules.RatePercent {
+		return "a fixed amount"
+	}
+	percent := fmt.Sprintf("%d.%02d", rate.RateValue/100, rate.RateValue%100)
+	return strings.TrimSuffix(strings.TrimRight(percent, "0"), ".") + " % of " + Money(base, code)
+}
+
+// By names the flow, or the branch of it, that a rate is from.
+func By(flow string, branches []byte, branchID *string) (string, error) {
+	if branchID == nil {
+		return "the flow " + flow, nil
+	}
+	var all []struct {
+		ID    string  `json:"id"`
+		Label *string `json:"label"`
+	}
+	err := json.Unmarshal(branches, &all)
+	for i, b := range all {
+		switch {
+		case b.ID == *branchID && b.Label != nil:
+			return "the branch " + *b.Label + " of the flow " + flow, err
+		case b.ID == *branchID:
+			return fmt.Sprintf("branch %d of the flow %s", i+1, flow), err
+		}
+	}
+	return "a branch, deleted since, of the flow " + flow, err
+}
+
+// Money is an amount in minor units as people read it, such as 10.00 USD.
+func Money(minor int64, code string) string { return currency.Decimal(minor, code) + " " + code }
