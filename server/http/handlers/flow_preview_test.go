@@ -47,6 +47,21 @@ func TestFlowPreview(t *testing.T) {
 	require.EqualValues(t, 2, s.Get("/v1/sales?program_id="+program).Int("total_count"))
 }
 
+// TestFlowPreviewOfTheFirst: the newcomer is counted, as a sale would find it counted.
+func TestFlowPreviewOfTheFirst(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	partner := s.Partner(program)
+	s.Flow(program, M{"branches": []any{
+		M{"label": "First lead", "conditions": when("partner.leads_count", "eq", 1), "rate_type": "percent", "rate_value": 5000},
+	}})
+	says := func(who M) string { return preview(s, M{"program_id": program}, who).String("explanation") }
+	before := says(M{"partner_id": partner})
+	require.Contains(t, before, "First lead")
+	require.Equal(t, before, says(M{"customer_id": s.Customer(program, partner)}))
+}
+
 func TestFlowPreviewRefusals(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

@@ -74,6 +74,7 @@ type Front struct {
 	shared  *sharedLimiter
 	beyond  map[string]echo.HandlerFunc
 	free    map[string]bool
+	sheets  chan struct{} // one for each table that is being made
 }
 
 // New returns the request path.
@@ -86,6 +87,7 @@ func New(o Options) *Front {
 		Options: o, limiter: alone, pages: newLimiter(o.Clock), shared: newSharedLimiter(o.Pool, o.Clock, alone),
 		beyond: map[string]echo.HandlerFunc{},
 		free:   map[string]bool{},
+		sheets: make(chan struct{}, maxTables),
 	}
 }
 

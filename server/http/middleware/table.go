@@ -24,6 +24,9 @@ const (
 	// error in the midst of it is answered as one.
 	maxTableRows  = 10_000
 	maxTableBytes = 16 << 20
+	// maxTables is how many a server makes at the same time; others wait, as long as a
+	// request may take. What a key owes for one is known too late to hold its next ones back.
+	maxTables = 8
 )
 
 // table is how an operation's answer becomes one.
@@ -76,13 +79,26 @@ func (f *Front) tables(next echo.HandlerFunc) echo.HandlerFunc {
 			return next(c)
 		}
 		t := newSheet(s.route.table)
-		pages, err := t.walk(c, next)
-		if err != nil {
+		if err := f.fill(c, t, next); err != nil {
 			return err
 		}
-		f.shared.owe(c.Request().Context(), s.key.ID, s.key.RateLimit, pages-1)
 		return t.send(c)
 	}
+}
+
+// fill makes a table when there is room for one, and charges the key for its pages, also
+// for those before one that failed.
+func (f *Front) fill(c echo.Context, t *sheet, next echo.HandlerFunc) error {
+	ctx, s := c.Request().Context(), stateOf(c)
+	select {
+	case f.sheets <- struct{}{}:
+		defer func() { <-f.sheets }()
+	case <-ctx.Done():
+		return problem.Away(ctx.Err())
+	}
+	pages, err := t.walk(c, next)
+	f.shared.owe(ctx, s.key.ID, s.key.RateLimit, pages-1)
+	return err
 }
 
 // wantsTable reports whether the caller prefers a table to JSON.

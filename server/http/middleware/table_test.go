@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"context"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/labstack/echo/v4"
 	"github.com/stretchr/testify/require"
+
+	"rail/server/clock"
 )
 
 func TestCell(t *testing.T) {
@@ -84,4 +87,36 @@ func TestTableIsBounded(t *testing.T) {
 	rows, _, link = walked(t, "", list(1000, strings.Repeat("x", 100_000)))
 	require.Less(t, len(rows), 400, "large rows fill a table, too")
 	require.NotEmpty(t, link)
+}
+
+// TestTablesTakeTurns: no more are made at once than the server has memory for, and who
+// waits too long is told to come back.
+func TestTablesTakeTurns(t *testing.T) {
+	t.Parallel()
+	f := New(Options{Clock: clock.System{}})
+	ctx, end := context.WithCancel(t.Context())
+	inside, release, ended := make(chan struct{}), make(chan struct{}), make(chan error)
+	fill := func(ctx context.Context) error {
+		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/v1/things", http.NoBody)
+		c := echo.New().NewContext(r, httptest.NewRecorder())
+		c.Set(stateKey, &state{})
+		return f.fill(c, newSheet(&table{rows: "data", columns: []string{"id"}}), func(c echo.Context) error {
+			inside <- struct{}{}
+			<-release
+			return list(1, "")(c)
+		})
+	}
+	for range maxTables {
+		go func() { ended <- fill(t.Context()) }()
+	}
+	for range maxTables {
+		<-inside
+	}
+	go func() { ended <- fill(ctx) }()
+	end()
+	require.Equal(t, http.StatusServiceUnavailable, toProblem(<-ended).Status())
+	close(release)
+	for range maxTables {
+		require.NoError(t, <-ended)
+	}
 }

@@ -332,9 +332,13 @@ func (r *recording) counters(
 	if r.who.Customer.ConvertedAt == nil {
 		converts = 1
 	}
+	arrives := int64(0)
+	if r.CustomerID == "" { // of a preview: a sale would find the customer counted
+		arrives = 1
+	}
 	return &rules.CustomerCounters{SalesCount: k.SalesCount + 1, TotalPaidMinor: k.TotalPaidMinor + here},
 		&rules.PartnerCounters{
-			LeadsCount: p.LeadsCount, CustomersCount: p.CustomersCount + converts, SalesCount: p.SalesCount + 1,
+			LeadsCount: p.LeadsCount + arrives, CustomersCount: p.CustomersCount + converts, SalesCount: p.SalesCount + 1,
 			RevenueMinor: p.RevenueMinor + here, CommissionsMinor: p.CommissionsMinor,
 		}
 }
