@@ -160,6 +160,11 @@ LIMIT 2;
 UPDATE customers SET external_customer_id = @external_customer_id, processor = @processor, updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id AND external_customer_id IS NULL;
 
+-- name: CustomerSubscribed :exec
+-- CustomerSubscribed notes the subscription that a customer pays for.
+UPDATE customers SET external_subscription_id = @external_subscription_id::text, updated_at = @updated_at
+WHERE id = @id AND org_id = @org_id AND external_subscription_id IS DISTINCT FROM @external_subscription_id::text;
+
 -- name: CouponByExternalIDs :many
 -- CouponByExternalIDs finds what a processor's discounts are registered as.
 SELECT t.* FROM coupons t WHERE t.program_id = @program_id AND t.org_id = @org_id

@@ -247,6 +247,29 @@ func (q *Queries) CustomerBind(ctx context.Context, db DBTX, arg CustomerBindPar
 	return result.RowsAffected(), nil
 }
 
+const customerSubscribed = `-- name: CustomerSubscribed :exec
+UPDATE customers SET external_subscription_id = $1::text, updated_at = $2
+WHERE id = $3 AND org_id = $4 AND external_subscription_id IS DISTINCT FROM $1::text
+`
+
+type CustomerSubscribedParams struct {
+	ExternalSubscriptionID string
+	UpdatedAt              clock.Time
+	ID                     string
+	OrgID                  string
+}
+
+// CustomerSubscribed notes the subscription that a customer pays for.
+func (q *Queries) CustomerSubscribed(ctx context.Context, db DBTX, arg CustomerSubscribedParams) error {
+	_, err := db.Exec(ctx, customerSubscribed,
+		arg.ExternalSubscriptionID,
+		arg.UpdatedAt,
+		arg.ID,
+		arg.OrgID,
+	)
+	return err
+}
+
 const customerUnbound = `-- name: CustomerUnbound :many
 SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution FROM customers t WHERE t.program_id = $1 AND t.org_id = $2
     AND t.external_customer_id IS NULL AND t.identifier = $3::text

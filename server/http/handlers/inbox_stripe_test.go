@@ -344,7 +344,13 @@ func TestStripeTrialBeforeCheckout(t *testing.T) {
 	h.last("recorded", nil)
 	first := h.work()[0]
 	require.Equal(t, "recorded", first.String("status"))
-	require.Equal(t, "trial", h.Get("/v1/customers/"+first.String("customer_id")).String("status"))
+	k := h.Get("/v1/customers/" + first.String("customer_id"))
+	require.Equal(t, []any{"trial", "sub_t"}, []any{k.String("status"), k.Body["external_subscription_id"]})
+	renewal := p
+	renewal.Name = "t2"
+	h.deliver(renewal.Event("invoice.paid", renewal.Invoice()))
+	h.last("recorded", nil)
+	require.Equal(t, "sub_t2", h.Get("/v1/customers/" + k.String("id")).Body["external_subscription_id"])
 }
 
 // TestStripeLastUseOfCode: a code's last use turns it off at once, and the payment

@@ -103,7 +103,10 @@ func (a *application) payment(ctx context.Context, p processor.Payment) (outcome
 	if err != nil {
 		return outcome{}, err
 	}
-	if err := a.enrol(ctx, done.Sale); err != nil {
+	if p.Recurs != "" { // that name is Rail's own
+		p.Subscription = ""
+	}
+	if err := errors.Join(a.subscribed(ctx, who.id, p.Binding), a.enrol(ctx, done.Sale)); err != nil {
 		return outcome{}, err
 	}
 	return outcome{}.recorded().of(done.Sale), a.alias(ctx, p.Link)

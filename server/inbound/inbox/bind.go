@@ -32,6 +32,9 @@ func (a *application) binding(ctx context.Context, b processor.Binding) (outcome
 	if err != nil {
 		return o, err
 	}
+	if err := a.subscribed(ctx, k.ID, b); err != nil {
+		return o, err
+	}
 	if changed || k.changed {
 		o = o.recorded()
 	}
@@ -81,6 +84,16 @@ func (a *application) follow(ctx context.Context, k bound, status string) (bool,
 	}
 	_, err := customer.Update(ctx, a.u, k.ID, customer.Changes{Status: &status})
 	return err == nil, err
+}
+
+// subscribed notes the subscription that a customer tries or pays for.
+func (a *application) subscribed(ctx context.Context, id string, b processor.Binding) error {
+	if b.Subscription == "" || b.Status == "cancelled" {
+		return nil
+	}
+	return queries.CustomerSubscribed(ctx, a.u.Later(), db.CustomerSubscribedParams{
+		ExternalSubscriptionID: b.Subscription, UpdatedAt: a.u.Now, ID: id, OrgID: a.e.OrgID,
+	})
 }
 
 // coupon takes what a processor says of a code, and of the end of what codes take
