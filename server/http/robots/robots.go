@@ -10,12 +10,14 @@ import (
 )
 
 // agents matches the user agents of robots. Instagram's browser, which people use,
-// says Google/google: the word alone is no sign. CUBOT makes phones.
+// says Google/google: the word alone is no sign. CUBOT makes phones. Only robots name the
+// page or mailbox of their maker.
 var agents = regexp.MustCompile(`(?i)(?:^|[^u])bot\b|crawl|spider|slurp|preview|scan|scrap|headless|phantomjs|puppeteer|playwright|` +
 	`lighthouse|monitor|pingdom|uptime|facebookexternalhit|meta-externalagent|embedly|whatsapp|skypeuri|` +
 	`vkshare|google-|googleother|feedfetcher|mediapartners|bingpreview|baiduspider|yandex\w*/|quora link|outbrain|` +
 	`pinterest/0|slack-img|curl/|wget/|python-|python/|aiohttp|httpx/|go-http-client|okhttp|libwww|java/|` +
-	`axios/|node-fetch|undici|^node$|got \(|ruby|perl|php/|guzzle|httpclient|http_request|w3c_validator`)
+	`axios/|node-fetch|undici|^node$|got \(|ruby|perl|php/|guzzle|httpclient|http_request|w3c_validator|` +
+	`\+(?:https?|mailto):`)
 
 // Sighting reports whether a request is a visitor's who sees a page. HEAD,
 // prefetches and prerendered pages are not, and neither are robots.

@@ -31,6 +31,7 @@ func TestSighting(t *testing.T) {
 	for _, robot := range []string{
 		"Googlebot/2.1", "Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)", "TelegramBot (like TwitterBot)",
 		"facebookexternalhit/1.1", "WhatsApp/2.23", "curl/8.0", "Go-http-client/1.1", "Mozilla/5.0 HeadlessChrome/140.0",
+		"Iframely/1.3.1 (+https://iframely.com/docs/about)", "Mozilla/5.0 (compatible; Bluesky Cardyb/1.1; +mailto:support@bsky.app)",
 	} {
 		require.False(t, see(http.MethodGet, robot), robot)
 	}
