@@ -5877,7 +5877,7 @@ type InboxEvent struct {
 	// Reason The same as a sentence.
 	Reason *string `json:"reason"`
 
-	// ReasonCode Why it was ignored, waits or failed, such as `no_partner`, `zero_amount`, `binds_only`, `already_recorded`, `test_event`, `live_event`, `connect_account`, `opted_out`, `not_used`, `unknown_customer`, `unknown_sale`, `outside_checkout`, `unknown_subscription`, `processor_away`, `refund_failed`, `malformed`, an error code of the API, or `error`; null else. Take codes that you do not know.
+	// ReasonCode Why it was ignored, waits or failed, such as `no_partner`, `zero_amount`, `binds_only`, `already_recorded`, `recorded_twice`, `test_event`, `live_event`, `connect_account`, `opted_out`, `not_used`, `unknown_customer`, `unknown_sale`, `outside_checkout`, `unknown_subscription`, `processor_away`, `refund_failed`, `malformed`, an error code of the API, or `error`; null else. Take codes that you do not know.
 	ReasonCode *string `json:"reason_code"`
 
 	// ReceivedAt When it came.

@@ -184,7 +184,8 @@ var needDatabase = []string{
 	"listen --forward-to http://localhost:1", "payouts export --batch batch_1 --format wise", "payouts paid pyt_1",
 	"payouts fail pyt_1 --reason x", "processor connect generic --program prg_1", "processor list --program prg_1",
 	"processor check pco_1", "processor disconnect pco_1", "pubkey create --program prg_1 --host x.example",
-	"pubkey list --program prg_1", "pubkey revoke pub_1", "job run clean-up", "audit", "backup nowhere",
+	"pubkey list --program prg_1", "pubkey revoke pub_1", "stripe backfill --since 2026-01-01",
+	"job run clean-up", "audit", "backup nowhere",
 }
 
 // needNone are the other commands.
