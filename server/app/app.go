@@ -226,7 +226,7 @@ func (p parts) servePages(path *middleware.Front) {
 func (p parts) serveHooks(path *middleware.Front) {
 	box := inbox.Box{Pool: p.pool, Keeper: p.keeper, Clock: p.clock}
 	p.echo.POST(hooks.Path, hooks.New(box, path, p.clock).Receive)
-	path.Free(hooks.Path)
+	path.Free(hooks.Path, "receiveProcessorEvent")
 }
 
 // servePortal registers the pages of partners.

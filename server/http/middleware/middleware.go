@@ -73,8 +73,8 @@ type Front struct {
 	pages   *limiter // of browsers' requests, by address and by key
 	shared  *sharedLimiter
 	beyond  map[string]echo.HandlerFunc
-	free    map[string]bool
-	sheets  chan struct{} // one for each table that is being made
+	free    map[string]string // operations outside of the path's limits, by path
+	sheets  chan struct{}     // one for each table that is being made
 }
 
 // New returns the request path.
@@ -86,7 +86,7 @@ func New(o Options) *Front {
 	return &Front{
 		Options: o, limiter: alone, pages: newLimiter(o.Clock), shared: newSharedLimiter(o.Pool, o.Clock, alone),
 		beyond: map[string]echo.HandlerFunc{},
-		free:   map[string]bool{},
+		free:   map[string]string{},
 		sheets: make(chan struct{}, maxTables),
 	}
 }

@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -20,7 +21,7 @@ func (f *Front) observe(next echo.HandlerFunc) echo.HandlerFunc {
 		s := stateOf(c)
 		took := time.Since(s.started)
 		status := c.Response().Status
-		operation := "-"
+		operation := cmp.Or(f.free[c.Path()], "-")
 		if s.route != nil {
 			operation = s.route.ID
 		}

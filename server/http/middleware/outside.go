@@ -21,7 +21,8 @@ var limitedPage string
 func (f *Front) Beyond(path string, h echo.HandlerFunc) { f.beyond[path] = h }
 
 // Free leaves the limits of a path to its handler, which knows better whom to charge.
-func (f *Front) Free(path string) { f.free[path] = true }
+// Its requests are counted under the operation's name.
+func (f *Front) Free(path, operation string) { f.free[path] = operation }
 
 // Charge counts a request against its address, at most once.
 func (f *Front) Charge(c echo.Context) error { return f.pay(c, stateOf(c)) }
@@ -41,7 +42,7 @@ func (f *Front) ChargeTo(name string, perSecond int) error {
 // within the allowance of an address, as for requests without a valid key.
 func (f *Front) outside(c echo.Context) error {
 	s := stateOf(c)
-	if probes[c.Path()] || f.free[c.Path()] {
+	if probes[c.Path()] || f.free[c.Path()] != "" {
 		return c.Handler()(c)
 	}
 	refusal := f.pay(c, s)

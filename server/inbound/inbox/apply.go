@@ -303,7 +303,7 @@ func (a *application) saleOf(ctx context.Context, l processor.Link, missing stri
 func (a *application) refund(ctx context.Context, f processor.Refund) (outcome, error) {
 	s, end, err := a.saleOf(ctx, f.Link, "The refunded payment is not recorded.")
 	switch {
-	case err != nil || end != nil && !f.Failed:
+	case err != nil || end != nil:
 		return opt.Value(end), err
 	case f.Failed:
 		return failed(codeRefundFailed,
