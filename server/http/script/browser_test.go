@@ -55,6 +55,20 @@ func TestClick(t *testing.T) {
 	b.silent()
 }
 
+// TestOwnAd: the merchant's own advertisement may lead to an address with a partner's parameter. The
+// visit is the partner's, and is shown to the merchant as paid traffic.
+func TestOwnAd(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.shop("", "")
+	b := newTab(t, w)
+	b.open("shop.test/?gclid=EAIaIQobChMI&ref=ada")
+	require.Equal(t, "ada", b.settled().Partner.Handle)
+	flags := w.Must(200, w.Get("/v1/risk_flags?program_id="+w.program)).Data()
+	require.Len(t, flags, 1)
+	require.Equal(t, "paid_traffic", flags[0]["kind"])
+}
+
 // TestPurgedStorage: where a browser clears what scripts stored, Rail's own cookie restores it.
 // A shop proxies a path for that, since browsers keep cookies of other sites out.
 func TestPurgedStorage(t *testing.T) {
