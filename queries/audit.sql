@@ -213,16 +213,20 @@ WHERE (s.activity_outcome = 'commission_created') <> (k.id IS NOT NULL)
 LIMIT 100;
 
 -- name: AuditM10 :many
--- AuditM10: a payout that is open or paid is the sum of its commissions; one that
--- is not eligible has none (M14).
-SELECT p.id::text AS what, format('%s payout of %s %s holds %s', p.status, p.amount_minor, p.currency,
-    coalesce(h.sum, 0))::text AS message
-FROM payouts p LEFT JOIN (SELECT k.payout_id, sum(k.amount_minor) AS sum FROM commissions k
-    WHERE k.payout_id IS NOT NULL
-    AND (@partners::text[] IS NULL OR k.partner_id = ANY (@partners::text[])) GROUP BY 1) h ON h.payout_id = p.id
-WHERE (@partners::text[] IS NULL OR p.partner_id = ANY (@partners::text[]))
-    AND (p.status <> 'not_eligible' AND coalesce(h.sum, 0) <> p.amount_minor OR p.status = 'not_eligible'
-    AND h.payout_id IS NOT NULL)
+-- AuditM10: a payout holds what its commissions sum up to, and one that is not
+-- eligible holds none. It is one pass without a join: planned with the statistics of
+-- tables that were empty when they were analysed, one would compare each with each.
+SELECT x.id::text AS what, format('%s payout of %s %s holds %s', max(x.status), max(x.amount_minor), max(x.currency),
+    coalesce(sum(x.held), 0))::text AS message
+FROM (
+    SELECT p.id, p.status, p.amount_minor, p.currency, NULL::bigint AS held FROM payouts p
+    WHERE @partners::text[] IS NULL OR p.partner_id = ANY (@partners::text[])
+    UNION ALL
+    SELECT k.payout_id, NULL, NULL, NULL, k.amount_minor FROM commissions k
+    WHERE k.payout_id IS NOT NULL AND (@partners::text[] IS NULL OR k.partner_id = ANY (@partners::text[]))) x
+GROUP BY x.id
+HAVING max(x.status) <> 'not_eligible' AND coalesce(sum(x.held), 0) <> max(x.amount_minor)
+    OR max(x.status) = 'not_eligible' AND count(x.held) > 0
 LIMIT 100;
 
 -- name: AuditM12 :many

@@ -591,14 +591,17 @@ func (q *Queries) AuditM09(ctx context.Context, db DBTX, partners []string) ([]A
 }
 
 const auditM10 = `-- name: AuditM10 :many
-SELECT p.id::text AS what, format('%s payout of %s %s holds %s', p.status, p.amount_minor, p.currency,
-    coalesce(h.sum, 0))::text AS message
-FROM payouts p LEFT JOIN (SELECT k.payout_id, sum(k.amount_minor) AS sum FROM commissions k
-    WHERE k.payout_id IS NOT NULL
-    AND ($1::text[] IS NULL OR k.partner_id = ANY ($1::text[])) GROUP BY 1) h ON h.payout_id = p.id
-WHERE ($1::text[] IS NULL OR p.partner_id = ANY ($1::text[]))
-    AND (p.status <> 'not_eligible' AND coalesce(h.sum, 0) <> p.amount_minor OR p.status = 'not_eligible'
-    AND h.payout_id IS NOT NULL)
+SELECT x.id::text AS what, format('%s payout of %s %s holds %s', max(x.status), max(x.amount_minor), max(x.currency),
+    coalesce(sum(x.held), 0))::text AS message
+FROM (
+    SELECT p.id, p.status, p.amount_minor, p.currency, NULL::bigint AS held FROM payouts p
+    WHERE $1::text[] IS NULL OR p.partner_id = ANY ($1::text[])
+    UNION ALL
+    SELECT k.payout_id, NULL, NULL, NULL, k.amount_minor FROM commissions k
+    WHERE k.payout_id IS NOT NULL AND ($1::text[] IS NULL OR k.partner_id = ANY ($1::text[]))) x
+GROUP BY x.id
+HAVING max(x.status) <> 'not_eligible' AND coalesce(sum(x.held), 0) <> max(x.amount_minor)
+    OR max(x.status) = 'not_eligible' AND count(x.held) > 0
 LIMIT 100
 `
 
@@ -607,8 +610,9 @@ type AuditM10Row struct {
 	Message string
 }
 
-// AuditM10: a payout that is open or paid is the sum of its commissions; one that
-// is not eligible has none (M14).
+// AuditM10: a payout holds what its commissions sum up to, and one that is not
+// eligible holds none. It is one pass without a join: planned with the statistics of
+// tables that were empty when they were analysed, one would compare each with each.
 func (q *Queries) AuditM10(ctx context.Context, db DBTX, partners []string) ([]AuditM10Row, error) {
 	rows, err := db.Query(ctx, auditM10, partners)
 	if err != nil {
