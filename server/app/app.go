@@ -28,6 +28,7 @@ import (
 	"rail/server/clock"
 	"rail/server/config"
 	"rail/server/http/browser"
+	"rail/server/http/design"
 	"rail/server/http/guides"
 	"rail/server/http/handlers"
 	"rail/server/http/hooks"
@@ -229,7 +230,7 @@ func (p parts) serveHooks(path *middleware.Front) {
 	path.Free(hooks.Path, "receiveProcessorEvent")
 }
 
-// servePortal registers the pages of partners.
+// servePortal registers the pages of partners, and what pages of people load.
 func (p parts) servePortal(path *middleware.Front) error {
 	cfg := p.config
 	partners, err := portal.New(portal.Options{
@@ -241,6 +242,7 @@ func (p parts) servePortal(path *middleware.Front) error {
 		return err
 	}
 	partners.Register(p.echo)
+	design.Register(p.echo)
 	return nil
 }
 

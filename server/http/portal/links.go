@@ -8,6 +8,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
+	"rail/server/http/design"
 	"rail/server/opt"
 	"rail/server/page"
 	"rail/server/program/tracking"
@@ -34,7 +35,7 @@ type click struct {
 // linkPage is what the page of links shows.
 type linkPage struct {
 	Own    string
-	Links  listing
+	Links  design.Listing
 	Clicks []click
 }
 
@@ -62,7 +63,7 @@ func links(v *visit) error {
 	}
 	id := func(l db.Link) string { return l.ID }
 	return v.show(http.StatusOK, "links", "/portal/links", "Links",
-		linkPage{Own: own, Links: listed(v, t, found, id, rows), Clicks: clicks})
+		linkPage{Own: own, Links: design.Listed(v.Request().URL, t, found, id, rows), Clicks: clicks})
 }
 
 // countLinks counts what came by each link.

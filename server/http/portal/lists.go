@@ -2,15 +2,13 @@ package portal
 
 import (
 	"net/http"
-	"net/url"
-	"regexp"
 
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/count"
+	"rail/server/http/design"
 	"rail/server/opt"
 	"rail/server/page"
-	"rail/server/problem"
 )
 
 // perPage is how many rows a list shows at once.
@@ -19,57 +17,12 @@ const perPage = 25
 // shelf bounds the resources of the one page that shows them.
 const shelf = 500
 
-// idForm is the form of an id in a page's address.
-var idForm = regexp.MustCompile(`^[A-Za-z0-9_]{1,64}$`)
-
-// turn is where in a list a page lies.
-type turn struct{ after, before *string }
-
-// turn reads it from the address.
-func (v *visit) turn() (turn, error) {
-	var t turn
-	for name, to := range map[string]**string{"after": &t.after, "before": &t.before} {
-		if id := v.QueryParam(name); id != "" {
-			if !idForm.MatchString(id) {
-				// A made-up place in a list is a page that does not exist; forms have
-				// no field to show a fault at.
-				return t, problem.NotFound("")
-			}
-			*to = &id
-		}
-	}
-	return t, nil
-}
+// turn reads from the address where in a list the page lies.
+func (v *visit) turn() (design.Turn, error) { return design.TurnOf(v.QueryParams()) }
 
 // asked is a page of one of the program's lists.
-func (v *visit) asked(t turn) page.Asked {
-	return page.In(v.program.ID, new(int64(perPage)), t.after, t.before)
-}
-
-// listing is a page of a list.
-type listing struct {
-	Rows         any
-	Total        int64
-	Older, Newer string // addresses; "" for none
-}
-
-// listed makes a page of what was found, to be shown as rows. The ids of what was
-// found are its places.
-func listed[R any](v *visit, t turn, found page.Page[R], id func(R) string, rows any) listing {
-	l := listing{Rows: rows, Total: found.Total}
-	if len(found.Rows) == 0 {
-		return l
-	}
-	path := v.Request().URL.Path
-	// Someone who came back from an older page can go there again; otherwise
-	// only what was read past the page says that there is more.
-	if t.before != nil || found.HasMore {
-		l.Older = path + "?after=" + url.QueryEscape(id(found.Rows[len(found.Rows)-1]))
-	}
-	if t.after != nil || t.before != nil && found.HasMore {
-		l.Newer = path + "?before=" + url.QueryEscape(id(found.Rows[0]))
-	}
-	return l
+func (v *visit) asked(t design.Turn) page.Asked {
+	return page.In(v.program.ID, new(int64(perPage)), t.After, t.Before)
 }
 
 // customer is what a partner sees of a customer: nothing that identifies them.
@@ -96,7 +49,7 @@ func customers(v *visit) error {
 		rows[i] = customer{mask(k.Email, k.Name), k.Status, k.TrackedBy, k.LeadAt, k.ConvertedAt}
 	}
 	return v.show(http.StatusOK, "customers", "/portal/customers", "Customers",
-		listed(v, t, found, func(k db.Customer) string { return k.ID }, rows))
+		design.Listed(v.Request().URL, t, found, func(k db.Customer) string { return k.ID }, rows))
 }
 
 // commissions lists the partner's commissions, the newest first.
@@ -110,7 +63,7 @@ func commissions(v *visit) error {
 		return err
 	}
 	return v.show(http.StatusOK, "commissions", "/portal/commissions", "Commissions",
-		listed(v, t, found, func(k db.Commission) string { return k.ID }, found.Rows))
+		design.Listed(v.Request().URL, t, found, func(k db.Commission) string { return k.ID }, found.Rows))
 }
 
 // countedPayout is a payout with the number of its commissions.
@@ -134,7 +87,7 @@ func payouts(v *visit) error {
 		return err
 	}
 	return v.show(http.StatusOK, "payouts", "/portal/payouts", "Payouts",
-		listed(v, t, found, func(p db.Payout) string { return p.ID }, rows))
+		design.Listed(v.Request().URL, t, found, func(p db.Payout) string { return p.ID }, rows))
 }
 
 // countCommissions counts the commissions of each payout.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"rail/server/http/design"
 	"rail/server/money/payout"
 	"rail/server/opt"
 )
@@ -90,10 +91,10 @@ func (m method) names() []string {
 // read takes the details from the form.
 // It returns the object to store, or the faults by field; an optional detail that
 // is empty is left out.
-func (m method) read(v *visit) (json.RawMessage, fieldErrors) {
-	given, wrong := map[string]string{}, fieldErrors{}
+func (m method) read(v *visit) (json.RawMessage, design.Faults) {
+	given, wrong := map[string]string{}, design.Faults{}
 	for _, d := range m.Details {
-		text := v.value(d.Name)
+		text := v.form.Value(d.Name)
 		switch {
 		case text == "" && !d.Optional:
 			wrong[d.Name] = "Please fill this in."
@@ -113,7 +114,7 @@ func (m method) read(v *visit) (json.RawMessage, fieldErrors) {
 	}
 	raw, err := json.Marshal(given)
 	if err != nil {
-		return nil, fieldErrors{"": "These details cannot be stored."}
+		return nil, design.Faults{"": "These details cannot be stored."}
 	}
 	return raw, nil
 }

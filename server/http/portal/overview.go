@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"rail/gen/db"
+	"rail/server/http/design"
 	"rail/server/money/report"
 	"rail/server/page"
 	"rail/server/program/partner"
@@ -27,7 +28,7 @@ type home struct {
 	Commissions []db.Commission
 	Earned      int64 // how many commissions there are
 	Link        string
-	Chart       chart
+	Chart       design.Chart
 	Currency    string
 	Steps       []section // what is left of the onboarding
 }
@@ -103,7 +104,7 @@ func (v *visit) steps() (out []section) {
 
 // year is the chart of the last twelve months.
 // It begins on the first of a month in UTC, so that every bar but the last is whole.
-func (v *visit) year() (chart, error) {
+func (v *visit) year() (design.Chart, error) {
 	now := v.now.UTC()
 	answers, err := report.Read(v.ctx(), v.unit(), report.Query{
 		OrgID: v.partner.OrgID, ProgramID: v.program.ID, PartnerID: &v.partner.ID, By: report.Period, Bucket: "month",
@@ -112,7 +113,25 @@ func (v *visit) year() (chart, error) {
 		Currency: v.program.Currency, ProgramCurrency: v.program.Currency,
 	})
 	if err != nil {
-		return chart{}, err
+		return design.Chart{}, err
 	}
-	return newChart(answers[0].Rows, v.program.Currency), nil
+	return design.BarChart(months(answers[0].Rows, v.program.Currency)), nil
+}
+
+// months are the figures of a report by month; the chart draws the commissions.
+func months(rows []report.Row, currency string) design.Figures {
+	f := design.Figures{
+		Caption: "Commissions, customers and clicks by month", Head: "Month",
+		Columns: []design.Column{
+			{Name: "Commissions", Text: func(v int64) string { return design.Money(v, currency) }, Drawn: true},
+			{Name: "Customers", Text: design.Count}, {Name: "Clicks", Text: design.Count},
+		},
+	}
+	for _, r := range rows {
+		name := design.Month(r.Key)
+		f.Rows = append(f.Rows, design.Row{
+			Name: name, Short: name[:min(3, len(name))], Values: []int64{r.CommissionsMinor, r.Customers, r.Clicks},
+		})
+	}
+	return f
 }

@@ -1,21 +1,19 @@
 // Package portal is where partners see their links and their money, and say how
 // they want to be paid: pages made on the server, which need no JavaScript. A
-//
-// The portal decides nothing about programs, partners or money. A request is a visit
-// (visit.go), which the session makes the partner's (session.go); each page has a
-// file, and view.go writes them from the templates. A form's faults are shown beside
-// its fields, with the words of the API's refusals (faults).
-//
 // partner comes by a sign-in link of the API. What the pages show is read from the
 // lists that the API pages too, and what their forms change is written by the same
 // rules, each bound to the organization, the program and the partner of the session.
+//
+// The portal decides nothing about programs, partners or money. A request is a visit
+// (visit.go), which the session makes the partner's (session.go); each page has a
+// file, and view.go writes them from the templates. What they look like and how forms
+// are read is the package design's.
 package portal
 
 import (
 	"context"
 	"errors"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -24,6 +22,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
+	"rail/server/http/design"
 	"rail/server/http/middleware"
 	"rail/server/outbound/webhook"
 	"rail/server/problem"
@@ -73,18 +72,11 @@ type route struct{ get, post action }
 // New returns the portal.
 func New(o Options) (*Portal, error) {
 	o.ShortURL = tracking.ShortBase(o.BaseURL, o.ShortURL)
-	p := &Portal{
-		Options: o, origin: http.NewCrossOriginProtection(), secure: strings.HasPrefix(o.BaseURL, "https:"),
-	}
-	base, err := url.Parse(o.BaseURL)
+	origin, err := design.Origin(o.BaseURL)
 	if err != nil {
 		return nil, err
 	}
-	if base.Host != "" { // a proxy may hand another Host on
-		if err := p.origin.AddTrustedOrigin(base.Scheme + "://" + base.Host); err != nil {
-			return nil, err
-		}
-	}
+	p := &Portal{Options: o, origin: origin, secure: strings.HasPrefix(o.BaseURL, "https:")}
 	p.routes = map[string]route{
 		"/portal":                        {get: overview},
 		"/portal/links":                  {get: links},
@@ -114,20 +106,15 @@ func (p *Portal) Register(e *echo.Echo) {
 	e.Any("/portal/*", p.serve)
 }
 
-// policy lets a page load from this server alone, and nothing run or be styled
-// inline.
-const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; " +
-	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+// guard ties the portal's forms to its sessions.
+var guard = design.Guard{Purpose: "rail/portal-form"}
 
 // serve finds the route of a path. The log is given the route's pattern: a path
 // may contain a token.
 // The context is cut off from the connection's: a change that has begun ends even if
 // the browser goes away, as in the API.
 func (p *Portal) serve(c echo.Context) error {
-	h := c.Response().Header()
-	h.Set("Content-Security-Policy", policy)
-	h.Set("Cache-Control", "no-store")
-	h.Set("Referrer-Policy", "same-origin") // without any, a browser would not say where a form comes from
+	design.Confine(c.Response().Header())
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), allowance(c.Request().URL.Path))
 	defer cancel()
 	c.SetRequest(c.Request().WithContext(ctx))
@@ -147,8 +134,8 @@ func allowance(path string) time.Duration {
 	return timeout
 }
 
-// dispatch answers sign-in links and assets, which need no session, and then the
-// routes, which all do.
+// dispatch answers sign-in links, which need no session, and then the routes, which
+// all do.
 func (p *Portal) dispatch(v *visit) error {
 	path, method := v.Request().URL.Path, v.Request().Method
 	if method == http.MethodHead {
@@ -160,14 +147,6 @@ func (p *Portal) dispatch(v *visit) error {
 			return v.refuseMethod("GET, HEAD")
 		}
 		return p.signIn(v, token)
-	}
-	if file, ok := assets[path]; ok {
-		v.SetPath(path)
-		if method != http.MethodGet {
-			return v.refuseMethod("GET, HEAD")
-		}
-		asked := v.Request().Header
-		return file.Serve(v.Response(), asked.Get("Accept-Encoding"), asked.Get("If-None-Match"))
 	}
 	r, ok := p.routes[path]
 	if !ok {
@@ -198,21 +177,21 @@ func (p *Portal) read(v *visit, do action) error {
 // a stranger's request costs neither a query nor memory.
 func (p *Portal) change(v *visit, do action) error {
 	if err := p.origin.Check(v.Request()); err != nil {
-		return errForged
+		return design.ErrForged
 	}
 	if err := v.identify(); err != nil {
 		return err
 	}
-	if err := v.readForm(); err != nil {
+	form, err := guard.Read(v.Response(), v.Request(), v.token)
+	if err != nil {
 		return err
 	}
+	v.form = form
 	return do(v)
 }
 
 // Refusals that only the portal knows, each with a page of its own.
 var (
 	errSignedOut = errors.New("portal: not signed in")
-	errForged    = errors.New("portal: the form is not of this session")
 	errLink      = errors.New("portal: the sign-in link does not work")
-	errForm      = errors.New("portal: the form cannot be read")
 )

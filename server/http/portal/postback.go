@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"rail/gen/db"
+	"rail/server/http/design"
 	"rail/server/outbound/webhook"
 	"rail/server/problem"
 	"rail/server/program/partner"
@@ -31,7 +32,7 @@ type postbackPage struct {
 	Endpoints  []db.WebhookEndpoint
 	Current    *db.WebhookEndpoint // nil where there is none yet
 	Types      []eventChoice
-	Form       formState
+	Form       design.Form
 	Enabled    bool
 	Secret     string // shown once
 	Deliveries []db.WebhookLogRow
@@ -112,25 +113,25 @@ func (p *postbackPage) choose(chosen []string) {
 
 // savePostback adds the partner's postback, or changes the one that the form names.
 func savePostback(v *visit) error {
-	page, err := v.postbackPage(v.value("id"))
+	page, err := v.postbackPage(v.form.Value("id"))
 	if err != nil {
 		return err
 	}
 	// A form for a new one that was sent from an old page.
-	if page.Current != nil && v.value("id") == "" {
-		page.Form.Errors = fieldErrors{"": "You have a postback already."}
+	if page.Current != nil && v.form.Value("id") == "" {
+		page.Form.Errors = design.Faults{"": "You have a postback already."}
 		return v.showPostback(http.StatusUnprocessableEntity, page)
 	}
-	types, secret := append([]string{}, v.form["event_types"]...), ""
+	types, secret := v.form.Values("event_types"), ""
 	if page.Current == nil {
-		secret, err = v.addPostback(v.value("url"), types)
+		secret, err = v.addPostback(v.form.Value("url"), types)
 	} else {
-		err = v.updatePostback(page.Current, v.value("url"), types, v.form.Has("enabled"))
+		err = v.updatePostback(page.Current, v.form.Value("url"), types, v.form.Has("enabled"))
 	}
-	if wrong := faults(err, "url", "event_types"); wrong != nil {
+	if wrong := design.FaultsOf(err, "url", "event_types"); wrong != nil {
 		// The page shows what was typed, not what is stored.
-		page.Form = formState{v.typed("url"), wrong}
-		page.choose(v.form["event_types"])
+		page.Form = design.Form{Values: v.form.Typed("url"), Errors: wrong}
+		page.choose(v.form.Values("event_types"))
 		page.Enabled = v.form.Has("enabled")
 		return v.showPostback(http.StatusUnprocessableEntity, page)
 	}
@@ -228,7 +229,7 @@ func (v *visit) audit(ctx context.Context, action, target string, before, after 
 
 // current is the endpoint that a form names, with its page.
 func (v *visit) current() (postbackPage, error) {
-	id := v.value("id")
+	id := v.form.Value("id")
 	if id == "" {
 		return postbackPage{}, problem.NotFound("")
 	}
@@ -286,7 +287,7 @@ func pingPostback(v *visit) error {
 // tooMany refuses a test that came too early, on the page it was asked for.
 func (v *visit) tooMany(page postbackPage) error {
 	v.Response().Header().Set("Retry-After", strconv.Itoa(int(betweenTests/time.Second)))
-	page.Form.Errors = fieldErrors{"": "A test was sent just now. Wait ten seconds before the next."}
+	page.Form.Errors = design.Faults{"": "A test was sent just now. Wait ten seconds before the next."}
 	return v.showPostback(http.StatusTooManyRequests, page)
 }
 

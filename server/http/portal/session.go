@@ -1,9 +1,7 @@
 package portal
 
 import (
-	"crypto/hmac"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"net/http"
@@ -14,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"rail/gen/db"
+	"rail/server/http/design"
 	"rail/server/postgres/pgtx"
 	"rail/server/program/risk"
 	"rail/server/secret"
@@ -32,7 +31,7 @@ func (p *Portal) signIn(v *visit, token string) error {
 	purpose := r.Header.Get("Purpose") + r.Header.Get("Sec-Purpose") + r.Header.Get("X-Moz")
 	// A link works once: a preview must not use it up.
 	if strings.Contains(strings.ToLower(purpose), "prefetch") {
-		return errForged
+		return design.ErrForged
 	}
 	if r.Method == http.MethodHead {
 		return v.NoContent(http.StatusOK)
@@ -130,38 +129,4 @@ func signOut(v *visit) error {
 	}
 	v.SetCookie(v.portal.cookie("", -1))
 	return v.note(http.StatusOK, "You are signed out", "To come back, ask the program for a new sign-in link.")
-}
-
-// formToken is what the forms of a session carry; no other site knows it. It is
-// masked with as many random bytes, which come with it: pages are compressed, and
-// the lengths of many with the same token would give it away.
-func formToken(session string) string {
-	sum := formSum(session)
-	out := make([]byte, len(sum), 2*len(sum))
-	_, _ = rand.Read(out) // never fails: crypto/rand aborts the program instead
-	for i, mask := range out {
-		out = append(out, mask^sum[i])
-	}
-	return base64.RawURLEncoding.EncodeToString(out)
-}
-
-// formTokenOf reports whether a form carries a token of the session.
-func formTokenOf(session, token string) bool {
-	given, err := base64.RawURLEncoding.DecodeString(token)
-	sum := formSum(session)
-	if err != nil || len(given) != 2*len(sum) {
-		return false
-	}
-	for i, mask := range given[:len(sum)] {
-		given[len(sum)+i] ^= mask
-	}
-	return hmac.Equal(given[len(sum):], sum)
-}
-
-// formSum derives the form's token from the session's. It is a keyed hash: who reads
-// a page's source learns nothing of the cookie.
-func formSum(session string) []byte {
-	m := hmac.New(sha256.New, []byte(session))
-	m.Write([]byte("rail/portal-form"))
-	return m.Sum(nil)
 }

@@ -15,6 +15,7 @@ import (
 	"rail/server/clock"
 	"rail/server/config"
 	"rail/server/harness/apitest"
+	"rail/server/http/design"
 	"rail/server/jobs"
 )
 
@@ -264,7 +265,7 @@ func TestHeadersAndPaths(t *testing.T) {
 	get := s.Must(405, b.ask("GET", "/portal/settings/profile", nil))
 	require.Equal(t, "POST", get.Header.Get("Allow"))
 	check(get)
-	for path, kind := range map[string]string{"/portal/assets/portal.css": "text/css; charset=utf-8", "/portal/assets/portal.js": "text/javascript; charset=utf-8"} {
+	for path, kind := range map[string]string{design.StylePath: "text/css; charset=utf-8", design.ScriptPath: "text/javascript; charset=utf-8"} {
 		a := s.Must(200, visit(s, "GET", path))
 		require.Equal(t, kind, a.Header.Get("Content-Type"))
 		require.NotEmpty(t, a.Raw)

@@ -8,6 +8,7 @@ import (
 	"github.com/oapi-codegen/nullable"
 
 	gen "rail/gen/api"
+	"rail/server/http/design"
 	"rail/server/opt"
 	"rail/server/program/partner"
 	"rail/server/work"
@@ -19,17 +20,11 @@ var profileFields = []string{"first_name", "last_name", "display_name", "company
 // settingsPage is what the page of settings shows: what is stored, or what was
 // typed with its faults.
 type settingsPage struct {
-	Profile, Payout formState
+	Profile, Payout design.Form
 	Choices         partner.Choices
 	Methods         []method // those that the program pays by
 	Chosen          *method  // whose form is open
 	Stored          *stored
-}
-
-// formState is a form's values and faults.
-type formState struct {
-	Values map[string]string
-	Errors fieldErrors
 }
 
 // settings shows the profile, the payout method and the notifications, each a form
@@ -48,12 +43,12 @@ func settings(v *visit) error {
 func (v *visit) settingsPage(open string) (settingsPage, error) {
 	p := v.partner
 	page := settingsPage{
-		Profile: formState{Values: map[string]string{
+		Profile: design.Form{Values: map[string]string{
 			"first_name": opt.Value(p.FirstName), "last_name": opt.Value(p.LastName),
 			"display_name": opt.Value(p.DisplayName), "company_name": opt.Value(p.CompanyName),
 			"website_url": opt.Value(p.WebsiteURL), "country_code": opt.Value(p.CountryCode),
 		}},
-		Payout:  formState{Values: map[string]string{}},
+		Payout:  design.Form{Values: map[string]string{}},
 		Choices: partner.ChoicesOf(p),
 		Methods: methodsOf(v.program.PayoutMethods),
 	}
@@ -80,7 +75,7 @@ func saveProfile(v *visit) error {
 		"company_name": &body.CompanyName, "website_url": &body.WebsiteURL, "country_code": &body.CountryCode,
 	} {
 		*to = nullable.NewNullNullable[string]()
-		if given := v.value(name); given != "" {
+		if given := v.form.Value(name); given != "" {
 			*to = nullable.NewNullableWithValue(given)
 		}
 	}
@@ -88,7 +83,7 @@ func saveProfile(v *visit) error {
 	if err == nil {
 		return v.done("/portal/settings", "profile")
 	}
-	wrong := faults(err, profileFields...)
+	wrong := design.FaultsOf(err, profileFields...)
 	if wrong == nil {
 		return err
 	}
@@ -96,7 +91,7 @@ func saveProfile(v *visit) error {
 	if err != nil {
 		return err
 	}
-	page.Profile = formState{v.typed(profileFields...), wrong}
+	page.Profile = design.Form{Values: v.form.Typed(profileFields...), Errors: wrong}
 	return v.show(http.StatusUnprocessableEntity, "settings", "/portal/settings", "Settings", page)
 }
 
@@ -118,12 +113,12 @@ func (v *visit) saveSelf(body *gen.PartnerUpdate) error {
 // savePayout stores the method with its details; both change together, as the
 // details of one method mean nothing for another.
 func savePayout(v *visit) error {
-	page, err := v.settingsPage(v.value("method"))
+	page, err := v.settingsPage(v.form.Value("method"))
 	if err != nil {
 		return err
 	}
-	if page.Chosen == nil || page.Chosen.Name != v.value("method") {
-		page.Payout.Errors = fieldErrors{"": "Choose one of the methods that the program pays by."}
+	if page.Chosen == nil || page.Chosen.Name != v.form.Value("method") {
+		page.Payout.Errors = design.Faults{"": "Choose one of the methods that the program pays by."}
 		return v.show(http.StatusUnprocessableEntity, "settings", "/portal/settings", "Settings", page)
 	}
 	details, wrong := page.Chosen.read(v)
@@ -134,11 +129,11 @@ func savePayout(v *visit) error {
 		if err == nil {
 			return v.done("/portal/settings", "payout")
 		}
-		if wrong = faults(err); wrong == nil {
+		if wrong = design.FaultsOf(err); wrong == nil {
 			return err
 		}
 	}
-	page.Payout = formState{v.typed(page.Chosen.names()...), wrong}
+	page.Payout = design.Form{Values: v.form.Typed(page.Chosen.names()...), Errors: wrong}
 	return v.show(http.StatusUnprocessableEntity, "settings", "/portal/settings", "Settings", page)
 }
 

@@ -1,0 +1,71 @@
+// Package design is what the pages of the portal and of the console are made of: one
+// style sheet and one script, templates for the parts that pages share, and the way
+// from a form that was sent to the words about what is wrong with it.
+//
+// A site has templates of its own: a frame, which stands around every page, and the
+// pages (Source). Its forms are guarded by Guard, read as Posted and shown as Form
+// with Inputs; Explain and FaultsOf turn errors into words. Everything here is made on
+// the server and can be used without JavaScript.
+package design
+
+import (
+	"bytes"
+	"embed"
+	"html/template"
+	"io/fs"
+	"maps"
+	"path"
+
+	"github.com/labstack/echo/v4"
+)
+
+//go:embed templates assets
+var files embed.FS
+
+// Source is the templates of a site.
+type Source struct {
+	Files fs.FS
+	// Frame is the file of the template around every page, which runs the block
+	// "content". The pages lie beside it.
+	Frame string
+	// Parts are files beside the frame with templates that pages share.
+	Parts []string
+	// Vocabulary has the values of enums whose own name would not be understood.
+	Vocabulary map[string]string
+	// Functions are what the templates call beside those of this package.
+	Functions template.FuncMap
+}
+
+// Pages are a site's pages by name, each with the frame around it.
+type Pages struct {
+	frame string
+	pages map[string]*template.Template
+}
+
+// Parse reads the pages NAME.html, each into a copy of the frame: every page defines
+// the same block, and in one set the last would win. A mistake ends the start.
+func (s Source) Parse(names ...string) Pages {
+	folder, frame := path.Split(s.Frame)
+	known := functions(s.Vocabulary)
+	maps.Copy(known, s.Functions)
+	shared := template.Must(template.New(frame).Funcs(known).ParseFS(files, "templates/*.html"))
+	for _, name := range append([]string{frame}, s.Parts...) {
+		template.Must(shared.ParseFS(s.Files, folder+name))
+	}
+	out := Pages{frame, map[string]*template.Template{}}
+	for _, name := range names {
+		page := template.Must(shared.Clone())
+		out.pages[name] = template.Must(page.ParseFS(s.Files, folder+name+".html"))
+	}
+	return out
+}
+
+// Write answers with a page. The whole page is made before anything of it leaves: a
+// template that fails halfway then leaves an error page, not half a page with 200.
+func (p Pages) Write(c echo.Context, status int, name string, data any) error {
+	var b bytes.Buffer
+	if err := p.pages[name].ExecuteTemplate(&b, p.frame, data); err != nil {
+		return err
+	}
+	return c.HTMLBlob(status, b.Bytes())
+}

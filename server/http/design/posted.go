@@ -1,0 +1,121 @@
+package design
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// maxForm is the largest form that is read, in bytes.
+const maxForm = 32 << 10
+
+// Refusals of a form, each with words of its own (Explain).
+var (
+	ErrForged = errors.New("design: the form is not of this session")
+	ErrForm   = errors.New("design: the form cannot be read")
+)
+
+// Guard ties a site's forms to the session whose page they are on.
+type Guard struct {
+	// Purpose tells the forms of one site from those of another.
+	Purpose string
+}
+
+// Token is what the forms of a session carry as form_token; no other site knows it.
+// It is masked with as many random bytes, which come with it: pages are compressed,
+// and the lengths of many with the same token would give it away.
+func (g Guard) Token(session string) string {
+	sum := g.sum(session)
+	out := make([]byte, len(sum), 2*len(sum))
+	_, _ = rand.Read(out) // never fails: crypto/rand aborts the program instead
+	for i, mask := range out {
+		out = append(out, mask^sum[i])
+	}
+	return base64.RawURLEncoding.EncodeToString(out)
+}
+
+// holds reports whether a form's token is one of the session's.
+func (g Guard) holds(session, token string) bool {
+	given, err := base64.RawURLEncoding.DecodeString(token)
+	sum := g.sum(session)
+	if err != nil || len(given) != 2*len(sum) {
+		return false
+	}
+	for i, mask := range given[:len(sum)] {
+		given[len(sum)+i] ^= mask
+	}
+	return hmac.Equal(given[len(sum):], sum)
+}
+
+// sum derives the form's token from the session's. It is a keyed hash: who reads a
+// page's source learns nothing of the cookie.
+func (g Guard) sum(session string) []byte {
+	m := hmac.New(sha256.New, []byte(session))
+	m.Write([]byte(g.Purpose))
+	return m.Sum(nil)
+}
+
+// Read reads a form and validates its token.
+// Forms of other kinds, larger than 32 KiB or without a token of this session are
+// refused; nothing of them is used.
+func (g Guard) Read(w http.ResponseWriter, r *http.Request, session string) (Posted, error) {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || kind != "application/x-www-form-urlencoded" {
+		return nil, ErrForm
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := r.ParseForm(); err != nil {
+		return nil, ErrForm
+	}
+	if !g.holds(session, r.PostForm.Get("form_token")) {
+		return nil, ErrForged
+	}
+	return Posted(r.PostForm), nil
+}
+
+// Posted is a form that was sent.
+type Posted url.Values
+
+// Value is one line of the form, without what cannot be typed into it.
+func (p Posted) Value(name string) string { return plain(url.Values(p).Get(name)) }
+
+// Values are the values that one name was sent with, such as the boxes that were
+// ticked.
+func (p Posted) Values(name string) []string {
+	out := make([]string, len(p[name]))
+	for i, v := range p[name] {
+		out[i] = plain(v)
+	}
+	return out
+}
+
+// Has reports whether the form was sent with a name, such as that of a ticked box.
+func (p Posted) Has(name string) bool { return url.Values(p).Has(name) }
+
+// Typed is what was typed into the form, to be shown again.
+func (p Posted) Typed(names ...string) map[string]string {
+	out := make(map[string]string, len(names))
+	for _, n := range names {
+		out[n] = p.Value(n)
+	}
+	return out
+}
+
+// plain is one line without control characters and broken UTF-8. They never come from
+// a browser's field, and the database would refuse some of them with an error that is
+// not the visitor's.
+func plain(text string) string {
+	line := strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, ""))
+	return strings.TrimSpace(line)
+}
