@@ -43,6 +43,7 @@ func TestStripeEnrols(t *testing.T) {
 		h.deliver(p.Event("checkout.session.completed", p.Session()))
 		h.deliver(p.Event("invoice.paid", p.Invoice()))
 		h.deliver(p.Event("invoice.payment_succeeded", p.Invoice()))
+		h.Clock.Advance(time.Minute) // no checkout says who brought the direct one
 		h.work()
 		sent += 3
 		got := sink.Wait(t, "/told", sent)[sent-3:]
@@ -67,6 +68,7 @@ func TestStripeEnrols(t *testing.T) {
 		renewal.Name += "-2"
 		h.Must(200, h.Delete("/v1/partners/"+one.String("id")))
 		h.deliver(renewal.Event("invoice.paid", renewal.Invoice()))
+		h.Clock.Advance(time.Minute)
 		h.last("recorded", nil)
 		sent++
 	}
@@ -88,6 +90,7 @@ func TestStripeEnrolsNobodyElse(t *testing.T) {
 		p.Name, p.Customer, p.Email = name, "cus_"+name, name+"@example.com"
 		change(&p)
 		h.deliver(p.Event("invoice.paid", p.Invoice()))
+		h.Clock.Advance(time.Minute) // no checkout says who brought them
 		h.last("recorded", nil)
 		require.Equal(t, partners, h.total("partners"), name)
 	}

@@ -64,7 +64,8 @@ func orders(n int) [][]int {
 
 // TestStripeInEveryOrder delivers a checkout, its invoice, their payment, a refund
 // and a lost dispute in each of their 120 orders, twice each. What remains of the
-// sale and its commission is the same, whichever came first.
+// sale and its commission is the same, whichever came first, and also where payments
+// that nobody brought are recorded.
 func TestStripeInEveryOrder(t *testing.T) {
 	t.Parallel()
 	for _, v := range stripetest.Versions {
@@ -73,11 +74,15 @@ func TestStripeInEveryOrder(t *testing.T) {
 			inEveryOrder(t, v)
 		})
 	}
+	t.Run("direct", func(t *testing.T) {
+		t.Parallel()
+		inEveryOrder(t, stripetest.Clover, func(in *connection.Input) { in.RecordDirect, in.OutsideCheckout = true, true })
+	})
 }
 
-func inEveryOrder(t *testing.T, v stripetest.Version) {
+func inEveryOrder(t *testing.T, v stripetest.Version, options ...func(*connection.Input)) {
 	t.Helper()
-	h := newStriped(t)
+	h := newStriped(t, options...)
 	all := orders(5)
 	bodies := make([][][]byte, len(all))
 	for i := range all {
@@ -371,22 +376,53 @@ func TestStripeLastUseOfCode(t *testing.T) {
 	balanced(t, h.Server)
 }
 
-// TestStripeDirectBeforeCheckout: who was recorded without a partner is the partner's
-// whom a later checkout names, and its next payments are.
+// soldBy requires a partner, or nil for none, of the sale that the last event recorded.
+func (h inboxed) soldBy(partner any) apitest.Answer {
+	h.t.Helper()
+	sale := h.Get("/v1/sales/" + h.last("recorded", nil).String("sale_id"))
+	require.Equal(h.t, partner, sale.Body["partner_id"])
+	return sale
+}
+
+// TestStripeDirectBeforeCheckout: a payment of nobody's waits a minute for its checkout,
+// also of a customer who bought before. Who was recorded without a partner is the
+// partner's whom a later checkout names, and its next payments are.
 func TestStripeDirectBeforeCheckout(t *testing.T) {
 	t.Parallel()
 	h := newStriped(t, func(in *connection.Input) { in.RecordDirect = true })
 	p := h.purchase(stripetest.Clover, "d")
 	h.deliver(p.Event("invoice.paid", p.Invoice()))
-	h.last("recorded", nil)
-	h.deliver(p.Event("checkout.session.completed", p.Session()))
-	k := h.Get("/v1/customers/" + h.last("recorded", nil).String("customer_id"))
-	require.Equal(t, []any{h.partner, "click"}, []any{k.String("partner_id"), k.Body["attribution"].(M)["rule"]})
+	h.last("waiting", "unknown_customer")
+	h.Clock.Advance(59 * time.Second)
+	h.last("waiting", "unknown_customer")
+	h.Clock.Advance(time.Second)
+	k := h.soldBy(nil).String("customer_id")
+
 	renewal := p
-	renewal.Name = "d2"
-	h.deliver(renewal.Event("invoice.paid", renewal.Invoice()))
-	sale := h.Get("/v1/sales/" + h.last("recorded", nil).String("sale_id"))
-	require.Equal(t, h.partner, sale.String("partner_id"))
+	renewal.Name = "d1"
+	invoice := renewal.Invoice()
+	invoice["billing_reason"] = "subscription_cycle"
+	h.deliver(renewal.Event("invoice.paid", invoice))
+	h.soldBy(nil)
+
+	again := p
+	again.Name = "d2"
+	h.deliver(again.Event("invoice.paid", again.Invoice()))
+	h.last("waiting", "unknown_customer")
+	h.deliver(again.Event("checkout.session.completed", again.Session()))
+	require.Equal(t, k, h.last("recorded", nil).String("customer_id"))
+	require.Equal(t, h.partner, h.Get("/v1/sales?external_charge_id=in_d2&program_id=" + h.program).Data()[0]["partner_id"])
+	require.Equal(t, "click", h.Get("/v1/customers/" + k).Body["attribution"].(M)["rule"])
+
+	late := h.purchase(stripetest.Basil, "late")
+	h.deliver(late.Event("invoice.paid", late.Invoice()))
+	h.Clock.Advance(time.Minute)
+	h.soldBy(nil)
+	h.deliver(late.Event("checkout.session.completed", late.Session()))
+	h.last("recorded", nil)
+	late.Name = "late2"
+	h.deliver(late.Event("invoice.paid", late.Invoice()))
+	h.soldBy(h.partner)
 	balanced(t, h.Server)
 }
 

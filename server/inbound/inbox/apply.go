@@ -92,7 +92,7 @@ func (a *application) payment(ctx context.Context, p processor.Payment) (outcome
 			return opt.Value(end), err
 		}
 	}
-	who, err := a.payer(ctx, p.Binding)
+	who, err := a.payer(ctx, p)
 	if err != nil || who.end != nil {
 		return opt.Value(who.end), err
 	}
@@ -113,7 +113,7 @@ func (a *application) payment(ctx context.Context, p processor.Payment) (outcome
 }
 
 // patience is how long a payment waits for the checkout or the invoice that reports
-// the same money.
+// the same money or who brought the customer.
 const patience = time.Minute
 
 // outside returns the outcome of a payment that is another event's to record.
@@ -133,6 +133,18 @@ func (a *application) outside(ctx context.Context, p processor.Payment) (*outcom
 		return nil, err
 	}
 	return new(ignored(string(processor.NotUsed), "An invoice brings the money.")), nil
+}
+
+// early returns the outcome of a payment that nobody is known to have brought and that
+// its checkout may still explain: what is recorded as nobody's stays so.
+func (a *application) early(p processor.Payment) *outcome {
+	due := a.e.CreatedAt.Plus(patience)
+	if !p.Bought || !a.u.Now.Before(due.Time) {
+		return nil
+	}
+	o := waiting(codeNoCustomer, "A checkout may say within a minute who brought the customer.", keysOf(p.Binding)...)
+	o.due = &due
+	return &o
 }
 
 // late takes what says whose a payment outside Checkout was after it was recorded: the

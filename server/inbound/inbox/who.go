@@ -51,19 +51,31 @@ func keysOf(b processor.Binding) []string {
 // them. The first rule that fits counts: a customer that is known by its id at the
 // processor; a click or a referral; a customer that is known by the merchant's own
 // id; a coupon by its id at the processor; one lead of the last days with the e-mail.
-// A customer that has a partner keeps it.
-func (a *application) payer(ctx context.Context, b processor.Binding) (found, error) {
+// A customer that has a partner keeps it. Nobody's payment waits for its checkout.
+func (a *application) payer(ctx context.Context, p processor.Payment) (found, error) {
+	b := p.Binding
 	k, err := a.known(ctx, b)
+	switch {
+	case err != nil:
+		return found{}, err
+	case k.ID == "":
+		f, err := first(ctx, b, a.byVisit, a.byIdentifier, a.byCoupon, a.byEmail)
+		if err != nil || f.id != "" || f.end != nil || !a.c.RecordDirect {
+			return f, err
+		}
+		if end := a.early(p); end != nil {
+			return found{end: end}, nil
+		}
+		return a.direct(ctx, b)
+	}
+	has, err := a.brought(ctx, k, b)
 	if err != nil {
 		return found{}, err
 	}
-	if k.ID != "" {
-		_, err := a.brought(ctx, k, b)
-		return found{id: k.ID}, errors.Join(err, a.note(ctx, k, customer.Rule{
-			Rule: api.AttributionRuleKnownCustomer, Detail: b.Customer,
-		}, false))
+	if end := a.early(p); end != nil && !has && k.PartnerID == nil {
+		return found{end: end}, nil
 	}
-	return first(ctx, b, a.byVisit, a.byIdentifier, a.byCoupon, a.byEmail, a.direct)
+	return found{id: k.ID}, a.note(ctx, k, customer.Rule{Rule: api.AttributionRuleKnownCustomer, Detail: b.Customer}, false)
 }
 
 // brought gives a known customer of nobody's to the partner that an event names, and
@@ -258,11 +270,8 @@ func (a *application) byEmail(ctx context.Context, b processor.Binding) (found, 
 	return found{id: k.ID}, a.bind(ctx, k, b, customer.Rule{Rule: api.AttributionRuleEmail, Detail: email})
 }
 
-// direct signs up whom nobody brought, where the connection records these too.
+// direct signs up whom nobody brought.
 func (a *application) direct(ctx context.Context, b processor.Binding) (found, error) {
-	if !a.c.RecordDirect {
-		return found{}, nil
-	}
 	k, err := a.Customers.Direct(ctx, a.u, a.input(b, tracking.Route{}))
 	return found{id: k.ID}, err
 }

@@ -34,7 +34,7 @@ func (r *reader) invoice() error {
 	}
 	r.Payment = &processor.Payment{
 		Link: r.Link, Binding: b, AmountMinor: paid, Currency: currency, At: r.At, Intent: in.intent(),
-		TaxMinor: min(paid, nearest(in.tax(), currency)), Metadata: in.metadata(),
+		TaxMinor: min(paid, nearest(in.tax(), currency)), Metadata: in.metadata(), Bought: !in.renews(),
 	}
 	if at, ok := in.Transitions.PaidAt.Time(); ok {
 		r.Payment.At = at
@@ -47,6 +47,16 @@ func (r *reader) invoice() error {
 	describeProducts(r.Payment, in.Lines)
 	r.Link = processor.Link{}
 	return nil
+}
+
+// renews reports whether the invoice is of a subscription that runs already, so that no
+// checkout made it.
+func (in *invoice) renews() bool {
+	switch in.Reason {
+	case "subscription_cycle", "subscription_threshold", "subscription_update":
+		return true
+	}
+	return false
 }
 
 // link names the invoice's payment. From basil on the ids of payments are there

@@ -68,6 +68,7 @@ type invoice struct {
 	AmountPaid loose.Int  `json:"amount_paid"`
 	Total      loose.Int  `json:"total"`
 	Currency   loose.Text `json:"currency"`
+	Reason     loose.Text `json:"billing_reason"`
 
 	Customer loose.Ref[customer] `json:"customer"`
 	Account  loose.ID            `json:"customer_account"` // in place of a customer

@@ -61,7 +61,7 @@ func TestInvoice(t *testing.T) {
 		p := bought(v)
 		want := processor.Payment{
 			Link: processor.Link{Charge: "in_1"}, AmountMinor: 2400, TaxMinor: 400, Currency: "EUR", At: clock.At(noon),
-			ProductID: "prod_1", Metadata: map[string]any{"plan": "pro"},
+			ProductID: "prod_1", Metadata: map[string]any{"plan": "pro"}, Bought: true,
 			Binding: processor.Binding{
 				Customer: "cus_1", Email: "ann@acme.example", Name: "Jenny Rosen", Click: click, Subscription: "sub_1",
 			},

@@ -112,7 +112,8 @@ func reassign(ctx context.Context, u *work.Unit, k *db.Customer, partnerID strin
 }
 
 // Bring gives a customer that no partner brought to the one to whom a route leads
-// (decisions, 81). One that has a partner keeps it; past sales stay nobody's.
+// (decisions, 81). One that has a partner keeps it; past sales stay nobody's;
+// payments that wait for who brought it are worked again.
 func (s Service) Bring(ctx context.Context, u *work.Unit, id string, r tracking.Route) error {
 	k, err := lock(ctx, u, id)
 	if err != nil || k.PartnerID != nil {
@@ -134,7 +135,7 @@ func (s Service) Bring(ctx context.Context, u *work.Unit, id string, r tracking.
 	}
 	a.Apply(&k)
 	k.Attribution, k.UpdatedAt = attributed(r, a).At(u.Now), u.Now
-	if err := errors.Join(checkAgain(ctx, u, k), a.Lead(ctx, u, k)); err != nil {
+	if err := errors.Join(checkAgain(ctx, u, k), a.Lead(ctx, u, k), appeared(ctx, u, k)); err != nil {
 		return err
 	}
 	return update(ctx, u.DB(), k) // at once: a payment may follow
