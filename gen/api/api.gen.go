@@ -5889,7 +5889,7 @@ type InboxEvent struct {
 	// SaleID The sale that it recorded or is about.
 	SaleID *SaleID `json:"sale_id"`
 
-	// Status What became of it: `pending` is not worked yet; `recorded` changed something; `ignored` and `failed` did not, and `reason_code` says why; `waiting` is worked again when what it waits for appears, for 30 days.
+	// Status What became of it: `pending` is not worked yet; `recorded` changed something; `ignored` and `failed` did not, and `reason_code` says why; `waiting` is worked again when what it waits for appears, for 30 days. What came back of a payment that is not recorded by then is `ignored`.
 	//
 	// Examples: recorded
 	Status InboxEventStatus `json:"status"`
@@ -5918,7 +5918,7 @@ type InboxEventList struct {
 	TotalCount int64 `json:"total_count"`
 }
 
-// InboxEventStatus What became of it: `pending` is not worked yet; `recorded` changed something; `ignored` and `failed` did not, and `reason_code` says why; `waiting` is worked again when what it waits for appears, for 30 days.
+// InboxEventStatus What became of it: `pending` is not worked yet; `recorded` changed something; `ignored` and `failed` did not, and `reason_code` says why; `waiting` is worked again when what it waits for appears, for 30 days. What came back of a payment that is not recorded by then is `ignored`.
 //
 // Examples: recorded
 type InboxEventStatus string

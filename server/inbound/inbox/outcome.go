@@ -63,14 +63,16 @@ func waiting(code, reason string, keys ...string) outcome {
 }
 
 // settle says when an event is worked next. One that waits is tried now and then, in
-// case what it waits for appeared in the same moment, and given up after 30 days.
+// case what it waits for appeared in the same moment. After 30 days it is ignored: a
+// payment that is still not recorded was never the program's, nor is what came back of it.
 // One that would be explained is looked at once more, for the same reason.
 func (o *outcome) settle(e db.InboxEvent, now clock.Time) {
 	age := now.Sub(e.CreatedAt.Time)
 	switch {
 	case o.due != nil || len(o.keys) == 0:
 	case o.status == db.InboxStatusWaiting && age >= waitDays*24*time.Hour:
-		o.status, o.reason, o.keys = db.InboxStatusFailed, o.reason+" It has not come within 30 days.", nil
+		o.status, o.keys = db.InboxStatusIgnored, nil
+		o.reason += " It did not come within 30 days: it is none of the program's."
 	case o.status == db.InboxStatusWaiting:
 		o.due = new(now.Plus(min(max(again, age/2), 12*time.Hour)))
 	case age < again:

@@ -75,7 +75,8 @@ func (a *application) payer(ctx context.Context, p processor.Payment) (found, er
 	if end := a.early(p); end != nil && !has && k.PartnerID == nil {
 		return found{end: end}, nil
 	}
-	return found{id: k.ID}, a.note(ctx, k, customer.Rule{Rule: api.AttributionRuleKnownCustomer, Detail: b.Customer}, false)
+	rule := customer.Rule{Rule: api.AttributionRuleKnownCustomer, Detail: b.Customer}
+	return found{id: k.ID}, a.note(ctx, k, rule, false)
 }
 
 // brought gives a known customer of nobody's to the partner that an event names, and
