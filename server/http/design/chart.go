@@ -1,9 +1,11 @@
 package design
 
 import (
+	"bytes"
 	"cmp"
 	"math"
 	"slices"
+	"strconv"
 )
 
 // The plot's own units: the page stretches it to its width.
@@ -59,10 +61,14 @@ type Bar struct {
 	Text                string
 }
 
-// Chart is figures drawn as bars, by the template "chart".
+// Line is one column of a chart of lines. Points are those of an SVG polyline.
+type Line struct{ Name, Points string }
+
+// Chart is figures drawn as bars or as lines, by the template "chart".
 type Chart struct {
 	Figures
 	Bars  []Bar
+	Lines []Line
 	Marks []Mark
 	Tags  []Tag
 	Empty bool // every figure is zero: there is nothing to draw
@@ -84,6 +90,39 @@ func BarChart(f Figures) Chart {
 	}
 	return c
 }
+
+// LineChart draws the columns that are Drawn as lines on one scale, at most two. Where
+// the pointer is, a row's figures are shown.
+func LineChart(f Figures) Chart {
+	c, at := f.chart()
+	step := float64(plotWidth) / float64(max(len(f.Rows), 1))
+	for i, column := range f.Columns {
+		if !column.Drawn {
+			continue
+		}
+		var points []byte
+		for n, r := range f.Rows {
+			points = strconv.AppendFloat(points, hundredth((float64(n)+0.5)*step), 'f', -1, 64)
+			points = strconv.AppendFloat(append(points, ','), hundredth(at(r.Values[i])), 'f', -1, 64)
+			points = append(points, ' ')
+		}
+		c.Lines = append(c.Lines, Line{column.Name, string(bytes.TrimSpace(points))})
+	}
+	for n, r := range f.Rows {
+		b := Bar{X: hundredth(float64(n) * step), Width: hundredth(step), Height: plotHeight, Text: r.Name}
+		for i, column := range f.Columns {
+			if column.Drawn {
+				b.Text += " · " + column.Name + ": " + column.Text(r.Values[i])
+			}
+		}
+		c.Bars = append(c.Bars, b)
+	}
+	return c
+}
+
+// hundredth rounds a place in the plot: more digits make the page long and change
+// nothing.
+func hundredth(place float64) float64 { return math.Round(100*place) / 100 }
 
 // chart is what charts of all kinds share, and where a figure lies.
 // The scale ends at rounded figures, and marks its ends, zero and the halves between,
@@ -124,7 +163,7 @@ func (f Figures) tags() (out []Tag) {
 		every = (len(f.Rows)*2 + names - 1) / names
 	}
 	for i := 0; i < len(f.Rows); i += every {
-		t := Tag{X: 100 * (float64(i) + 0.5) / float64(len(f.Rows))}
+		t := Tag{X: hundredth(100 * (float64(i) + 0.5) / float64(len(f.Rows)))}
 		t.Letter = f.Rows[i].Short
 		if every == 1 {
 			t.Letter, t.Rest = first(t.Letter)

@@ -6,6 +6,35 @@
 // pages (Source). Its forms are guarded by Guard, read as Posted and shown as Form
 // with Inputs; Explain and FaultsOf turn errors into words. Everything here is made on
 // the server and can be used without JavaScript.
+//
+// The templates, each with what it is given:
+//
+//	head       the title; stands in <head>
+//	moment     a clock.Time; day writes only its day, in UTC
+//	badge      a state
+//	copy       a text in a field with a button that copies it; code is a block of it
+//	flash      a sentence on what a form has done
+//	input      Input
+//	faults     Faults
+//	hidden     []Hidden
+//	filters    Filters
+//	sort       Sort, a column's head; tick-all is that of the boxes, with nothing given
+//	tick       Tick, the first cell of a row
+//	bulk       Bulk
+//	pager      Listing
+//	chart      Chart; figures is its table alone
+//	menu       Menu
+//	tabs       Tabs
+//	steps      Steps
+//	tile       Tile
+//	sum        Sum
+//	confirm    Confirm
+//	timeline   []Moment
+//	nothing    Nothing
+//	zone       nothing: the line that says which zone times are in. Where it stands, the
+//	           script shows moments in the browser's
+//
+// The pages under testdata have all of them in use.
 package design
 
 import (

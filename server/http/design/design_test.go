@@ -1,8 +1,10 @@
 package design
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -68,6 +70,89 @@ func TestBarChart(t *testing.T) {
 	require.Positive(t, round(1<<62))
 }
 
+func TestLineChart(t *testing.T) {
+	t.Parallel()
+	f := of(0, 500, 1000)
+	f.Columns = append(f.Columns, Column{Name: "Hidden", Text: Count}, Column{Name: "Customers", Text: Count, Drawn: true})
+	for i := range f.Rows {
+		f.Rows[i].Values = append(f.Rows[i].Values, 9_999, 250)
+	}
+	c := LineChart(f)
+	require.Equal(t, []Line{{"Commissions", "20,100 60,50 100,0"}, {"Customers", "20,75 60,75 100,75"}}, c.Lines)
+	require.Equal(t, Bar{X: 40, Width: 40, Height: 100, Text: "January 2026 · Commissions: 500 · Customers: 250"}, c.Bars[1])
+	many := LineChart(of(make([]int64, 90)...))
+	require.LessOrEqual(t, len(many.Tags), names)
+	require.Empty(t, many.Tags[0].Rest, "a name of many is whole on every screen")
+	require.True(t, many.Empty)
+}
+
+func TestNewTile(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		now, before int64
+		want        Change
+	}{
+		{0, 0, Change{Words: "as before"}}, {7, 0, Change{Up: true, Words: "up from 0"}},
+		{1120, 1000, Change{Up: true, Words: "up 12 % from 1,000"}}, {500, 1000, Change{Down: true, Words: "down 50 % from 1,000"}},
+		{1_000_001, 1_000_000, Change{Up: true, Words: "up from 1,000,000"}}, {1000, 10, Change{Up: true, Words: "up from 10"}},
+		{5, -10, Change{Up: true, Words: "up from −10"}}, {-1 << 63, 1<<63 - 1, Change{Down: true, Words: "down 200 % from 9,223,372,036,854,775,807"}},
+	} {
+		require.Equal(t, Tile{Name: "Clicks", Text: Count(c.now), Change: c.want}, NewTile("Clicks", c.now, c.before, Count))
+	}
+}
+
+func TestChooseAndWithout(t *testing.T) {
+	t.Parallel()
+	offered := []Option{{Value: "a"}, {Value: "b", Chosen: true}, {Value: "c"}}
+	require.Equal(t, []Option{{Value: "a", Chosen: true}, {Value: "b"}, {Value: "c", Chosen: true}}, Choose(offered, "a", "c"))
+	require.True(t, offered[1].Chosen, "the options of others stay")
+	at := &url.URL{Path: "/list", RawQuery: "status=due&after=x&search=a+b&done=saved"}
+	require.Equal(t, "/list?search=a+b", Without(at, "status"))
+	require.Equal(t, "/list", Without(at, "status", "search"))
+}
+
+// upload posts a form with a file, if it has a name.
+func upload(t *testing.T, token, name string, size int) (Posted, Upload, error) {
+	t.Helper()
+	var body bytes.Buffer
+	w := multipart.NewWriter(&body)
+	require.NoError(t, w.WriteField("form_token", token))
+	require.NoError(t, w.WriteField("provider", "paypal"))
+	if name != "" {
+		part, err := w.CreateFormFile("file", name)
+		require.NoError(t, err)
+		_, err = part.Write(make([]byte, size))
+		require.NoError(t, err)
+	}
+	require.NoError(t, w.Close())
+	r := httptest.NewRequest(http.MethodPost, "/", &body)
+	r.Header.Set("Content-Type", w.FormDataContentType())
+	return Guard{"test"}.ReadUpload(httptest.NewRecorder(), r, "session", "file", 1000)
+}
+
+func TestReadUpload(t *testing.T) {
+	t.Parallel()
+	token := Guard{"test"}.Token("session")
+	sent, file, err := upload(t, token, "result.csv", 1000)
+	require.NoError(t, err)
+	require.Equal(t, []any{"paypal", "result.csv", 1000}, []any{sent.Value("provider"), file.Name, len(file.Body)})
+	_, none, err := upload(t, token, "", 0)
+	require.NoError(t, err)
+	require.Empty(t, none)
+	for size, want := range map[int]error{1001: ErrLarge, 1000 + maxForm: ErrLarge} {
+		_, _, err := upload(t, token, "result.csv", size)
+		require.ErrorIs(t, err, want)
+	}
+	_, _, err = upload(t, Guard{"other"}.Token("session"), "result.csv", 1)
+	require.ErrorIs(t, err, ErrForged)
+	for _, kind := range []string{"multipart/form-data", "multipart/form-data; boundary=x", "application/x-www-form-urlencoded", ""} {
+		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("form_token="+token))
+		r.Header.Set("Content-Type", kind)
+		_, _, err := Guard{"test"}.ReadUpload(httptest.NewRecorder(), r, "session", "file", 1000)
+		require.ErrorIs(t, err, ErrForm, kind)
+	}
+}
+
 // send posts a form to a guard.
 func send(kind, body string) (Posted, error) {
 	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
@@ -118,7 +203,7 @@ func TestFaultsOf(t *testing.T) {
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]int{
-		ErrForged: 403, fmt.Errorf("wrapped: %w", ErrForm): 400, problem.NotFound("id"): 404,
+		ErrForged: 403, ErrLarge: 413, fmt.Errorf("wrapped: %w", ErrForm): 400, problem.NotFound("id"): 404,
 		problem.New(problem.MethodNotAllowed, "No."): 405, errors.New("secret"): 500,
 	} {
 		status, title, text := Explain(err)

@@ -54,6 +54,8 @@ func Explain(err error) (status int, title, text string) {
 			"Nothing was changed. Go back, load the page anew and try again."
 	case errors.Is(err, ErrForm):
 		return http.StatusBadRequest, "This form cannot be read", "Nothing was changed. Go back and try again."
+	case errors.Is(err, ErrLarge):
+		return http.StatusRequestEntityTooLarge, "This file is too large", "Nothing was changed. Go back and send less."
 	}
 	p := middleware.Problem(err)
 	switch status = p.Status(); {

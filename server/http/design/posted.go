@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
+	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -19,6 +20,7 @@ const maxForm = 32 << 10
 var (
 	ErrForged = errors.New("design: the form is not of this session")
 	ErrForm   = errors.New("design: the form cannot be read")
+	ErrLarge  = errors.New("design: the file is too large")
 )
 
 // Guard ties a site's forms to the session whose page they are on.
@@ -59,6 +61,47 @@ func (g Guard) sum(session string) []byte {
 	m := hmac.New(sha256.New, []byte(session))
 	m.Write([]byte(g.Purpose))
 	return m.Sum(nil)
+}
+
+// Upload is a file that was sent with a form.
+type Upload struct {
+	Name string
+	Body []byte
+}
+
+// ReadUpload reads a form with a file in the field file. Beside what Read refuses, it
+// refuses a file of more than most bytes as ErrLarge. No file is one of no name.
+func (g Guard) ReadUpload(w http.ResponseWriter, r *http.Request, session, file string, most int64) (
+	Posted, Upload, error,
+) {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || kind != "multipart/form-data" {
+		return nil, Upload{}, ErrForm
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, most+maxForm)
+	if err := r.ParseMultipartForm(most + maxForm); err != nil { //nolint:gosec // the line above bounds it
+		if _, large := errors.AsType[*http.MaxBytesError](err); large {
+			return nil, Upload{}, ErrLarge
+		}
+		return nil, Upload{}, ErrForm
+	}
+	defer r.MultipartForm.RemoveAll() //nolint:errcheck // all of it is in memory
+	if !g.holds(session, r.PostForm.Get("form_token")) {
+		return nil, Upload{}, ErrForged
+	}
+	sent := r.MultipartForm.File[file]
+	if len(sent) == 0 {
+		return Posted(r.PostForm), Upload{}, nil
+	}
+	if sent[0].Size > most {
+		return nil, Upload{}, ErrLarge
+	}
+	from, err := sent[0].Open()
+	if err != nil {
+		return nil, Upload{}, ErrForm
+	}
+	body, err := io.ReadAll(from)
+	return Posted(r.PostForm), Upload{plain(sent[0].Filename), body}, err
 }
 
 // Read reads a form and validates its token.

@@ -23,6 +23,7 @@ func functions(vocabulary map[string]string) template.FuncMap {
 		"count":  Count,
 		"size":   Size,
 		"input":  NewInput,
+		"tick":   NewTick,
 		"style":  func() string { return StylePath },
 		"script": func() string { return ScriptPath },
 	}

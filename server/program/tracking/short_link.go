@@ -13,8 +13,7 @@ import (
 )
 
 // ShortLink is the link behind a slug, of any tenant. Target is where it
-// redirects to, whatever the state of link, partner and program: that of a suspended
-// partner leads to its page too, without the partner's value (decisions, 249).
+// redirects to, whatever the state of link, partner and program.
 type ShortLink struct {
 	db.LinkBySlugRow
 	Target string
@@ -23,9 +22,6 @@ type ShortLink struct {
 // BySlug returns the link of a slug, deleted or not, or pgx.ErrNoRows.
 func BySlug(ctx context.Context, tx pgtx.DBTX, slug string) (ShortLink, error) {
 	hit, err := queries.LinkBySlug(ctx, tx, &slug)
-	if hit.PartnerStatus == db.PartnerStatusSuspended {
-		return ShortLink{hit, hit.Link.DestinationURL}, err
-	}
 	return ShortLink{hit, URL(hit.Link.DestinationURL, hit.Link.Param, hit.Link.Value)}, err
 }
 

@@ -1,14 +1,18 @@
-// Copy buttons. Without this script the links stand in fields to select by hand.
-for (const button of document.querySelectorAll('button[data-copy]')) {
-  const input = button.parentElement.querySelector('input')
+// What pages do beyond what they are without a script. Each part finds its elements by a data attribute.
+const all = (selector, within = document) => [...within.querySelectorAll(selector)]
+
+// Copy buttons. Without this script the texts stand in fields to select by hand.
+for (const button of all('button[data-copy]')) {
+  const source = button.parentElement.querySelector('input, code')
   const label = button.textContent
   button.hidden = false
   button.setAttribute('aria-live', 'polite')
   button.addEventListener('click', async () => {
-    input.select()
+    if (source.select) source.select()
+    else getSelection().selectAllChildren(source)
     let copied = true
     try {
-      await navigator.clipboard.writeText(input.value)
+      await navigator.clipboard.writeText(source.value ?? source.textContent)
     } catch {
       copied = document.execCommand('copy') // where the page has no access to the clipboard
     }
@@ -16,14 +20,100 @@ for (const button of document.querySelectorAll('button[data-copy]')) {
     setTimeout(() => { button.textContent = label }, 2000)
   })
 }
-// On a narrow screen the menu scrolls to the page's own entry. Only the menu:
-// scrolling the entry into view would make the first Tab begin after it.
-const entry = document.querySelector('.menu [aria-current]')
-if (entry) {
-  const menu = entry.closest('ul')
-  const [here, whole] = [entry.getBoundingClientRect(), menu.getBoundingClientRect()]
-  menu.scrollLeft += here.left + here.width / 2 - (whole.left + whole.width / 2)
-}
-for (const input of document.querySelectorAll('.copy input')) {
+for (const input of all('.copy input')) {
   input.addEventListener('focus', () => input.select())
 }
+
+// On a narrow screen a row of links scrolls to the page's own entry. Only the row:
+// scrolling the entry into view would make the first Tab begin after it.
+for (const entry of all('.menu [aria-current], .strip [aria-current]')) {
+  const row = entry.closest('ul')
+  const [here, whole] = [entry.getBoundingClientRect(), row.getBoundingClientRect()]
+  row.scrollLeft += here.left + here.width / 2 - (whole.left + whole.width / 2)
+}
+
+// Times in the browser's zone, on pages that say so in a data-zone; others are in UTC.
+const said = document.querySelector('[data-zone]')
+if (said) {
+  const local = new Intl.DateTimeFormat(navigator.language, { dateStyle: 'medium', timeStyle: 'short' })
+  for (const time of all('time[data-moment]')) {
+    time.title = time.textContent + ' UTC'
+    time.textContent = local.format(new Date(time.dateTime))
+  }
+  said.textContent = 'Times are in your time zone, ' + local.resolvedOptions().timeZone + '; days without a time are UTC days.'
+}
+
+// Ticks: how many, all at once, and a run of them with the shift key.
+for (const bar of all('[data-bulk]')) {
+  const form = bar.closest('form')
+  const ticks = all('[data-tick]', form)
+  const whole = form.querySelector('[data-tick-all]')
+  const number = bar.querySelector('[data-ticked]')
+  const count = () => {
+    const ticked = ticks.filter(tick => tick.checked).length
+    number.textContent = ': ' + ticked
+    for (const button of all('button', bar)) button.disabled = ticked === 0
+    if (whole) {
+      whole.checked = ticked > 0 && ticked === ticks.length
+      whole.indeterminate = ticked > 0 && ticked < ticks.length
+    }
+  }
+  let last = -1
+  ticks.forEach((tick, i) => tick.addEventListener('click', event => {
+    if (event.shiftKey && last >= 0) {
+      for (const between of ticks.slice(Math.min(i, last), Math.max(i, last) + 1)) between.checked = tick.checked
+    }
+    last = i
+    count()
+  }))
+  if (whole) {
+    whole.hidden = false
+    whole.addEventListener('change', () => {
+      for (const tick of ticks) tick.checked = whole.checked
+      count()
+    })
+  }
+  addEventListener('pageshow', count) // a browser that goes back restores the ticks
+  count()
+}
+
+// A filter is applied when it is chosen with the pointer. With the keyboard the arrows pass by
+// other choices first: it takes the button.
+for (const select of all('select[data-filter]')) {
+  select.addEventListener('change', () => {
+    if (!select.matches(':focus-visible')) select.form.requestSubmit()
+  })
+}
+
+document.addEventListener('submit', event => {
+  const question = event.submitter?.dataset.confirm ?? event.target.dataset.confirm
+  if (question && !confirm(question)) event.preventDefault()
+})
+
+// Fields that offer what is found at an address while it is typed. Without it they take text.
+all('input[data-lookup]').forEach((input, i) => {
+  const list = document.createElement('datalist')
+  list.id = 'found-' + i
+  input.after(list)
+  input.setAttribute('list', list.id)
+  let waiting, asking
+  input.addEventListener('input', () => {
+    clearTimeout(waiting)
+    asking?.abort()
+    const text = input.value.trim()
+    // What was just chosen from the list is not asked for again.
+    if (text.length < 2 || [...list.options].some(option => option.value === text)) return
+    waiting = setTimeout(async () => {
+      asking = new AbortController()
+      try {
+        const address = new URL(input.dataset.lookup, location.href)
+        address.searchParams.set('q', text)
+        const answer = await fetch(address, { signal: asking.signal, headers: { Accept: 'application/json' } })
+        if (!answer.ok) return
+        list.replaceChildren(...(await answer.json()).map(({ value, label }) => new Option(label, value)))
+      } catch {
+        // A newer text is asked for, or the server is away: what is typed stays as it is.
+      }
+    }, 150)
+  })
+})

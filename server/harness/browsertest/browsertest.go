@@ -1,0 +1,181 @@
+// Package browsertest is a real browser for tests of pages: a tab that complains where
+// a page does, axe, which finds what keeps people out, and pictures.
+package browsertest
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"rail/server/harness/apitest"
+)
+
+// limit bounds what a test does in its browser, on however busy a machine.
+const limit = 3 * time.Minute
+
+// Chromium finds a browser; RAIL_TEST_BROWSER names one. Without any the test is
+// skipped.
+func Chromium(t testing.TB) string {
+	t.Helper()
+	for _, name := range []string{
+		os.Getenv("RAIL_TEST_BROWSER"), "chromium", "chromium-browser", "google-chrome", "google-chrome-stable",
+	} {
+		if name == "" {
+			continue
+		}
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Skip("no Chromium found: the pages were not looked at in a browser; install one, or name it with RAIL_TEST_BROWSER")
+	return ""
+}
+
+// Tab is a page of a browser of its own, with everything that it complained of, such as
+// something that the content security policy keeps out.
+type Tab struct {
+	Context context.Context //nolint:containedctx // chromedp keeps the browser in it
+	t       testing.TB
+	base    string
+
+	mu         sync.Mutex
+	complaints []string
+}
+
+// New opens a browser whose pages are those of a server: base is the first part of
+// their addresses. The host rail.test is this machine.
+func New(t testing.TB, base string) *Tab {
+	t.Helper()
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(Chromium(t)), chromedp.DisableGPU,
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("host-resolver-rules", "MAP rail.test 127.0.0.1"),
+		chromedp.UserDataDir(t.TempDir()))
+	if os.Geteuid() == 0 {
+		options = append(options, chromedp.NoSandbox)
+	}
+	ctx, end := context.WithTimeout(t.Context(), limit)
+	t.Cleanup(end)
+	ctx, stop := chromedp.NewExecAllocator(ctx, options...)
+	t.Cleanup(stop)
+	ctx, closed := chromedp.NewContext(ctx)
+	t.Cleanup(closed)
+	b := &Tab{Context: ctx, t: t, base: base}
+	messages := chromedp.Console(ctx)
+	go func() {
+		for m, err := range messages {
+			if err != nil {
+				return
+			}
+			b.mu.Lock()
+			b.complaints = append(b.complaints, m.String())
+			b.mu.Unlock()
+		}
+	}()
+	return b
+}
+
+// Do takes steps of chromedp.
+func (b *Tab) Do(steps ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	require.NoError(b.t, chromedp.Do(b.Context, steps...))
+}
+
+// Open opens a page.
+func (b *Tab) Open(path string) {
+	b.t.Helper()
+	b.Do(chromedp.Navigate(b.base + path))
+}
+
+// Eval runs an expression of the test's own in the page.
+func Eval[T any](b *Tab, expression string) T {
+	b.t.Helper()
+	out, err := chromedp.Run(b.Context, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	require.NoError(b.t, err, expression)
+	return out
+}
+
+// Submit fills a form's empty fields and sends it by its button.
+func (b *Tab) Submit(form string, fields map[string]string) {
+	b.t.Helper()
+	for name, value := range fields {
+		field := chromedp.CSS(`form[action="` + form + `"] input[name="` + name + `"]`)
+		b.Do(chromedp.SendKeys(field, value))
+	}
+	b.Do(chromedp.Click(chromedp.CSS(`form[action="` + form + `"] button[type="submit"]`)))
+}
+
+// Reads waits until the page says something.
+func (b *Tab) Reads(text string) {
+	b.t.Helper()
+	apitest.Eventually(b.t, func() bool {
+		said, err := chromedp.Run(b.Context, chromedp.Evaluate[string]("document.body.innerText"))
+		return err == nil && strings.Contains(said, text)
+	}, "the page says %q", text)
+}
+
+// Silent holds the browser to having had nothing to complain of.
+func (b *Tab) Silent() {
+	b.t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	require.Empty(b.t, b.complaints)
+}
+
+// Picture keeps what the page looks like, where RAIL_TEST_SCREENSHOTS names a
+// directory.
+func (b *Tab) Picture(name string) {
+	b.t.Helper()
+	dir := os.Getenv("RAIL_TEST_SCREENSHOTS")
+	if dir == "" {
+		return
+	}
+	shot, err := chromedp.Run(b.Context, chromedp.FullScreenshot(100))
+	require.NoError(b.t, err)
+	require.NoError(b.t, os.WriteFile(filepath.Join(dir, name+".png"), shot, 0o600))
+}
+
+// KeepsFocus makes the browser complain of a script that moves the place from which
+// Tab goes on: not every Chromium lets scrolling do so.
+func (b *Tab) KeepsFocus() {
+	b.t.Helper()
+	const source = "Element.prototype.scrollIntoView = HTMLElement.prototype.focus = " +
+		"() => console.error('a script moves the focus')"
+	call(b, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: source})
+}
+
+// Scripts turns the scripts of pages on or off.
+func (b *Tab) Scripts(on bool) {
+	b.t.Helper()
+	call(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !on})
+}
+
+// Scheme sets what a browser is told of its person's taste: light or dark.
+func (b *Tab) Scheme(name string) {
+	b.t.Helper()
+	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}},
+	})
+}
+
+// Zone sets the time zone of the browser, such as Europe/Berlin.
+func (b *Tab) Zone(name string) {
+	b.t.Helper()
+	call(b, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: name})
+}
+
+// call sends a command of the browser's protocol.
+func call[P, R any](b *Tab, command cdp.Command[P, R], params P) {
+	b.t.Helper()
+	_, err := chromedp.Call(b.Context, command, params)
+	require.NoError(b.t, err, command.Method)
+}
