@@ -418,12 +418,13 @@ LIMIT 100;
 
 -- name: AuditM33 :many
 -- AuditM33: what was made or rejected by hand has one line in the audit log,
--- which names the API key.
+-- which names the API key or the person.
 SELECT k.id::text AS what, format('%s lines of %s', count(a.id), w.action)::text AS message
 FROM commissions k CROSS JOIN LATERAL (
     SELECT 'commission.created' AS action WHERE k.kind <> 'referral' AND k.metadata ->> 'commission_id' IS NULL
     UNION ALL SELECT 'commission.rejected' WHERE k.status = 'rejected') w
-LEFT JOIN audit_log_entries a ON a.target_id = k.id AND a.action = w.action AND a.api_key_id IS NOT NULL
+LEFT JOIN audit_log_entries a ON a.target_id = k.id AND a.action = w.action
+    AND (a.api_key_id IS NOT NULL OR a.actor_type = 'person' AND a.actor_id IS NOT NULL)
 WHERE NOT starts_with(k.id, 'sample_') AND (@partners::text[] IS NULL OR k.partner_id = ANY (@partners::text[]))
 GROUP BY k.id, w.action HAVING count(a.id) <> 1
 LIMIT 100;

@@ -117,3 +117,27 @@ LEFT JOIN links l ON l.id = c.link_id
 LEFT JOIN coupons u ON u.id = c.coupon_id
 LEFT JOIN clicks v ON v.id = c.click_id
 WHERE k.id = ANY (@ids::text[]) AND k.org_id = @org_id;
+
+-- name: CommissionsOpen :many
+-- CommissionsOpen sums what a partner has earned and was not paid, by currency and
+-- by whether it can be rejected (commission.rejectable, and payout.Lower).
+SELECT k.currency, (k.amount_minor > 0 AND k.clawed_minor = 0 AND coalesce(p.status NOT IN ('processing', 'paid'),
+    true))::boolean AS rejectable, count(*) AS commissions, sum(k.amount_minor)::bigint AS amount_minor
+FROM commissions k LEFT JOIN payouts p ON p.id = k.payout_id
+WHERE k.program_id = @program_id AND k.org_id = @org_id AND k.partner_id = @partner_id
+    AND k.status IN ('pending', 'approved', 'due')
+GROUP BY 1, 2 ORDER BY 1, 2;
+
+-- name: CommissionsOpenLock :many
+-- CommissionsOpenLock locks the oldest of those that can be rejected.
+SELECT t.* FROM commissions t
+WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.partner_id = @partner_id
+    AND t.status IN ('pending', 'approved', 'due') AND t.amount_minor > 0 AND t.clawed_minor = 0
+    AND (t.payout_id IS NULL OR t.payout_id = ANY (@payout_ids::text[]))
+ORDER BY t.created_at, t.id LIMIT @lim FOR NO KEY UPDATE;
+
+-- name: CommissionsReject :exec
+-- CommissionsReject rejects commissions that are locked.
+UPDATE commissions SET status = 'rejected', voided_at = @now, void_reason = @reason, payout_id = NULL,
+    updated_at = @now
+WHERE id = ANY (@ids::text[]) AND org_id = @org_id AND status IN ('pending', 'approved', 'due');

@@ -31,3 +31,14 @@ SELECT t.* FROM coupons t WHERE t.program_id = @program_id AND t.org_id = @org_i
 UPDATE coupons SET active = @active, external_parent_id = @external_parent_id, active_as_of = @active_as_of,
     updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id;
+
+-- name: CouponsOfPartner :one
+-- CouponsOfPartner counts those that are on.
+SELECT count(*) FROM coupons t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.partner_id = @partner_id
+    AND t.active;
+
+-- name: CouponsStop :many
+-- CouponsStop turns a partner's coupons off. What a processor says later counts.
+UPDATE coupons SET active = false, active_as_of = @now, updated_at = @now
+WHERE program_id = @program_id AND org_id = @org_id AND partner_id = @partner_id AND active
+RETURNING *;

@@ -73,6 +73,13 @@ VALUES (@id, @org_id, @program_id, @action, @target_id, @api_key_id, @actor_type
     @request_id, @reason,
     @before, @after, @created_at);
 
+-- name: AuditInsertMany :exec
+-- AuditInsertMany writes the same of many targets; befores are JSON.
+INSERT INTO audit_log_entries (id, org_id, program_id, action, target_id, api_key_id, actor_type, actor_id, request_id,
+    reason, before, after, created_at)
+SELECT unnest(@ids::text[]), @org_id, @program_id, @action, unnest(@target_ids::text[]), @api_key_id, @actor_type,
+    nullif(@actor_id::text, ''), @request_id, @reason, unnest(@befores::text[])::json, @after, @created_at;
+
 -- name: RiskFlagOpen :execrows
 -- RiskFlagOpen opens nothing where the same flag is open, or was closed after
 -- created_at: whoever closed it saw what this one would report.

@@ -32,8 +32,8 @@ WHERE id = @id AND org_id = @org_id RETURNING *;
 
 -- name: InboxClaim :many
 -- InboxClaim takes some of what is due, of one organization after the other, beginning
--- with the one after @after. What is not worked by until is anybody's again. asks is
--- whether the processor can be asked for what an event lacks.
+-- with the one after @after and without those that are @held. What is not worked by until
+-- is anybody's again. asks is whether the processor can be asked for what an event lacks.
 WITH RECURSIVE orgs AS (
     (SELECT e.org_id FROM inbox_events e WHERE e.due_at IS NOT NULL AND e.org_id > @after
         ORDER BY e.org_id LIMIT 1)
@@ -45,7 +45,7 @@ WITH RECURSIVE orgs AS (
     SELECT d.id FROM orgs o CROSS JOIN LATERAL (
         SELECT e.id FROM inbox_events e WHERE e.org_id = o.org_id AND e.due_at <= @now
         ORDER BY e.due_at, e.id LIMIT @share FOR NO KEY UPDATE SKIP LOCKED) d
-    WHERE o.org_id IS NOT NULL LIMIT @share
+    WHERE o.org_id IS NOT NULL AND o.org_id <> ALL (@held::text[]) LIMIT @share
 )
 UPDATE inbox_events t SET due_at = @until::timestamptz, attempts = t.attempts + 1, failures = t.failures + 1
 FROM due, organizations g, processor_connections c

@@ -81,3 +81,8 @@ FROM links l LEFT JOIN counts n ON n.owner_id = l.id WHERE l.id = ANY (@ids::tex
 
 -- name: LinkProgram :one
 SELECT t.program_id FROM links t WHERE t.id = @id AND t.org_id = @org_id;
+
+-- name: LinksOfPartner :one
+-- LinksOfPartner counts those that are not deleted.
+SELECT count(*) FROM links t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.partner_id = @partner_id
+    AND t.deleted_at IS NULL;

@@ -264,3 +264,8 @@ SELECT t.* FROM payouts t WHERE t.id = @id AND t.status = 'processing';
 -- name: BatchOperated :one
 -- BatchOperated finds a batch, for the operator.
 SELECT t.* FROM payout_batches t WHERE t.id = @id;
+
+-- name: PayoutsUnsent :many
+-- PayoutsUnsent locks the payouts of a partner that have not been sent.
+SELECT t.id FROM payouts t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.partner_id = @partner_id
+    AND t.status NOT IN ('processing', 'paid') ORDER BY t.id FOR NO KEY UPDATE;

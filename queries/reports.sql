@@ -92,6 +92,17 @@ INSERT INTO report_marks (org_id, program_id, day)
 SELECT @org_id, @program_id, (s.occurred_at AT TIME ZONE 'UTC')::date FROM sales s
     WHERE s.id = @sale_id AND s.org_id = @org_id AND s.occurred_at < @open_since;
 
+-- name: ReportMarkCommissions :exec
+-- ReportMarkCommissions marks the days on which commissions count.
+WITH moments AS (
+    SELECT CASE WHEN k.sale_id IS NULL OR k.kind = 'clawback' THEN k.created_at ELSE s.occurred_at END AS at
+    FROM commissions k LEFT JOIN sales s ON s.id = k.sale_id WHERE k.id = ANY (@ids::text[]) AND k.org_id = @org_id
+), days AS (
+    SELECT DISTINCT (x.at AT TIME ZONE 'UTC')::date AS day FROM moments x WHERE x.at < @open_since::timestamptz
+)
+INSERT INTO report_marks (org_id, program_id, day)
+SELECT @org_id, @program_id, d.day FROM days d;
+
 -- name: ReportMarkCustomer :exec
 -- ReportMarkCustomer marks every day on which something counts under the
 -- customer's partner or link.

@@ -6232,6 +6232,62 @@ type Partner struct {
 	WebsiteURL *string `json:"website_url"`
 }
 
+// PartnerBan What a ban did, or what it would do.
+type PartnerBan struct {
+	// Object Always `partner_ban`.
+	Object string `json:"object"`
+
+	// CouponsStopped How many coupons were turned off. What they take off at the payment processor is turned off there.
+	CouponsStopped int64 `json:"coupons_stopped"`
+
+	// DryRun Whether nothing was done.
+	DryRun bool `json:"dry_run"`
+
+	// Kept Their sums, one a currency.
+	Kept []PartnerBanSum `json:"kept"`
+
+	// KeptCount How many open commissions stay: those in a payout that is on its way, those that refunds have clawed back from, and clawbacks, which the partner still owes.
+	KeptCount int64 `json:"kept_count"`
+
+	// LinksStopped How many links credit the partner no longer. They lead on without the partner's value.
+	LinksStopped int64 `json:"links_stopped"`
+
+	// Partner A partner (affiliate) of a program.
+	Partner Partner `json:"partner"`
+
+	// Rejected Their sums, one a currency, in the order of the currencies.
+	Rejected []PartnerBanSum `json:"rejected"`
+
+	// RejectedCount How many open commissions are rejected.
+	RejectedCount int64 `json:"rejected_count"`
+
+	// RemainingCount How many are left to reject, because one call rejects at most 5,000: ban the partner again. A dry run counts them in `rejected` instead.
+	RemainingCount int64 `json:"remaining_count"`
+}
+
+// PartnerBanRequest Why a partner is banned.
+type PartnerBanRequest struct {
+	// DryRun Answers what the ban would do, and does nothing.
+	DryRun *bool `json:"dry_run,omitempty"`
+
+	// Reason Kept as `suspension_reason` and as `void_reason` of what is rejected, written to the audit log and shown to the partner.
+	Reason string `json:"reason"`
+
+	// TellPartner Whether the partner gets a mail with the reason, where mail is set up.
+	TellPartner *bool `json:"tell_partner,omitempty"`
+}
+
+// PartnerBanSum Money of one currency.
+type PartnerBanSum struct {
+	// AmountMinor The sum in minor units.
+	AmountMinor int64 `json:"amount_minor"`
+
+	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
+	//
+	// Examples: USD
+	Currency Currency `json:"currency"`
+}
+
 // PartnerConflict The email or the handle is taken; `existing` is the object that holds it.
 type PartnerConflict struct {
 	// Error What went wrong. Branch on `code`; `message` is for people and may change.
@@ -10854,6 +10910,12 @@ type UpdatePartnerParams struct {
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
+// BanPartnerParams defines parameters for BanPartner.
+type BanPartnerParams struct {
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
 // CreatePartnerSSOParams defines parameters for CreatePartnerSSO.
 type CreatePartnerSSOParams struct {
 	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
@@ -11507,6 +11569,9 @@ type CreatePartnerJSONRequestBody = PartnerCreate
 
 // UpdatePartnerJSONRequestBody defines body for UpdatePartner for application/json ContentType.
 type UpdatePartnerJSONRequestBody = PartnerUpdate
+
+// BanPartnerJSONRequestBody defines body for BanPartner for application/json ContentType.
+type BanPartnerJSONRequestBody = PartnerBanRequest
 
 // CreatePartnerSSOJSONRequestBody defines body for CreatePartnerSSO for application/json ContentType.
 type CreatePartnerSSOJSONRequestBody = MagicLinkCreate
@@ -13026,6 +13091,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/partners/{id} (the `UpdatePartner` operationId).
 	UpdatePartner(ctx context.Context, id ID, params *UpdatePartnerParams, body UpdatePartnerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// BanPartnerWithBody Ban a partner
+	//
+	// Suspends the partner with a reason, rejects what it has earned and not been paid, turns its coupons off, and tells it by mail, all at once. Collected commissions leave a payout that has not been sent. At most 5,000 commissions are rejected at a time; `remaining_count` says how many are left. Setting the partner to `active` again brings none of that back.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/partners/{id}/ban (the `BanPartner` operationId).
+	BanPartnerWithBody(ctx context.Context, id ID, params *BanPartnerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// BanPartner Ban a partner
+	//
+	// Suspends the partner with a reason, rejects what it has earned and not been paid, turns its coupons off, and tells it by mail, all at once. Collected commissions leave a payout that has not been sent. At most 5,000 commissions are rejected at a time; `remaining_count` says how many are left. Setting the partner to `active` again brings none of that back.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/partners/{id}/ban (the `BanPartner` operationId).
+	BanPartner(ctx context.Context, id ID, params *BanPartnerParams, body BanPartnerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreatePartnerSSOWithBody Mint a sign-in link
 	//
@@ -15418,6 +15501,44 @@ func (c *Client) UpdatePartnerWithBody(ctx context.Context, id ID, params *Updat
 // Corresponds with POST /v1/partners/{id} (the `UpdatePartner` operationId).
 func (c *Client) UpdatePartner(ctx context.Context, id ID, params *UpdatePartnerParams, body UpdatePartnerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewUpdatePartnerRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// BanPartnerWithBody Ban a partner
+//
+// Suspends the partner with a reason, rejects what it has earned and not been paid, turns its coupons off, and tells it by mail, all at once. Collected commissions leave a payout that has not been sent. At most 5,000 commissions are rejected at a time; `remaining_count` says how many are left. Setting the partner to `active` again brings none of that back.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/partners/{id}/ban (the `BanPartner` operationId).
+func (c *Client) BanPartnerWithBody(ctx context.Context, id ID, params *BanPartnerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewBanPartnerRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// BanPartner Ban a partner
+//
+// Suspends the partner with a reason, rejects what it has earned and not been paid, turns its coupons off, and tells it by mail, all at once. Collected commissions leave a payout that has not been sent. At most 5,000 commissions are rejected at a time; `remaining_count` says how many are left. Setting the partner to `active` again brings none of that back.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/partners/{id}/ban (the `BanPartner` operationId).
+func (c *Client) BanPartner(ctx context.Context, id ID, params *BanPartnerParams, body BanPartnerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewBanPartnerRequest(c.Server, id, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -22035,6 +22156,80 @@ func NewUpdatePartnerRequestWithBody(server string, id ID, params *UpdatePartner
 	return req, nil
 }
 
+// NewBanPartnerRequest calls the generic BanPartner builder with application/json body
+func NewBanPartnerRequest(server string, id ID, params *BanPartnerParams, body BanPartnerJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewBanPartnerRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewBanPartnerRequestWithBody constructs an http.Request for the BanPartner method, with any body, and a specified content type
+func NewBanPartnerRequestWithBody(server string, id ID, params *BanPartnerParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/partners/%s/ban", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewCreatePartnerSSORequest calls the generic CreatePartnerSSO builder with application/json body
 func NewCreatePartnerSSORequest(server string, id ID, params *CreatePartnerSSOParams, body CreatePartnerSSOJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -27569,6 +27764,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/partners/{id} (the `UpdatePartner` operationId).
 	UpdatePartnerWithResponse(ctx context.Context, id ID, params *UpdatePartnerParams, body UpdatePartnerJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdatePartnerReply, error)
 
+	// BanPartnerWithBodyWithResponse Ban a partner
+	//
+	// Suspends the partner with a reason, rejects what it has earned and not been paid, turns its coupons off, and tells it by mail, all at once. Collected commissions leave a payout that has not been sent. At most 5,000 commissions are rejected at a time; `remaining_count` says how many are left. Setting the partner to `active` again brings none of that back.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/partners/{id}/ban (the `BanPartner` operationId).
+	BanPartnerWithBodyWithResponse(ctx context.Context, id ID, params *BanPartnerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*BanPartnerReply, error)
+
+	// BanPartnerWithResponse Ban a partner
+	//
+	// Suspends the partner with a reason, rejects what it has earned and not been paid, turns its coupons off, and tells it by mail, all at once. Collected commissions leave a payout that has not been sent. At most 5,000 commissions are rejected at a time; `remaining_count` says how many are left. Setting the partner to `active` again brings none of that back.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/partners/{id}/ban (the `BanPartner` operationId).
+	BanPartnerWithResponse(ctx context.Context, id ID, params *BanPartnerParams, body BanPartnerJSONRequestBody, reqEditors ...RequestEditorFn) (*BanPartnerReply, error)
+
 	// CreatePartnerSSOWithBodyWithResponse Mint a sign-in link
 	//
 	// A link that signs an active partner into the portal once. A new link voids the unused ones before it.
@@ -30413,6 +30626,37 @@ func (r UpdatePartnerReply) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r UpdatePartnerReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type BanPartnerReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PartnerBan
+}
+
+// Status returns HTTPResponse.Status
+func (r BanPartnerReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r BanPartnerReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r BanPartnerReply) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -33790,6 +34034,36 @@ func (c *ClientWithResponses) UpdatePartnerWithResponse(ctx context.Context, id 
 	return ParseUpdatePartnerReply(rsp)
 }
 
+// BanPartnerWithBodyWithResponse Ban a partner
+//
+// Suspends the partner with a reason, rejects what it has earned and not been paid, turns its coupons off, and tells it by mail, all at once. Collected commissions leave a payout that has not been sent. At most 5,000 commissions are rejected at a time; `remaining_count` says how many are left. Setting the partner to `active` again brings none of that back.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/partners/{id}/ban (the `BanPartner` operationId).
+func (c *ClientWithResponses) BanPartnerWithBodyWithResponse(ctx context.Context, id ID, params *BanPartnerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*BanPartnerReply, error) {
+	rsp, err := c.BanPartnerWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseBanPartnerReply(rsp)
+}
+
+// BanPartnerWithResponse Ban a partner
+//
+// Suspends the partner with a reason, rejects what it has earned and not been paid, turns its coupons off, and tells it by mail, all at once. Collected commissions leave a payout that has not been sent. At most 5,000 commissions are rejected at a time; `remaining_count` says how many are left. Setting the partner to `active` again brings none of that back.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/partners/{id}/ban (the `BanPartner` operationId).
+func (c *ClientWithResponses) BanPartnerWithResponse(ctx context.Context, id ID, params *BanPartnerParams, body BanPartnerJSONRequestBody, reqEditors ...RequestEditorFn) (*BanPartnerReply, error) {
+	rsp, err := c.BanPartner(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseBanPartnerReply(rsp)
+}
+
 // CreatePartnerSSOWithBodyWithResponse Mint a sign-in link
 //
 // A link that signs an active partner into the portal once. A new link voids the unused ones before it.
@@ -36818,6 +37092,32 @@ func ParseUpdatePartnerReply(rsp *http.Response) (*UpdatePartnerReply, error) {
 	return response, nil
 }
 
+// ParseBanPartnerReply parses an HTTP response from a BanPartnerWithResponse call
+func ParseBanPartnerReply(rsp *http.Response) (*BanPartnerReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &BanPartnerReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PartnerBan
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseCreatePartnerSSOReply parses an HTTP response from a CreatePartnerSSOWithResponse call
 func ParseCreatePartnerSSOReply(rsp *http.Response) (*CreatePartnerSSOReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -38687,6 +38987,9 @@ type ServerInterface interface {
 	// UpdatePartner Update a partner
 	// (POST /v1/partners/{id})
 	UpdatePartner(ctx echo.Context, id ID, params UpdatePartnerParams) error
+	// BanPartner Ban a partner
+	// (POST /v1/partners/{id}/ban)
+	BanPartner(ctx echo.Context, id ID, params BanPartnerParams) error
 	// CreatePartnerSSO Mint a sign-in link
 	// (POST /v1/partners/{id}/sso)
 	CreatePartnerSSO(ctx echo.Context, id ID, params CreatePartnerSSOParams) error
@@ -41008,6 +41311,31 @@ func (w *ServerInterfaceWrapper) UpdatePartner(ctx echo.Context) error {
 	return err
 }
 
+// BanPartner converts echo context to params.
+func (w *ServerInterfaceWrapper) BanPartner(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params BanPartnerParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.BanPartner(ctx, id, params)
+	return err
+}
+
 // CreatePartnerSSO converts echo context to params.
 func (w *ServerInterfaceWrapper) CreatePartnerSSO(ctx echo.Context) error {
 	var err error
@@ -43018,6 +43346,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.DELETE(options.BaseURL+"/v1/partners/:id", wrapper.DeletePartner, options.OperationMiddlewares["deletePartner"]...)
 	router.GET(options.BaseURL+"/v1/partners/:id", wrapper.RetrievePartner, options.OperationMiddlewares["retrievePartner"]...)
 	router.POST(options.BaseURL+"/v1/partners/:id", wrapper.UpdatePartner, options.OperationMiddlewares["updatePartner"]...)
+	router.POST(options.BaseURL+"/v1/partners/:id/ban", wrapper.BanPartner, options.OperationMiddlewares["banPartner"]...)
 	router.POST(options.BaseURL+"/v1/partners/:id/sso", wrapper.CreatePartnerSSO, options.OperationMiddlewares["createPartnerSSO"]...)
 	router.GET(options.BaseURL+"/v1/payout_batches", wrapper.ListPayoutBatches, options.OperationMiddlewares["listPayoutBatches"]...)
 	router.POST(options.BaseURL+"/v1/payout_batches", wrapper.CreatePayoutBatch, options.OperationMiddlewares["createPayoutBatch"]...)
@@ -44657,6 +44986,30 @@ type UpdatePartnerResponseObject interface {
 type UpdatePartner200JSONResponse Partner
 
 func (response UpdatePartner200JSONResponse) VisitUpdatePartnerResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type BanPartnerRequestObject struct {
+	ID     ID `json:"id"`
+	Params BanPartnerParams
+	Body   *BanPartnerJSONRequestBody
+}
+
+type BanPartnerResponseObject interface {
+	VisitBanPartnerResponse(w http.ResponseWriter) error
+}
+
+type BanPartner200JSONResponse PartnerBan
+
+func (response BanPartner200JSONResponse) VisitBanPartnerResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
@@ -46361,6 +46714,9 @@ type StrictServerInterface interface {
 	// UpdatePartner Update a partner
 	// (POST /v1/partners/{id})
 	UpdatePartner(ctx context.Context, request UpdatePartnerRequestObject) (UpdatePartnerResponseObject, error)
+	// BanPartner Ban a partner
+	// (POST /v1/partners/{id}/ban)
+	BanPartner(ctx context.Context, request BanPartnerRequestObject) (BanPartnerResponseObject, error)
 	// CreatePartnerSSO Mint a sign-in link
 	// (POST /v1/partners/{id}/sso)
 	CreatePartnerSSO(ctx context.Context, request CreatePartnerSSORequestObject) (CreatePartnerSSOResponseObject, error)
@@ -48869,6 +49225,55 @@ func (sh *strictHandler) UpdatePartner(ctx echo.Context, id ID, params UpdatePar
 		return err
 	} else if validResponse, ok := response.(UpdatePartnerResponseObject); ok {
 		return validResponse.VisitUpdatePartnerResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// BanPartner operation middleware
+func (sh *strictHandler) BanPartner(ctx echo.Context, id ID, params BanPartnerParams) error {
+	var request BanPartnerRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	var body BanPartnerJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.BanPartner(ctx.Request().Context(), request.(BanPartnerRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "BanPartner")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(BanPartnerResponseObject); ok {
+		return validResponse.VisitBanPartnerResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

@@ -375,6 +375,151 @@ func (q *Queries) CommissionVoid(ctx context.Context, db DBTX, arg CommissionVoi
 	return result.RowsAffected(), nil
 }
 
+const commissionsOpen = `-- name: CommissionsOpen :many
+SELECT k.currency, (k.amount_minor > 0 AND k.clawed_minor = 0 AND coalesce(p.status NOT IN ('processing', 'paid'),
+    true))::boolean AS rejectable, count(*) AS commissions, sum(k.amount_minor)::bigint AS amount_minor
+FROM commissions k LEFT JOIN payouts p ON p.id = k.payout_id
+WHERE k.program_id = $1 AND k.org_id = $2 AND k.partner_id = $3
+    AND k.status IN ('pending', 'approved', 'due')
+GROUP BY 1, 2 ORDER BY 1, 2
+`
+
+type CommissionsOpenParams struct {
+	ProgramID string
+	OrgID     string
+	PartnerID string
+}
+
+type CommissionsOpenRow struct {
+	Currency    string
+	Rejectable  bool
+	Commissions int64
+	AmountMinor int64
+}
+
+// CommissionsOpen sums what a partner has earned and was not paid, by currency and
+// by whether it can be rejected (commission.rejectable, and payout.Lower).
+func (q *Queries) CommissionsOpen(ctx context.Context, db DBTX, arg CommissionsOpenParams) ([]CommissionsOpenRow, error) {
+	rows, err := db.Query(ctx, commissionsOpen, arg.ProgramID, arg.OrgID, arg.PartnerID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []CommissionsOpenRow{}
+	for rows.Next() {
+		var i CommissionsOpenRow
+		if err := rows.Scan(
+			&i.Currency,
+			&i.Rejectable,
+			&i.Commissions,
+			&i.AmountMinor,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const commissionsOpenLock = `-- name: CommissionsOpenLock :many
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor, t.refunded_before_minor FROM commissions t
+WHERE t.program_id = $1 AND t.org_id = $2 AND t.partner_id = $3
+    AND t.status IN ('pending', 'approved', 'due') AND t.amount_minor > 0 AND t.clawed_minor = 0
+    AND (t.payout_id IS NULL OR t.payout_id = ANY ($4::text[]))
+ORDER BY t.created_at, t.id LIMIT $5 FOR NO KEY UPDATE
+`
+
+type CommissionsOpenLockParams struct {
+	ProgramID string
+	OrgID     string
+	PartnerID string
+	PayoutIds []string
+	Lim       int32
+}
+
+// CommissionsOpenLock locks the oldest of those that can be rejected.
+func (q *Queries) CommissionsOpenLock(ctx context.Context, db DBTX, arg CommissionsOpenLockParams) ([]Commission, error) {
+	rows, err := db.Query(ctx, commissionsOpenLock,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.PartnerID,
+		arg.PayoutIds,
+		arg.Lim,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Commission{}
+	for rows.Next() {
+		var i Commission
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.PartnerID,
+			&i.SaleID,
+			&i.CustomerID,
+			&i.FlowID,
+			&i.FlowBranchID,
+			&i.Kind,
+			&i.AmountMinor,
+			&i.RevenueMinor,
+			&i.RateType,
+			&i.RateValue,
+			&i.Currency,
+			&i.Status,
+			&i.MatureAt,
+			&i.ApproveAt,
+			&i.ApprovedAt,
+			&i.VoidedAt,
+			&i.VoidReason,
+			&i.PayoutID,
+			&i.Metadata,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.CreatedXid,
+			&i.ShrunkMinor,
+			&i.ClawedMinor,
+			&i.RefundedBeforeMinor,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const commissionsReject = `-- name: CommissionsReject :exec
+UPDATE commissions SET status = 'rejected', voided_at = $1, void_reason = $2, payout_id = NULL,
+    updated_at = $1
+WHERE id = ANY ($3::text[]) AND org_id = $4 AND status IN ('pending', 'approved', 'due')
+`
+
+type CommissionsRejectParams struct {
+	Now    *clock.Time
+	Reason *string
+	Ids    []string
+	OrgID  string
+}
+
+// CommissionsReject rejects commissions that are locked.
+func (q *Queries) CommissionsReject(ctx context.Context, db DBTX, arg CommissionsRejectParams) error {
+	_, err := db.Exec(ctx, commissionsReject,
+		arg.Now,
+		arg.Reason,
+		arg.Ids,
+		arg.OrgID,
+	)
+	return err
+}
+
 const commissionsToApprove = `-- name: CommissionsToApprove :many
 UPDATE commissions t SET status = CASE WHEN t.mature_at <= $1 THEN 'due' ELSE 'approved' END, approved_at = $1,
     updated_at = $1

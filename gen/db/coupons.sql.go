@@ -217,3 +217,74 @@ func (q *Queries) CouponUpdate(ctx context.Context, db DBTX, arg CouponUpdatePar
 	)
 	return err
 }
+
+const couponsOfPartner = `-- name: CouponsOfPartner :one
+SELECT count(*) FROM coupons t WHERE t.program_id = $1 AND t.org_id = $2 AND t.partner_id = $3
+    AND t.active
+`
+
+type CouponsOfPartnerParams struct {
+	ProgramID string
+	OrgID     string
+	PartnerID *string
+}
+
+// CouponsOfPartner counts those that are on.
+func (q *Queries) CouponsOfPartner(ctx context.Context, db DBTX, arg CouponsOfPartnerParams) (int64, error) {
+	row := db.QueryRow(ctx, couponsOfPartner, arg.ProgramID, arg.OrgID, arg.PartnerID)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
+const couponsStop = `-- name: CouponsStop :many
+UPDATE coupons SET active = false, active_as_of = $1, updated_at = $1
+WHERE program_id = $2 AND org_id = $3 AND partner_id = $4 AND active
+RETURNING id, org_id, program_id, partner_id, group_id, code, external_id, active, created_at, updated_at, external_parent_id, active_as_of
+`
+
+type CouponsStopParams struct {
+	Now       *clock.Time
+	ProgramID string
+	OrgID     string
+	PartnerID *string
+}
+
+// CouponsStop turns a partner's coupons off. What a processor says later counts.
+func (q *Queries) CouponsStop(ctx context.Context, db DBTX, arg CouponsStopParams) ([]Coupon, error) {
+	rows, err := db.Query(ctx, couponsStop,
+		arg.Now,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.PartnerID,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Coupon{}
+	for rows.Next() {
+		var i Coupon
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.PartnerID,
+			&i.GroupID,
+			&i.Code,
+			&i.ExternalID,
+			&i.Active,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.ExternalParentID,
+			&i.ActiveAsOf,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}

@@ -55,6 +55,49 @@ func (q *Queries) AuditInsert(ctx context.Context, db DBTX, arg AuditInsertParam
 	return err
 }
 
+const auditInsertMany = `-- name: AuditInsertMany :exec
+INSERT INTO audit_log_entries (id, org_id, program_id, action, target_id, api_key_id, actor_type, actor_id, request_id,
+    reason, before, after, created_at)
+SELECT unnest($1::text[]), $2, $3, $4, unnest($5::text[]), $6, $7,
+    nullif($8::text, ''), $9, $10, unnest($11::text[])::json, $12, $13
+`
+
+type AuditInsertManyParams struct {
+	Ids       []string
+	OrgID     string
+	ProgramID string
+	Action    string
+	TargetIds []string
+	APIKeyID  *string
+	ActorType *ActorType
+	ActorID   string
+	RequestID *string
+	Reason    *string
+	Befores   []string
+	After     []byte
+	CreatedAt clock.Time
+}
+
+// AuditInsertMany writes the same of many targets; befores are JSON.
+func (q *Queries) AuditInsertMany(ctx context.Context, db DBTX, arg AuditInsertManyParams) error {
+	_, err := db.Exec(ctx, auditInsertMany,
+		arg.Ids,
+		arg.OrgID,
+		arg.ProgramID,
+		arg.Action,
+		arg.TargetIds,
+		arg.APIKeyID,
+		arg.ActorType,
+		arg.ActorID,
+		arg.RequestID,
+		arg.Reason,
+		arg.Befores,
+		arg.After,
+		arg.CreatedAt,
+	)
+	return err
+}
+
 const eventsDrawn = `-- name: EventsDrawn :one
 SELECT coalesce(pg_sequence_last_value('events_seq_seq'), 0)::bigint AS drawn
 `

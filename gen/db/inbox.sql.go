@@ -355,7 +355,7 @@ WITH RECURSIVE orgs AS (
     SELECT d.id FROM orgs o CROSS JOIN LATERAL (
         SELECT e.id FROM inbox_events e WHERE e.org_id = o.org_id AND e.due_at <= $3
         ORDER BY e.due_at, e.id LIMIT $4 FOR NO KEY UPDATE SKIP LOCKED) d
-    WHERE o.org_id IS NOT NULL LIMIT $4
+    WHERE o.org_id IS NOT NULL AND o.org_id <> ALL ($5::text[]) LIMIT $4
 )
 UPDATE inbox_events t SET due_at = $1::timestamptz, attempts = t.attempts + 1, failures = t.failures + 1
 FROM due, organizations g, processor_connections c
@@ -369,6 +369,7 @@ type InboxClaimParams struct {
 	After string
 	Now   *clock.Time
 	Share int32
+	Held  []string
 }
 
 type InboxClaimRow struct {
@@ -383,14 +384,15 @@ type InboxClaimRow struct {
 }
 
 // InboxClaim takes some of what is due, of one organization after the other, beginning
-// with the one after @after. What is not worked by until is anybody's again. asks is
-// whether the processor can be asked for what an event lacks.
+// with the one after @after and without those that are @held. What is not worked by until
+// is anybody's again. asks is whether the processor can be asked for what an event lacks.
 func (q *Queries) InboxClaim(ctx context.Context, db DBTX, arg InboxClaimParams) ([]InboxClaimRow, error) {
 	rows, err := db.Query(ctx, inboxClaim,
 		arg.Until,
 		arg.After,
 		arg.Now,
 		arg.Share,
+		arg.Held,
 	)
 	if err != nil {
 		return nil, err

@@ -401,3 +401,22 @@ func (q *Queries) LinkUpdate(ctx context.Context, db DBTX, arg LinkUpdateParams)
 	)
 	return err
 }
+
+const linksOfPartner = `-- name: LinksOfPartner :one
+SELECT count(*) FROM links t WHERE t.program_id = $1 AND t.org_id = $2 AND t.partner_id = $3
+    AND t.deleted_at IS NULL
+`
+
+type LinksOfPartnerParams struct {
+	ProgramID string
+	OrgID     string
+	PartnerID string
+}
+
+// LinksOfPartner counts those that are not deleted.
+func (q *Queries) LinksOfPartner(ctx context.Context, db DBTX, arg LinksOfPartnerParams) (int64, error) {
+	row := db.QueryRow(ctx, linksOfPartner, arg.ProgramID, arg.OrgID, arg.PartnerID)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}

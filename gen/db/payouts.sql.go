@@ -1750,6 +1750,38 @@ func (q *Queries) PayoutsUnpaid(ctx context.Context, db DBTX, arg PayoutsUnpaidP
 	return items, nil
 }
 
+const payoutsUnsent = `-- name: PayoutsUnsent :many
+SELECT t.id FROM payouts t WHERE t.program_id = $1 AND t.org_id = $2 AND t.partner_id = $3
+    AND t.status NOT IN ('processing', 'paid') ORDER BY t.id FOR NO KEY UPDATE
+`
+
+type PayoutsUnsentParams struct {
+	ProgramID string
+	OrgID     string
+	PartnerID string
+}
+
+// PayoutsUnsent locks the payouts of a partner that have not been sent.
+func (q *Queries) PayoutsUnsent(ctx context.Context, db DBTX, arg PayoutsUnsentParams) ([]string, error) {
+	rows, err := db.Query(ctx, payoutsUnsent, arg.ProgramID, arg.OrgID, arg.PartnerID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const programsToBatch = `-- name: ProgramsToBatch :many
 SELECT t.id, t.org_id FROM programs t WHERE t.auto_payouts_enabled AND t.id > $1 AND NOT starts_with(t.id,
     'sample_')

@@ -159,6 +159,35 @@ func (q *Queries) ReportMark(ctx context.Context, db DBTX, arg ReportMarkParams)
 	return err
 }
 
+const reportMarkCommissions = `-- name: ReportMarkCommissions :exec
+WITH moments AS (
+    SELECT CASE WHEN k.sale_id IS NULL OR k.kind = 'clawback' THEN k.created_at ELSE s.occurred_at END AS at
+    FROM commissions k LEFT JOIN sales s ON s.id = k.sale_id WHERE k.id = ANY ($3::text[]) AND k.org_id = $1
+), days AS (
+    SELECT DISTINCT (x.at AT TIME ZONE 'UTC')::date AS day FROM moments x WHERE x.at < $4::timestamptz
+)
+INSERT INTO report_marks (org_id, program_id, day)
+SELECT $1, $2, d.day FROM days d
+`
+
+type ReportMarkCommissionsParams struct {
+	OrgID     string
+	ProgramID string
+	Ids       []string
+	OpenSince clock.Time
+}
+
+// ReportMarkCommissions marks the days on which commissions count.
+func (q *Queries) ReportMarkCommissions(ctx context.Context, db DBTX, arg ReportMarkCommissionsParams) error {
+	_, err := db.Exec(ctx, reportMarkCommissions,
+		arg.OrgID,
+		arg.ProgramID,
+		arg.Ids,
+		arg.OpenSince,
+	)
+	return err
+}
+
 const reportMarkCustomer = `-- name: ReportMarkCustomer :exec
 WITH moments AS (
     SELECT c.lead_at AS at FROM customers c WHERE c.id = $3 AND c.org_id = $1

@@ -38,6 +38,35 @@ func Record(ctx context.Context, u *work.Unit, e Entry) error {
 	})
 }
 
+// Target is one of many that a change was made to, with what it was before.
+type Target struct {
+	ID     string
+	Before any
+}
+
+// RecordEach writes a line for each target, with everything else of the entry, in
+// one statement.
+func RecordEach(ctx context.Context, u *work.Unit, e Entry, targets []Target) error {
+	after, err := snapshot(e.After)
+	if err != nil {
+		return err
+	}
+	p := db.AuditInsertManyParams{
+		OrgID: u.OrgID, ProgramID: e.ProgramID, Action: e.Action, APIKeyID: u.Actor.Key(),
+		ActorType: new(db.ActorType(u.Actor.Kind)), ActorID: u.Actor.ID, RequestID: &u.RequestID, Reason: e.Reason,
+		After: after, CreatedAt: u.Now,
+	}
+	for _, t := range targets {
+		before, err := snapshot(t.Before)
+		if err != nil {
+			return err
+		}
+		p.Ids, p.TargetIds = append(p.Ids, ident.New(ident.Audit)), append(p.TargetIds, t.ID)
+		p.Befores = append(p.Befores, string(before))
+	}
+	return db.New().AuditInsertMany(ctx, u.Later(), p)
+}
+
 func snapshot(v any) ([]byte, error) {
 	if v == nil {
 		return nil, nil

@@ -2,12 +2,15 @@ package handlers
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/oapi-codegen/nullable"
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/server/money/commission"
 	"rail/server/opt"
 	"rail/server/page"
 	"rail/server/postgres/pgtx"
@@ -86,6 +89,37 @@ func (s *Server) DeletePartner(
 ) (api.DeletePartnerResponseObject, error) {
 	err := partner.Delete(ctx, work.From(ctx), r.ID)
 	return api.DeletePartner200JSONResponse{ID: r.ID, Object: "partner", Deleted: true}, err
+}
+
+// BanPartner suspends a partner and rejects what it was not paid.
+// A dry run answers what that would be.
+func (s *Server) BanPartner(
+	ctx context.Context, r api.BanPartnerRequestObject,
+) (api.BanPartnerResponseObject, error) {
+	u, b := work.From(ctx), r.Body
+	var done partner.Ban
+	var err error
+	dry := b.DryRun != nil && *b.DryRun
+	if dry {
+		done, err = partner.LookBan(ctx, u, r.ID)
+	} else {
+		done, err = s.Partners.Ban(ctx, u, r.ID, b.Reason, b.TellPartner == nil || *b.TellPartner)
+	}
+	return api.BanPartner200JSONResponse{
+		Object: "partner_ban", DryRun: dry, Partner: toPartner(done.Partner),
+		RejectedCount: done.Money.Rejected.Count, Rejected: toBanSums(done.Money.Rejected),
+		KeptCount: done.Money.Kept.Count, Kept: toBanSums(done.Money.Kept), RemainingCount: done.Money.Remaining,
+		LinksStopped: done.LinksStopped, CouponsStopped: done.CouponsStopped,
+	}, err
+}
+
+// toBanSums lists sums in the order of their currencies.
+func toBanSums(s commission.Sums) []api.PartnerBanSum {
+	out := []api.PartnerBanSum{}
+	for _, currency := range slices.Sorted(maps.Keys(s.Minor)) {
+		out = append(out, api.PartnerBanSum{Currency: currency, AmountMinor: s.Minor[currency]})
+	}
+	return out
 }
 
 // dressPartners adds the relations, statistics and tags that the query asks for,

@@ -70,13 +70,20 @@ func (x *fixture) get(
 	return w, handler(c)
 }
 
-// follow asks for the link's own slug, and must be sent on.
+// follow asks for the link's own slug, and must be sent on with the partner's value.
 func (x *fixture) follow(handler echo.HandlerFunc, change ...func(*http.Request)) *httptest.ResponseRecorder {
+	x.Helper()
+	w := x.sentOn(handler, change...)
+	require.Equal(x, "https://shop.example/sale?ref=summer", w.Header().Get("Location"))
+	return w
+}
+
+// sentOn asks for the link's own slug, and must be sent on.
+func (x *fixture) sentOn(handler echo.HandlerFunc, change ...func(*http.Request)) *httptest.ResponseRecorder {
 	x.Helper()
 	w, err := x.get(handler, *x.link.ShortSlug, change...)
 	require.NoError(x, err)
 	require.Equal(x, http.StatusFound, w.Code)
-	require.Equal(x, "https://shop.example/sale?ref=summer", w.Header().Get("Location"))
 	require.Equal(x, "private, no-store", w.Header().Get("Cache-Control"))
 	return w
 }
@@ -135,21 +142,22 @@ func TestNoVisit(t *testing.T) {
 }
 
 // A link leads on for as long as it is known: deleted it still counts, and of a
-// paused program or a suspended partner it does not.
+// paused program or a suspended partner it does not. The latter's value goes nowhere.
 func TestStates(t *testing.T) {
 	t.Parallel()
 	x := newFixture(t)
 	for _, c := range []struct {
 		set    string
 		clicks int
+		to     string
 	}{
-		{"UPDATE links SET deleted_at = now()", 1},
-		{"UPDATE partners SET status = 'suspended'", 1},
-		{"UPDATE partners SET status = 'active'", 2},
-		{"UPDATE programs SET status = 'paused'", 2},
+		{"UPDATE links SET deleted_at = now()", 1, "https://shop.example/sale?ref=summer"},
+		{"UPDATE partners SET status = 'suspended'", 1, "https://shop.example/sale"},
+		{"UPDATE partners SET status = 'active'", 2, "https://shop.example/sale?ref=summer"},
+		{"UPDATE programs SET status = 'paused'", 2, "https://shop.example/sale?ref=summer"},
 	} {
 		x.Exec(c.set)
-		x.follow(x.links.Redirect)
+		require.Equal(t, c.to, x.sentOn(x.links.Redirect).Header().Get("Location"), c.set)
 		require.Len(t, x.clicks(), c.clicks, c.set)
 	}
 }

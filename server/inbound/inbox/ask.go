@@ -42,6 +42,7 @@ const (
 type awayError struct {
 	reason string
 	until  clock.Time
+	since  clock.Time // when the event came that lacks something
 }
 
 func (a *awayError) Error() string { return a.reason }
@@ -63,7 +64,7 @@ func (p *API) leave(of map[string]clock.Time, id string, until clock.Time) {
 
 // ask returns what an event says with what its processor knows beside it; nil where the
 // event says all that is to be had. It holds no transaction.
-func (w Worker) ask(ctx context.Context, t db.InboxClaimRow) (*processor.Reading, error) {
+func (w Worker) ask(ctx context.Context, t db.InboxClaimRow) (*said, error) {
 	if w.API == nil || !t.Asks {
 		return nil, nil
 	}
@@ -71,11 +72,7 @@ func (w Worker) ask(ctx context.Context, t db.InboxClaimRow) (*processor.Reading
 	if err != nil {
 		return nil, err
 	}
-	c, err := queries.ConnectionGet(ctx, w.Pool, db.ConnectionGetParams{ID: e.ConnectionID, OrgID: e.OrgID})
-	if err != nil {
-		return nil, err
-	}
-	body, err := w.Keeper.Open(e.Payload, PayloadPlace(e.ID))
+	c, body, err := w.open(ctx, w.Pool, e)
 	if err != nil {
 		return nil, err
 	}
@@ -83,12 +80,16 @@ func (w Worker) ask(ctx context.Context, t db.InboxClaimRow) (*processor.Reading
 	if err != nil {
 		return nil, err
 	}
-	return w.API.read(ctx, w, c, client.New(key, w.API.stripe).Once(), body)
+	s, err := w.API.read(ctx, w, c, client.New(key, w.API.stripe).Once(), body)
+	if away := (*awayError)(nil); errors.As(err, &away) {
+		away.since = e.CreatedAt
+	}
+	return s, err
 }
 
 func (p *API) read(
 	ctx context.Context, w Worker, c db.ProcessorConnection, api *client.Client, body []byte,
-) (*processor.Reading, error) {
+) (*said, error) {
 	until, rests := p.rests(p.away, c.ID, w.Clock.Now())
 	bounded, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
@@ -98,15 +99,13 @@ func (p *API) read(
 	r, err := complete.Read(bounded, api, body, c.OutsideCheckout)
 	var refused *client.Error
 	switch {
-	case err == nil:
-		return &r, nil
-	case errors.As(err, new(processor.MalformedError)):
-		return nil, nil // whoever reads the body finds out
+	case err == nil, errors.As(err, new(processor.MalformedError)):
+		return &said{c, r, err}, nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case client.Refused(err):
 		p.tell(w, c, err)
-		return nil, nil
+		return new(says(c, body)), nil
 	}
 	away := &awayError{reason: "Stripe's API did not answer.", until: until}
 	if errors.As(err, &refused) {
@@ -135,12 +134,8 @@ func (p *API) tell(w Worker, c db.ProcessorConnection, err error) {
 // postpone has an event worked again once its processor may answer. It waits, as others
 // do for what they lack, for 30 days.
 func (w Worker) postpone(ctx context.Context, t db.InboxClaimRow, now clock.Time, away *awayError) error {
-	e, err := queries.InboxGet(ctx, w.Pool, db.InboxGetParams{ID: t.ID, OrgID: t.OrgID})
-	if err != nil {
-		return err
-	}
 	o := waiting(codeAway, away.reason+" What the event lacks is asked for again.")
-	age := now.Sub(e.CreatedAt.Time)
+	age := now.Sub(away.since.Time)
 	o.due = new(now.Plus(max(min(age/2, mostRest), away.until.Sub(now.Time), rest)))
 	if age >= waitDays*24*time.Hour {
 		o.status, o.due = db.InboxStatusFailed, nil

@@ -1,6 +1,11 @@
 package inbox_test
 
 import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -9,17 +14,25 @@ import (
 	"rail/server/clock"
 	"rail/server/harness/apitest"
 	"rail/server/harness/pgtest"
+	"rail/server/harness/stripetest"
+	"rail/server/inbound/connection"
 	"rail/server/inbound/inbox"
 	"rail/server/secret"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// hurried is a clock that a quarter of a minute passes on each time that it is looked at.
-type hurried struct{ *clock.Manual }
+// hurried is a clock that a quarter of a minute passes on each of the first times that it is
+// looked at: fewer than it takes to claim an event too often.
+type hurried struct {
+	*clock.Manual
+	left *atomic.Int64
+}
 
 func (h hurried) Now() clock.Time {
-	h.Advance(16 * time.Second)
+	if h.left.Add(-1) >= 0 {
+		h.Advance(16 * time.Second)
+	}
 	return h.Manual.Now()
 }
 
@@ -68,11 +81,74 @@ func TestNothingOutlivesItsLease(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	send(s, 60)
-	slow := hurried{clock.NewManual(s.Clock.Now().Time)}
+	slow := hurried{clock.NewManual(s.Clock.Now().Time), &atomic.Int64{}}
+	slow.left.Store(24)
 	require.NoError(t, worker(t, s, slow).Run(t.Context(), s.Clock.Now()))
 	var recorded, most, failures int
 	require.NoError(t, s.Pool.QueryRow(t.Context(), `SELECT count(*) FILTER (WHERE status = 'recorded'), max(attempts),
 		max(failures) FROM inbox_events`).Scan(&recorded, &most, &failures))
 	require.Equal(t, []int{60, 0}, []int{recorded, failures})
 	require.Greater(t, most, 1, "given back")
+}
+
+// ticking is a clock that runs on from a server's.
+type ticking struct{ from, began clock.Time }
+
+func (c ticking) Now() clock.Time { return c.from.Plus(clock.Real().Sub(c.began.Time)) }
+
+// stuck is a processor's API that answers nothing, and counts who asks.
+type stuck struct{ asking, most atomic.Int64 }
+
+func (p *stuck) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
+	now := p.asking.Add(1)
+	for most := p.most.Load(); now > most && !p.most.CompareAndSwap(most, now); most = p.most.Load() {
+	}
+	<-r.Context().Done()
+	p.asking.Add(-1)
+}
+
+// stripe has invoices stored that lack what only Stripe's API knows.
+func stripe(s *apitest.Server, w inbox.Worker, invoices int) {
+	s.T.Helper()
+	c := s.Connect(s.Program(), func(in *connection.Input) {
+		in.Processor, in.Secret, in.APIKey = connection.Stripe, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "rk_live_1"
+	})
+	box := inbox.Box{Pool: s.Pool, Keeper: w.Keeper, Clock: s.Clock}
+	for i := range invoices {
+		p := stripetest.Purchase{
+			Version: stripetest.Clover, Name: fmt.Sprint(i), Live: true, At: s.Clock.Now().Time, Customer: "cus_1",
+			Subscription: true, Invoiced: true, Amount: 2400, Currency: "usd",
+		}
+		require.NoError(s.T, box.Store(s.T.Context(), c.ProcessorConnection, p.Event("invoice.paid", p.Invoice())))
+	}
+}
+
+// TestSlowProcessor: an organization whose processor does not answer has three of the six
+// hands at most. The events of others are worked meanwhile, also those that come later.
+func TestSlowProcessor(t *testing.T) {
+	t.Parallel()
+	api := &stuck{}
+	web := httptest.NewServer(api)
+	t.Cleanup(web.Close)
+	slow := apitest.New(t)
+	quick := apitest.On(t, slow.DSN, slow.Clock)
+	w := worker(t, slow, ticking{slow.Clock.Now(), clock.At(clock.Real())})
+	w.API = inbox.NewAPI(web.URL)
+	stripe(slow, w, 60)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx, w.Clock.Now()) }()
+	apitest.Eventually(t, func() bool { return api.asking.Load() == 3 }, "nobody asks")
+	for n := range 3 {
+		send(quick, 1)
+		apitest.Eventually(t, func() bool {
+			var sales int
+			require.NoError(t, quick.Pool.QueryRow(t.Context(), `SELECT count(*) FROM sales`).Scan(&sales))
+			return sales == n+1
+		}, "sale %d is not recorded", n)
+		require.EqualValues(t, 3, api.asking.Load())
+	}
+	require.EqualValues(t, 3, api.most.Load())
+	stop()
+	require.ErrorIs(t, <-ended, context.Canceled)
 }

@@ -16,6 +16,7 @@ import (
 	"rail/server/clock"
 	"rail/server/inbound/processor"
 	"rail/server/money/sale"
+	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/program/customer"
 	"rail/server/quota"
@@ -110,9 +111,33 @@ func runOf(id string) string {
 	return "run_" + own
 }
 
+// said is what an event of a connection says, or that it was not understood.
+type said struct {
+	c         db.ProcessorConnection
+	r         processor.Reading
+	malformed error
+}
+
+// says returns what an event says by itself.
+func says(c db.ProcessorConnection, body []byte) said {
+	r, err := sources[c.Processor].Read(body)
+	return said{c, r, err}
+}
+
+// open returns the connection of an event, and its body.
+func (w Worker) open(
+	ctx context.Context, tx pgtx.DBTX, e db.InboxEvent,
+) (c db.ProcessorConnection, body []byte, err error) {
+	c, err = queries.ConnectionGet(ctx, tx, db.ConnectionGetParams{ID: e.ConnectionID, OrgID: e.OrgID})
+	if err == nil {
+		body, err = w.Keeper.Open(e.Payload, PayloadPlace(e.ID))
+	}
+	return c, body, err
+}
+
 // work applies an event and writes its outcome, in the unit's transaction. asked is what it
 // says where its processor was asked, too.
-func (w Worker) work(ctx context.Context, u *work.Unit, t db.InboxClaimRow, asked *processor.Reading) error {
+func (w Worker) work(ctx context.Context, u *work.Unit, t db.InboxClaimRow, asked *said) error {
 	e, err := queries.InboxLock(ctx, u.DB(), db.InboxLockParams{ID: t.ID, OrgID: t.OrgID, Attempts: t.Attempts})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil // another worker has it by now
@@ -120,27 +145,23 @@ func (w Worker) work(ctx context.Context, u *work.Unit, t db.InboxClaimRow, aske
 	if err != nil {
 		return err
 	}
-	c, err := queries.ConnectionGet(ctx, u.DB(), db.ConnectionGetParams{ID: e.ConnectionID, OrgID: e.OrgID})
-	if err != nil {
-		return err
+	if asked == nil {
+		c, body, err := w.open(ctx, u.DB(), e)
+		if err != nil {
+			return err
+		}
+		asked = new(says(c, body))
 	}
-	u.Actor.ID = c.ID
-	body, err := w.Keeper.Open(e.Payload, PayloadPlace(e.ID))
-	if err != nil {
-		return err
-	}
-	r, err := sources[c.Processor].Read(body)
-	if asked != nil {
-		r = *asked
-	}
-	a := application{Worker: w, u: u, c: c, e: e, r: r}
-	if r.At.IsZero() {
+	u.Actor.ID = asked.c.ID
+	a := application{Worker: w, u: u, c: asked.c, e: e, r: asked.r}
+	if a.r.At.IsZero() {
 		a.r.At = e.CreatedAt
 	}
-	var o outcome
+	if asked.malformed != nil {
+		return a.finish(ctx, failed(codeMalformed, asked.malformed.Error()))
+	}
+	o, err := a.apply(ctx)
 	if err != nil {
-		o = failed(codeMalformed, err.Error())
-	} else if o, err = a.apply(ctx); err != nil {
 		return err
 	}
 	return a.finish(ctx, o)

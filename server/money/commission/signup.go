@@ -103,8 +103,17 @@ func (s Signup) count(ctx context.Context, u *work.Unit, needs rules.Needs, f *r
 }
 
 // pay makes the commission of a sign-up. There is no revenue, so only a fixed
-// amount pays; the holding period runs from now.
+// amount pays; the holding period runs from now. The partner is read again: from the
+// customer's row on a ban waits for the commit, but it may have come before that.
 func (s Signup) pay(ctx context.Context, u *work.Unit, choice rules.Choice) error {
+	var partner db.Partner
+	err := u.Read(ctx, func(tx pgtx.DBTX) (err error) {
+		partner, err = queries.PartnerGet(ctx, tx, db.PartnerGetParams{ID: *s.Customer.PartnerID, OrgID: u.OrgID})
+		return err
+	})
+	if err != nil || partner.Status != db.PartnerStatusActive {
+		return err
+	}
 	amount, currency, reason := rules.Compute(choice, nil, 0, s.ProgramCurrency, s.ProgramCurrency)
 	if reason != "" {
 		return nil

@@ -59,6 +59,14 @@ func TouchCommission(ctx context.Context, u *work.Unit, k db.Commission) error {
 	})
 }
 
+// TouchCommissions marks the days on which commissions count, as TouchCommission
+// does of one.
+func TouchCommissions(ctx context.Context, u *work.Unit, programID string, ids []string) error {
+	return queries.ReportMarkCommissions(ctx, u.Later(), db.ReportMarkCommissionsParams{
+		OrgID: u.OrgID, ProgramID: programID, Ids: ids, OpenSince: openSince(u.Now),
+	})
+}
+
 // TouchCustomer marks the days of everything that counts for a customer's partner
 // or link. The caller does so before these change, since the old rows say which.
 func TouchCustomer(ctx context.Context, u *work.Unit, k db.Customer) error {

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 
+	"rail/server/clock"
 	"rail/server/currency"
 )
 
@@ -92,4 +93,15 @@ func NewReferral(to, customerID string, first bool) Message {
 func PayoutPaid(to, payoutID string, amountMinor int64, code string) Message {
 	return Message{Purpose: "payout_paid", Key: payoutID, To: to, Subject: "Your payout was sent"}.saying(
 		"We have sent you %s %s.\n", currency.Decimal(amountMinor, code), code)
+}
+
+// Banned notifies a partner that the cooperation has ended, with the reason word for
+// word.
+func Banned(to, partnerID, program, reason string, at clock.Time) Message {
+	return Message{
+		Purpose: "partner_banned", Key: partnerID + " " + at.String(), To: to,
+		Subject: "Your account with " + line(program).plain + " was suspended",
+	}.saying(
+		"Your account in the affiliate program of %s was suspended. What you had earned and not been paid was rejected; "+
+			"your links and coupons earn nothing any more.\n\n%s\n", line(program), lines(reason))
 }

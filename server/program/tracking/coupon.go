@@ -1,8 +1,10 @@
 package tracking
 
 import (
+	"cmp"
 	"context"
 	"reflect"
+	"slices"
 
 	"github.com/oapi-codegen/nullable"
 
@@ -151,6 +153,18 @@ func SetCouponState(ctx context.Context, u *work.Unit, id string, to CouponState
 	}
 	// The parent may have ended before anything said whose it was.
 	return changed, u.Appeared(ctx, coupon.ProgramID, work.CouponKey(to.Parent))
+}
+
+// StopCoupons turns off what a partner has, and returns how many coupons those were.
+// A processor that says later that a code works turns it on again.
+func StopCoupons(ctx context.Context, u *work.Unit, p db.Partner) (int, error) {
+	of := db.CouponsStopParams{Now: &u.Now, ProgramID: p.ProgramID, OrgID: p.OrgID, PartnerID: &p.ID}
+	stopped, err := queries.CouponsStop(ctx, u.DB(), of)
+	slices.SortFunc(stopped, func(a, b db.Coupon) int { return cmp.Compare(a.ID, b.ID) })
+	for _, k := range stopped {
+		recordCoupon(u, events.AffiliateCouponDeactivated, k)
+	}
+	return len(stopped), err
 }
 
 // DeleteCoupon removes a coupon. Customers that it brought keep their partner.

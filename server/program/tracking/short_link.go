@@ -13,7 +13,8 @@ import (
 )
 
 // ShortLink is the link behind a slug, of any tenant. Target is where it
-// redirects to, whatever the state of link, partner and program.
+// redirects to, whatever the state of link, partner and program: that of a suspended
+// partner leads to its page too, without the partner's value (decisions, 249).
 type ShortLink struct {
 	db.LinkBySlugRow
 	Target string
@@ -22,6 +23,9 @@ type ShortLink struct {
 // BySlug returns the link of a slug, deleted or not, or pgx.ErrNoRows.
 func BySlug(ctx context.Context, tx pgtx.DBTX, slug string) (ShortLink, error) {
 	hit, err := queries.LinkBySlug(ctx, tx, &slug)
+	if hit.PartnerStatus == db.PartnerStatusSuspended {
+		return ShortLink{hit, hit.Link.DestinationURL}, err
+	}
 	return ShortLink{hit, URL(hit.Link.DestinationURL, hit.Link.Param, hit.Link.Value)}, err
 }
 

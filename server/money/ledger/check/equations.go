@@ -60,7 +60,7 @@ var equations = []Equation{
 	check("M21", queries.AuditM21, "what is voided or rejected says when and why, and is in no payout", "commissions"),
 	check("M22", queries.AuditM22, "nothing is due before its holding period has run", "commissions"),
 	whole("M25", queries.AuditM25, "a commission is told as paid once", "events"),
-	check("M33", queries.AuditM33, "what was made or rejected by hand has one line in the audit log, with the API key",
+	check("M33", queries.AuditM33, "what was made or rejected by hand has one line in the audit log, with who did it",
 		"commissions", "audit_log_entries"),
 	check("M34", queries.AuditM34, "amounts are within their bounds, and no commission is of nothing", "commissions",
 		"sales"),

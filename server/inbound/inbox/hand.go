@@ -1,0 +1,95 @@
+package inbox
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"rail/gen/db"
+	"rail/server/clock"
+)
+
+// hand works events until nothing is due and no other hand has any, which may make
+// others due or take its time.
+func (w Worker) hand(ctx context.Context, t *turn) error {
+	for {
+		taken, idle, err := t.take(ctx, w)
+		switch {
+		case err != nil:
+			return err
+		case len(taken) > 0:
+			err := w.each(ctx, t, taken)
+			if t.end(taken); err != nil || ctx.Err() != nil {
+				return err
+			}
+		case idle == nil:
+			return nil
+		default:
+			wait(ctx, idle)
+		}
+	}
+}
+
+// wait returns when it is time to look for more.
+func wait(ctx context.Context, idle <-chan struct{}) {
+	again := time.NewTimer(look)
+	defer again.Stop()
+	select {
+	case <-ctx.Done():
+	case <-idle:
+	case <-again.C:
+	}
+}
+
+// each works events one after the other, first those of which no processor is asked.
+func (w Worker) each(ctx context.Context, t *turn, taken []db.InboxClaimRow) error {
+	asking, quick := split(taken, func(e db.InboxClaimRow) bool { return e.Asks })
+	taken = slices.Concat(quick, asking)
+	enough := w.Clock.Now().Plus(tired)
+	for begun := false; len(taken) > 0; begun = true {
+		began := w.Clock.Now()
+		if ctx.Err() != nil || begun && began.After(enough.Time) {
+			return w.giveBack(ctx, taken, t.at(began))
+		}
+		worked := taken[0]
+		if err := w.one(ctx, worked, t.at(began)); err != nil {
+			return err
+		}
+		taken = taken[1:]
+		ended := w.Clock.Now()
+		if ended.Before(began.Plus(slow).Time) {
+			continue
+		}
+		own, others := split(taken, func(e db.InboxClaimRow) bool { return e.OrgID == worked.OrgID })
+		if err := w.giveBack(ctx, own, t.at(ended)); err != nil {
+			return err
+		}
+		taken = others
+	}
+	return nil
+}
+
+// split returns the events that fit, and the others.
+func split(events []db.InboxClaimRow, fits func(db.InboxClaimRow) bool) (fit, others []db.InboxClaimRow) {
+	for _, e := range events {
+		if fits(e) {
+			fit = append(fit, e)
+		} else {
+			others = append(others, e)
+		}
+	}
+	return fit, others
+}
+
+// giveBack lets anybody take events that were taken and not begun.
+func (w Worker) giveBack(ctx context.Context, events []db.InboxClaimRow, now clock.Time) error {
+	for _, e := range events {
+		err := queries.InboxGiveBack(context.WithoutCancel(ctx), w.Pool, db.InboxGiveBackParams{
+			Now: now, ID: e.ID, OrgID: e.OrgID, Attempts: e.Attempts,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
