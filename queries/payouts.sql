@@ -137,6 +137,19 @@ WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.id > @after AND NO
           OR k.status = 'pending' AND k.approve_at <= @now AND k.mature_at <= @period_end))
 ORDER BY t.id LIMIT @lim FOR NO KEY UPDATE OF t;
 
+-- name: PreviewPartners :many
+-- PreviewPartners lists whom BatchPartners would lock, and locks nobody.
+SELECT t.* FROM partners t
+WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.id > @after AND NOT starts_with(t.id, 'sample_')
+  AND (sqlc.narg('partner_id')::text IS NULL OR t.id = sqlc.narg('partner_id')::text)
+  AND (sqlc.narg('group_id')::text IS NULL OR t.group_id = sqlc.narg('group_id')::text)
+  AND EXISTS (SELECT 1 FROM commissions k WHERE k.program_id = @program_id AND k.partner_id = t.id
+      AND k.partner_id > @after AND k.payout_id IS NULL
+      AND (k.status = 'due' AND (k.mature_at <= @period_end OR k.amount_minor < 0) OR k.status = 'approved'
+          AND k.mature_at <= @period_end
+          OR k.status = 'pending' AND k.approve_at <= @now AND k.mature_at <= @period_end))
+ORDER BY t.id LIMIT @lim;
+
 -- name: BatchMature :many
 -- BatchMature makes due what has matured by the period's end, whether or not the
 -- job that does so has come to it. It and the reads of a page name the page's first
@@ -168,6 +181,21 @@ FROM (SELECT t.* FROM commissions t
       AND t.status = 'due' AND t.payout_id IS NULL AND (t.mature_at <= @period_end OR t.amount_minor < 0)
     ORDER BY t.id FOR NO KEY UPDATE) k
 GROUP BY k.partner_id, k.currency ORDER BY k.partner_id, k.currency;
+
+-- name: PreviewCommissions :many
+-- PreviewCommissions sums what BatchCommissions would after BatchMature and BatchApprove.
+SELECT t.partner_id, t.currency, sum(t.amount_minor)::bigint AS amount_minor, array_agg(t.id)::text[] AS ids
+FROM commissions t
+WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.partner_id BETWEEN @first_id AND @last_id
+    AND t.partner_id = ANY (@partner_ids::text[]) AND t.payout_id IS NULL
+  AND (t.status = 'due' AND (t.mature_at <= @period_end OR t.amount_minor < 0)
+      OR t.status = 'approved' AND t.mature_at <= @period_end
+      OR t.status = 'pending' AND t.approve_at <= @now AND t.mature_at <= @period_end)
+GROUP BY t.partner_id, t.currency ORDER BY t.partner_id, t.currency;
+
+-- name: PreviewPayouts :many
+SELECT t.* FROM payouts t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.period_month = @period_month
+AND t.partner_id BETWEEN @first_id AND @last_id AND t.partner_id = ANY (@partner_ids::text[]) ORDER BY t.id;
 
 -- name: BatchPayouts :many
 SELECT t.* FROM payouts t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.period_month = @period_month

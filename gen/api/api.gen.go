@@ -2034,6 +2034,30 @@ func (e PayoutPaidEventType) Valid() bool {
 	}
 }
 
+// Defines values for PayoutPreviewOutcome.
+const (
+	PayoutPreviewOutcomeNextMonth   PayoutPreviewOutcome = "next_month"
+	PayoutPreviewOutcomeNotEligible PayoutPreviewOutcome = "not_eligible"
+	PayoutPreviewOutcomeNothingDue  PayoutPreviewOutcome = "nothing_due"
+	PayoutPreviewOutcomePayout      PayoutPreviewOutcome = "payout"
+)
+
+// Valid indicates whether the value is a known member of the PayoutPreviewOutcome enum.
+func (e PayoutPreviewOutcome) Valid() bool {
+	switch e {
+	case PayoutPreviewOutcomeNextMonth:
+		return true
+	case PayoutPreviewOutcomeNotEligible:
+		return true
+	case PayoutPreviewOutcomeNothingDue:
+		return true
+	case PayoutPreviewOutcomePayout:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for PayoutStatus.
 const (
 	PayoutStatusFailed      PayoutStatus = "failed"
@@ -6994,6 +7018,149 @@ type PayoutPaidEvent struct {
 // PayoutPaidEventType Always `payout.paid`.
 type PayoutPaidEventType string
 
+// PayoutPreview What a payout batch would do now. Nothing was changed.
+type PayoutPreview struct {
+	// Object Always `payout_preview`.
+	Object string `json:"object"`
+
+	// BatchID The month's batch, which would be run again; null where a new one would be made.
+	BatchID *PayoutBatchID `json:"batch_id"`
+
+	// Data One item per partner and currency, in the order of the partners' ids.
+	Data []PayoutPreviewLine `json:"data"`
+
+	// DueAt The day after which the money would be owed.
+	DueAt clock.Time `json:"due_at"`
+
+	// HasMore Whether more lines follow; continue with the last partner's id.
+	HasMore bool `json:"has_more"`
+
+	// Partial Whether there are more than 20,000 of them: counts, totals and data are of these.
+	Partial bool `json:"partial"`
+
+	// PartnerCount Partners with money to collect.
+	PartnerCount int64 `json:"partner_count"`
+
+	// PeriodEnd End of the period that would be collected.
+	PeriodEnd clock.Time `json:"period_end"`
+
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID ProgramID `json:"program_id"`
+
+	// Totals Sums by outcome, reason, currency and method.
+	Totals []PayoutPreviewTotal `json:"totals"`
+}
+
+// PayoutPreviewLine What a batch would make of what one partner is due in one currency.
+type PayoutPreviewLine struct {
+	// AmountMinor Amount in minor units of `currency`, clawbacks netted.
+	AmountMinor int64 `json:"amount_minor"`
+
+	// CommissionCount Commissions that make it, clawbacks included.
+	CommissionCount int64 `json:"commission_count"`
+
+	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
+	//
+	// Examples: USD
+	Currency Currency `json:"currency"`
+
+	// Method How the money would be sent; null where the partner has not chosen.
+	Method *PayoutMethod `json:"method"`
+
+	// Outcome What a batch would make of it: `payout` would be paid; `not_eligible` fails a check and stays due; `next_month` waits, since the partner has a payout of this month and currency already; `nothing_due` comes to nothing or less with its clawbacks and is carried on.
+	//
+	// Examples: payout
+	Outcome PayoutPreviewOutcome `json:"outcome"`
+
+	// PartnerEmail The partner's email.
+	PartnerEmail string `json:"partner_email"`
+
+	// PartnerID The id of a partner.
+	//
+	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
+	PartnerID PartnerID `json:"partner_id"`
+
+	// PartnerName The name under which the partner is paid.
+	PartnerName string `json:"partner_name"`
+
+	// Reason Why it would not be eligible, for machines; null otherwise.
+	Reason *PayoutIneligibilityReason `json:"reason"`
+
+	// ReasonText Why it would not be paid, in words; null for what would.
+	ReasonText *string `json:"reason_text"`
+}
+
+// PayoutPreviewOutcome What a batch would make of it: `payout` would be paid; `not_eligible` fails a check and stays due; `next_month` waits, since the partner has a payout of this month and currency already; `nothing_due` comes to nothing or less with its clawbacks and is carried on.
+//
+// Examples: payout
+type PayoutPreviewOutcome string
+
+// PayoutPreviewRequest Which commissions a batch would collect.
+type PayoutPreviewRequest struct {
+	// GroupID The id of a group.
+	//
+	// Examples: grp_01kb2m4q8e7v9t3n5x6c0d1f2g
+	GroupID *GroupID `json:"group_id,omitempty"`
+
+	// IgnoreMinimum Skips the check of the payout threshold.
+	IgnoreMinimum *bool `json:"ignore_minimum,omitempty"`
+
+	// Limit Partners in `data`.
+	Limit *int64 `json:"limit,omitempty"`
+
+	// Outcome What a batch would make of it: `payout` would be paid; `not_eligible` fails a check and stays due; `next_month` waits, since the partner has a payout of this month and currency already; `nothing_due` comes to nothing or less with its clawbacks and is carried on.
+	//
+	// Examples: payout
+	Outcome *PayoutPreviewOutcome `json:"outcome,omitempty"`
+
+	// PartnerID The id of a partner.
+	//
+	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
+	PartnerID *PartnerID `json:"partner_id,omitempty"`
+
+	// PeriodEnd An ISO date, or an RFC 3339 date-time.
+	//
+	// Examples: 2026-08-31
+	PeriodEnd DateOrTime `json:"period_end"`
+
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID ProgramID `json:"program_id"`
+
+	// StartingAfter The id of a partner.
+	//
+	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
+	StartingAfter *PartnerID `json:"starting_after,omitempty"`
+}
+
+// PayoutPreviewTotal What would become of the money of one outcome, reason, currency and method.
+type PayoutPreviewTotal struct {
+	// AmountMinor Sum in minor units of `currency`; below zero where clawbacks are more.
+	AmountMinor int64 `json:"amount_minor"`
+
+	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
+	//
+	// Examples: USD
+	Currency Currency `json:"currency"`
+
+	// Method How the money would be sent; null where the partners have not chosen.
+	Method *PayoutMethod `json:"method"`
+
+	// Outcome What a batch would make of it: `payout` would be paid; `not_eligible` fails a check and stays due; `next_month` waits, since the partner has a payout of this month and currency already; `nothing_due` comes to nothing or less with its clawbacks and is carried on.
+	//
+	// Examples: payout
+	Outcome PayoutPreviewOutcome `json:"outcome"`
+
+	// PayoutCount Lines summed up.
+	PayoutCount int64 `json:"payout_count"`
+
+	// Reason Why it would not be eligible; null otherwise.
+	Reason *PayoutIneligibilityReason `json:"reason"`
+}
+
 // PayoutStatus `pending` waits to be paid, `processing` is with a payment rail or has left in a file, `paid` has arrived, `failed` was rejected or returned, `not_eligible` failed a check and holds no commissions.
 //
 // Examples: pending
@@ -11579,6 +11746,9 @@ type CreatePartnerSSOJSONRequestBody = MagicLinkCreate
 // CreatePayoutBatchJSONRequestBody defines body for CreatePayoutBatch for application/json ContentType.
 type CreatePayoutBatchJSONRequestBody = PayoutBatchCreate
 
+// PreviewPayoutBatchJSONRequestBody defines body for PreviewPayoutBatch for application/json ContentType.
+type PreviewPayoutBatchJSONRequestBody = PayoutPreviewRequest
+
 // MarkPayoutPaidJSONRequestBody defines body for MarkPayoutPaid for application/json ContentType.
 type MarkPayoutPaidJSONRequestBody = PayoutMarkPaid
 
@@ -13152,6 +13322,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/payout_batches (the `CreatePayoutBatch` operationId).
 	CreatePayoutBatch(ctx context.Context, body CreatePayoutBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PreviewPayoutBatchWithBody Preview a payout batch
+	//
+	// Who would get what by `POST /v1/payout_batches` with the same body, and who would not and why. The same checks decide, and nothing is changed: what would mature by then is counted in, and stays as it is.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/payout_batches/preview (the `PreviewPayoutBatch` operationId).
+	PreviewPayoutBatchWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PreviewPayoutBatch Preview a payout batch
+	//
+	// Who would get what by `POST /v1/payout_batches` with the same body, and who would not and why. The same checks decide, and nothing is changed: what would mature by then is counted in, and stays as it is.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/payout_batches/preview (the `PreviewPayoutBatch` operationId).
+	PreviewPayoutBatch(ctx context.Context, body PreviewPayoutBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RetrievePayoutBatch Retrieve a payout batch
 	//
@@ -15632,6 +15820,44 @@ func (c *Client) CreatePayoutBatchWithBody(ctx context.Context, contentType stri
 // Corresponds with POST /v1/payout_batches (the `CreatePayoutBatch` operationId).
 func (c *Client) CreatePayoutBatch(ctx context.Context, body CreatePayoutBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCreatePayoutBatchRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PreviewPayoutBatchWithBody Preview a payout batch
+//
+// Who would get what by `POST /v1/payout_batches` with the same body, and who would not and why. The same checks decide, and nothing is changed: what would mature by then is counted in, and stays as it is.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/payout_batches/preview (the `PreviewPayoutBatch` operationId).
+func (c *Client) PreviewPayoutBatchWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPreviewPayoutBatchRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PreviewPayoutBatch Preview a payout batch
+//
+// Who would get what by `POST /v1/payout_batches` with the same body, and who would not and why. The same checks decide, and nothing is changed: what would mature by then is counted in, and stays as it is.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/payout_batches/preview (the `PreviewPayoutBatch` operationId).
+func (c *Client) PreviewPayoutBatch(ctx context.Context, body PreviewPayoutBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPreviewPayoutBatchRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -22430,6 +22656,46 @@ func NewCreatePayoutBatchRequestWithBody(server string, contentType string, body
 	return req, nil
 }
 
+// NewPreviewPayoutBatchRequest calls the generic PreviewPayoutBatch builder with application/json body
+func NewPreviewPayoutBatchRequest(server string, body PreviewPayoutBatchJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPreviewPayoutBatchRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewPreviewPayoutBatchRequestWithBody constructs an http.Request for the PreviewPayoutBatch method, with any body, and a specified content type
+func NewPreviewPayoutBatchRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/payout_batches/preview")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewRetrievePayoutBatchRequest constructs an http.Request for the RetrievePayoutBatch method
 func NewRetrievePayoutBatchRequest(server string, id ID, params *RetrievePayoutBatchParams) (*http.Request, error) {
 	var err error
@@ -27827,6 +28093,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/payout_batches (the `CreatePayoutBatch` operationId).
 	CreatePayoutBatchWithResponse(ctx context.Context, body CreatePayoutBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*CreatePayoutBatchReply, error)
 
+	// PreviewPayoutBatchWithBodyWithResponse Preview a payout batch
+	//
+	// Who would get what by `POST /v1/payout_batches` with the same body, and who would not and why. The same checks decide, and nothing is changed: what would mature by then is counted in, and stays as it is.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/payout_batches/preview (the `PreviewPayoutBatch` operationId).
+	PreviewPayoutBatchWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PreviewPayoutBatchReply, error)
+
+	// PreviewPayoutBatchWithResponse Preview a payout batch
+	//
+	// Who would get what by `POST /v1/payout_batches` with the same body, and who would not and why. The same checks decide, and nothing is changed: what would mature by then is counted in, and stays as it is.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/payout_batches/preview (the `PreviewPayoutBatch` operationId).
+	PreviewPayoutBatchWithResponse(ctx context.Context, body PreviewPayoutBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*PreviewPayoutBatchReply, error)
+
 	// RetrievePayoutBatchWithResponse Retrieve a payout batch
 	//
 	// One batch by its id; its payouts are `GET /v1/payouts?batch_id=<batch_id>`.
@@ -30752,6 +31036,37 @@ func (r CreatePayoutBatchReply) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r CreatePayoutBatchReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PreviewPayoutBatchReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PayoutPreview
+}
+
+// Status returns HTTPResponse.Status
+func (r PreviewPayoutBatchReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PreviewPayoutBatchReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PreviewPayoutBatchReply) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -34139,6 +34454,36 @@ func (c *ClientWithResponses) CreatePayoutBatchWithResponse(ctx context.Context,
 	return ParseCreatePayoutBatchReply(rsp)
 }
 
+// PreviewPayoutBatchWithBodyWithResponse Preview a payout batch
+//
+// Who would get what by `POST /v1/payout_batches` with the same body, and who would not and why. The same checks decide, and nothing is changed: what would mature by then is counted in, and stays as it is.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/payout_batches/preview (the `PreviewPayoutBatch` operationId).
+func (c *ClientWithResponses) PreviewPayoutBatchWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PreviewPayoutBatchReply, error) {
+	rsp, err := c.PreviewPayoutBatchWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePreviewPayoutBatchReply(rsp)
+}
+
+// PreviewPayoutBatchWithResponse Preview a payout batch
+//
+// Who would get what by `POST /v1/payout_batches` with the same body, and who would not and why. The same checks decide, and nothing is changed: what would mature by then is counted in, and stays as it is.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/payout_batches/preview (the `PreviewPayoutBatch` operationId).
+func (c *ClientWithResponses) PreviewPayoutBatchWithResponse(ctx context.Context, body PreviewPayoutBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*PreviewPayoutBatchReply, error) {
+	rsp, err := c.PreviewPayoutBatch(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePreviewPayoutBatchReply(rsp)
+}
+
 // RetrievePayoutBatchWithResponse Retrieve a payout batch
 //
 // One batch by its id; its payouts are `GET /v1/payouts?batch_id=<batch_id>`.
@@ -37203,6 +37548,32 @@ func ParseCreatePayoutBatchReply(rsp *http.Response) (*CreatePayoutBatchReply, e
 	return response, nil
 }
 
+// ParsePreviewPayoutBatchReply parses an HTTP response from a PreviewPayoutBatchWithResponse call
+func ParsePreviewPayoutBatchReply(rsp *http.Response) (*PreviewPayoutBatchReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PreviewPayoutBatchReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PayoutPreview
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseRetrievePayoutBatchReply parses an HTTP response from a RetrievePayoutBatchWithResponse call
 func ParseRetrievePayoutBatchReply(rsp *http.Response) (*RetrievePayoutBatchReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -38999,6 +39370,9 @@ type ServerInterface interface {
 	// CreatePayoutBatch Generate a payout batch
 	// (POST /v1/payout_batches)
 	CreatePayoutBatch(ctx echo.Context) error
+	// PreviewPayoutBatch Preview a payout batch
+	// (POST /v1/payout_batches/preview)
+	PreviewPayoutBatch(ctx echo.Context) error
 	// RetrievePayoutBatch Retrieve a payout batch
 	// (GET /v1/payout_batches/{id})
 	RetrievePayoutBatch(ctx echo.Context, id ID, params RetrievePayoutBatchParams) error
@@ -41409,6 +41783,15 @@ func (w *ServerInterfaceWrapper) CreatePayoutBatch(ctx echo.Context) error {
 	return err
 }
 
+// PreviewPayoutBatch converts echo context to params.
+func (w *ServerInterfaceWrapper) PreviewPayoutBatch(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.PreviewPayoutBatch(ctx)
+	return err
+}
+
 // RetrievePayoutBatch converts echo context to params.
 func (w *ServerInterfaceWrapper) RetrievePayoutBatch(ctx echo.Context) error {
 	var err error
@@ -43351,6 +43734,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/v1/payout_batches", wrapper.ListPayoutBatches, options.OperationMiddlewares["listPayoutBatches"]...)
 	router.POST(options.BaseURL+"/v1/payout_batches", wrapper.CreatePayoutBatch, options.OperationMiddlewares["createPayoutBatch"]...)
 	router.GET(options.BaseURL+"/v1/payout_batches/:id", wrapper.RetrievePayoutBatch, options.OperationMiddlewares["retrievePayoutBatch"]...)
+	router.POST(options.BaseURL+"/v1/payout_batches/preview", wrapper.PreviewPayoutBatch, options.OperationMiddlewares["previewPayoutBatch"]...)
 	router.GET(options.BaseURL+"/v1/payouts", wrapper.ListPayouts, options.OperationMiddlewares["listPayouts"]...)
 	router.DELETE(options.BaseURL+"/v1/payouts/:id", wrapper.DeletePayout, options.OperationMiddlewares["deletePayout"]...)
 	router.GET(options.BaseURL+"/v1/payouts/:id", wrapper.RetrievePayout, options.OperationMiddlewares["retrievePayout"]...)
@@ -45103,6 +45487,28 @@ func (response CreatePayoutBatch201JSONResponse) VisitCreatePayoutBatchResponse(
 	return err
 }
 
+type PreviewPayoutBatchRequestObject struct {
+	Body *PreviewPayoutBatchJSONRequestBody
+}
+
+type PreviewPayoutBatchResponseObject interface {
+	VisitPreviewPayoutBatchResponse(w http.ResponseWriter) error
+}
+
+type PreviewPayoutBatch200JSONResponse PayoutPreview
+
+func (response PreviewPayoutBatch200JSONResponse) VisitPreviewPayoutBatchResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type RetrievePayoutBatchRequestObject struct {
 	ID     ID `json:"id"`
 	Params RetrievePayoutBatchParams
@@ -46726,6 +47132,9 @@ type StrictServerInterface interface {
 	// CreatePayoutBatch Generate a payout batch
 	// (POST /v1/payout_batches)
 	CreatePayoutBatch(ctx context.Context, request CreatePayoutBatchRequestObject) (CreatePayoutBatchResponseObject, error)
+	// PreviewPayoutBatch Preview a payout batch
+	// (POST /v1/payout_batches/preview)
+	PreviewPayoutBatch(ctx context.Context, request PreviewPayoutBatchRequestObject) (PreviewPayoutBatchResponseObject, error)
 	// RetrievePayoutBatch Retrieve a payout batch
 	// (GET /v1/payout_batches/{id})
 	RetrievePayoutBatch(ctx context.Context, request RetrievePayoutBatchRequestObject) (RetrievePayoutBatchResponseObject, error)
@@ -49397,6 +49806,52 @@ func (sh *strictHandler) CreatePayoutBatch(ctx echo.Context) error {
 		return err
 	} else if validResponse, ok := response.(CreatePayoutBatchResponseObject); ok {
 		return validResponse.VisitCreatePayoutBatchResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// PreviewPayoutBatch operation middleware
+func (sh *strictHandler) PreviewPayoutBatch(ctx echo.Context) error {
+	var request PreviewPayoutBatchRequestObject
+
+	var body PreviewPayoutBatchJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.PreviewPayoutBatch(ctx.Request().Context(), request.(PreviewPayoutBatchRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PreviewPayoutBatch")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(PreviewPayoutBatchResponseObject); ok {
+		return validResponse.VisitPreviewPayoutBatchResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

@@ -1782,6 +1782,222 @@ func (q *Queries) PayoutsUnsent(ctx context.Context, db DBTX, arg PayoutsUnsentP
 	return items, nil
 }
 
+const previewCommissions = `-- name: PreviewCommissions :many
+SELECT t.partner_id, t.currency, sum(t.amount_minor)::bigint AS amount_minor, array_agg(t.id)::text[] AS ids
+FROM commissions t
+WHERE t.program_id = $1 AND t.org_id = $2 AND t.partner_id BETWEEN $3 AND $4
+    AND t.partner_id = ANY ($5::text[]) AND t.payout_id IS NULL
+  AND (t.status = 'due' AND (t.mature_at <= $6 OR t.amount_minor < 0)
+      OR t.status = 'approved' AND t.mature_at <= $6
+      OR t.status = 'pending' AND t.approve_at <= $7 AND t.mature_at <= $6)
+GROUP BY t.partner_id, t.currency ORDER BY t.partner_id, t.currency
+`
+
+type PreviewCommissionsParams struct {
+	ProgramID  string
+	OrgID      string
+	FirstID    string
+	LastID     string
+	PartnerIds []string
+	PeriodEnd  *clock.Time
+	Now        *clock.Time
+}
+
+type PreviewCommissionsRow struct {
+	PartnerID   string
+	Currency    string
+	AmountMinor int64
+	Ids         []string
+}
+
+// PreviewCommissions sums what BatchCommissions would after BatchMature and BatchApprove.
+func (q *Queries) PreviewCommissions(ctx context.Context, db DBTX, arg PreviewCommissionsParams) ([]PreviewCommissionsRow, error) {
+	rows, err := db.Query(ctx, previewCommissions,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.FirstID,
+		arg.LastID,
+		arg.PartnerIds,
+		arg.PeriodEnd,
+		arg.Now,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PreviewCommissionsRow{}
+	for rows.Next() {
+		var i PreviewCommissionsRow
+		if err := rows.Scan(
+			&i.PartnerID,
+			&i.Currency,
+			&i.AmountMinor,
+			&i.Ids,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const previewPartners = `-- name: PreviewPartners :many
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at FROM partners t
+WHERE t.program_id = $1 AND t.org_id = $2 AND t.id > $3 AND NOT starts_with(t.id, 'sample_')
+  AND ($4::text IS NULL OR t.id = $4::text)
+  AND ($5::text IS NULL OR t.group_id = $5::text)
+  AND EXISTS (SELECT 1 FROM commissions k WHERE k.program_id = $1 AND k.partner_id = t.id
+      AND k.partner_id > $3 AND k.payout_id IS NULL
+      AND (k.status = 'due' AND (k.mature_at <= $6 OR k.amount_minor < 0) OR k.status = 'approved'
+          AND k.mature_at <= $6
+          OR k.status = 'pending' AND k.approve_at <= $7 AND k.mature_at <= $6))
+ORDER BY t.id LIMIT $8
+`
+
+type PreviewPartnersParams struct {
+	ProgramID string
+	OrgID     string
+	After     string
+	PartnerID *string
+	GroupID   *string
+	PeriodEnd *clock.Time
+	Now       *clock.Time
+	Lim       int32
+}
+
+// PreviewPartners lists whom BatchPartners would lock, and locks nobody.
+func (q *Queries) PreviewPartners(ctx context.Context, db DBTX, arg PreviewPartnersParams) ([]Partner, error) {
+	rows, err := db.Query(ctx, previewPartners,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.After,
+		arg.PartnerID,
+		arg.GroupID,
+		arg.PeriodEnd,
+		arg.Now,
+		arg.Lim,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Partner{}
+	for rows.Next() {
+		var i Partner
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.GroupID,
+			&i.Email,
+			&i.FirstName,
+			&i.LastName,
+			&i.DisplayName,
+			&i.CompanyName,
+			&i.WebsiteURL,
+			&i.CountryCode,
+			&i.LanguageCode,
+			&i.Handle,
+			&i.Status,
+			&i.DeclineReason,
+			&i.SuspensionReason,
+			&i.MinPayoutMinor,
+			&i.TermsAcceptedAt,
+			&i.TermsVersion,
+			&i.CompletedOnboarding,
+			&i.EmailFirstReferral,
+			&i.EmailNewReferral,
+			&i.EmailPayoutPaid,
+			&i.Metadata,
+			&i.PayoutMethod,
+			&i.PayoutDetails,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.MailToken,
+			&i.UnsubscribedAt,
+			&i.PayoutDetailsHash,
+			&i.PayoutDetailsChangedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const previewPayouts = `-- name: PreviewPayouts :many
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions FROM payouts t WHERE t.program_id = $1 AND t.org_id = $2 AND t.period_month = $3
+AND t.partner_id BETWEEN $4 AND $5 AND t.partner_id = ANY ($6::text[]) ORDER BY t.id
+`
+
+type PreviewPayoutsParams struct {
+	ProgramID   string
+	OrgID       string
+	PeriodMonth time.Time
+	FirstID     string
+	LastID      string
+	PartnerIds  []string
+}
+
+func (q *Queries) PreviewPayouts(ctx context.Context, db DBTX, arg PreviewPayoutsParams) ([]Payout, error) {
+	rows, err := db.Query(ctx, previewPayouts,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.PeriodMonth,
+		arg.FirstID,
+		arg.LastID,
+		arg.PartnerIds,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Payout{}
+	for rows.Next() {
+		var i Payout
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.PartnerID,
+			&i.BatchID,
+			&i.AmountMinor,
+			&i.Currency,
+			&i.Status,
+			&i.Method,
+			&i.ExternalID,
+			&i.Reason,
+			&i.ReasonText,
+			&i.ErrorCode,
+			&i.ErrorMessage,
+			&i.PeriodMonth,
+			&i.PeriodEnd,
+			&i.DueAt,
+			&i.PaidAt,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.CreatedXid,
+			&i.DueTold,
+			&i.Rail,
+			&i.CheckedAt,
+			&i.Submissions,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const programsToBatch = `-- name: ProgramsToBatch :many
 SELECT t.id, t.org_id FROM programs t WHERE t.auto_payouts_enabled AND t.id > $1 AND NOT starts_with(t.id,
     'sample_')

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"context"
 
 	"rail/gen/api"
@@ -71,6 +72,44 @@ func (s *Server) CreatePayoutBatch(ctx context.Context,
 		return api.CreatePayoutBatch201JSONResponse(one[0]), nil
 	}
 	return api.CreatePayoutBatch200JSONResponse(one[0]), nil
+}
+
+// PreviewPayoutBatch says what CreatePayoutBatch would do, and changes nothing.
+func (s *Server) PreviewPayoutBatch(ctx context.Context,
+	r api.PreviewPayoutBatchRequestObject) (api.PreviewPayoutBatchResponseObject, error) {
+	u, b := work.From(ctx), r.Body
+	end, err := payout.PeriodEnd(b.PeriodEnd, u.Now)
+	if err != nil {
+		return nil, err
+	}
+	p, err := payout.PreviewIn(ctx, u, b.ProgramID, payout.Order{
+		PeriodEnd: end, PartnerID: b.PartnerID, GroupID: b.GroupID, IgnoreMinimum: opt.Value(b.IgnoreMinimum),
+		HoldOnHighRisk: s.HoldOnHighRisk,
+	}, payout.Window{
+		After: opt.Value(b.StartingAfter), Limit: int(*cmp.Or(b.Limit, new(int64(100)))),
+		Outcome: payout.Outcome(opt.Value(b.Outcome)),
+	})
+	return api.PreviewPayoutBatch200JSONResponse{
+		Object: "payout_preview", ProgramID: b.ProgramID, PeriodEnd: end, DueAt: p.DueAt, BatchID: p.BatchID,
+		PartnerCount: int64(p.Partners), Partial: p.Partial, HasMore: p.More,
+		Totals: mapped(p.Totals, func(t payout.Total) api.PayoutPreviewTotal {
+			return api.PayoutPreviewTotal{
+				Outcome: api.PayoutPreviewOutcome(t.Outcome), Reason: opt.OrNil(api.PayoutIneligibilityReason(t.Reason)),
+				Currency: t.Currency, Method: opt.OrNil(api.PayoutMethod(t.Method)), PayoutCount: t.Payouts,
+				AmountMinor: t.AmountMinor,
+			}
+		}),
+		Data: mapped(p.Lines, toPreviewLine),
+	}, err
+}
+
+func toPreviewLine(l payout.Line) api.PayoutPreviewLine {
+	return api.PayoutPreviewLine{
+		PartnerID: l.Partner.ID, PartnerName: payout.NameOf(l.Partner), PartnerEmail: l.Partner.Email,
+		Currency: l.Currency, AmountMinor: l.AmountMinor, CommissionCount: int64(l.Commissions),
+		Method: opt.OrNil(api.PayoutMethod(l.Method)), Outcome: api.PayoutPreviewOutcome(l.Outcome),
+		Reason: opt.OrNil(api.PayoutIneligibilityReason(l.Reason)), ReasonText: opt.OrNil(l.Text),
+	}
 }
 
 // toBatches adds to batches of one program what their payouts sum to, in one round

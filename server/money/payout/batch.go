@@ -88,12 +88,16 @@ func GenerateIn(ctx context.Context, u *work.Unit, programID string,
 	if err != nil {
 		return b, false, work.Found(err, "program_id")
 	}
-	err = u.Check(ctx, p.ID, work.PartnerRef("partner_id", o.PartnerID), work.GroupRef("group_id", o.GroupID))
-	if err != nil {
+	if err := o.check(ctx, u, p.ID); err != nil {
 		return b, false, err
 	}
 	o.Program = p
 	return Generate(ctx, u, o)
+}
+
+// check returns a refusal unless the order's partner and group are of the program.
+func (o Order) check(ctx context.Context, u *work.Unit, programID string) error {
+	return u.Check(ctx, programID, work.PartnerRef("partner_id", o.PartnerID), work.GroupRef("group_id", o.GroupID))
 }
 
 // PeriodEnd reads the end of a period: a bare date up to today means the end

@@ -57,16 +57,12 @@ func (o Order) page(ctx context.Context, u *work.Unit, b db.PayoutBatch, after s
 // read moves what has matured, and reads all that decides on the partners, in one
 // round trip.
 func (o Order) read(ctx context.Context, u *work.Unit, b db.PayoutBatch, partners []db.Partner) (page, error) {
-	p := page{order: o, batch: b, partners: map[string]db.Partner{}, present: map[purse]db.Payout{}}
-	ids := make([]string, len(partners))
-	for i, partner := range partners {
-		ids[i], p.partners[partner.ID] = partner.ID, partner
-	}
+	p, ids := o.empty(partners)
+	p.batch = b
 	var matured, approved []db.Commission
 	var present []db.Payout
-	var taxed, flagged []string
 	program, org, first, last := o.Program.ID, u.OrgID, ids[0], ids[len(ids)-1]
-	err := u.Together(ctx,
+	err := u.Together(ctx, append([]pgtx.Read{
 		func(tx pgtx.DBTX) (err error) {
 			matured, err = queries.BatchMature(ctx, tx, db.BatchMatureParams{
 				Now: u.Now, ProgramID: program, OrgID: org, FirstID: first, LastID: last, PartnerIds: ids, PeriodEnd: &o.PeriodEnd,
@@ -91,27 +87,52 @@ func (o Order) read(ctx context.Context, u *work.Unit, b db.PayoutBatch, partner
 			})
 			return err
 		},
-		func(tx pgtx.DBTX) (err error) {
-			taxed, err = queries.TaxFormsValid(ctx, tx, db.TaxFormsValidParams{
-				ProgramID: program, OrgID: org, PartnerIds: ids, Now: &u.Now,
+	}, p.checks(ctx, u, ids)...)...)
+	if err != nil {
+		return *p, err
+	}
+	p.keep(present)
+	if err := ledger.Moved(ctx, u, db.CommissionStatusApproved, matured...); err != nil {
+		return *p, err
+	}
+	return *p, ledger.Moved(ctx, u, db.CommissionStatusPending, approved...)
+}
+
+// empty is a page of the partners, of whom nothing has been read; ids are theirs.
+func (o Order) empty(partners []db.Partner) (p *page, ids []string) {
+	p = &page{order: o, partners: map[string]db.Partner{}, present: map[purse]db.Payout{}}
+	for _, partner := range partners {
+		ids, p.partners[partner.ID] = append(ids, partner.ID), partner
+	}
+	return p, ids
+}
+
+// checks are the reads of what the partners themselves must have and must not.
+func (p *page) checks(ctx context.Context, u *work.Unit, ids []string) []pgtx.Read {
+	program := p.order.Program.ID
+	return []pgtx.Read{
+		func(tx pgtx.DBTX) error {
+			taxed, err := queries.TaxFormsValid(ctx, tx, db.TaxFormsValidParams{
+				ProgramID: program, OrgID: u.OrgID, PartnerIds: ids, Now: &u.Now,
 			})
+			p.taxed = set(taxed)
 			return err
 		},
-		func(tx pgtx.DBTX) (err error) {
-			flagged, err = queries.RiskFlagged(ctx, tx, db.RiskFlaggedParams{ProgramID: program, OrgID: org, PartnerIds: ids})
+		func(tx pgtx.DBTX) error {
+			flagged, err := queries.RiskFlagged(ctx, tx, db.RiskFlaggedParams{
+				ProgramID: program, OrgID: u.OrgID, PartnerIds: ids,
+			})
+			p.flagged = set(flagged)
 			return err
-		})
-	if err != nil {
-		return p, err
+		},
 	}
+}
+
+// keep notes the payouts that the month has already.
+func (p *page) keep(present []db.Payout) {
 	for _, y := range present {
 		p.present[purse{y.PartnerID, y.Currency}] = y
 	}
-	p.taxed, p.flagged = set(taxed), set(flagged)
-	if err := ledger.Moved(ctx, u, db.CommissionStatusApproved, matured...); err != nil {
-		return p, err
-	}
-	return p, ledger.Moved(ctx, u, db.CommissionStatusPending, approved...)
 }
 
 func set(ids []string) map[string]bool {
@@ -127,10 +148,8 @@ func set(ids []string) map[string]bool {
 func (p page) payouts(u *work.Unit) (out []db.Payout, collected [][]string) {
 	o := p.order
 	for _, d := range p.due {
-		present, known := p.present[purse{d.PartnerID, d.Currency}]
-		// A payout of the month that is open or has ended stays as it is; what came since
-		// waits for the next month.
-		if d.AmountMinor <= 0 || known && present.Status != db.PayoutStatusNotEligible {
+		outcome, reason, text := p.outcome(d)
+		if outcome == Carried || outcome == NextMonth {
 			continue
 		}
 		y := db.Payout{
@@ -139,10 +158,10 @@ func (p page) payouts(u *work.Unit) (out []db.Payout, collected [][]string) {
 			Method:      p.partners[d.PartnerID].PayoutMethod,
 			PeriodMonth: o.month(), PeriodEnd: o.PeriodEnd, DueAt: o.dueAt(),
 		}
-		if known {
+		if present, known := p.present[purse{d.PartnerID, d.Currency}]; known {
 			y.ID = present.ID
 		}
-		if reason, text := p.verdict(d); reason != "" {
+		if outcome == NotEligible {
 			y.Status, y.Reason, y.ReasonText = db.PayoutStatusNotEligible, &reason, &text
 		}
 		out, collected = append(out, y), append(collected, d.Ids)
@@ -225,6 +244,25 @@ func recordOutcome(u *work.Unit, y db.Payout, before string) {
 			Reason: api.PayoutIneligibilityReason(*y.Reason), ReasonText: *y.ReasonText,
 		}))
 	}
+}
+
+// outcome says what becomes of what a partner is due in a currency, and why where it is not
+// paid: a reason for machines only where a check failed.
+func (p page) outcome(d db.BatchCommissionsRow) (o Outcome, reason, text string) {
+	present, known := p.present[purse{d.PartnerID, d.Currency}]
+	switch {
+	case d.AmountMinor <= 0:
+		return Carried, "", "Clawbacks come to as much or more, so nothing is paid; all of it waits for the next payout."
+	// A payout of the month that is open or has ended stays as it is; what came since
+	// waits for the next month.
+	case known && present.Status != db.PayoutStatusNotEligible:
+		return NextMonth, "", fmt.Sprintf(
+			"The partner has a payout of this month in %s already; what came since waits for the next month.", d.Currency)
+	}
+	if reason, text = p.verdict(d); reason != "" {
+		return NotEligible, reason, text
+	}
+	return Pays, "", ""
 }
 
 // verdict returns the first check that fails, and a sentence with its numbers

@@ -1,0 +1,186 @@
+package handlers_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/gen/api"
+	"rail/server/harness/apitest"
+)
+
+// preview asks what a batch would do, through the generated client.
+func (e earner) preview(t *testing.T, change ...func(*api.PayoutPreviewRequest)) *api.PayoutPreview {
+	t.Helper()
+	body := api.PayoutPreviewRequest{ProgramID: e.program, PeriodEnd: "2026-09-01"}
+	for _, c := range change {
+		c(&body)
+	}
+	answer, err := e.s.Client.PreviewPayoutBatchWithResponse(t.Context(), body)
+	require.NoError(t, err)
+	require.NotNil(t, answer.JSON200, "%s", answer.Body)
+	return answer.JSON200
+}
+
+// told is a line of a preview, or a payout of a batch, as both show it.
+type told struct {
+	partner, currency, reason, text string
+	amount, commissions             int64
+}
+
+// foretold are the lines that a batch makes payouts of.
+func foretold(p *api.PayoutPreview) map[told]bool {
+	out := map[told]bool{}
+	for _, l := range p.Data {
+		if l.Outcome == api.PayoutPreviewOutcomePayout || l.Outcome == api.PayoutPreviewOutcomeNotEligible {
+			count := l.CommissionCount
+			if l.Reason != nil {
+				count = 0 // such a payout holds none
+			}
+			out[told{
+				l.PartnerID, l.Currency, fmt.Sprint(deref(l.Reason)), deref(l.ReasonText), l.AmountMinor, count,
+			}] = true
+		}
+	}
+	return out
+}
+
+func deref[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+// TestPayoutPreview: who gets what and who does not is what a batch then makes of it, to
+// the word; and a preview changes nothing.
+func TestPayoutPreview(t *testing.T) {
+	t.Parallel()
+	e := newEarner(t, M{"min_payout_minor": 1000, "payout_methods": []string{"paypal", "wise"}})
+	s := e.s
+	method := func(partner string, m any) { s.Must(200, s.Post("/v1/partners/"+partner, M{"payout_method": m})) }
+	fine, _ := e.partner(10000, 20000)
+	method(fine, "paypal")
+	s.Must(201, grant(s, e.program, fine, M{"amount_minor": 700, "currency": "EUR"}))
+	small, _ := e.partner(100)
+	method(small, "wise")
+	methodless, _ := e.partner(50000)
+	gone, _ := e.partner(50000)
+	method(gone, "paypal")
+	s.Must(200, s.Post("/v1/partners/"+gone, M{"status": "suspended"}))
+	indebted, sales := e.partner(50000)
+	method(indebted, "paypal")
+	e.batch(201, M{"partner_id": indebted})
+	s.Must(200, s.Post("/v1/payouts/"+e.payouts("&partner_id=" + indebted)[0].String("id")+"/mark_paid", nil))
+	s.Must(200, s.Post("/v1/sales/"+sales[0]+"/refund", nil))
+	early, _ := e.partner(20000)
+	method(early, "paypal")
+	e.batch(200, M{"partner_id": early})
+	s.Sale(e.program, s.Customer(e.program, early), M{"amount_minor": 30000})
+	s.Flow(e.program, M{"approval_mode": "after_days", "approval_delay_days": 5, "priority": 1})
+	waiting, _ := e.partner(40000)
+	method(waiting, "wise")
+
+	before := s.Must(200, s.Get("/v1/commissions?program_id="+e.program+"&limit=100")).Raw
+	p := e.preview(t)
+	require.Equal(t, before, s.Must(200, s.Get("/v1/commissions?program_id="+e.program+"&limit=100")).Raw)
+	outcomes := map[string]api.PayoutPreviewOutcome{}
+	for _, l := range p.Data {
+		outcomes[l.PartnerID+l.Currency] = l.Outcome
+	}
+	require.Equal(t, map[string]api.PayoutPreviewOutcome{
+		fine + "USD": "payout", fine + "EUR": "payout", small + "USD": "not_eligible", methodless + "USD": "not_eligible",
+		gone + "USD": "not_eligible", indebted + "USD": "nothing_due", early + "USD": "next_month",
+	}, outcomes, "what approves itself later is in none")
+	require.EqualValues(t, 6, p.PartnerCount)
+	require.Equal(t, []any{false, false, "2026-10-01T00:00:00.000Z"}, []any{p.Partial, p.HasMore, p.DueAt.String()})
+	require.NotNil(t, p.BatchID)
+	require.Equal(t, api.PayoutPreviewTotal{
+		Outcome: "payout", Currency: "EUR", Method: new(api.PayoutMethodPaypal), PayoutCount: 1, AmountMinor: 700,
+	}, p.Totals[0])
+
+	// Some days later it has approved itself, whether or not the job that does so has come to it.
+	s.Clock.Advance(6 * 24 * time.Hour)
+	at := func(b *api.PayoutPreviewRequest) { b.PeriodEnd = s.Clock.Now().String() }
+	p = e.preview(t, at)
+	want := foretold(p)
+	require.Len(t, want, 6)
+	paged := map[told]bool{}
+	for after := ""; ; {
+		some := e.preview(t, at, func(b *api.PayoutPreviewRequest) {
+			b.Limit = new(int64(1))
+			if after != "" {
+				b.StartingAfter = &after
+			}
+		})
+		require.Equal(t, p.Totals, some.Totals, "of all, whatever the page")
+		for told := range foretold(some) {
+			paged[told] = true
+		}
+		if !some.HasMore {
+			break
+		}
+		after = some.Data[len(some.Data)-1].PartnerID
+	}
+	require.Equal(t, want, paged)
+	only := e.preview(t, at, func(b *api.PayoutPreviewRequest) { b.Outcome = new(api.PayoutPreviewOutcomeNextMonth) })
+	require.Len(t, only.Data, 1)
+	require.Equal(t, early, only.Data[0].PartnerID)
+	require.Contains(t, *only.Data[0].ReasonText, "already")
+
+	known := map[string]bool{}
+	for _, y := range e.payouts("") {
+		known[y.String("id")] = true
+	}
+	e.batch(200, M{"period_end": s.Clock.Now().String()})
+	got := map[told]bool{}
+	for _, y := range e.payouts("&limit=100") {
+		if !known[y.String("id")] {
+			reason, _ := y.Body["reason"].(string)
+			text, _ := y.Body["reason_text"].(string)
+			got[told{
+				y.String("partner_id"), y.String("currency"), reason, text, y.Int("amount_minor"), y.Int("commission_count"),
+			}] = true
+		}
+	}
+	require.Equal(t, want, got)
+	e.tallied(t)
+}
+
+// TestPayoutPreviewNarrows: a preview takes what a batch takes, and refuses what it refuses.
+func TestPayoutPreviewNarrows(t *testing.T) {
+	t.Parallel()
+	e := newEarner(t, M{"min_payout_minor": 1000000})
+	one, _ := e.partner(10000)
+	e.partner(10000)
+	alone := e.preview(t, func(b *api.PayoutPreviewRequest) { b.PartnerID, b.IgnoreMinimum = &one, new(true) })
+	require.Len(t, alone.Data, 1)
+	require.EqualValues(t, "payout", alone.Data[0].Outcome)
+	require.Nil(t, alone.BatchID)
+	require.EqualValues(t, "below_minimum", *e.preview(t).Data[0].Reason)
+	other := e.s.Program()
+	stranger := e.s.Partner(other)
+	group := apitest.Answer{Body: e.s.Get("/v1/groups?program_id=" + other).Data()[0]}.String("id")
+	for param, id := range map[string]string{"partner_id": stranger, "group_id": group} {
+		e.s.Refused(400, "invalid_reference", param, e.s.Post("/v1/payout_batches/preview", M{"program_id": e.program, "period_end": "2026-09-01", param: id}))
+	}
+	e.s.Refused(400, "parameter_invalid", "period_end",
+		e.s.Post("/v1/payout_batches/preview", M{"program_id": e.program, "period_end": "2099-01-01"}))
+	require.Empty(t, e.payouts(""))
+}
+
+// TestPayoutPreviewOfMany: the sums are of everybody, in several pages of reads.
+func TestPayoutPreviewOfMany(t *testing.T) {
+	t.Parallel()
+	e := newEarner(t)
+	e.many(2*page + 3)
+	p := e.preview(t)
+	require.EqualValues(t, 2*page+3, p.PartnerCount)
+	require.Len(t, p.Data, 100)
+	require.True(t, p.HasMore)
+	require.Equal(t, []api.PayoutPreviewTotal{
+		{Outcome: "payout", Currency: "USD", PayoutCount: 2*page + 3, AmountMinor: 1000 * (2*page + 3)},
+	}, p.Totals)
+}
