@@ -23,6 +23,11 @@ WHERE p.id = coalesce(sqlc.narg('partner_id')::text, (SELECT c.partner_id FROM c
   AND (f.partner_id IS NULL OR f.partner_id = p.id) AND (f.group_id IS NULL OR f.group_id = p.group_id)
 ORDER BY f.priority, f.specificity, f.created_at, f.id;
 
+-- name: FlowsActive :many
+-- FlowsActive lists the active flows of a program for a trigger, whole.
+SELECT t.* FROM flows t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.status = 'active'
+    AND t.trigger = @trigger ORDER BY t.priority, t.specificity, t.created_at, t.id;
+
 -- name: FlowCounts :one
 -- FlowCounts is asked under the program's lock, so that a quota is exact. It
 -- counts the other flows beside one that is written.

@@ -155,3 +155,24 @@ ORDER BY t.id FOR NO KEY UPDATE OF t;
 
 -- name: CustomerRefunded :exec
 UPDATE customers SET status = 'refunded', updated_at = @updated_at WHERE id = @id AND org_id = @org_id;
+
+-- name: SalesRehearsed :many
+-- SalesRehearsed reads a page of a program's sales, the latest first, with what
+-- SaleCustomer reads of one.
+SELECT sqlc.embed(s), sqlc.embed(c), p.status AS partner_status, p.group_id AS partner_group_id,
+    p.country_code AS partner_country, (SELECT l.rate_override FROM links l WHERE l.id = c.link_id) AS rate_override,
+    coalesce((SELECT k.country FROM clicks k WHERE k.id = c.click_id), '')::text AS click_country,
+    ARRAY(SELECT pt.tag_id FROM partner_tags pt WHERE pt.partner_id = p.id)::text[] AS tag_ids
+FROM sales s JOIN customers c ON c.id = s.customer_id JOIN partners p ON p.id = s.partner_id
+WHERE s.program_id = @program_id AND s.org_id = @org_id AND s.refunded_at IS NULL AND s.occurred_at >= @since
+    AND s.occurred_at <= @before_at AND (s.occurred_at, s.id) < (@before_at, @before_id::text)
+ORDER BY s.occurred_at DESC, s.id DESC LIMIT @lim;
+
+-- name: SalesRehearsedCustomers :many
+-- SalesRehearsedCustomers counts the sales of each sale's customer up to itself.
+SELECT s.id, n.sales_count, n.total_paid_minor FROM sales s CROSS JOIN LATERAL (
+    SELECT count(*) AS sales_count,
+        coalesce(sum(x.amount_minor) FILTER (WHERE x.currency = @currency), 0)::bigint AS total_paid_minor
+    FROM sales x WHERE x.customer_id = s.customer_id AND x.org_id = @org_id AND x.refunded_at IS NULL
+        AND (x.occurred_at, x.id) <= (s.occurred_at, s.id)) n
+WHERE s.id = ANY (@ids::text[]) AND s.org_id = @org_id;

@@ -5622,6 +5622,109 @@ type FlowPreviewRequest struct {
 	TaxMinor *int64 `json:"tax_minor,omitempty"`
 }
 
+// FlowRehearsal What the sales of the last days would have paid under the flows as they are, and with the flow changed.
+type FlowRehearsal struct {
+	// Object Always `flow_rehearsal`.
+	Object string `json:"object"`
+
+	// After What they would pay, one sum a currency.
+	After []MoneySum `json:"after"`
+
+	// Before What they pay under the flows as they are, one sum a currency.
+	Before []MoneySum `json:"before"`
+
+	// ChangedCount How many of them would have paid another amount.
+	ChangedCount int64 `json:"changed_count"`
+
+	// Complete Whether those are all. Else there were more than 10,000, or they took longer than five seconds; the latest were looked at.
+	Complete bool `json:"complete"`
+
+	// Days How many days of sales were asked about.
+	Days int64 `json:"days"`
+
+	// Examples The latest of the sales that would have paid another amount.
+	Examples []FlowRehearsalExample `json:"examples"`
+
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID ProgramID `json:"program_id"`
+
+	// SalesCount How many sales were looked at.
+	SalesCount int64 `json:"sales_count"`
+}
+
+// FlowRehearsalExample A sale that would have paid another amount.
+type FlowRehearsalExample struct {
+	// After What a sale pays. The flow is null, and the amount 0, where it pays nothing.
+	After FlowRehearsalPay `json:"after"`
+
+	// AmountMinor What refunds have left of the sale, in minor units of `currency`.
+	AmountMinor int64 `json:"amount_minor"`
+
+	// Before What a sale pays. The flow is null, and the amount 0, where it pays nothing.
+	Before FlowRehearsalPay `json:"before"`
+
+	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
+	//
+	// Examples: USD
+	Currency Currency `json:"currency"`
+
+	// CustomerID The id of a customer.
+	//
+	// Examples: cus_01kb2m4q8e7v9t3n5x6c0d1f2g
+	CustomerID CustomerID `json:"customer_id"`
+
+	// OccurredAt When the customer paid.
+	OccurredAt clock.Time `json:"occurred_at"`
+
+	// PartnerID The id of a partner.
+	//
+	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
+	PartnerID PartnerID `json:"partner_id"`
+
+	// SaleID The id of a sale.
+	//
+	// Examples: sale_01kb2m4q8e7v9t3n5x6c0d1f2g
+	SaleID SaleID `json:"sale_id"`
+}
+
+// FlowRehearsalPay What a sale pays. The flow is null, and the amount 0, where it pays nothing.
+type FlowRehearsalPay struct {
+	// AmountMinor The commission, in minor units of `currency`.
+	AmountMinor int64 `json:"amount_minor"`
+
+	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
+	//
+	// Examples: USD
+	Currency Currency `json:"currency"`
+
+	// FlowBranchID Its branch; null where the flow's own rate counts.
+	FlowBranchID *FlowBranchID `json:"flow_branch_id"`
+
+	// FlowID The flow that pays. A new flow has an id of the rehearsal only.
+	FlowID *FlowID `json:"flow_id"`
+}
+
+// FlowRehearsalRequest A flow as it would be saved, and the sales to ask about it.
+type FlowRehearsalRequest struct {
+	// Days How many days of sales are asked about, up to now.
+	Days *int64 `json:"days,omitempty"`
+
+	// Flow The flow as it shall be; what is absent stays.
+	Flow FlowUpdate `json:"flow"`
+
+	// FlowID The id of a flow.
+	//
+	// Examples: flw_01kb2m4q8e7v9t3n5x6c0d1f2g
+	FlowID *FlowID `json:"flow_id,omitempty"`
+
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID ProgramID `json:"program_id"`
+}
+
 // FlowStatus Whether the flow is applied.
 //
 // Examples: active
@@ -6141,6 +6244,17 @@ type MagicLinkCreate struct {
 // Examples: {"campaign":"spring","seats":12}
 type Metadata map[string]interface{}
 
+// MoneySum A sum of money in one currency.
+type MoneySum struct {
+	// AmountMinor The sum in minor units.
+	AmountMinor int64 `json:"amount_minor"`
+
+	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
+	//
+	// Examples: USD
+	Currency Currency `json:"currency"`
+}
+
 // OpenAPIDocument An OpenAPI 3.1 description.
 type OpenAPIDocument struct {
 	// Info A part of an OpenAPI description.
@@ -6268,7 +6382,7 @@ type PartnerBan struct {
 	DryRun bool `json:"dry_run"`
 
 	// Kept Their sums, one a currency.
-	Kept []PartnerBanSum `json:"kept"`
+	Kept []MoneySum `json:"kept"`
 
 	// KeptCount How many open commissions stay: those in a payout that is on its way, those that refunds have clawed back from, and clawbacks, which the partner still owes.
 	KeptCount int64 `json:"kept_count"`
@@ -6280,7 +6394,7 @@ type PartnerBan struct {
 	Partner Partner `json:"partner"`
 
 	// Rejected Their sums, one a currency, in the order of the currencies.
-	Rejected []PartnerBanSum `json:"rejected"`
+	Rejected []MoneySum `json:"rejected"`
 
 	// RejectedCount How many open commissions are rejected.
 	RejectedCount int64 `json:"rejected_count"`
@@ -6299,17 +6413,6 @@ type PartnerBanRequest struct {
 
 	// TellPartner Whether the partner gets a mail with the reason, where mail is set up.
 	TellPartner *bool `json:"tell_partner,omitempty"`
-}
-
-// PartnerBanSum Money of one currency.
-type PartnerBanSum struct {
-	// AmountMinor The sum in minor units.
-	AmountMinor int64 `json:"amount_minor"`
-
-	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
-	//
-	// Examples: USD
-	Currency Currency `json:"currency"`
 }
 
 // PartnerConflict The email or the handle is taken; `existing` is the object that holds it.
@@ -11713,6 +11816,9 @@ type CreateFlowJSONRequestBody = FlowCreate
 // PreviewFlowsJSONRequestBody defines body for PreviewFlows for application/json ContentType.
 type PreviewFlowsJSONRequestBody = FlowPreviewRequest
 
+// RehearseFlowsJSONRequestBody defines body for RehearseFlows for application/json ContentType.
+type RehearseFlowsJSONRequestBody = FlowRehearsalRequest
+
 // UpdateFlowJSONRequestBody defines body for UpdateFlow for application/json ContentType.
 type UpdateFlowJSONRequestBody = FlowUpdate
 
@@ -13012,6 +13118,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/flows/preview (the `PreviewFlows` operationId).
 	PreviewFlows(ctx context.Context, body PreviewFlowsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RehearseFlowsWithBody Rehearse a flow
+	//
+	// What the sales of the last days would have paid if a flow were saved like this, beside what they pay under the flows as they are. The sales are decided as new ones are, by what is known of customer and partner today; only what they count of a customer is as of the sale. Sales without a partner and those that were refunded are left out. Nothing is changed.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/flows/rehearse (the `RehearseFlows` operationId).
+	RehearseFlowsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RehearseFlows Rehearse a flow
+	//
+	// What the sales of the last days would have paid if a flow were saved like this, beside what they pay under the flows as they are. The sales are decided as new ones are, by what is known of customer and partner today; only what they count of a customer is as of the sale. Sales without a partner and those that were refunded are left out. Nothing is changed.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/flows/rehearse (the `RehearseFlows` operationId).
+	RehearseFlows(ctx context.Context, body RehearseFlowsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DeleteFlow Delete a flow
 	//
@@ -15130,6 +15254,44 @@ func (c *Client) PreviewFlowsWithBody(ctx context.Context, contentType string, b
 // Corresponds with POST /v1/flows/preview (the `PreviewFlows` operationId).
 func (c *Client) PreviewFlows(ctx context.Context, body PreviewFlowsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewPreviewFlowsRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RehearseFlowsWithBody Rehearse a flow
+//
+// What the sales of the last days would have paid if a flow were saved like this, beside what they pay under the flows as they are. The sales are decided as new ones are, by what is known of customer and partner today; only what they count of a customer is as of the sale. Sales without a partner and those that were refunded are left out. Nothing is changed.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/flows/rehearse (the `RehearseFlows` operationId).
+func (c *Client) RehearseFlowsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRehearseFlowsRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RehearseFlows Rehearse a flow
+//
+// What the sales of the last days would have paid if a flow were saved like this, beside what they pay under the flows as they are. The sales are decided as new ones are, by what is known of customer and partner today; only what they count of a customer is as of the sale. Sales without a partner and those that were refunded are left out. Nothing is changed.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/flows/rehearse (the `RehearseFlows` operationId).
+func (c *Client) RehearseFlows(ctx context.Context, body RehearseFlowsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRehearseFlowsRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -20647,6 +20809,46 @@ func NewPreviewFlowsRequestWithBody(server string, contentType string, body io.R
 	}
 
 	operationPath := fmt.Sprintf("/v1/flows/preview")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewRehearseFlowsRequest calls the generic RehearseFlows builder with application/json body
+func NewRehearseFlowsRequest(server string, body RehearseFlowsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRehearseFlowsRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewRehearseFlowsRequestWithBody constructs an http.Request for the RehearseFlows method, with any body, and a specified content type
+func NewRehearseFlowsRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/flows/rehearse")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -27751,6 +27953,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/flows/preview (the `PreviewFlows` operationId).
 	PreviewFlowsWithResponse(ctx context.Context, body PreviewFlowsJSONRequestBody, reqEditors ...RequestEditorFn) (*PreviewFlowsReply, error)
 
+	// RehearseFlowsWithBodyWithResponse Rehearse a flow
+	//
+	// What the sales of the last days would have paid if a flow were saved like this, beside what they pay under the flows as they are. The sales are decided as new ones are, by what is known of customer and partner today; only what they count of a customer is as of the sale. Sales without a partner and those that were refunded are left out. Nothing is changed.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/flows/rehearse (the `RehearseFlows` operationId).
+	RehearseFlowsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RehearseFlowsReply, error)
+
+	// RehearseFlowsWithResponse Rehearse a flow
+	//
+	// What the sales of the last days would have paid if a flow were saved like this, beside what they pay under the flows as they are. The sales are decided as new ones are, by what is known of customer and partner today; only what they count of a customer is as of the sale. Sales without a partner and those that were refunded are left out. Nothing is changed.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/flows/rehearse (the `RehearseFlows` operationId).
+	RehearseFlowsWithResponse(ctx context.Context, body RehearseFlowsJSONRequestBody, reqEditors ...RequestEditorFn) (*RehearseFlowsReply, error)
+
 	// DeleteFlowWithResponse Delete a flow
 	//
 	// Removes the rule. Commissions that it produced keep their `flow_id`, which then expands to null.
@@ -30197,6 +30417,37 @@ func (r PreviewFlowsReply) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r PreviewFlowsReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RehearseFlowsReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *FlowRehearsal
+}
+
+// Status returns HTTPResponse.Status
+func (r RehearseFlowsReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RehearseFlowsReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RehearseFlowsReply) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -33884,6 +34135,36 @@ func (c *ClientWithResponses) PreviewFlowsWithResponse(ctx context.Context, body
 	return ParsePreviewFlowsReply(rsp)
 }
 
+// RehearseFlowsWithBodyWithResponse Rehearse a flow
+//
+// What the sales of the last days would have paid if a flow were saved like this, beside what they pay under the flows as they are. The sales are decided as new ones are, by what is known of customer and partner today; only what they count of a customer is as of the sale. Sales without a partner and those that were refunded are left out. Nothing is changed.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/flows/rehearse (the `RehearseFlows` operationId).
+func (c *ClientWithResponses) RehearseFlowsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RehearseFlowsReply, error) {
+	rsp, err := c.RehearseFlowsWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRehearseFlowsReply(rsp)
+}
+
+// RehearseFlowsWithResponse Rehearse a flow
+//
+// What the sales of the last days would have paid if a flow were saved like this, beside what they pay under the flows as they are. The sales are decided as new ones are, by what is known of customer and partner today; only what they count of a customer is as of the sale. Sales without a partner and those that were refunded are left out. Nothing is changed.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/flows/rehearse (the `RehearseFlows` operationId).
+func (c *ClientWithResponses) RehearseFlowsWithResponse(ctx context.Context, body RehearseFlowsJSONRequestBody, reqEditors ...RequestEditorFn) (*RehearseFlowsReply, error) {
+	rsp, err := c.RehearseFlows(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRehearseFlowsReply(rsp)
+}
+
 // DeleteFlowWithResponse Delete a flow
 //
 // Removes the rule. Commissions that it produced keep their `flow_id`, which then expands to null.
@@ -36839,6 +37120,32 @@ func ParsePreviewFlowsReply(rsp *http.Response) (*PreviewFlowsReply, error) {
 	return response, nil
 }
 
+// ParseRehearseFlowsReply parses an HTTP response from a RehearseFlowsWithResponse call
+func ParseRehearseFlowsReply(rsp *http.Response) (*RehearseFlowsReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RehearseFlowsReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest FlowRehearsal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseDeleteFlowReply parses an HTTP response from a DeleteFlowWithResponse call
 func ParseDeleteFlowReply(rsp *http.Response) (*DeleteFlowReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -39289,6 +39596,9 @@ type ServerInterface interface {
 	// PreviewFlows Preview a commission
 	// (POST /v1/flows/preview)
 	PreviewFlows(ctx echo.Context) error
+	// RehearseFlows Rehearse a flow
+	// (POST /v1/flows/rehearse)
+	RehearseFlows(ctx echo.Context) error
 	// DeleteFlow Delete a flow
 	// (DELETE /v1/flows/{id})
 	DeleteFlow(ctx echo.Context, id ID, params DeleteFlowParams) error
@@ -40957,6 +41267,15 @@ func (w *ServerInterfaceWrapper) PreviewFlows(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.PreviewFlows(ctx)
+	return err
+}
+
+// RehearseFlows converts echo context to params.
+func (w *ServerInterfaceWrapper) RehearseFlows(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RehearseFlows(ctx)
 	return err
 }
 
@@ -43709,6 +44028,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/v1/flows/:id", wrapper.RetrieveFlow, options.OperationMiddlewares["retrieveFlow"]...)
 	router.POST(options.BaseURL+"/v1/flows/:id", wrapper.UpdateFlow, options.OperationMiddlewares["updateFlow"]...)
 	router.POST(options.BaseURL+"/v1/flows/preview", wrapper.PreviewFlows, options.OperationMiddlewares["previewFlows"]...)
+	router.POST(options.BaseURL+"/v1/flows/rehearse", wrapper.RehearseFlows, options.OperationMiddlewares["rehearseFlows"]...)
 	router.GET(options.BaseURL+"/v1/groups", wrapper.ListGroups, options.OperationMiddlewares["listGroups"]...)
 	router.POST(options.BaseURL+"/v1/groups", wrapper.CreateGroup, options.OperationMiddlewares["createGroup"]...)
 	router.DELETE(options.BaseURL+"/v1/groups/:id", wrapper.DeleteGroup, options.OperationMiddlewares["deleteGroup"]...)
@@ -44846,6 +45166,28 @@ type PreviewFlowsResponseObject interface {
 type PreviewFlows200JSONResponse FlowPreview
 
 func (response PreviewFlows200JSONResponse) VisitPreviewFlowsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RehearseFlowsRequestObject struct {
+	Body *RehearseFlowsJSONRequestBody
+}
+
+type RehearseFlowsResponseObject interface {
+	VisitRehearseFlowsResponse(w http.ResponseWriter) error
+}
+
+type RehearseFlows200JSONResponse FlowRehearsal
+
+func (response RehearseFlows200JSONResponse) VisitRehearseFlowsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
@@ -47051,6 +47393,9 @@ type StrictServerInterface interface {
 	// PreviewFlows Preview a commission
 	// (POST /v1/flows/preview)
 	PreviewFlows(ctx context.Context, request PreviewFlowsRequestObject) (PreviewFlowsResponseObject, error)
+	// RehearseFlows Rehearse a flow
+	// (POST /v1/flows/rehearse)
+	RehearseFlows(ctx context.Context, request RehearseFlowsRequestObject) (RehearseFlowsResponseObject, error)
 	// DeleteFlow Delete a flow
 	// (DELETE /v1/flows/{id})
 	DeleteFlow(ctx context.Context, request DeleteFlowRequestObject) (DeleteFlowResponseObject, error)
@@ -48869,6 +49214,52 @@ func (sh *strictHandler) PreviewFlows(ctx echo.Context) error {
 		return err
 	} else if validResponse, ok := response.(PreviewFlowsResponseObject); ok {
 		return validResponse.VisitPreviewFlowsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// RehearseFlows operation middleware
+func (sh *strictHandler) RehearseFlows(ctx echo.Context) error {
+	var request RehearseFlowsRequestObject
+
+	var body RehearseFlowsJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RehearseFlows(ctx.Request().Context(), request.(RehearseFlowsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RehearseFlows")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RehearseFlowsResponseObject); ok {
+		return validResponse.VisitRehearseFlowsResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

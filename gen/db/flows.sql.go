@@ -291,6 +291,61 @@ func (q *Queries) FlowUpdate(ctx context.Context, db DBTX, arg FlowUpdateParams)
 	return err
 }
 
+const flowsActive = `-- name: FlowsActive :many
+SELECT t.id, t.org_id, t.program_id, t.name, t.description, t.group_id, t.partner_id, t.trigger, t.action, t.target_group_id, t.rate_type, t.rate_value, t.approval_mode, t.approval_delay_days, t.priority, t.status, t.branches, t.specificity, t.created_at, t.updated_at, t.conditions_bytes, t.branches_digest FROM flows t WHERE t.program_id = $1 AND t.org_id = $2 AND t.status = 'active'
+    AND t.trigger = $3 ORDER BY t.priority, t.specificity, t.created_at, t.id
+`
+
+type FlowsActiveParams struct {
+	ProgramID string
+	OrgID     string
+	Trigger   FlowTrigger
+}
+
+// FlowsActive lists the active flows of a program for a trigger, whole.
+func (q *Queries) FlowsActive(ctx context.Context, db DBTX, arg FlowsActiveParams) ([]Flow, error) {
+	rows, err := db.Query(ctx, flowsActive, arg.ProgramID, arg.OrgID, arg.Trigger)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Flow{}
+	for rows.Next() {
+		var i Flow
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.Name,
+			&i.Description,
+			&i.GroupID,
+			&i.PartnerID,
+			&i.Trigger,
+			&i.Action,
+			&i.TargetGroupID,
+			&i.RateType,
+			&i.RateValue,
+			&i.ApprovalMode,
+			&i.ApprovalDelayDays,
+			&i.Priority,
+			&i.Status,
+			&i.Branches,
+			&i.Specificity,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.ConditionsBytes,
+			&i.BranchesDigest,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const flowsAsked = `-- name: FlowsAsked :many
 SELECT f.id, f.group_id, f.partner_id, f.trigger, f.action, f.target_group_id, f.rate_type, f.rate_value,
     f.approval_mode, f.approval_delay_days,

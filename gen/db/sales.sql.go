@@ -781,3 +781,160 @@ func (q *Queries) SaleTotal(ctx context.Context, db DBTX, arg SaleTotalParams) (
 	err := row.Scan(&total)
 	return total, err
 }
+
+const salesRehearsed = `-- name: SalesRehearsed :many
+SELECT s.id, s.org_id, s.program_id, s.customer_id, s.partner_id, s.external_charge_id, s.external_payment_intent_id, s.processor, s.amount_minor, s.tax_minor, s.currency, s.billing_type, s.interval, s.product_id, s.product_name, s.is_first_sale, s.activity_outcome, s.warnings, s.occurred_at, s.refunded_at, s.metadata, s.created_at, s.updated_at, s.created_xid, s.refunded_minor, s.fee_minor, c.id, c.org_id, c.program_id, c.partner_id, c.referral_id, c.link_id, c.coupon_id, c.click_id, c.processor, c.external_customer_id, c.external_subscription_id, c.email, c.name, c.identifier, c.status, c.tracked_by, c.lead_at, c.converted_at, c.metadata, c.created_at, c.updated_at, c.attribution, p.status AS partner_status, p.group_id AS partner_group_id,
+    p.country_code AS partner_country, (SELECT l.rate_override FROM links l WHERE l.id = c.link_id) AS rate_override,
+    coalesce((SELECT k.country FROM clicks k WHERE k.id = c.click_id), '')::text AS click_country,
+    ARRAY(SELECT pt.tag_id FROM partner_tags pt WHERE pt.partner_id = p.id)::text[] AS tag_ids
+FROM sales s JOIN customers c ON c.id = s.customer_id JOIN partners p ON p.id = s.partner_id
+WHERE s.program_id = $1 AND s.org_id = $2 AND s.refunded_at IS NULL AND s.occurred_at >= $3
+    AND s.occurred_at <= $4 AND (s.occurred_at, s.id) < ($4, $5::text)
+ORDER BY s.occurred_at DESC, s.id DESC LIMIT $6
+`
+
+type SalesRehearsedParams struct {
+	ProgramID string
+	OrgID     string
+	Since     clock.Time
+	BeforeAt  clock.Time
+	BeforeID  string
+	Lim       int32
+}
+
+type SalesRehearsedRow struct {
+	Sale           Sale
+	Customer       Customer
+	PartnerStatus  PartnerStatus
+	PartnerGroupID *string
+	PartnerCountry *string
+	RateOverride   []byte
+	ClickCountry   string
+	TagIds         []string
+}
+
+// SalesRehearsed reads a page of a program's sales, the latest first, with what
+// SaleCustomer reads of one.
+func (q *Queries) SalesRehearsed(ctx context.Context, db DBTX, arg SalesRehearsedParams) ([]SalesRehearsedRow, error) {
+	rows, err := db.Query(ctx, salesRehearsed,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.Since,
+		arg.BeforeAt,
+		arg.BeforeID,
+		arg.Lim,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []SalesRehearsedRow{}
+	for rows.Next() {
+		var i SalesRehearsedRow
+		if err := rows.Scan(
+			&i.Sale.ID,
+			&i.Sale.OrgID,
+			&i.Sale.ProgramID,
+			&i.Sale.CustomerID,
+			&i.Sale.PartnerID,
+			&i.Sale.ExternalChargeID,
+			&i.Sale.ExternalPaymentIntentID,
+			&i.Sale.Processor,
+			&i.Sale.AmountMinor,
+			&i.Sale.TaxMinor,
+			&i.Sale.Currency,
+			&i.Sale.BillingType,
+			&i.Sale.Interval,
+			&i.Sale.ProductID,
+			&i.Sale.ProductName,
+			&i.Sale.IsFirstSale,
+			&i.Sale.ActivityOutcome,
+			&i.Sale.Warnings,
+			&i.Sale.OccurredAt,
+			&i.Sale.RefundedAt,
+			&i.Sale.Metadata,
+			&i.Sale.CreatedAt,
+			&i.Sale.UpdatedAt,
+			&i.Sale.CreatedXid,
+			&i.Sale.RefundedMinor,
+			&i.Sale.FeeMinor,
+			&i.Customer.ID,
+			&i.Customer.OrgID,
+			&i.Customer.ProgramID,
+			&i.Customer.PartnerID,
+			&i.Customer.ReferralID,
+			&i.Customer.LinkID,
+			&i.Customer.CouponID,
+			&i.Customer.ClickID,
+			&i.Customer.Processor,
+			&i.Customer.ExternalCustomerID,
+			&i.Customer.ExternalSubscriptionID,
+			&i.Customer.Email,
+			&i.Customer.Name,
+			&i.Customer.Identifier,
+			&i.Customer.Status,
+			&i.Customer.TrackedBy,
+			&i.Customer.LeadAt,
+			&i.Customer.ConvertedAt,
+			&i.Customer.Metadata,
+			&i.Customer.CreatedAt,
+			&i.Customer.UpdatedAt,
+			&i.Customer.Attribution,
+			&i.PartnerStatus,
+			&i.PartnerGroupID,
+			&i.PartnerCountry,
+			&i.RateOverride,
+			&i.ClickCountry,
+			&i.TagIds,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const salesRehearsedCustomers = `-- name: SalesRehearsedCustomers :many
+SELECT s.id, n.sales_count, n.total_paid_minor FROM sales s CROSS JOIN LATERAL (
+    SELECT count(*) AS sales_count,
+        coalesce(sum(x.amount_minor) FILTER (WHERE x.currency = $1), 0)::bigint AS total_paid_minor
+    FROM sales x WHERE x.customer_id = s.customer_id AND x.org_id = $2 AND x.refunded_at IS NULL
+        AND (x.occurred_at, x.id) <= (s.occurred_at, s.id)) n
+WHERE s.id = ANY ($3::text[]) AND s.org_id = $2
+`
+
+type SalesRehearsedCustomersParams struct {
+	Currency string
+	OrgID    string
+	Ids      []string
+}
+
+type SalesRehearsedCustomersRow struct {
+	ID             string
+	SalesCount     int64
+	TotalPaidMinor int64
+}
+
+// SalesRehearsedCustomers counts the sales of each sale's customer up to itself.
+func (q *Queries) SalesRehearsedCustomers(ctx context.Context, db DBTX, arg SalesRehearsedCustomersParams) ([]SalesRehearsedCustomersRow, error) {
+	rows, err := db.Query(ctx, salesRehearsedCustomers, arg.Currency, arg.OrgID, arg.Ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []SalesRehearsedCustomersRow{}
+	for rows.Next() {
+		var i SalesRehearsedCustomersRow
+		if err := rows.Scan(&i.ID, &i.SalesCount, &i.TotalPaidMinor); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}

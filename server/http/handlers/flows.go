@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"context"
+	"errors"
 
 	"github.com/oapi-codegen/nullable"
 
@@ -9,7 +10,9 @@ import (
 	"rail/gen/db"
 	"rail/server/money/rules"
 	"rail/server/money/sale"
+	"rail/server/opt"
 	"rail/server/page"
+	"rail/server/problem"
 	"rail/server/program/flow"
 	"rail/server/work"
 )
@@ -91,18 +94,68 @@ func (s *Server) CreateFlow(
 func (s *Server) UpdateFlow(
 	ctx context.Context, r api.UpdateFlowRequestObject,
 ) (api.UpdateFlowResponseObject, error) {
-	b := r.Body
-	row, err := flow.Update(ctx, work.From(ctx), r.ID, flow.Change{
-		Name: b.Name, Trigger: (*string)(b.Trigger), Action: (*string)(b.Action), ApprovalMode: (*string)(b.ApprovalMode),
-		Status: (*string)(b.Status), Priority: b.Priority, Description: b.Description, GroupID: b.GroupID,
-		PartnerID: b.PartnerID, TargetGroupID: b.TargetGroupID, RateType: b.RateType, RateValue: b.RateValue,
-		ApprovalDelayDays: b.ApprovalDelayDays, Branches: branchInputs(b.Branches),
-	})
+	row, err := flow.Update(ctx, work.From(ctx), r.ID, flowChange(*r.Body))
 	if err != nil {
 		return nil, err
 	}
 	out, err := toSavedFlow(row)
 	return api.UpdateFlow200JSONResponse(out), err
+}
+
+// flowChange reads the change of a flow.
+func flowChange(b api.FlowUpdate) flow.Change {
+	return flow.Change{
+		Name: b.Name, Trigger: (*string)(b.Trigger), Action: (*string)(b.Action), ApprovalMode: (*string)(b.ApprovalMode),
+		Status: (*string)(b.Status), Priority: b.Priority, Description: b.Description, GroupID: b.GroupID,
+		PartnerID: b.PartnerID, TargetGroupID: b.TargetGroupID, RateType: b.RateType, RateValue: b.RateValue,
+		ApprovalDelayDays: b.ApprovalDelayDays, Branches: branchInputs(b.Branches),
+	}
+}
+
+// RehearseFlows says what the last sales would have paid with a flow changed.
+func (s *Server) RehearseFlows(
+	ctx context.Context, r api.RehearseFlowsRequestObject,
+) (api.RehearseFlowsResponseObject, error) {
+	u, b, days := work.From(ctx), r.Body, int64(30)
+	if b.Days != nil {
+		days = *b.Days
+	}
+	draft, err := flow.Draft(ctx, u, b.ProgramID, b.FlowID, flowChange(b.Flow))
+	if err != nil {
+		return nil, within("flow.", err)
+	}
+	done, err := sale.Rehearse(ctx, u, draft, u.Now.Days(-days))
+	return api.RehearseFlows200JSONResponse{
+		Object: "flow_rehearsal", ProgramID: b.ProgramID, Days: days, SalesCount: done.Sales,
+		Complete: done.Complete, ChangedCount: done.Changed, Before: toSums(done.Before), After: toSums(done.After),
+		Examples: mapped(done.Examples, toRehearsalExample),
+	}, err
+}
+
+// within returns a refusal of a member of the body's member at, which its parameter
+// then names. References of the body itself keep their names.
+func within(at string, err error) error {
+	var p *problem.Error
+	if !errors.As(err, &p) || p.Param == "" || p.Param == "program_id" || p.Param == "flow_id" {
+		return err
+	}
+	out := *p
+	out.Param = at + p.Param
+	return &out
+}
+
+// toRehearsalExample shows a sale that would have paid another amount.
+func toRehearsalExample(e sale.Example) api.FlowRehearsalExample {
+	pay := func(p sale.Pay) api.FlowRehearsalPay {
+		return api.FlowRehearsalPay{
+			AmountMinor: p.AmountMinor, Currency: p.Currency, FlowID: p.FlowID, FlowBranchID: p.BranchID,
+		}
+	}
+	return api.FlowRehearsalExample{
+		SaleID: e.Sale.ID, CustomerID: e.Sale.CustomerID, PartnerID: opt.Value(e.Sale.PartnerID),
+		OccurredAt: e.Sale.OccurredAt, AmountMinor: e.Sale.AmountMinor, Currency: e.Sale.Currency,
+		Before: pay(e.Before), After: pay(e.After),
+	}
 }
 
 // branchInputs returns the branches of a body. nil stays nil: it leaves the

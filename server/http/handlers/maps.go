@@ -2,7 +2,9 @@ package handlers
 
 import (
 	"encoding/json"
+	"maps"
 	"net/url"
+	"slices"
 
 	"rail/gen/api"
 	"rail/gen/db"
@@ -30,6 +32,15 @@ func texts[E ~string](values []E) []string {
 	out := make([]string, len(values))
 	for i, v := range values {
 		out[i] = string(v)
+	}
+	return out
+}
+
+// toSums lists sums of money in the order of their currencies.
+func toSums(minor map[string]int64) []api.MoneySum {
+	out := []api.MoneySum{}
+	for _, currency := range slices.Sorted(maps.Keys(minor)) {
+		out = append(out, api.MoneySum{Currency: currency, AmountMinor: minor[currency]})
 	}
 	return out
 }

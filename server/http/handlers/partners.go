@@ -2,15 +2,12 @@ package handlers
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/oapi-codegen/nullable"
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/money/commission"
 	"rail/server/opt"
 	"rail/server/page"
 	"rail/server/postgres/pgtx"
@@ -107,19 +104,10 @@ func (s *Server) BanPartner(
 	}
 	return api.BanPartner200JSONResponse{
 		Object: "partner_ban", DryRun: dry, Partner: toPartner(done.Partner),
-		RejectedCount: done.Money.Rejected.Count, Rejected: toBanSums(done.Money.Rejected),
-		KeptCount: done.Money.Kept.Count, Kept: toBanSums(done.Money.Kept), RemainingCount: done.Money.Remaining,
+		RejectedCount: done.Money.Rejected.Count, Rejected: toSums(done.Money.Rejected.Minor),
+		KeptCount: done.Money.Kept.Count, Kept: toSums(done.Money.Kept.Minor), RemainingCount: done.Money.Remaining,
 		LinksStopped: done.LinksStopped, CouponsStopped: done.CouponsStopped,
 	}, err
-}
-
-// toBanSums lists sums in the order of their currencies.
-func toBanSums(s commission.Sums) []api.PartnerBanSum {
-	out := []api.PartnerBanSum{}
-	for _, currency := range slices.Sorted(maps.Keys(s.Minor)) {
-		out = append(out, api.PartnerBanSum{Currency: currency, AmountMinor: s.Minor[currency]})
-	}
-	return out
 }
 
 // dressPartners adds the relations, statistics and tags that the query asks for,

@@ -126,6 +126,25 @@ func parse(r db.FlowsAskedRow) ([]rules.Branch, error) {
 	return out, nil
 }
 
+// Parse returns flows as the rules take them, of whole rows, which need not be stored.
+func Parse(flows []db.Flow) ([]rules.Flow, error) {
+	rows, ready := make([]db.FlowsAskedRow, len(flows)), map[version][]rules.Branch{}
+	for i, f := range flows {
+		rows[i] = db.FlowsAskedRow{
+			ID: f.ID, GroupID: f.GroupID, PartnerID: f.PartnerID, Trigger: f.Trigger, Action: f.Action,
+			TargetGroupID: f.TargetGroupID, RateType: f.RateType, RateValue: f.RateValue, ApprovalMode: f.ApprovalMode,
+			ApprovalDelayDays: f.ApprovalDelayDays, Priority: f.Priority, CreatedAt: f.CreatedAt,
+			BranchesDigest: []byte(f.ID), Branches: f.Branches, // an id is as good as a digest here
+		}
+		branches, err := parse(rows[i])
+		if err != nil {
+			return nil, fmt.Errorf("flow %s: %w", f.ID, err)
+		}
+		ready[versionOf(rows[i])] = branches
+	}
+	return toRules(rows, ready), nil
+}
+
 // toRules returns the flows as the rules take them, in the order of the rows.
 func toRules(rows []db.FlowsAskedRow, ready map[version][]rules.Branch) []rules.Flow {
 	out := make([]rules.Flow, len(rows))

@@ -126,6 +126,38 @@ func newFlow(u *work.Unit, b New) (db.Flow, error) {
 	return flow, validate(flow, branches)
 }
 
+// Draft returns a flow of a program as it would be saved, and writes nothing: a change
+// of the flow with that id, or a new one where it is nil. It is refused as saving it
+// would be, but for the room that the program has.
+func Draft(ctx context.Context, u *work.Unit, programID string, id *string, to Change) (db.Flow, error) {
+	before, err := drafted(ctx, u, programID, id)
+	if err != nil {
+		return before, err
+	}
+	flow, err := changed(before, to)
+	if err != nil {
+		return flow, err
+	}
+	references := append([]work.Reference{work.ProgramRef("program_id", &programID)}, newRefs(before, flow)...)
+	return flow, u.Check(ctx, programID, references...)
+}
+
+// drafted is what a draft begins with.
+func drafted(ctx context.Context, u *work.Unit, programID string, id *string) (db.Flow, error) {
+	if id == nil {
+		return db.Flow{
+			ID: ident.New(ident.Flow), OrgID: u.OrgID, ProgramID: programID, Trigger: rules.NewPayment,
+			Action: rules.GenerateCommission, ApprovalMode: rules.ApproveImmediately, Priority: defaultPriority,
+			Status: db.FlowStatusActive, Branches: []byte("[]"), CreatedAt: u.Now, UpdatedAt: u.Now,
+		}, nil
+	}
+	stored, err := queries.FlowGet(ctx, u.DB(), db.FlowGetParams{ID: *id, OrgID: u.OrgID})
+	if err != nil {
+		return stored, work.Found(err, "flow_id")
+	}
+	return stored, work.SameProgram(stored.ProgramID, programID, "flow_id")
+}
+
 // Update changes a flow as a whole: what stays is checked again together with what
 // is new.
 func Update(ctx context.Context, u *work.Unit, id string, to Change) (db.Flow, error) {

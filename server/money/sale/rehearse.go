@@ -1,0 +1,269 @@
+package sale
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/money/commission"
+	"rail/server/money/rules"
+	"rail/server/opt"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+const (
+	// maxRehearsed and rehearsalTime bound what one rehearsal looks at.
+	maxRehearsed  = 10_000
+	rehearsalTime = 5 * time.Second
+	// rehearsalPage is how many sales are in memory at a time, each with up to 32 kB of
+	// metadata.
+	rehearsalPage = 500
+	// maxExamples is how many changed sales are shown.
+	maxExamples = 20
+	// maxRehearsals is how many a server does at a time.
+	maxRehearsals = 2
+)
+
+// rehearsals has a place for each that is done at the moment.
+var rehearsals = make(chan struct{}, maxRehearsals)
+
+// Pay is what a sale pays; without a flow nothing.
+type Pay struct {
+	AmountMinor      int64
+	Currency         string
+	FlowID, BranchID *string
+}
+
+// Example is a sale that would have paid another amount.
+type Example struct {
+	Sale          db.Sale
+	Before, After Pay
+}
+
+// Rehearsal is what sales pay under the flows as they are, and with one of them
+// changed. Sums are minor units by currency.
+type Rehearsal struct {
+	Sales, Changed int64
+	Complete       bool // all sales of the time were looked at
+	Before, After  map[string]int64
+	Examples       []Example
+}
+
+// Rehearse decides on the sales since a time once more, under the flows as they are
+// and with the draft in its place among them. It reads outside of any transaction and
+// changes nothing. Customer and partner are as they are now; what conditions count of
+// the customer is as of the sale.
+func Rehearse(ctx context.Context, u *work.Unit, draft db.Flow, since clock.Time) (Rehearsal, error) {
+	select {
+	case rehearsals <- struct{}{}:
+		defer func() { <-rehearsals }()
+	case <-ctx.Done():
+		return Rehearsal{}, problem.Away(ctx.Err())
+	}
+	p, err := newPlay(ctx, u.Outside(), draft)
+	if err != nil {
+		return Rehearsal{}, err
+	}
+	looking, stop := context.WithTimeout(ctx, rehearsalTime)
+	defer stop()
+	err = p.run(looking, since)
+	if ctx.Err() == nil && looking.Err() != nil { // its own time is up: what was looked at counts
+		err = nil
+	}
+	return p.out, err
+}
+
+// play is a rehearsal while it runs.
+type play struct {
+	u             *work.Unit
+	program       db.Program
+	before, after []rules.Flow
+	partners      map[string]*rules.PartnerCounters // read once each
+	out           Rehearsal
+}
+
+// newPlay reads the flows, and puts the draft among them: in the place of the stored
+// one, or of none if it would be off.
+func newPlay(ctx context.Context, u *work.Unit, draft db.Flow) (*play, error) {
+	p := &play{
+		u: u, partners: map[string]*rules.PartnerCounters{},
+		out: Rehearsal{Before: map[string]int64{}, After: map[string]int64{}},
+	}
+	var err error
+	if p.program, err = u.Program(ctx, draft.ProgramID); err != nil {
+		return nil, err
+	}
+	stored, err := queries.FlowsActive(ctx, u.DB(), db.FlowsActiveParams{
+		ProgramID: draft.ProgramID, OrgID: u.OrgID, Trigger: rules.NewPayment,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if p.before, err = commission.Parse(stored); err != nil {
+		return nil, err
+	}
+	changed := make([]db.Flow, 0, len(stored)+1)
+	for _, f := range stored {
+		if f.ID != draft.ID {
+			changed = append(changed, f)
+		}
+	}
+	if draft.Status == db.FlowStatusActive && draft.Trigger == rules.NewPayment {
+		changed = append(changed, draft)
+	}
+	p.after, err = commission.Parse(changed)
+	return p, err
+}
+
+// run looks at the sales page by page, the latest first.
+func (p *play) run(ctx context.Context, since clock.Time) error {
+	at := db.SalesRehearsedParams{
+		ProgramID: p.program.ID, OrgID: p.u.OrgID, Since: since, BeforeAt: p.u.Now.Plus(ahead), Lim: rehearsalPage,
+	}
+	for p.out.Sales < maxRehearsed {
+		rows, err := queries.SalesRehearsed(ctx, p.u.DB(), at)
+		if err != nil {
+			return err
+		}
+		if err := p.look(ctx, rows); err != nil {
+			return err
+		}
+		if len(rows) < rehearsalPage {
+			p.out.Complete = true
+			return nil
+		}
+		last := rows[len(rows)-1].Sale
+		at.BeforeAt, at.BeforeID = last.OccurredAt, last.ID
+	}
+	return nil
+}
+
+// look decides on a page of sales.
+func (p *play) look(ctx context.Context, rows []db.SalesRehearsedRow) error {
+	customers, err := p.count(ctx, rows)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		r := p.recording(row)
+		if n, counted := customers[row.Sale.ID]; counted {
+			r.facts.Customer.Counters = &n
+		}
+		r.facts.Partner.Counters = p.partners[r.facts.Partner.ID]
+		before, err := r.pays(p.before)
+		if err != nil {
+			return err
+		}
+		after, err := r.pays(p.after)
+		if err != nil {
+			return err
+		}
+		p.out.add(Example{row.Sale, before, after})
+	}
+	return nil
+}
+
+// add sums a sale.
+func (o *Rehearsal) add(e Example) {
+	o.Sales++
+	for _, side := range []struct {
+		pay Pay
+		sum map[string]int64
+	}{{e.Before, o.Before}, {e.After, o.After}} {
+		if side.pay.FlowID != nil {
+			side.sum[side.pay.Currency] += side.pay.AmountMinor
+		}
+	}
+	if e.Before.AmountMinor == e.After.AmountMinor && e.Before.Currency == e.After.Currency {
+		return
+	}
+	if o.Changed++; len(o.Examples) < maxExamples {
+		o.Examples = append(o.Examples, e)
+	}
+}
+
+// recording is the sale as if it were recorded now.
+func (p *play) recording(row db.SalesRehearsedRow) recording {
+	s := row.Sale
+	r := recording{
+		charge: charge{
+			ProgramID: s.ProgramID, CustomerID: s.CustomerID, AmountMinor: s.AmountMinor, TaxMinor: s.TaxMinor,
+			FeeMinor: s.FeeMinor, Currency: s.Currency, BillingType: s.BillingType, Interval: s.Interval,
+			ProductID: s.ProductID, ProductName: s.ProductName, OccurredAt: s.OccurredAt, Metadata: s.Metadata,
+		},
+		known: true, history: db.SaleHistoryRow{HasSales: !s.IsFirstSale},
+		who: db.SaleCustomerRow{
+			Customer: row.Customer, ProgramID: p.program.ID, ProgramCurrency: p.program.Currency,
+			CommissionOnNetRevenue: p.program.CommissionOnNetRevenue, CommissionNetOfFee: p.program.CommissionNetOfFee,
+			HoldingPeriodDays: p.program.HoldingPeriodDays, PartnerStatus: string(row.PartnerStatus),
+			PartnerGroupID: row.PartnerGroupID, PartnerCountry: row.PartnerCountry, RateOverride: row.RateOverride,
+			ClickCountry: row.ClickCountry, TagIds: row.TagIds,
+		},
+	}
+	r.who.Customer.PartnerID = s.PartnerID // who earned, whoever has the customer now
+	r.facts = r.toFacts()
+	return r
+}
+
+// pays returns what the sale pays under flows.
+func (r *recording) pays(flows []rules.Flow) (Pay, error) {
+	r.flows = flows
+	earned, _, err := r.decide("")
+	if err != nil || earned == nil {
+		return Pay{Currency: r.Currency}, err
+	}
+	return Pay{
+		AmountMinor: earned.Amount, Currency: earned.Currency, FlowID: &earned.Choice.FlowID,
+		BranchID: earned.Choice.BranchID,
+	}, nil
+}
+
+// count reads the counters that conditions ask for: of customers as of each sale, of
+// partners as they are now.
+func (p *play) count(ctx context.Context, rows []db.SalesRehearsedRow) (map[string]rules.CustomerCounters, error) {
+	needs := rules.NeedsOf(p.before) | rules.NeedsOf(p.after)
+	out := map[string]rules.CustomerCounters{}
+	if needs.Has(rules.NeedPartnerCounters) {
+		if err := p.countPartners(ctx, rows); err != nil {
+			return nil, err
+		}
+	}
+	if !needs.Has(rules.NeedCustomerCounters) || len(rows) == 0 {
+		return out, nil
+	}
+	ids := make([]string, len(rows))
+	for i, r := range rows {
+		ids[i] = r.Sale.ID
+	}
+	counted, err := queries.SalesRehearsedCustomers(ctx, p.u.DB(), db.SalesRehearsedCustomersParams{
+		Currency: p.program.Currency, OrgID: p.u.OrgID, Ids: ids,
+	})
+	for _, k := range counted {
+		out[k.ID] = rules.CustomerCounters{SalesCount: k.SalesCount, TotalPaidMinor: k.TotalPaidMinor}
+	}
+	return out, err
+}
+
+// countPartners reads the counters of the partners that were not met before.
+func (p *play) countPartners(ctx context.Context, rows []db.SalesRehearsedRow) error {
+	for _, r := range rows {
+		id := opt.Value(r.Sale.PartnerID)
+		if p.partners[id] != nil {
+			continue
+		}
+		n, err := queries.SalePartnerCounters(ctx, p.u.DB(), db.SalePartnerCountersParams{
+			ProgramID: p.program.ID, PartnerID: id, Currency: p.program.Currency, OrgID: p.u.OrgID,
+		})
+		if err != nil {
+			return errors.Join(errors.New("counters of "+id), err)
+		}
+		p.partners[id] = &rules.PartnerCounters{
+			LeadsCount: n.LeadsCount, CustomersCount: n.CustomersCount, SalesCount: n.SalesCount,
+			RevenueMinor: n.RevenueMinor, CommissionsMinor: n.CommissionsMinor,
+		}
+	}
+	return nil
+}
