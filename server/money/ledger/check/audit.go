@@ -16,8 +16,9 @@ import (
 )
 
 // timeout bounds each statement of the audit: they read whole tables, which the
-// time allowed to a request does not cover.
-const timeout = "SET LOCAL statement_timeout = '15min'"
+// time allowed to a request does not cover. As long may a connection wait for the
+// others, with nothing to do in its transaction.
+const timeout = "SET LOCAL statement_timeout = '15min'; SET LOCAL idle_in_transaction_session_timeout = '15min'"
 
 // audit is one audit at work. Its first connection exports the snapshot that the
 // others read, and keeps it until they are done.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -562,6 +563,36 @@ func TestOwnTimeout(t *testing.T) {
 	require.Empty(t, findings)
 	_, err = short.Exec(t.Context(), "SELECT pg_sleep(1)")
 	require.ErrorContains(t, err, "statement timeout")
+}
+
+// A connection waits longer for what another one has still to read than it may be idle in
+// a request.
+func TestOwnIdleTimeout(t *testing.T) {
+	t.Parallel()
+	b := newBooks(t)
+	config := b.pool.Config().Copy()
+	config.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = "100"
+	a := audit{Options: Options{Connections: 2}, pool: open(t, config)}
+	require.NoError(t, a.in(t.Context(), "", func(ctx context.Context, tx pgx.Tx) error {
+		m, err := queries.AuditSnapshot(ctx, tx)
+		require.NoError(t, err)
+		own, both := tx.Conn().PgConn().PID(), make(chan struct{})
+		var begun atomic.Int32
+		a.todo = slices.Repeat([]Equation{{find: func(ctx context.Context, tx pgx.Tx, _ []string) ([]Finding, error) {
+			if begun.Add(1) == 2 {
+				close(both)
+			}
+			<-both // so that each connection has one
+			if tx.Conn().PgConn().PID() == own {
+				return nil, nil
+			}
+			_, err := tx.Exec(ctx, "SELECT pg_sleep(0.5)")
+			return nil, err
+		}}}, 2)
+		require.NoError(t, a.spread(ctx, tx, m.Snapshot))
+		_, err = tx.Exec(ctx, "SELECT 1")
+		return err
+	}))
 }
 
 // RAIL_TEST_AUDIT_ROWS=1000000 measures the audit on as many commissions.
