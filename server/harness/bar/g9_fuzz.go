@@ -84,6 +84,7 @@ type fuzzer struct {
 	kinds    map[string]int         // requests by what they are: right, wrong or hostile
 	took     []time.Duration
 	followed int // requests for what another one made or deleted
+	went     int // of them for what was deleted meanwhile with something else
 }
 
 // prepare makes n organizations, each with one object of every type to start
@@ -367,12 +368,12 @@ func (f *fuzzer) follow(ctx context.Context, g *generator, m *family, op *operat
 		return nil
 	case op.method == "DELETE":
 		m.remove(op.prefix, id)
-		return f.expect(ctx, m, show, id, 404)
+		return f.expect(ctx, m, show, a, 404)
 	case op.method != "POST" || op.takesID() || a.replayed():
 		return nil
 	}
 	if g.oneIn(8) {
-		if err := f.expect(ctx, m, show, id, 200); err != nil {
+		if err := f.expect(ctx, m, show, a, 200); err != nil {
 			return err
 		}
 	}
@@ -419,20 +420,41 @@ var showing = sync.OnceValue(func() map[string]string {
 // shows returns the operation that shows an object of a list, or "".
 func (f *fuzzer) shows(resource string) string { return showing()[resource] }
 
-// expect retrieves an object that no other request can have changed.
-func (f *fuzzer) expect(ctx context.Context, m *family, show *operation, id string, status int) error {
+// expect retrieves an object that was just made or deleted, and whose id no other request
+// had. One that was made may be gone all the same, with a group or a partner that it names.
+func (f *fuzzer) expect(ctx context.Context, m *family, show *operation, of answer, status int) error {
+	id := of.text("id")
 	own := objects{show.prefix: id}
 	m.mu.Lock()
 	own["prg_"] = m.pool["prg_"][0]
 	m.mu.Unlock()
 	a, err := f.sys.send(ctx, call{op: show, method: "GET", path: with(show.in(id), queryOf(show, own)), key: m.org.key})
 	if err == nil && a.status != status {
-		f.sys.fault("%s of %s answers %d, not %d: %s", show.id, id, a.status, status, a.raw)
+		gone := false
+		if a.status == 404 {
+			gone, err = f.deleted(ctx, of)
+		}
+		if gone {
+			f.mu.Lock()
+			f.went++
+			f.mu.Unlock()
+		} else {
+			f.sys.fault("%s of %s answers %d, not %d: %s", show.id, id, a.status, status, a.raw)
+		}
 	}
 	f.mu.Lock()
 	f.followed++
 	f.mu.Unlock()
 	return err
+}
+
+// deleted reports whether an event says that an object was deleted, or its partner, with
+// whom what is the partner's goes. What is lost has no such event.
+func (f *fuzzer) deleted(ctx context.Context, of answer) (gone bool, err error) {
+	err = f.sys.pool.QueryRow(ctx,
+		`SELECT EXISTS (SELECT 1 FROM events WHERE subject_id = ANY ($1) AND type LIKE '%.deleted')`,
+		[]string{of.text("id"), of.text("partner_id")}).Scan(&gone)
+	return gone, err
 }
 
 // note counts an answer.
@@ -475,6 +497,7 @@ func (f *fuzzer) figures(size Size, total int, took time.Duration) (figures, err
 	var out figures
 	out.add("requests", answers)
 	out.add("to follow them up", f.followed)
+	out.add("of them for what went with a group or a partner", f.went)
 	out.add("answers of 500 or above or against the description", f.sys.count())
 	out.add("right", f.kinds["right"])
 	out.add("wrong by schema, all refused", f.kinds["wrong"])
