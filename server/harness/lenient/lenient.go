@@ -16,8 +16,24 @@ import (
 
 type object = map[string]any
 
-// Sound reads a body and requires what every reading must be, whatever was read.
-func Sound(t *testing.T, read func([]byte) (processor.Reading, error), body []byte) processor.Reading {
+// Reader is what reads the events of a processor.
+type Reader = func(body []byte) (processor.Reading, error)
+
+// Fuzz has anything read, beginning with samples: the same body always says the same.
+func Fuzz(f *testing.F, read Reader, samples ...[]byte) {
+	f.Helper()
+	for _, body := range samples {
+		f.Add(body)
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		r := sound(t, read, body)
+		again, _ := read(body)
+		require.Equal(t, r, again)
+	})
+}
+
+// sound reads a body and requires what every reading must be, whatever was read.
+func sound(t *testing.T, read Reader, body []byte) processor.Reading {
 	t.Helper()
 	r, err := read(body)
 	if malformed := (processor.MalformedError{}); err != nil {
@@ -33,6 +49,7 @@ func Sound(t *testing.T, read func([]byte) (processor.Reading, error), body []by
 		require.True(t, p.TaxMinor >= 0 && p.TaxMinor <= p.AmountMinor, string(body))
 		require.True(t, p.FeeMinor == nil || *p.FeeMinor >= 0 && *p.FeeMinor <= p.AmountMinor, string(body))
 		require.True(t, currency.Valid(p.Currency) && p.Charge != "", string(body))
+		require.True(t, r.At.IsZero() || !p.At.IsZero(), string(body))
 	}
 	if f := r.Refund; f != nil {
 		said++
@@ -61,28 +78,29 @@ func Sound(t *testing.T, read func([]byte) (processor.Reading, error), body []by
 }
 
 // Changes has every sample read whole, and then with every member removed and
-// retyped, one at a time. It returns how many changes there were.
-func Changes(t *testing.T, sound func(*testing.T, []byte) processor.Reading, samples ...[]byte) (changes int) {
+// retyped, one at a time.
+func Changes(t *testing.T, read Reader, samples ...[]byte) {
 	t.Helper()
+	changes := 0
 	instead := []any{
 		nil, "", "x", "a\x00b", strings.Repeat("é", 300), 0, 7, -1, 1.5, json.Number("1e30"), json.Number("9223372036854775807"),
 		true, []any{}, []any{nil}, []any{"x", 3, object{}}, object{}, object{"id": 5}, object{"data": "x"}, object{"data": []any{7}},
 	}
 	for _, body := range samples {
-		require.NotEmpty(t, sound(t, body).Type)
+		require.NotEmpty(t, sound(t, read, body).Type)
 		var e any
 		require.NoError(t, json.Unmarshal(body, &e))
 		each(e, func(put func(any), remove func()) {
 			for _, v := range instead {
 				put(v)
 				changes++
-				sound(t, marshal(t, e))
+				sound(t, read, marshal(t, e))
 			}
 			remove()
-			sound(t, marshal(t, e))
+			sound(t, read, marshal(t, e))
 		})
 	}
-	return changes
+	require.Greater(t, changes, 100*len(samples))
 }
 
 // each visits every member below v with what replaces and what removes it, and

@@ -251,21 +251,11 @@ func samples() [][]byte {
 	return all
 }
 
-func sound(t *testing.T, body []byte) processor.Reading {
-	t.Helper()
-	return lenient.Sound(t, Source{}.Read, body)
-}
-
-// TestEveryMemberMayChange removes and retypes every member of every event.
+// TestEveryMemberMayChange removes and retypes every member of events.
 func TestEveryMemberMayChange(t *testing.T) {
 	t.Parallel()
-	require.Greater(t, lenient.Changes(t, sound, samples()...), 5_000)
+	lenient.Changes(t, Source{}.Read, samples()...)
 }
 
 // FuzzRead reads anything, and says something of it or why not.
-func FuzzRead(f *testing.F) {
-	for _, body := range samples() {
-		f.Add(body)
-	}
-	f.Fuzz(func(t *testing.T, body []byte) { sound(t, body) })
-}
+func FuzzRead(f *testing.F) { lenient.Fuzz(f, Source{}.Read, samples()...) }

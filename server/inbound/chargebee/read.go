@@ -1,9 +1,6 @@
 package chargebee
 
 import (
-	"slices"
-	"strings"
-
 	"rail/server/currency"
 	"rail/server/inbound/loose"
 	"rail/server/inbound/processor"
@@ -58,19 +55,6 @@ func (Source) Read(body []byte) (processor.Reading, error) {
 	return r.Reading, err
 }
 
-// metas are what the merchant wrote, the custom fields first.
-func (m *marked) metas() []loose.Meta {
-	return []loose.Meta{
-		{"rail_click": string(m.Click), "rail_customer": string(m.Merchant), "rail": string(m.Switch)}, m.Meta,
-	}
-}
-
-// metas are those of the subscription and of the customer, the nearest to the payment
-// first.
-func (r *reader) metas() []loose.Meta {
-	return append(r.Of.Subscription.metas(), r.Of.Customer.metas()...)
-}
-
 // first returns the first id that is there.
 func first(of ...loose.ID) string {
 	for _, id := range of {
@@ -79,42 +63,6 @@ func first(of ...loose.ID) string {
 		}
 	}
 	return ""
-}
-
-// who returns whose the event's objects are.
-func (r *reader) who() processor.Binding {
-	t, in, k, s := r.Of.Transaction, r.Of.Invoice, r.Of.Customer, r.Of.Subscription
-	b := processor.Binding{
-		Customer: first(k.ID, t.Customer, s.Customer, in.Customer), Email: string(k.Email),
-		Name:         loose.Clean(strings.TrimSpace(string(k.First + " " + k.Last))),
-		Subscription: first(s.ID, t.Subscription, in.Subscription), Interval: processor.Interval(s.Interval),
-		Skip: processor.Skips(k.metas()...),
-	}
-	b.Describe(r.metas()...)
-	r.redeem(&b)
-	return b
-}
-
-// mostCoupons bounds the coupons of one event, each of which is looked up.
-const mostCoupons = 50
-
-// redeem adds the coupons of the invoice and of the subscription. A code of a set is
-// more telling than its coupon, which many codes share.
-func (r *reader) redeem(b *processor.Binding) {
-	var codes, coupons []loose.ID
-	for _, d := range r.Of.Invoice.Discounts {
-		if strings.Contains(string(d.Type+d.Entity), "coupon") {
-			codes, coupons = append(codes, d.Code), append(coupons, d.ID)
-		}
-	}
-	for _, c := range r.Of.Subscription.Coupons {
-		codes, coupons = append(codes, c.Code), append(coupons, c.ID)
-	}
-	for _, id := range append(append(codes, coupons...), r.Of.Subscription.Coupon) {
-		if id != "" && len(b.Coupon) < mostCoupons && !slices.Contains(b.Coupon, string(id)) {
-			b.Coupon = append(b.Coupon, string(id))
-		}
-	}
 }
 
 // minor returns an amount in Rail's minor units. Chargebee's are in those of
@@ -145,180 +93,4 @@ func (r *reader) money() (int64, string, error) {
 		return 0, "", processor.MalformedError{Member: "content.transaction.amount"}
 	}
 	return n, code, nil
-}
-
-// payment reads money that was collected. An invoice may be paid by several.
-func (r *reader) payment() error {
-	t, b := r.Of.Transaction, r.who()
-	switch {
-	case t.ID == "":
-		return processor.MalformedError{Member: "content.transaction.id"}
-	case processor.Skips(r.metas()...):
-		r.Link.Charge = string(t.ID)
-		return r.Ignore(processor.OptedOut, "")
-	case t.Status == "":
-		return processor.MalformedError{Member: "content.transaction.status"}
-	case t.Type != "payment" && t.Type != "" || t.Status != "success":
-		return r.Binds(b, processor.NotUsed, "The transaction is no payment that succeeded.")
-	}
-	amount, code, err := r.money()
-	if err != nil {
-		return err
-	}
-	if amount == 0 {
-		return r.Binds(b, processor.ZeroAmount, "")
-	}
-	r.Payment = &processor.Payment{
-		Link: processor.Link{Charge: string(t.ID)}, Binding: b, AmountMinor: amount, Currency: code, At: r.Reading.At,
-		TaxMinor: min(r.tax(code), amount), Metadata: processor.Merged(r.metas()...),
-	}
-	if at, ok := t.Date.Time(); ok {
-		r.Payment.At = at
-	}
-	r.Payment.ProductID, r.Payment.ProductName = r.Of.Invoice.plan()
-	return nil
-}
-
-// tax returns the part of the invoice's tax that the transaction paid.
-func (r *reader) tax(code string) int64 {
-	in, t := r.Of.Invoice, r.Of.Transaction
-	total := in.Total
-	if !total.OK {
-		total = in.Amount
-	}
-	if in.Currency != "" && !strings.EqualFold(string(in.Currency), code) {
-		return 0
-	}
-	n, _ := minor(loose.Int{N: loose.Share(in.Tax.N, min(t.Amount.N, total.N), total.N), OK: true}, code)
-	return max(n, 0)
-}
-
-// plan returns the plan that an invoice is of; nothing if it is of several.
-func (in *invoice) plan() (id, name string) {
-	for _, l := range in.Lines {
-		if l.Type != "plan" && l.Type != "plan_item_price" || l.ID == "" {
-			continue
-		}
-		if id != "" && string(l.ID) != id {
-			return "", ""
-		}
-		id, name = string(l.ID), string(l.Name)
-	}
-	return id, name
-}
-
-// refund reads money that went back: refunds, and reversals, of which a chargeback is
-// one. Each is a transaction of its own, whichever event shows it.
-func (r *reader) refund() error {
-	t := r.Of.Transaction
-	failed := t.Status == "late_failure"
-	switch {
-	case t.ID == "":
-		return processor.MalformedError{Member: "content.transaction.id"}
-	case t.Type == "":
-		return processor.MalformedError{Member: "content.transaction.type"}
-	case t.Type == "payment" && failed:
-		return r.bounced()
-	case t.Type != "refund" && t.Type != "payment_reversal":
-		return r.Ignore(processor.NotUsed, "payment_succeeded brings what is paid.")
-	case t.Status == "":
-		return processor.MalformedError{Member: "content.transaction.status"}
-	case t.Status != "success" && !failed:
-		return r.Ignore(processor.NotUsed, "The refund is not finished.")
-	}
-	amount, code, err := r.money()
-	if err != nil {
-		return err
-	}
-	to := r.paid()
-	switch {
-	case to == "":
-		return processor.MalformedError{Member: "content.transaction.refunded_txn_id"}
-	case amount == 0:
-		return r.Ignore(processor.ZeroAmount, "Nothing that was paid came back.")
-	}
-	r.Refund = &processor.Refund{
-		Link: processor.Link{Charge: to}, ID: string(t.ID), Single: true, LevelMinor: amount, Currency: code,
-		Failed: failed, At: r.Reading.At,
-	}
-	return nil
-}
-
-// bounced takes back a payment that had succeeded and failed days later, as a direct
-// debit may. Its reversal may come as a transaction, too, and finds nothing left.
-func (r *reader) bounced() error {
-	t := r.Of.Transaction
-	_, code, err := r.money()
-	if err != nil {
-		return err
-	}
-	r.Refund = &processor.Refund{
-		Link: processor.Link{Charge: string(t.ID)}, ID: first(t.Reversal, t.ID), Single: true, Currency: code,
-		At: r.Reading.At,
-	}
-	return nil
-}
-
-// paid returns the payment that a refund is of: as it says itself, else the one that
-// its invoice had.
-func (r *reader) paid() string {
-	t, in := r.Of.Transaction, r.Of.Invoice
-	if id := first(t.Refunded, t.Reference); id != "" {
-		return id
-	}
-	var one loose.ID
-	for _, l := range slices.Concat(in.Linked, in.Payments) {
-		switch {
-		case l.Type != "" && l.Type != "payment" || l.Status != "" && l.Status != "success" || l.ID == "":
-		case one != "" && one != l.ID:
-			return ""
-		default:
-			one = l.ID
-		}
-	}
-	return string(one)
-}
-
-// statuses are those of subscriptions that change a customer. One that is not renewed
-// runs on to its term's end; then it is cancelled.
-var statuses = map[loose.Text]string{"in_trial": "trial", "active": "active", "cancelled": "cancelled"}
-
-func (r *reader) subscription() error {
-	b := r.who()
-	b.Status = statuses[r.Of.Subscription.Status]
-	if r.Reading.Type == "subscription_deleted" {
-		b.Status = "cancelled"
-	}
-	switch {
-	case r.Of.Subscription.ID == "":
-		return processor.MalformedError{Member: "content.subscription.id"}
-	case processor.Skips(r.metas()...):
-		return r.Ignore(processor.OptedOut, "")
-	}
-	return r.Binds(b, processor.BindsOnly, "")
-}
-
-func (r *reader) customer() error {
-	b := r.who()
-	b.Itself = true
-	switch {
-	case r.Of.Customer.ID == "":
-		return processor.MalformedError{Member: "content.customer.id"}
-	case b.Skip:
-		return r.Binds(b, processor.OptedOut, "")
-	}
-	return r.Binds(b, processor.BindsOnly, "")
-}
-
-// coupon reads whether a coupon may be used. Its id is what customers type.
-func (r *reader) coupon() error {
-	c, deleted := r.Of.Coupon, r.Reading.Type == "coupon_deleted"
-	switch {
-	case c.ID == "":
-		return processor.MalformedError{Member: "content.coupon.id"}
-	case c.Status == "" && !deleted:
-		return processor.MalformedError{Member: "content.coupon.status"}
-	}
-	r.Coupon = &processor.Coupon{ID: string(c.ID), Code: string(c.ID), Active: c.Status == "active" && !deleted}
-	return nil
 }

@@ -4,10 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"rail/server/harness/lenient"
-	"rail/server/inbound/processor"
 )
 
 type members = map[string]any
@@ -27,12 +24,11 @@ func samples() [][]byte {
 	return all
 }
 
-// TestEveryMemberMayChange removes and retypes every member of every event.
+// TestEveryMemberMayChange removes and retypes every member of events.
 func TestEveryMemberMayChange(t *testing.T) {
 	t.Parallel()
-	sound := func(t *testing.T, body []byte) processor.Reading {
-		t.Helper()
-		return lenient.Sound(t, Source{}.Read, body)
-	}
-	require.Greater(t, lenient.Changes(t, sound, samples()...), 1_000)
+	lenient.Changes(t, Source{}.Read, samples()...)
 }
+
+// FuzzRead reads anything, and says something of it or why not.
+func FuzzRead(f *testing.F) { lenient.Fuzz(f, Source{}.Read, samples()...) }

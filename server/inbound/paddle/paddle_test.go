@@ -156,37 +156,21 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// TestEveryMemberMayChange removes and retypes every member of events.
-func TestEveryMemberMayChange(t *testing.T) {
-	t.Parallel()
-	sound := func(t *testing.T, body []byte) processor.Reading {
-		t.Helper()
-		return lenient.Sound(t, Source{}.Read, body)
-	}
-	require.Greater(t, lenient.Changes(t, sound,
+func samples() [][]byte {
+	return [][]byte{
 		notification("transaction.completed", transaction(nil)), notification("subscription.created", transaction(nil)),
 		notification("adjustment.updated", adjustment("refund", "approved", "900", "750")),
 		notification("adjustment.created", adjustment("chargeback", "approved", "900", "750")),
 		notification("customer.created", members{"id": "ctm_1", "email": "ann@acme.example", "custom_data": members{"rail": "skip"}}),
 		notification("discount.updated", members{"id": "dsc_1", "code": "FALL", "status": "active"}),
-	), 1_000)
+	}
+}
+
+// TestEveryMemberMayChange removes and retypes every member of events.
+func TestEveryMemberMayChange(t *testing.T) {
+	t.Parallel()
+	lenient.Changes(t, Source{}.Read, samples()...)
 }
 
 // FuzzRead reads anything, and says something of it or why not.
-func FuzzRead(f *testing.F) {
-	f.Add(notification("transaction.completed", transaction(nil)))
-	f.Add(notification("adjustment.updated", adjustment("refund", "approved", "900", "750")))
-	f.Add(notification("subscription.updated", members{"id": "sub_1", "status": "active", "items": []any{nil, 5}}))
-	f.Fuzz(func(t *testing.T, body []byte) {
-		r, err := Source{}.Read(body)
-		if err != nil {
-			require.ErrorAs(t, err, &processor.MalformedError{})
-			return
-		}
-		if p := r.Payment; p != nil {
-			require.True(t, p.AmountMinor > 0 && p.TaxMinor >= 0 && p.TaxMinor <= p.AmountMinor)
-		}
-		said := r.Payment != nil || r.Refund != nil || r.Dispute != nil || r.Coupon != nil
-		require.Equal(t, !said, r.Ignored != "")
-	})
-}
+func FuzzRead(f *testing.F) { lenient.Fuzz(f, Source{}.Read, samples()...) }

@@ -137,37 +137,20 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
+func samples() [][]byte {
+	return [][]byte{
+		notification("order.paid", order(members{"due_amount": 1200})), notification("order.paid", order(nil)),
+		notification("order.refunded", order(members{"refunded_amount": 500, "refunded_tax_amount": 100})),
+		notification("order.refunded", order(members{"refunded_amount": 1 << 62, "refunded_tax_amount": 1 << 62})),
+		notification("subscription.revoked", order(nil)), notification("customer.created", order(nil)),
+	}
+}
+
 // TestEveryMemberMayChange removes and retypes every member of events.
 func TestEveryMemberMayChange(t *testing.T) {
 	t.Parallel()
-	sound := func(t *testing.T, body []byte) processor.Reading {
-		t.Helper()
-		return lenient.Sound(t, Source{}.Read, body)
-	}
-	require.Greater(t, lenient.Changes(t, sound,
-		notification("order.paid", order(members{"due_amount": 1200})), notification("order.paid", order(nil)),
-		notification("order.refunded", order(members{"refunded_amount": 500, "refunded_tax_amount": 100})),
-		notification("subscription.revoked", order(nil)), notification("customer.created", order(nil)),
-	), 1_000)
+	lenient.Changes(t, Source{}.Read, samples()...)
 }
 
 // FuzzRead reads anything, and says something of it or why not.
-func FuzzRead(f *testing.F) {
-	f.Add(notification("order.paid", order(nil)))
-	f.Add(notification("order.refunded", order(members{"refunded_amount": 1 << 62, "refunded_tax_amount": 1 << 62})))
-	f.Add(notification("customer.created", members{"id": 5, "metadata": []any{}}))
-	f.Fuzz(func(t *testing.T, body []byte) {
-		r, err := Source{}.Read(body)
-		if err != nil {
-			require.ErrorAs(t, err, &processor.MalformedError{})
-			return
-		}
-		if p := r.Payment; p != nil {
-			require.True(t, p.AmountMinor > 0 && p.TaxMinor >= 0 && p.TaxMinor <= p.AmountMinor)
-		}
-		if r.Refund != nil {
-			require.Positive(t, r.Refund.LevelMinor)
-		}
-		require.Equal(t, r.Payment == nil && r.Refund == nil, r.Ignored != "")
-	})
-}
+func FuzzRead(f *testing.F) { lenient.Fuzz(f, Source{}.Read, samples()...) }

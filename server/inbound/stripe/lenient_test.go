@@ -38,19 +38,10 @@ func samples() [][]byte {
 	return all
 }
 
-// sound is what every reading must be, whatever was read.
-func sound(t *testing.T, body []byte) processor.Reading {
-	t.Helper()
-	r := lenient.Sound(t, Read, body)
-	require.True(t, r.Payment == nil || !r.Payment.At.IsZero(), string(body))
-	return r
-}
-
-// TestEveryMemberMayChange removes and retypes every member of every event, one
-// at a time.
+// TestEveryMemberMayChange removes and retypes every member of events.
 func TestEveryMemberMayChange(t *testing.T) {
 	t.Parallel()
-	require.Greater(t, lenient.Changes(t, sound, samples()...), 10_000)
+	lenient.Changes(t, Read, samples()...)
 }
 
 // TestMoneyNeedsItsMembers: a payment that cannot be read whole is an error that
@@ -103,15 +94,8 @@ func without(of object, keys ...string) object {
 	return of
 }
 
-// FuzzRead reads anything.
+// FuzzRead reads anything, and says something of it or why not.
 func FuzzRead(f *testing.F) {
-	for _, body := range samples() {
-		f.Add(body)
-	}
-	f.Add([]byte(`{"id":"e","type":"invoice.paid","livemode":true,"created":1767225600,"data":{"object":{"id":{"id":{"id":1}}}}}`))
-	f.Fuzz(func(t *testing.T, body []byte) {
-		r := sound(t, body)
-		again, _ := Read(body)
-		require.Equal(t, r, again, "the same event says the same thing")
-	})
+	deep := `{"id":"e","type":"invoice.paid","livemode":true,"created":1767225600,"data":{"object":{"id":{"id":{"id":1}}}}}`
+	lenient.Fuzz(f, Read, append(samples(), []byte(deep))...)
 }

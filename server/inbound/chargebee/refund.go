@@ -1,0 +1,80 @@
+package chargebee
+
+import (
+	"slices"
+
+	"rail/server/inbound/loose"
+	"rail/server/inbound/processor"
+)
+
+// refund reads money that went back: refunds, and reversals, of which a chargeback is
+// one. Each is a transaction of its own, whichever event shows it.
+func (r *reader) refund() error {
+	t := r.Of.Transaction
+	failed := t.Status == "late_failure"
+	switch {
+	case t.ID == "":
+		return processor.MalformedError{Member: "content.transaction.id"}
+	case t.Type == "":
+		return processor.MalformedError{Member: "content.transaction.type"}
+	case t.Type == "payment" && failed:
+		return r.bounced()
+	case t.Type != "refund" && t.Type != "payment_reversal":
+		return r.Ignore(processor.NotUsed, "payment_succeeded brings what is paid.")
+	case t.Status == "":
+		return processor.MalformedError{Member: "content.transaction.status"}
+	case t.Status != "success" && !failed:
+		return r.Ignore(processor.NotUsed, "The refund is not finished.")
+	}
+	amount, code, err := r.money()
+	if err != nil {
+		return err
+	}
+	to := r.paid()
+	switch {
+	case to == "":
+		return processor.MalformedError{Member: "content.transaction.refunded_txn_id"}
+	case amount == 0:
+		return r.Ignore(processor.ZeroAmount, "Nothing that was paid came back.")
+	}
+	r.Refund = &processor.Refund{
+		Link: processor.Link{Charge: to}, ID: string(t.ID), Single: true, LevelMinor: amount, Currency: code,
+		Failed: failed, At: r.Reading.At,
+	}
+	return nil
+}
+
+// bounced takes back a payment that had succeeded and failed days later, as a direct
+// debit may. Its reversal may come as a transaction, too, and finds nothing left.
+func (r *reader) bounced() error {
+	t := r.Of.Transaction
+	_, code, err := r.money()
+	if err != nil {
+		return err
+	}
+	r.Refund = &processor.Refund{
+		Link: processor.Link{Charge: string(t.ID)}, ID: first(t.Reversal, t.ID), Single: true, Currency: code,
+		At: r.Reading.At,
+	}
+	return nil
+}
+
+// paid returns the payment that a refund is of: as it says itself, else the one that
+// its invoice had.
+func (r *reader) paid() string {
+	t, in := r.Of.Transaction, r.Of.Invoice
+	if id := first(t.Refunded, t.Reference); id != "" {
+		return id
+	}
+	var one loose.ID
+	for _, l := range slices.Concat(in.Linked, in.Payments) {
+		switch {
+		case l.Type != "" && l.Type != "payment" || l.Status != "" && l.Status != "success" || l.ID == "":
+		case one != "" && one != l.ID:
+			return ""
+		default:
+			one = l.ID
+		}
+	}
+	return string(one)
+}

@@ -1,0 +1,102 @@
+package chargebee
+
+import (
+	"slices"
+	"strings"
+
+	"rail/server/inbound/loose"
+	"rail/server/inbound/processor"
+)
+
+// metas are what the merchant wrote, the custom fields first.
+func (m *marked) metas() []loose.Meta {
+	return []loose.Meta{
+		{"rail_click": string(m.Click), "rail_customer": string(m.Merchant), "rail": string(m.Switch)}, m.Meta,
+	}
+}
+
+// metas are those of the subscription and of the customer, the nearest to the payment
+// first.
+func (r *reader) metas() []loose.Meta {
+	return append(r.Of.Subscription.metas(), r.Of.Customer.metas()...)
+}
+
+// who returns whose the event's objects are.
+func (r *reader) who() processor.Binding {
+	t, in, k, s := r.Of.Transaction, r.Of.Invoice, r.Of.Customer, r.Of.Subscription
+	b := processor.Binding{
+		Customer: first(k.ID, t.Customer, s.Customer, in.Customer), Email: string(k.Email),
+		Name:         loose.Clean(strings.TrimSpace(string(k.First + " " + k.Last))),
+		Subscription: first(s.ID, t.Subscription, in.Subscription), Interval: processor.Interval(s.Interval),
+		Skip: processor.Skips(k.metas()...),
+	}
+	b.Describe(r.metas()...)
+	r.redeem(&b)
+	return b
+}
+
+// mostCoupons bounds the coupons of one event, each of which is looked up.
+const mostCoupons = 50
+
+// redeem adds the coupons of the invoice and of the subscription. A code of a set is
+// more telling than its coupon, which many codes share.
+func (r *reader) redeem(b *processor.Binding) {
+	var codes, coupons []loose.ID
+	for _, d := range r.Of.Invoice.Discounts {
+		if strings.Contains(string(d.Type+d.Entity), "coupon") {
+			codes, coupons = append(codes, d.Code), append(coupons, d.ID)
+		}
+	}
+	for _, c := range r.Of.Subscription.Coupons {
+		codes, coupons = append(codes, c.Code), append(coupons, c.ID)
+	}
+	for _, id := range append(append(codes, coupons...), r.Of.Subscription.Coupon) {
+		if id != "" && len(b.Coupon) < mostCoupons && !slices.Contains(b.Coupon, string(id)) {
+			b.Coupon = append(b.Coupon, string(id))
+		}
+	}
+}
+
+// statuses are those of subscriptions that change a customer. One that is not renewed
+// runs on to its term's end; then it is cancelled.
+var statuses = map[loose.Text]string{"in_trial": "trial", "active": "active", "cancelled": "cancelled"}
+
+func (r *reader) subscription() error {
+	b := r.who()
+	b.Status = statuses[r.Of.Subscription.Status]
+	if r.Reading.Type == "subscription_deleted" {
+		b.Status = "cancelled"
+	}
+	switch {
+	case r.Of.Subscription.ID == "":
+		return processor.MalformedError{Member: "content.subscription.id"}
+	case processor.Skips(r.metas()...):
+		return r.Ignore(processor.OptedOut, "")
+	}
+	return r.Binds(b, processor.BindsOnly, "")
+}
+
+func (r *reader) customer() error {
+	b := r.who()
+	b.Itself = true
+	switch {
+	case r.Of.Customer.ID == "":
+		return processor.MalformedError{Member: "content.customer.id"}
+	case b.Skip:
+		return r.Binds(b, processor.OptedOut, "")
+	}
+	return r.Binds(b, processor.BindsOnly, "")
+}
+
+// coupon reads whether a coupon may be used. Its id is what customers type.
+func (r *reader) coupon() error {
+	c, deleted := r.Of.Coupon, r.Reading.Type == "coupon_deleted"
+	switch {
+	case c.ID == "":
+		return processor.MalformedError{Member: "content.coupon.id"}
+	case c.Status == "" && !deleted:
+		return processor.MalformedError{Member: "content.coupon.status"}
+	}
+	r.Coupon = &processor.Coupon{ID: string(c.ID), Code: string(c.ID), Active: c.Status == "active" && !deleted}
+	return nil
+}
