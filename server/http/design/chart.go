@@ -35,10 +35,10 @@ type Column struct {
 }
 
 // Row is the figures of a month, a day or a name, one for each column. Short is its
-// name below the plot.
+// name below the plot, Path where more of it is, if anywhere.
 type Row struct {
-	Name, Short string
-	Values      []int64
+	Name, Short, Path string
+	Values            []int64
 }
 
 // Mark is a line of the scale; Y is in the plot's units.
@@ -118,6 +118,28 @@ func LineChart(f Figures) Chart {
 		c.Bars = append(c.Bars, b)
 	}
 	return c
+}
+
+// Ranks are figures by name, each with a bar of its share of the largest, by the
+// template "ranks". They are a table themselves.
+type Ranks struct {
+	Figures
+	Bars []Bar
+}
+
+// RankChart draws the first column that is Drawn beside the names.
+func RankChart(f Figures) Ranks {
+	column := slices.IndexFunc(f.Columns, func(c Column) bool { return c.Drawn })
+	most := 1.0
+	for _, r := range f.Rows {
+		most = max(most, math.Abs(float64(r.Values[column])))
+	}
+	ranks := Ranks{Figures: f}
+	for _, r := range f.Rows {
+		v := r.Values[column]
+		ranks.Bars = append(ranks.Bars, Bar{Width: hundredth(100 * math.Abs(float64(v)) / most), Down: v < 0})
+	}
+	return ranks
 }
 
 // hundredth rounds a place in the plot: more digits make the page long and change

@@ -23,6 +23,7 @@
 //	bulk       Bulk
 //	pager      Listing
 //	chart      Chart; figures is its table alone
+//	ranks      Ranks
 //	menu       Menu
 //	tabs       Tabs
 //	steps      Steps

@@ -86,6 +86,12 @@ func TestLineChart(t *testing.T) {
 	require.True(t, many.Empty)
 }
 
+func TestRankChart(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, []Bar{{Width: 100}, {Width: 50}, {Width: 25, Down: true}, {}}, RankChart(of(4, 2, -1, 0)).Bars)
+	require.Equal(t, []Bar{{}}, RankChart(of(0)).Bars)
+}
+
 func TestNewTile(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -137,8 +137,15 @@ func panelPage() M {
 		at := time.Month(i + 1).String()
 		months.Rows = append(months.Rows, design.Row{Name: at, Short: at[:3], Values: []int64{(i*i%7 - 1) * 41_250, i}})
 	}
+	top := design.Figures{Caption: "Top partners", Head: "Partner", Columns: []design.Column{
+		{Name: "Commissions", Text: dollars, Drawn: true}, {Name: "Customers", Text: design.Count},
+	}}
+	for i, name := range []string{"Ines Duarte", "Bruno Castelo-Branco de Albuquerque", "Carolina", "Grace Hopper"} {
+		top.Rows = append(top.Rows, design.Row{Name: name, Path: "/panel", Values: []int64{int64(98_765 / (i + 1) * (1 - i%3)), int64(40 - i)}})
+	}
 	return M{
-		"Tabs": design.Tabs{Label: "Ines Duarte", Links: []design.Link{
+		"Top": design.RankChart(top),
+		"Tabs": design.Tabs{Label: "Parts of the partner", Links: []design.Link{
 			{Path: "/panel", Name: "Overview", Current: true}, {Path: "/panel?of=links", Name: "Links"},
 			{Path: "/panel?of=commissions", Name: "Commissions", Count: 3}, {Path: "/panel?of=payouts", Name: "Payouts"},
 			{Path: "/panel?of=notes", Name: "Notes"},
@@ -196,6 +203,10 @@ func formPage() M {
 
 func confirmPage() M {
 	return M{
+		"Checks": []M{
+			{"Name": "The script is on your site", "Text": "It was loaded by northwind.example.", "Done": true},
+			{"Name": "A payment processor is connected", "Text": "Rail hears of payments and refunds from it.", "Done": false},
+		},
 		"Steps": design.Steps{Label: "Steps of the run", At: 2, Links: []design.Link{
 			{Path: "/list", Name: "Period"}, {Path: "/list", Name: "Who gets what"}, {Name: "Files"}, {Name: "Mark as paid"},
 		}},
@@ -243,6 +254,7 @@ func TestMenuFolds(t *testing.T) {
 	b.Do(chromedp.EmulateViewport(1280, 900))
 	b.Open("/list")
 	require.True(t, browsertest.Eval[bool](b, seen))
+	require.True(t, browsertest.Eval[bool](b, "(a => { a.focus(); return document.activeElement === a })(document.querySelector('.side a'))"))
 	b.Do(chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile), chromedp.Click(chromedp.CSS(".side summary")))
 	require.Empty(t, b.Violations())
 }

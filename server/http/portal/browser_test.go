@@ -74,6 +74,19 @@ func TestInABrowser(t *testing.T) {
 	b.Silent()
 }
 
+// TestAccessible: every page is for everybody, on a phone and on a desk, in light and
+// in dark.
+func TestAccessible(t *testing.T) {
+	t.Parallel()
+	browsertest.Chromium(t)
+	s := apitest.New(t, apitest.Loopback, func(c *config.Config) { c.BaseURL = "http://127.0.0.1:8080" })
+	partner, _ := furnished(s)
+	b := browsertest.New(t, s.URL)
+	b.Open(link(s, partner))
+	b.Accessible(paths...)
+	b.Silent()
+}
+
 // TestChartInABrowser: each amount of the scale stands at its line, also where
 // months lie below zero, and the page says what a debt is.
 func TestChartInABrowser(t *testing.T) {
