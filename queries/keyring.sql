@@ -30,6 +30,8 @@ WITH sealed AS NOT MATERIALIZED (
         FROM webhook_endpoints e
     UNION ALL SELECT 'processor secret', 'processor_connections.secret/' || c.id, c.secret FROM processor_connections c
     UNION ALL SELECT 'processor key', 'processor_connections.api_key/' || c.id, c.api_key FROM processor_connections c
+    UNION ALL SELECT 'second factor', 'users.totp/' || u.id, u.totp_secret FROM users u
+    UNION ALL SELECT 'pending second factor', 'users.totp/' || u.id, u.totp_pending FROM users u
     UNION ALL SELECT 'inbox event', 'inbox_events.payload/' || b.id, b.payload FROM inbox_events b
     UNION ALL SELECT 'stored answer', 'idempotency/' || i.org_id || '/' || i.key, i.body FROM idempotency_keys i
 ), heads AS (

@@ -25,6 +25,20 @@ var unbound = map[string]string{
 	"MagicLinkUse":     "the hash of a secret token identifies the partner",
 	"PortalSession":    "the hash of a secret token identifies the partner",
 	"PortalSessionEnd": "the hash is that of the caller's own token",
+	// The console's sign-in and cookie.
+	"UsersExist":        "asked of the whole database, when it is set up",
+	"UsersOfEmail":      "whoever signs in by an address names no organization; the password does",
+	"UserOfSubject":     "whom the operator's OpenID provider means is a user of some organization",
+	"UserSession":       "the hash of a secret token identifies the user",
+	"UserSessionEnd":    "the hash is that of the caller's own token",
+	"UserLinkFind":      "the hash of a secret token identifies the link",
+	"UserLinkUse":       "the hash of a secret token identifies the link",
+	"SetUpLinksVoid":    "the link that sets up has no organization yet",
+	"InvitationOfEmail": "the operator's OpenID provider has verified the address of who was invited",
+	"UserSecretsSealed": "the server's own key seals for every organization",
+	"UserSecretsReseal": "the id is one that UserSecretsSealed has just listed",
+	"UserSessionsPurge": "removes what has expired, whosever it is",
+	"UserLinksPurge":    "removes what has expired, whosever it is",
 	// The public redirect.
 	"LinkBySlug": "the redirect has no key; slugs are server-made and of one namespace",
 	// Jobs work on the whole database.

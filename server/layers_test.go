@@ -62,8 +62,8 @@ var layers = map[string]layer{
 		never:    []string{echo},
 	},
 	"rules": {
-		rule:     "money and program are rules on a unit of work, and know no HTTP",
-		packages: []string{"server/money/...", "server/program/..."},
+		rule:     "money, program and team are rules on a unit of work, and know no HTTP",
+		packages: []string{"server/money/...", "server/program/...", "server/team"},
 		below:    []string{"ground", "work", "outbound"},
 		contract: []string{"gen/api", "gen/db", "gen/events"},
 		never:    []string{echo, netHTTP},

@@ -832,6 +832,12 @@ type SequenceStep struct {
 	Body       string
 }
 
+type SignInFailure struct {
+	ID       int64
+	Subject  []byte
+	FailedAt clock.Time
+}
+
 type Tag struct {
 	ID        string
 	OrgID     string
@@ -905,6 +911,50 @@ type TrackingValue struct {
 	Kind      TrackingKind
 	PartnerID string
 	LinkID    *string
+}
+
+type User struct {
+	ID             string
+	OrgID          string
+	Email          string
+	Name           string
+	Role           string
+	PasswordHash   *string
+	TOTPSecret     []byte
+	TOTPPending    []byte
+	TOTPUsed       int64
+	RecoveryHashes [][]byte
+	OIDCIssuer     *string
+	OIDCSubject    *string
+	DisabledAt     *clock.Time
+	SeenAt         *clock.Time
+	CreatedAt      clock.Time
+	UpdatedAt      clock.Time
+}
+
+type UserLink struct {
+	TokenHash []byte
+	Kind      string
+	OrgID     *string
+	UserID    *string
+	Email     *string
+	Role      *string
+	InvitedBy *string
+	CreatedAt clock.Time
+	ExpiresAt clock.Time
+	UsedAt    *clock.Time
+}
+
+type UserSession struct {
+	ID        string
+	TokenHash []byte
+	OrgID     string
+	UserID    string
+	UserAgent string
+	Address   string
+	CreatedAt clock.Time
+	SeenAt    clock.Time
+	ExpiresAt clock.Time
 }
 
 type WebhookDelivery struct {

@@ -14,6 +14,7 @@ import (
 	"rail/server/keyring"
 	"rail/server/money/payout"
 	"rail/server/outbound/webhook"
+	"rail/server/team"
 )
 
 // resealBatch is how many rows are read at once: a page of them fits in memory, however many
@@ -28,7 +29,7 @@ func secretsRotate(*flag.FlagSet) action {
 	return func(ctx context.Context, env *Env, _ []string) error {
 		return withDatabase(ctx, env, func(d *database) error {
 			r := resealing{d: d}
-			for _, step := range []func(context.Context) error{r.details, r.secrets, r.connections, r.events, r.responses} {
+			for _, step := range []func(context.Context) error{r.details, r.secrets, r.connections, r.events, r.responses, r.factors} {
 				if err := step(ctx); err != nil {
 					return err
 				}
@@ -195,6 +196,32 @@ func (r *resealing) connections(ctx context.Context) error {
 			if err == nil && (changed || too) {
 				err = queries.ConnectionSecretsReseal(ctx, r.d.pool, db.ConnectionSecretsResealParams{
 					Secret: signing, APIKey: key, ID: row.ID, Was: row.Secret,
+				})
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// factors goes through the second factors of users.
+func (r *resealing) factors(ctx context.Context) error {
+	for after := ""; ; {
+		rows, err := queries.UserSecretsSealed(ctx, r.d.pool, db.UserSecretsSealedParams{After: after, Lim: resealBatch})
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		for _, row := range rows {
+			after = row.ID
+			on, changed, err := r.again(row.TOTPSecret, team.FactorPlace(row.ID))
+			if err != nil {
+				return err
+			}
+			pending, too, err := r.again(row.TOTPPending, team.FactorPlace(row.ID))
+			if err == nil && (changed || too) {
+				err = queries.UserSecretsReseal(ctx, r.d.pool, db.UserSecretsResealParams{
+					TOTPSecret: on, TOTPPending: pending, ID: row.ID, WasSecret: row.TOTPSecret, WasPending: row.TOTPPending,
 				})
 			}
 			if err != nil {

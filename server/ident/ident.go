@@ -15,11 +15,12 @@ import (
 type Prefix string
 
 // The prefixes of the API's objects, and those of the operator's own
-// objects (organizations, API keys, audit entries, job runs).
+// objects (organizations, API keys, audit entries, job runs, sessions of users).
 const (
 	Organization Prefix = "org_"
 	APIKey       Prefix = "key_"
 	User         Prefix = "usr_"
+	UserSession  Prefix = "uss_"
 	Program      Prefix = "prg_"
 	Partner      Prefix = "part_"
 	Group        Prefix = "grp_"

@@ -10,6 +10,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/program/risk"
+	"rail/server/team"
 	"rail/server/work"
 )
 
@@ -62,6 +63,19 @@ func purges(ctx context.Context, pool *pgxpool.Pool, now, kept clock.Time) []fun
 		},
 		func() (int64, error) {
 			return queries.PortalSessionsPurge(ctx, pool, db.PortalSessionsPurgeParams{Now: now, Lim: purgeBatch})
+		},
+		func() (int64, error) {
+			return queries.UserSessionsPurge(ctx, pool, db.UserSessionsPurgeParams{
+				Now: now, IdleSince: now.Plus(-team.Idle), Lim: purgeBatch,
+			})
+		},
+		func() (int64, error) {
+			return queries.UserLinksPurge(ctx, pool, db.UserLinksPurgeParams{Now: now, Lim: purgeBatch})
+		},
+		func() (int64, error) {
+			return queries.SignInFailuresPurge(ctx, pool, db.SignInFailuresPurgeParams{
+				Before: now.Plus(-team.Window), Lim: purgeBatch,
+			})
 		},
 		func() (int64, error) {
 			return queries.PartnerAddressesPurge(ctx, pool, db.PartnerAddressesPurgeParams{

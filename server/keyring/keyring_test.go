@@ -18,6 +18,7 @@ import (
 	"rail/server/money/payout"
 	"rail/server/outbound/webhook"
 	"rail/server/secret"
+	"rail/server/team"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -60,6 +61,8 @@ var places = map[string]struct{ place, sql string }{
 	"previous webhook secret": {
 		webhook.SecretPlace("whe_1", true), "UPDATE webhook_endpoints SET previous_secret = $1, previous_expires_at = now()",
 	},
+	"second factor":         {team.FactorPlace("usr_1"), "UPDATE users SET totp_secret = $1"},
+	"pending second factor": {team.FactorPlace("usr_1"), "UPDATE users SET totp_pending = $1"},
 	"stored answer": {
 		middleware.IdempotencyPlace("org_1", "k/1"),
 		"INSERT INTO idempotency_keys (org_id, key, fingerprint, status, body, created_at) VALUES ('org_1', 'k/1', '', 200, $1, now())",
@@ -80,6 +83,8 @@ func database(t *testing.T) *pgxpool.Pool {
 	exec(t, pool,
 		`INSERT INTO webhook_endpoints (id, org_id, program_id, url, event_types, enabled, secret, counted_since, created_at, updated_at)
 		VALUES ('whe_1', 'org_1', 'prg_1', 'https://x.example', '{}', true, '', now(), now(), now())`)
+	exec(t, pool,
+		`INSERT INTO users (id, org_id, email, name, role, created_at, updated_at) VALUES ('usr_1', 'org_1', 'ada@example.com', 'Ada', 'owner', now(), now())`)
 	return pool
 }
 
@@ -250,10 +255,11 @@ func TestKindsAreAll(t *testing.T) {
 	require.NoError(t, err)
 	columns, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(t, err)
-	hashes := []string{"hash", "fingerprint", "visitor", "device"}
+	hashes := []string{"hash", "fingerprint", "visitor", "device", "subject"}
 	sealed := []string{
 		"partners.payout_details", "webhook_endpoints.secret", "webhook_endpoints.previous_secret", "idempotency_keys.body",
 		"processor_connections.secret", "processor_connections.api_key", "inbox_events.payload",
+		"users.totp_secret", "users.totp_pending",
 	}
 	for _, column := range columns {
 		_, name, _ := strings.Cut(column, ".")

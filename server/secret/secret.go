@@ -37,6 +37,7 @@ type keys struct {
 	mark   []byte
 	detail []byte
 	listen []byte
+	signIn []byte
 }
 
 // Keeper has the derived keys: the current ones, which seal and hash, and
@@ -94,7 +95,10 @@ func keysOf(master [32]byte) (k keys, err error) {
 	if k.detail, err = derive(master, "payout-details"); err != nil {
 		return k, err
 	}
-	k.listen, err = derive(master, "listen")
+	if k.listen, err = derive(master, "listen"); err != nil {
+		return k, err
+	}
+	k.signIn, err = derive(master, "sign-in")
 	return k, err
 }
 
@@ -220,6 +224,10 @@ func (k *Keeper) HashDevice(programID, userAgent string) []byte {
 // ListenKey returns the 32 bytes that sign an organization's events for the
 // operator's own listener. They are the same at every start.
 func (k *Keeper) ListenKey(orgID string) []byte { return mac(k.current.listen, orgID) }
+
+// HashSignIn returns 16 bytes that recognize who tries to sign in, an account or an
+// address, and reveal nothing about it.
+func (k *Keeper) HashSignIn(subject string) []byte { return mac(k.current.signIn, subject)[:16] }
 
 // HashDetails returns what recognizes payout details within a program.
 func (k *Keeper) HashDetails(programID, text string) []byte {

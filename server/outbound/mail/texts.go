@@ -40,6 +40,9 @@ func lines(s string) quote {
 	return quote{s, strings.Join(out, "\n")}
 }
 
+// link returns an address of Rail's own, which Markdown makes a link.
+func link(url string) quote { return quote{url, "<" + url + ">"} }
+
 // saying returns m with a text. Arguments are strings of Rail's own, which may be
 // Markdown, and quotes.
 func (m Message) saying(format string, args ...any) Message {
@@ -104,4 +107,25 @@ func Banned(to, partnerID, program, reason string, at clock.Time) Message {
 	}.saying(
 		"Your account in the affiliate program of %s was suspended. What you had earned and not been paid was rejected; "+
 			"your links and coupons earn nothing any more.\n\n%s\n", line(program), lines(reason))
+}
+
+// SignIn brings a user of the console a link to sign in.
+func SignIn(to, key, org, url string) Message {
+	return Message{Purpose: "console_sign_in", Key: key, To: to, Subject: "Sign in to " + line(org).plain}.saying(
+		"Sign in to the affiliate program of %s with this link. It works once, for 15 minutes:\n\n%s\n\n"+
+			"If you did not ask for it, nothing needs to be done.\n", line(org), link(url))
+}
+
+// Password brings a user of the console a link to set another password.
+func Password(to, key, org, url string) Message {
+	return Message{Purpose: "console_password", Key: key, To: to, Subject: "Your password for " + line(org).plain}.saying(
+		"Choose a new password for the affiliate program of %s with this link. It works once, for an hour:\n\n%s\n\n"+
+			"If you did not ask for it, nothing needs to be done: your password is still the same.\n", line(org), link(url))
+}
+
+// Invitation brings somebody a link to become a user of the console.
+func Invitation(to, key, org, url string) Message {
+	return Message{Purpose: "console_invitation", Key: key, To: to, Subject: "You are invited to " + line(org).plain}.saying(
+		"You are invited to work on the affiliate program of %s. Choose a password with this link. "+
+			"It works once, for seven days:\n\n%s\n", line(org), link(url))
 }

@@ -65,12 +65,15 @@ type Progress func(what string, done int64)
 // left are the tables that a backup leaves out, with the reason. Every other table is carried over, so that a new one
 // cannot be forgotten.
 var left = map[string]string{
-	"schema_floor":    "migrations fill it",
-	"ledger_mark":     "the ledger is folded anew",
-	"audit_mark":      "its transactions are of another cluster",
-	"webhook_leases":  "they are of servers that ran then",
-	"portal_sessions": "whoever was signed out since would be signed in again",
-	"magic_links":     "a link that was used since would work again",
+	"schema_floor":     "migrations fill it",
+	"ledger_mark":      "the ledger is folded anew",
+	"audit_mark":       "its transactions are of another cluster",
+	"webhook_leases":   "they are of servers that ran then",
+	"portal_sessions":  "whoever was signed out since would be signed in again",
+	"magic_links":      "a link that was used since would work again",
+	"user_sessions":    "as those of the portal",
+	"user_links":       "as those of the portal",
+	"sign_in_failures": "they are forgotten after a quarter of an hour",
 }
 
 // anew are the columns that a restore leaves to their defaults, as it does with

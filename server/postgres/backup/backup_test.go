@@ -23,7 +23,7 @@ var kept = []string{
 	"refunds", "report_marks", "report_spans",
 	"report_sums", "resources", "risk_flags", "sales", "sequence_enrolments", "sequence_steps", "sequences", "tags",
 	"tallies", "tally_entries", "tax_form_statuses",
-	"tracking_values", "webhook_deliveries", "webhook_endpoints",
+	"tracking_values", "users", "webhook_deliveries", "webhook_endpoints",
 }
 
 // TestEveryTable: of each table somebody has decided whether its rows are carried

@@ -1,0 +1,223 @@
+-- Users of the console, their sessions and links, and the attempts to sign in.
+
+-- name: UserInsert :exec
+INSERT INTO users (id, org_id, email, name, role, password_hash, oidc_issuer, oidc_subject, created_at, updated_at)
+VALUES (@id, @org_id, @email, @name, @role, @password_hash, @oidc_issuer, @oidc_subject, @created_at, @created_at);
+
+-- name: UserGet :one
+SELECT * FROM users t WHERE t.org_id = @org_id AND t.id = @id;
+
+-- name: UserByEmail :one
+SELECT * FROM users t WHERE t.org_id = @org_id AND t.email = @email;
+
+-- name: UserList :many
+SELECT * FROM users t WHERE t.org_id = @org_id ORDER BY lower(t.name), t.id LIMIT @lim;
+
+-- name: UserPlaces :one
+-- UserPlaces counts the users of an organization with its open invitations.
+SELECT ((SELECT count(*) FROM users u WHERE u.org_id = @org_id) + (SELECT count(*) FROM user_links l
+    WHERE l.org_id = @org_id AND l.kind = 'invitation' AND l.used_at IS NULL AND l.expires_at > @now))::bigint AS n;
+
+-- name: UsersExist :one
+SELECT EXISTS (SELECT 1 FROM users u);
+
+-- name: UsersOfEmail :many
+-- UsersOfEmail is who may sign in with an address, the oldest first.
+SELECT * FROM users t WHERE t.email = @email AND t.disabled_at IS NULL ORDER BY t.created_at, t.id LIMIT @lim;
+
+-- name: UserOfSubject :one
+-- UserOfSubject is whom an OpenID provider means; one who is disabled only where nobody else is.
+SELECT * FROM users t WHERE t.oidc_issuer = @oidc_issuer AND t.oidc_subject = @oidc_subject
+ORDER BY t.disabled_at IS NOT NULL, t.created_at, t.id LIMIT 1;
+
+-- name: OrganizationLock :one
+-- OrganizationLock lets changes of an organization's people take turns, so that one
+-- owner stays.
+SELECT o.id FROM organizations o WHERE o.id = @id FOR NO KEY UPDATE;
+
+-- name: OwnersCount :one
+SELECT count(*) FROM users t WHERE t.org_id = @org_id AND t.role = 'owner' AND t.disabled_at IS NULL;
+
+-- name: UserSetRole :exec
+UPDATE users SET role = @role, updated_at = @now WHERE org_id = @org_id AND id = @id;
+
+-- name: UserSetName :exec
+UPDATE users SET name = @name, updated_at = @now WHERE org_id = @org_id AND id = @id;
+
+-- name: UserSetDisabled :exec
+UPDATE users SET disabled_at = @disabled_at, updated_at = @now WHERE org_id = @org_id AND id = @id;
+
+-- name: UserSetPassword :exec
+UPDATE users SET password_hash = @password_hash, updated_at = @now WHERE org_id = @org_id AND id = @id;
+
+-- name: UserSetSubject :execrows
+-- UserSetSubject links a user to an OpenID provider's, once.
+UPDATE users SET oidc_issuer = @oidc_issuer, oidc_subject = @oidc_subject, updated_at = @now
+WHERE org_id = @org_id AND id = @id AND oidc_subject IS NULL AND disabled_at IS NULL;
+
+-- name: UserDelete :exec
+DELETE FROM users WHERE org_id = @org_id AND id = @id;
+
+-- name: UserSetPending :exec
+UPDATE users SET totp_pending = @totp_pending, updated_at = @now WHERE org_id = @org_id AND id = @id;
+
+-- name: UserSetFactor :execrows
+-- UserSetFactor turns on the second factor that is pending, if it still is that one.
+UPDATE users SET totp_secret = totp_pending, totp_pending = NULL, totp_used = @totp_used,
+    recovery_hashes = @recovery_hashes, updated_at = @now
+WHERE org_id = @org_id AND id = @id AND totp_pending = @totp_pending;
+
+-- name: UserSetRecovery :exec
+UPDATE users SET recovery_hashes = @recovery_hashes, updated_at = @now WHERE org_id = @org_id AND id = @id;
+
+-- name: UserDropFactor :exec
+UPDATE users SET totp_secret = NULL, totp_pending = NULL, recovery_hashes = '{}', updated_at = @now
+WHERE org_id = @org_id AND id = @id;
+
+-- name: UserUseStep :execrows
+-- UserUseStep takes a code of a step of time: of several at the same time one gets the row.
+UPDATE users SET totp_used = @step WHERE org_id = @org_id AND id = @id AND totp_secret IS NOT NULL AND totp_used < @step;
+
+-- name: UserUseRecovery :execrows
+-- UserUseRecovery takes a recovery code, likewise.
+UPDATE users SET recovery_hashes = array_remove(recovery_hashes, @hash::bytea)
+WHERE org_id = @org_id AND id = @id AND totp_secret IS NOT NULL AND @hash::bytea = ANY (recovery_hashes);
+
+-- name: UserSecretsSealed :many
+SELECT t.id, t.totp_secret, t.totp_pending FROM users t
+WHERE (t.totp_secret IS NOT NULL OR t.totp_pending IS NOT NULL) AND t.id > @after ORDER BY t.id LIMIT @lim;
+
+-- name: UserSecretsReseal :exec
+UPDATE users SET totp_secret = @totp_secret, totp_pending = @totp_pending
+WHERE id = @id AND totp_secret IS NOT DISTINCT FROM sqlc.narg('was_secret') AND totp_pending IS NOT DISTINCT
+    FROM sqlc.narg('was_pending');
+
+-- name: UserSessionInsert :execrows
+-- UserSessionInsert begins a session of a user who is enabled at that moment, and has
+-- shown the second factor that is on.
+WITH u AS (
+    UPDATE users t SET seen_at = @now::timestamptz
+    WHERE t.org_id = @org_id AND t.id = @user_id AND t.disabled_at IS NULL AND (t.totp_secret IS NULL OR @proven::boolean)
+    RETURNING t.org_id, t.id)
+INSERT INTO user_sessions (id, token_hash, org_id, user_id, user_agent, address, created_at, seen_at, expires_at)
+SELECT @id, @token_hash, u.org_id, u.id, @user_agent, @address, @now::timestamptz, @now::timestamptz, @expires_at FROM u;
+
+-- name: UserSessionsTrim :exec
+-- UserSessionsTrim ends the oldest sessions of a user who has too many.
+DELETE FROM user_sessions t WHERE t.org_id = @org_id AND t.id IN (SELECT s.id FROM user_sessions s
+    WHERE s.org_id = @org_id AND s.user_id = @user_id ORDER BY s.created_at DESC, s.id DESC OFFSET @keep::integer);
+
+-- name: UserSession :one
+-- UserSession is who is signed in, with their organization.
+SELECT sqlc.embed(s), sqlc.embed(u), sqlc.embed(o) FROM user_sessions s
+JOIN users u ON u.org_id = s.org_id AND u.id = s.user_id JOIN organizations o ON o.id = s.org_id
+WHERE s.token_hash = @token_hash AND s.expires_at > @now::timestamptz AND s.seen_at > @idle_since::timestamptz
+    AND u.disabled_at IS NULL;
+
+-- name: UserSessionSeen :exec
+-- UserSessionSeen notes the use of a session, for the session and its user.
+WITH s AS (
+    UPDATE user_sessions t SET seen_at = @now::timestamptz
+    WHERE t.org_id = @org_id AND t.id = @id AND t.seen_at < @now::timestamptz RETURNING t.user_id)
+UPDATE users u SET seen_at = @now::timestamptz FROM s WHERE u.org_id = @org_id AND u.id = s.user_id;
+
+-- name: UserSessionList :many
+SELECT * FROM user_sessions t WHERE t.org_id = @org_id AND t.user_id = @user_id AND t.expires_at > @now::timestamptz
+    AND t.seen_at > @idle_since::timestamptz
+ORDER BY t.created_at DESC, t.id DESC LIMIT @lim;
+
+-- name: UserSessionEnd :exec
+DELETE FROM user_sessions WHERE token_hash = @token_hash;
+
+-- name: UserSessionRevoke :execrows
+DELETE FROM user_sessions WHERE org_id = @org_id AND user_id = @user_id AND id = @id;
+
+-- name: UserSessionsEnd :exec
+-- UserSessionsEnd ends every session of a user but one; an id of "" keeps none.
+DELETE FROM user_sessions WHERE org_id = @org_id AND user_id = @user_id AND id <> @keep;
+
+-- name: UserSessionsPurge :execrows
+DELETE FROM user_sessions WHERE id IN (SELECT t.id FROM user_sessions t
+    WHERE t.expires_at <= @now::timestamptz OR t.seen_at <= @idle_since::timestamptz LIMIT @lim);
+
+-- name: UserLinkInsert :exec
+INSERT INTO user_links (token_hash, kind, org_id, user_id, email, role, invited_by, created_at, expires_at)
+VALUES (@token_hash, @kind, @org_id, @user_id, @email, @role, @invited_by, @created_at, @expires_at);
+
+-- name: UserLinkFind :one
+-- UserLinkFind is a link that still works, with what its page shows.
+SELECT sqlc.embed(t), coalesce(o.name, '')::text AS organization, coalesce(u.name, '')::text AS name,
+    coalesce(u.email, t.email, '')::text AS address
+FROM user_links t LEFT JOIN organizations o ON o.id = t.org_id LEFT JOIN users u ON u.org_id = t.org_id AND u.id = t.user_id
+WHERE t.token_hash = @token_hash AND t.used_at IS NULL AND t.expires_at > @now::timestamptz AND u.disabled_at IS NULL;
+
+-- name: UserLinkUse :one
+-- UserLinkUse takes a link, once: of several at the same time one gets the row.
+UPDATE user_links t SET used_at = @now::timestamptz
+WHERE t.token_hash = @token_hash AND t.kind = @kind AND t.used_at IS NULL AND t.expires_at > @now::timestamptz
+RETURNING t.*;
+
+-- name: UserLinksVoid :exec
+-- UserLinksVoid takes back a user's links of a kind; all of them for "".
+DELETE FROM user_links WHERE org_id = @org_id AND user_id = @user_id::text AND used_at IS NULL
+    AND (@kind::text = '' OR kind = @kind::text);
+
+-- name: SetUpLinksVoid :exec
+DELETE FROM user_links WHERE kind = 'setup' AND used_at IS NULL;
+
+-- name: SetUpLock :exec
+-- SetUpLock lets servers that start, and who uses their links, take turns.
+SELECT pg_advisory_xact_lock(hashtextextended('user-set-up', 0));
+
+-- name: InvitationList :many
+SELECT t.*, coalesce(u.name, '')::text AS inviter FROM user_links t
+LEFT JOIN users u ON u.org_id = t.org_id AND u.id = t.invited_by
+WHERE t.org_id = @org_id AND t.kind = 'invitation' AND t.used_at IS NULL AND t.expires_at > @now::timestamptz
+ORDER BY t.created_at DESC, t.email LIMIT @lim;
+
+-- name: InvitationVoid :execrows
+-- InvitationVoid takes back the open invitation of an address.
+DELETE FROM user_links WHERE org_id = @org_id AND email = @email::text AND kind = 'invitation' AND used_at IS NULL;
+
+-- name: InvitationsVoidBy :exec
+-- InvitationsVoidBy takes back what somebody offered who may invite no longer.
+DELETE FROM user_links WHERE org_id = @org_id AND invited_by = @invited_by::text AND kind = 'invitation' AND used_at IS NULL;
+
+-- name: InvitationOfEmail :one
+-- InvitationOfEmail is the oldest invitation of an address that still works.
+SELECT * FROM user_links t WHERE t.email = @email::text AND t.kind = 'invitation' AND t.used_at IS NULL
+    AND t.expires_at > @now::timestamptz ORDER BY t.created_at, t.token_hash LIMIT 1;
+
+-- name: UserLinksPurge :execrows
+DELETE FROM user_links WHERE token_hash IN (SELECT t.token_hash FROM user_links t WHERE t.expires_at <= @now
+    ORDER BY t.expires_at LIMIT @lim);
+
+-- name: SignInAttempt :many
+-- SignInAttempt notes an attempt by each of its subjects before it is known how it ends.
+INSERT INTO sign_in_failures (subject, failed_at) SELECT unnest(@subjects::bytea[]), @now::timestamptz RETURNING id;
+
+-- name: SignInAttempts :many
+-- SignInAttempts counts the latest attempts of subjects, and says when the oldest was.
+SELECT t.subject, count(*) AS n, min(t.failed_at)::timestamptz AS since FROM sign_in_failures t
+WHERE t.subject = ANY (@subjects::bytea[]) AND t.failed_at > @since::timestamptz GROUP BY t.subject;
+
+-- name: SignInForget :exec
+-- SignInForget takes attempts back that have not failed.
+DELETE FROM sign_in_failures WHERE id = ANY (@ids::bigint[]);
+
+-- name: SignInFailuresPurge :execrows
+DELETE FROM sign_in_failures WHERE id IN (SELECT t.id FROM sign_in_failures t WHERE t.failed_at <= @before
+    ORDER BY t.failed_at LIMIT @lim);
+
+-- name: PeopleLog :many
+-- PeopleLog is what happened to an organization's people. Such entries are under the
+-- organization's own id in place of a program's.
+SELECT * FROM audit_log_entries t WHERE t.org_id = @org_id AND t.program_id = @org_id ORDER BY t.created_at DESC, t.id DESC
+LIMIT @lim;
+
+-- name: PeopleNames :many
+-- PeopleNames are the names of users, of those who are gone as the log has them.
+SELECT u.id, u.name FROM users u WHERE u.org_id = @org_id AND u.id = ANY (@ids::text[])
+UNION ALL
+SELECT a.target_id, coalesce(a.before ->> 'name', '')::text FROM audit_log_entries a
+WHERE a.org_id = @org_id AND a.program_id = @org_id AND a.action = 'user.removed' AND a.target_id = ANY (@ids::text[]);

@@ -1,0 +1,147 @@
+package team
+
+import (
+	"context"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/ident"
+	"rail/server/opt"
+	"rail/server/outbound/mail"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+// Invited is an invitation that still works. InvitedBy is the name of an owner, "" for the
+// operator and for who has gone.
+type Invited struct {
+	Email                string
+	Role                 Role
+	InvitedBy            string
+	CreatedAt, ExpiresAt clock.Time
+}
+
+// Invited returns the open invitations of the organization, the latest first.
+func (s *Service) Invited(ctx context.Context, u *work.Unit) ([]Invited, error) {
+	rows, err := queries.InvitationList(ctx, u.DB(), db.InvitationListParams{OrgID: &u.OrgID, Now: u.Now, Lim: maxUsers})
+	out := make([]Invited, len(rows))
+	for i, r := range rows {
+		out[i] = Invited{opt.Value(r.Email), Role(opt.Value(r.Role)), r.Inviter, r.CreatedAt, r.ExpiresAt}
+	}
+	return out, err
+}
+
+// Invite offers an address a role, mails that where mail is set up, and returns the link.
+// It takes the place of an earlier invitation of the address.
+func (s *Service) Invite(ctx context.Context, u *work.Unit, email string, role Role) (url string, err error) {
+	if email, err = address(email); err != nil {
+		return "", err
+	}
+	if err := role.check(); err != nil {
+		return "", err
+	}
+	err = s.managing(ctx, u, func(u *work.Unit) error {
+		if _, err := queries.InvitationVoid(ctx, u.DB(), db.InvitationVoidParams{OrgID: &u.OrgID, Email: email}); err != nil {
+			return err
+		}
+		if err := s.vacant(ctx, u, email); err != nil {
+			return err
+		}
+		row := db.UserLinkInsertParams{
+			OrgID: &u.OrgID, Email: &email, Role: new(string(role)), InvitedBy: &u.Actor.ID, CreatedAt: u.Now,
+		}
+		token, err := newLink(ctx, u.DB(), Invitation, row, invitationLife)
+		if err != nil {
+			return err
+		}
+		url = s.url(Invitation, token)
+		if err := s.mailInvitation(ctx, u, email, url); err != nil {
+			return err
+		}
+		return note(ctx, u, "user.invited", u.OrgID, nil, described{Email: email, Role: role})
+	})
+	return url, err
+}
+
+// mailInvitation queues the mail of an invitation where mail is set up.
+func (s *Service) mailInvitation(ctx context.Context, u *work.Unit, email, url string) error {
+	if !s.Mail.Ready() {
+		return nil
+	}
+	org, err := queries.OrganizationGet(ctx, u.DB(), u.OrgID)
+	if err != nil {
+		return err
+	}
+	return s.Mail.Queue(ctx, u.DB(), u.OrgID, mail.Invitation(email, mailKey(url), org.Name, url), u.Now)
+}
+
+// Uninvite takes the open invitation of an address back.
+func (s *Service) Uninvite(ctx context.Context, u *work.Unit, email string) error {
+	email, err := address(email)
+	if err != nil {
+		return err
+	}
+	return s.managing(ctx, u, func(u *work.Unit) error {
+		n, err := queries.InvitationVoid(ctx, u.DB(), db.InvitationVoidParams{OrgID: &u.OrgID, Email: email})
+		if err == nil && n == 0 {
+			return problem.NotFound("")
+		}
+		if err != nil {
+			return err
+		}
+		return note(ctx, u, "user.uninvited", u.OrgID, described{Email: email}, nil)
+	})
+}
+
+// Accept makes a user of who was invited, and signs in.
+func (s *Service) Accept(ctx context.Context, token, name, password string) (Challenge, error) {
+	l, err := s.look(ctx, token, Invitation)
+	if err != nil {
+		return Challenge{}, err
+	}
+	row := db.UserInsertParams{ID: ident.New(ident.User), OrgID: l.OrgID, Email: l.Email, Role: string(l.Role)}
+	if row.Name, err = named("name", name); err != nil {
+		return Challenge{}, err
+	}
+	if err := checkPassword(password, l.Email); err != nil {
+		return Challenge{}, err
+	}
+	kept, err := s.hash(ctx, password)
+	if err != nil {
+		return Challenge{}, err
+	}
+	row.PasswordHash = &kept
+	return s.joining(ctx, row, func(u *work.Unit) error {
+		_, err := s.take(ctx, u.DB(), token, Invitation)
+		return err
+	})
+}
+
+// joining makes a user, by what allow has found, and signs in.
+func (s *Service) joining(
+	ctx context.Context, row db.UserInsertParams, allow func(*work.Unit) error,
+) (Challenge, error) {
+	var made db.User
+	err := s.by(row.OrgID, row.ID).Within(ctx, func(u *work.Unit) error {
+		if err := lock(ctx, u); err != nil {
+			return err
+		}
+		if err := allow(u); err != nil {
+			return err
+		}
+		if err := s.vacant(ctx, u, row.Email); err != nil {
+			return err
+		}
+		row.CreatedAt = u.Now
+		if err := insert(ctx, u, row, "user.accepted"); err != nil {
+			return err
+		}
+		var err error
+		made, err = find(ctx, u, row.ID)
+		return err
+	})
+	if err != nil {
+		return Challenge{}, err
+	}
+	return s.challenge(made)
+}

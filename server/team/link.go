@@ -1,0 +1,232 @@
+package team
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/opt"
+	"rail/server/outbound/mail"
+	"rail/server/problem"
+	"rail/server/secret"
+	"rail/server/work"
+)
+
+// Kind is what a link does.
+type Kind string
+
+// The kinds of links. Each works once.
+const (
+	SetUpLink  Kind = "setup"      // makes the first owner
+	Invitation Kind = "invitation" // makes a user
+	SignInLink Kind = "sign_in"    // signs a user in, but for the second factor
+	ResetLink  Kind = "reset"      // sets a user's password
+)
+
+// How long links work.
+const (
+	setUpLife      = 24 * time.Hour
+	invitationLife = 7 * 24 * time.Hour
+	signInLife     = 15 * time.Minute
+	resetLife      = time.Hour
+	helpLife       = 24 * time.Hour // of a link that an owner or the operator hands on
+)
+
+// paths are the pages of the console that take links.
+var paths = map[Kind]string{SetUpLink: "start", Invitation: "invitation", SignInLink: "link", ResetLink: "password"}
+
+// Link is a link that works, as its page shows it. Whoever set Rail up has no
+// organization yet, where OrgID is "".
+type Link struct {
+	Kind                             Kind
+	OrgID, Organization, Email, Name string
+	Role                             Role
+	ExpiresAt                        clock.Time
+}
+
+// LookUp returns what a link is for, and does not use it: programs that scan mails open
+// links.
+func (s *Service) LookUp(ctx context.Context, token string) (Link, error) {
+	row, err := queries.UserLinkFind(ctx, s.Pool, db.UserLinkFindParams{
+		TokenHash: secret.HashToken(token), Now: s.Clock.Now(),
+	})
+	l := row.UserLink
+	return Link{
+		Kind: Kind(l.Kind), OrgID: opt.Value(l.OrgID), Organization: row.Organization, Email: row.Address, Name: row.Name,
+		Role: Role(opt.Value(l.Role)), ExpiresAt: l.ExpiresAt,
+	}, gone(err)
+}
+
+// look returns a link of a kind.
+func (s *Service) look(ctx context.Context, token string, kind Kind) (Link, error) {
+	l, err := s.LookUp(ctx, token)
+	if err == nil && l.Kind != kind {
+		return l, ErrLink
+	}
+	return l, err
+}
+
+// take uses a link up.
+func (s *Service) take(ctx context.Context, q db.DBTX, token string, kind Kind) (db.UserLink, error) {
+	l, err := queries.UserLinkUse(ctx, q, db.UserLinkUseParams{
+		Now: s.Clock.Now(), TokenHash: secret.HashToken(token), Kind: string(kind),
+	})
+	return l, gone(err)
+}
+
+// gone returns ErrLink for an error of no rows.
+func gone(err error) error {
+	if errors.Is(err, pgx.ErrNoRows) {
+		return ErrLink
+	}
+	return err
+}
+
+// newLink stores a link and returns its token, of which only the hash is kept.
+func newLink(
+	ctx context.Context, q db.DBTX, kind Kind, row db.UserLinkInsertParams, life time.Duration,
+) (string, error) {
+	token := rand.Text()
+	row.TokenHash, row.Kind, row.ExpiresAt = secret.HashToken(token), string(kind), row.CreatedAt.Plus(life)
+	return token, queries.UserLinkInsert(ctx, q, row)
+}
+
+// linkTo makes a link for a user, in place of earlier ones of its kind, and returns its
+// address.
+func (s *Service) linkTo(ctx context.Context, u *work.Unit, kind Kind, id string, life time.Duration) (string, error) {
+	of := db.UserLinksVoidParams{OrgID: &u.OrgID, UserID: id, Kind: string(kind)}
+	if err := queries.UserLinksVoid(ctx, u.DB(), of); err != nil {
+		return "", err
+	}
+	row := db.UserLinkInsertParams{OrgID: &u.OrgID, UserID: &id, CreatedAt: u.Now}
+	token, err := newLink(ctx, u.DB(), kind, row, life)
+	return s.url(kind, token), err
+}
+
+func (s *Service) url(kind Kind, token string) string {
+	return s.BaseURL + "/console/" + paths[kind] + "/" + token
+}
+
+// LinkByMail mails a link to sign in, or to set a password, to the users of an address.
+// It says the same for an address that is nobody's. Links are bounded as failures are.
+func (s *Service) LinkByMail(ctx context.Context, kind Kind, email, from string) error {
+	if !s.Mail.Ready() {
+		return problem.New(problem.EmailNotConfigured, "This server sends no mails. Ask an owner for a link.")
+	}
+	if kind != SignInLink {
+		kind = ResetLink // the other one that a mail may bring to whoever asks
+	}
+	account := "mail:" + strings.ToLower(strings.TrimSpace(email))
+	if _, err := s.attempt(ctx, account, from); err != nil {
+		return err
+	}
+	users, err := s.usersOf(ctx, email)
+	if err != nil {
+		return err
+	}
+	for _, to := range users {
+		if err := s.mailLink(ctx, kind, to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mailLink mails a link to one user.
+func (s *Service) mailLink(ctx context.Context, kind Kind, to db.User) error {
+	return s.by(to.OrgID, to.ID).Within(ctx, func(u *work.Unit) error {
+		org, err := queries.OrganizationGet(ctx, u.DB(), u.OrgID)
+		if err != nil {
+			return err
+		}
+		life, message := resetLife, mail.Password
+		if kind == SignInLink {
+			life, message = signInLife, mail.SignIn
+		}
+		url, err := s.linkTo(ctx, u, kind, to.ID, life)
+		if err != nil {
+			return err
+		}
+		return s.Mail.Queue(ctx, u.DB(), u.OrgID, message(to.Email, mailKey(url), org.Name, url), u.Now)
+	})
+}
+
+// mailKey tells mails of links apart, and reveals no link.
+func mailKey(url string) string { return hex.EncodeToString(secret.HashToken(url)[:16]) }
+
+// Use signs in by a link.
+func (s *Service) Use(ctx context.Context, token string) (Challenge, error) {
+	l, err := s.take(ctx, s.Pool, token, SignInLink)
+	if err != nil {
+		return Challenge{}, err
+	}
+	u, err := queries.UserGet(ctx, s.Pool, db.UserGetParams{OrgID: opt.Value(l.OrgID), ID: opt.Value(l.UserID)})
+	if err == nil && u.DisabledAt != nil {
+		return Challenge{}, ErrLink
+	}
+	if err != nil {
+		return Challenge{}, gone(err)
+	}
+	return s.challenge(u)
+}
+
+// Reset sets a password by a link, and signs in.
+func (s *Service) Reset(ctx context.Context, token, password string) (Challenge, error) {
+	l, err := s.look(ctx, token, ResetLink)
+	if err != nil {
+		return Challenge{}, err
+	}
+	if err := checkPassword(password, l.Email); err != nil {
+		return Challenge{}, err
+	}
+	kept, err := s.hash(ctx, password)
+	if err != nil {
+		return Challenge{}, err
+	}
+	var signed db.User
+	err = s.by(l.OrgID, "").Within(ctx, func(u *work.Unit) error {
+		used, err := s.take(ctx, u.DB(), token, ResetLink)
+		if err != nil {
+			return err
+		}
+		id := opt.Value(used.UserID)
+		u.Actor.ID, u.Actor.User = id, id
+		if err := setPassword(ctx, u, id, &kept, "", "user.password_reset"); err != nil {
+			return err
+		}
+		signed, err = find(ctx, u, id)
+		return err
+	})
+	if err != nil {
+		return Challenge{}, err
+	}
+	return s.challenge(signed)
+}
+
+// ResetLinkFor helps a user who cannot sign in: it takes the password away, and the second
+// factor if that is asked for, ends their sessions, and returns a link to set another.
+func (s *Service) ResetLinkFor(ctx context.Context, u *work.Unit, id string, drop bool) (url string, err error) {
+	err = s.managing(ctx, u, func(u *work.Unit) error {
+		if _, err := find(ctx, u, id); err != nil {
+			return err
+		}
+		if err := setPassword(ctx, u, id, nil, "", "user.reset_link_made"); err != nil {
+			return err
+		}
+		if drop {
+			if err := dropFactor(ctx)(u, id); err != nil {
+				return err
+			}
+		}
+		url, err = s.linkTo(ctx, u, ResetLink, id, helpLife)
+		return err
+	})
+	return url, err
+}

@@ -1,0 +1,158 @@
+package team
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/alexedwards/argon2id"
+
+	"rail/gen/db"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+const (
+	// minPassword and maxPassword bound a password in characters. Length is what makes it
+	// strong; no kind of character is asked for (NIST SP 800-63B).
+	minPassword = 12
+	maxPassword = 200
+	// minDistinct refuses a character or two held down.
+	minDistinct = 5
+	// hashesAtOnce bounds the memory and the processors that hashing takes of a server.
+	hashesAtOnce = 2
+	// patience is how long a hash waits for its turn.
+	patience = 2 * time.Second
+)
+
+// cost is what OWASP advises for argon2id: 19 MiB, two passes, one lane.
+var cost = &argon2id.Params{Memory: 19 * 1024, Iterations: 2, Parallelism: 1, SaltLength: 16, KeyLength: 32}
+
+// nobody is a hash that no password has, for those who have none: to compare with it
+// takes as long as with anybody's.
+const nobody = "$argon2id$v=19$m=19456,t=2,p=1$cmFpbC9ub2JvZHkvcmFpbA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+
+// checkPassword refuses a weak password for the user of an address.
+func checkPassword(password, email string) error {
+	distinct := map[rune]bool{}
+	for _, r := range password {
+		distinct[r] = true
+	}
+	local, _, _ := strings.Cut(email, "@")
+	n := utf8.RuneCountInString(password)
+	switch {
+	case password == "":
+		return problem.Missing("password")
+	case !utf8.ValidString(password):
+		return problem.Invalid("password", "password must be text.")
+	case n < minPassword || n > maxPassword:
+		return problem.Invalid("password", "password must have %d to %d characters.", minPassword, maxPassword)
+	case len(distinct) < minDistinct:
+		return problem.Invalid("password", "password must have at least %d different characters.", minDistinct)
+	case strings.EqualFold(password, email) || strings.EqualFold(password, local):
+		return problem.Invalid("password", "password must not be your e-mail address.")
+	}
+	return nil
+}
+
+// hash returns what is kept of a password.
+func (s *Service) hash(ctx context.Context, password string) (string, error) {
+	done, err := s.turn(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer done()
+	return argon2id.CreateHash(password, cost)
+}
+
+// turn waits until a password may be hashed, and returns what ends the turn.
+func (s *Service) turn(ctx context.Context) (func(), error) {
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := s.hashes.Acquire(waiting, 1); err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		busy := problem.New(problem.Unavailable, "One moment: many people are signing in. Try again.")
+		busy.RetryAfter = 1
+		return nil, busy
+	}
+	return func() { s.hashes.Release(1) }, nil
+}
+
+// match returns the first of the users whose password it is, or ErrWrong. A miss costs
+// the same number of hashes for any number of users, so that time tells nobody whether
+// an address is known.
+func (s *Service) match(ctx context.Context, users []db.User, password string) (db.User, error) {
+	if utf8.RuneCountInString(password) > maxPassword {
+		return db.User{}, ErrWrong
+	}
+	done, err := s.turn(ctx)
+	if err != nil {
+		return db.User{}, err
+	}
+	defer done()
+	for n := range maxTried {
+		kept := nobody
+		if n < len(users) && users[n].PasswordHash != nil {
+			kept = *users[n].PasswordHash
+		}
+		ok, err := argon2id.ComparePasswordAndHash(password, kept)
+		if err != nil {
+			return db.User{}, err
+		}
+		if ok && kept != nobody {
+			return users[n], nil
+		}
+	}
+	return db.User{}, ErrWrong
+}
+
+// ChangePassword gives the person who acts another password, for the current one where
+// there is one, and ends all their sessions but keep.
+func (s *Service) ChangePassword(ctx context.Context, u *work.Unit, current, password, keep string) error {
+	me, err := acting(ctx, u)
+	if err != nil {
+		return err
+	}
+	if me.PasswordHash != nil {
+		err = s.limited(ctx, me.Email, "", func() error {
+			_, err := s.match(ctx, []db.User{me}, current)
+			return err
+		})
+	}
+	if errors.Is(err, ErrWrong) {
+		return problem.Invalid("current_password", "That is not your current password.")
+	}
+	if err != nil {
+		return err
+	}
+	if err := checkPassword(password, me.Email); err != nil {
+		return err
+	}
+	kept, err := s.hash(ctx, password)
+	if err != nil {
+		return err
+	}
+	return u.Within(ctx, func(u *work.Unit) error {
+		return setPassword(ctx, u, me.ID, &kept, keep, "user.password_changed")
+	})
+}
+
+// setPassword writes a password, or none, and ends what it does not protect: sessions
+// but keep, and links.
+func setPassword(ctx context.Context, u *work.Unit, id string, kept *string, keep, action string) error {
+	p := db.UserSetPasswordParams{PasswordHash: kept, Now: u.Now, OrgID: u.OrgID, ID: id}
+	if err := queries.UserSetPassword(ctx, u.DB(), p); err != nil {
+		return err
+	}
+	if err := endSessions(ctx, u, id, keep); err != nil {
+		return err
+	}
+	if err := queries.UserLinksVoid(ctx, u.DB(), db.UserLinksVoidParams{OrgID: &u.OrgID, UserID: id}); err != nil {
+		return err
+	}
+	return note(ctx, u, action, id, nil, nil)
+}

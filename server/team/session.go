@@ -1,0 +1,181 @@
+package team
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/netip"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/ident"
+	"rail/server/problem"
+	"rail/server/secret"
+	"rail/server/work"
+)
+
+const (
+	// Idle and absolute bound a session: since its last use, and since it began.
+	Idle     = 12 * time.Hour
+	absolute = 14 * 24 * time.Hour
+	// noted is how exact the last use is.
+	noted = time.Minute
+	// maxSessions bounds the sessions of a user; one more ends the oldest.
+	maxSessions = 50
+	maxAgent    = 255
+)
+
+// Session is somebody who is signed in.
+type Session struct {
+	ID                           string
+	User                         User
+	Org                          db.Organization
+	CreatedAt, SeenAt, ExpiresAt clock.Time
+}
+
+// Opened is a session as it is listed. The address is that of a network.
+type Opened struct {
+	ID, UserAgent, Address       string
+	CreatedAt, SeenAt, ExpiresAt clock.Time
+}
+
+// Begin begins a session for a challenge that is ready, and returns its token.
+func (s *Service) Begin(ctx context.Context, c Challenge, agent, from string) (string, error) {
+	if !c.ready {
+		return "", ErrSignedOut
+	}
+	token := rand.Text()
+	return token, s.by(c.User.OrgID, c.User.ID).Within(ctx, func(u *work.Unit) error {
+		n, err := queries.UserSessionInsert(ctx, u.DB(), db.UserSessionInsertParams{
+			ID: ident.New(ident.UserSession), TokenHash: secret.HashToken(token), OrgID: u.OrgID, UserID: c.User.ID,
+			UserAgent: cut(agent), Address: neighbourhood(from), Now: u.Now, ExpiresAt: u.Now.Plus(absolute), Proven: c.factor,
+		})
+		if err == nil && n == 0 {
+			return ErrSignedOut
+		}
+		if err != nil {
+			return err
+		}
+		p := db.UserSessionsTrimParams{OrgID: u.OrgID, UserID: c.User.ID, Keep: maxSessions}
+		if err := queries.UserSessionsTrim(ctx, u.DB(), p); err != nil {
+			return err
+		}
+		return note(ctx, u, "user.signed_in", c.User.ID, nil, nil)
+	})
+}
+
+// Session returns who is signed in by a token, and notes the use.
+func (s *Service) Session(ctx context.Context, token string) (Session, error) {
+	now := s.Clock.Now()
+	row, err := queries.UserSession(ctx, s.Pool, db.UserSessionParams{
+		TokenHash: secret.HashToken(token), Now: now, IdleSince: idleSince(now),
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Session{}, ErrSignedOut
+	}
+	if err != nil {
+		return Session{}, err
+	}
+	at := row.UserSession
+	if now.Sub(at.SeenAt.Time) >= noted {
+		err = queries.UserSessionSeen(ctx, s.Pool, db.UserSessionSeenParams{Now: now, OrgID: at.OrgID, ID: at.ID})
+		at.SeenAt = now
+	}
+	return Session{
+		ID: at.ID, User: userOf(row.User), Org: row.Organization, CreatedAt: at.CreatedAt, SeenAt: at.SeenAt,
+		ExpiresAt: at.ExpiresAt,
+	}, err
+}
+
+// End ends the session of a token.
+func (s *Service) End(ctx context.Context, token string) error {
+	return queries.UserSessionEnd(ctx, s.Pool, secret.HashToken(token))
+}
+
+// Sessions returns the sessions of a user, the latest first: one's own, and to an owner
+// everybody's.
+func (s *Service) Sessions(ctx context.Context, u *work.Unit, userID string) ([]Opened, error) {
+	if err := mayOpen(ctx, u, userID); err != nil {
+		return nil, err
+	}
+	rows, err := queries.UserSessionList(ctx, u.DB(), db.UserSessionListParams{
+		OrgID: u.OrgID, UserID: userID, Now: u.Now, IdleSince: idleSince(u.Now), Lim: maxSessions,
+	})
+	out := make([]Opened, len(rows))
+	for i, r := range rows {
+		out[i] = Opened{r.ID, r.UserAgent, r.Address, r.CreatedAt, r.SeenAt, r.ExpiresAt}
+	}
+	return out, err
+}
+
+// Revoke ends a session of a user, or all of them for an id of "".
+func (s *Service) Revoke(ctx context.Context, u *work.Unit, userID, id string) error {
+	return u.Within(ctx, func(u *work.Unit) error {
+		if err := mayOpen(ctx, u, userID); err != nil {
+			return err
+		}
+		if id == "" {
+			if err := endSessions(ctx, u, userID, ""); err != nil {
+				return err
+			}
+			return note(ctx, u, "user.session_revoked", userID, nil, nil)
+		}
+		if !ident.Has(id, ident.UserSession) {
+			return problem.NotFound("")
+		}
+		n, err := queries.UserSessionRevoke(ctx, u.DB(), db.UserSessionRevokeParams{OrgID: u.OrgID, UserID: userID, ID: id})
+		if err == nil && n == 0 {
+			return problem.NotFound("")
+		}
+		if err != nil {
+			return err
+		}
+		return note(ctx, u, "user.session_revoked", userID, nil, nil)
+	})
+}
+
+// mayOpen refuses others' sessions to who is no owner, as if there were none.
+func mayOpen(ctx context.Context, u *work.Unit, userID string) error {
+	if _, err := find(ctx, u, userID); err != nil || u.Actor.Kind == work.Operator || u.Actor.ID == userID {
+		return err
+	}
+	me, err := acting(ctx, u)
+	if err == nil && !Role(me.Role).ManagesPeople() {
+		return problem.NotFound("")
+	}
+	return err
+}
+
+// endSessions ends every session of a user but one; "" keeps none.
+func endSessions(ctx context.Context, u *work.Unit, id, keep string) error {
+	return queries.UserSessionsEnd(ctx, u.DB(), db.UserSessionsEndParams{OrgID: u.OrgID, UserID: id, Keep: keep})
+}
+
+// cut returns what a browser says of itself as it is kept.
+func cut(agent string) string {
+	agent = strings.ReplaceAll(strings.ToValidUTF8(agent, ""), "\x00", "")
+	for n := range agent {
+		if utf8.RuneCountInString(agent[:n]) == maxAgent {
+			return agent[:n]
+		}
+	}
+	return agent
+}
+
+// neighbourhood returns what is kept of an address: enough to recognize where one was, and
+// of nobody in particular.
+func neighbourhood(from string) string {
+	a, err := netip.ParseAddr(from)
+	if err != nil {
+		return ""
+	}
+	if a = a.Unmap().WithZone(""); a.Is4() {
+		return masked(a, 24)
+	}
+	return masked(a, 48)
+}

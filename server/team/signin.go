@@ -1,0 +1,130 @@
+package team
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"rail/gen/db"
+	"rail/server/clock"
+)
+
+const (
+	// maxTried bounds the organizations in which an address is looked for.
+	maxTried = 4
+	// challengeLife is how long a code may take to be entered.
+	challengeLife = 5 * time.Minute
+)
+
+// Challenge is how far somebody has come in signing in. A session begins with one that
+// is ready. Any other has a token, with which Factor takes a code.
+type Challenge struct {
+	User  User
+	Token string
+
+	ready, factor bool
+}
+
+// Ready reports whether a session may begin.
+func (c Challenge) Ready() bool { return c.ready }
+
+// SignIn takes a password. An address may be a user of several organizations: the first
+// whose password it is signs in.
+func (s *Service) SignIn(ctx context.Context, email, password, from string) (Challenge, error) {
+	var found db.User
+	err := s.limited(ctx, strings.ToLower(strings.TrimSpace(email)), from, func() error {
+		users, err := s.usersOf(ctx, email)
+		if err != nil {
+			return err
+		}
+		found, err = s.match(ctx, users, password)
+		return err
+	})
+	if err != nil {
+		return Challenge{}, err
+	}
+	return s.challenge(found)
+}
+
+// usersOf returns who may sign in with an address: nobody with what is none.
+func (s *Service) usersOf(ctx context.Context, email string) ([]db.User, error) {
+	email, err := address(email)
+	if err != nil {
+		return nil, nil //nolint:nilerr // the answer for an unknown address
+	}
+	return queries.UsersOfEmail(ctx, s.Pool, db.UsersOfEmailParams{Email: email, Lim: maxTried})
+}
+
+// pending is what the token of a challenge says. State is the time of the user's last
+// change, which voids it.
+type pending struct {
+	OrgID, ID    string
+	Until, State int64 // microseconds
+}
+
+// challengePlace is what the token of a challenge is sealed for.
+const challengePlace = "team/challenge"
+
+// challenge returns a challenge that is ready, or asks for the second factor where it is
+// on.
+func (s *Service) challenge(u db.User) (Challenge, error) {
+	c := Challenge{User: userOf(u), ready: u.TOTPSecret == nil}
+	if c.ready {
+		return c, nil
+	}
+	text, err := json.Marshal(pending{
+		OrgID: u.OrgID, ID: u.ID, Until: s.Clock.Now().Plus(challengeLife).UnixMicro(), State: u.UpdatedAt.UnixMicro(),
+	})
+	if err != nil {
+		return Challenge{}, err
+	}
+	sealed, err := s.Keeper.Seal(text, challengePlace)
+	c.Token = base64.RawURLEncoding.EncodeToString(sealed)
+	return c, err
+}
+
+// challenged returns whom a token asks for a code.
+func (s *Service) challenged(ctx context.Context, token string) (db.User, error) {
+	var p pending
+	sealed, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil {
+		return db.User{}, ErrSignedOut
+	}
+	text, err := s.Keeper.Open(sealed, challengePlace)
+	if err != nil {
+		return db.User{}, ErrSignedOut
+	}
+	if err := json.Unmarshal(text, &p); err != nil {
+		return db.User{}, err
+	}
+	u, err := queries.UserGet(ctx, s.Pool, db.UserGetParams{OrgID: p.OrgID, ID: p.ID})
+	gone := errors.Is(err, pgx.ErrNoRows)
+	if err != nil && !gone {
+		return u, err
+	}
+	if gone || u.DisabledAt != nil || u.UpdatedAt.UnixMicro() != p.State || s.Clock.Now().UnixMicro() >= p.Until {
+		return u, ErrSignedOut
+	}
+	return u, nil
+}
+
+// Factor takes a code of the authenticator, or a recovery code, which is used up.
+func (s *Service) Factor(ctx context.Context, challenge, code, from string) (Challenge, error) {
+	u, err := s.challenged(ctx, challenge)
+	if err != nil {
+		return Challenge{}, err
+	}
+	err = s.limited(ctx, u.ID, from, func() error { return s.takeCode(ctx, u, code) })
+	if err != nil {
+		return Challenge{}, err
+	}
+	return Challenge{User: userOf(u), ready: true, factor: true}, nil
+}
+
+// idleSince is the time since which a session must have been used.
+func idleSince(now clock.Time) clock.Time { return now.Plus(-Idle) }

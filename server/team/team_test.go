@@ -1,0 +1,427 @@
+package team
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alexedwards/argon2id"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/harness/pgtest"
+	"rail/server/ident"
+	"rail/server/outbound/mail"
+	"rail/server/problem"
+	"rail/server/secret"
+	"rail/server/work"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// good is the password of everybody in the tests, hashed once.
+const good = "correct horse battery"
+
+var hashed = sync.OnceValues(func() (string, error) { return argon2id.CreateHash(good, cost) })
+
+// home is the network that the tests sign in from.
+const home = "203.0.113.7"
+
+// office is a service with an organization on a database of its own.
+type office struct {
+	testing.TB
+	*Service
+	pool  *pgxpool.Pool
+	clock *clock.Manual
+	org   string
+}
+
+func newOffice(t testing.TB) *office {
+	t.Helper()
+	keeper, err := secret.New([32]byte{1})
+	require.NoError(t, err)
+	o := &office{TB: t, pool: pgtest.New(t), clock: clock.NewManual(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))}
+	o.Service = New(Service{
+		Pool: o.pool, Keeper: keeper, Clock: o.clock, BaseURL: "https://rail.example", Mail: &mail.Outbox{Configured: true},
+	})
+	o.org = o.newOrg("Acme")
+	return o
+}
+
+func (o *office) newOrg(name string) string {
+	o.Helper()
+	id := ident.New(ident.Organization)
+	require.NoError(o, queries.OrganizationInsert(o.Context(), o.pool, db.OrganizationInsertParams{
+		ID: id, Name: name, CreatedAt: o.clock.Now(),
+	}))
+	return id
+}
+
+// person makes a user of the organization whose password is good.
+func (o *office) person(name string, role Role) User { return o.personOf(o.org, name, role) }
+
+func (o *office) personOf(org, name string, role Role) User {
+	o.Helper()
+	kept, err := hashed()
+	require.NoError(o, err)
+	row := db.UserInsertParams{
+		ID: ident.New(ident.User), OrgID: org, Email: name + "@acme.example", Name: name, Role: string(role), PasswordHash: &kept,
+		CreatedAt: o.clock.Now(),
+	}
+	require.NoError(o, queries.UserInsert(o.Context(), o.pool, row))
+	return o.get(User{ID: row.ID, OrgID: org})
+}
+
+// as is a unit in which somebody acts.
+func (o *office) as(u User) *work.Unit { return o.by(u.OrgID, u.ID) }
+
+// operator is a unit of the command line.
+func (o *office) operator() *work.Unit {
+	return work.NewRun(o.pool, work.Actor{Kind: work.Operator}, o.clock.Now()).For(o.org)
+}
+
+// get reads a user anew.
+func (o *office) get(u User) User {
+	o.Helper()
+	got, err := o.User(o.Context(), o.as(u), u.ID)
+	require.NoError(o, err)
+	return got
+}
+
+// signedIn begins a session of a user with the password good and no second factor.
+func (o *office) signedIn(u User) string {
+	o.Helper()
+	c, err := o.SignIn(o.Context(), u.Email, good, home)
+	require.NoError(o, err)
+	require.True(o, c.Ready())
+	token, err := o.Begin(o.Context(), c, "Browser", home)
+	require.NoError(o, err)
+	return token
+}
+
+// in reports whether a token is that of a session.
+func (o *office) in(token string) bool {
+	o.Helper()
+	_, err := o.Session(o.Context(), token)
+	if err != nil {
+		require.ErrorIs(o, err, ErrSignedOut)
+	}
+	return err == nil
+}
+
+// refused requires a refusal with a code and a parameter.
+func refused(t require.TestingT, err error, code problem.Code, param string) {
+	var p *problem.Error
+	require.ErrorAs(t, err, &p)
+	require.Equal(t, []any{code, param}, []any{p.Code, p.Param}, p.Message)
+}
+
+// count returns a number that a statement reads.
+func (o *office) count(sql string, args ...any) (n int64) {
+	o.Helper()
+	require.NoError(o, o.pool.QueryRow(o.Context(), sql, args...).Scan(&n))
+	return n
+}
+
+// race runs do so many times at once and returns how many succeeded; the others must end
+// with one of the errors.
+func race(t testing.TB, n int, do func(i int) error, lost ...error) (won int) {
+	t.Helper()
+	errs := make([]error, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { errs[i] = do(i) })
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err == nil {
+			won++
+			continue
+		}
+		known := false
+		for _, l := range lost {
+			known = known || errors.Is(err, l)
+		}
+		require.True(t, known, "%v", err)
+	}
+	return won
+}
+
+func TestSignIn(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	ada := o.person("ada", Owner)
+	c, err := o.SignIn(t.Context(), " Ada@Acme.example ", good, home)
+	require.NoError(t, err)
+	require.True(t, c.Ready())
+	require.Equal(t, ada.ID, c.User.ID)
+	none := o.person("none", Viewer)
+	_, err = o.pool.Exec(t.Context(), "UPDATE users SET password_hash = NULL WHERE id = $1", none.ID)
+	require.NoError(t, err)
+	off := o.person("off", Viewer)
+	require.NoError(t, o.Disable(t.Context(), o.as(ada), off.ID))
+	for _, c := range [][2]string{
+		{ada.Email, "wrong horse battery"},
+		{ada.Email, ""},
+		{ada.Email, good + string(make([]byte, maxPassword))},
+		{"nobody@acme.example", good},
+		{none.Email, good},
+		{none.Email, ""},
+		{off.Email, good},
+		{"no address", good},
+		{"nul\x00@acme.example", "\x00\xff"},
+		{"", ""},
+	} {
+		_, err := o.SignIn(t.Context(), c[0], c[1], home)
+		require.Equal(t, ErrWrong, err, c[0])
+	}
+}
+
+// An address may be a user of several organizations. The password says of which.
+func TestSignInOfSeveral(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.person("ada", Owner)
+	other := o.personOf(o.newOrg("Other"), "ada", Owner)
+	kept, err := argon2id.CreateHash("another password", cost)
+	require.NoError(t, err)
+	_, err = o.pool.Exec(t.Context(), "UPDATE users SET password_hash = $1 WHERE id = $2", kept, other.ID)
+	require.NoError(t, err)
+	c, err := o.SignIn(t.Context(), "ada@acme.example", "another password", home)
+	require.NoError(t, err)
+	require.Equal(t, other.ID, c.User.ID)
+	c, err = o.SignIn(t.Context(), "ada@acme.example", good, home)
+	require.NoError(t, err)
+	require.Equal(t, o.org, c.User.OrgID)
+}
+
+// A hash is made in its turn, or not at all.
+func TestHashesAtOnce(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	for range hashesAtOnce {
+		done, err := o.turn(t.Context())
+		require.NoError(t, err)
+		defer done()
+	}
+	_, err := o.hash(t.Context(), good)
+	refused(t, err, problem.Unavailable, "")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = o.hash(ctx, good)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = o.SignIn(t.Context(), "ada@acme.example", good, home)
+	refused(t, err, problem.Unavailable, "")
+	require.Zero(t, o.count("SELECT count(*) FROM sign_in_failures"), "nobody failed")
+}
+
+func TestAttempts(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	ada, ben := o.person("ada", Owner), o.person("ben", Viewer)
+	wrong := func() error { return ErrWrong }
+	for range perAccount {
+		require.Equal(t, ErrWrong, o.limited(t.Context(), ada.Email, home, wrong))
+	}
+	_, err := o.SignIn(t.Context(), "ADA@acme.example", good, "198.51.100.1")
+	refused(t, err, problem.RateLimitExceeded, "")
+	var p *problem.Error
+	require.ErrorAs(t, err, &p)
+	require.Equal(t, int(Window.Seconds()), p.RetryAfter)
+	require.Contains(t, p.Message, "15 minutes")
+	_, err = o.SignIn(t.Context(), ben.Email, good, home)
+	require.NoError(t, err, "another account")
+	o.clock.Advance(Window)
+	_, err = o.SignIn(t.Context(), ada.Email, good, home)
+	require.NoError(t, err, "the window has passed")
+	require.Equal(t, int64(2*perAccount), o.count("SELECT count(*) FROM sign_in_failures"), "what succeeded counts not")
+}
+
+// All of an IPv6 network is one address.
+func TestAttemptsByAddress(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	for i := range perAddress {
+		_, err := o.attempt(t.Context(), string(rune('a'+i)), "2001:db8::"+string(rune('1'+i%9)))
+		require.NoError(t, err)
+	}
+	_, err := o.attempt(t.Context(), "somebody", "2001:db8:0:0:ffff::1")
+	refused(t, err, problem.RateLimitExceeded, "")
+	_, err = o.attempt(t.Context(), "somebody", "2001:db8:0:1::1")
+	require.NoError(t, err, "the next network")
+	_, err = o.attempt(t.Context(), "somebody", "")
+	require.NoError(t, err)
+}
+
+// Many attempts at once are no more than one by one.
+func TestAttemptsRace(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	var mu sync.Mutex
+	tried := 0
+	race(t, 4*perAccount, func(int) error {
+		err := o.limited(t.Context(), "ada@acme.example", home, func() error {
+			mu.Lock()
+			defer mu.Unlock()
+			tried++
+			return ErrWrong
+		})
+		var p *problem.Error
+		if errors.As(err, &p) && p.Code == problem.RateLimitExceeded {
+			return nil
+		}
+		return err
+	}, ErrWrong)
+	require.LessOrEqual(t, tried, perAccount)
+	require.Equal(t, int64(2*tried), o.count("SELECT count(*) FROM sign_in_failures"), "who was refused has not failed")
+}
+
+func TestNetwork(t *testing.T) {
+	t.Parallel()
+	for from, want := range map[string][2]string{
+		"203.0.113.7":         {"203.0.113.7", "203.0.113.0/24"},
+		"::ffff:203.0.113.7":  {"203.0.113.7", "203.0.113.0/24"},
+		"2001:db8:1:2:3::4":   {"2001:db8:1:2::/64", "2001:db8:1::/48"},
+		"fe80::1%eth0":        {"fe80::/64", "fe80::/48"},
+		"no address":          {"no address", ""},
+		"":                    {"", ""},
+		"203.0.113.7:80\x00a": {"203.0.113.7:80\x00a", ""},
+	} {
+		require.Equal(t, want, [2]string{network(from), neighbourhood(from)}, from)
+	}
+}
+
+func TestPasswords(t *testing.T) {
+	t.Parallel()
+	for password, want := range map[string]problem.Code{
+		good: "", "ÄÖÜäöüßéèêáà": "", "twelve chars": "",
+		"": problem.ParameterMissing, "eleven char": problem.ParameterInvalid, "aaaaaaaabbbbbbbb": problem.ParameterInvalid,
+		"Ada@Acme.example": problem.ParameterInvalid, "not text \xff\xfe\xfd": problem.ParameterInvalid,
+		string(make([]rune, maxPassword+1)): problem.ParameterInvalid,
+	} {
+		err := checkPassword(password, "ada@acme.example")
+		if want == "" {
+			require.NoError(t, err, password)
+			continue
+		}
+		refused(t, err, want, "password")
+	}
+}
+
+// A hash is in the form of the PHC, with what OWASP advises.
+func TestHashForm(t *testing.T) {
+	t.Parallel()
+	kept, err := hashed()
+	require.NoError(t, err)
+	require.Regexp(t, `^\$argon2id\$v=19\$m=19456,t=2,p=1\$[^$]{22}\$[^$]{43}$`, kept)
+	params, _, _, err := argon2id.DecodeHash(nobody)
+	require.NoError(t, err)
+	require.Equal(t, *cost, *params, "a miss costs what a hit does")
+}
+
+func TestChangePassword(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	ada := o.person("ada", Owner)
+	here, there := o.signedIn(ada), o.signedIn(ada)
+	s, err := o.Session(t.Context(), here)
+	require.NoError(t, err)
+	u := o.as(ada)
+	refused(t, o.ChangePassword(t.Context(), u, "wrong", "a better password", s.ID), problem.ParameterInvalid, "current_password")
+	refused(t, o.ChangePassword(t.Context(), u, good, "short", s.ID), problem.ParameterInvalid, "password")
+	require.NoError(t, o.ChangePassword(t.Context(), u, good, "a better password", s.ID))
+	require.True(t, o.in(here))
+	require.False(t, o.in(there))
+	_, err = o.SignIn(t.Context(), ada.Email, good, home)
+	require.ErrorIs(t, err, ErrWrong)
+	_, err = o.SignIn(t.Context(), ada.Email, "a better password", home)
+	require.NoError(t, err)
+}
+
+func TestSessions(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	ada := o.person("ada", Owner)
+	token := o.signedIn(ada)
+	require.Zero(t, o.count("SELECT count(*) FROM user_sessions WHERE token_hash = $1", []byte(token)))
+	s, err := o.Session(t.Context(), token)
+	require.NoError(t, err)
+	require.Equal(t, ada.ID, s.User.ID)
+	require.Equal(t, "Acme", s.Org.Name)
+	require.Equal(t, o.clock.Now(), *s.User.SeenAt)
+	began := s.SeenAt
+	o.clock.Advance(59 * time.Second)
+	s, err = o.Session(t.Context(), token)
+	require.NoError(t, err)
+	require.Equal(t, began, s.SeenAt, "once a minute is enough")
+	o.clock.Advance(time.Second)
+	s, err = o.Session(t.Context(), token)
+	require.NoError(t, err)
+	require.Equal(t, o.clock.Now(), s.SeenAt)
+	require.Equal(t, o.clock.Now(), *o.get(ada).SeenAt)
+	require.False(t, o.in("another"))
+
+	o.clock.Advance(Idle)
+	require.False(t, o.in(token), "idle")
+	token = o.signedIn(ada)
+	for range 2 * 14 {
+		require.True(t, o.in(token))
+		o.clock.Advance(Idle - time.Minute)
+	}
+	require.True(t, o.in(token))
+	o.clock.Advance(28 * time.Minute)
+	require.False(t, o.in(token), "two weeks are over")
+}
+
+func TestRevoke(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	ada, ben := o.person("ada", Owner), o.person("ben", Viewer)
+	stranger := o.personOf(o.newOrg("Other"), "eve", Owner)
+	first, second := o.signedIn(ben), o.signedIn(ben)
+	require.NoError(t, o.End(t.Context(), first))
+	require.False(t, o.in(first))
+	list, err := o.Sessions(t.Context(), o.as(ben), ben.ID)
+	require.NoError(t, err)
+	require.Len(t, list, 1)
+	require.Equal(t, []string{"Browser", "203.0.113.0/24"}, []string{list[0].UserAgent, list[0].Address})
+	_, err = o.Sessions(t.Context(), o.as(stranger), ben.ID)
+	refused(t, err, problem.ResourceNotFound, "")
+	refused(t, o.Revoke(t.Context(), o.as(stranger), ben.ID, list[0].ID), problem.ResourceNotFound, "")
+	refused(t, o.Revoke(t.Context(), o.as(ben), ada.ID, ""), problem.ResourceNotFound, "")
+	refused(t, o.Revoke(t.Context(), o.as(ben), ben.ID, "uss_\x00"), problem.ResourceNotFound, "")
+	refused(t, o.Revoke(t.Context(), o.as(ben), ben.ID, "uss_0"), problem.ResourceNotFound, "")
+	require.True(t, o.in(second))
+	require.NoError(t, o.Revoke(t.Context(), o.as(ada), ben.ID, list[0].ID))
+	require.False(t, o.in(second))
+	third := o.signedIn(ben)
+	require.NoError(t, o.Revoke(t.Context(), o.as(ben), ben.ID, ""))
+	require.False(t, o.in(third))
+}
+
+// A user has so many sessions at most; what browsers say is cut.
+func TestBegin(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	ada := o.person("ada", Owner)
+	_, err := o.Begin(t.Context(), Challenge{User: ada}, "", home)
+	require.ErrorIs(t, err, ErrSignedOut, "nothing was shown")
+	for range maxSessions + 1 {
+		o.clock.Advance(time.Second)
+		_, err := o.Begin(t.Context(), Challenge{User: ada, ready: true}, "a\x00\xff"+string(make([]rune, 300)), "x")
+		require.NoError(t, err)
+	}
+	require.Equal(t, int64(maxSessions), o.count("SELECT count(*) FROM user_sessions"))
+	agent := ""
+	for range 300 {
+		agent += "ä"
+	}
+	require.Equal(t, agent[:2*maxAgent], cut(agent))
+	require.NoError(t, o.Remove(t.Context(), o.as(o.person("ben", Owner)), ada.ID))
+	_, err = o.Begin(t.Context(), Challenge{User: ada, ready: true}, "", home)
+	require.ErrorIs(t, err, ErrSignedOut)
+}
