@@ -256,16 +256,16 @@ WHERE id = @id AND org_id = @org_id AND status = 'processing';
 
 -- name: PayoutsToFile :many
 -- PayoutsToFile locks the next payouts of a batch that are not paid and that a file
--- of the method should have, or whose partners now want that method, with the
--- payees; held is whether a high risk flag is open. Payouts that a rail has are not
--- among them.
+-- of the methods should have, or whose partners now want one of these, with the
+-- payees; '' is for none, and held is whether a high risk flag is open. Payouts that a rail has are not
+-- among them, and with fresh none that left in an earlier file.
 SELECT sqlc.embed(t), sqlc.embed(p), g.currency AS program_currency, EXISTS (SELECT 1 FROM risk_flags f
     WHERE f.program_id = t.program_id AND f.partner_id = t.partner_id AND f.severity = 'high' AND f.status IN ('open',
         'reviewing')) AS held
 FROM payouts t JOIN partners p ON p.id = t.partner_id JOIN programs g ON g.id = t.program_id
 WHERE t.batch_id = @batch_id AND t.org_id = @org_id AND t.id > @after AND NOT starts_with(t.id, 'sample_')
-  AND (t.status IN ('pending', 'failed') OR t.status = 'processing' AND t.rail = @rail)
-      AND (t.method = @method OR p.payout_method = @method)
+  AND (t.status IN ('pending', 'failed') OR t.status = 'processing' AND t.rail = @rail AND NOT @fresh::boolean)
+      AND (coalesce(t.method, '') = ANY (@methods::text[]) OR coalesce(p.payout_method, '') = ANY (@methods::text[]))
 ORDER BY t.id LIMIT @lim FOR NO KEY UPDATE OF t;
 
 -- name: PayoutsFiled :exec
@@ -284,6 +284,43 @@ WHERE t.batch_id = @batch_id AND t.org_id = @org_id AND NOT starts_with(t.id, 's
 -- PayoutsInFile lists the next payouts of a batch that left in a file and have had no end.
 SELECT t.* FROM payouts t WHERE t.batch_id = @batch_id AND t.org_id = @org_id AND t.id > @after
     AND t.status = 'processing' AND t.rail = @rail ORDER BY t.id LIMIT @lim;
+
+-- name: PayoutsReported :many
+-- PayoutsReported reads those of the payouts that are of a batch, in the order in which they
+-- are locked.
+SELECT t.* FROM payouts t WHERE t.batch_id = @batch_id AND t.org_id = @org_id AND t.id = ANY (@ids::text[])
+    ORDER BY t.partner_id, t.id;
+
+-- name: PayoutsToCancel :many
+-- PayoutsToCancel lists what can be undone of a batch, by partner; with filed also what left in
+-- a file.
+SELECT t.id, t.partner_id FROM payouts t WHERE t.batch_id = @batch_id AND t.org_id = @org_id
+    AND (t.status IN ('pending', 'failed', 'not_eligible')
+        OR @filed::boolean AND t.status = 'processing' AND t.rail = @rail)
+ORDER BY t.partner_id, t.id LIMIT @lim;
+
+-- name: PartnersLock :exec
+-- PartnersLock locks partners in the order of their ids, before what is owed to them.
+SELECT 1 FROM partners t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id ORDER BY t.id FOR NO KEY UPDATE;
+
+-- name: PayoutsUndone :many
+-- PayoutsUndone locks those of the payouts that can still be undone.
+SELECT t.* FROM payouts t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id
+    AND (t.status IN ('pending', 'failed', 'not_eligible')
+        OR @filed::boolean AND t.status = 'processing' AND t.rail = @rail)
+ORDER BY t.partner_id, t.id FOR NO KEY UPDATE;
+
+-- name: PayoutsDelete :exec
+DELETE FROM payouts WHERE id = ANY (@ids::text[]) AND org_id = @org_id;
+
+-- name: PayoutsRelease :exec
+-- PayoutsRelease makes due again what the payouts held.
+UPDATE commissions SET payout_id = NULL, updated_at = greatest(updated_at, @updated_at::timestamptz)
+WHERE payout_id = ANY (@payout_ids::text[]) AND org_id = @org_id AND status = 'due';
+
+-- name: PayoutsOfBatch :one
+-- PayoutsOfBatch counts the payouts of a batch.
+SELECT count(*) FROM payouts t WHERE t.batch_id = @batch_id AND t.org_id = @org_id;
 
 -- name: PayoutInFlight :one
 -- PayoutInFlight finds a payout that a rail has, or that left in a file, for the operator.

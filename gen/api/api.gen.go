@@ -1106,8 +1106,10 @@ const (
 	ErrorCodePartnerNotReviewed         ErrorCode = "partner_not_reviewed"
 	ErrorCodePayloadTooLarge            ErrorCode = "payload_too_large"
 	ErrorCodePayoutAlreadyPaid          ErrorCode = "payout_already_paid"
+	ErrorCodePayoutBatchGenerating      ErrorCode = "payout_batch_generating"
 	ErrorCodePayoutInFlight             ErrorCode = "payout_in_flight"
 	ErrorCodePayoutNotPayable           ErrorCode = "payout_not_payable"
+	ErrorCodePayoutRailPays             ErrorCode = "payout_rail_pays"
 	ErrorCodeProgramPaused              ErrorCode = "program_paused"
 	ErrorCodeRailNotConfigured          ErrorCode = "rail_not_configured"
 	ErrorCodeRangeTooLarge              ErrorCode = "range_too_large"
@@ -1228,9 +1230,13 @@ func (e ErrorCode) Valid() bool {
 		return true
 	case ErrorCodePayoutAlreadyPaid:
 		return true
+	case ErrorCodePayoutBatchGenerating:
+		return true
 	case ErrorCodePayoutInFlight:
 		return true
 	case ErrorCodePayoutNotPayable:
+		return true
+	case ErrorCodePayoutRailPays:
 		return true
 	case ErrorCodeProgramPaused:
 		return true
@@ -1950,6 +1956,27 @@ func (e PayoutFailedEventType) Valid() bool {
 	}
 }
 
+// Defines values for PayoutFileFormat.
+const (
+	PayoutFileFormatCsv    PayoutFileFormat = "csv"
+	PayoutFileFormatPaypal PayoutFileFormat = "paypal"
+	PayoutFileFormatWise   PayoutFileFormat = "wise"
+)
+
+// Valid indicates whether the value is a known member of the PayoutFileFormat enum.
+func (e PayoutFileFormat) Valid() bool {
+	switch e {
+	case PayoutFileFormatCsv:
+		return true
+	case PayoutFileFormatPaypal:
+		return true
+	case PayoutFileFormatWise:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for PayoutIneligibilityReason.
 const (
 	PayoutIneligibilityReasonBelowMinimum     PayoutIneligibilityReason = "below_minimum"
@@ -2052,6 +2079,36 @@ func (e PayoutPreviewOutcome) Valid() bool {
 	case PayoutPreviewOutcomeNothingDue:
 		return true
 	case PayoutPreviewOutcomePayout:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PayoutResultOutcome.
+const (
+	PayoutResultOutcomeFailed    PayoutResultOutcome = "failed"
+	PayoutResultOutcomePaid      PayoutResultOutcome = "paid"
+	PayoutResultOutcomeRefused   PayoutResultOutcome = "refused"
+	PayoutResultOutcomeUnchanged PayoutResultOutcome = "unchanged"
+	PayoutResultOutcomeUnknown   PayoutResultOutcome = "unknown"
+	PayoutResultOutcomeWaiting   PayoutResultOutcome = "waiting"
+)
+
+// Valid indicates whether the value is a known member of the PayoutResultOutcome enum.
+func (e PayoutResultOutcome) Valid() bool {
+	switch e {
+	case PayoutResultOutcomeFailed:
+		return true
+	case PayoutResultOutcomePaid:
+		return true
+	case PayoutResultOutcomeRefused:
+		return true
+	case PayoutResultOutcomeUnchanged:
+		return true
+	case PayoutResultOutcomeUnknown:
+		return true
+	case PayoutResultOutcomeWaiting:
 		return true
 	default:
 		return false
@@ -6702,6 +6759,38 @@ type PayoutBatch struct {
 	UpdatedAt clock.Time `json:"updated_at"`
 }
 
+// PayoutBatchCancel How much of the batch to undo.
+type PayoutBatchCancel struct {
+	// Exported Also what has left in a file, by your word that the file was not and will not be sent.
+	Exported *bool `json:"exported,omitempty"`
+}
+
+// PayoutBatchCancelled What of a batch was undone. Its commissions are due again.
+type PayoutBatchCancelled struct {
+	// Object Always `payout_batch_cancellation`.
+	Object string `json:"object"`
+
+	// BatchID The id of a payout batch.
+	//
+	// Examples: batch_01kb2m4q8e7v9t3n5x6c0d1f2g
+	BatchID PayoutBatchID `json:"batch_id"`
+
+	// HasMore Whether more can be undone, since a call deletes at most 5,000: ask again.
+	HasMore bool `json:"has_more"`
+
+	// KeptCount Payouts that stay: they are paid, a rail has them, or they left in a file.
+	KeptCount int64 `json:"kept_count"`
+
+	// NotEligibleCount Payouts that were deleted with them and had failed a check.
+	NotEligibleCount int64 `json:"not_eligible_count"`
+
+	// PayoutCount Payouts that were deleted.
+	PayoutCount int64 `json:"payout_count"`
+
+	// Totals What was to be paid by them, one item per currency.
+	Totals []PayoutBatchTotal `json:"totals"`
+}
+
 // PayoutBatchCreate Which commissions to collect.
 type PayoutBatchCreate struct {
 	// GroupID The id of a group.
@@ -6924,6 +7013,27 @@ type PayoutDueEventType string
 // PayoutExpand A relation of a payout.
 type PayoutExpand string
 
+// PayoutExport Which file to write.
+type PayoutExport struct {
+	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
+	//
+	// Examples: USD
+	Currency *Currency `json:"currency,omitempty"`
+
+	// Format `paypal` and `wise` are the files that these take for mass payments; `csv` is a table for people and banks, with the payout details.
+	//
+	// Examples: paypal
+	Format PayoutFileFormat `json:"format"`
+
+	// Method A way of sending money to a partner.
+	//
+	// Examples: paypal
+	Method *PayoutMethod `json:"method,omitempty"`
+
+	// New Leaves out what an earlier file has.
+	New *bool `json:"new,omitempty"`
+}
+
 // PayoutFailedData Data of `payout.failed`.
 type PayoutFailedData struct {
 	// AmountMinor Amount in minor units of `currency`, clawbacks netted.
@@ -6977,6 +7087,74 @@ type PayoutFailedEvent struct {
 // PayoutFailedEventType Always `payout.failed`.
 type PayoutFailedEventType string
 
+// PayoutFile A file of payouts. What is in it is `processing` until it is marked as paid or failed.
+type PayoutFile struct {
+	// Object Always `payout_file`.
+	Object string `json:"object"`
+
+	// AgainCount Payouts of it that an earlier file had already: send them once only.
+	AgainCount int64 `json:"again_count"`
+
+	// AmountMinor Their sum in minor units of `currency`.
+	AmountMinor int64 `json:"amount_minor"`
+
+	// BatchID The id of a payout batch.
+	//
+	// Examples: batch_01kb2m4q8e7v9t3n5x6c0d1f2g
+	BatchID PayoutBatchID `json:"batch_id"`
+
+	// Content The file's text. It holds personal data.
+	Content string `json:"content"`
+
+	// ContentType Its type, `text/csv; charset=utf-8`.
+	ContentType string `json:"content_type"`
+
+	// Currency Currency of the payouts; null where there are none.
+	Currency *Currency `json:"currency"`
+
+	// FileName A name for the file.
+	FileName string `json:"file_name"`
+
+	// Format `paypal` and `wise` are the files that these take for mass payments; `csv` is a table for people and banks, with the payout details.
+	//
+	// Examples: paypal
+	Format PayoutFileFormat `json:"format"`
+
+	// HasMore Whether more payouts wait for another file; ask again with `new`.
+	HasMore bool `json:"has_more"`
+
+	// Left The first 500 payouts of the method that are not in the file, and why.
+	Left []PayoutLeftOut `json:"left"`
+
+	// LeftCount How many are not.
+	LeftCount int64 `json:"left_count"`
+
+	// Other What else of the batch is not paid, by method and currency.
+	Other []PayoutFileOther `json:"other"`
+
+	// PayoutCount Payouts in the file: at most 5,000, or 1,000 in one for Wise.
+	PayoutCount int64 `json:"payout_count"`
+}
+
+// PayoutFileFormat `paypal` and `wise` are the files that these take for mass payments; `csv` is a table for people and banks, with the payout details.
+//
+// Examples: paypal
+type PayoutFileFormat string
+
+// PayoutFileOther Payouts of a batch that a file of another method is to have.
+type PayoutFileOther struct {
+	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
+	//
+	// Examples: USD
+	Currency Currency `json:"currency"`
+
+	// Method Their method; null for none.
+	Method *PayoutMethod `json:"method"`
+
+	// PayoutCount How many they are.
+	PayoutCount int64 `json:"payout_count"`
+}
+
 // PayoutID The id of a payout.
 //
 // Examples: pyt_01kb2m4q8e7v9t3n5x6c0d1f2g
@@ -6986,6 +7164,25 @@ type PayoutID = string
 //
 // Examples: below_minimum
 type PayoutIneligibilityReason string
+
+// PayoutLeftOut A payout that is not in the file.
+type PayoutLeftOut struct {
+	// Elsewhere Whether another file has it or is to have it. What no file has nobody is paid.
+	Elsewhere bool `json:"elsewhere"`
+
+	// PartnerID The id of a partner.
+	//
+	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
+	PartnerID PartnerID `json:"partner_id"`
+
+	// PayoutID The id of a payout.
+	//
+	// Examples: pyt_01kb2m4q8e7v9t3n5x6c0d1f2g
+	PayoutID PayoutID `json:"payout_id"`
+
+	// Reason Why it is not in the file, in words.
+	Reason string `json:"reason"`
+}
 
 // PayoutList A page of payouts.
 type PayoutList struct {
@@ -6997,6 +7194,12 @@ type PayoutList struct {
 
 	// TotalCount All matches of the filters, whatever the cursor.
 	TotalCount int64 `json:"total_count"`
+}
+
+// PayoutMarkFailed Why no money arrived.
+type PayoutMarkFailed struct {
+	// Reason Why, for people; it becomes `error_message`.
+	Reason string `json:"reason"`
 }
 
 // PayoutMarkPaid How and when the money was sent; all optional.
@@ -7262,6 +7465,72 @@ type PayoutPreviewTotal struct {
 
 	// Reason Why it would not be eligible; null otherwise.
 	Reason *PayoutIneligibilityReason `json:"reason"`
+}
+
+// PayoutResult What became of a row.
+type PayoutResult struct {
+	// Line The row's number in the table, headings counted.
+	Line int64 `json:"line"`
+
+	// Outcome `paid` and `failed` were marked so by this call, `unchanged` was so before; `waiting` is under way at the provider; `refused` contradicts what is known of the payout; `unknown` is no payout of the batch.
+	//
+	// Examples: paid
+	Outcome PayoutResultOutcome `json:"outcome"`
+
+	// PayoutID The payout; null where the row names none of the batch.
+	PayoutID *PayoutID `json:"payout_id"`
+
+	// Reason Why it failed, waits or was refused; null otherwise.
+	Reason *string `json:"reason"`
+}
+
+// PayoutResultOutcome `paid` and `failed` were marked so by this call, `unchanged` was so before; `waiting` is under way at the provider; `refused` contradicts what is known of the payout; `unknown` is no payout of the batch.
+//
+// Examples: paid
+type PayoutResultOutcome string
+
+// PayoutResultReport What became of the rows of a provider's result. The same text again changes nothing.
+type PayoutResultReport struct {
+	// Object Always `payout_result_report`.
+	Object string `json:"object"`
+
+	// BatchID The id of a payout batch.
+	//
+	// Examples: batch_01kb2m4q8e7v9t3n5x6c0d1f2g
+	BatchID PayoutBatchID `json:"batch_id"`
+
+	// Data The first 1,000 rows that are not `unchanged`, in their order.
+	Data []PayoutResult `json:"data"`
+
+	// FailedCount Payouts that were marked as failed.
+	FailedCount int64 `json:"failed_count"`
+
+	// PaidCount Payouts that were marked as paid.
+	PaidCount int64 `json:"paid_count"`
+
+	// RefusedCount Rows that contradict what is known.
+	RefusedCount int64 `json:"refused_count"`
+
+	// RemainingCount Payouts that are left, since a call changes at most 1,000: send the same text again for the next.
+	RemainingCount int64 `json:"remaining_count"`
+
+	// UnchangedCount Payouts that were so already.
+	UnchangedCount int64 `json:"unchanged_count"`
+
+	// UnknownCount Rows of no payout of the batch.
+	UnknownCount int64 `json:"unknown_count"`
+
+	// WaitingCount Payouts under way at the provider.
+	WaitingCount int64 `json:"waiting_count"`
+}
+
+// PayoutResults What a provider says became of payouts.
+type PayoutResults struct {
+	// Content The text of the table: PayPal's or Wise's download, or any other with a line of headings, a column of states (`status`) and the payouts' ids, as exported, in some column. At most 10,000 rows; commas, semicolons or tabs.
+	Content string `json:"content"`
+
+	// PaidAt When what is paid was paid, not in the future; now when left out.
+	PaidAt *clock.Time `json:"paid_at,omitempty"`
 }
 
 // PayoutStatus `pending` waits to be paid, `processing` is with a payment rail or has left in a file, `paid` has arrived, `failed` was rejected or returned, `not_eligible` failed a check and holds no commissions.
@@ -11213,6 +11482,24 @@ type RetrievePayoutBatchParams struct {
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
+// CancelPayoutBatchParams defines parameters for CancelPayoutBatch.
+type CancelPayoutBatchParams struct {
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
+// ExportPayoutBatchParams defines parameters for ExportPayoutBatch.
+type ExportPayoutBatchParams struct {
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
+// ReportPayoutResultsParams defines parameters for ReportPayoutResults.
+type ReportPayoutResultsParams struct {
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
 // ListPayoutsParams defines parameters for ListPayouts.
 type ListPayoutsParams struct {
 	// ProgramID The program whose objects are listed.
@@ -11251,6 +11538,12 @@ type RetrievePayoutParams struct {
 	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand PayoutExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
+// MarkPayoutFailedParams defines parameters for MarkPayoutFailed.
+type MarkPayoutFailedParams struct {
 	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
@@ -11854,6 +12147,18 @@ type CreatePayoutBatchJSONRequestBody = PayoutBatchCreate
 
 // PreviewPayoutBatchJSONRequestBody defines body for PreviewPayoutBatch for application/json ContentType.
 type PreviewPayoutBatchJSONRequestBody = PayoutPreviewRequest
+
+// CancelPayoutBatchJSONRequestBody defines body for CancelPayoutBatch for application/json ContentType.
+type CancelPayoutBatchJSONRequestBody = PayoutBatchCancel
+
+// ExportPayoutBatchJSONRequestBody defines body for ExportPayoutBatch for application/json ContentType.
+type ExportPayoutBatchJSONRequestBody = PayoutExport
+
+// ReportPayoutResultsJSONRequestBody defines body for ReportPayoutResults for application/json ContentType.
+type ReportPayoutResultsJSONRequestBody = PayoutResults
+
+// MarkPayoutFailedJSONRequestBody defines body for MarkPayoutFailed for application/json ContentType.
+type MarkPayoutFailedJSONRequestBody = PayoutMarkFailed
 
 // MarkPayoutPaidJSONRequestBody defines body for MarkPayoutPaid for application/json ContentType.
 type MarkPayoutPaidJSONRequestBody = PayoutMarkPaid
@@ -13472,6 +13777,60 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/payout_batches/{id} (the `RetrievePayoutBatch` operationId).
 	RetrievePayoutBatch(ctx context.Context, id ID, params *RetrievePayoutBatchParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// CancelPayoutBatchWithBody Cancel a payout batch
+	//
+	// Deletes every payout of a batch that is pending, failed or not eligible, in one transaction, as deleting each would; on request also those that left in a file. Commissions are due again, and the same month's next run collects them. What is paid or with a rail stays.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/payout_batches/{id}/cancel (the `CancelPayoutBatch` operationId).
+	CancelPayoutBatchWithBody(ctx context.Context, id ID, params *CancelPayoutBatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CancelPayoutBatch Cancel a payout batch
+	//
+	// Deletes every payout of a batch that is pending, failed or not eligible, in one transaction, as deleting each would; on request also those that left in a file. Commissions are due again, and the same month's next run collects them. What is paid or with a rail stays.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/payout_batches/{id}/cancel (the `CancelPayoutBatch` operationId).
+	CancelPayoutBatch(ctx context.Context, id ID, params *CancelPayoutBatchParams, body CancelPayoutBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ExportPayoutBatchWithBody Export a payout batch
+	//
+	// Writes what is not paid of a batch as a file of one currency. Its payouts are `processing` from then on, so that refunds claw them back: end each as paid or failed. Another export writes the same payouts again and says so. Refused where a payment rail pays by the method, and while the batch is being generated.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/payout_batches/{id}/export (the `ExportPayoutBatch` operationId).
+	ExportPayoutBatchWithBody(ctx context.Context, id ID, params *ExportPayoutBatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ExportPayoutBatch Export a payout batch
+	//
+	// Writes what is not paid of a batch as a file of one currency. Its payouts are `processing` from then on, so that refunds claw them back: end each as paid or failed. Another export writes the same payouts again and says so. Refused where a payment rail pays by the method, and while the batch is being generated.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/payout_batches/{id}/export (the `ExportPayoutBatch` operationId).
+	ExportPayoutBatch(ctx context.Context, id ID, params *ExportPayoutBatchParams, body ExportPayoutBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReportPayoutResultsWithBody Report payout results
+	//
+	// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Where several rows are of one payout, one that says that it failed or came back counts. A row whose amount or currency is another than the payout's is refused.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/payout_batches/{id}/results (the `ReportPayoutResults` operationId).
+	ReportPayoutResultsWithBody(ctx context.Context, id ID, params *ReportPayoutResultsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReportPayoutResults Report payout results
+	//
+	// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Where several rows are of one payout, one that says that it failed or came back counts. A row whose amount or currency is another than the payout's is refused.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/payout_batches/{id}/results (the `ReportPayoutResults` operationId).
+	ReportPayoutResults(ctx context.Context, id ID, params *ReportPayoutResultsParams, body ReportPayoutResultsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListPayouts List payouts
 	//
 	// The program's payouts, newest first, those that are not eligible included.
@@ -13492,6 +13851,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/payouts/{id} (the `RetrievePayout` operationId).
 	RetrievePayout(ctx context.Context, id ID, params *RetrievePayoutParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// MarkPayoutFailedWithBody Mark a payout as failed
+	//
+	// Records that no money arrived of a payout that left in a file. It keeps its commissions: it can be exported again, marked as paid, or deleted, which makes them due again. What a rail has in flight only the rail ends.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/payouts/{id}/mark_failed (the `MarkPayoutFailed` operationId).
+	MarkPayoutFailedWithBody(ctx context.Context, id ID, params *MarkPayoutFailedParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// MarkPayoutFailed Mark a payout as failed
+	//
+	// Records that no money arrived of a payout that left in a file. It keeps its commissions: it can be exported again, marked as paid, or deleted, which makes them due again. What a rail has in flight only the rail ends.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/payouts/{id}/mark_failed (the `MarkPayoutFailed` operationId).
+	MarkPayoutFailed(ctx context.Context, id ID, params *MarkPayoutFailedParams, body MarkPayoutFailedJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// MarkPayoutPaidWithBody Mark a payout as paid
 	//
@@ -16047,6 +16424,120 @@ func (c *Client) RetrievePayoutBatch(ctx context.Context, id ID, params *Retriev
 	return c.Client.Do(req)
 }
 
+// CancelPayoutBatchWithBody Cancel a payout batch
+//
+// Deletes every payout of a batch that is pending, failed or not eligible, in one transaction, as deleting each would; on request also those that left in a file. Commissions are due again, and the same month's next run collects them. What is paid or with a rail stays.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/payout_batches/{id}/cancel (the `CancelPayoutBatch` operationId).
+func (c *Client) CancelPayoutBatchWithBody(ctx context.Context, id ID, params *CancelPayoutBatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCancelPayoutBatchRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CancelPayoutBatch Cancel a payout batch
+//
+// Deletes every payout of a batch that is pending, failed or not eligible, in one transaction, as deleting each would; on request also those that left in a file. Commissions are due again, and the same month's next run collects them. What is paid or with a rail stays.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/payout_batches/{id}/cancel (the `CancelPayoutBatch` operationId).
+func (c *Client) CancelPayoutBatch(ctx context.Context, id ID, params *CancelPayoutBatchParams, body CancelPayoutBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCancelPayoutBatchRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ExportPayoutBatchWithBody Export a payout batch
+//
+// Writes what is not paid of a batch as a file of one currency. Its payouts are `processing` from then on, so that refunds claw them back: end each as paid or failed. Another export writes the same payouts again and says so. Refused where a payment rail pays by the method, and while the batch is being generated.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/payout_batches/{id}/export (the `ExportPayoutBatch` operationId).
+func (c *Client) ExportPayoutBatchWithBody(ctx context.Context, id ID, params *ExportPayoutBatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewExportPayoutBatchRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ExportPayoutBatch Export a payout batch
+//
+// Writes what is not paid of a batch as a file of one currency. Its payouts are `processing` from then on, so that refunds claw them back: end each as paid or failed. Another export writes the same payouts again and says so. Refused where a payment rail pays by the method, and while the batch is being generated.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/payout_batches/{id}/export (the `ExportPayoutBatch` operationId).
+func (c *Client) ExportPayoutBatch(ctx context.Context, id ID, params *ExportPayoutBatchParams, body ExportPayoutBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewExportPayoutBatchRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReportPayoutResultsWithBody Report payout results
+//
+// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Where several rows are of one payout, one that says that it failed or came back counts. A row whose amount or currency is another than the payout's is refused.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/payout_batches/{id}/results (the `ReportPayoutResults` operationId).
+func (c *Client) ReportPayoutResultsWithBody(ctx context.Context, id ID, params *ReportPayoutResultsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReportPayoutResultsRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReportPayoutResults Report payout results
+//
+// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Where several rows are of one payout, one that says that it failed or came back counts. A row whose amount or currency is another than the payout's is refused.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/payout_batches/{id}/results (the `ReportPayoutResults` operationId).
+func (c *Client) ReportPayoutResults(ctx context.Context, id ID, params *ReportPayoutResultsParams, body ReportPayoutResultsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReportPayoutResultsRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListPayouts List payouts
 //
 // The program's payouts, newest first, those that are not eligible included.
@@ -16088,6 +16579,44 @@ func (c *Client) DeletePayout(ctx context.Context, id ID, params *DeletePayoutPa
 // Corresponds with GET /v1/payouts/{id} (the `RetrievePayout` operationId).
 func (c *Client) RetrievePayout(ctx context.Context, id ID, params *RetrievePayoutParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRetrievePayoutRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// MarkPayoutFailedWithBody Mark a payout as failed
+//
+// Records that no money arrived of a payout that left in a file. It keeps its commissions: it can be exported again, marked as paid, or deleted, which makes them due again. What a rail has in flight only the rail ends.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/payouts/{id}/mark_failed (the `MarkPayoutFailed` operationId).
+func (c *Client) MarkPayoutFailedWithBody(ctx context.Context, id ID, params *MarkPayoutFailedParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewMarkPayoutFailedRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// MarkPayoutFailed Mark a payout as failed
+//
+// Records that no money arrived of a payout that left in a file. It keeps its commissions: it can be exported again, marked as paid, or deleted, which makes them due again. What a rail has in flight only the rail ends.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/payouts/{id}/mark_failed (the `MarkPayoutFailed` operationId).
+func (c *Client) MarkPayoutFailed(ctx context.Context, id ID, params *MarkPayoutFailedParams, body MarkPayoutFailedJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewMarkPayoutFailedRequest(c.Server, id, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -22959,6 +23488,228 @@ func NewRetrievePayoutBatchRequest(server string, id ID, params *RetrievePayoutB
 	return req, nil
 }
 
+// NewCancelPayoutBatchRequest calls the generic CancelPayoutBatch builder with application/json body
+func NewCancelPayoutBatchRequest(server string, id ID, params *CancelPayoutBatchParams, body CancelPayoutBatchJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCancelPayoutBatchRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewCancelPayoutBatchRequestWithBody constructs an http.Request for the CancelPayoutBatch method, with any body, and a specified content type
+func NewCancelPayoutBatchRequestWithBody(server string, id ID, params *CancelPayoutBatchParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/payout_batches/%s/cancel", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewExportPayoutBatchRequest calls the generic ExportPayoutBatch builder with application/json body
+func NewExportPayoutBatchRequest(server string, id ID, params *ExportPayoutBatchParams, body ExportPayoutBatchJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewExportPayoutBatchRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewExportPayoutBatchRequestWithBody constructs an http.Request for the ExportPayoutBatch method, with any body, and a specified content type
+func NewExportPayoutBatchRequestWithBody(server string, id ID, params *ExportPayoutBatchParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/payout_batches/%s/export", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewReportPayoutResultsRequest calls the generic ReportPayoutResults builder with application/json body
+func NewReportPayoutResultsRequest(server string, id ID, params *ReportPayoutResultsParams, body ReportPayoutResultsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReportPayoutResultsRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewReportPayoutResultsRequestWithBody constructs an http.Request for the ReportPayoutResults method, with any body, and a specified content type
+func NewReportPayoutResultsRequestWithBody(server string, id ID, params *ReportPayoutResultsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/payout_batches/%s/results", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewListPayoutsRequest constructs an http.Request for the ListPayouts method
 func NewListPayoutsRequest(server string, params *ListPayoutsParams) (*http.Request, error) {
 	var err error
@@ -23223,6 +23974,80 @@ func NewRetrievePayoutRequest(server string, id ID, params *RetrievePayoutParams
 	if err != nil {
 		return nil, err
 	}
+
+	return req, nil
+}
+
+// NewMarkPayoutFailedRequest calls the generic MarkPayoutFailed builder with application/json body
+func NewMarkPayoutFailedRequest(server string, id ID, params *MarkPayoutFailedParams, body MarkPayoutFailedJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewMarkPayoutFailedRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewMarkPayoutFailedRequestWithBody constructs an http.Request for the MarkPayoutFailed method, with any body, and a specified content type
+func NewMarkPayoutFailedRequestWithBody(server string, id ID, params *MarkPayoutFailedParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/payouts/%s/mark_failed", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -28340,6 +29165,60 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/payout_batches/{id} (the `RetrievePayoutBatch` operationId).
 	RetrievePayoutBatchWithResponse(ctx context.Context, id ID, params *RetrievePayoutBatchParams, reqEditors ...RequestEditorFn) (*RetrievePayoutBatchReply, error)
 
+	// CancelPayoutBatchWithBodyWithResponse Cancel a payout batch
+	//
+	// Deletes every payout of a batch that is pending, failed or not eligible, in one transaction, as deleting each would; on request also those that left in a file. Commissions are due again, and the same month's next run collects them. What is paid or with a rail stays.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/payout_batches/{id}/cancel (the `CancelPayoutBatch` operationId).
+	CancelPayoutBatchWithBodyWithResponse(ctx context.Context, id ID, params *CancelPayoutBatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CancelPayoutBatchReply, error)
+
+	// CancelPayoutBatchWithResponse Cancel a payout batch
+	//
+	// Deletes every payout of a batch that is pending, failed or not eligible, in one transaction, as deleting each would; on request also those that left in a file. Commissions are due again, and the same month's next run collects them. What is paid or with a rail stays.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/payout_batches/{id}/cancel (the `CancelPayoutBatch` operationId).
+	CancelPayoutBatchWithResponse(ctx context.Context, id ID, params *CancelPayoutBatchParams, body CancelPayoutBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*CancelPayoutBatchReply, error)
+
+	// ExportPayoutBatchWithBodyWithResponse Export a payout batch
+	//
+	// Writes what is not paid of a batch as a file of one currency. Its payouts are `processing` from then on, so that refunds claw them back: end each as paid or failed. Another export writes the same payouts again and says so. Refused where a payment rail pays by the method, and while the batch is being generated.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/payout_batches/{id}/export (the `ExportPayoutBatch` operationId).
+	ExportPayoutBatchWithBodyWithResponse(ctx context.Context, id ID, params *ExportPayoutBatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ExportPayoutBatchReply, error)
+
+	// ExportPayoutBatchWithResponse Export a payout batch
+	//
+	// Writes what is not paid of a batch as a file of one currency. Its payouts are `processing` from then on, so that refunds claw them back: end each as paid or failed. Another export writes the same payouts again and says so. Refused where a payment rail pays by the method, and while the batch is being generated.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/payout_batches/{id}/export (the `ExportPayoutBatch` operationId).
+	ExportPayoutBatchWithResponse(ctx context.Context, id ID, params *ExportPayoutBatchParams, body ExportPayoutBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*ExportPayoutBatchReply, error)
+
+	// ReportPayoutResultsWithBodyWithResponse Report payout results
+	//
+	// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Where several rows are of one payout, one that says that it failed or came back counts. A row whose amount or currency is another than the payout's is refused.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/payout_batches/{id}/results (the `ReportPayoutResults` operationId).
+	ReportPayoutResultsWithBodyWithResponse(ctx context.Context, id ID, params *ReportPayoutResultsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReportPayoutResultsReply, error)
+
+	// ReportPayoutResultsWithResponse Report payout results
+	//
+	// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Where several rows are of one payout, one that says that it failed or came back counts. A row whose amount or currency is another than the payout's is refused.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/payout_batches/{id}/results (the `ReportPayoutResults` operationId).
+	ReportPayoutResultsWithResponse(ctx context.Context, id ID, params *ReportPayoutResultsParams, body ReportPayoutResultsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReportPayoutResultsReply, error)
+
 	// ListPayoutsWithResponse List payouts
 	//
 	// The program's payouts, newest first, those that are not eligible included.
@@ -28366,6 +29245,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/payouts/{id} (the `RetrievePayout` operationId).
 	RetrievePayoutWithResponse(ctx context.Context, id ID, params *RetrievePayoutParams, reqEditors ...RequestEditorFn) (*RetrievePayoutReply, error)
+
+	// MarkPayoutFailedWithBodyWithResponse Mark a payout as failed
+	//
+	// Records that no money arrived of a payout that left in a file. It keeps its commissions: it can be exported again, marked as paid, or deleted, which makes them due again. What a rail has in flight only the rail ends.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/payouts/{id}/mark_failed (the `MarkPayoutFailed` operationId).
+	MarkPayoutFailedWithBodyWithResponse(ctx context.Context, id ID, params *MarkPayoutFailedParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*MarkPayoutFailedReply, error)
+
+	// MarkPayoutFailedWithResponse Mark a payout as failed
+	//
+	// Records that no money arrived of a payout that left in a file. It keeps its commissions: it can be exported again, marked as paid, or deleted, which makes them due again. What a rail has in flight only the rail ends.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/payouts/{id}/mark_failed (the `MarkPayoutFailed` operationId).
+	MarkPayoutFailedWithResponse(ctx context.Context, id ID, params *MarkPayoutFailedParams, body MarkPayoutFailedJSONRequestBody, reqEditors ...RequestEditorFn) (*MarkPayoutFailedReply, error)
 
 	// MarkPayoutPaidWithBodyWithResponse Mark a payout as paid
 	//
@@ -31355,6 +32252,99 @@ func (r RetrievePayoutBatchReply) ContentType() string {
 	return ""
 }
 
+type CancelPayoutBatchReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PayoutBatchCancelled
+}
+
+// Status returns HTTPResponse.Status
+func (r CancelPayoutBatchReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CancelPayoutBatchReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CancelPayoutBatchReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ExportPayoutBatchReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PayoutFile
+}
+
+// Status returns HTTPResponse.Status
+func (r ExportPayoutBatchReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ExportPayoutBatchReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ExportPayoutBatchReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReportPayoutResultsReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PayoutResultReport
+}
+
+// Status returns HTTPResponse.Status
+func (r ReportPayoutResultsReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReportPayoutResultsReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReportPayoutResultsReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListPayoutsReply struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -31442,6 +32432,37 @@ func (r RetrievePayoutReply) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r RetrievePayoutReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type MarkPayoutFailedReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Payout
+}
+
+// Status returns HTTPResponse.Status
+func (r MarkPayoutFailedReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r MarkPayoutFailedReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r MarkPayoutFailedReply) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -34780,6 +35801,96 @@ func (c *ClientWithResponses) RetrievePayoutBatchWithResponse(ctx context.Contex
 	return ParseRetrievePayoutBatchReply(rsp)
 }
 
+// CancelPayoutBatchWithBodyWithResponse Cancel a payout batch
+//
+// Deletes every payout of a batch that is pending, failed or not eligible, in one transaction, as deleting each would; on request also those that left in a file. Commissions are due again, and the same month's next run collects them. What is paid or with a rail stays.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/payout_batches/{id}/cancel (the `CancelPayoutBatch` operationId).
+func (c *ClientWithResponses) CancelPayoutBatchWithBodyWithResponse(ctx context.Context, id ID, params *CancelPayoutBatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CancelPayoutBatchReply, error) {
+	rsp, err := c.CancelPayoutBatchWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCancelPayoutBatchReply(rsp)
+}
+
+// CancelPayoutBatchWithResponse Cancel a payout batch
+//
+// Deletes every payout of a batch that is pending, failed or not eligible, in one transaction, as deleting each would; on request also those that left in a file. Commissions are due again, and the same month's next run collects them. What is paid or with a rail stays.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/payout_batches/{id}/cancel (the `CancelPayoutBatch` operationId).
+func (c *ClientWithResponses) CancelPayoutBatchWithResponse(ctx context.Context, id ID, params *CancelPayoutBatchParams, body CancelPayoutBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*CancelPayoutBatchReply, error) {
+	rsp, err := c.CancelPayoutBatch(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCancelPayoutBatchReply(rsp)
+}
+
+// ExportPayoutBatchWithBodyWithResponse Export a payout batch
+//
+// Writes what is not paid of a batch as a file of one currency. Its payouts are `processing` from then on, so that refunds claw them back: end each as paid or failed. Another export writes the same payouts again and says so. Refused where a payment rail pays by the method, and while the batch is being generated.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/payout_batches/{id}/export (the `ExportPayoutBatch` operationId).
+func (c *ClientWithResponses) ExportPayoutBatchWithBodyWithResponse(ctx context.Context, id ID, params *ExportPayoutBatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ExportPayoutBatchReply, error) {
+	rsp, err := c.ExportPayoutBatchWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseExportPayoutBatchReply(rsp)
+}
+
+// ExportPayoutBatchWithResponse Export a payout batch
+//
+// Writes what is not paid of a batch as a file of one currency. Its payouts are `processing` from then on, so that refunds claw them back: end each as paid or failed. Another export writes the same payouts again and says so. Refused where a payment rail pays by the method, and while the batch is being generated.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/payout_batches/{id}/export (the `ExportPayoutBatch` operationId).
+func (c *ClientWithResponses) ExportPayoutBatchWithResponse(ctx context.Context, id ID, params *ExportPayoutBatchParams, body ExportPayoutBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*ExportPayoutBatchReply, error) {
+	rsp, err := c.ExportPayoutBatch(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseExportPayoutBatchReply(rsp)
+}
+
+// ReportPayoutResultsWithBodyWithResponse Report payout results
+//
+// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Where several rows are of one payout, one that says that it failed or came back counts. A row whose amount or currency is another than the payout's is refused.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/payout_batches/{id}/results (the `ReportPayoutResults` operationId).
+func (c *ClientWithResponses) ReportPayoutResultsWithBodyWithResponse(ctx context.Context, id ID, params *ReportPayoutResultsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReportPayoutResultsReply, error) {
+	rsp, err := c.ReportPayoutResultsWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReportPayoutResultsReply(rsp)
+}
+
+// ReportPayoutResultsWithResponse Report payout results
+//
+// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Where several rows are of one payout, one that says that it failed or came back counts. A row whose amount or currency is another than the payout's is refused.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/payout_batches/{id}/results (the `ReportPayoutResults` operationId).
+func (c *ClientWithResponses) ReportPayoutResultsWithResponse(ctx context.Context, id ID, params *ReportPayoutResultsParams, body ReportPayoutResultsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReportPayoutResultsReply, error) {
+	rsp, err := c.ReportPayoutResults(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReportPayoutResultsReply(rsp)
+}
+
 // ListPayoutsWithResponse List payouts
 //
 // The program's payouts, newest first, those that are not eligible included.
@@ -34823,6 +35934,36 @@ func (c *ClientWithResponses) RetrievePayoutWithResponse(ctx context.Context, id
 		return nil, err
 	}
 	return ParseRetrievePayoutReply(rsp)
+}
+
+// MarkPayoutFailedWithBodyWithResponse Mark a payout as failed
+//
+// Records that no money arrived of a payout that left in a file. It keeps its commissions: it can be exported again, marked as paid, or deleted, which makes them due again. What a rail has in flight only the rail ends.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/payouts/{id}/mark_failed (the `MarkPayoutFailed` operationId).
+func (c *ClientWithResponses) MarkPayoutFailedWithBodyWithResponse(ctx context.Context, id ID, params *MarkPayoutFailedParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*MarkPayoutFailedReply, error) {
+	rsp, err := c.MarkPayoutFailedWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseMarkPayoutFailedReply(rsp)
+}
+
+// MarkPayoutFailedWithResponse Mark a payout as failed
+//
+// Records that no money arrived of a payout that left in a file. It keeps its commissions: it can be exported again, marked as paid, or deleted, which makes them due again. What a rail has in flight only the rail ends.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/payouts/{id}/mark_failed (the `MarkPayoutFailed` operationId).
+func (c *ClientWithResponses) MarkPayoutFailedWithResponse(ctx context.Context, id ID, params *MarkPayoutFailedParams, body MarkPayoutFailedJSONRequestBody, reqEditors ...RequestEditorFn) (*MarkPayoutFailedReply, error) {
+	rsp, err := c.MarkPayoutFailed(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseMarkPayoutFailedReply(rsp)
 }
 
 // MarkPayoutPaidWithBodyWithResponse Mark a payout as paid
@@ -37907,6 +39048,84 @@ func ParseRetrievePayoutBatchReply(rsp *http.Response) (*RetrievePayoutBatchRepl
 	return response, nil
 }
 
+// ParseCancelPayoutBatchReply parses an HTTP response from a CancelPayoutBatchWithResponse call
+func ParseCancelPayoutBatchReply(rsp *http.Response) (*CancelPayoutBatchReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CancelPayoutBatchReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PayoutBatchCancelled
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseExportPayoutBatchReply parses an HTTP response from a ExportPayoutBatchWithResponse call
+func ParseExportPayoutBatchReply(rsp *http.Response) (*ExportPayoutBatchReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ExportPayoutBatchReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PayoutFile
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReportPayoutResultsReply parses an HTTP response from a ReportPayoutResultsWithResponse call
+func ParseReportPayoutResultsReply(rsp *http.Response) (*ReportPayoutResultsReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReportPayoutResultsReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PayoutResultReport
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListPayoutsReply parses an HTTP response from a ListPayoutsWithResponse call
 func ParseListPayoutsReply(rsp *http.Response) (*ListPayoutsReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -37968,6 +39187,32 @@ func ParseRetrievePayoutReply(rsp *http.Response) (*RetrievePayoutReply, error) 
 	}
 
 	response := &RetrievePayoutReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Payout
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseMarkPayoutFailedReply parses an HTTP response from a MarkPayoutFailedWithResponse call
+func ParseMarkPayoutFailedReply(rsp *http.Response) (*MarkPayoutFailedReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &MarkPayoutFailedReply{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}
@@ -39686,6 +40931,15 @@ type ServerInterface interface {
 	// RetrievePayoutBatch Retrieve a payout batch
 	// (GET /v1/payout_batches/{id})
 	RetrievePayoutBatch(ctx echo.Context, id ID, params RetrievePayoutBatchParams) error
+	// CancelPayoutBatch Cancel a payout batch
+	// (POST /v1/payout_batches/{id}/cancel)
+	CancelPayoutBatch(ctx echo.Context, id ID, params CancelPayoutBatchParams) error
+	// ExportPayoutBatch Export a payout batch
+	// (POST /v1/payout_batches/{id}/export)
+	ExportPayoutBatch(ctx echo.Context, id ID, params ExportPayoutBatchParams) error
+	// ReportPayoutResults Report payout results
+	// (POST /v1/payout_batches/{id}/results)
+	ReportPayoutResults(ctx echo.Context, id ID, params ReportPayoutResultsParams) error
 	// ListPayouts List payouts
 	// (GET /v1/payouts)
 	ListPayouts(ctx echo.Context, params ListPayoutsParams) error
@@ -39695,6 +40949,9 @@ type ServerInterface interface {
 	// RetrievePayout Retrieve a payout
 	// (GET /v1/payouts/{id})
 	RetrievePayout(ctx echo.Context, id ID, params RetrievePayoutParams) error
+	// MarkPayoutFailed Mark a payout as failed
+	// (POST /v1/payouts/{id}/mark_failed)
+	MarkPayoutFailed(ctx echo.Context, id ID, params MarkPayoutFailedParams) error
 	// MarkPayoutPaid Mark a payout as paid
 	// (POST /v1/payouts/{id}/mark_paid)
 	MarkPayoutPaid(ctx echo.Context, id ID, params MarkPayoutPaidParams) error
@@ -42136,6 +43393,81 @@ func (w *ServerInterfaceWrapper) RetrievePayoutBatch(ctx echo.Context) error {
 	return err
 }
 
+// CancelPayoutBatch converts echo context to params.
+func (w *ServerInterfaceWrapper) CancelPayoutBatch(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CancelPayoutBatchParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.CancelPayoutBatch(ctx, id, params)
+	return err
+}
+
+// ExportPayoutBatch converts echo context to params.
+func (w *ServerInterfaceWrapper) ExportPayoutBatch(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ExportPayoutBatchParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ExportPayoutBatch(ctx, id, params)
+	return err
+}
+
+// ReportPayoutResults converts echo context to params.
+func (w *ServerInterfaceWrapper) ReportPayoutResults(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ReportPayoutResultsParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ReportPayoutResults(ctx, id, params)
+	return err
+}
+
 // ListPayouts converts echo context to params.
 func (w *ServerInterfaceWrapper) ListPayouts(ctx echo.Context) error {
 	var err error
@@ -42257,6 +43589,31 @@ func (w *ServerInterfaceWrapper) RetrievePayout(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.RetrievePayout(ctx, id, params)
+	return err
+}
+
+// MarkPayoutFailed converts echo context to params.
+func (w *ServerInterfaceWrapper) MarkPayoutFailed(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params MarkPayoutFailedParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.MarkPayoutFailed(ctx, id, params)
 	return err
 }
 
@@ -44054,10 +45411,14 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/v1/payout_batches", wrapper.ListPayoutBatches, options.OperationMiddlewares["listPayoutBatches"]...)
 	router.POST(options.BaseURL+"/v1/payout_batches", wrapper.CreatePayoutBatch, options.OperationMiddlewares["createPayoutBatch"]...)
 	router.GET(options.BaseURL+"/v1/payout_batches/:id", wrapper.RetrievePayoutBatch, options.OperationMiddlewares["retrievePayoutBatch"]...)
+	router.POST(options.BaseURL+"/v1/payout_batches/:id/cancel", wrapper.CancelPayoutBatch, options.OperationMiddlewares["cancelPayoutBatch"]...)
+	router.POST(options.BaseURL+"/v1/payout_batches/:id/export", wrapper.ExportPayoutBatch, options.OperationMiddlewares["exportPayoutBatch"]...)
+	router.POST(options.BaseURL+"/v1/payout_batches/:id/results", wrapper.ReportPayoutResults, options.OperationMiddlewares["reportPayoutResults"]...)
 	router.POST(options.BaseURL+"/v1/payout_batches/preview", wrapper.PreviewPayoutBatch, options.OperationMiddlewares["previewPayoutBatch"]...)
 	router.GET(options.BaseURL+"/v1/payouts", wrapper.ListPayouts, options.OperationMiddlewares["listPayouts"]...)
 	router.DELETE(options.BaseURL+"/v1/payouts/:id", wrapper.DeletePayout, options.OperationMiddlewares["deletePayout"]...)
 	router.GET(options.BaseURL+"/v1/payouts/:id", wrapper.RetrievePayout, options.OperationMiddlewares["retrievePayout"]...)
+	router.POST(options.BaseURL+"/v1/payouts/:id/mark_failed", wrapper.MarkPayoutFailed, options.OperationMiddlewares["markPayoutFailed"]...)
 	router.POST(options.BaseURL+"/v1/payouts/:id/mark_paid", wrapper.MarkPayoutPaid, options.OperationMiddlewares["markPayoutPaid"]...)
 	router.GET(options.BaseURL+"/v1/processor_connections", wrapper.ListProcessorConnections, options.OperationMiddlewares["listProcessorConnections"]...)
 	router.GET(options.BaseURL+"/v1/processor_connections/:id", wrapper.RetrieveProcessorConnection, options.OperationMiddlewares["retrieveProcessorConnection"]...)
@@ -45874,6 +47235,78 @@ func (response RetrievePayoutBatch200JSONResponse) VisitRetrievePayoutBatchRespo
 	return err
 }
 
+type CancelPayoutBatchRequestObject struct {
+	ID     ID `json:"id"`
+	Params CancelPayoutBatchParams
+	Body   *CancelPayoutBatchJSONRequestBody
+}
+
+type CancelPayoutBatchResponseObject interface {
+	VisitCancelPayoutBatchResponse(w http.ResponseWriter) error
+}
+
+type CancelPayoutBatch200JSONResponse PayoutBatchCancelled
+
+func (response CancelPayoutBatch200JSONResponse) VisitCancelPayoutBatchResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ExportPayoutBatchRequestObject struct {
+	ID     ID `json:"id"`
+	Params ExportPayoutBatchParams
+	Body   *ExportPayoutBatchJSONRequestBody
+}
+
+type ExportPayoutBatchResponseObject interface {
+	VisitExportPayoutBatchResponse(w http.ResponseWriter) error
+}
+
+type ExportPayoutBatch200JSONResponse PayoutFile
+
+func (response ExportPayoutBatch200JSONResponse) VisitExportPayoutBatchResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReportPayoutResultsRequestObject struct {
+	ID     ID `json:"id"`
+	Params ReportPayoutResultsParams
+	Body   *ReportPayoutResultsJSONRequestBody
+}
+
+type ReportPayoutResultsResponseObject interface {
+	VisitReportPayoutResultsResponse(w http.ResponseWriter) error
+}
+
+type ReportPayoutResults200JSONResponse PayoutResultReport
+
+func (response ReportPayoutResults200JSONResponse) VisitReportPayoutResultsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListPayoutsRequestObject struct {
 	Params ListPayoutsParams
 }
@@ -45931,6 +47364,30 @@ type RetrievePayoutResponseObject interface {
 type RetrievePayout200JSONResponse Payout
 
 func (response RetrievePayout200JSONResponse) VisitRetrievePayoutResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type MarkPayoutFailedRequestObject struct {
+	ID     ID `json:"id"`
+	Params MarkPayoutFailedParams
+	Body   *MarkPayoutFailedJSONRequestBody
+}
+
+type MarkPayoutFailedResponseObject interface {
+	VisitMarkPayoutFailedResponse(w http.ResponseWriter) error
+}
+
+type MarkPayoutFailed200JSONResponse Payout
+
+func (response MarkPayoutFailed200JSONResponse) VisitMarkPayoutFailedResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
@@ -47483,6 +48940,15 @@ type StrictServerInterface interface {
 	// RetrievePayoutBatch Retrieve a payout batch
 	// (GET /v1/payout_batches/{id})
 	RetrievePayoutBatch(ctx context.Context, request RetrievePayoutBatchRequestObject) (RetrievePayoutBatchResponseObject, error)
+	// CancelPayoutBatch Cancel a payout batch
+	// (POST /v1/payout_batches/{id}/cancel)
+	CancelPayoutBatch(ctx context.Context, request CancelPayoutBatchRequestObject) (CancelPayoutBatchResponseObject, error)
+	// ExportPayoutBatch Export a payout batch
+	// (POST /v1/payout_batches/{id}/export)
+	ExportPayoutBatch(ctx context.Context, request ExportPayoutBatchRequestObject) (ExportPayoutBatchResponseObject, error)
+	// ReportPayoutResults Report payout results
+	// (POST /v1/payout_batches/{id}/results)
+	ReportPayoutResults(ctx context.Context, request ReportPayoutResultsRequestObject) (ReportPayoutResultsResponseObject, error)
 	// ListPayouts List payouts
 	// (GET /v1/payouts)
 	ListPayouts(ctx context.Context, request ListPayoutsRequestObject) (ListPayoutsResponseObject, error)
@@ -47492,6 +48958,9 @@ type StrictServerInterface interface {
 	// RetrievePayout Retrieve a payout
 	// (GET /v1/payouts/{id})
 	RetrievePayout(ctx context.Context, request RetrievePayoutRequestObject) (RetrievePayoutResponseObject, error)
+	// MarkPayoutFailed Mark a payout as failed
+	// (POST /v1/payouts/{id}/mark_failed)
+	MarkPayoutFailed(ctx context.Context, request MarkPayoutFailedRequestObject) (MarkPayoutFailedResponseObject, error)
 	// MarkPayoutPaid Mark a payout as paid
 	// (POST /v1/payouts/{id}/mark_paid)
 	MarkPayoutPaid(ctx context.Context, request MarkPayoutPaidRequestObject) (MarkPayoutPaidResponseObject, error)
@@ -50275,6 +51744,156 @@ func (sh *strictHandler) RetrievePayoutBatch(ctx echo.Context, id ID, params Ret
 	return nil
 }
 
+// CancelPayoutBatch operation middleware
+func (sh *strictHandler) CancelPayoutBatch(ctx echo.Context, id ID, params CancelPayoutBatchParams) error {
+	var request CancelPayoutBatchRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	var body CancelPayoutBatchJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		if !errors.Is(err, io.EOF) {
+			return err
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CancelPayoutBatch(ctx.Request().Context(), request.(CancelPayoutBatchRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CancelPayoutBatch")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(CancelPayoutBatchResponseObject); ok {
+		return validResponse.VisitCancelPayoutBatchResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ExportPayoutBatch operation middleware
+func (sh *strictHandler) ExportPayoutBatch(ctx echo.Context, id ID, params ExportPayoutBatchParams) error {
+	var request ExportPayoutBatchRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	var body ExportPayoutBatchJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ExportPayoutBatch(ctx.Request().Context(), request.(ExportPayoutBatchRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ExportPayoutBatch")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ExportPayoutBatchResponseObject); ok {
+		return validResponse.VisitExportPayoutBatchResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ReportPayoutResults operation middleware
+func (sh *strictHandler) ReportPayoutResults(ctx echo.Context, id ID, params ReportPayoutResultsParams) error {
+	var request ReportPayoutResultsRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	var body ReportPayoutResultsJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ReportPayoutResults(ctx.Request().Context(), request.(ReportPayoutResultsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ReportPayoutResults")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ReportPayoutResultsResponseObject); ok {
+		return validResponse.VisitReportPayoutResultsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
 // ListPayouts operation middleware
 func (sh *strictHandler) ListPayouts(ctx echo.Context, params ListPayoutsParams) error {
 	var request ListPayoutsRequestObject
@@ -50346,6 +51965,55 @@ func (sh *strictHandler) RetrievePayout(ctx echo.Context, id ID, params Retrieve
 		return err
 	} else if validResponse, ok := response.(RetrievePayoutResponseObject); ok {
 		return validResponse.VisitRetrievePayoutResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// MarkPayoutFailed operation middleware
+func (sh *strictHandler) MarkPayoutFailed(ctx echo.Context, id ID, params MarkPayoutFailedParams) error {
+	var request MarkPayoutFailedRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	var body MarkPayoutFailedJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.MarkPayoutFailed(ctx.Request().Context(), request.(MarkPayoutFailedRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "MarkPayoutFailed")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(MarkPayoutFailedResponseObject); ok {
+		return validResponse.VisitMarkPayoutFailedResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

@@ -690,6 +690,21 @@ func (q *Queries) BatchesGenerating(ctx context.Context, db DBTX, arg BatchesGen
 	return items, nil
 }
 
+const partnersLock = `-- name: PartnersLock :exec
+SELECT 1 FROM partners t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2 ORDER BY t.id FOR NO KEY UPDATE
+`
+
+type PartnersLockParams struct {
+	Ids   []string
+	OrgID string
+}
+
+// PartnersLock locks partners in the order of their ids, before what is owed to them.
+func (q *Queries) PartnersLock(ctx context.Context, db DBTX, arg PartnersLockParams) error {
+	_, err := db.Exec(ctx, partnersLock, arg.Ids, arg.OrgID)
+	return err
+}
+
 const payoutCommissions = `-- name: PayoutCommissions :many
 SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor, t.refunded_before_minor FROM commissions t WHERE t.payout_id = $1 AND t.org_id = $2
     ORDER BY t.created_at, t.id FOR NO KEY UPDATE
@@ -1206,6 +1221,20 @@ func (q *Queries) PayoutsAttach(ctx context.Context, db DBTX, arg PayoutsAttachP
 	return err
 }
 
+const payoutsDelete = `-- name: PayoutsDelete :exec
+DELETE FROM payouts WHERE id = ANY ($1::text[]) AND org_id = $2
+`
+
+type PayoutsDeleteParams struct {
+	Ids   []string
+	OrgID string
+}
+
+func (q *Queries) PayoutsDelete(ctx context.Context, db DBTX, arg PayoutsDeleteParams) error {
+	_, err := db.Exec(ctx, payoutsDelete, arg.Ids, arg.OrgID)
+	return err
+}
+
 const payoutsDue = `-- name: PayoutsDue :many
 UPDATE payouts t SET due_told = true
 FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND NOT p.due_told AND p.due_at <= $1
@@ -1474,6 +1503,23 @@ func (q *Queries) PayoutsInsert(ctx context.Context, db DBTX, arg PayoutsInsertP
 	return err
 }
 
+const payoutsOfBatch = `-- name: PayoutsOfBatch :one
+SELECT count(*) FROM payouts t WHERE t.batch_id = $1 AND t.org_id = $2
+`
+
+type PayoutsOfBatchParams struct {
+	BatchID string
+	OrgID   string
+}
+
+// PayoutsOfBatch counts the payouts of a batch.
+func (q *Queries) PayoutsOfBatch(ctx context.Context, db DBTX, arg PayoutsOfBatchParams) (int64, error) {
+	row := db.QueryRow(ctx, payoutsOfBatch, arg.BatchID, arg.OrgID)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
 const payoutsReevaluate = `-- name: PayoutsReevaluate :exec
 UPDATE payouts t SET amount_minor = v.amount_minor, status = v.status, method = v.method, reason = v.reason,
     reason_text = v.reason_text,
@@ -1515,15 +1561,139 @@ func (q *Queries) PayoutsReevaluate(ctx context.Context, db DBTX, arg PayoutsRee
 	return err
 }
 
+const payoutsRelease = `-- name: PayoutsRelease :exec
+UPDATE commissions SET payout_id = NULL, updated_at = greatest(updated_at, $1::timestamptz)
+WHERE payout_id = ANY ($2::text[]) AND org_id = $3 AND status = 'due'
+`
+
+type PayoutsReleaseParams struct {
+	UpdatedAt clock.Time
+	PayoutIds []string
+	OrgID     string
+}
+
+// PayoutsRelease makes due again what the payouts held.
+func (q *Queries) PayoutsRelease(ctx context.Context, db DBTX, arg PayoutsReleaseParams) error {
+	_, err := db.Exec(ctx, payoutsRelease, arg.UpdatedAt, arg.PayoutIds, arg.OrgID)
+	return err
+}
+
+const payoutsReported = `-- name: PayoutsReported :many
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions FROM payouts t WHERE t.batch_id = $1 AND t.org_id = $2 AND t.id = ANY ($3::text[])
+    ORDER BY t.partner_id, t.id
+`
+
+type PayoutsReportedParams struct {
+	BatchID string
+	OrgID   string
+	Ids     []string
+}
+
+// PayoutsReported reads those of the payouts that are of a batch, in the order in which they
+// are locked.
+func (q *Queries) PayoutsReported(ctx context.Context, db DBTX, arg PayoutsReportedParams) ([]Payout, error) {
+	rows, err := db.Query(ctx, payoutsReported, arg.BatchID, arg.OrgID, arg.Ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Payout{}
+	for rows.Next() {
+		var i Payout
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.PartnerID,
+			&i.BatchID,
+			&i.AmountMinor,
+			&i.Currency,
+			&i.Status,
+			&i.Method,
+			&i.ExternalID,
+			&i.Reason,
+			&i.ReasonText,
+			&i.ErrorCode,
+			&i.ErrorMessage,
+			&i.PeriodMonth,
+			&i.PeriodEnd,
+			&i.DueAt,
+			&i.PaidAt,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.CreatedXid,
+			&i.DueTold,
+			&i.Rail,
+			&i.CheckedAt,
+			&i.Submissions,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const payoutsToCancel = `-- name: PayoutsToCancel :many
+SELECT t.id, t.partner_id FROM payouts t WHERE t.batch_id = $1 AND t.org_id = $2
+    AND (t.status IN ('pending', 'failed', 'not_eligible')
+        OR $3::boolean AND t.status = 'processing' AND t.rail = $4)
+ORDER BY t.partner_id, t.id LIMIT $5
+`
+
+type PayoutsToCancelParams struct {
+	BatchID string
+	OrgID   string
+	Filed   bool
+	Rail    *string
+	Lim     int32
+}
+
+type PayoutsToCancelRow struct {
+	ID        string
+	PartnerID string
+}
+
+// PayoutsToCancel lists what can be undone of a batch, by partner; with filed also what left in
+// a file.
+func (q *Queries) PayoutsToCancel(ctx context.Context, db DBTX, arg PayoutsToCancelParams) ([]PayoutsToCancelRow, error) {
+	rows, err := db.Query(ctx, payoutsToCancel,
+		arg.BatchID,
+		arg.OrgID,
+		arg.Filed,
+		arg.Rail,
+		arg.Lim,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PayoutsToCancelRow{}
+	for rows.Next() {
+		var i PayoutsToCancelRow
+		if err := rows.Scan(&i.ID, &i.PartnerID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const payoutsToFile = `-- name: PayoutsToFile :many
 SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, p.id, p.org_id, p.program_id, p.group_id, p.email, p.first_name, p.last_name, p.display_name, p.company_name, p.website_url, p.country_code, p.language_code, p.handle, p.status, p.decline_reason, p.suspension_reason, p.min_payout_minor, p.terms_accepted_at, p.terms_version, p.completed_onboarding, p.email_first_referral, p.email_new_referral, p.email_payout_paid, p.metadata, p.payout_method, p.payout_details, p.created_at, p.updated_at, p.mail_token, p.unsubscribed_at, p.payout_details_hash, p.payout_details_changed_at, g.currency AS program_currency, EXISTS (SELECT 1 FROM risk_flags f
     WHERE f.program_id = t.program_id AND f.partner_id = t.partner_id AND f.severity = 'high' AND f.status IN ('open',
         'reviewing')) AS held
 FROM payouts t JOIN partners p ON p.id = t.partner_id JOIN programs g ON g.id = t.program_id
 WHERE t.batch_id = $1 AND t.org_id = $2 AND t.id > $3 AND NOT starts_with(t.id, 'sample_')
-  AND (t.status IN ('pending', 'failed') OR t.status = 'processing' AND t.rail = $4)
-      AND (t.method = $5 OR p.payout_method = $5)
-ORDER BY t.id LIMIT $6 FOR NO KEY UPDATE OF t
+  AND (t.status IN ('pending', 'failed') OR t.status = 'processing' AND t.rail = $4 AND NOT $5::boolean)
+      AND (coalesce(t.method, '') = ANY ($6::text[]) OR coalesce(p.payout_method, '') = ANY ($6::text[]))
+ORDER BY t.id LIMIT $7 FOR NO KEY UPDATE OF t
 `
 
 type PayoutsToFileParams struct {
@@ -1531,7 +1701,8 @@ type PayoutsToFileParams struct {
 	OrgID   string
 	After   string
 	Rail    *string
-	Method  *string
+	Fresh   bool
+	Methods []string
 	Lim     int32
 }
 
@@ -1543,16 +1714,17 @@ type PayoutsToFileRow struct {
 }
 
 // PayoutsToFile locks the next payouts of a batch that are not paid and that a file
-// of the method should have, or whose partners now want that method, with the
-// payees; held is whether a high risk flag is open. Payouts that a rail has are not
-// among them.
+// of the methods should have, or whose partners now want one of these, with the
+// payees; ” is for none, and held is whether a high risk flag is open. Payouts that a rail has are not
+// among them, and with fresh none that left in an earlier file.
 func (q *Queries) PayoutsToFile(ctx context.Context, db DBTX, arg PayoutsToFileParams) ([]PayoutsToFileRow, error) {
 	rows, err := db.Query(ctx, payoutsToFile,
 		arg.BatchID,
 		arg.OrgID,
 		arg.After,
 		arg.Rail,
-		arg.Method,
+		arg.Fresh,
+		arg.Methods,
 		arg.Lim,
 	)
 	if err != nil {
@@ -1665,6 +1837,72 @@ func (q *Queries) PayoutsToSend(ctx context.Context, db DBTX, arg PayoutsToSendP
 		arg.Methods,
 		arg.HoldOnHighRisk,
 		arg.Lim,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Payout{}
+	for rows.Next() {
+		var i Payout
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.PartnerID,
+			&i.BatchID,
+			&i.AmountMinor,
+			&i.Currency,
+			&i.Status,
+			&i.Method,
+			&i.ExternalID,
+			&i.Reason,
+			&i.ReasonText,
+			&i.ErrorCode,
+			&i.ErrorMessage,
+			&i.PeriodMonth,
+			&i.PeriodEnd,
+			&i.DueAt,
+			&i.PaidAt,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.CreatedXid,
+			&i.DueTold,
+			&i.Rail,
+			&i.CheckedAt,
+			&i.Submissions,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const payoutsUndone = `-- name: PayoutsUndone :many
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions FROM payouts t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+    AND (t.status IN ('pending', 'failed', 'not_eligible')
+        OR $3::boolean AND t.status = 'processing' AND t.rail = $4)
+ORDER BY t.partner_id, t.id FOR NO KEY UPDATE
+`
+
+type PayoutsUndoneParams struct {
+	Ids   []string
+	OrgID string
+	Filed bool
+	Rail  *string
+}
+
+// PayoutsUndone locks those of the payouts that can still be undone.
+func (q *Queries) PayoutsUndone(ctx context.Context, db DBTX, arg PayoutsUndoneParams) ([]Payout, error) {
+	rows, err := db.Query(ctx, payoutsUndone,
+		arg.Ids,
+		arg.OrgID,
+		arg.Filed,
+		arg.Rail,
 	)
 	if err != nil {
 		return nil, err

@@ -89,6 +89,7 @@ func description(ignoreUnknown bool) (*middleware.Document, error) {
 type parts struct {
 	*App
 	pool     *pgxpool.Pool
+	rails    []payout.Rail
 	keeper   *secret.Keeper
 	document *middleware.Document
 	mails    mail.Set
@@ -125,7 +126,7 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	})}
 	// What several of the parts below share.
 	p := parts{
-		App: a, pool: pool, keeper: keeper, document: document, mails: mails,
+		App: a, pool: pool, rails: rails, keeper: keeper, document: document, mails: mails,
 		guard:   webhook.NewGuard(cfg.WebhookAllowCIDRs, cfg.WebhookHTTPSOnly, cfg.BaseURL),
 		members: &partner.Service{Keeper: keeper, Mail: mails.Outbox},
 		visits:  tracking.Service{Keeper: keeper, Writer: tracking.NewWriter(pool)},
@@ -188,7 +189,7 @@ func (p parts) serveAPI() *middleware.Front {
 	server := handlers.New(handlers.Options{
 		Keys: keys, Keeper: p.keeper, BaseURL: cfg.BaseURL, ShortURL: cfg.ShortURL, HoldOnHighRisk: cfg.HoldOnHighRisk,
 		Mail: p.mails.Outbox, Webhooks: p.webhooks, Partners: p.members, Tracking: p.visits,
-		Customers: customers, Sales: sale.Service{Customers: customers},
+		Customers: customers, Sales: sale.Service{Customers: customers}, Rails: p.rails,
 	})
 	pageKeys := publishable.NewStore(p.pool, p.clock)
 	path := middleware.New(middleware.Options{

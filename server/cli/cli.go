@@ -122,7 +122,7 @@ func operations() []command {
 		},
 		{name: "listen", about: "send an organization's events to your own machine as they happen", setUp: listen},
 		{
-			name: "payouts export", about: "write what is left to pay of a batch as a file for PayPal or Wise",
+			name: "payouts export", about: "write what is left to pay of a batch as a file for PayPal, Wise or a bank",
 			setUp: payoutsExport, more: exportHelp,
 		},
 		{

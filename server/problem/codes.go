@@ -82,6 +82,8 @@ const (
 	PayoutInFlight             Code = "payout_in_flight"
 	PayoutAlreadyPaid          Code = "payout_already_paid"
 	PayoutNotPayable           Code = "payout_not_payable"
+	PayoutBatchGenerating      Code = "payout_batch_generating"
+	PayoutRailPays             Code = "payout_rail_pays"
 	CampaignNotSendable        Code = "campaign_not_sendable"
 	CampaignNotPausable        Code = "campaign_not_pausable"
 	CampaignNotEditable        Code = "campaign_not_editable"
@@ -162,7 +164,8 @@ var classes = map[Code]class{
 	CommissionNotOpen: conflict, CommissionInPayout: conflict, SaleRefunded: conflict, RefundWaiting: conflict,
 	CustomerHasSales:           conflict,
 	CustomerHasPaidCommissions: conflict, DefaultGroupUndeletable: conflict, PayoutInFlight: conflict,
-	PayoutAlreadyPaid: conflict, PayoutNotPayable: conflict, CampaignNotSendable: conflict,
+	PayoutAlreadyPaid: conflict, PayoutNotPayable: conflict, PayoutBatchGenerating: conflict, PayoutRailPays: conflict,
+	CampaignNotSendable: conflict,
 	CampaignNotPausable: conflict, CampaignNotEditable: conflict, CampaignAudienceEmpty: conflict,
 	PartnerNotActive: conflict, PartnerNotReviewed: conflict, RiskFlagClosed: conflict, ProgramPaused: conflict,
 	ReferralExpired: conflict, SelfReferralBlocked: conflict, WebhookEndpointDisabled: conflict,

@@ -17,7 +17,7 @@ func (o *org) subject(ctx context.Context, op *operation, own objects) objects {
 	case "approveCommission", "rejectCommission":
 		sale := o.sale(ctx, own)
 		own["com_"] = o.first(ctx, "/v1/commissions?program_id="+own["prg_"]+"&sale_id="+sale)
-	case "markPayoutPaid", "deletePayout", "createPayoutBatch":
+	case "markPayoutPaid", "markPayoutFailed", "deletePayout", "createPayoutBatch":
 		payee := o.partner(ctx, own)
 		o.object(ctx, "/v1/commissions", M{
 			"program_id": own["prg_"], "partner_id": payee, "amount_minor": 700, "reason": "x",
@@ -27,6 +27,10 @@ func (o *org) subject(ctx context.Context, op *operation, own objects) objects {
 				"program_id": own["prg_"], "period_end": time.Now().UTC().Format(time.RFC3339Nano), "partner_id": payee,
 			})
 			own["pyt_"] = o.first(ctx, "/v1/payouts?program_id="+own["prg_"]+"&partner_id="+payee)
+		}
+		if op.id == "markPayoutFailed" { // only what left in a file
+			batch := o.first(ctx, "/v1/payout_batches?program_id="+own["prg_"])
+			o.object(ctx, "/v1/payout_batches/"+batch+"/export", M{"format": "csv", "currency": "USD"})
 		}
 	case "approveApplication", "rejectApplication", "withdrawApplication":
 		own["app_"] = o.made(ctx, "/v1/applications", M{

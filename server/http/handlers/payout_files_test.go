@@ -114,7 +114,7 @@ func TestWhatLeftInAFile(t *testing.T) {
 	require.Equal(t, 0, status)
 	require.Len(t, fresh, 1)
 	require.Contains(t, fresh, f.payoutOf(later).String("id"))
-	require.Contains(t, errs, id+" is left out: it has left in an earlier file\n")
+	require.NotContains(t, errs, id, "it has left in an earlier file")
 
 	paid := s.Must(200, s.Post("/v1/payouts/"+id+"/mark_paid", M{"external_id": "PP-1"}))
 	require.Equal(t, []any{"paid", int64(15000), "paypal"}, []any{
@@ -163,7 +163,7 @@ func TestFilesNameWhatTheyLeaveOut(t *testing.T) {
 	}
 	status, _, errs := f.export("paypal")
 	require.Equal(t, 1, status)
-	require.Contains(t, errs, "choose one with --currency")
+	require.Contains(t, errs, "choose one currency")
 	status, rows, errs := f.export("paypal", "--currency", "usd")
 	require.Equal(t, 1, status, "something is in no file")
 	require.Len(t, rows, 2)

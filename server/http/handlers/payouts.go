@@ -122,6 +122,19 @@ func (s *Server) MarkPayoutPaid(ctx context.Context,
 	return api.MarkPayoutPaid200JSONResponse(one[0]), err
 }
 
+// MarkPayoutFailed ends a payout that left in a file and of which no money arrived.
+func (s *Server) MarkPayoutFailed(ctx context.Context,
+	r api.MarkPayoutFailedRequestObject) (api.MarkPayoutFailedResponseObject, error) {
+	u := work.From(ctx)
+	p, err := payout.MarkFailed(ctx, u, r.ID, r.Body.Reason)
+	if err != nil {
+		return nil, err
+	}
+	one := []api.Payout{toPayout(p, 0)}
+	err = countCommissions(ctx, u.Tx, u, one)
+	return api.MarkPayoutFailed200JSONResponse(one[0]), err
+}
+
 // DeletePayout removes a payout that was not paid; its commissions are due
 // again.
 // One that is paid or in flight is a 409.

@@ -22,6 +22,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/auth"
+	"rail/server/money/payout"
 	"rail/server/money/sale"
 	"rail/server/outbound/mail"
 	"rail/server/outbound/webhook"
@@ -39,6 +40,8 @@ type Options struct {
 	ShortURL string // where short links live; BaseURL + "/r" where it is empty
 	// HoldOnHighRisk keeps partners with an open high risk flag out of payouts.
 	HoldOnHighRisk bool
+	// Rails are the operator's payment rails, whose payouts are in no file.
+	Rails []payout.Rail
 	// Partners has the rules of who takes part in a program.
 	Partners *partner.Service
 	// Tracking records the visits that partners bring.

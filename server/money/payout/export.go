@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -16,15 +18,20 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/gen/events"
+	"rail/server/auditlog"
 	"rail/server/currency"
 	"rail/server/opt"
+	"rail/server/problem"
 	"rail/server/secret"
 	"rail/server/work"
 )
 
-// Formats are the files that there are; each has the payouts of
-// the method of its name.
-var Formats = []string{"paypal", "wise"}
+// Formats are the files that there are. Those of a service have the payouts of the method of
+// its name; CSV is a table for people and banks.
+var Formats = []string{"paypal", "wise", CSV}
+
+// CSV is the format of a file that is no service's own.
+const CSV = "csv"
 
 // headings are the first rows of a file.
 var headings = map[string][][]string{
@@ -32,24 +39,30 @@ var headings = map[string][][]string{
 		"name", "recipientEmail", "paymentReference", "receiverType", "amountCurrency", "amount", "sourceCurrency",
 		"targetCurrency", "type",
 	}},
+	// The last three are to be filled in by whoever pays: ReadResults reads them.
+	CSV: {{
+		"payout_id", "name", "email", "method", "amount", "currency", "details", "status", "transaction_id", "reason",
+	}},
 }
 
 // FileLimits are the most rows that the service takes in one file.
-var FileLimits = map[string]int{"paypal": 5000, "wise": 1000}
+var FileLimits = map[string]int{"paypal": 5000, "wise": 1000, CSV: 5000}
 
 // File is the export of a batch: its unpaid payouts of one method and one currency,
 // as the file that PayPal Payouts (recipient, amount, currency, reference, note,
-// wallet; no heading) or Wise batch payments (the "send by email" template) take.
-// The recipient is the address in the partner's payout details, or else the
+// wallet; no heading) or Wise batch payments (the "send by email" template) take, or as a
+// table. The recipient is the address in the partner's payout details, or else the
 // partner's own.
 //
 // What is written is out of reach from then on, so that a refund claws it back: it
 // is processing until it is marked as paid or failed (decisions, 234).
 type File struct {
-	Pool     *pgxpool.Pool
+	Pool     *pgxpool.Pool // of Write only
 	Keeper   *secret.Keeper
+	Rails    []Rail // what they pay is in no file
 	Batch    db.PayoutBatch
 	Format   string // one of Formats
+	Method   string // of a CSV; empty for each that has no file of its own, and for none
 	Currency string // empty where the batch has one only
 	New      bool   // without what an earlier file has
 	// HoldOnHighRisk leaves out partners with an open high risk flag.
@@ -58,24 +71,54 @@ type File struct {
 
 // Written says what a file has and has not.
 type Written struct {
-	Rows  int
-	Again int // of these, how many an earlier file had already
-	Left  []Left
-	Other []db.PayoutsUnpaidRow // unpaid payouts of other methods
+	Rows        int
+	AmountMinor int64
+	Currency    string // empty where there is nothing to write
+	Again       int    // of these, how many an earlier file had already
+	Left        []Left
+	Other       []db.PayoutsUnpaidRow // unpaid payouts of other methods
 }
 
 // Left is a payout of the method that is not in the file, and why. One that is only
 // Elsewhere is meant for another file.
 type Left struct {
-	PayoutID, Why string
-	Elsewhere     bool
+	PayoutID, PartnerID, Why string
+	Elsewhere                bool
+}
+
+// methods are the methods of which the file has payouts; "" is none.
+func (f File) methods() []string {
+	switch {
+	case f.Format != CSV:
+		return []string{f.Format}
+	case f.Method != "":
+		return []string{f.Method}
+	}
+	out := []string{""}
+	for _, m := range []api.PayoutMethod{api.PayoutMethodBankTransfer, api.PayoutMethodCrypto, api.PayoutMethodWire} {
+		if f.paidBy(string(m)) == nil {
+			out = append(out, string(m))
+		}
+	}
+	return out
+}
+
+// paidBy refuses a method that a rail pays: everybody would be paid twice.
+func (f File) paidBy(method string) error {
+	for _, r := range f.Rails {
+		if slices.Contains(r.Methods(), method) {
+			return problem.New(problem.PayoutRailPays, "The rail %s pays %s payouts: a file of them would pay them twice.",
+				r.Name(), method)
+		}
+	}
+	return nil
 }
 
 // Write writes the file, a page of payouts at a time. A page is written once its
 // payouts are known to be on their way: whatever ends the process, another export
 // writes the same rows again, and no row is of a payout that can still be lowered.
 func (f File) Write(ctx context.Context, u *work.Unit, w io.Writer) (done Written, err error) {
-	if done.Other, err = f.unpaid(ctx); err != nil {
+	if err := f.begin(ctx, f.Pool, &done); err != nil {
 		return done, err
 	}
 	out := csv.NewWriter(w)
@@ -86,7 +129,7 @@ func (f File) Write(ctx context.Context, u *work.Unit, w io.Writer) (done Writte
 			// A run that lost a race is done again, so its counts go into a copy that is kept
 			// only if it was committed.
 			so := done
-			some, next, err := f.page(ctx, u, after, &so)
+			some, next, err := f.page(ctx, u, after, pageSize, &so)
 			if err == nil {
 				rows, done, after = some, so, next
 			}
@@ -102,44 +145,99 @@ func (f File) Write(ctx context.Context, u *work.Unit, w io.Writer) (done Writte
 	}
 }
 
-// unpaid refuses a batch that is still being generated, and one with several
-// currencies, unless one is chosen. It returns what is unpaid of other methods.
-func (f File) unpaid(ctx context.Context) (other []db.PayoutsUnpaidRow, err error) {
-	generating, err := queries.BatchesGenerating(ctx, f.Pool, db.BatchesGeneratingParams{
-		ProgramID: f.Batch.ProgramID, Ids: []string{f.Batch.ID}, OrgID: f.Batch.OrgID,
-	})
-	if err == nil && len(generating) > 0 {
-		err = errors.New("the batch is still being generated: export it once that is done")
+// Export is Take for a caller who is not the operator, and writes that to the audit log.
+func Export(ctx context.Context, u *work.Unit, f File) (text string, done Written, more bool, err error) {
+	if text, done, more, err = f.Take(ctx, u); err != nil {
+		return "", done, false, err
 	}
-	if err != nil {
-		return nil, err
+	return text, done, more, auditlog.Record(ctx, u, auditlog.Entry{
+		ProgramID: f.Batch.ProgramID, Action: "payout_batch.exported", TargetID: f.Batch.ID, After: map[string]any{
+			"format": f.Format, "payout_count": done.Rows, "amount_minor": done.AmountMinor, "currency": opt.OrNil(done.Currency),
+		},
+	})
+}
+
+// Take returns the file's text, with as many rows as its service takes, and reports whether
+// more payouts wait for another file. It works in the call's transaction.
+func (f File) Take(ctx context.Context, u *work.Unit) (text string, done Written, more bool, err error) {
+	if err := f.begin(ctx, u.Tx, &done); err != nil {
+		return "", done, false, err
+	}
+	rows := slices.Clone(headings[f.Format])
+	for after := ""; ; {
+		some, next, err := f.page(ctx, u, after, min(pageSize, FileLimits[f.Format]-done.Rows), &done)
+		if err != nil {
+			return "", done, false, err
+		}
+		rows, after = append(rows, some...), next
+		if after == "" || done.Rows == FileLimits[f.Format] {
+			var out strings.Builder
+			err := csv.NewWriter(&out).WriteAll(rows)
+			return out.String(), done, after != "", err
+		}
+	}
+}
+
+// Name is a name for the file.
+func (f File) Name(currency string) string {
+	parts := []string{"payouts", f.Batch.PeriodMonth.Format("2006-01"), f.Format, f.Method, strings.ToLower(currency)}
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "-") + ".csv"
+}
+
+// begin refuses what a rail pays, a batch that is still being generated, and one with several
+// currencies, unless one is chosen. It notes what is unpaid of other methods.
+func (f File) begin(ctx context.Context, tx db.DBTX, done *Written) error {
+	for _, m := range f.methods() {
+		if err := f.paidBy(m); err != nil {
+			return err
+		}
+	}
+	if err := settled(ctx, tx, f.Batch); err != nil {
+		return err
 	}
 	rail := inFile
-	rows, err := queries.PayoutsUnpaid(ctx, f.Pool, db.PayoutsUnpaidParams{
+	rows, err := queries.PayoutsUnpaid(ctx, tx, db.PayoutsUnpaidParams{
 		BatchID: f.Batch.ID, OrgID: f.Batch.OrgID, Rail: &rail,
 	})
 	var found []string
 	for _, r := range rows {
-		if opt.Value(r.Method) == f.Format {
+		if slices.Contains(f.methods(), opt.Value(r.Method)) {
 			found = append(found, r.Currency)
 		} else {
-			other = append(other, r)
+			done.Other = append(done.Other, r)
 		}
 	}
+	slices.Sort(found)
+	found = slices.Compact(found)
 	if err == nil && f.Currency == "" && len(found) > 1 {
-		err = fmt.Errorf("the batch has payouts in %s: choose one with --currency, since a file has one",
+		err = problem.Invalid("currency", "The batch has payouts in %s: choose one currency, since a file has one.",
 			strings.Join(found, ", "))
 	}
-	return other, err
+	if done.Currency = f.Currency; f.Currency == "" && len(found) == 1 {
+		done.Currency = found[0]
+	}
+	return err
+}
+
+// settled refuses a batch that is still being generated.
+func settled(ctx context.Context, tx db.DBTX, b db.PayoutBatch) error {
+	generating, err := queries.BatchesGenerating(ctx, tx, db.BatchesGeneratingParams{
+		ProgramID: b.ProgramID, Ids: []string{b.ID}, OrgID: b.OrgID,
+	})
+	if err == nil && len(generating) > 0 {
+		err = problem.New(problem.PayoutBatchGenerating, "The batch is still being generated: try again once that is done.")
+	}
+	return err
 }
 
 // page takes the next payouts out of reach, and returns their rows and where to go
 // on, if anywhere.
-func (f File) page(ctx context.Context, u *work.Unit, after string,
+func (f File) page(ctx context.Context, u *work.Unit, after string, size int,
 	done *Written) (rows [][]string, next string, err error) {
 	rail := inFile
 	payees, err := queries.PayoutsToFile(ctx, u.Tx, db.PayoutsToFileParams{
-		BatchID: f.Batch.ID, OrgID: f.Batch.OrgID, After: after, Rail: &rail, Method: &f.Format, Lim: pageSize,
+		BatchID: f.Batch.ID, OrgID: f.Batch.OrgID, After: after, Rail: &rail, Methods: f.methods(),
+		Fresh: f.New, Lim: int32(size),
 	})
 	if err != nil {
 		return nil, "", err
@@ -154,7 +252,7 @@ func (f File) page(ctx context.Context, u *work.Unit, after string,
 			done.Left = append(done.Left, left)
 			continue
 		}
-		rows = append(rows, cells)
+		rows, done.AmountMinor = append(rows, cells), done.AmountMinor+p.Payout.AmountMinor
 		// It is processing since the earlier file; there is nothing to change or record.
 		if filed(p.Payout) {
 			done.Again++
@@ -167,8 +265,8 @@ func (f File) page(ctx context.Context, u *work.Unit, after string,
 		}))
 	}
 	done.Rows += len(rows)
-	if len(payees) == pageSize {
-		next = payees[pageSize-1].Payout.ID
+	if len(payees) == size {
+		next = payees[size-1].Payout.ID
 	}
 	if len(taken) == 0 {
 		return rows, next, nil
@@ -179,23 +277,24 @@ func (f File) page(ctx context.Context, u *work.Unit, after string,
 
 // row is the row of a payout, or why it has none.
 func (f File) row(p db.PayoutsToFileRow) ([]string, Left, error) {
-	to, err := recipient(f.Format, f.Keeper, p.Partner)
+	details, err := f.detailsOf(p.Partner)
 	if err != nil {
 		return nil, Left{}, fmt.Errorf("payout %s: %w", p.Payout.ID, err)
 	}
+	to := recipient(f.Format, details, p.Partner)
 	left := f.leaves(p, to)
-	switch {
-	case filed(p.Payout) && left.Why != "":
+	if filed(p.Payout) && left.Why != "" {
 		left.Why += "; it has left in an earlier file"
-	case filed(p.Payout) && f.New:
-		left.Why, left.Elsewhere = "it has left in an earlier file", true
+	}
+	if f.Format == CSV {
+		return table(p, details), left, nil
 	}
 	return cells(f.Format, p, to), left, nil
 }
 
 // leaves says why a payout is not in the file, if it is not.
 func (f File) leaves(p db.PayoutsToFileRow, to string) Left {
-	left := Left{PayoutID: p.Payout.ID}
+	left := Left{PayoutID: p.Payout.ID, PartnerID: p.Partner.ID}
 	made, wanted := cmp.Or(opt.Value(p.Payout.Method), "no method"), cmp.Or(opt.Value(p.Partner.PayoutMethod), "no method")
 	switch {
 	case f.Currency != "" && p.Payout.Currency != f.Currency:
@@ -206,7 +305,7 @@ func (f File) leaves(p db.PayoutsToFileRow, to string) Left {
 		left.Why = fmt.Sprintf("it was made for %s, and its partner now wants %s", made, wanted)
 	case f.HoldOnHighRisk && p.Held:
 		left.Why = "a high risk flag of its partner is open"
-	case !Payable(f.Format, to):
+	case f.Format != CSV && !Payable(f.Format, to):
 		left.Why = "its recipient is no address"
 	}
 	return left
@@ -264,22 +363,36 @@ func cells(format string, p db.PayoutsToFileRow, email string) []string {
 	}
 }
 
-// recipient is the address in the payout details, or the partner's own.
-func recipient(format string, keeper *secret.Keeper, p db.Partner) (string, error) {
-	raw, err := DetailsOf(keeper, p)
+// table are the columns of a CSV.
+func table(p db.PayoutsToFileRow, details map[string]any) []string {
+	var said []string
+	for _, name := range slices.Sorted(maps.Keys(details)) {
+		said = append(said, fmt.Sprintf("%s: %v", name, details[name]))
+	}
+	return []string{
+		p.Payout.ID, harmless(NameOf(p.Partner)), harmless(p.Partner.Email), opt.Value(p.Payout.Method),
+		currency.Decimal(p.Payout.AmountMinor, p.Payout.Currency), p.Payout.Currency, harmless(strings.Join(said, "; ")),
+		"", "", "",
+	}
+}
+
+// detailsOf are the payout details of a partner, who may have none.
+func (f File) detailsOf(p db.Partner) (given map[string]any, err error) {
+	raw, err := DetailsOf(f.Keeper, p)
 	if err != nil || raw == nil {
-		return p.Email, err
+		return nil, err
 	}
-	var given map[string]any
-	if err := json.Unmarshal(raw, &given); err != nil {
-		return "", err
-	}
+	return given, json.Unmarshal(raw, &given)
+}
+
+// recipient is the address in the payout details, or the partner's own.
+func recipient(format string, given map[string]any, p db.Partner) string {
 	for _, name := range details[format] {
 		if to, ok := given[name].(string); ok && to != "" {
-			return to, nil
+			return to
 		}
 	}
-	return p.Email, nil
+	return p.Email
 }
 
 // harmless keeps a spreadsheet from reading a name as a formula.

@@ -24,7 +24,14 @@ func MarkPaid(ctx context.Context, u *work.Unit, outbox *mail.Outbox, id string,
 	if payment.At.After(u.Now.Time) {
 		return p, problem.Invalid("paid_at", "paid_at lies in the future.")
 	}
-	if p, err = Settle(ctx, u, p, payment); err != nil {
+	return settleByHand(ctx, u, outbox, p, payment)
+}
+
+// settleByHand is MarkPaid for a payout that is locked.
+func settleByHand(ctx context.Context, u *work.Unit, outbox *mail.Outbox, p db.Payout,
+	payment Payment) (db.Payout, error) {
+	p, err := Settle(ctx, u, p, payment)
+	if err != nil {
 		return p, err
 	}
 	if err := Notify(ctx, u, outbox, p); err != nil {
@@ -32,6 +39,37 @@ func MarkPaid(ctx context.Context, u *work.Unit, outbox *mail.Outbox, id string,
 	}
 	return p, auditlog.Record(ctx, u, auditlog.Entry{
 		ProgramID: p.ProgramID, Action: "payout.marked_paid", TargetID: p.ID,
+		After: map[string]any{"amount_minor": p.AmountMinor, "currency": p.Currency},
+	})
+}
+
+// MarkFailed ends a payout by hand as failed that left in a file, and writes that to the audit
+// log. Whether money has left by a rail only the rail knows, or the operator.
+func MarkFailed(ctx context.Context, u *work.Unit, id, why string) (db.Payout, error) {
+	p, err := lockByHand(ctx, u, id)
+	if err != nil {
+		return p, err
+	}
+	return failByHand(ctx, u, p, Status{State: Rejected, Message: why})
+}
+
+// failByHand is MarkFailed for a payout that is locked.
+func failByHand(ctx context.Context, u *work.Unit, p db.Payout, status Status) (db.Payout, error) {
+	switch {
+	case p.Status == db.PayoutStatusPaid:
+		return p, problem.New(problem.PayoutAlreadyPaid, "The payout is paid; it cannot fail any more.")
+	case p.Status == db.PayoutStatusProcessing && !filed(p):
+		return p, inFlight(p)
+	case p.Status != db.PayoutStatusProcessing:
+		return p, problem.New(problem.PayoutNotPayable,
+			"The payout is %s; only one that left in a file can be marked as failed.", p.Status)
+	}
+	p, err := fail(ctx, u, p, status)
+	if err != nil {
+		return p, err
+	}
+	return p, auditlog.Record(ctx, u, auditlog.Entry{
+		ProgramID: p.ProgramID, Action: "payout.marked_failed", TargetID: p.ID, Reason: &status.Message,
 		After: map[string]any{"amount_minor": p.AmountMinor, "currency": p.Currency},
 	})
 }

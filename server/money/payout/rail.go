@@ -248,7 +248,8 @@ func (s Sender) transfer(ctx context.Context, p db.Payout) (Transfer, error) {
 func (s Sender) conclude(ctx context.Context, u *work.Unit, p db.Payout, status Status) error {
 	return s.end(ctx, u, p, func(u *work.Unit, p db.Payout) error {
 		if status.State != Settled {
-			return fail(ctx, u, p, status)
+			_, err := fail(ctx, u, p, status)
+			return err
 		}
 		commissions, err := queries.PayoutCommissions(ctx, u.Tx, db.PayoutCommissionsParams{PayoutID: &p.ID, OrgID: p.OrgID})
 		if err != nil {
@@ -275,7 +276,7 @@ func (s Sender) end(ctx context.Context, u *work.Unit, p db.Payout, write func(*
 
 // fail records what the rail rejected or returned. The payout keeps what it
 // has attached: it can be marked as paid, or deleted, which makes all of it due again.
-func fail(ctx context.Context, u *work.Unit, p db.Payout, status Status) error {
+func fail(ctx context.Context, u *work.Unit, p db.Payout, status Status) (db.Payout, error) {
 	code, message := clip(status.Code, 255), clip(status.Message, 1000)
 	if code == "" {
 		code = string(status.State)
@@ -283,12 +284,18 @@ func fail(ctx context.Context, u *work.Unit, p db.Payout, status Status) error {
 	if message == "" {
 		message = "The payment rail " + string(status.State) + " the transfer."
 	}
-	u.Record(about(p), events.PayoutFailed(api.PayoutFailedData{
+	u.Record(about(p), failure(p, code, message))
+	p.Status, p.ErrorCode, p.ErrorMessage, p.UpdatedAt = db.PayoutStatusFailed, &code, &message, u.Now
+	return p, queries.PayoutFailed(ctx, u.Later(), db.PayoutFailedParams{
+		ErrorCode: &code, ErrorMessage: &message, UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID,
+	})
+}
+
+// failure is the event of a payout that failed.
+func failure(p db.Payout, code, message string) events.Event {
+	return events.PayoutFailed(api.PayoutFailedData{
 		PayoutID: p.ID, PartnerID: p.PartnerID, AmountMinor: p.AmountMinor, Currency: p.Currency,
 		Method: (*api.PayoutMethod)(p.Method), ErrorCode: &code, ErrorMessage: &message,
-	}))
-	return queries.PayoutFailed(ctx, u.Later(), db.PayoutFailedParams{
-		ErrorCode: &code, ErrorMessage: &message, UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID,
 	})
 }
 
@@ -318,7 +325,7 @@ func filed(p db.Payout) bool {
 func inFlight(p db.Payout) error {
 	if filed(p) {
 		return problem.New(problem.PayoutInFlight,
-			"The payout has left in a file: mark it as paid, or end it as failed (rail payouts fail).")
+			"The payout has left in a file: mark it as paid or as failed first.")
 	}
 	return problem.New(problem.PayoutInFlight, "A rail has the payout in flight.")
 }

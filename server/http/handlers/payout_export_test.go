@@ -1,0 +1,335 @@
+package handlers_test
+
+import (
+	"encoding/csv"
+	"fmt"
+	"log/slog"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/gen/api"
+	"rail/server/app"
+	"rail/server/harness/apitest"
+)
+
+// exported writes a file through the generated client.
+func (f *filer) exported(t *testing.T, format api.PayoutFileFormat, change ...func(*api.PayoutExport)) *api.PayoutFile {
+	t.Helper()
+	body := api.PayoutExport{Format: format}
+	for _, c := range change {
+		c(&body)
+	}
+	answer, err := f.s.Client.ExportPayoutBatchWithResponse(t.Context(), f.batch, nil, body)
+	require.NoError(t, err)
+	require.NotNil(t, answer.JSON200, "%s", answer.Body)
+	return answer.JSON200
+}
+
+// reported sends a provider's result, of lines under these headings.
+func (f *filer) reported(t *testing.T, lines ...string) *api.PayoutResultReport {
+	t.Helper()
+	text := "payout_id,status,transaction_id,reason,amount,currency\n" + strings.Join(lines, "\n") + "\n"
+	answer, err := f.s.Client.ReportPayoutResultsWithResponse(t.Context(), f.batch, nil, api.PayoutResults{Content: text})
+	require.NoError(t, err)
+	require.NotNil(t, answer.JSON200, "%s", answer.Body)
+	return answer.JSON200
+}
+
+// cancelled undoes what can be undone.
+func (f *filer) cancelled(t *testing.T, exported bool) *api.PayoutBatchCancelled {
+	t.Helper()
+	body := api.PayoutBatchCancel{Exported: &exported}
+	answer, err := f.s.Client.CancelPayoutBatchWithResponse(t.Context(), f.batch, nil, body)
+	require.NoError(t, err)
+	require.NotNil(t, answer.JSON200, "%s", answer.Body)
+	return answer.JSON200
+}
+
+// TestExport: the API writes the file that the operator's command writes.
+func TestExport(t *testing.T) {
+	t.Parallel()
+	f := newFiler(t)
+	ada, _ := f.wants("paypal", 10000)
+	gone, _ := f.wants("paypal", 5000)
+	f.wants("wise", 20000)
+	f.collect()
+	f.s.Must(200, f.s.Post("/v1/partners/"+gone, M{"status": "suspended"}))
+	file := f.exported(t, "paypal")
+	require.Equal(t, []any{int64(1), int64(2000), int64(0), int64(1), false, "USD"}, []any{
+		file.PayoutCount, file.AmountMinor, file.AgainCount, file.LeftCount, file.HasMore, *file.Currency,
+	})
+	require.Equal(t, "payouts-2026-09-paypal-usd.csv", file.FileName)
+	require.Equal(t, []api.PayoutLeftOut{
+		{PayoutID: f.payoutOf(gone).String("id"), PartnerID: gone, Reason: "its partner is suspended"},
+	}, file.Left)
+	require.Equal(t, []api.PayoutFileOther{{Currency: "USD", Method: new(api.PayoutMethodWise), PayoutCount: 1}}, file.Other)
+	require.Equal(t, "processing", f.payoutOf(ada).String("status"))
+	require.Equal(t, 1, tally(f.s, f.program, "payout.updated"))
+	require.Len(t, f.s.Get("/v1/audit_log_entries?program_id="+f.program+"&action=payout_batch.exported").Data(), 1)
+
+	status, out, errs := f.rail("payouts", "export", "--batch", f.batch, "--format", "paypal")
+	require.Equal(t, []any{1, file.Content}, []any{status, out}, errs)
+	require.EqualValues(t, 1, f.exported(t, "paypal").AgainCount)
+	require.Zero(t, f.exported(t, "paypal", func(b *api.PayoutExport) { b.New = new(true) }).PayoutCount)
+	require.Equal(t, 1, tally(f.s, f.program, "payout.updated"), "the state changes once")
+	f.tallied(t)
+}
+
+// TestExportTable: the table has whoever no service's file has, with what a bank needs, and
+// nothing that a spreadsheet would run.
+func TestExportTable(t *testing.T) {
+	t.Parallel()
+	f := newFiler(t)
+	bank, _ := f.wants("bank_transfer", 10000)
+	f.s.Must(200, f.s.Post("/v1/partners/"+bank, M{
+		"company_name": "=HYPERLINK(1)", "payout_details": M{"iban": "DE02120300000000202051", "bic": "=BYLADEM1001"},
+	}))
+	f.wants(nil, 20000)
+	f.wants("paypal", 30000)
+	f.collect()
+	file := f.exported(t, "csv")
+	require.EqualValues(t, 2, file.PayoutCount)
+	cells, err := csv.NewReader(strings.NewReader(file.Content)).ReadAll()
+	require.NoError(t, err)
+	byID := map[string][]string{}
+	for _, c := range cells[1:] {
+		byID[c[0]] = c
+	}
+	require.Equal(t, []string{
+		f.payoutOf(bank).String("id"), "HYPERLINK(1)", f.s.Get("/v1/partners/" + bank).String("email"), "bank_transfer", "20.00",
+		"USD", "bic: =BYLADEM1001; iban: DE02120300000000202051", "", "", "",
+	}, byID[f.payoutOf(bank).String("id")])
+	require.Contains(t, file.Other, api.PayoutFileOther{Currency: "USD", Method: new(api.PayoutMethodPaypal), PayoutCount: 1})
+	named := f.exported(t, "csv", func(b *api.PayoutExport) { b.Method = new(api.PayoutMethodPaypal) })
+	require.EqualValues(t, 1, named.PayoutCount)
+	require.Equal(t, "payouts-2026-09-csv-paypal-usd.csv", named.FileName)
+	f.tallied(t)
+}
+
+// TestExportRefuses: what would be a wrong file, or pay somebody twice, is refused.
+func TestExportRefuses(t *testing.T) {
+	t.Parallel()
+	f := newFiler(t)
+	partner, _ := f.wants("paypal", 10000)
+	f.s.Must(201, grant(f.s, f.program, partner, M{"amount_minor": 700, "currency": "EUR"}))
+	f.collect()
+	export := "/v1/payout_batches/" + f.batch + "/export"
+	f.s.Refused(400, "parameter_invalid", "currency", f.s.Post(export, M{"format": "paypal"}))
+	f.s.Refused(400, "parameter_invalid", "currency", f.s.Post(export, M{"format": "paypal", "currency": "XXQ"}))
+	f.s.Refused(400, "parameters_exclusive", "method", f.s.Post(export, M{"format": "paypal", "method": "wise"}))
+	f.s.Refused(400, "parameter_invalid", "format", f.s.Post(export, M{"format": "ofx"}))
+	require.EqualValues(t, 1, f.exported(t, "paypal", func(b *api.PayoutExport) { b.Currency = new("eur") }).PayoutCount)
+	f.many(page + 1)
+	f.collect()
+	f.s.Refused(409, "payout_batch_generating", "", f.s.Post(export, M{"format": "paypal", "currency": "USD"}))
+	f.s.Refused(409, "payout_batch_generating", "", f.s.Post("/v1/payout_batches/"+f.batch+"/cancel", nil))
+}
+
+// TestExportInParts: a file has as many rows as its service takes, and another has the rest.
+func TestExportInParts(t *testing.T) {
+	t.Parallel()
+	f := newFiler(t)
+	f.many(2*page + 200)
+	_, err := f.s.Pool.Exec(t.Context(), "UPDATE partners SET payout_method = 'wise' WHERE program_id = $1", f.program)
+	require.NoError(t, err)
+	f.collect()
+	runJob(t, f.s, "generate-payouts")
+	first := f.exported(t, "wise")
+	require.Equal(t, []any{int64(1000), true}, []any{first.PayoutCount, first.HasMore})
+	rest := f.exported(t, "wise", func(b *api.PayoutExport) { b.New = new(true) })
+	require.Equal(t, []any{int64(200), false, int64(0)}, []any{rest.PayoutCount, rest.HasMore, rest.AgainCount})
+	require.Equal(t, 2*page+200, tally(f.s, f.program, "payout.updated"))
+
+	var lines []string
+	for _, content := range []string{first.Content, rest.Content} {
+		cells, err := csv.NewReader(strings.NewReader(content)).ReadAll()
+		require.NoError(t, err)
+		for _, c := range cells[1:] {
+			lines = append(lines, c[2]+",paid,,,"+c[5]+",USD")
+		}
+	}
+	report := f.reported(t, lines...)
+	require.Equal(t, []int64{1000, 200}, []int64{report.PaidCount, report.RemainingCount})
+	report = f.reported(t, lines...)
+	require.Equal(t, []int64{200, 1000, 0}, []int64{report.PaidCount, report.UnchangedCount, report.RemainingCount})
+	f.tallied(t)
+}
+
+// TestResults: a provider's result ends payouts as the hand does, once, and says what it does
+// not end and why.
+func TestResults(t *testing.T) {
+	t.Parallel()
+	f := newFiler(t)
+	id := map[string]string{}
+	var euros string
+	for _, name := range []string{"fine", "bounced", "waits", "differs", "pending"} {
+		partner, _ := f.wants("paypal", 10000)
+		id[name] = partner
+		if name == "pending" {
+			f.s.Must(200, f.s.Post("/v1/partners/"+partner, M{"payout_method": "wise"}))
+		}
+	}
+	f.collect()
+	for name, partner := range id {
+		id[name] = f.payoutOf(partner).String("id")
+	}
+	require.EqualValues(t, 4, f.exported(t, "paypal").PayoutCount)
+	stranger := newEarner(t)
+	stranger.partner(10000)
+	stranger.batch(201)
+	euros = stranger.payouts("")[0].String("id")
+	lines := []string{
+		id["fine"] + ",Completed,9XY,,-20.00,USD", id["bounced"] + ",Completed,8XY,,20,USD",
+		id["bounced"] + ",Returned,,No such account.,20.00,USD", id["waits"] + ",Unclaimed,,,20.00,USD",
+		id["differs"] + ",Completed,,,19.99,USD", id["pending"] + ",Denied,,,,", euros + ",Completed,,,,", "nobody,Completed,,,,",
+		id["waits"] + ",Perhaps,,,,",
+	}
+	report := f.reported(t, lines...)
+	require.Equal(t, []int64{1, 1, 0, 1, 2, 2, 0}, []int64{
+		report.PaidCount, report.FailedCount, report.UnchangedCount, report.WaitingCount, report.RefusedCount,
+		report.UnknownCount, report.RemainingCount,
+	})
+	reasons := map[int64]string{}
+	for _, r := range report.Data {
+		reasons[r.Line] = string(r.Outcome) + ": " + deref(r.Reason)
+	}
+	require.Equal(t, map[int64]string{
+		2: "paid: ", 4: "failed: No such account.", 5: "waiting: The provider says Unclaimed.",
+		6: "refused: It is of 19.99, and the payout of 20.00 USD.",
+		7: "refused: The payout is pending; only one that left in a file can be marked as failed.",
+		8: "unknown: It names no payout of this batch.", 9: "unknown: It names no payout of this batch.",
+	}, reasons)
+	fine := f.s.Get("/v1/payouts/" + id["fine"])
+	require.Equal(t, []string{"paid", "9XY", "paypal"}, []string{
+		fine.String("status"), fine.String("external_id"), fine.String("method"),
+	})
+	bounced := f.s.Get("/v1/payouts/" + id["bounced"])
+	require.Equal(t, []string{"failed", "returned", "No such account."}, []string{
+		bounced.String("status"), bounced.String("error_code"), bounced.String("error_message"),
+	})
+	require.Equal(t, []int{1, 1}, []int{tally(f.s, f.program, "payout.paid"), tally(f.s, f.program, "payout.failed")})
+
+	again := f.reported(t, lines...)
+	require.Equal(t, []int64{0, 0, 2}, []int64{again.PaidCount, again.FailedCount, again.UnchangedCount})
+	require.Equal(t, []int{1, 1}, []int{tally(f.s, f.program, "payout.paid"), tally(f.s, f.program, "payout.failed")})
+	back := f.reported(t, id["fine"]+",Reversed,,,,")
+	require.EqualValues(t, 1, back.RefusedCount, "what is paid stays paid")
+	require.Contains(t, *back.Data[0].Reason, "is paid")
+	results := "/v1/payout_batches/" + f.batch + "/results"
+	f.s.Refused(400, "parameter_invalid", "content", f.s.Post(results, M{"content": "nothing"}))
+	f.s.Refused(400, "parameter_invalid", "paid_at",
+		f.s.Post(results, M{"content": "status\npaid\n", "paid_at": "2099-01-01T00:00:00Z"}))
+	early := f.s.Must(200, f.s.Post(results, M{
+		"content": "payout,status\n" + id["waits"] + ",paid\n", "paid_at": "2000-01-01T00:00:00Z",
+	}))
+	require.EqualValues(t, 1, early.Int("refused_count"), "nobody was paid before there was something to pay")
+	f.tallied(t)
+}
+
+// TestMarkFailed: what left in a file may be told to have failed; nothing else may.
+func TestMarkFailed(t *testing.T) {
+	t.Parallel()
+	f := newFiler(t)
+	partner, _ := f.wants("paypal", 10000)
+	f.collect()
+	path := "/v1/payouts/" + f.payoutOf(partner).String("id")
+	f.s.Refused(409, "payout_not_payable", "", f.s.Post(path+"/mark_failed", M{"reason": "No."}))
+	f.exported(t, "paypal")
+	failed := f.s.Must(200, f.s.Post(path+"/mark_failed", M{"reason": "No such account."}))
+	require.Equal(t, []any{"failed", "rejected", "No such account.", int64(1)}, []any{
+		failed.String("status"), failed.String("error_code"), failed.String("error_message"), failed.Int("commission_count"),
+	})
+	require.Equal(t, failed.Body["error_message"], f.s.Get(path).Body["error_message"])
+	f.s.Must(200, f.s.Post(path+"/mark_paid", nil))
+	f.s.Refused(409, "payout_already_paid", "", f.s.Post(path+"/mark_failed", M{"reason": "No."}))
+	f.s.Refused(400, "parameter_missing", "reason", f.s.Post(path+"/mark_failed", M{}))
+	f.tallied(t)
+}
+
+// TestCancel: what can be undone is, and is collected anew; the rest stays.
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	f := newFiler(t, M{"min_payout_minor": 500})
+	paid, _ := f.wants("paypal", 10000)
+	filed, _ := f.wants("paypal", 20000)
+	f.wants("wise", 30000)
+	f.wants("wise", 100)
+	f.collect()
+	f.exported(t, "paypal")
+	f.s.Must(200, f.s.Post("/v1/payouts/"+f.payoutOf(paid).String("id")+"/mark_paid", nil))
+	done := f.cancelled(t, false)
+	require.Equal(t, []int64{1, 1, 2}, []int64{done.PayoutCount, done.NotEligibleCount, done.KeptCount})
+	require.Equal(t, []api.PayoutBatchTotal{{Currency: "USD", AmountMinor: 6000, PayoutCount: 1}}, done.Totals)
+	require.Equal(t, "processing", f.payoutOf(filed).String("status"))
+	require.Equal(t, []int{2, 0}, []int{tally(f.s, f.program, "payout.deleted"), tally(f.s, f.program, "payout.failed")})
+	done = f.cancelled(t, true)
+	require.Equal(t, []int64{1, 0, 1}, []int64{done.PayoutCount, done.NotEligibleCount, done.KeptCount})
+	require.Equal(t, []int{3, 1}, []int{tally(f.s, f.program, "payout.deleted"), tally(f.s, f.program, "payout.failed")})
+	require.Zero(t, f.cancelled(t, true).PayoutCount)
+	require.Len(t, f.payouts(""), 1)
+	require.Len(t, f.s.Get("/v1/audit_log_entries?program_id="+f.program+"&action=payout_batch.cancelled").Data(), 3)
+	f.tallied(t)
+	f.collect()
+	require.Len(t, f.payouts("&limit=100"), 4, "the same month's next run collects it")
+	f.tallied(t)
+}
+
+// TestFilesOfRails: a method that a rail pays is in no file.
+func TestFilesOfRails(t *testing.T) {
+	t.Parallel()
+	r := newRailed(t)
+	_, partner, _ := r.due(t, 10000)
+	a, err := app.New(t.Context(), r.s.Config, r.s.Pool, r.s.Clock, slog.New(slog.DiscardHandler), r.rail)
+	require.NoError(t, err)
+	web := httptest.NewServer(a.Handler())
+	t.Cleanup(web.Close)
+	r.s.URL = web.URL
+	export := "/v1/payout_batches/" + r.payouts("&partner_id=" + partner)[0].String("batch_id") + "/export"
+	refused := r.s.Refused(409, "payout_rail_pays", "", r.s.Post(export, M{"format": "paypal"}))
+	require.Contains(t, string(refused.Raw), r.rail.Name())
+	r.s.Refused(409, "payout_rail_pays", "", r.s.Post(export, M{"format": "csv", "method": "paypal"}))
+	require.Zero(t, r.s.Must(200, r.s.Post(export, M{"format": "csv"})).Int("payout_count"))
+}
+
+// TestCancelRaces: cancelling beside payments, refunds, exports, results and other runs leaves
+// books that balance.
+func TestCancelRaces(t *testing.T) {
+	t.Parallel()
+	f := newFiler(t)
+	var sales, ids []string
+	for range 6 {
+		_, some := f.wants("paypal", 10000, 5000)
+		sales = append(sales, some[0])
+	}
+	f.collect()
+	for _, p := range f.payouts("") {
+		ids = append(ids, p.String("id"))
+	}
+	batch := "/v1/payout_batches/" + f.batch
+	for round := range 3 {
+		for _, a := range atOnce(14, func(i int) apitest.Answer {
+			p := "/v1/payouts/" + ids[(i+round)%len(ids)]
+			switch i % 7 {
+			case 0:
+				return f.s.Post(batch+"/cancel", M{"exported": i > 6})
+			case 1:
+				return f.s.Post(p+"/mark_paid", nil)
+			case 2:
+				return f.s.Post("/v1/sales/"+sales[(i+round)%len(sales)]+"/refund", M{"amount_minor": 1000})
+			case 3:
+				return f.s.Post(batch+"/export", M{"format": "paypal"})
+			case 4:
+				return f.s.Post(batch+"/results", M{"content": fmt.Sprintf("id,status\n%s,paid\n%s,failed\n", ids[i%6], ids[(i+3)%6])})
+			case 5:
+				return f.s.Post("/v1/payout_batches", M{"program_id": f.program, "period_end": "2026-09-01"})
+			}
+			return f.s.Post(p+"/mark_failed", M{"reason": "No."})
+		}) {
+			require.Contains(t, []int{200, 404, 409}, a.Status, "%s", a.Raw)
+		}
+		f.tallied(t)
+	}
+}
