@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/page"
@@ -22,7 +23,7 @@ import (
 )
 
 // limit bounds what a test does in its browser, on however busy a machine.
-const limit = 3 * time.Minute
+const limit = 5 * time.Minute
 
 // Chromium finds a browser; RAIL_TEST_BROWSER names one. Without any the test is
 // skipped.
@@ -151,6 +152,18 @@ func (b *Tab) KeepsFocus() {
 	const source = "Element.prototype.scrollIntoView = HTMLElement.prototype.focus = " +
 		"() => console.error('a script moves the focus')"
 	call(b, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: source})
+}
+
+// Clipboard is what the page has copied.
+func (b *Tab) Clipboard() string {
+	b.t.Helper()
+	for _, name := range []string{"clipboard-read", "clipboard-write"} {
+		_, err := chromedp.CallBrowser(b.Context, browser.SetPermission, browser.SetPermissionParams{
+			Permission: &browser.PermissionDescriptor{Name: name}, Setting: browser.PermissionSettingGranted, Origin: b.base,
+		})
+		require.NoError(b.t, err)
+	}
+	return Eval[string](b, "navigator.clipboard.readText()")
 }
 
 // Scripts turns the scripts of pages on or off.

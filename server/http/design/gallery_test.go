@@ -354,6 +354,16 @@ func TestZones(t *testing.T) {
 	b.Reads("All times are UTC.")
 }
 
+// TestCopies: a block of code is copied as it is.
+func TestCopies(t *testing.T) {
+	t.Parallel()
+	b := browsertest.New(t, open(t))
+	b.Open("/panel")
+	b.Do(chromedp.Click(chromedp.CSS(".code [data-copy]")))
+	b.Reads("Copied")
+	require.Equal(t, panelPage()["Tag"], b.Clipboard())
+}
+
 // TestSizes: a page has little time for what is beside its own words.
 func TestSizes(t *testing.T) {
 	t.Parallel()

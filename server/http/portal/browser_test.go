@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	cdp "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
@@ -49,7 +48,7 @@ func TestInABrowser(t *testing.T) {
 			"%s: the first Tab finds the way to the content", path)
 		b.Picture("phone" + strings.ReplaceAll(path, "/", "-"))
 	}
-	copies(t, b, s.URL, shown)
+	copies(t, b, shown)
 	b.Open("/portal/postback")
 	b.Submit("/portal/postback/rotate", nil)
 	b.Reads("Your signing secret")
@@ -135,18 +134,12 @@ func TestInABrowserAtHome(t *testing.T) {
 }
 
 // copies takes a link into the clipboard.
-func copies(t *testing.T, b *browsertest.Tab, base, link string) {
+func copies(t *testing.T, b *browsertest.Tab, link string) {
 	t.Helper()
-	for _, name := range []string{"clipboard-read", "clipboard-write"} {
-		_, err := chromedp.CallBrowser(b.Context, cdp.SetPermission, cdp.SetPermissionParams{
-			Permission: &cdp.PermissionDescriptor{Name: name}, Setting: cdp.PermissionSettingGranted, Origin: base,
-		})
-		require.NoError(t, err)
-	}
 	b.Open("/portal/links")
 	b.Do(chromedp.Click(chromedp.CSS(".link [data-copy]")))
 	b.Reads("Copied")
-	require.Equal(t, link, browsertest.Eval[string](b, "navigator.clipboard.readText()"))
+	require.Equal(t, link, b.Clipboard())
 }
 
 // withoutScripts does what a partner comes for in a browser that runs none.
