@@ -35,11 +35,11 @@ WHERE id = @id AND org_id = @org_id;
 DELETE FROM customers WHERE id = @id AND org_id = @org_id;
 
 -- name: LeadKnown :one
--- LeadKnown reports whether a browser's lead is a customer already: of its e-mail
--- address in the program, or of its identifier from the same visit.
+-- LeadKnown reports whether a browser's lead is a customer of the program already, by its
+-- e-mail address or its identifier, whichever visit brought them.
 SELECT (EXISTS (SELECT 1 FROM customers t WHERE t.program_id = @program_id AND t.org_id = @org_id
     AND lower(t.email) = lower(sqlc.narg('email')::text))
-  OR EXISTS (SELECT 1 FROM customers t WHERE t.referral_id = @referral_id::text AND t.org_id = @org_id
+  OR EXISTS (SELECT 1 FROM customers t WHERE t.program_id = @program_id AND t.org_id = @org_id
     AND t.identifier = sqlc.narg('identifier')::text))::boolean AS known;
 
 -- name: CustomerByExternalID :one

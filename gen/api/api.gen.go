@@ -12941,7 +12941,7 @@ type ClientInterface interface {
 
 	// CreateBrowserLeadWithBody Report a lead
 	//
-	// Makes a customer of the visitor, as `POST /v1/customers` does with a click, if the key has `allow_leads`. An e-mail address that the program knows already, or an identifier that the visit has, changes nothing; the answer is the same. 204 when nobody brought the visitor.
+	// Makes a customer of the visitor, as `POST /v1/customers` does with a click, if the key has `allow_leads`. An e-mail address or an identifier that the program knows already changes nothing, whichever visit brought that customer; the answer is the same. 204 when nobody brought the visitor.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -12950,7 +12950,7 @@ type ClientInterface interface {
 
 	// CreateBrowserLead Report a lead
 	//
-	// Makes a customer of the visitor, as `POST /v1/customers` does with a click, if the key has `allow_leads`. An e-mail address that the program knows already, or an identifier that the visit has, changes nothing; the answer is the same. 204 when nobody brought the visitor.
+	// Makes a customer of the visitor, as `POST /v1/customers` does with a click, if the key has `allow_leads`. An e-mail address or an identifier that the program knows already changes nothing, whichever visit brought that customer; the answer is the same. 204 when nobody brought the visitor.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -14568,7 +14568,7 @@ func (c *Client) CreateBrowserVisit(ctx context.Context, params *CreateBrowserVi
 
 // CreateBrowserLeadWithBody Report a lead
 //
-// Makes a customer of the visitor, as `POST /v1/customers` does with a click, if the key has `allow_leads`. An e-mail address that the program knows already, or an identifier that the visit has, changes nothing; the answer is the same. 204 when nobody brought the visitor.
+// Makes a customer of the visitor, as `POST /v1/customers` does with a click, if the key has `allow_leads`. An e-mail address or an identifier that the program knows already changes nothing, whichever visit brought that customer; the answer is the same. 204 when nobody brought the visitor.
 //
 // Takes any type of body and a specified content type.
 //
@@ -14587,7 +14587,7 @@ func (c *Client) CreateBrowserLeadWithBody(ctx context.Context, params *CreateBr
 
 // CreateBrowserLead Report a lead
 //
-// Makes a customer of the visitor, as `POST /v1/customers` does with a click, if the key has `allow_leads`. An e-mail address that the program knows already, or an identifier that the visit has, changes nothing; the answer is the same. 204 when nobody brought the visitor.
+// Makes a customer of the visitor, as `POST /v1/customers` does with a click, if the key has `allow_leads`. An e-mail address or an identifier that the program knows already changes nothing, whichever visit brought that customer; the answer is the same. 204 when nobody brought the visitor.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -28249,7 +28249,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateBrowserLeadWithBodyWithResponse Report a lead
 	//
-	// Makes a customer of the visitor, as `POST /v1/customers` does with a click, if the key has `allow_leads`. An e-mail address that the program knows already, or an identifier that the visit has, changes nothing; the answer is the same. 204 when nobody brought the visitor.
+	// Makes a customer of the visitor, as `POST /v1/customers` does with a click, if the key has `allow_leads`. An e-mail address or an identifier that the program knows already changes nothing, whichever visit brought that customer; the answer is the same. 204 when nobody brought the visitor.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -28258,7 +28258,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateBrowserLeadWithResponse Report a lead
 	//
-	// Makes a customer of the visitor, as `POST /v1/customers` does with a click, if the key has `allow_leads`. An e-mail address that the program knows already, or an identifier that the visit has, changes nothing; the answer is the same. 204 when nobody brought the visitor.
+	// Makes a customer of the visitor, as `POST /v1/customers` does with a click, if the key has `allow_leads`. An e-mail address or an identifier that the program knows already changes nothing, whichever visit brought that customer; the answer is the same. 204 when nobody brought the visitor.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34273,7 +34273,7 @@ func (c *ClientWithResponses) CreateBrowserVisitWithResponse(ctx context.Context
 
 // CreateBrowserLeadWithBodyWithResponse Report a lead
 //
-// Makes a customer of the visitor, as `POST /v1/customers` does with a click, if the key has `allow_leads`. An e-mail address that the program knows already, or an identifier that the visit has, changes nothing; the answer is the same. 204 when nobody brought the visitor.
+// Makes a customer of the visitor, as `POST /v1/customers` does with a click, if the key has `allow_leads`. An e-mail address or an identifier that the program knows already changes nothing, whichever visit brought that customer; the answer is the same. 204 when nobody brought the visitor.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -34288,7 +34288,7 @@ func (c *ClientWithResponses) CreateBrowserLeadWithBodyWithResponse(ctx context.
 
 // CreateBrowserLeadWithResponse Report a lead
 //
-// Makes a customer of the visitor, as `POST /v1/customers` does with a click, if the key has `allow_leads`. An e-mail address that the program knows already, or an identifier that the visit has, changes nothing; the answer is the same. 204 when nobody brought the visitor.
+// Makes a customer of the visitor, as `POST /v1/customers` does with a click, if the key has `allow_leads`. An e-mail address or an identifier that the program knows already changes nothing, whichever visit brought that customer; the answer is the same. 204 when nobody brought the visitor.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

@@ -418,26 +418,24 @@ func (q *Queries) CustomerUpdate(ctx context.Context, db DBTX, arg CustomerUpdat
 const leadKnown = `-- name: LeadKnown :one
 SELECT (EXISTS (SELECT 1 FROM customers t WHERE t.program_id = $1 AND t.org_id = $2
     AND lower(t.email) = lower($3::text))
-  OR EXISTS (SELECT 1 FROM customers t WHERE t.referral_id = $4::text AND t.org_id = $2
-    AND t.identifier = $5::text))::boolean AS known
+  OR EXISTS (SELECT 1 FROM customers t WHERE t.program_id = $1 AND t.org_id = $2
+    AND t.identifier = $4::text))::boolean AS known
 `
 
 type LeadKnownParams struct {
 	ProgramID  string
 	OrgID      string
 	Email      *string
-	ReferralID string
 	Identifier *string
 }
 
-// LeadKnown reports whether a browser's lead is a customer already: of its e-mail
-// address in the program, or of its identifier from the same visit.
+// LeadKnown reports whether a browser's lead is a customer of the program already, by its
+// e-mail address or its identifier, whichever visit brought them.
 func (q *Queries) LeadKnown(ctx context.Context, db DBTX, arg LeadKnownParams) (bool, error) {
 	row := db.QueryRow(ctx, leadKnown,
 		arg.ProgramID,
 		arg.OrgID,
 		arg.Email,
-		arg.ReferralID,
 		arg.Identifier,
 	)
 	var known bool

@@ -274,6 +274,9 @@ func TestBrowserLead(t *testing.T) {
 		require.Equal(t, taken.Body, p.Must(200, lead(known)).Body)
 	}
 	require.Len(t, customers(), 1, "known, or the partner itself")
+	p.Must(201, p.Post("/v1/customers", M{"program_id": p.program, "partner_id": p.Partner(p.program), "identifier": "heidi"}))
+	p.Must(200, lead(M{"identifier": "heidi", "email": "heidi@example.com"}))
+	require.Len(t, customers(), 2, "known by the merchant's own server")
 	p.Refused(400, "parameter_missing", "email", lead(M{}))
 	p.Refused(404, "resource_not_found", "program_id", p.do("POST", "/t/lead?program_id=prg_none", M{
 		"key": p.key, "email": "grace@example.com",

@@ -25,7 +25,7 @@ func (s Service) Lead(ctx context.Context, u *work.Unit, in BrowserLead) error {
 		return work.Found(err, "click_id")
 	}
 	known, err := queries.LeadKnown(ctx, u.DB(), db.LeadKnownParams{
-		ProgramID: in.ProgramID, OrgID: u.OrgID, Email: in.Email, ReferralID: in.ReferralID, Identifier: in.Identifier,
+		ProgramID: in.ProgramID, OrgID: u.OrgID, Email: in.Email, Identifier: in.Identifier,
 	})
 	if err != nil || known {
 		return err
