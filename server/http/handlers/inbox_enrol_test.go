@@ -43,7 +43,6 @@ func TestStripeEnrols(t *testing.T) {
 		h.deliver(p.Event("checkout.session.completed", p.Session()))
 		h.deliver(p.Event("invoice.paid", p.Invoice()))
 		h.deliver(p.Event("invoice.payment_succeeded", p.Invoice()))
-		h.Clock.Advance(time.Minute) // no checkout says who brought the direct one
 		h.work()
 		sent += 3
 		got := sink.Wait(t, "/told", sent)[sent-3:]
@@ -68,7 +67,7 @@ func TestStripeEnrols(t *testing.T) {
 		renewal.Name += "-2"
 		h.Must(200, h.Delete("/v1/partners/"+one.String("id")))
 		h.deliver(renewal.Event("invoice.paid", renewal.Invoice()))
-		h.Clock.Advance(time.Minute)
+		h.Clock.Advance(time.Minute) // it has no checkout
 		h.last("recorded", nil)
 		sent++
 	}

@@ -414,6 +414,18 @@ func TestStripeDirectBeforeCheckout(t *testing.T) {
 	require.Equal(t, h.partner, h.Get("/v1/sales?external_charge_id=in_d2&program_id=" + h.program).Data()[0]["partner_id"])
 	require.Equal(t, "click", h.Get("/v1/customers/" + k).Body["attribution"].(M)["rule"])
 
+	for _, order := range orders(2) { // a checkout that names nobody ends the waiting
+		own := h.purchase(stripetest.Acacia, fmt.Sprint("own", order[0]))
+		own.Reference = ""
+		for _, at := range order {
+			h.deliver([][]byte{
+				own.Event("checkout.session.completed", own.Session()), own.Event("invoice.paid", own.Invoice()),
+			}[at])
+			h.work()
+		}
+		require.Nil(t, h.Get("/v1/sales?external_charge_id=" + own.Charge() + "&program_id=" + h.program).Data()[0]["partner_id"])
+	}
+
 	late := h.purchase(stripetest.Basil, "late")
 	h.deliver(late.Event("invoice.paid", late.Invoice()))
 	h.Clock.Advance(time.Minute)

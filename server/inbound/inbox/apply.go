@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"time"
 
 	"rail/gen/db"
 	"rail/server/clock"
@@ -110,41 +109,6 @@ func (a *application) payment(ctx context.Context, p processor.Payment) (outcome
 		return outcome{}, err
 	}
 	return outcome{}.recorded().of(done.Sale), a.alias(ctx, p.Link)
-}
-
-// patience is how long a payment waits for the checkout or the invoice that reports
-// the same money or who brought the customer.
-const patience = time.Minute
-
-// outside returns the outcome of a payment that is another event's to record.
-func (a *application) outside(ctx context.Context, p processor.Payment) (*outcome, error) {
-	if !a.c.OutsideCheckout {
-		return new(ignored(string(processor.NotUsed), "The connection records checkouts and invoices only.")), nil
-	}
-	if due := a.e.CreatedAt.Plus(patience); a.u.Now.Before(due.Time) {
-		o := waiting(codeOutside, "A checkout or an invoice may report the same money within a minute.")
-		o.due = &due
-		return &o, nil
-	}
-	others, err := queries.AliasesOf(ctx, a.u.DB(), db.AliasesOfParams{
-		ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, Aliases: []string{p.Charge},
-	})
-	if err != nil || len(others) == 0 {
-		return nil, err
-	}
-	return new(ignored(string(processor.NotUsed), "An invoice brings the money.")), nil
-}
-
-// early returns the outcome of a payment that nobody is known to have brought and that
-// its checkout may still explain: what is recorded as nobody's stays so.
-func (a *application) early(p processor.Payment) *outcome {
-	due := a.e.CreatedAt.Plus(patience)
-	if !p.Bought || !a.u.Now.Before(due.Time) {
-		return nil
-	}
-	o := waiting(codeNoCustomer, "A checkout may say within a minute who brought the customer.", keysOf(p.Binding)...)
-	o.due = &due
-	return &o
 }
 
 // late takes what says whose a payment outside Checkout was after it was recorded: the

@@ -63,8 +63,8 @@ func (a *application) payer(ctx context.Context, p processor.Payment) (found, er
 		if err != nil || f.id != "" || f.end != nil || !a.c.RecordDirect {
 			return f, err
 		}
-		if end := a.early(p); end != nil {
-			return found{end: end}, nil
+		if f.end, err = a.early(ctx, p); err != nil || f.end != nil {
+			return f, err
 		}
 		return a.direct(ctx, b)
 	}
@@ -72,8 +72,10 @@ func (a *application) payer(ctx context.Context, p processor.Payment) (found, er
 	if err != nil {
 		return found{}, err
 	}
-	if end := a.early(p); end != nil && !has && k.PartnerID == nil {
-		return found{end: end}, nil
+	if k.PartnerID == nil && !has {
+		if end, err := a.early(ctx, p); err != nil || end != nil {
+			return found{end: end}, err
+		}
 	}
 	rule := customer.Rule{Rule: api.AttributionRuleKnownCustomer, Detail: b.Customer}
 	return found{id: k.ID}, a.note(ctx, k, rule, false)

@@ -76,8 +76,9 @@ type Payment struct {
 	// Outside says that nothing tells yet whether an invoice or a checkout
 	// reports the same money.
 	Outside bool
-	// Bought says that another event, of the checkout, may tell who brought the customer.
-	Bought bool
+	// Bought is the name that the event of a checkout gives this payment, which may come a
+	// moment later and tell who brought the customer; empty where no checkout made it.
+	Bought string
 	// Recurs is the name that another event gives this payment as the first of a
 	// subscription, which may come a moment later; empty where the payment says itself
 	// what it is.

@@ -34,7 +34,7 @@ func (r *reader) invoice() error {
 	}
 	r.Payment = &processor.Payment{
 		Link: r.Link, Binding: b, AmountMinor: paid, Currency: currency, At: r.At, Intent: in.intent(),
-		TaxMinor: min(paid, nearest(in.tax(), currency)), Metadata: in.metadata(), Bought: !in.renews(),
+		TaxMinor: min(paid, nearest(in.tax(), currency)), Metadata: in.metadata(), Bought: in.bought(),
 	}
 	if at, ok := in.Transitions.PaidAt.Time(); ok {
 		r.Payment.At = at
@@ -49,14 +49,20 @@ func (r *reader) invoice() error {
 	return nil
 }
 
-// renews reports whether the invoice is of a subscription that runs already, so that no
-// checkout made it.
-func (in *invoice) renews() bool {
-	switch in.Reason {
-	case "subscription_cycle", "subscription_threshold", "subscription_update":
-		return true
+// bought returns the name by which a checkout knows the invoice, if one may have made it.
+func (in *invoice) bought() string {
+	if in.Reason == "subscription_create" || in.Reason == "manual" {
+		return string(checkoutOf(in.ID))
 	}
-	return false
+	return ""
+}
+
+// checkoutOf names the payment of an invoice as a checkout's.
+func checkoutOf(invoice loose.ID) loose.ID {
+	if invoice == "" {
+		return ""
+	}
+	return "checkout of " + invoice
 }
 
 // link names the invoice's payment. From basil on the ids of payments are there

@@ -15,7 +15,7 @@ func (r *reader) session() error {
 	if s.ID == "" {
 		return processor.MalformedError{Member: "session.id"}
 	}
-	r.Link = link(s.Invoice.ID, s.Intent.ID, s.Intent.Object.Latest.ID, s.ID)
+	r.Link = link(s.Invoice.ID, s.Intent.ID, s.Intent.Object.Latest.ID, s.ID, checkoutOf(s.Invoice.ID))
 	b := s.who()
 	switch {
 	case b.Skip || processor.Skips(s.metas()...):

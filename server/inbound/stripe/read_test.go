@@ -61,7 +61,7 @@ func TestInvoice(t *testing.T) {
 		p := bought(v)
 		want := processor.Payment{
 			Link: processor.Link{Charge: "in_1"}, AmountMinor: 2400, TaxMinor: 400, Currency: "EUR", At: clock.At(noon),
-			ProductID: "prod_1", Metadata: map[string]any{"plan": "pro"}, Bought: true,
+			ProductID: "prod_1", Metadata: map[string]any{"plan": "pro"}, Bought: "checkout of in_1",
 			Binding: processor.Binding{
 				Customer: "cus_1", Email: "ann@acme.example", Name: "Jenny Rosen", Click: click, Subscription: "sub_1",
 			},
@@ -76,6 +76,9 @@ func TestInvoice(t *testing.T) {
 				ID: "evt_" + kind + "_1", Type: kind, Live: true, At: clock.At(noon), Payment: r.Payment,
 			}, r)
 		}
+		renewal := p.Invoice()
+		renewal["billing_reason"] = "subscription_cycle"
+		require.Empty(t, read(t, p.Event("invoice.paid", renewal)).Payment.Bought)
 	})
 }
 
@@ -288,7 +291,7 @@ func TestSession(t *testing.T) {
 		require.Equal(t, processor.BindsOnly, setup.Ignored)
 		invoiced := variant(object{"invoice": "in_1"})
 		require.Equal(t, processor.BindsOnly, invoiced.Ignored)
-		require.Equal(t, processor.Link{Charge: "in_1", Alias: []string{"pi_1", "cs_test_1"}}, invoiced.Link)
+		require.Equal(t, processor.Link{Charge: "in_1", Alias: []string{"pi_1", "cs_test_1", "checkout of in_1"}}, invoiced.Link)
 		require.Equal(t, processor.OptedOut, variant(object{"metadata": object{"rail": "skip"}}).Ignored)
 		require.Equal(t, click, variant(object{"client_reference_id": click, "metadata": object{}}).Payment.Click)
 		guest := variant(object{"customer": nil, "client_reference_id": nil}).Payment

@@ -1,0 +1,75 @@
+package inbox
+
+import (
+	"context"
+	"time"
+
+	"rail/gen/db"
+	"rail/server/inbound/processor"
+	"rail/server/work"
+)
+
+// patience is how long a payment waits for the checkout or the invoice that reports
+// the same money or who brought the customer.
+const patience = time.Minute
+
+// outside returns the outcome of a payment that is another event's to record.
+func (a *application) outside(ctx context.Context, p processor.Payment) (*outcome, error) {
+	if !a.c.OutsideCheckout {
+		return new(ignored(string(processor.NotUsed), "The connection records checkouts and invoices only.")), nil
+	}
+	if due := a.e.CreatedAt.Plus(patience); a.u.Now.Before(due.Time) {
+		o := waiting(codeOutside, "A checkout or an invoice may report the same money within a minute.")
+		o.due = &due
+		return &o, nil
+	}
+	others, err := queries.AliasesOf(ctx, a.u.DB(), db.AliasesOfParams{
+		ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, Aliases: []string{p.Charge},
+	})
+	if err != nil || len(others) == 0 {
+		return nil, err
+	}
+	return new(ignored(string(processor.NotUsed), "An invoice brings the money.")), nil
+}
+
+// recurs says of a payment whether it is the first of a subscription, which another
+// event tells, and returns the outcome of one that waits for that. What tells nothing
+// within a minute is paid once: the money is recorded whatever comes later.
+func (a *application) recurs(ctx context.Context, p *processor.Payment) (*outcome, error) {
+	told, err := queries.AliasesOf(ctx, a.u.DB(), db.AliasesOfParams{
+		ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, Aliases: []string{p.Recurs},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(told) > 0 {
+		p.Subscription = p.Recurs
+		return nil, nil
+	}
+	due := a.e.CreatedAt.Plus(patience)
+	if !a.u.Now.Before(due.Time) {
+		return nil, nil
+	}
+	o := waiting(codeRecurs, "A subscription may begin with the payment.", work.ChargeKey(p.Recurs))
+	o.due = &due
+	return &o, nil
+}
+
+// early returns the outcome of a payment that nobody is known to have brought, and whose
+// checkout has not come: what is recorded as nobody's stays so.
+func (a *application) early(ctx context.Context, p processor.Payment) (*outcome, error) {
+	due := a.e.CreatedAt.Plus(patience)
+	if p.Bought == "" || !a.u.Now.Before(due.Time) {
+		return nil, nil
+	}
+	told, err := queries.AliasesOf(ctx, a.u.DB(), db.AliasesOfParams{
+		ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, Aliases: []string{p.Bought},
+	})
+	if err != nil || len(told) > 0 {
+		return nil, err
+	}
+	o := waiting(codeNoCustomer, "A checkout may say within a minute who brought the customer.",
+		append(keysOf(p.Binding), work.ChargeKey(p.Bought))...)
+	o.due = &due
+	return &o, nil
+}
