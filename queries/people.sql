@@ -221,3 +221,7 @@ SELECT u.id, u.name FROM users u WHERE u.org_id = @org_id AND u.id = ANY (@ids::
 UNION ALL
 SELECT a.target_id, coalesce(a.before ->> 'name', '')::text FROM audit_log_entries a
 WHERE a.org_id = @org_id AND a.program_id = @org_id AND a.action = 'user.removed' AND a.target_id = ANY (@ids::text[]);
+
+-- name: UsersOperated :many
+-- UsersOperated is whom the operator means by an id or an address, in whatever organization.
+SELECT * FROM users t WHERE t.id = @who::text OR t.email = @who::text ORDER BY t.created_at, t.id LIMIT @lim;

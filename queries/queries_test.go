@@ -35,6 +35,7 @@ var unbound = map[string]string{
 	"UserLinkUse":       "the hash of a secret token identifies the link",
 	"SetUpLinksVoid":    "the link that sets up has no organization yet",
 	"InvitationOfEmail": "the operator's OpenID provider has verified the address of who was invited",
+	"UsersOperated":     "asked by the operator's command only, for any user",
 	"UserSecretsSealed": "the server's own key seals for every organization",
 	"UserSecretsReseal": "the id is one that UserSecretsSealed has just listed",
 	"UserSessionsPurge": "removes what has expired, whosever it is",

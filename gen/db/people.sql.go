@@ -1313,3 +1313,50 @@ func (q *Queries) UsersOfEmail(ctx context.Context, db DBTX, arg UsersOfEmailPar
 	}
 	return items, nil
 }
+
+const usersOperated = `-- name: UsersOperated :many
+SELECT id, org_id, email, name, role, password_hash, totp_secret, totp_pending, totp_used, recovery_hashes, oidc_issuer, oidc_subject, disabled_at, seen_at, created_at, updated_at FROM users t WHERE t.id = $1::text OR t.email = $1::text ORDER BY t.created_at, t.id LIMIT $2
+`
+
+type UsersOperatedParams struct {
+	Who string
+	Lim int32
+}
+
+// UsersOperated is whom the operator means by an id or an address, in whatever organization.
+func (q *Queries) UsersOperated(ctx context.Context, db DBTX, arg UsersOperatedParams) ([]User, error) {
+	rows, err := db.Query(ctx, usersOperated, arg.Who, arg.Lim)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []User{}
+	for rows.Next() {
+		var i User
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.Email,
+			&i.Name,
+			&i.Role,
+			&i.PasswordHash,
+			&i.TOTPSecret,
+			&i.TOTPPending,
+			&i.TOTPUsed,
+			&i.RecoveryHashes,
+			&i.OIDCIssuer,
+			&i.OIDCSubject,
+			&i.DisabledAt,
+			&i.SeenAt,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}

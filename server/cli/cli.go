@@ -14,6 +14,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"rail/server/clock"
@@ -68,7 +69,22 @@ func commands() []command {
 		{name: "key create", about: "make an API key and show it, this once", setUp: keyCreate},
 		{name: "key list", about: "list an organization's API keys", setUp: keyList},
 		{name: "key revoke", args: "KEY_ID", about: "revoke an API key", setUp: keyRevoke},
-	}, append(append(processors(), pages()...), operations()...)...)
+	}, slices.Concat(users(), processors(), pages(), operations())...)
+}
+
+// users is the part of the table that is about who works in the console.
+func users() []command {
+	return []command{
+		{name: "user create", about: "make a user of the console, and a link to set the password", setUp: userCreate, more: userHelp},
+		{name: "user list", about: "list an organization's users", setUp: userList},
+		{name: "user role", args: "USER", about: "give a user another role", setUp: userRole, more: userHelp},
+		{
+			name: "user reset", args: "USER", about: "make a link for a user who cannot sign in", setUp: userReset,
+			more: userHelp,
+		},
+		{name: "user disable", args: "USER", about: "end a user's sessions, and let no new ones begin", setUp: userDisable},
+		{name: "user enable", args: "USER", about: "let a disabled user sign in again", setUp: userEnable},
+	}
 }
 
 // processors is the part of the table that is about payment processors.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -41,8 +40,11 @@ func firstRun(ctx context.Context, env *Env, d *database) error {
 	}
 	// No key yet. Without an organization to make it for, only the address is printed.
 	if key == "" {
-		if org, err = demo(ctx, env, d); err != nil || org == "" {
-			return errors.Join(err, greet(env.Out, d.config.BaseURL))
+		if org, err = demo(ctx, env, d); err != nil {
+			return err
+		}
+		if org == "" {
+			return greet(ctx, env, d, "")
 		}
 		// The calls that are printed read and write.
 		k, err := addKey(ctx, d.pool, d.keeper, org, newKey{
@@ -134,10 +136,41 @@ func sampleProgram(ctx context.Context, d *database, org string) (db.Program, bo
 	return db.Program{}, false, err
 }
 
-// greet prints where the server is reached.
-func greet(w io.Writer, base string) error {
-	_, err := fmt.Fprintf(w, "Rail listens on %s\nDocs: %s/docs\n", base, base)
+// greet prints where the server is reached, and before it, while there is no user of the console,
+// the address that makes the first one: an owner of org or, for an id of "", of the only
+// organization, or of one that is made then.
+func greet(ctx context.Context, env *Env, d *database, org string) error {
+	start, err := startLink(ctx, env, d, org)
+	if err != nil {
+		return err
+	}
+	base := d.config.BaseURL
+	_, err = fmt.Fprintf(env.Out, "%sRail listens on %s\nDocs: %s/docs\n", start, base, base)
 	return err
+}
+
+// startLink returns the line with that address, or "" once there is a user. Each start makes
+// another address.
+func startLink(ctx context.Context, env *Env, d *database, org string) (string, error) {
+	all, err := queries.OrganizationList(ctx, d.pool)
+	if err != nil {
+		return "", err
+	}
+	if org == "" && len(all) == 1 {
+		org = all[0].ID
+	}
+	begun, err := queries.UsersExist(ctx, d.pool)
+	if err != nil || begun {
+		return "", err
+	}
+	if org == "" && len(all) > 1 {
+		return "Console: make its first user with rail user create --role owner\n", nil
+	}
+	url, err := people(env, d).StartLink(ctx, org)
+	if err != nil || url == "" {
+		return "", err
+	}
+	return "Console: " + url + " (makes its first user, once, within a day)\n", nil
 }
 
 // portalLife is how long the printed sign-in link works: as long as the API allows.
@@ -173,7 +206,7 @@ func printFirstSteps(ctx context.Context, env *Env, d *database, org, key string
 	if path, ok := strings.CutPrefix(d.config.SMTPURL, "dir:"); ok {
 		look = append(look, "Mails: files in "+path)
 	}
-	if err := greet(env.Out, base); err != nil {
+	if err := greet(ctx, env, d, org); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(env.Out, "%s\n\nTry:\n%s\n", strings.Join(look, "\n"), strings.Join(try, "\n"))

@@ -81,20 +81,39 @@ func TestFirstRun(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 0o600, st.Mode().Perm())
 	require.NotEmpty(t, apiKey(printed))
+	first := r.starts(printed)
 	require.Contains(t, printed, "Mails: files in "+filepath.Join(r.environ["RAIL_DATA_DIR"], "mail"))
 	r.opens(printed)
 	r.pasted(printed)
 	require.Contains(t, r.must("org", "list"), "Demo", "commands work while the server runs")
 	end()
 	again, end := r.serving()
+	require.NotEqual(t, first, r.starts(again), "each start makes another")
 	require.Equal(t, apiKey(printed), apiKey(again))
 	require.Equal(t, 1, strings.Count(r.must("org", "list"), "org_"))
 	end()
+	r.must("user", "create", "--email", "ada@shop.example", "--name", "Ada", "--role", "owner")
 	require.NoError(t, os.Remove(path)) // a crash between the sample and the key
 	third, end := r.serving()
 	require.NotEqual(t, apiKey(printed), apiKey(third))
+	require.NotContains(t, third, "/console/start/", "there is a user")
 	require.Equal(t, 1, strings.Count(r.must("org", "list"), "org_"))
 	end()
+}
+
+// starts returns the address of the console's first page, which is printed first and makes an owner
+// of the demo.
+func (r rail) starts(printed string) string {
+	r.Helper()
+	found := regexp.MustCompile(`^Console: (http\S+/console/start/(\S+)) `).FindStringSubmatch(printed)
+	require.NotNil(r, found, printed)
+	var name string
+	require.NoError(r, withDatabase(r.Context(), &Env{Clock: r.now, Environ: r.environ}, func(d *database) error {
+		return d.pool.QueryRow(r.Context(), `SELECT o.name FROM user_links l JOIN organizations o ON o.id = l.org_id
+			WHERE l.token_hash = sha256($1)`, []byte(found[2])).Scan(&name)
+	}))
+	require.Equal(r, "Demo", name)
+	return found[1]
 }
 
 // opens follows the printed sign-in link into the portal, where money is to be seen.

@@ -15,11 +15,13 @@ import (
 	"rail/server/outbound/webhook"
 	"rail/server/postgres"
 	"rail/server/secret"
+	"rail/server/team"
 )
 
 const (
 	signingSecret = "whsec_x"
 	payoutDetails = `{"iban":"DE02120300000000202051"}`
+	factorSecret  = "JBSWY3DPEHPK3PXP"
 )
 
 // sealing is a rail with an API key and values that its secret key has sealed.
@@ -73,6 +75,10 @@ func (w sealing) seal(keeper *secret.Keeper) {
 		SELECT 'whe_1', org_id, id, 'https://x.example', '{}', true, $1, now(), now(), now() FROM programs`, signing)
 	w.exec(`INSERT INTO partners (id, org_id, program_id, email, handle, status, payout_method, payout_details, payout_details_hash, created_at, updated_at)
 		SELECT 'part_1', org_id, id, 'a@example.com', 'ada', 'active', 'wise', $1, '', now(), now() FROM programs`, details)
+	factor, err := keeper.Seal([]byte(factorSecret), team.FactorPlace("usr_1"))
+	require.NoError(w, err)
+	w.exec(`INSERT INTO users (id, org_id, email, name, role, totp_secret, created_at, updated_at)
+		SELECT 'usr_1', id, 'ada@example.com', 'Ada', 'owner', $1, now(), now() FROM organizations`, factor)
 }
 
 func (w sealing) exec(sql string, args ...any) {
@@ -99,7 +105,7 @@ func TestSecretsRotate(t *testing.T) {
 	t.Parallel()
 	w := newSealing(t)
 	w.replaceKey()
-	require.Equal(t, "2 values sealed with the current key\n", w.must("secrets", "rotate"))
+	require.Equal(t, "3 values sealed with the current key\n", w.must("secrets", "rotate"))
 	require.Equal(t, "0 values sealed with the current key\n", w.must("secrets", "rotate"))
 	cfg := w.config()
 	_, err := auth.NewStore(w.pool, w.keeper(cfg.SecretKey, cfg.FormerKeys()...), w.now).Find(t.Context(), w.key, asked)
@@ -124,6 +130,7 @@ func TestSecretsAdopt(t *testing.T) {
 	w := newSealing(t)
 	w.exec("DELETE FROM key_fingerprints")
 	w.exec("UPDATE webhook_endpoints SET secret = ''")
+	w.exec("UPDATE users SET totp_secret = NULL")
 	w.exec("UPDATE partners SET payout_method = NULL, payout_details = NULL, payout_details_hash = NULL")
 	status, _, errs := w.run("org", "list")
 	require.Equal(t, 1, status)
@@ -142,7 +149,7 @@ func TestSecretsAdopt(t *testing.T) {
 // opens fails the test unless the keeper opens what seal has stored.
 func (w sealing) opens(keeper *secret.Keeper) {
 	w.Helper()
-	var signing, details, hash []byte
+	var signing, details, hash, factor []byte
 	require.NoError(w, w.pool.QueryRow(w.Context(), "SELECT secret FROM webhook_endpoints").Scan(&signing))
 	plain, err := keeper.Open(signing, webhook.SecretPlace("whe_1", false))
 	require.NoError(w, err)
@@ -156,4 +163,8 @@ func (w sealing) opens(keeper *secret.Keeper) {
 	want, err := payout.DetailsHash(keeper, "prg_1", &method, []byte(payoutDetails))
 	require.NoError(w, err)
 	require.Equal(w, want, hash, "details are compared by hashes of one key")
+	require.NoError(w, w.pool.QueryRow(w.Context(), "SELECT totp_secret FROM users").Scan(&factor))
+	plain, err = keeper.Open(factor, team.FactorPlace("usr_1"))
+	require.NoError(w, err)
+	require.Equal(w, factorSecret, string(plain))
 }

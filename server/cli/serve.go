@@ -54,7 +54,7 @@ func serve(fs *flag.FlagSet) action {
 				if *first {
 					err = firstRun(ctx, env, d)
 				} else {
-					err = greet(env.Out, d.config.BaseURL)
+					err = greet(ctx, env, d, "")
 				}
 				if err != nil {
 					return err

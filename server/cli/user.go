@@ -1,0 +1,248 @@
+package cli
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/team"
+	"rail/server/work"
+)
+
+// maxNamesakes bounds the organizations in which the operator's word for a user is looked for.
+const maxNamesakes = 100
+
+// printedUser is how a user of the console is printed. Link is there where one was made, the
+// only time that it can be read. Times that are nil have not come.
+type printedUser struct {
+	ID           string      `json:"id"`
+	OrgID        string      `json:"org_id"`
+	Email        string      `json:"email"`
+	Name         string      `json:"name"`
+	Role         team.Role   `json:"role"`
+	SecondFactor bool        `json:"second_factor"`
+	SeenAt       *clock.Time `json:"seen_at"`
+	DisabledAt   *clock.Time `json:"disabled_at"`
+	CreatedAt    clock.Time  `json:"created_at"`
+	Link         string      `json:"link,omitempty"`
+}
+
+func printableUser(u team.User, link string) printedUser {
+	return printedUser{u.ID, u.OrgID, u.Email, u.Name, u.Role, u.Factor, u.SeenAt, u.DisabledAt, u.CreatedAt, link}
+}
+
+// userTable returns the printed table, a line for each user, below a heading, and the link.
+func userTable(all ...printedUser) func() []string {
+	return func() []string {
+		rows, link := []string{"ID\tEMAIL\tNAME\tROLE\tSECOND FACTOR\tSEEN\tSTATE"}, ""
+		for _, u := range all {
+			factor, seen, state := "off", "never", "active"
+			if u.SecondFactor {
+				factor = "on"
+			}
+			if u.SeenAt != nil {
+				seen = u.SeenAt.String()
+			}
+			if u.DisabledAt != nil {
+				state = "disabled"
+			}
+			rows = append(rows, strings.Join([]string{u.ID, u.Email, u.Name, string(u.Role), factor, seen, state}, "\t"))
+			link = u.Link
+		}
+		if link != "" {
+			rows = append(rows, "", "Hand this on; it sets the password, once, within a day:", link)
+		}
+		return rows
+	}
+}
+
+// people returns the rules on users for a command, which sends no mails.
+func people(env *Env, d *database) *team.Service {
+	return team.New(team.Service{Pool: d.pool, Keeper: d.keeper, Clock: env.Clock, BaseURL: d.config.BaseURL})
+}
+
+// userCreate makes a user and prints a link to set the password: a password that was typed here
+// would be in the shell's history, and known to two.
+func userCreate(fs *flag.FlagSet) action {
+	org := fs.String("org", "", "`ORG_ID` of the user; may be left out while there is only one")
+	email := fs.String("email", "", "`ADDRESS` to sign in with")
+	name := fs.String("name", "", "`NAME` as others see it")
+	role := roleFlag(fs)
+	out := outputFlag(fs)
+	return func(ctx context.Context, env *Env, _ []string) error {
+		if *email == "" || *name == "" {
+			return usagef("--email and --name are needed")
+		}
+		if err := checkRole(*role); err != nil {
+			return err
+		}
+		return withDatabase(ctx, env, func(d *database) error {
+			id, err := chooseOrg(ctx, d.pool, *org)
+			if err != nil {
+				return err
+			}
+			made, link, err := people(env, d).Create(ctx, byHand(env, d, "user create").For(id), team.NewUser{
+				Email: *email, Name: *name, Role: team.Role(*role),
+			})
+			if err != nil {
+				return err
+			}
+			shown := printableUser(made, link)
+			return out.print(env.Out, shown, userTable(shown))
+		})
+	}
+}
+
+func roleFlag(fs *flag.FlagSet) *string {
+	return fs.String("role", "", "`ROLE`: "+roleNames())
+}
+
+func roleNames() string {
+	var names []string
+	for _, r := range team.Roles {
+		names = append(names, string(r))
+	}
+	return strings.Join(names, ", ")
+}
+
+// checkRole refuses what is no role before the database is opened.
+func checkRole(role string) error {
+	switch {
+	case role == "":
+		return usagef("--role is needed: %s", roleNames())
+	case !slices.Contains(team.Roles, team.Role(role)):
+		return usagef("there is no role %q: choose from %s", role, roleNames())
+	}
+	return nil
+}
+
+// userList lists the users of an organization.
+func userList(fs *flag.FlagSet) action {
+	org := fs.String("org", "", "`ORG_ID` of the users; may be left out while there is only one")
+	out := outputFlag(fs)
+	return func(ctx context.Context, env *Env, _ []string) error {
+		return withDatabase(ctx, env, func(d *database) error {
+			id, err := chooseOrg(ctx, d.pool, *org)
+			if err != nil {
+				return err
+			}
+			users, err := people(env, d).Users(ctx, byHand(env, d, "user list").For(id))
+			if err != nil {
+				return err
+			}
+			all := make([]printedUser, len(users))
+			for i, u := range users {
+				all[i] = printableUser(u, "")
+			}
+			return out.print(env.Out, all, userTable(all...))
+		})
+	}
+}
+
+// userRole gives a user another role.
+func userRole(fs *flag.FlagSet) action {
+	role := roleFlag(fs)
+	return changeUser(fs, "user role", func() error { return checkRole(*role) },
+		func(ctx context.Context, s *team.Service, u *work.Unit, id string) (string, error) {
+			return "", s.ChangeRole(ctx, u, id, team.Role(*role))
+		})
+}
+
+// userReset lets back in who cannot sign in, also where nobody can.
+func userReset(fs *flag.FlagSet) action {
+	factor := toggle(fs, "factor", "turn the second factor off, too")
+	return changeUser(fs, "user reset", nil,
+		func(ctx context.Context, s *team.Service, u *work.Unit, id string) (string, error) {
+			return s.ResetLinkFor(ctx, u, id, *factor)
+		})
+}
+
+// userDisable ends a user's sessions and lets no new ones begin.
+func userDisable(fs *flag.FlagSet) action {
+	return changeUser(fs, "user disable", nil,
+		func(ctx context.Context, s *team.Service, u *work.Unit, id string) (string, error) {
+			return "", s.Disable(ctx, u, id)
+		})
+}
+
+// userEnable lets a disabled user sign in again.
+func userEnable(fs *flag.FlagSet) action {
+	return changeUser(fs, "user enable", nil,
+		func(ctx context.Context, s *team.Service, u *work.Unit, id string) (string, error) {
+			return "", s.Enable(ctx, u, id)
+		})
+}
+
+// changeUser returns the action of a command that changes one user, whom its argument names, and
+// prints them. check is done before the database is opened; it may be nil.
+func changeUser(
+	fs *flag.FlagSet, command string, check func() error,
+	change func(ctx context.Context, s *team.Service, u *work.Unit, id string) (link string, err error),
+) action {
+	org := fs.String("org", "", "`ORG_ID` of the user; may be left out while only one has them")
+	out := outputFlag(fs)
+	return func(ctx context.Context, env *Env, args []string) error {
+		if check != nil {
+			if err := check(); err != nil {
+				return err
+			}
+		}
+		return withDatabase(ctx, env, func(d *database) error {
+			who, err := chooseUser(ctx, d, args[0], *org)
+			if err != nil {
+				return err
+			}
+			s, u := people(env, d), byHand(env, d, command).For(who.OrgID)
+			link, err := change(ctx, s, u, who.ID)
+			if err != nil {
+				return err
+			}
+			now, err := s.User(ctx, u, who.ID)
+			if err != nil {
+				return err
+			}
+			shown := printableUser(now, link)
+			return out.print(env.Out, shown, userTable(shown))
+		})
+	}
+}
+
+// chooseUser returns the user with an id or an address, in the organization that is given where
+// there is one. It never chooses among several.
+func chooseUser(ctx context.Context, d *database, who, org string) (db.User, error) {
+	found, err := queries.UsersOperated(ctx, d.pool, db.UsersOperatedParams{
+		Who: strings.ToLower(strings.TrimSpace(who)), Lim: maxNamesakes,
+	})
+	if err != nil {
+		return db.User{}, err
+	}
+	if org != "" {
+		found = slices.DeleteFunc(found, func(u db.User) bool { return u.OrgID != org })
+	}
+	switch len(found) {
+	case 0:
+		return db.User{}, fmt.Errorf("there is no user %q; rail user list shows them", who)
+	case 1:
+		return found[0], nil
+	}
+	return db.User{}, usagef("%d organizations have a user %s: choose one with --org", len(found), who)
+}
+
+// userHelp says how users come about and what roles may do.
+func userHelp() string {
+	return `USER is an id or an e-mail address. The link that is printed sets the user's password, once, within a day.
+
+Roles:
+  owner    everything, and alone invites and changes users
+  manager  everything but users and payouts
+  finance  reads everything, decides on commissions, and confirms payouts
+  viewer   reads everything
+
+rail user reset lets somebody back in, also where nobody can sign in any more: it takes the password away and ends the
+sessions; --factor is for a lost phone. An organization keeps at least one owner who can sign in.
+`
+}
