@@ -9772,6 +9772,9 @@ type SaleRefund struct {
 	// AmountMinor Refund only this much, in minor units of the sale's currency, at most what remains; all that remains when left out.
 	AmountMinor *int64 `json:"amount_minor,omitempty"`
 
+	// DryRun Answers what the refund would do to which commission, and does nothing: the ids of the refund and of clawbacks in it are of nothing.
+	DryRun *bool `json:"dry_run,omitempty"`
+
 	// ExternalRefundID The refund's id at the payment processor. It is taken once in a program, for ever: sent again, it answers the first result and changes nothing.
 	ExternalRefundID *string `json:"external_refund_id,omitempty"`
 

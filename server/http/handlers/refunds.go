@@ -23,7 +23,11 @@ func (s *Server) RefundSale(ctx context.Context, r api.RefundSaleRequestObject) 
 	if r.Body != nil {
 		body = *r.Body
 	}
-	done, err := sale.Refund(ctx, work.From(ctx), sale.RefundInput{
+	refund := sale.Refund
+	if opt.Value(body.DryRun) {
+		refund = sale.LookRefund
+	}
+	done, err := refund(ctx, work.From(ctx), sale.RefundInput{
 		SaleID: r.ID, ExternalID: body.ExternalRefundID, AmountMinor: body.AmountMinor, At: body.RefundedAt,
 		Reason: body.Reason,
 	})

@@ -68,6 +68,23 @@ func Refund(ctx context.Context, u *work.Unit, r RefundInput) (Refunded, error) 
 	return done, done.audit(ctx, u)
 }
 
+// errLooked undoes what LookRefund did.
+var errLooked = errors.New("only looked")
+
+// LookRefund says what Refund would do, by doing it and undoing it again.
+func LookRefund(ctx context.Context, u *work.Unit, r RefundInput) (done Refunded, err error) {
+	err = u.Share(ctx, 1, func(_ int, u *work.Unit) error {
+		if done, err = refund(ctx, u, r); err != nil {
+			return err
+		}
+		return errLooked
+	})[0]
+	if errors.Is(err, errLooked) {
+		err = nil
+	}
+	return done, err
+}
+
 // audit writes what a refund did into the audit log; one that waits for its sale
 // has done nothing yet.
 func (f Refunded) audit(ctx context.Context, u *work.Unit) error {
