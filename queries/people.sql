@@ -62,10 +62,11 @@ DELETE FROM users WHERE org_id = @org_id AND id = @id;
 UPDATE users SET totp_pending = @totp_pending, updated_at = @now WHERE org_id = @org_id AND id = @id;
 
 -- name: UserSetFactor :execrows
--- UserSetFactor turns on the second factor that is pending, if it still is that one.
+-- UserSetFactor turns on the second factor that is pending, if it still is that one, and
+-- the first.
 UPDATE users SET totp_secret = totp_pending, totp_pending = NULL, totp_used = @totp_used,
     recovery_hashes = @recovery_hashes, updated_at = @now
-WHERE org_id = @org_id AND id = @id AND totp_pending = @totp_pending;
+WHERE org_id = @org_id AND id = @id AND totp_pending = @totp_pending AND totp_secret IS NULL;
 
 -- name: UserSetRecovery :exec
 UPDATE users SET recovery_hashes = @recovery_hashes, updated_at = @now WHERE org_id = @org_id AND id = @id;

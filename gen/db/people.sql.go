@@ -1056,7 +1056,7 @@ func (q *Queries) UserSetDisabled(ctx context.Context, db DBTX, arg UserSetDisab
 const userSetFactor = `-- name: UserSetFactor :execrows
 UPDATE users SET totp_secret = totp_pending, totp_pending = NULL, totp_used = $1,
     recovery_hashes = $2, updated_at = $3
-WHERE org_id = $4 AND id = $5 AND totp_pending = $6
+WHERE org_id = $4 AND id = $5 AND totp_pending = $6 AND totp_secret IS NULL
 `
 
 type UserSetFactorParams struct {
@@ -1068,7 +1068,8 @@ type UserSetFactorParams struct {
 	TOTPPending    []byte
 }
 
-// UserSetFactor turns on the second factor that is pending, if it still is that one.
+// UserSetFactor turns on the second factor that is pending, if it still is that one, and
+// the first.
 func (q *Queries) UserSetFactor(ctx context.Context, db DBTX, arg UserSetFactorParams) (int64, error) {
 	result, err := db.Exec(ctx, userSetFactor,
 		arg.TOTPUsed,

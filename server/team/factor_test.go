@@ -163,6 +163,23 @@ func TestFactorMeanwhile(t *testing.T) {
 	require.ErrorIs(t, err, ErrSignedOut)
 }
 
+// Two windows that enrol at once turn one second factor on: the later.
+func TestEnrolTwice(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	ada := o.person("ada", Owner)
+	first, err := o.EnrolFactor(t.Context(), o.as(ada))
+	require.NoError(t, err)
+	second, err := o.EnrolFactor(t.Context(), o.as(ada))
+	require.NoError(t, err)
+	_, err = o.ConfirmFactor(t.Context(), o.as(ada), o.code(first.Secret, 0), "")
+	refused(t, err, problem.ParameterInvalid, "code")
+	_, err = o.ConfirmFactor(t.Context(), o.as(ada), o.code(second.Secret, 0), "")
+	require.NoError(t, err)
+	_, err = o.Factor(t.Context(), o.asked(ada), o.code(second.Secret, 1), home)
+	require.NoError(t, err)
+}
+
 func TestDropFactor(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)

@@ -3,6 +3,7 @@ package team
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -23,7 +24,7 @@ type Identity struct{ Issuer, Subject, Email, Name string }
 // first, where there is one organization; without a role they must be invited.
 func (s *Service) SignInOIDC(ctx context.Context, id Identity, first Role) (Challenge, error) {
 	email, err := address(id.Email)
-	if err != nil || id.Issuer == "" || id.Subject == "" || len(id.Subject) > maxSubject {
+	if err != nil || id.Issuer == "" || !sound(id.Subject) {
 		return Challenge{}, ErrNotInvited
 	}
 	id.Email = email
@@ -46,6 +47,11 @@ func (s *Service) SignInOIDC(ctx context.Context, id Identity, first Role) (Chal
 		}
 	}
 	return s.joinBy(ctx, id, first)
+}
+
+// sound reports whether a subject can be kept.
+func sound(subject string) bool {
+	return subject != "" && len(subject) <= maxSubject && !strings.ContainsFunc(subject, unprintable)
 }
 
 // linkSubject links a user to the provider's, and signs in.

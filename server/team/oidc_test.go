@@ -47,7 +47,10 @@ func TestSignInOIDC(t *testing.T) {
 	moved.Subject = "sub-ben-2"
 	_, err = o.SignInOIDC(t.Context(), moved, Viewer)
 	require.ErrorIs(t, err, ErrNotInvited, "nor under another subject")
-	for _, bad := range []Identity{{}, {Issuer: "i", Subject: "s"}, {Issuer: "i", Email: "a@acme.example"}} {
+	for _, bad := range []Identity{
+		{}, {Issuer: "i", Subject: "s"}, {Issuer: "i", Email: "a@acme.example"},
+		{Issuer: "i", Subject: "s\x00", Email: "a@acme.example"},
+	} {
 		_, err = o.SignInOIDC(t.Context(), bad, Viewer)
 		require.ErrorIs(t, err, ErrNotInvited)
 	}

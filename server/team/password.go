@@ -69,7 +69,7 @@ func (s *Service) hash(ctx context.Context, password string) (string, error) {
 
 // turn waits until a password may be hashed, and returns what ends the turn.
 func (s *Service) turn(ctx context.Context) (func(), error) {
-	waiting, cancel := context.WithTimeout(ctx, patience)
+	waiting, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
 	if err := s.hashes.Acquire(waiting, 1); err != nil {
 		if ctx.Err() != nil {

@@ -9,6 +9,7 @@ package team
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -50,12 +51,13 @@ type Service struct {
 	Clock   clock.Clock
 	BaseURL string // where the service is reached, without a slash at its end
 
-	hashes *semaphore.Weighted
+	hashes   *semaphore.Weighted
+	patience time.Duration // of a hash that waits for its turn
 }
 
 // New returns s ready for use.
 func New(s Service) *Service {
-	s.hashes = semaphore.NewWeighted(hashesAtOnce)
+	s.hashes, s.patience = semaphore.NewWeighted(hashesAtOnce), patience
 	return &s
 }
 
@@ -108,7 +110,7 @@ func absent(err error) error {
 }
 
 // note writes the log. What concerns all of an organization is there under its own id in
-// place of a program's: no list of a program shows it, and it is counted apart by tenant.
+// place of a program's (decisions, 261), and so is counted apart by tenant.
 func note(ctx context.Context, u *work.Unit, action, target string, before, after any) error {
 	return auditlog.Record(ctx, u, auditlog.Entry{
 		ProgramID: u.OrgID, Action: action, TargetID: target, Before: before, After: after,

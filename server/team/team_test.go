@@ -203,6 +203,7 @@ func TestSignInOfSeveral(t *testing.T) {
 func TestHashesAtOnce(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
+	o.patience = time.Millisecond
 	for range hashesAtOnce {
 		done, err := o.turn(t.Context())
 		require.NoError(t, err)

@@ -211,14 +211,14 @@ func (s *Service) Remove(ctx context.Context, u *work.Unit, id string) error {
 	})
 }
 
-// changing runs do on a user as a change of people, after which an owner must be left.
+// changing runs do on a user as a change of people. Of an owner it must leave another.
 func (s *Service) changing(ctx context.Context, u *work.Unit, id string, do func(*work.Unit, db.User) error) error {
 	return s.managing(ctx, u, func(u *work.Unit) error {
 		was, err := find(ctx, u, id)
 		if err != nil {
 			return err
 		}
-		if err := do(u, was); err != nil {
+		if err := do(u, was); err != nil || Role(was.Role) != Owner || was.DisabledAt != nil {
 			return err
 		}
 		owners, err := queries.OwnersCount(ctx, u.DB(), u.OrgID)

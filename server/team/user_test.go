@@ -139,6 +139,9 @@ func TestLastOwner(t *testing.T) {
 	require.Equal(t, Owner, o.get(ada).Role)
 	require.NoError(t, o.Enable(t.Context(), o.as(ada), ben.ID))
 	require.NoError(t, o.ChangeRole(t.Context(), o.as(ada), ada.ID, Manager), "another is left")
+
+	cleo := o.personOf(o.newOrg("Ownerless"), "cleo", Manager)
+	require.NoError(t, o.ChangeRole(t.Context(), o.operator().For(cleo.OrgID), cleo.ID, Viewer), "there was none before")
 }
 
 // Whatever owners do to one another, in whatever order, one who can sign in stays.
