@@ -70,6 +70,9 @@ UPDATE idempotency_keys SET body = @body WHERE org_id = @org_id AND key = @key A
 -- name: APIKeyRevoke :execrows
 UPDATE api_keys SET revoked_at = @revoked_at WHERE id = @id AND revoked_at IS NULL;
 
+-- name: APIKeyRevokeOwn :execrows
+UPDATE api_keys SET revoked_at = @revoked_at WHERE id = @id AND org_id = @org_id AND revoked_at IS NULL;
+
 -- name: APIKeyUsed :exec
 -- APIKeyUsed keeps the last use to the minute, whatever the number of replicas.
 UPDATE api_keys SET last_used_at = @now WHERE id = @id AND (last_used_at IS NULL OR last_used_at < @stale_before);

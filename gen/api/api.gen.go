@@ -7930,6 +7930,36 @@ type ProgramList struct {
 	TotalCount int64 `json:"total_count"`
 }
 
+// ProgramSetup What is set up in a program.
+type ProgramSetup struct {
+	// HasFlow Whether a flow is active.
+	HasFlow bool `json:"has_flow"`
+
+	// HasMail Whether the server can send mails.
+	HasMail bool `json:"has_mail"`
+
+	// HasPartner Whether the program has an active partner.
+	HasPartner bool `json:"has_partner"`
+
+	// HasPayoutMethod Whether the program has a payout method.
+	HasPayoutMethod bool `json:"has_payout_method"`
+
+	// HasTerms Whether the program has terms.
+	HasTerms bool `json:"has_terms"`
+
+	// ProcessorConnected Whether a payment processor is connected.
+	ProcessorConnected bool `json:"processor_connected"`
+
+	// ProcessorSeenAt When an event of a connected processor last came; null for never.
+	ProcessorSeenAt *clock.Time `json:"processor_seen_at"`
+
+	// SaleSeenAt When the latest sale of a partner's customer was recorded; null for never.
+	SaleSeenAt *clock.Time `json:"sale_seen_at"`
+
+	// ScriptSeenAt When a page last used one of the program's publishable keys; null for never.
+	ScriptSeenAt *clock.Time `json:"script_seen_at"`
+}
+
 // ProgramStats Counters of a program, all time; money in the program's currency only.
 type ProgramStats struct {
 	// ActivePartners Partners whose status is `active`.
@@ -7958,6 +7988,23 @@ type ProgramStats struct {
 //
 // Examples: active
 type ProgramStatus string
+
+// ProgramStatusReport What waits in a program for somebody, and how far its set-up is.
+type ProgramStatusReport struct {
+	// Object Always `program_status`.
+	Object string `json:"object"`
+
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID ProgramID `json:"program_id"`
+
+	// Setup What is set up in a program.
+	Setup ProgramSetup `json:"setup"`
+
+	// Waiting How much waits in a program. A count ends at 1,000, which is then to be read as 1,000 or more.
+	Waiting ProgramWaiting `json:"waiting"`
+}
 
 // ProgramUpdate Fields to change; what is absent stays. Currency, subdomain, URL parameters, payout methods and automatic batches are fixed at creation.
 type ProgramUpdate struct {
@@ -8019,6 +8066,27 @@ type ProgramUpdate struct {
 
 	// WebsiteURL The website of the product.
 	WebsiteURL *string `json:"website_url,omitempty"`
+}
+
+// ProgramWaiting How much waits in a program. A count ends at 1,000, which is then to be read as 1,000 or more.
+type ProgramWaiting struct {
+	// Applications Applications that are pending.
+	Applications int64 `json:"applications"`
+
+	// DisabledEndpoints Webhook endpoints that are switched off.
+	DisabledEndpoints int64 `json:"disabled_endpoints"`
+
+	// FailedEvents Events of processors that failed within the last 30 days.
+	FailedEvents int64 `json:"failed_events"`
+
+	// FailedMails Mails of the organization that could not be delivered within the last 30 days.
+	FailedMails int64 `json:"failed_mails"`
+
+	// PaymentsWithoutPartner Payments of the last 30 days that came from a processor and are nobody's, among its 5,000 latest events that recorded nothing.
+	PaymentsWithoutPartner int64 `json:"payments_without_partner"`
+
+	// RiskFlags Risk flags that are open or in review.
+	RiskFlags int64 `json:"risk_flags"`
 }
 
 // PublishableKey A key for pages, not a secret: it opens the browser's endpoints for its allowed hosts, and nothing else.
@@ -11611,6 +11679,12 @@ type UpdateProgramParams struct {
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
+// RetrieveProgramStatusParams defines parameters for RetrieveProgramStatus.
+type RetrieveProgramStatusParams struct {
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
 // ListPublishableKeysParams defines parameters for ListPublishableKeys.
 type ListPublishableKeysParams struct {
 	// ProgramID The program whose objects are listed.
@@ -13954,6 +14028,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/programs/{id} (the `UpdateProgram` operationId).
 	UpdateProgram(ctx context.Context, id ID, params *UpdateProgramParams, body UpdateProgramJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RetrieveProgramStatus Retrieve what a program waits for
+	//
+	// What waits for somebody's decision or repair, and how far the program's set-up is.
+	//
+	// Corresponds with GET /v1/programs/{id}/status (the `RetrieveProgramStatus` operationId).
+	RetrieveProgramStatus(ctx context.Context, id ID, params *RetrieveProgramStatusParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListPublishableKeys List publishable keys
 	//
@@ -16802,6 +16883,23 @@ func (c *Client) UpdateProgramWithBody(ctx context.Context, id ID, params *Updat
 // Corresponds with POST /v1/programs/{id} (the `UpdateProgram` operationId).
 func (c *Client) UpdateProgram(ctx context.Context, id ID, params *UpdateProgramParams, body UpdateProgramJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewUpdateProgramRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RetrieveProgramStatus Retrieve what a program waits for
+//
+// What waits for somebody's decision or repair, and how far the program's set-up is.
+//
+// Corresponds with GET /v1/programs/{id}/status (the `RetrieveProgramStatus` operationId).
+func (c *Client) RetrieveProgramStatus(ctx context.Context, id ID, params *RetrieveProgramStatusParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRetrieveProgramStatusRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -24565,6 +24663,67 @@ func NewUpdateProgramRequestWithBody(server string, id ID, params *UpdateProgram
 	return req, nil
 }
 
+// NewRetrieveProgramStatusRequest constructs an http.Request for the RetrieveProgramStatus method
+func NewRetrieveProgramStatusRequest(server string, id ID, params *RetrieveProgramStatusParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/programs/%s/status", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListPublishableKeysRequest constructs an http.Request for the ListPublishableKeys method
 func NewListPublishableKeysRequest(server string, params *ListPublishableKeysParams) (*http.Request, error) {
 	var err error
@@ -29357,6 +29516,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/programs/{id} (the `UpdateProgram` operationId).
 	UpdateProgramWithResponse(ctx context.Context, id ID, params *UpdateProgramParams, body UpdateProgramJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateProgramReply, error)
 
+	// RetrieveProgramStatusWithResponse Retrieve what a program waits for
+	//
+	// What waits for somebody's decision or repair, and how far the program's set-up is.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/programs/{id}/status (the `RetrieveProgramStatus` operationId).
+	RetrieveProgramStatusWithResponse(ctx context.Context, id ID, params *RetrieveProgramStatusParams, reqEditors ...RequestEditorFn) (*RetrieveProgramStatusReply, error)
+
 	// ListPublishableKeysWithResponse List publishable keys
 	//
 	// The program's publishable keys, newest first, whole: they are no secrets.
@@ -32683,6 +32851,37 @@ func (r UpdateProgramReply) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r UpdateProgramReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RetrieveProgramStatusReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ProgramStatusReport
+}
+
+// Status returns HTTPResponse.Status
+func (r RetrieveProgramStatusReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RetrieveProgramStatusReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RetrieveProgramStatusReply) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -36119,6 +36318,21 @@ func (c *ClientWithResponses) UpdateProgramWithResponse(ctx context.Context, id 
 	return ParseUpdateProgramReply(rsp)
 }
 
+// RetrieveProgramStatusWithResponse Retrieve what a program waits for
+//
+// What waits for somebody's decision or repair, and how far the program's set-up is.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/programs/{id}/status (the `RetrieveProgramStatus` operationId).
+func (c *ClientWithResponses) RetrieveProgramStatusWithResponse(ctx context.Context, id ID, params *RetrieveProgramStatusParams, reqEditors ...RequestEditorFn) (*RetrieveProgramStatusReply, error) {
+	rsp, err := c.RetrieveProgramStatus(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRetrieveProgramStatusReply(rsp)
+}
+
 // ListPublishableKeysWithResponse List publishable keys
 //
 // The program's publishable keys, newest first, whole: they are no secrets.
@@ -39415,6 +39629,32 @@ func ParseUpdateProgramReply(rsp *http.Response) (*UpdateProgramReply, error) {
 	return response, nil
 }
 
+// ParseRetrieveProgramStatusReply parses an HTTP response from a RetrieveProgramStatusWithResponse call
+func ParseRetrieveProgramStatusReply(rsp *http.Response) (*RetrieveProgramStatusReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RetrieveProgramStatusReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ProgramStatusReport
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListPublishableKeysReply parses an HTTP response from a ListPublishableKeysWithResponse call
 func ParseListPublishableKeysReply(rsp *http.Response) (*ListPublishableKeysReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -40976,6 +41216,9 @@ type ServerInterface interface {
 	// UpdateProgram Update a program
 	// (POST /v1/programs/{id})
 	UpdateProgram(ctx echo.Context, id ID, params UpdateProgramParams) error
+	// RetrieveProgramStatus Retrieve what a program waits for
+	// (GET /v1/programs/{id}/status)
+	RetrieveProgramStatus(ctx echo.Context, id ID, params RetrieveProgramStatusParams) error
 	// ListPublishableKeys List publishable keys
 	// (GET /v1/publishable_keys)
 	ListPublishableKeys(ctx echo.Context, params ListPublishableKeysParams) error
@@ -43821,6 +44064,31 @@ func (w *ServerInterfaceWrapper) UpdateProgram(ctx echo.Context) error {
 	return err
 }
 
+// RetrieveProgramStatus converts echo context to params.
+func (w *ServerInterfaceWrapper) RetrieveProgramStatus(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RetrieveProgramStatusParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RetrieveProgramStatus(ctx, id, params)
+	return err
+}
+
 // ListPublishableKeys converts echo context to params.
 func (w *ServerInterfaceWrapper) ListPublishableKeys(ctx echo.Context) error {
 	var err error
@@ -45429,6 +45697,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.POST(options.BaseURL+"/v1/programs", wrapper.CreateProgram, options.OperationMiddlewares["createProgram"]...)
 	router.GET(options.BaseURL+"/v1/programs/:id", wrapper.RetrieveProgram, options.OperationMiddlewares["retrieveProgram"]...)
 	router.POST(options.BaseURL+"/v1/programs/:id", wrapper.UpdateProgram, options.OperationMiddlewares["updateProgram"]...)
+	router.GET(options.BaseURL+"/v1/programs/:id/status", wrapper.RetrieveProgramStatus, options.OperationMiddlewares["retrieveProgramStatus"]...)
 	router.GET(options.BaseURL+"/v1/publishable_keys", wrapper.ListPublishableKeys, options.OperationMiddlewares["listPublishableKeys"]...)
 	router.POST(options.BaseURL+"/v1/publishable_keys", wrapper.CreatePublishableKey, options.OperationMiddlewares["createPublishableKey"]...)
 	router.DELETE(options.BaseURL+"/v1/publishable_keys/:id", wrapper.DeletePublishableKey, options.OperationMiddlewares["deletePublishableKey"]...)
@@ -47562,6 +47831,29 @@ func (response UpdateProgram200JSONResponse) VisitUpdateProgramResponse(w http.R
 	return err
 }
 
+type RetrieveProgramStatusRequestObject struct {
+	ID     ID `json:"id"`
+	Params RetrieveProgramStatusParams
+}
+
+type RetrieveProgramStatusResponseObject interface {
+	VisitRetrieveProgramStatusResponse(w http.ResponseWriter) error
+}
+
+type RetrieveProgramStatus200JSONResponse ProgramStatusReport
+
+func (response RetrieveProgramStatus200JSONResponse) VisitRetrieveProgramStatusResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListPublishableKeysRequestObject struct {
 	Params ListPublishableKeysParams
 }
@@ -48985,6 +49277,9 @@ type StrictServerInterface interface {
 	// UpdateProgram Update a program
 	// (POST /v1/programs/{id})
 	UpdateProgram(ctx context.Context, request UpdateProgramRequestObject) (UpdateProgramResponseObject, error)
+	// RetrieveProgramStatus Retrieve what a program waits for
+	// (GET /v1/programs/{id}/status)
+	RetrieveProgramStatus(ctx context.Context, request RetrieveProgramStatusRequestObject) (RetrieveProgramStatusResponseObject, error)
 	// ListPublishableKeys List publishable keys
 	// (GET /v1/publishable_keys)
 	ListPublishableKeys(ctx context.Context, request ListPublishableKeysRequestObject) (ListPublishableKeysResponseObject, error)
@@ -52266,6 +52561,32 @@ func (sh *strictHandler) UpdateProgram(ctx echo.Context, id ID, params UpdatePro
 		return err
 	} else if validResponse, ok := response.(UpdateProgramResponseObject); ok {
 		return validResponse.VisitUpdateProgramResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// RetrieveProgramStatus operation middleware
+func (sh *strictHandler) RetrieveProgramStatus(ctx echo.Context, id ID, params RetrieveProgramStatusParams) error {
+	var request RetrieveProgramStatusRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RetrieveProgramStatus(ctx.Request().Context(), request.(RetrieveProgramStatusRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RetrieveProgramStatus")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RetrieveProgramStatusResponseObject); ok {
+		return validResponse.VisitRetrieveProgramStatusResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

@@ -155,6 +155,24 @@ func (q *Queries) APIKeyRevoke(ctx context.Context, db DBTX, arg APIKeyRevokePar
 	return result.RowsAffected(), nil
 }
 
+const aPIKeyRevokeOwn = `-- name: APIKeyRevokeOwn :execrows
+UPDATE api_keys SET revoked_at = $1 WHERE id = $2 AND org_id = $3 AND revoked_at IS NULL
+`
+
+type APIKeyRevokeOwnParams struct {
+	RevokedAt *clock.Time
+	ID        string
+	OrgID     string
+}
+
+func (q *Queries) APIKeyRevokeOwn(ctx context.Context, db DBTX, arg APIKeyRevokeOwnParams) (int64, error) {
+	result, err := db.Exec(ctx, aPIKeyRevokeOwn, arg.RevokedAt, arg.ID, arg.OrgID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const aPIKeySetSigning = `-- name: APIKeySetSigning :exec
 UPDATE api_keys SET signing_required = $1, signing_changed_at = $2 WHERE id = $3 AND org_id = $4
 `

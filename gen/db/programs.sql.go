@@ -299,6 +299,90 @@ func (q *Queries) ProgramStats(ctx context.Context, db DBTX, arg ProgramStatsPar
 	return items, nil
 }
 
+const programStatus = `-- name: ProgramStatus :one
+SELECT
+    (SELECT count(*) FROM (SELECT 1 FROM applications a WHERE a.program_id = p.id AND a.org_id = p.org_id
+        AND a.status = 'pending' LIMIT 1000) x) AS applications,
+    (SELECT count(*) FROM (SELECT 1 FROM risk_flags f WHERE f.program_id = p.id AND f.org_id = p.org_id
+        AND f.status IN ('open', 'reviewing') LIMIT 1000) x) AS risk_flags,
+    (SELECT count(*) FROM (SELECT 1 FROM mails m WHERE m.org_id = p.org_id AND m.status = 'failed'
+        AND m.created_at > $1 LIMIT 1000) x) AS failed_mails,
+    (SELECT count(*) FROM (SELECT 1 FROM webhook_endpoints w WHERE w.program_id = p.id AND w.org_id = p.org_id
+        AND NOT w.enabled LIMIT 1000) x) AS disabled_endpoints,
+    (SELECT least(count(*), 1000) FROM (SELECT i.reason_code FROM inbox_events i WHERE i.program_id = p.id
+        AND i.org_id = p.org_id AND i.status = 'ignored' AND i.created_at > $1
+        ORDER BY i.created_at DESC, i.id DESC LIMIT 5000) x WHERE x.reason_code = 'no_partner')::bigint
+        AS payments_without_partner,
+    (SELECT count(*) FROM (SELECT 1 FROM inbox_events i WHERE i.program_id = p.id AND i.org_id = p.org_id
+        AND i.status = 'failed' AND i.created_at > $1 LIMIT 1000) x) AS failed_events,
+    script.last_used_at AS script_seen_at,
+    EXISTS (SELECT FROM processor_connections c WHERE c.program_id = p.id AND c.org_id = p.org_id
+        AND c.status = 'active') AS processor_connected,
+    processor.last_event_at AS processor_seen_at,
+    sale.created_at AS sale_seen_at,
+    EXISTS (SELECT FROM flows f WHERE f.program_id = p.id AND f.org_id = p.org_id AND f.status = 'active') AS has_flow,
+    (p.terms_url IS NOT NULL)::boolean AS has_terms,
+    (p.payout_methods <> '{}')::boolean AS has_payout_method,
+    EXISTS (SELECT FROM partners t WHERE t.program_id = p.id AND t.org_id = p.org_id AND t.status = 'active')
+        AS has_partner
+FROM programs p
+LEFT JOIN LATERAL (SELECT k.last_used_at FROM publishable_keys k WHERE k.program_id = p.id AND k.org_id = p.org_id
+    AND k.revoked_at IS NULL AND k.last_used_at IS NOT NULL ORDER BY k.last_used_at DESC LIMIT 1) script ON true
+LEFT JOIN LATERAL (SELECT c.last_event_at FROM processor_connections c WHERE c.program_id = p.id
+    AND c.org_id = p.org_id AND c.status = 'active' AND c.last_event_at IS NOT NULL
+    ORDER BY c.last_event_at DESC LIMIT 1) processor ON true
+LEFT JOIN sales sale ON sale.org_id = p.org_id AND sale.id = (SELECT s.id FROM sales s WHERE s.program_id = p.id
+    AND s.org_id = p.org_id AND s.partner_id IS NOT NULL ORDER BY s.created_at DESC, s.id DESC LIMIT 1)
+WHERE p.id = $2 AND p.org_id = $3
+`
+
+type ProgramStatusParams struct {
+	Since clock.Time
+	ID    string
+	OrgID string
+}
+
+type ProgramStatusRow struct {
+	Applications           int64
+	RiskFlags              int64
+	FailedMails            int64
+	DisabledEndpoints      int64
+	PaymentsWithoutPartner int64
+	FailedEvents           int64
+	ScriptSeenAt           *clock.Time
+	ProcessorConnected     bool
+	ProcessorSeenAt        *clock.Time
+	SaleSeenAt             *clock.Time
+	HasFlow                bool
+	HasTerms               bool
+	HasPayoutMethod        bool
+	HasPartner             bool
+}
+
+// ProgramStatus counts what waits in a program, each up to 1,000, and says what of
+// its set-up is there. Of ignored events it looks at the latest 5,000.
+func (q *Queries) ProgramStatus(ctx context.Context, db DBTX, arg ProgramStatusParams) (ProgramStatusRow, error) {
+	row := db.QueryRow(ctx, programStatus, arg.Since, arg.ID, arg.OrgID)
+	var i ProgramStatusRow
+	err := row.Scan(
+		&i.Applications,
+		&i.RiskFlags,
+		&i.FailedMails,
+		&i.DisabledEndpoints,
+		&i.PaymentsWithoutPartner,
+		&i.FailedEvents,
+		&i.ScriptSeenAt,
+		&i.ProcessorConnected,
+		&i.ProcessorSeenAt,
+		&i.SaleSeenAt,
+		&i.HasFlow,
+		&i.HasTerms,
+		&i.HasPayoutMethod,
+		&i.HasPartner,
+	)
+	return i, err
+}
+
 const programUpdate = `-- name: ProgramUpdate :exec
 UPDATE programs SET name = $1, product_name = $2, website_url = $3, status = $4,
     terms_url = $5,

@@ -28,6 +28,7 @@ import (
 	"rail/server/clock"
 	"rail/server/config"
 	"rail/server/http/browser"
+	"rail/server/http/console"
 	"rail/server/http/design"
 	"rail/server/http/guides"
 	"rail/server/http/handlers"
@@ -52,6 +53,7 @@ import (
 	"rail/server/program/publishable"
 	"rail/server/program/tracking"
 	"rail/server/secret"
+	"rail/server/team"
 )
 
 // App is a server that is ready to serve.
@@ -141,6 +143,9 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	p.serveHooks(path)
 	if err := p.servePortal(path); err != nil {
 		return nil, fmt.Errorf("portal: %w", err)
+	}
+	if err := p.serveConsole(path); err != nil {
+		return nil, fmt.Errorf("console: %w", err)
 	}
 	a.handler, err = middleware.Compress(a.echo)
 	return a, err
@@ -247,6 +252,25 @@ func (p parts) servePortal(path *middleware.Front) error {
 	return nil
 }
 
+// serveConsole registers the pages of those who run programs.
+func (p parts) serveConsole(path *middleware.Front) error {
+	cfg := p.config
+	pages, err := console.New(console.Options{
+		Handler: p.echo, BaseURL: cfg.ConsoleBase(), Document: p.document, Keeper: p.keeper, Pool: p.pool,
+		People: team.New(team.Service{
+			Pool: p.pool, Keeper: p.keeper, Mail: p.mails.Outbox, Clock: p.clock, BaseURL: cfg.ConsoleBase(),
+		}),
+		Service: cfg.ServiceName, Clock: p.clock, Address: path.ClientAddress, Limit: path.ChargeTo,
+		PerPerson: cfg.AddressRateLimit, Plan: cfg.Plan(),
+		Wake: p.sender.Wake,
+	})
+	if err != nil {
+		return err
+	}
+	pages.Register(p.echo)
+	return nil
+}
+
 // Mail returns the outbox and the sender of mails as configured. Commands use it too.
 func Mail(cfg config.Config, pool *pgxpool.Pool, keeper *secret.Keeper, c clock.Clock,
 	log *slog.Logger) (mail.Set, error) {
@@ -273,8 +297,14 @@ func notifyOwner(outbox *mail.Outbox, c clock.Clock) func(context.Context, db.DB
 	}
 }
 
-// Handler returns the whole server as a handler, for tests and for embedding.
-func (a *App) Handler() http.Handler { return a.handler }
+// Handler returns the whole server as a handler, for tests and for embedding; the
+// console is not in it where it has an address of its own.
+func (a *App) Handler() http.Handler {
+	if a.config.ConsoleAddr != "" {
+		return withoutConsole(a.handler)
+	}
+	return a.handler
+}
 
 // ready reports whether requests can be answered: the database is there, and at
 // a version that serves this binary. The reasons are for everybody

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -54,20 +55,51 @@ type bound struct {
 	listener net.Listener
 }
 
-// listen returns the server of the API and, where it is asked for, the one of
-// the metrics.
+// listen returns the server of the API and, where they are asked for, the ones of
+// the console and of the metrics.
 func (a *App) listen(l net.Listener) ([]bound, error) {
 	web := a.server(a.Handler())
 	web.ConnState = newConnections(maxConnections, maxOfAddress, a.config.TrustedProxies, a.log).follow
 	servers := []bound{{web, l}}
-	if a.config.MetricsAddr == "" {
-		return servers, nil
+	for _, more := range []struct {
+		variable, address string
+		handler           http.Handler
+	}{
+		{"RAIL_CONSOLE_ADDR", a.config.ConsoleAddr, a.consoleHandler()},
+		{"RAIL_METRICS_ADDR", a.config.MetricsAddr, a.metricsHandler()},
+	} {
+		if more.address == "" {
+			continue
+		}
+		l, err := Listen(more.variable, more.address)
+		if err != nil {
+			return nil, err
+		}
+		servers = append(servers, bound{a.server(more.handler), l})
 	}
-	m, err := Listen("RAIL_METRICS_ADDR", a.config.MetricsAddr)
-	if err != nil {
-		return nil, err
+	return servers, nil
+}
+
+// consoleHandler serves the console, and what its pages load, where it has an
+// address of its own.
+func (a *App) consoleHandler() http.Handler {
+	mux := http.NewServeMux()
+	for _, path := range []string{"/console", "/console/", "/assets/", "/favicon.ico", "/healthz", "/readyz"} {
+		mux.Handle(path, a.handler)
 	}
-	return append(servers, bound{a.server(a.metricsHandler()), m}), nil
+	mux.Handle("/{$}", http.RedirectHandler("/console", http.StatusFound))
+	return mux
+}
+
+// withoutConsole serves everything else.
+func withoutConsole(all http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path+"/", "/console/") {
+			http.NotFound(w, r)
+			return
+		}
+		all.ServeHTTP(w, r)
+	})
 }
 
 // Listen listens on the address that a variable has. It says what to do where that

@@ -31,6 +31,7 @@ func Record(ctx context.Context, u *work.Unit, e Entry) error {
 	if err != nil {
 		return err
 	}
+	u.Log()
 	return db.New().AuditInsert(ctx, u.Later(), db.AuditInsertParams{
 		ID: ident.New(ident.Audit), OrgID: u.OrgID, ProgramID: e.ProgramID, Action: e.Action, TargetID: e.TargetID,
 		APIKeyID: u.Actor.Key(), ActorType: new(db.ActorType(u.Actor.Kind)), ActorID: u.Actor.ID, RequestID: &u.RequestID,

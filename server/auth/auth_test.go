@@ -87,6 +87,10 @@ func TestAllows(t *testing.T) {
 	} {
 		require.Equal(t, c.ok, Key{Scopes: c.has}.Allows(c.needs), "%v %v", c.has, c.needs)
 	}
+	manager := Key{Scopes: []string{"write"}, Without: []string{"payouts:write"}}
+	require.True(t, manager.Allows([]string{"partners:write", "write"}))
+	require.True(t, manager.Allows([]string{"write"}))
+	require.False(t, manager.Allows([]string{"payouts:write", "write"}))
 }
 
 // FuzzVerifySignature looks for a header that passes without the sum of one of

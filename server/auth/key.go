@@ -19,11 +19,13 @@ const DefaultRateLimit = 25
 
 // Key is an API key as the request path needs it.
 type Key struct {
-	ID              string
-	OrgID           string
-	UserID          string // the usr_ id that owns the key
-	Live            bool
-	Scopes          []string
+	ID     string
+	OrgID  string
+	UserID string // the usr_ id that owns the key
+	Live   bool
+	Scopes []string
+	// Without are scopes that are not there, even if write is among Scopes.
+	Without         []string
 	RateLimit       int // requests a second
 	SigningRequired bool
 	Revoked         bool
@@ -32,8 +34,13 @@ type Key struct {
 }
 
 // Allows reports whether the key has one of the scopes. write satisfies every
-// scope, reading included.
+// scope, reading included, but for those that the key is Without.
 func (k Key) Allows(alternatives []string) bool {
+	for _, s := range alternatives {
+		if slices.Contains(k.Without, s) {
+			return false
+		}
+	}
 	if len(alternatives) == 0 || slices.Contains(k.Scopes, "write") {
 		return true
 	}

@@ -12,7 +12,6 @@ import (
 	"rail/server/auth"
 	"rail/server/clock"
 	"rail/server/http/middleware"
-	"rail/server/ident"
 	"rail/server/postgres/pgtx"
 	"rail/server/secret"
 )
@@ -83,18 +82,13 @@ func checkKey(scopes []string, limit int) error {
 	return nil
 }
 
-// addKey generates the key and stores its hash, its last four characters, by which people tell
-// keys apart, and its rights. Scopes are sorted and each is there once. The key gets the
-// contract's version of this binary, and a user of its own.
+// addKey makes a key of an organization.
 func addKey(ctx context.Context, q pgtx.DBTX, keeper *secret.Keeper, org string, k newKey) (newKey, error) {
-	k.ID, k.Key = ident.New(ident.APIKey), auth.NewToken(k.Livemode)
-	slices.Sort(k.Scopes)
-	k.Scopes = slices.Compact(k.Scopes)
-	return k, queries.APIKeyInsert(ctx, q, db.APIKeyInsertParams{
-		ID: k.ID, OrgID: org, UserID: ident.New(ident.User), Hash: keeper.HashAPIKey(k.Key), Last4: k.Key[len(k.Key)-4:],
-		Livemode: k.Livemode, Scopes: k.Scopes, RateLimit: int32(k.RateLimit), Version: middleware.Version,
-		CreatedAt: k.CreatedAt,
-	})
+	made, err := auth.Insert(ctx, q, keeper, org, auth.Grant{
+		Scopes: k.Scopes, Live: k.Livemode, RateLimit: k.RateLimit, Version: middleware.Version,
+	}, k.CreatedAt)
+	k.ID, k.Key, k.Scopes = made.ID, made.Token, made.Scopes
+	return k, err
 }
 
 // listedKey is how a key is listed. The secret part is nowhere to be read any more; Last4 is

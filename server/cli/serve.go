@@ -68,7 +68,9 @@ func serve(fs *flag.FlagSet) action {
 // listeners again: until there is a database, callers are to be refused rather than kept
 // waiting.
 func tryAddresses(cfg config.Config) error {
-	for variable, address := range map[string]string{"RAIL_ADDR": cfg.Addr, "RAIL_METRICS_ADDR": cfg.MetricsAddr} {
+	for variable, address := range map[string]string{
+		"RAIL_ADDR": cfg.Addr, "RAIL_CONSOLE_ADDR": cfg.ConsoleAddr, "RAIL_METRICS_ADDR": cfg.MetricsAddr,
+	} {
 		if address == "" {
 			continue
 		}

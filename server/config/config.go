@@ -40,6 +40,8 @@ type Config struct {
 	SecretText          string         `env:"RAIL_SECRET_KEY" desc:"32 bytes as 64 hex digits or base64; needed with RAIL_DATABASE_URL, else generated into RAIL_DATA_DIR"`
 	PreviousText        string         `env:"RAIL_SECRET_KEY_PREVIOUS" desc:"the former key while it is being replaced; see rail secrets rotate"`
 	MetricsAddr         string         `env:"RAIL_METRICS_ADDR" desc:"address of the Prometheus /metrics; off unless set"`
+	ConsoleAddr         string         `env:"RAIL_CONSOLE_ADDR" desc:"address of the console alone; RAIL_ADDR serves it unless set"`
+	ConsoleURL          string         `env:"RAIL_CONSOLE_URL" desc:"where browsers reach the console; RAIL_BASE_URL, or http:// and RAIL_CONSOLE_ADDR, unless set"`
 	LogFormat           string         `env:"RAIL_LOG_FORMAT" envDefault:"text" desc:"text or json"`
 	LogLevel            string         `env:"RAIL_LOG_LEVEL" envDefault:"info" desc:"debug, info, warn or error"`
 	ServiceName         string         `env:"RAIL_SERVICE_NAME" envDefault:"Rail" desc:"product name in webhooks' User-Agent and in mails"`
@@ -48,10 +50,6 @@ type Config struct {
 	SMTPURL             string         `env:"RAIL_SMTP_URL" desc:"smtp://user:pass@host:port, or dir:PATH to write mails as files; no mail unless set"`
 	MailFrom            string         `env:"RAIL_MAIL_FROM" desc:"address that mails come from; rail@ and the host of RAIL_BASE_URL unless set"`
 	MailPixel           bool           `env:"RAIL_MAIL_PIXEL" envDefault:"true" desc:"measure by a picture in campaigns how many open them"`
-	OIDCIssuer          string         `env:"RAIL_OIDC_ISSUER" desc:"OpenID Connect provider that users of the console may sign in by, such as https://accounts.google.com; none unless set"`
-	OIDCClientID        string         `env:"RAIL_OIDC_CLIENT_ID" desc:"what the provider calls this service; needed with RAIL_OIDC_ISSUER"`
-	OIDCClientSecret    string         `env:"RAIL_OIDC_CLIENT_SECRET" desc:"its password at the provider; needed with RAIL_OIDC_ISSUER"`
-	OIDCRole            string         `env:"RAIL_OIDC_ROLE" desc:"role of whoever the provider knows and nobody invited, while there is one organization: owner, manager, finance or viewer; none unless set"`
 	WebhookAllowCIDRs   []netip.Prefix `env:"RAIL_WEBHOOK_ALLOW_CIDRS" desc:"private networks that webhooks may reach, comma-separated; for development only"`
 	WebhookHTTPSOnly    bool           `env:"RAIL_WEBHOOK_REQUIRE_HTTPS" envDefault:"false" desc:"refuse http:// webhook addresses"`
 	TrustedProxies      []netip.Prefix `env:"RAIL_TRUSTED_PROXIES" desc:"addresses or networks whose X-Forwarded-For counts, comma-separated"`
@@ -318,4 +316,15 @@ func Usage() string {
 		b.WriteByte('\n')
 	}
 	return b.String()
+}
+
+// ConsoleBase returns where browsers reach the console.
+func (c *Config) ConsoleBase() string {
+	switch {
+	case c.ConsoleURL != "":
+		return strings.TrimSuffix(c.ConsoleURL, "/")
+	case c.ConsoleAddr != "":
+		return "http://" + c.ConsoleAddr
+	}
+	return c.BaseURL
 }

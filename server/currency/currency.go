@@ -85,3 +85,22 @@ func Decimal(minor int64, currency string) string {
 	at := len(text) - digits
 	return sign + text[:at] + "." + text[at:]
 }
+
+// maxDecimal bounds the characters of an amount that is read.
+const maxDecimal = 24
+
+// Minor reads an amount of a currency's own unit, as people write it, in minor units: 49.99 USD is
+// 4999. A comma may stand for the point. It reports false for what is no number, has more decimals
+// than the currency, or does not fit.
+func Minor(decimal, currency string) (int64, bool) {
+	if len(decimal) > maxDecimal {
+		return 0, false
+	}
+	whole, part, _ := strings.Cut(strings.Replace(decimal, ",", ".", 1), ".")
+	digits := Digits(currency)
+	if len(part) > digits || whole+part == "" || strings.ContainsAny(part, "+-") {
+		return 0, false
+	}
+	minor, err := strconv.ParseInt(whole+part+strings.Repeat("0", digits-len(part)), 10, 64)
+	return minor, err == nil
+}

@@ -41,3 +41,33 @@ func TestDecimal(t *testing.T) {
 		require.True(t, Valid(code), code)
 	}
 }
+
+func TestMinor(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		text, code string
+		minor      int64
+		ok         bool
+	}{
+		{"49.99", "USD", 4999, true},
+		{"49,9", "EUR", 4990, true},
+		{"1000", "JPY", 1000, true},
+		{"-3", "USD", -300, true},
+		{".5", "USD", 50, true},
+		{"-.5", "USD", -50, true},
+		{"1.234", "KWD", 1234, true},
+		{"1.5", "JPY", 0, false},
+		{"1.234", "USD", 0, false},
+		{"", "USD", 0, false},
+		{".", "USD", 0, false},
+		{"1.-2", "USD", 0, false},
+		{"1,000.00", "USD", 0, false},
+		{"92233720368547758.08", "USD", 0, false},
+		{"abc", "USD", 0, false},
+	} {
+		minor, ok := Minor(c.text, c.code)
+		if minor != c.minor || ok != c.ok {
+			t.Errorf("%q %s: %d, %v", c.text, c.code, minor, ok)
+		}
+	}
+}

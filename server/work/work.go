@@ -42,6 +42,7 @@ type Unit struct {
 
 	pool      *pgxpool.Pool
 	committed *[]func()
+	logged    *bool
 }
 
 // New returns u as a unit on pool, without a transaction.
@@ -60,6 +61,7 @@ func NewRun(pool *pgxpool.Pool, by Actor, now clock.Time) *Unit {
 func (u *Unit) WithTx(tx *pgtx.Tx) *Unit {
 	w := *u
 	w.Tx, w.Events, w.committed = tx, &event.Recorder{RequestID: u.RequestID, Now: u.Now}, new([]func())
+	w.logged = new(bool)
 	return &w
 }
 
@@ -105,6 +107,16 @@ func (u *Unit) Later() pgtx.DBTX { return u.Tx.Later() }
 func (u *Unit) Record(about event.Subject, e events.Event) {
 	u.Events.Record(u.OrgID, about, e)
 }
+
+// Log notes that the audit log has a line of this change.
+func (u *Unit) Log() {
+	if u.logged != nil {
+		*u.logged = true
+	}
+}
+
+// Logged reports whether the audit log has a line of this change.
+func (u *Unit) Logged() bool { return u.logged != nil && *u.logged }
 
 // OnCommit runs f once the unit's transaction has been committed.
 func (u *Unit) OnCommit(f func()) { *u.committed = append(*u.committed, f) }

@@ -78,6 +78,9 @@ func (i Input) Says(hint string) Input { i.Hint = hint; return i }
 // Maybe marks the input as one that may stay empty.
 func (i Input) Maybe() Input { i.Optional = true; return i }
 
+// Fills says what a browser may fill the input with, as the values of autocomplete.
+func (i Input) Fills(auto string) Input { i.Auto = auto; return i }
+
 // Group reports whether the input is several, with one name for all.
 func (i Input) Group() bool { return i.Type == "radios" || i.Type == "boxes" }
 

@@ -40,6 +40,38 @@ func (s *Server) RetrieveProgram(ctx context.Context,
 	return api.RetrieveProgram200JSONResponse(out[0]), err
 }
 
+// statusDays is how far back failures and payments of nobody's wait for somebody.
+const statusDays = 30
+
+// RetrieveProgramStatus says what waits in a program, and what of its set-up is there.
+func (s *Server) RetrieveProgramStatus(ctx context.Context,
+	r api.RetrieveProgramStatusRequestObject) (api.RetrieveProgramStatusResponseObject, error) {
+	u := work.From(ctx)
+	if err := u.CheckProgram(r.ID); err != nil {
+		return nil, err
+	}
+	row, err := queries.ProgramStatus(ctx, u.DB(), db.ProgramStatusParams{
+		Since: u.Now.Days(-statusDays), ID: r.ID, OrgID: u.OrgID,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return api.RetrieveProgramStatus200JSONResponse{
+		Object: "program_status", ProgramID: r.ID,
+		Waiting: api.ProgramWaiting{
+			Applications: row.Applications, RiskFlags: row.RiskFlags, FailedMails: row.FailedMails,
+			DisabledEndpoints: row.DisabledEndpoints, PaymentsWithoutPartner: row.PaymentsWithoutPartner,
+			FailedEvents: row.FailedEvents,
+		},
+		Setup: api.ProgramSetup{
+			ScriptSeenAt: row.ScriptSeenAt, ProcessorConnected: row.ProcessorConnected,
+			ProcessorSeenAt: row.ProcessorSeenAt, SaleSeenAt: row.SaleSeenAt, HasFlow: row.HasFlow,
+			HasTerms: row.HasTerms, HasMail: s.Mail.Ready(), HasPayoutMethod: row.HasPayoutMethod,
+			HasPartner: row.HasPartner,
+		},
+	}, nil
+}
+
 // addProgramStats sets the counters of programs where include asks for them, with
 // one query for the whole page. A program without rows gets zeros.
 func addProgramStats(ctx context.Context, u *work.Unit, programs []api.Program, include []api.ProgramInclude) error {

@@ -23,6 +23,10 @@ func (f *Front) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 		if s.route.Public || s.route.Browser {
 			return next(c)
 		}
+		if s.key, s.person = personOf(c.Request().Context()); s.person {
+			s.keyed = true
+			return next(c)
+		}
 		err := f.identify(c, s)
 		if err != nil && toProblem(err).Status() == http.StatusUnauthorized {
 			// Guessing keys costs tokens also where no look-up was needed.

@@ -103,6 +103,15 @@ func (d *Document) Operations() map[string][2]string {
 	return out
 }
 
+// Bodies returns the schema of every operation's body, by operationId.
+func (d *Document) Bodies() map[string]*openapi3.Schema {
+	out := make(map[string]*openapi3.Schema, len(d.routes))
+	for _, r := range d.routes {
+		out[r.ID] = r.body
+	}
+	return out
+}
+
 // echoPath returns the description's path as the router writes it.
 func echoPath(path string) string {
 	return strings.NewReplacer("{", ":", "}", "").Replace(path)

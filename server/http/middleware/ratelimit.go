@@ -127,6 +127,9 @@ func (f *Front) rateLimit(next echo.HandlerFunc) echo.HandlerFunc {
 			}
 			return next(c)
 		}
+		if s.person { // bounded where the page was asked for
+			return next(c)
+		}
 		b, ok := f.shared.take(c.Request().Context(), s.key.ID, s.key.RateLimit)
 		s.budget = &b
 		if !ok {

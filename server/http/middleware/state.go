@@ -21,6 +21,7 @@ type state struct {
 	route    *route // nil outside of the description
 	key      auth.Key
 	keyed    bool   // authentication succeeded
+	person   bool   // the key is what a person of the console may do
 	token    string // the key as it was sent
 	paid     bool   // a token of the address's bucket was taken
 	body     []byte

@@ -73,7 +73,7 @@ func (f *Front) work(next echo.HandlerFunc) echo.HandlerFunc {
 func (f *Front) unit(c echo.Context, s *state) *work.Unit {
 	return work.New(f.Pool, work.Unit{
 		OrgID: s.key.OrgID, Plan: f.Plan.With(s.key.Plan),
-		Actor:     work.Actor{Kind: work.APIKey, ID: s.key.ID, User: s.key.UserID},
+		Actor:     s.actor(),
 		RequestID: s.id, Now: s.now, Programs: programs(c, s.body), Wake: f.Wake,
 		Reads: f.Reads,
 	})
@@ -111,6 +111,12 @@ func (f *Front) attempt(c echo.Context, next echo.HandlerFunc, u *work.Unit, r *
 	}
 	// A refusal may keep its effects: a self-referral leaves a risk flag.
 	done := p == nil || p.Committed
+	if done {
+		err = logPerson(ctx, stateOf(c), u, out)
+	}
+	if err != nil {
+		return nil, err
+	}
 	if done {
 		err = u.Events.Flush(ctx, u.Later())
 	} else {

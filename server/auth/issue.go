@@ -1,0 +1,93 @@
+package auth
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"rail/gen/db"
+	"rail/server/auditlog"
+	"rail/server/clock"
+	"rail/server/ident"
+	"rail/server/postgres/pgtx"
+	"rail/server/problem"
+	"rail/server/secret"
+	"rail/server/work"
+)
+
+// Grant is what a new key may do.
+type Grant struct {
+	Scopes    []string
+	Live      bool
+	RateLimit int    // requests a second
+	Version   string // the contract's version that the key was made with
+}
+
+// Issued is a new key. Its token is to be read now or never: the database has a keyed hash of it alone.
+type Issued struct {
+	ID, Token string
+	Scopes    []string // sorted, each once
+}
+
+// Insert makes a key of an organization. Of the token the last four characters are kept, by which people
+// tell keys apart. The key gets a user of its own.
+func Insert(
+	ctx context.Context, q pgtx.DBTX, keeper *secret.Keeper, org string, g Grant, now clock.Time,
+) (Issued, error) {
+	out := Issued{ident.New(ident.APIKey), NewToken(g.Live), slices.Compact(slices.Sorted(slices.Values(g.Scopes)))}
+	return out, queries.APIKeyInsert(ctx, q, db.APIKeyInsertParams{
+		ID: out.ID, OrgID: org, UserID: ident.New(ident.User), Hash: keeper.HashAPIKey(out.Token),
+		Last4: out.Token[len(out.Token)-4:], Livemode: g.Live, Scopes: out.Scopes, RateLimit: int32(g.RateLimit),
+		Version: g.Version, CreatedAt: now,
+	})
+}
+
+// maxKeys bounds the keys of an organization that people make, the revoked ones included.
+const maxKeys = 1000
+
+// Issue makes a key as a change of the unit's actor, which the organization's own log names.
+func Issue(ctx context.Context, u *work.Unit, keeper *secret.Keeper, g Grant) (out Issued, err error) {
+	if len(g.Scopes) == 0 {
+		return out, problem.Missing("scopes")
+	}
+	for _, s := range g.Scopes {
+		if !slices.Contains(Scopes, s) {
+			return out, problem.Invalid("scopes", "scopes must be of %s.", strings.Join(Scopes, ", "))
+		}
+	}
+	err = u.Within(ctx, func(u *work.Unit) error {
+		keys, err := queries.APIKeyList(ctx, u.DB(), u.OrgID)
+		if err != nil {
+			return err
+		}
+		if len(keys) >= maxKeys {
+			return problem.New(problem.ParameterInvalid, "An organization has at most %d keys.", maxKeys)
+		}
+		if out, err = Insert(ctx, u.DB(), keeper, u.OrgID, g, u.Now); err != nil {
+			return err
+		}
+		return auditlog.Record(ctx, u, auditlog.Entry{
+			ProgramID: u.OrgID, Action: "api_key.created", TargetID: out.ID, After: map[string]any{"scopes": out.Scopes},
+		})
+	})
+	return out, err
+}
+
+// Revoke ends a key of the unit's organization. Servers that run take it for a moment longer (Settled).
+func Revoke(ctx context.Context, u *work.Unit, id string) error {
+	return u.Within(ctx, func(u *work.Unit) error {
+		n, err := queries.APIKeyRevokeOwn(ctx, u.DB(), db.APIKeyRevokeOwnParams{ID: id, OrgID: u.OrgID, RevokedAt: &u.Now})
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return problem.NotFound("")
+		}
+		return auditlog.Record(ctx, u, auditlog.Entry{ProgramID: u.OrgID, Action: "api_key.revoked", TargetID: id})
+	})
+}
+
+// List returns the keys of the unit's organization, the oldest first, with the revoked ones.
+func List(ctx context.Context, u *work.Unit) ([]db.APIKey, error) {
+	return queries.APIKeyList(ctx, u.DB(), u.OrgID)
+}

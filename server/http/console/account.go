@@ -1,0 +1,173 @@
+package console
+
+import (
+	"encoding/base32"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"rsc.io/qr"
+
+	"rail/server/team"
+)
+
+var accountRoutes = map[string]route{
+	"GET /console/account":                  {do: account},
+	"POST /console/account/name":            {do: rename},
+	"POST /console/account/password":        {do: changePassword},
+	"POST /console/account/factor":          {do: enrolFactor},
+	"POST /console/account/factor/confirm":  {do: confirmFactor},
+	"POST /console/account/factor/recovery": {do: renewRecovery},
+	"POST /console/account/factor/drop":     {do: dropFactor},
+	"POST /console/account/sessions":        {do: endSession},
+}
+
+// accountData is what the page of one's own account shows.
+type accountData struct {
+	User     team.User
+	Sessions []team.Opened
+	Current  string // the session of this visit
+}
+
+// account shows who one is here, and how one signs in.
+func account(v *visit) error {
+	user, err := v.console.People.User(v.ctx(), v.unit(), v.session.User.ID)
+	if err != nil {
+		return err
+	}
+	sessions, err := v.console.People.Sessions(v.ctx(), v.unit(), user.ID)
+	if err != nil {
+		return err
+	}
+	return v.show(sheet{"account", "", "Your account", accountData{user, sessions, v.session.ID}})
+}
+
+func rename(v *visit) error {
+	if err := v.console.People.Rename(v.ctx(), v.unit(), v.value("name")); err != nil {
+		return v.again(err, account)
+	}
+	return v.done("/console/account", "Your name is saved.")
+}
+
+// changePassword takes the passwords as they were typed: spaces at their ends count.
+func changePassword(v *visit) error {
+	typed := url.Values(v.form)
+	err := v.console.People.ChangePassword(v.ctx(), v.unit(), typed.Get("current_password"), typed.Get("password"),
+		v.session.ID)
+	if err != nil {
+		return v.again(err, account)
+	}
+	return v.done("/console/account", "Your password is changed. All your other sessions have ended.")
+}
+
+// factorData is what the page of a new second factor shows.
+type factorData struct {
+	Secret string // in groups of four, for typing
+	URL    string
+	Code   template.HTML // the address as a picture
+}
+
+// enrolFactor begins with a second factor. Its secret is shown once, on this page.
+func enrolFactor(v *visit) error {
+	e, err := v.console.People.EnrolFactor(v.ctx(), v.unit())
+	if err != nil {
+		return v.again(err, account)
+	}
+	return v.showFactor(e)
+}
+
+// showFactor shows the secret of a second factor that waits for its first code.
+func (v *visit) showFactor(e team.Enrolment) error {
+	picture, err := qrCode(e.URL)
+	if err != nil {
+		return err
+	}
+	return v.show(sheet{"factor", "", "A second factor", factorData{grouped(e.Secret), e.URL, picture}})
+}
+
+// confirmFactor turns the second factor on. A wrong code shows the same secret again, which the form carries.
+func confirmFactor(v *visit) error {
+	codes, err := v.console.People.ConfirmFactor(v.ctx(), v.unit(), v.value("code"), v.session.ID)
+	if err != nil {
+		return v.again(err, func(v *visit) error {
+			address := v.value("address")
+			return v.showFactor(team.Enrolment{Secret: secretOf(address), URL: address})
+		})
+	}
+	return v.show(sheet{"recovery", "", "Recovery codes", codes})
+}
+
+func renewRecovery(v *visit) error {
+	codes, err := v.console.People.RenewRecovery(v.ctx(), v.unit(), v.value("code"))
+	if err != nil {
+		return v.again(err, account)
+	}
+	return v.show(sheet{"recovery", "", "Recovery codes", codes})
+}
+
+func dropFactor(v *visit) error {
+	if err := v.console.People.DropFactor(v.ctx(), v.unit(), v.value("code")); err != nil {
+		return v.again(err, account)
+	}
+	return v.done("/console/account", "The second factor is off.")
+}
+
+// endSession ends one of one's own sessions, or all others. To end this one is to sign out.
+func endSession(v *visit) error {
+	if err := v.console.People.Revoke(v.ctx(), v.unit(), v.session.User.ID, v.value("session")); err != nil {
+		return err
+	}
+	if id := v.value("session"); id == "" || id == v.session.ID {
+		v.SetCookie(v.console.cookie("", -1))
+		return v.Redirect(http.StatusSeeOther, "/console/sign-in")
+	}
+	return v.done("/console/account", "The session has ended.")
+}
+
+// grouped is a secret as people type it.
+func grouped(secret string) string {
+	var b strings.Builder
+	for i, c := range secret {
+		if i > 0 && i%4 == 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
+}
+
+// secretOf is the secret in the address of a second factor; "" where there is none.
+func secretOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	secret := u.Query().Get("secret")
+	if _, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(secret); err != nil {
+		return ""
+	}
+	return secret
+}
+
+// qrCode is a text as a picture that phones read, with the quiet zone around it.
+func qrCode(text string) (template.HTML, error) {
+	code, err := qr.Encode(text, qr.M)
+	if err != nil {
+		return "", err
+	}
+	const quiet = 4
+	var path strings.Builder
+	for y := range code.Size {
+		for x := range code.Size {
+			if code.Black(x, y) {
+				path.WriteString("M" + strconv.Itoa(x+quiet) + " " + strconv.Itoa(y+quiet) + "h1v1h-1z")
+			}
+		}
+	}
+	side := strconv.Itoa(code.Size + 2*quiet)
+	//nolint:gosec // numbers alone are put in
+	return template.HTML(`<svg class="qr" viewBox="0 0 ` + side + ` ` + side + `" role="img" aria-label="QR code">` +
+		`<rect class="qr-ground" width="100%" height="100%"/><path class="qr-dots" d="` + path.String() + `"/></svg>`), nil
+}

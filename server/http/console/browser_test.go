@@ -1,0 +1,107 @@
+package console_test
+
+import (
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"rail/server/config"
+	"rail/server/harness/apitest"
+	"rail/server/harness/browsertest"
+	"rail/server/sample"
+	"rail/server/secret"
+	"rail/server/team"
+)
+
+// desk is a browser in which the owner of the sample program has signed in.
+type desk struct {
+	*site
+	*browsertest.Tab
+}
+
+// newDesk starts a server with the sample program, and signs its owner in.
+func newDesk(t *testing.T) *desk {
+	t.Helper()
+	browsertest.Chromium(t)
+	s := apitest.New(t, apitest.Loopback, func(c *config.Config) { c.BaseURL = "http://rail.test" })
+	keeper, err := secret.New(s.Config.SecretKey)
+	require.NoError(t, err)
+	require.NoError(t, sample.Load(t.Context(), s.Pool, keeper, s.Org, s.Clock.Now()))
+	program := s.Must(200, s.Get("/v1/programs")).Data()[0]["id"].(string)
+	d := &desk{newSiteOf(s, program), browsertest.New(t, s.URL)}
+	d.Do(chromedp.EmulateViewport(1280, 900))
+	d.Open("/console")
+	d.Reads("Sign in")
+	d.Submit("/console/sign-in", map[string]string{"email": d.owner.Email, "password": password})
+	d.Reads("Top partners")
+	return d
+}
+
+// visit opens a page of the program.
+func (d *desk) visit(path string) {
+	d.site.T.Helper()
+	d.Open(d.owner.full(path))
+}
+
+// press clicks the button, link or label that is called so.
+func (d *desk) press(name string) {
+	d.site.T.Helper()
+	found := browsertest.Eval[bool](d.Tab, `(() => {
+		const called = e => e.textContent.trim() === `+quoted(name)+` && e.offsetParent !== null;
+		const all = [...document.querySelectorAll('button, a, label, summary')].filter(called);
+		for (const e of document.querySelectorAll('[data-pressed]')) e.removeAttribute('data-pressed');
+		if (!all.length) return false;
+		all[0].setAttribute('data-pressed', '');
+		return true;
+	})()`)
+	require.True(d.site.T, found, "nothing is called %q", name)
+	d.Do(chromedp.Click(chromedp.CSS("[data-pressed]")))
+}
+
+// TestAccessible holds every page of the sample program to what everybody needs of it.
+func TestAccessible(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	var paths []string
+	for _, path := range []string{
+		"", "/setup", "/settings", "/groups", "/keys", "/log", "/console/account", "/console/team", "/console/new",
+	} {
+		paths = append(paths, d.owner.full(path))
+	}
+	d.Accessible(paths...)
+	d.Silent()
+}
+
+// TestSignedOutPages holds the pages before signing in to the same.
+func TestSignedOutPages(t *testing.T) {
+	t.Parallel()
+	browsertest.Chromium(t)
+	s := apitest.New(t, apitest.Loopback, func(c *config.Config) { c.BaseURL = "http://rail.test" })
+	site := newSiteOf(s, s.Program())
+	link, err := site.people.Invite(t.Context(), site.ownerUnit(), "new@shop.example", team.Manager)
+	require.NoError(t, err)
+	tab := browsertest.New(t, s.URL)
+	tab.Accessible("/console/sign-in", link[len("http://rail.test"):], "/console/nowhere/at/all")
+	tab.Silent()
+}
+
+// TestFirstEvening makes a group, a tag and a setting by hand, without an id being typed.
+func TestFirstEvening(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.press("Groups and tags")
+	d.Reads("VIP Partners")
+	d.Submit(d.at+"/groups", map[string]string{"name": "Podcasters"})
+	d.Reads("The group is there.")
+	d.Reads("Podcasters")
+	d.visit("/settings")
+	d.Do(chromedp.SetValue(chromedp.CSS("#min_payout_minor"), "75.50"))
+	d.press("Save")
+	d.Reads("The settings are saved.")
+	saved := d.site.Must(200, d.site.Get("/v1/programs/"+d.program))
+	require.EqualValues(t, 7550, saved.Int("min_payout_minor"))
+	d.press("Sign out")
+	d.Reads("You are signed out")
+	d.Silent()
+}

@@ -1,0 +1,163 @@
+// Package console is where the people who run a program do their daily work: pages made on the
+// server, which need no JavaScript.
+//
+// The console decides nothing about programs, partners or money. Every page asks the API, within
+// this process and as the person who is signed in (door.go): what a page shows and what a form does,
+// an integration can do too, by the same rules, under the same limits, and with the person in the
+// audit log. A form's fields are the members of an operation's body (form.go), so that a refusal of
+// the API finds its field. What the API leaves to the merchant's own settings (API keys, people,
+// connections to processors) the pages ask of the rules.
+//
+// A request is a visit (visit.go) of a session (session.go). Each page has a file of its own with
+// its routes and is written from a template (view.go); routes.go lists them all.
+package console
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/labstack/echo/v4"
+
+	"rail/gen/api"
+	"rail/server/clock"
+	"rail/server/http/design"
+	"rail/server/http/middleware"
+	"rail/server/problem"
+	"rail/server/quota"
+	"rail/server/secret"
+	"rail/server/team"
+)
+
+// timeout bounds the work of one request: some pages ask the API several times.
+const timeout = 20 * time.Second
+
+// Options is what the console depends on.
+type Options struct {
+	Handler  http.Handler // the whole server, whose API the pages ask
+	BaseURL  string       // where the service is reached
+	Document *middleware.Document
+	Keeper   *secret.Keeper
+	Pool     *pgxpool.Pool
+	People   *team.Service
+	Service  string // the product's name
+	Clock    clock.Clock
+	Address  func(echo.Context) string // the visitor's address, behind proxies too
+	// Limit counts a request against a name that may ask so often a second.
+	Limit func(name string, perSecond int) error
+	// PerPerson is how many pages a second a person may ask for, at each server.
+	PerPerson int
+	// Plan is the limits of organizations that have none of their own.
+	Plan quota.Plan
+	// Wake is called when events have been committed; it may be nil.
+	Wake func()
+}
+
+// Console serves everything under /console.
+type Console struct {
+	Options
+	api        *api.ClientWithResponses
+	door       door
+	operations map[string][2]string // method and path
+	bodies     map[string]*openapi3.Schema
+	mux        *http.ServeMux
+	origin     *http.CrossOriginProtection
+	secure     bool // the service is reached by https
+}
+
+// action answers a visit.
+type action func(*visit) error
+
+// New returns the console.
+func New(o Options) (*Console, error) {
+	asks, err := client(o.Handler)
+	if err != nil {
+		return nil, err
+	}
+	c := &Console{
+		Options: o, api: asks, door: door{o.Handler}, operations: o.Document.Operations(), bodies: o.Document.Bodies(),
+		mux: http.NewServeMux(), secure: strings.HasPrefix(o.BaseURL, "https:"),
+	}
+	if c.origin, err = design.Origin(o.BaseURL); err != nil {
+		return nil, fmt.Errorf("console: %w", err)
+	}
+	for pattern, r := range routes() {
+		c.mux.Handle(pattern, r)
+	}
+	return c, nil
+}
+
+// Register adds the console to e. Every path below /console is its own, known or not, so that
+// whatever is wrong is answered with a page and never with JSON.
+func (c *Console) Register(e *echo.Echo) {
+	e.Any("/console", c.serve)
+	e.Any("/console/*", c.serve)
+}
+
+// serve answers one request. Its context is cut off from the connection's: a change that has begun
+// ends even if the browser goes away, as in the API.
+func (c *Console) serve(e echo.Context) error {
+	design.Confine(e.Response().Header(), "connect-src 'self'")
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.Request().Context()), timeout)
+	defer cancel()
+	v := &visit{Context: e, console: c, now: c.Clock.Now()}
+	r := e.Request().WithContext(context.WithValue(ctx, visitKey{}, v))
+	e.SetRequest(r)
+	c.mux.ServeHTTP(e.Response(), r)
+	return v.failed
+}
+
+// visitKey is where serve leaves the visit for the route.
+type visitKey struct{}
+
+// route is one method and path of the console.
+type route struct {
+	do   action
+	open bool // needs no session
+	// file is the field of a file that the form has, of at most maxFile bytes; "" for none.
+	file string
+}
+
+// maxFile is the largest file that a form may have, in bytes.
+const maxFile = 1 << 20
+
+// ServeHTTP runs the route's action for the visit of the request. A fault of the server goes on to
+// the log.
+func (r route) ServeHTTP(_ http.ResponseWriter, req *http.Request) {
+	v, _ := req.Context().Value(visitKey{}).(*visit)
+	v.SetRequest(req)
+	v.SetPath(req.Pattern[strings.IndexByte(req.Pattern, '/'):]) // for the log: a path may contain a token
+	if err := r.answer(v); err != nil {
+		v.failed = v.fail(err)
+	}
+}
+
+// answer checks who asks before anything else: the origin of a form before the session, and the session
+// before the body, so that a stranger's request costs neither a query nor memory.
+func (r route) answer(v *visit) error {
+	posted := v.Request().Method == http.MethodPost
+	if posted && v.console.origin.Check(v.Request()) != nil {
+		return design.ErrForged
+	}
+	if !r.open {
+		if err := v.identify(); err != nil {
+			return err
+		}
+	}
+	if posted {
+		if err := v.readForm(r.file); err != nil {
+			return err
+		}
+	}
+	if err := v.enter(); err != nil {
+		return err
+	}
+	return r.do(v)
+}
+
+// nowhere answers every other path.
+func nowhere(*visit) error { return problem.New(problem.RouteNotFound, "There is no such page.") }

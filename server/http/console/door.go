@@ -1,0 +1,157 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"rail/gen/api"
+	"rail/server/http/middleware"
+	"rail/server/problem"
+)
+
+// door asks the API within this process, as the person of the request's context: the same path,
+// rules, limits and audit log as for a request from outside, without its network.
+type door struct{ handler http.Handler }
+
+// Do answers a request of the generated client. A refusal is an error, a *problem.Error.
+func (d door) Do(r *http.Request) (*http.Response, error) {
+	w := &answer{header: http.Header{}, status: http.StatusOK}
+	d.handler.ServeHTTP(w, r)
+	res := &http.Response{
+		Status: http.StatusText(w.status), StatusCode: w.status, Header: w.header, Body: io.NopCloser(&w.body),
+		ContentLength: int64(w.body.Len()), Request: r, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}
+	if w.status < http.StatusBadRequest {
+		return res, nil
+	}
+	return nil, refusal(w)
+}
+
+// refusal reads the body of a refusal.
+func refusal(w *answer) error {
+	var body struct {
+		Error struct {
+			Code           problem.Code
+			Message, Param string
+		}
+	}
+	if err := json.Unmarshal(w.body.Bytes(), &body); err != nil {
+		return problem.Internal(fmt.Errorf("a refusal with status %d cannot be read: %w", w.status, err))
+	}
+	return problem.On(body.Error.Param, body.Error.Code, "%s", body.Error.Message)
+}
+
+// answer holds what the API answers.
+type answer struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+	begun  bool
+}
+
+func (a *answer) Header() http.Header { return a.header }
+
+func (a *answer) WriteHeader(status int) {
+	if !a.begun {
+		a.status, a.begun = status, true
+	}
+}
+
+func (a *answer) Write(p []byte) (int, error) {
+	a.begun = true
+	return a.body.Write(p)
+}
+
+// inside is the address of the API for the door, which looks at the path alone.
+const inside = "http://rail"
+
+// client returns the generated client of the API behind the door.
+func client(handler http.Handler) (*api.ClientWithResponses, error) {
+	return api.NewClientWithResponses(inside, api.WithHTTPClient(door{handler}))
+}
+
+// send sends a body to an operation and reads the answer into into, unless that is nil. ids fill the
+// parameters of the operation's path, in their order. The form's own key goes along, so that a form
+// that is sent twice is one request.
+func (v *visit) send(operation string, body, into any, ids ...string) error {
+	o, ok := v.console.operations[operation]
+	if !ok {
+		return fmt.Errorf("console: the description has no operation %s", operation)
+	}
+	var content io.Reader = http.NoBody
+	if body != nil {
+		raw, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		content = bytes.NewReader(raw)
+	}
+	r, err := http.NewRequestWithContext(v.ctx(), o[0], inside+filled(o[1], ids), content)
+	if err != nil {
+		return err
+	}
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if v.once != "" {
+		r.Header.Set(middleware.HeaderIdempotencyKey, v.once+" "+operation+" "+strings.Join(ids, " "))
+	}
+	return v.receive(r, into)
+}
+
+// receive asks the API and reads the answer into into, unless that is nil.
+func (v *visit) receive(r *http.Request, into any) error {
+	res, err := v.console.door.Do(r)
+	if err != nil || into == nil {
+		return err
+	}
+	defer res.Body.Close() //nolint:errcheck // a buffer
+	return json.NewDecoder(res.Body).Decode(into)
+}
+
+// filled returns a path of the description with ids in the place of its parameters.
+func filled(path string, ids []string) string {
+	for _, id := range ids {
+		before, rest, ok := strings.Cut(path, "{")
+		if !ok {
+			return path
+		}
+		_, after, _ := strings.Cut(rest, "}")
+		path = before + url.PathEscape(id) + after
+	}
+	return path
+}
+
+// table sends the table of a list or report on to the browser as a file, with the filters of the
+// page's own query. What the page asks beside (such as its range in words) is left out by the caller.
+func (v *visit) table(operation, name string, query url.Values, ids ...string) error {
+	o := v.console.operations[operation]
+	query.Set("format", "csv")
+	r, err := http.NewRequestWithContext(v.ctx(), http.MethodGet, inside+filled(o[1], ids)+"?"+query.Encode(), http.NoBody)
+	if err != nil {
+		return err
+	}
+	res, err := v.console.door.Do(r)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close() //nolint:errcheck // a buffer
+	v.Response().Header().Set("Content-Disposition", `attachment; filename="`+name+`.csv"`)
+	return v.Stream(http.StatusOK, res.Header.Get("Content-Type"), res.Body)
+}
+
+// refused reports whether an error is the person's to mend, with the problem.
+func refused(err error) (*problem.Error, bool) {
+	p, ok := errors.AsType[*problem.Error](err)
+	return p, ok && p.Status() < http.StatusInternalServerError
+}
+
+// as returns a context in which the door asks for the person of the session.
+func (v *visit) as(ctx context.Context) context.Context { return middleware.As(ctx, keyOf(v.session)) }

@@ -1,0 +1,80 @@
+package console
+
+import (
+	"rail/gen/api"
+)
+
+var groupRoutes = map[string]route{
+	"GET /console/p/{program}/groups":              {do: groups},
+	"POST /console/p/{program}/groups":             {do: createGroup},
+	"POST /console/p/{program}/groups/{id}":        {do: saveGroup},
+	"POST /console/p/{program}/groups/{id}/delete": {do: deleteGroup},
+	"POST /console/p/{program}/tags":               {do: createTag},
+	"POST /console/p/{program}/tags/{id}":          {do: saveTag},
+	"POST /console/p/{program}/tags/{id}/delete":   {do: deleteTag},
+}
+
+// maxChoices is how many groups, or tags, a page offers at once.
+const maxChoices = 100
+
+// groups shows the groups and the tags of a program.
+func groups(v *visit) error {
+	groups, err := v.groups()
+	if err != nil {
+		return err
+	}
+	tags, err := v.tags()
+	if err != nil {
+		return err
+	}
+	return v.show(sheet{"groups", "/groups", "Groups and tags", struct {
+		Groups []api.Group
+		Tags   []api.Tag
+	}{groups, tags}})
+}
+
+// groups are the program's latest groups.
+func (v *visit) groups() ([]api.Group, error) {
+	reply, err := v.console.api.ListGroupsWithResponse(v.ctx(),
+		&api.ListGroupsParams{ProgramID: v.program.ID, Limit: new(int64(maxChoices))})
+	if err != nil {
+		return nil, err
+	}
+	return reply.JSON200.Data, nil
+}
+
+// tags are the program's latest tags.
+func (v *visit) tags() ([]api.Tag, error) {
+	reply, err := v.console.api.ListTagsWithResponse(v.ctx(),
+		&api.ListTagsParams{ProgramID: v.program.ID, Limit: new(int64(maxChoices))})
+	if err != nil {
+		return nil, err
+	}
+	return reply.JSON200.Data, nil
+}
+
+func createGroup(v *visit) error { return v.groupForm("createGroup", "The group is there.") }
+
+func saveGroup(v *visit) error {
+	return v.groupForm("updateGroup", "The group is saved.", v.PathValue("id"))
+}
+
+func deleteGroup(v *visit) error {
+	return v.groupForm("deleteGroup", "The group is deleted.", v.PathValue("id"))
+}
+
+func createTag(v *visit) error { return v.groupForm("createTag", "The tag is there.") }
+
+func saveTag(v *visit) error { return v.groupForm("updateTag", "The tag is saved.", v.PathValue("id")) }
+
+func deleteTag(v *visit) error {
+	return v.groupForm("deleteTag", "The tag is deleted.", v.PathValue("id"))
+}
+
+// groupForm sends a form of the page and shows the page again.
+func (v *visit) groupForm(operation, notice string, ids ...string) error {
+	if err := v.send(operation, v.body(operation), nil, ids...); err != nil {
+		return v.again(err, groups)
+	}
+	return v.done(v.at("/groups"), notice)
+}

@@ -1,0 +1,137 @@
+package console
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"rail/gen/api"
+	"rail/server/http/design"
+	"rail/server/opt"
+)
+
+var homeRoutes = map[string]route{
+	"GET /console/{$}":         {do: start},
+	"GET /console/p/{program}": {do: home},
+}
+
+// start leads to the organization's first program, or to the page that makes one.
+func start(v *visit) error {
+	if len(v.programs) == 0 {
+		return v.Redirect(http.StatusSeeOther, "/console/new")
+	}
+	// The list begins with the newest; people begin with the oldest.
+	return v.Redirect(http.StatusSeeOther, "/console/p/"+v.programs[len(v.programs)-1].ID)
+}
+
+// spans are the windows that the home page can show, in days.
+var spans = []int{7, 30, 90, 365}
+
+// homeData is what the home page shows.
+type homeData struct {
+	Days  int
+	Spans []int
+	Tiles []design.Tile
+	Chart design.Chart
+	Top   []api.ReportRow
+	Now   api.ProgramStatusReport
+}
+
+// home shows how the program does, and what waits for somebody.
+func home(v *visit) error {
+	days := span(v.QueryParam("days"))
+	over, err := v.report(days, api.ReportDimensionPeriod)
+	if err != nil {
+		return err
+	}
+	top, err := v.report(days, api.ReportDimensionPartner)
+	if err != nil {
+		return err
+	}
+	status, err := v.console.api.RetrieveProgramStatusWithResponse(v.ctx(), v.program.ID, nil)
+	if err != nil {
+		return err
+	}
+	return v.show(sheet{"home", "", "Home", homeData{
+		Days: days, Spans: spans, Tiles: tiles(over), Chart: daily(over), Top: leading(top.Rows), Now: *status.JSON200,
+	}})
+}
+
+// span returns the window that is asked for, or that of a month.
+func span(asked string) int {
+	for _, days := range spans {
+		if asked == strconv.Itoa(days) {
+			return days
+		}
+	}
+	return 30
+}
+
+// report asks for the last days by a dimension, with the period before: by day, and a year by month.
+func (v *visit) report(days int, by api.ReportDimension) (*api.Report, error) {
+	to := v.now.UTC()
+	params := &api.RetrieveReportParams{
+		ProgramID: v.program.ID, Dimension: &by, From: new(to.AddDate(0, 0, 1-days).Format(time.DateOnly)),
+		To: new(to.Format(time.DateOnly)), Currency: &v.program.Currency,
+	}
+	if by == api.ReportDimensionPeriod {
+		params.Granularity = new(granularity(days))
+	}
+	reply, err := v.console.api.RetrieveReportWithResponse(v.ctx(), params)
+	if err != nil {
+		return nil, err
+	}
+	return reply.JSON200, nil
+}
+
+// granularity keeps a chart to some ninety columns.
+func granularity(days int) api.ReportGranularity {
+	if days > 90 {
+		return api.ReportGranularityMonth
+	}
+	return api.ReportGranularityDay
+}
+
+// tiles are the totals of a report beside those of the period before.
+func tiles(r *api.Report) []design.Tile {
+	amount := func(minor int64) string { return design.Money(minor, r.Currency) }
+	before := api.ReportTotals{}
+	if r.PreviousPeriod != nil {
+		before = r.PreviousPeriod.Totals
+	}
+	return []design.Tile{
+		design.NewTile("Clicks", opt.Value(r.Totals.Clicks), opt.Value(before.Clicks), design.Count),
+		design.NewTile("Customers", r.Totals.Customers, before.Customers, design.Count),
+		design.NewTile("Revenue", r.Totals.RevenueMinor, before.RevenueMinor, amount),
+		design.NewTile("Commissions", r.Totals.CommissionsMinor, before.CommissionsMinor, amount),
+	}
+}
+
+// daily is the chart of a report by date: its revenue, with the other figures in the table.
+func daily(r *api.Report) design.Chart {
+	amount := func(minor int64) string { return design.Money(minor, r.Currency) }
+	f := design.Figures{Caption: "Day by day", Head: "Date", Columns: []design.Column{
+		{Name: "Revenue", Text: amount, Drawn: true},
+		{Name: "Commissions", Text: amount},
+		{Name: "Clicks", Text: design.Count},
+		{Name: "Customers", Text: design.Count},
+	}}
+	for _, row := range r.Rows {
+		f.Rows = append(f.Rows, design.Row{
+			Name: row.Label, Short: short(opt.Value(row.Key)),
+			Values: []int64{row.RevenueMinor, row.CommissionsMinor, opt.Value(row.Clicks), row.Customers},
+		})
+	}
+	return design.BarChart(f)
+}
+
+// short is the day of a date, or the month of a month's first day.
+func short(key string) string {
+	if len(key) < len("2006-01-02") {
+		return key
+	}
+	return key[len("2006-"):]
+}
+
+// leading are the first ten partners of a report.
+func leading(rows []api.ReportRow) []api.ReportRow { return rows[:min(len(rows), 10)] }

@@ -1,0 +1,75 @@
+package console
+
+import (
+	"slices"
+
+	"rail/gen/db"
+	"rail/server/auth"
+	"rail/server/http/design"
+	"rail/server/http/middleware"
+	"rail/server/problem"
+)
+
+var keyRoutes = map[string]route{
+	"GET /console/p/{program}/keys":              {do: keys},
+	"POST /console/p/{program}/keys":             {do: createKey},
+	"POST /console/p/{program}/keys/{id}/revoke": {do: revokeKey},
+}
+
+// scopes are those of an API key with what each is for.
+var scopes = []design.Option{
+	{Value: "read", Label: "Read", Hint: "Everything, and change nothing."},
+	{Value: "partners:write", Label: "Partners", Hint: "Partners, groups, links and coupons."},
+	{Value: "commissions:write", Label: "Sales and commissions", Hint: "Clicks, customers, sales, rules."},
+	{Value: "payouts:write", Label: "Payouts", Hint: "Batches, and what was paid."},
+	{Value: "webhooks:write", Label: "Webhooks", Hint: "Endpoints and their secrets."},
+	{Value: "write", Label: "Everything", Hint: "As an owner, but for people and keys."},
+}
+
+// keysData is what the page of API keys shows.
+type keysData struct {
+	Keys   []db.APIKey
+	Scopes []design.Option
+	New    string // a key that was just made, shown once
+}
+
+// keys shows the organization's API keys.
+func keys(v *visit) error { return v.showKeys("") }
+
+func (v *visit) showKeys(made string) error {
+	if !v.session.User.Role.ManagesPeople() {
+		return problem.New(problem.InsufficientScope, "Owners see API keys.")
+	}
+	list, err := auth.List(v.ctx(), v.unit())
+	if err != nil {
+		return err
+	}
+	slices.Reverse(list)
+	return v.show(sheet{"keys", "/keys", "API keys", keysData{list, scopes, made}})
+}
+
+// createKey makes a key, which the answer alone shows.
+func createKey(v *visit) error {
+	if !v.session.User.Role.ManagesPeople() {
+		return problem.New(problem.InsufficientScope, "Owners make API keys.")
+	}
+	made, err := auth.Issue(v.ctx(), v.unit(), v.console.Keeper, auth.Grant{
+		Scopes: v.values("scopes"), Live: v.value("test") == "", RateLimit: auth.DefaultRateLimit,
+		Version: middleware.Version,
+	})
+	if err != nil {
+		return v.again(err, keys)
+	}
+	return v.showKeys(made.Token)
+}
+
+// revokeKey ends a key.
+func revokeKey(v *visit) error {
+	if !v.session.User.Role.ManagesPeople() {
+		return problem.New(problem.InsufficientScope, "Owners revoke API keys.")
+	}
+	if err := auth.Revoke(v.ctx(), v.unit(), v.PathValue("id")); err != nil {
+		return err
+	}
+	return v.done(v.at("/keys"), "The key is revoked. Within a second no server takes it any more.")
+}

@@ -1,0 +1,148 @@
+package console
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"rail/gen/api"
+	"rail/server/auditlog"
+	"rail/server/clock"
+	"rail/server/http/design"
+	"rail/server/opt"
+	"rail/server/page"
+	"rail/server/work"
+)
+
+var logRoutes = map[string]route{
+	"GET /console/p/{program}/log":     {do: auditLog},
+	"GET /console/p/{program}/log.csv": {do: auditTable},
+}
+
+// entry is a line of an audit log as people read it.
+type entry struct {
+	At            clock.Time
+	Who, What     string
+	Target        string // a page of what was changed, or its id where there is none
+	Reason        string
+	Before, After string // what changed, as JSON
+}
+
+// auditLog shows who changed what in a program.
+func auditLog(v *visit) error {
+	turn, err := design.TurnOf(v.QueryParams())
+	if err != nil {
+		return err
+	}
+	reply, err := v.console.api.ListAuditLogEntriesWithResponse(v.ctx(), &api.ListAuditLogEntriesParams{
+		ProgramID: v.program.ID, StartingAfter: turn.After, EndingBefore: turn.Before,
+		TargetID: opt.OrNil(cleaned(v.QueryParam("target_id"))), Action: opt.OrNil(cleaned(v.QueryParam("action"))),
+	})
+	if err != nil {
+		return err
+	}
+	list := reply.JSON200
+	entries, err := v.entries(list.Data)
+	if err != nil {
+		return err
+	}
+	found := page.Page[api.AuditLogEntry]{Rows: list.Data, HasMore: list.HasMore, Total: list.TotalCount}
+	return v.show(sheet{"log", "/log", "Audit log", design.Listed(v.Request().URL, turn, found,
+		func(e api.AuditLogEntry) string { return e.ID }, entries)})
+}
+
+func auditTable(v *visit) error {
+	query := v.query("target_id", "action")
+	query.Set("program_id", v.program.ID)
+	return v.table("listAuditLogEntries", "audit-log", query)
+}
+
+// entries are lines of the API's log with the names of people in it.
+func (v *visit) entries(list []api.AuditLogEntry) ([]entry, error) {
+	var ids []string
+	for _, e := range list {
+		ids = append(ids, opt.Value(e.ActorID))
+	}
+	names, err := v.console.People.Names(v.ctx(), v.unit(), ids)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]entry, len(list))
+	for i, e := range list {
+		out[i] = entry{
+			At: e.CreatedAt, Who: actor(string(e.ActorType), opt.Value(e.ActorID), names), What: doing(e.Action),
+			Target: e.TargetID, Reason: opt.Value(e.Reason), Before: shown(e.Before), After: shown(e.After),
+		}
+	}
+	return out, nil
+}
+
+// peopleLog is what was done to the organization's people.
+func (v *visit) peopleLog() ([]entry, error) {
+	list, err := v.console.People.Log(v.ctx(), v.unit())
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, e := range list {
+		ids = append(ids, opt.Value(e.ActorID), e.TargetID)
+	}
+	names, err := v.console.People.Names(v.ctx(), v.unit(), ids)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]entry, len(list))
+	for i, e := range list {
+		by := auditlog.ActorOf(e)
+		out[i] = entry{
+			At: e.CreatedAt, Who: actor(string(by.Kind), by.ID, names), What: doing(e.Action), Reason: opt.Value(e.Reason),
+			Target: named(e.TargetID, names), Before: string(e.Before), After: string(e.After),
+		}
+	}
+	return out, nil
+}
+
+// actor is who did something, by name where it is a person.
+func actor(kind, id string, names map[string]string) string {
+	switch work.Kind(kind) {
+	case work.Person:
+		if name := names[id]; name != "" {
+			return name
+		}
+		return "A partner"
+	case work.APIKey:
+		return "API key " + id
+	case work.Operator:
+		return "The operator"
+	case work.Job:
+		return "Rail itself"
+	case work.Processor:
+		return "The payment processor"
+	case work.Importer, work.Visitor:
+	}
+	return design.Words(kind, vocabulary)
+}
+
+// named is the name of a person, or the id where it is nobody's.
+func named(id string, names map[string]string) string {
+	if name := names[id]; name != "" {
+		return name
+	}
+	return id
+}
+
+// doing is an action of the log in words: commission.rejected is Commission rejected.
+func doing(a string) string {
+	return design.Words(strings.NewReplacer(".", " ", "_", " ").Replace(a), vocabulary)
+}
+
+// shown is a snapshot as JSON; "" for none.
+func shown(snapshot any) string {
+	var b bytes.Buffer
+	out := json.NewEncoder(&b)
+	out.SetEscapeHTML(false)
+	if out.Encode(snapshot) != nil || strings.TrimSpace(b.String()) == "null" {
+		return ""
+	}
+	return strings.TrimSpace(b.String())
+}

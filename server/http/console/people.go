@@ -1,0 +1,111 @@
+package console
+
+import (
+	"rail/server/http/design"
+	"rail/server/team"
+)
+
+var peopleRoutes = map[string]route{
+	"GET /console/team":                {do: people},
+	"POST /console/team/invite":        {do: invite},
+	"POST /console/team/uninvite":      {do: uninvite},
+	"POST /console/team/{id}/role":     {do: changeRole},
+	"POST /console/team/{id}/disable":  {do: disablePerson},
+	"POST /console/team/{id}/enable":   {do: enablePerson},
+	"POST /console/team/{id}/remove":   {do: removePerson},
+	"POST /console/team/{id}/password": {do: resetPerson},
+}
+
+// roles are the roles with what each may do.
+var roles = []design.Option{
+	{Value: string(team.Owner), Label: "Owner", Hint: "Everything, people and keys too."},
+	{Value: string(team.Manager), Label: "Manager", Hint: "Everything of a program but payouts and people."},
+	{Value: string(team.Finance), Label: "Finance", Hint: "Sees everything, decides commissions, confirms payouts."},
+	{Value: string(team.Viewer), Label: "Viewer", Hint: "Sees everything, changes nothing."},
+}
+
+const peopleTitle = "People"
+
+// peopleData is what the page of the organization's people shows.
+type peopleData struct {
+	Organization string
+	Users        []team.User
+	Invited      []team.Invited
+	Manages      bool
+	Me           string
+	Link         string // a link that was just made, shown once
+	Log          []entry
+}
+
+// people shows who may sign in to the organization.
+func people(v *visit) error { return v.showPeople("") }
+
+func (v *visit) showPeople(link string) error {
+	users, err := v.console.People.Users(v.ctx(), v.unit())
+	if err != nil {
+		return err
+	}
+	data := peopleData{
+		Organization: v.session.Org.Name, Users: users, Manages: v.session.User.Role.ManagesPeople(),
+		Me: v.session.User.ID, Link: link,
+	}
+	if data.Manages {
+		if data.Invited, err = v.console.People.Invited(v.ctx(), v.unit()); err != nil {
+			return err
+		}
+		if data.Log, err = v.peopleLog(); err != nil {
+			return err
+		}
+	}
+	return v.show(sheet{"team", "", peopleTitle, data})
+}
+
+// invite makes an invitation, whose link is shown once besides the mail.
+func invite(v *visit) error {
+	link, err := v.console.People.Invite(v.ctx(), v.unit(), v.value("email"), team.Role(v.value("role")))
+	if err != nil {
+		return v.again(err, people)
+	}
+	return v.showPeople(link)
+}
+
+func uninvite(v *visit) error {
+	return v.peopleForm("The invitation is taken back.",
+		v.console.People.Uninvite(v.ctx(), v.unit(), v.value("email")))
+}
+
+func changeRole(v *visit) error {
+	return v.peopleForm("The role is changed.",
+		v.console.People.ChangeRole(v.ctx(), v.unit(), v.PathValue("id"), team.Role(v.value("role"))))
+}
+
+func disablePerson(v *visit) error {
+	return v.peopleForm("This person can no longer sign in.",
+		v.console.People.Disable(v.ctx(), v.unit(), v.PathValue("id")))
+}
+
+func enablePerson(v *visit) error {
+	return v.peopleForm("This person can sign in again.",
+		v.console.People.Enable(v.ctx(), v.unit(), v.PathValue("id")))
+}
+
+func removePerson(v *visit) error {
+	return v.peopleForm("This person is removed.", v.console.People.Remove(v.ctx(), v.unit(), v.PathValue("id")))
+}
+
+// resetPerson makes a link by which somebody chooses a new password.
+func resetPerson(v *visit) error {
+	link, err := v.console.People.ResetLinkFor(v.ctx(), v.unit(), v.PathValue("id"), v.value("factor") != "")
+	if err != nil {
+		return v.again(err, people)
+	}
+	return v.showPeople(link)
+}
+
+// peopleForm answers a form of the page by how it went.
+func (v *visit) peopleForm(notice string, err error) error {
+	if err != nil {
+		return v.again(err, people)
+	}
+	return v.done("/console/team", notice)
+}

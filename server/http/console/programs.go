@@ -1,0 +1,52 @@
+package console
+
+import (
+	"rail/gen/api"
+	"rail/server/http/design"
+)
+
+var programRoutes = map[string]route{
+	"GET /console/new":                   {do: newProgram},
+	"POST /console/new":                  {do: createProgram},
+	"GET /console/p/{program}/settings":  {do: settings},
+	"POST /console/p/{program}/settings": {do: saveSettings},
+}
+
+// methods are how partners can be paid.
+var methods = []design.Option{
+	{Value: "paypal", Label: "PayPal"}, {Value: "wise", Label: "Wise"}, {Value: "bank_transfer", Label: "Bank transfer"},
+	{Value: "wire", Label: "Wire"}, {Value: "crypto", Label: "Crypto"},
+}
+
+const newProgramTitle = "A new program"
+
+// newProgram asks for a program of the organization: the first one, or a further one.
+func newProgram(v *visit) error {
+	return v.show(sheet{"new-program", "", newProgramTitle, methods})
+}
+
+// createProgram makes a program.
+func createProgram(v *visit) error {
+	var made api.Program
+	body := v.body("createProgram")
+	if _, named := body["product_name"]; !named {
+		body["product_name"] = v.value("name")
+	}
+	if err := v.send("createProgram", body, &made); err != nil {
+		return v.again(err, newProgram)
+	}
+	return v.done("/console/p/"+made.ID+"/setup", "The program is there. These steps make it work.")
+}
+
+// settings shows what of a program can be changed.
+func settings(v *visit) error {
+	return v.show(sheet{"settings", "/settings", "Program", v.program})
+}
+
+// saveSettings changes the program.
+func saveSettings(v *visit) error {
+	if err := v.send("updateProgram", v.body("updateProgram"), nil, v.program.ID); err != nil {
+		return v.again(err, settings)
+	}
+	return v.done(v.at("/settings"), "The settings are saved.")
+}

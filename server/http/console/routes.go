@@ -1,0 +1,39 @@
+package console
+
+import "maps"
+
+// routes are all paths of the console. A pattern is found as by net/http's ServeMux.
+func routes() map[string]route {
+	all := map[string]route{
+		"/console/": {do: nowhere},
+		"/console":  {do: start},
+	}
+	for _, some := range []map[string]route{
+		signInRoutes, homeRoutes, setupRoutes, programRoutes, groupRoutes, accountRoutes, peopleRoutes, logRoutes, keyRoutes,
+	} {
+		maps.Copy(all, some)
+	}
+	return all
+}
+
+// section is an entry of the menu.
+type section struct{ path, name string }
+
+// menu are the pages of a program.
+var menu = []struct {
+	name     string
+	sections []section
+}{
+	{"", []section{{"", "Home"}, {"/setup", "Set-up"}, {"/reports", "Reports"}}},
+	{"People", []section{
+		{"/partners", "Partners"}, {"/applications", "Applications"}, {"/customers", "Customers"}, {"/risk", "Risk"},
+	}},
+	{"Money", []section{
+		{"/sales", "Sales"}, {"/commissions", "Commissions"}, {"/payouts", "Payouts"}, {"/rules", "Rules"},
+	}},
+	{"Words", []section{{"/mails", "Mails"}, {"/resources", "Resources"}}},
+	{"Settings", []section{
+		{"/settings", "Program"}, {"/groups", "Groups and tags"}, {"/integrations", "Integrations"},
+		{"/webhooks", "Webhooks"}, {"/keys", "API keys"}, {"/log", "Audit log"},
+	}},
+}

@@ -1,0 +1,33 @@
+package console
+
+import (
+	"net/http"
+	"regexp"
+	"time"
+)
+
+// sessionLife is how long the cookie is kept; the session itself ends by the rules of package team.
+const sessionLife = 14 * 24 * time.Hour
+
+// tokenForm is the form of a session's token.
+var tokenForm = regexp.MustCompile(`^[A-Z2-7]{26}$`)
+
+// cookie carries the session's token. SameSite is Lax: people come from links in mails.
+func (c *Console) cookie(token string, age int) *http.Cookie {
+	k := &http.Cookie{
+		Name: c.cookieName(), Value: token, Path: "/console", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+	}
+	if c.secure {
+		k.Path, k.Secure = "/", true
+	}
+	return k
+}
+
+// cookieName has the prefix __Host- over https: browsers take such a cookie only with Secure, from the
+// host itself, and for the path "/".
+func (c *Console) cookieName() string {
+	if c.secure {
+		return "__Host-rail_console"
+	}
+	return "rail_console"
+}

@@ -1,0 +1,183 @@
+package console
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"rail/server/problem"
+	"rail/server/team"
+)
+
+// The ways into the console: an address with a password and, where it is on, a second factor; a link
+// by mail; an OpenID provider; and the one-time links of invitations, resets and a first run. A link
+// shows a button and is used by that alone, so that what opens links in mails first uses none up.
+
+var signInRoutes = map[string]route{
+	"GET /console/sign-in":             {do: signInPage, open: true},
+	"POST /console/sign-in":            {do: signIn, open: true},
+	"POST /console/code":               {do: giveCode, open: true},
+	"POST /console/mail-link":          {do: mailLink, open: true},
+	"POST /console/sign-out":           {do: signOut},
+	"GET /console/link/{token}":        {do: linkPage, open: true},
+	"POST /console/link/{token}":       {do: useLink, open: true},
+	"GET /console/start/{token}":       {do: linkPage, open: true},
+	"POST /console/start/{token}":      {do: useLink, open: true},
+	"GET /console/invitation/{token}":  {do: linkPage, open: true},
+	"POST /console/invitation/{token}": {do: useLink, open: true},
+	"GET /console/password/{token}":    {do: linkPage, open: true},
+	"POST /console/password/{token}":   {do: useLink, open: true},
+}
+
+// signInData is what the page of signing in shows.
+type signInData struct {
+	Next     string
+	Mail     bool   // links by mail can be sent
+	Provider string // the address that begins with an OpenID provider; "" for none
+}
+
+// signInPage asks for the address and the password.
+func signInPage(v *visit) error {
+	return v.show(sheet{"sign-in", "", "Sign in", signInData{
+		Next: next(v), Mail: v.console.People.Mail != nil, Provider: v.console.providerPath(),
+	}})
+}
+
+// next is the page that was asked for before signing in: one of the console, or "".
+func next(v *visit) string {
+	given := v.QueryParam("next")
+	if v.form != nil {
+		given = v.value("next")
+	}
+	to, err := url.Parse(given)
+	if err != nil || to.Host != "" || to.Scheme != "" || !strings.HasPrefix(to.Path, "/console/") {
+		return ""
+	}
+	return to.RequestURI()
+}
+
+// signIn takes the address and the password.
+func signIn(v *visit) error {
+	c, err := v.console.People.SignIn(v.ctx(), v.value("email"), url.Values(v.form).Get("password"), v.console.Address(v))
+	if errors.Is(err, team.ErrWrong) {
+		err = problem.New(problem.ParameterInvalid, "The address or the password is wrong.")
+	}
+	if err != nil {
+		return v.again(err, signInPage)
+	}
+	return v.proceed(c)
+}
+
+// proceed asks for the second factor where it is on, and begins the session otherwise.
+func (v *visit) proceed(c team.Challenge) error {
+	if c.Ready() {
+		return v.begin(c)
+	}
+	return v.show(sheet{"code", "", "Your code", codeData{c.Token, next(v)}})
+}
+
+// codeData is what the page of the second factor carries on.
+type codeData struct{ Challenge, Next string }
+
+// giveCode takes the second factor's code.
+func giveCode(v *visit) error {
+	challenge := v.value("challenge")
+	c, err := v.console.People.Factor(v.ctx(), challenge, v.value("code"), v.console.Address(v))
+	if errors.Is(err, team.ErrWrong) {
+		err = problem.On("code", problem.ParameterInvalid, "This code is wrong, or was used before.")
+	}
+	if err != nil {
+		return v.again(err, func(v *visit) error {
+			return v.show(sheet{"code", "", "Your code", codeData{challenge, next(v)}})
+		})
+	}
+	return v.begin(c)
+}
+
+// begin begins the session of a person who has shown who they are.
+func (v *visit) begin(c team.Challenge) error {
+	token, err := v.console.People.Begin(v.ctx(), c, v.Request().UserAgent(), v.console.Address(v))
+	if err != nil {
+		return err
+	}
+	v.SetCookie(v.console.cookie(token, int(sessionLife/time.Second)))
+	to := next(v)
+	if to == "" {
+		to = "/console"
+	}
+	return v.Redirect(http.StatusSeeOther, to)
+}
+
+// mailLink sends a link for signing in, or for a new password. The answer is the same for an address that
+// nobody has.
+func mailLink(v *visit) error {
+	kind := team.SignInLink
+	if v.value("kind") == string(team.ResetLink) {
+		kind = team.ResetLink
+	}
+	if err := v.console.People.LinkByMail(v.ctx(), kind, v.value("email"), v.console.Address(v)); err != nil {
+		return v.again(err, signInPage)
+	}
+	return v.note(http.StatusOK, "Look into your mail",
+		"If somebody here has this address, a link is on its way to it. It works once.")
+}
+
+// signOut ends the session, so that a copied cookie ends with it.
+func signOut(v *visit) error {
+	if err := v.console.People.End(v.Request().Context(), v.token); err != nil {
+		return err
+	}
+	v.SetCookie(v.console.cookie("", -1))
+	v.token = ""
+	return v.note(http.StatusOK, "You are signed out", "To come back, sign in again.")
+}
+
+// linkPage shows what a one-time link is for.
+func linkPage(v *visit) error {
+	link, err := v.console.People.LookUp(v.ctx(), v.PathValue("token"))
+	if err != nil {
+		return err
+	}
+	return v.show(sheet{"link", "", linkTitles[link.Kind], link})
+}
+
+var linkTitles = map[team.Kind]string{
+	team.SetUpLink: "Set up Rail", team.Invitation: "Your invitation", team.SignInLink: "Sign in",
+	team.ResetLink: "A new password",
+}
+
+// useLink uses a one-time link up, and signs its person in.
+func useLink(v *visit) error {
+	token := v.PathValue("token")
+	link, err := v.console.People.LookUp(v.ctx(), token)
+	if err != nil {
+		return err
+	}
+	c, err := v.use(link.Kind, token)
+	if err != nil {
+		return v.again(err, linkPage)
+	}
+	return v.proceed(c)
+}
+
+// use does what a link of the kind is for.
+func (v *visit) use(kind team.Kind, token string) (team.Challenge, error) {
+	people, password := v.console.People, url.Values(v.form).Get("password")
+	switch kind {
+	case team.SetUpLink:
+		return people.SetUp(v.ctx(), token, team.SetUp{
+			Organization: v.value("organization"), Name: v.value("name"), Email: v.value("email"), Password: password,
+		})
+	case team.Invitation:
+		return people.Accept(v.ctx(), token, v.value("name"), password)
+	case team.ResetLink:
+		return people.Reset(v.ctx(), token, password)
+	case team.SignInLink:
+	}
+	return people.Use(v.ctx(), token)
+}
+
+// providerPath is where signing in with an OpenID provider begins; "" for none.
+func (c *Console) providerPath() string { return "" }

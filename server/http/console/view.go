@@ -1,0 +1,276 @@
+package console
+
+import (
+	"crypto/rand"
+	"embed"
+	"encoding/base64"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"rail/gen/api"
+	"rail/server/currency"
+	"rail/server/http/design"
+	"rail/server/opt"
+)
+
+//go:embed templates
+var files embed.FS
+
+// forms ties the console's forms to the session whose page they are on.
+var forms = design.Guard{Purpose: "rail/console-form"}
+
+// pages are the templates of all pages, each with the frame around it.
+var pages = design.Source{
+	Files: files, Frame: "templates/frame.html", Parts: []string{"parts.html"}, Vocabulary: vocabulary,
+	Functions: template.FuncMap{
+		"deref": opt.Value[string], "boxes": func(names ...string) []string { return names },
+		"lines": func(texts []string) string { return strings.Join(texts, "\n") },
+	},
+}.Parse(templates...)
+
+// frame is what every page has around its own data.
+type frame struct {
+	*visit
+	Title   string
+	Section string // the path of the menu's entry
+	Done    string // what a form has just done
+	Data    any
+}
+
+// sheet is what a page is made of.
+type sheet struct {
+	Template, Section, Title string
+	Data                     any
+}
+
+// show writes a page. After a refusal of its form it is the same page with what was typed.
+func (v *visit) show(p sheet) error {
+	status := http.StatusOK
+	if v.fault != nil {
+		status = v.fault.Status()
+	}
+	return pages.Write(v, status, p.Template,
+		frame{visit: v, Title: p.Title, Section: p.Section, Done: v.said(), Data: p.Data})
+}
+
+// note writes a page that only says something.
+func (v *visit) note(status int, title, text string) error {
+	return pages.Write(v, status, "note", frame{visit: v, Title: title, Data: text})
+}
+
+// Service is the product's name.
+func (f frame) Service() string { return f.console.Service }
+
+// SignedIn reports whether the page is a person's.
+func (f frame) SignedIn() bool { return f.token != "" }
+
+// Who is the person's name.
+func (f frame) Who() string { return f.session.User.Name }
+
+// Program is that of the page; its ID is "" where there is none.
+func (f frame) Program() api.Program { return f.program }
+
+// Programs are those of the organization.
+func (f frame) Programs() []api.Program { return f.programs }
+
+// FormToken is what a form of this session carries.
+func (f frame) FormToken() string { return forms.Token(f.token) }
+
+// Once is a key for one form, by which it counts once however often it is sent.
+func (f frame) Once() string {
+	if f.fault != nil && f.once != "" && f.fault.Status() == http.StatusUnprocessableEntity {
+		return f.once
+	}
+	return rand.Text()
+}
+
+// At is the address of a page of the program.
+func (f frame) At(path string) string { return f.at(path) }
+
+// Query is the page's own query with one parameter changed, for links that keep the filters.
+func (f frame) Query(name, value string) string {
+	q := url.Values{}
+	for key, texts := range f.QueryParams() {
+		if key != "after" && key != "before" {
+			q[key] = texts
+		}
+	}
+	if value == "" {
+		q.Del(name)
+	} else {
+		q.Set(name, value)
+	}
+	return "?" + q.Encode()
+}
+
+// Asked is a parameter of the page's address.
+func (f frame) Asked(name string) string { return cleaned(f.QueryParam(name)) }
+
+// Fault is why the form was refused, if that is no fault of a field that it shows; "" for none.
+func (f frame) Fault(fields ...string) string {
+	if f.fault == nil {
+		return ""
+	}
+	return design.FaultsOf(f.fault, fields...)[""]
+}
+
+// FaultOf is what is wrong with a field.
+func (f frame) FaultOf(field string) string {
+	if f.fault == nil {
+		return ""
+	}
+	return design.FaultsOf(f.fault, field)[field]
+}
+
+// For is the page as one of its forms sees it: what was typed into another form is not of this one.
+func (f frame) For(path string) frame {
+	if f.form == nil || f.Request().URL.Path == f.at(path) {
+		return f
+	}
+	other := *f.visit
+	other.form, other.fault = nil, nil
+	f.visit = &other
+	return f
+}
+
+// Faulty reports whether the form was refused.
+func (f frame) Faulty() bool { return f.fault != nil }
+
+// Typed is what the form has for a field, or what is stored where it was not sent.
+func (f frame) Typed(field string, stored any) string {
+	if f.form != nil && f.form.Has(field) {
+		return f.value(field)
+	}
+	return text(stored)
+}
+
+const (
+	flashCookie = "rail_console_said"
+	flashAge    = 60 // seconds
+	maxFlash    = 1000
+)
+
+// say leaves a sentence for the next page.
+func (v *visit) say(text string) {
+	if len(text) > maxFlash {
+		text = text[:maxFlash]
+	}
+	v.SetCookie(&http.Cookie{
+		Name: flashCookie, Value: base64.RawURLEncoding.EncodeToString([]byte(text)), Path: "/console", MaxAge: flashAge,
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: v.console.secure,
+	})
+}
+
+// said takes the sentence that the page before has left.
+func (v *visit) said() string {
+	c, err := v.Cookie(flashCookie)
+	if err != nil || c.Value == "" {
+		return ""
+	}
+	v.SetCookie(&http.Cookie{Name: flashCookie, Path: "/console", MaxAge: -1, HttpOnly: true, Secure: v.console.secure,
+		SameSite: http.SameSiteStrictMode})
+	text, err := base64.RawURLEncoding.DecodeString(c.Value)
+	if err != nil {
+		return ""
+	}
+	return cleaned(string(text))
+}
+
+// Line is an input with what was typed or is stored, and its fault. A password is never shown again.
+func (f frame) Line(kind, name, label string, stored any) design.Input {
+	in := design.Input{
+		Name: name, ID: name, Label: label, Value: f.Typed(name, stored), Error: f.FaultOf(name), Type: kind,
+		Auto: "off", Most: most[kind],
+	}
+	if kind == "password" {
+		in.Value = ""
+	}
+	return in
+}
+
+// most is how many characters an input takes where its member has no bound of its own below.
+var most = map[string]int{"email": 320, "password": 200, "text": 255, "url": 2048, "textarea": 4000}
+
+// Select is a line with the values of an enum to choose from, in their own words.
+func (f frame) Select(name, label string, stored any, values ...string) design.Input {
+	in := f.Line("select", name, label, stored)
+	for _, v := range values {
+		in.Options = append(in.Options, design.Option{Value: v, Label: design.Words(v, vocabulary)})
+	}
+	return in
+}
+
+// Radios is a line with the roles to choose from.
+func (f frame) Radios(name, label, stored string) design.Input {
+	return f.Line("radios", name, label, stored).Of(roles)
+}
+
+// Boxes is a line with several values to tick.
+func (f frame) Boxes(name, label string, stored []string, options []design.Option) design.Input {
+	in := f.Line("boxes", name, label, nil)
+	if f.form != nil {
+		stored = f.values(name)
+	}
+	in.Options = design.Choose(options, stored...)
+	return in
+}
+
+// Amount is a line for money, in the program's currency or in one that the form asks for.
+func (f frame) Amount(name, label string, minor any) design.Input {
+	in := f.Line("money", name, label, nil).In(f.program.Currency)
+	if f.form != nil {
+		return in
+	}
+	switch m := minor.(type) {
+	case int64:
+		in.Value = currency.Decimal(m, f.program.Currency)
+	case *int64:
+		if m != nil {
+			in.Value = currency.Decimal(*m, f.program.Currency)
+		}
+	}
+	return in
+}
+
+// Tick is a single box.
+func (f frame) Tick(name, label string, stored bool) design.Input {
+	in := f.Line("check", name, label, nil)
+	if f.form == nil && stored {
+		in.Value = "on"
+	}
+	return in
+}
+
+// Menu is the menu of the program's pages, and the organization's other ones. A page of no program has that
+// of the first.
+func (f frame) Menu() design.Menu {
+	m, base := design.Menu{Label: "Menu"}, f.program.ID
+	if base == "" && len(f.programs) > 0 {
+		base = f.programs[len(f.programs)-1].ID
+	}
+	for _, g := range menu {
+		if base == "" {
+			break
+		}
+		group := design.Group{Name: g.name}
+		for _, s := range g.sections {
+			group.Links = append(group.Links, design.Link{
+				Path: "/console/p/" + base + s.path, Name: s.name, Current: f.program.ID != "" && s.path == f.Section,
+			})
+		}
+		m.Groups = append(m.Groups, group)
+	}
+	organization := design.Group{Name: f.session.Org.Name, Links: []design.Link{
+		{Path: "/console/team", Name: "People", Current: f.Title == peopleTitle},
+		{Path: "/console/new", Name: "New program", Current: f.Title == newProgramTitle},
+	}}
+	for _, p := range f.programs {
+		if p.ID != base {
+			organization.Links = append(organization.Links, design.Link{Path: "/console/p/" + p.ID, Name: p.Name})
+		}
+	}
+	m.Groups = append(m.Groups, organization)
+	return m
+}

@@ -1,0 +1,173 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"rail/gen/api"
+	"rail/server/auth"
+	"rail/server/clock"
+	"rail/server/http/design"
+	"rail/server/http/middleware"
+	"rail/server/problem"
+	"rail/server/quota"
+	"rail/server/team"
+	"rail/server/work"
+)
+
+// visit is one request and who makes it.
+type visit struct {
+	echo.Context
+	console *Console
+	now     clock.Time
+	token   string // the session's; "" for nobody
+	session team.Session
+	scopes  auth.Key // what the role may do
+	// Of a page of a program: the program, and all of the organization's for the switch.
+	program  api.Program
+	programs []api.Program
+	form     design.Posted
+	upload   design.Upload
+	once     string         // the form's own key
+	fault    *problem.Error // why the form was refused, for the page that shows it again
+	failed   error          // a fault of the server, for the log
+}
+
+// ctx ends with the time that the request may take, and asks the API as the person.
+func (v *visit) ctx() context.Context {
+	if v.token == "" {
+		return v.Request().Context()
+	}
+	return v.as(v.Request().Context())
+}
+
+// keyOf is what the person of a session may do, as the API's path needs it.
+func keyOf(s team.Session) auth.Key {
+	scopes, without := s.User.Role.Scopes()
+	return auth.Key{
+		ID: s.User.ID, OrgID: s.User.OrgID, UserID: s.User.ID, Live: true, Scopes: scopes, Without: without,
+		Plan: quota.Own{
+			FlowQuota: s.Org.FlowQuota, RevenueMeterMinor: s.Org.RevenueMeterMinor, FraudMonitoring: s.Org.FraudMonitoring,
+		},
+	}
+}
+
+// unit is this request as a unit of work of the person's, for what the API leaves to the pages.
+func (v *visit) unit() *work.Unit {
+	return work.New(v.console.Pool, work.Unit{
+		OrgID: v.session.User.OrgID, Plan: v.console.Plan.With(keyOf(v.session).Plan), Now: v.now,
+		Actor:     work.Actor{Kind: work.Person, ID: v.session.User.ID, User: v.session.User.ID},
+		RequestID: v.Response().Header().Get(middleware.HeaderRequestID), Wake: v.console.Wake,
+	})
+}
+
+// Can reports whether the person's role has a scope, for templates to leave out what would be refused.
+func (v *visit) Can(scope string) bool { return v.scopes.Allows([]string{scope, "write"}) }
+
+// identify reads who is signed in.
+func (v *visit) identify() error {
+	c, err := v.Cookie(v.console.cookieName())
+	if err != nil || !tokenForm.MatchString(c.Value) {
+		return team.ErrSignedOut
+	}
+	session, err := v.console.People.Session(v.Request().Context(), c.Value)
+	if errors.Is(err, team.ErrSignedOut) {
+		v.SetCookie(v.console.cookie("", -1))
+	}
+	if err != nil {
+		return err
+	}
+	v.token, v.session, v.scopes = c.Value, session, keyOf(session)
+	return v.console.Limit("person "+session.User.ID, v.console.PerPerson)
+}
+
+// enter finds the program of the page's address. Another organization's is as absent as one that is not.
+func (v *visit) enter() error {
+	if v.token == "" {
+		return nil
+	}
+	list, err := v.console.api.ListProgramsWithResponse(v.ctx(), &api.ListProgramsParams{Limit: new(int64(100))})
+	if err != nil {
+		return err
+	}
+	v.programs = list.JSON200.Data
+	id := v.PathValue("program")
+	if id == "" {
+		return nil
+	}
+	at := slices.IndexFunc(v.programs, func(p api.Program) bool { return p.ID == id })
+	if at >= 0 {
+		v.program = v.programs[at]
+		return nil
+	}
+	one, err := v.console.api.RetrieveProgramWithResponse(v.ctx(), id, nil)
+	if err != nil {
+		return err
+	}
+	v.program = *one.JSON200
+	return nil
+}
+
+// PathValue is a part of the page's address by its name.
+func (v *visit) PathValue(name string) string { return v.Request().PathValue(name) }
+
+// at returns the address of a page of the visit's program.
+func (v *visit) at(path string) string { return "/console/p/" + v.program.ID + path }
+
+// readForm reads the form of a page of this session, with its file if it has one, and refuses any other.
+func (v *visit) readForm(file string) (err error) {
+	if file == "" {
+		v.form, err = forms.Read(v.Response(), v.Request(), v.token)
+	} else {
+		v.form, v.upload, err = forms.ReadUpload(v.Response(), v.Request(), v.token, file, maxFile)
+	}
+	v.once = v.value("once")
+	return err
+}
+
+// value is one line of the form, without what cannot be typed into it.
+func (v *visit) value(name string) string { return cleaned(url.Values(v.form).Get(name)) }
+
+// values are all lines of a name, such as ticked boxes.
+func (v *visit) values(name string) []string {
+	out := make([]string, 0, len(v.form[name]))
+	for _, text := range v.form[name] {
+		out = append(out, cleaned(text))
+	}
+	return out
+}
+
+// cleaned is a text without control characters, but for line breaks and tabs, and without broken UTF-8: neither
+// comes from a browser's field, and the database would refuse some of them.
+func cleaned(text string) string {
+	text = strings.ReplaceAll(text, "\r\n", "\n")
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, "")))
+}
+
+// again shows the page of a form that was refused, with what was typed and why it cannot be. Errors that
+// are not the person's to mend are returned.
+func (v *visit) again(err error, show action) error {
+	p, ok := refused(err)
+	if !ok || p.Status() == http.StatusNotFound && p.Param == "" || p.Status() == http.StatusForbidden {
+		return err
+	}
+	v.fault = p
+	return show(v)
+}
+
+// done sends the browser on after a change, so that a reload repeats nothing, and tells there what was done.
+func (v *visit) done(to, notice string) error {
+	v.say(notice)
+	return v.Redirect(http.StatusSeeOther, to)
+}

@@ -1,0 +1,34 @@
+package console
+
+import (
+	"fmt"
+
+	"github.com/oapi-codegen/nullable"
+)
+
+// vocabulary has the values whose own name would not be understood.
+var vocabulary = map[string]string{
+	"one_time": "Once", "usd": "USD", "clawback": "Taken back", "reward": "Bonus", "api": "API",
+	"no_partner": "No partner", "paypal": "PayPal", "wise": "Wise", "net_15": "15 days after the month",
+	"net_30": "30 days after the month", "net_60": "60 days after the month", "sale_refunded": "The sale was refunded",
+	"below_minimum": "Below the minimum", "no_payout_method": "No payout method", "tax_form_missing": "Tax form missing",
+	"partner_not_active": "The partner is not active", "risk_review": "A risk flag is open",
+}
+
+// text is a stored value as a form's field has it.
+func text(stored any) string {
+	switch s := stored.(type) {
+	case nil:
+		return ""
+	case string:
+		return s
+	case *string:
+		if s == nil {
+			return ""
+		}
+		return *s
+	case nullable.Nullable[string]:
+		return s.MustGet()
+	}
+	return fmt.Sprint(stored)
+}
