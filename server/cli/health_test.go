@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -42,7 +43,7 @@ func TestHealth(t *testing.T) {
 func TestHealthOfAServer(t *testing.T) {
 	r := newRail(t)
 	printed, end := r.serving()
-	base := strings.Fields(printed[strings.Index(printed, "http://"):])[0]
+	base := regexp.MustCompile(`listens on (\S+)`).FindStringSubmatch(printed)[1]
 	require.Equal(t, "ok\n", r.must("health", "--url", base+"/readyz"))
 	end()
 	status, _, _ := r.run("health", "--url", base+"/readyz")
