@@ -50,6 +50,10 @@ type Config struct {
 	SMTPURL             string         `env:"RAIL_SMTP_URL" desc:"smtp://user:pass@host:port, or dir:PATH to write mails as files; no mail unless set"`
 	MailFrom            string         `env:"RAIL_MAIL_FROM" desc:"address that mails come from; rail@ and the host of RAIL_BASE_URL unless set"`
 	MailPixel           bool           `env:"RAIL_MAIL_PIXEL" envDefault:"true" desc:"measure by a picture in campaigns how many open them"`
+	OIDCIssuer          string         `env:"RAIL_OIDC_ISSUER" desc:"OpenID Connect provider that users of the console may sign in by, such as https://accounts.google.com; none unless set"`
+	OIDCClientID        string         `env:"RAIL_OIDC_CLIENT_ID" desc:"what the provider calls this service; needed with RAIL_OIDC_ISSUER"`
+	OIDCClientSecret    string         `env:"RAIL_OIDC_CLIENT_SECRET" desc:"its password at the provider; needed with RAIL_OIDC_ISSUER"`
+	OIDCRole            string         `env:"RAIL_OIDC_ROLE" desc:"role of whoever the provider knows and nobody invited, while there is one organization: owner, manager, finance or viewer; none unless set"`
 	WebhookAllowCIDRs   []netip.Prefix `env:"RAIL_WEBHOOK_ALLOW_CIDRS" desc:"private networks that webhooks may reach, comma-separated; for development only"`
 	WebhookHTTPSOnly    bool           `env:"RAIL_WEBHOOK_REQUIRE_HTTPS" envDefault:"false" desc:"refuse http:// webhook addresses"`
 	TrustedProxies      []netip.Prefix `env:"RAIL_TRUSTED_PROXIES" desc:"addresses or networks whose X-Forwarded-For counts, comma-separated"`

@@ -99,6 +99,13 @@ var variables = map[string]struct {
 		"must be an e-mail address", false,
 	},
 	"RAIL_MAIL_PIXEL": {switches, []string{"maybe", "2", "yes"}, notASwitch, false},
+	"RAIL_OIDC_ISSUER": {
+		[]string{""}, []string{"id.example", "https://u:p@id.example", "https://id.example?x"}, "must be an http or https address",
+		false,
+	},
+	"RAIL_OIDC_CLIENT_ID":     {[]string{""}, []string{"rail"}, "must be set with RAIL_OIDC_ISSUER, and not without", false},
+	"RAIL_OIDC_CLIENT_SECRET": {[]string{""}, []string{"hunter2"}, "must be set with RAIL_OIDC_ISSUER, and not without", true},
+	"RAIL_OIDC_ROLE":          {[]string{""}, []string{"king", "Owner"}, "must be owner, manager, finance or viewer", false},
 	"RAIL_WEBHOOK_ALLOW_CIDRS": {
 		[]string{"127.0.0.0/8, ::1", ""}, []string{"here", "10.0.0.0/33", "10.0.0.0/8,"}, "must be addresses or networks",
 		false,
@@ -178,6 +185,16 @@ func TestVariablesTogether(t *testing.T) {
 	t.Parallel()
 	_, err := Read(map[string]string{"RAIL_DATABASE_SESSION_URL": "postgres://h/n"})
 	require.ErrorContains(t, err, "RAIL_DATABASE_SESSION_URL must not be set without RAIL_DATABASE_URL")
+	_, err = Read(map[string]string{"RAIL_OIDC_ROLE": "viewer"})
+	require.ErrorContains(t, err, "must not be set without RAIL_OIDC_ISSUER")
+	_, err = Read(map[string]string{"RAIL_OIDC_ISSUER": "https://id.example/"})
+	require.ErrorContains(t, err, "RAIL_OIDC_CLIENT_ID must be set with RAIL_OIDC_ISSUER")
+	require.ErrorContains(t, err, "RAIL_OIDC_CLIENT_SECRET must be set with RAIL_OIDC_ISSUER")
+	_, err = Read(map[string]string{
+		"RAIL_OIDC_ISSUER": "https://id.example/", "RAIL_OIDC_CLIENT_ID": "rail", "RAIL_OIDC_CLIENT_SECRET": "hush",
+		"RAIL_OIDC_ROLE": "viewer",
+	})
+	require.NoError(t, err)
 	_, err = Read(map[string]string{"RAIL_DATABASE_URL": "postgres://h/n"})
 	require.ErrorContains(t, err, "RAIL_SECRET_KEY must be set with RAIL_DATABASE_URL")
 	_, err = Read(map[string]string{

@@ -17,6 +17,8 @@ import (
 	"unicode"
 
 	"github.com/jackc/pgx/v5"
+
+	"rail/server/team"
 )
 
 // rule says what a variable must be. Its value is shown with a refusal, unless it may contain a password or a key. A
@@ -34,7 +36,9 @@ const (
 	aDatabase = "a PostgreSQL address, such as postgres://user:password@host:5432/name"
 	aKey      = "32 bytes as 64 hex digits or base64, such as openssl rand -hex 32 prints"
 	aSwitch   = "on or off (or true, false, 1, 0)"
-	aNetwork  = "addresses or networks with commas between, such as 10.0.0.0/8,192.0.2.1"
+	// A provider is of use only to a service that it knows.
+	withIssuer = "be set with RAIL_OIDC_ISSUER, and not without"
+	aNetwork   = "addresses or networks with commas between, such as 10.0.0.0/8,192.0.2.1"
 )
 
 // rules has every variable, since a value that does not parse is refused with the words of its rule. The bounds are
@@ -111,6 +115,22 @@ var rules = []rule{
 		return unset(c.MailFrom, mailAddress)
 	}},
 	{variable: "RAIL_MAIL_PIXEL", must: "be " + aSwitch},
+	{
+		variable: "RAIL_OIDC_ISSUER", must: "be " + aWebSite,
+		valid: func(c *Config) bool { return unset(c.OIDCIssuer, webAddress) },
+	},
+	{variable: "RAIL_OIDC_CLIENT_ID", must: withIssuer, valid: func(c *Config) bool {
+		return (c.OIDCClientID == "") == (c.OIDCIssuer == "")
+	}},
+	{variable: "RAIL_OIDC_CLIENT_SECRET", must: withIssuer, secret: true, valid: func(c *Config) bool {
+		return (c.OIDCClientSecret == "") == (c.OIDCIssuer == "")
+	}},
+	{variable: "RAIL_OIDC_ROLE", must: "be owner, manager, finance or viewer", valid: func(c *Config) bool {
+		return unset(c.OIDCRole, func(v string) bool { return slices.Contains(team.Roles, team.Role(v)) })
+	}},
+	{variable: "RAIL_OIDC_ROLE", must: "not be set without RAIL_OIDC_ISSUER", valid: func(c *Config) bool {
+		return c.OIDCRole == "" || c.OIDCIssuer != ""
+	}},
 	{variable: "RAIL_WEBHOOK_ALLOW_CIDRS", must: "be " + aNetwork},
 	{variable: "RAIL_WEBHOOK_REQUIRE_HTTPS", must: "be " + aSwitch},
 	{variable: "RAIL_TRUSTED_PROXIES", must: "be " + aNetwork},
