@@ -29,6 +29,7 @@ import (
 	"rail/server/config"
 	"rail/server/http/browser"
 	"rail/server/http/console"
+	"rail/server/http/console/oidc"
 	"rail/server/http/design"
 	"rail/server/http/guides"
 	"rail/server/http/handlers"
@@ -255,7 +256,15 @@ func (p parts) servePortal(path *middleware.Front) error {
 // serveConsole registers the pages of those who run programs.
 func (p parts) serveConsole(path *middleware.Front) error {
 	cfg := p.config
+	var provider *oidc.Provider
+	if cfg.OIDCIssuer != "" {
+		provider = oidc.New(oidc.Config{
+			Issuer: cfg.OIDCIssuer, ClientID: cfg.OIDCClientID, ClientSecret: cfg.OIDCClientSecret,
+			RedirectURL: cfg.ConsoleBase() + "/console/oidc", Keeper: p.keeper, Clock: p.clock,
+		})
+	}
 	pages, err := console.New(console.Options{
+		Provider: provider, FirstRole: team.Role(cfg.OIDCRole),
 		Handler: p.echo, BaseURL: cfg.ConsoleBase(), Document: p.document, Keeper: p.keeper, Pool: p.pool,
 		People: team.New(team.Service{
 			Pool: p.pool, Keeper: p.keeper, Mail: p.mails.Outbox, Clock: p.clock, BaseURL: cfg.ConsoleBase(),

@@ -25,6 +25,7 @@ import (
 
 	"rail/gen/api"
 	"rail/server/clock"
+	"rail/server/http/console/oidc"
 	"rail/server/http/design"
 	"rail/server/http/middleware"
 	"rail/server/problem"
@@ -44,9 +45,12 @@ type Options struct {
 	Keeper   *secret.Keeper
 	Pool     *pgxpool.Pool
 	People   *team.Service
-	Service  string // the product's name
-	Clock    clock.Clock
-	Address  func(echo.Context) string // the visitor's address, behind proxies too
+	Provider *oidc.Provider // that people may sign in by; nil for none
+	// FirstRole is the role of whoever the provider knows and nobody invited; "" for none.
+	FirstRole team.Role
+	Service   string // the product's name
+	Clock     clock.Clock
+	Address   func(echo.Context) string // the visitor's address, behind proxies too
 	// Limit counts a request against a name that may ask so often a second.
 	Limit func(name string, perSecond int) error
 	// PerPerson is how many pages a second a person may ask for, at each server.

@@ -9,7 +9,16 @@ func routes() map[string]route {
 		"/console":  {do: start},
 	}
 	for _, some := range []map[string]route{
-		signInRoutes, homeRoutes, setupRoutes, programRoutes, groupRoutes, accountRoutes, peopleRoutes, logRoutes, keyRoutes,
+		accountRoutes,
+		groupRoutes,
+		homeRoutes,
+		keyRoutes,
+		logRoutes,
+		peopleRoutes,
+		programRoutes,
+		providerRoutes,
+		setupRoutes,
+		signInRoutes,
 	} {
 		maps.Copy(all, some)
 	}

@@ -35,14 +35,16 @@ var signInRoutes = map[string]route{
 type signInData struct {
 	Next     string
 	Mail     bool   // links by mail can be sent
-	Provider string // the address that begins with an OpenID provider; "" for none
+	Provider string // what the OpenID provider is called; "" for none
 }
 
 // signInPage asks for the address and the password.
 func signInPage(v *visit) error {
-	return v.show(sheet{"sign-in", "", "Sign in", signInData{
-		Next: next(v), Mail: v.console.People.Mail != nil, Provider: v.console.providerPath(),
-	}})
+	data := signInData{Next: next(v), Mail: v.console.People.Mail.Ready()}
+	if v.console.Provider != nil {
+		data.Provider = v.console.Provider.Name()
+	}
+	return v.show(sheet{"sign-in", "", "Sign in", data})
 }
 
 // next is the page that was asked for before signing in: one of the console, or "".
@@ -178,6 +180,3 @@ func (v *visit) use(kind team.Kind, token string) (team.Challenge, error) {
 	}
 	return people.Use(v.ctx(), token)
 }
-
-// providerPath is where signing in with an OpenID provider begins; "" for none.
-func (c *Console) providerPath() string { return "" }

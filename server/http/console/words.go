@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/oapi-codegen/nullable"
 )
@@ -31,4 +32,10 @@ func text(stored any) string {
 		return s.MustGet()
 	}
 	return fmt.Sprint(stored)
+}
+
+// sentence is the text of an error that is one for people.
+func sentence(err error) string {
+	text := err.Error()
+	return strings.ToUpper(text[:1]) + text[1:] + "."
 }

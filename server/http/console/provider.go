@@ -1,0 +1,70 @@
+package console
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"rail/server/http/console/oidc"
+	"rail/server/problem"
+	"rail/server/team"
+)
+
+var providerRoutes = map[string]route{
+	"GET /console/oidc/start": {do: toProvider, open: true},
+	"GET /console/oidc":       {do: fromProvider, open: true},
+}
+
+const tripCookie = "rail_console_trip"
+
+// toProvider sends the browser to the OpenID provider, with a cookie that it has to bring back.
+func toProvider(v *visit) error {
+	if v.console.Provider == nil {
+		return nowhere(v)
+	}
+	address, trip, err := v.console.Provider.Start(v.ctx())
+	if err != nil {
+		return err
+	}
+	v.SetCookie(v.trip(trip, int(oidc.Life/time.Second)))
+	return v.Redirect(http.StatusFound, address)
+}
+
+// fromProvider signs in whom the provider has sent back.
+func fromProvider(v *visit) error {
+	if v.console.Provider == nil {
+		return nowhere(v)
+	}
+	c, err := v.Cookie(tripCookie)
+	if err != nil {
+		return v.refuseSignIn(oidc.ErrRefused)
+	}
+	v.SetCookie(v.trip("", -1))
+	who, err := v.console.Provider.Finish(v.ctx(), c.Value, v.QueryParams())
+	if err != nil {
+		return v.refuseSignIn(err)
+	}
+	known, err := v.console.People.SignInOIDC(v.ctx(), who, v.console.FirstRole)
+	if err != nil {
+		return v.refuseSignIn(err)
+	}
+	return v.proceed(known)
+}
+
+// refuseSignIn shows why the provider's word was not enough.
+func (v *visit) refuseSignIn(err error) error {
+	for _, why := range []error{oidc.ErrRefused, oidc.ErrUnverified, team.ErrNotInvited} {
+		if errors.Is(err, why) {
+			return v.again(problem.New(problem.ParameterInvalid, "%s", sentence(why)), signInPage)
+		}
+	}
+	return err
+}
+
+// trip is the cookie of somebody who is at the provider. It comes back from another site, and so is Lax.
+func (v *visit) trip(value string, age int) *http.Cookie {
+	return &http.Cookie{
+		Name: tripCookie, Value: value, Path: "/console/oidc", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+		Secure: v.console.secure,
+	}
+}
