@@ -62,7 +62,7 @@ func userTable(all ...printedUser) func() []string {
 
 // people returns the rules on users for a command, which sends no mails.
 func people(env *Env, d *database) *team.Service {
-	return team.New(team.Service{Pool: d.pool, Keeper: d.keeper, Clock: env.Clock, BaseURL: d.config.BaseURL})
+	return team.New(team.Service{Pool: d.pool, Keeper: d.keeper, Clock: env.Clock, BaseURL: d.config.ConsoleBase()})
 }
 
 // userCreate makes a user and prints a link to set the password: a password that was typed here

@@ -56,6 +56,7 @@ func TestUsers(t *testing.T) {
 	require.Equal(t, 2, status)
 	require.Contains(t, errs, "2 organizations have a user ada@acme.example: choose one with --org")
 	require.Equal(t, second, r.object("user", "reset", "ada@acme.example", "--org", second)["org_id"])
+	r.must("audit")
 }
 
 // The first page makes an organization where there is none, and an owner of the only one; with

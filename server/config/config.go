@@ -133,12 +133,17 @@ func (c *Config) check(environ map[string]string, unparsed map[string]bool) []er
 // fill sets the defaults that follow from other values.
 func (c *Config) fill() {
 	if c.BaseURL == "" {
-		c.BaseURL = "http://" + c.Addr
-		if strings.HasPrefix(c.Addr, ":") {
-			c.BaseURL = "http://127.0.0.1" + c.Addr
-		}
+		c.BaseURL = local(c.Addr)
 	}
 	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
+}
+
+// local returns where something that listens on an address is reached from this machine.
+func local(addr string) string {
+	if strings.HasPrefix(addr, ":") {
+		return "http://127.0.0.1" + addr
+	}
+	return "http://" + addr
 }
 
 // Address returns RAIL_ADDR alone, for commands that only call a server: it reads no other variable and makes no
@@ -328,7 +333,7 @@ func (c *Config) ConsoleBase() string {
 	case c.ConsoleURL != "":
 		return strings.TrimSuffix(c.ConsoleURL, "/")
 	case c.ConsoleAddr != "":
-		return "http://" + c.ConsoleAddr
+		return local(c.ConsoleAddr)
 	}
 	return c.BaseURL
 }

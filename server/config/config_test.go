@@ -57,6 +57,11 @@ var variables = map[string]struct {
 		[]string{":8080", "[::1]:0", "rail:65535", ""}, []string{"nowhere", "x:99999", "x:y", "127.0.0.1", "8080"},
 		"must be host:port", false,
 	},
+	"RAIL_CONSOLE_ADDR": {[]string{":8081", ""}, []string{"junk", "8081"}, "must be host:port", false},
+	"RAIL_CONSOLE_URL": {
+		[]string{"https://console.example/", ""}, []string{"console.example", "https://x?y"}, "must be an http or https address",
+		false,
+	},
 	"RAIL_METRICS_ADDR": {[]string{"127.0.0.1:9090", ""}, []string{"junk", "9090"}, "must be host:port", false},
 	"RAIL_BASE_URL": {[]string{"https://rail.example", "http://h:8080/api/", ""},
 		[]string{
@@ -178,6 +183,21 @@ func TestNetworks(t *testing.T) {
 	c, err := Read(map[string]string{"RAIL_TRUSTED_PROXIES": "172.30.7.1, 10.1.2.3/8,::1"})
 	require.NoError(t, err)
 	require.Equal(t, "[172.30.7.1/32 10.0.0.0/8 ::1/128]", fmt.Sprint(c.TrustedProxies))
+}
+
+// The console is where it is said to be, or follows from where it listens.
+func TestConsoleBase(t *testing.T) {
+	t.Parallel()
+	for want, environ := range map[string]map[string]string{
+		"http://127.0.0.1:8080": {}, "https://rail.example": {"RAIL_BASE_URL": "https://rail.example/"},
+		"http://10.0.0.1:8081":    {"RAIL_CONSOLE_ADDR": "10.0.0.1:8081", "RAIL_BASE_URL": "https://rail.example"},
+		"http://127.0.0.1:8081":   {"RAIL_CONSOLE_ADDR": ":8081"},
+		"https://console.example": {"RAIL_CONSOLE_ADDR": ":8081", "RAIL_CONSOLE_URL": "https://console.example/"},
+	} {
+		c, err := Read(environ)
+		require.NoError(t, err)
+		require.Equal(t, want, c.ConsoleBase())
+	}
 }
 
 // What one variable needs of another.
