@@ -10,13 +10,18 @@ func routes() map[string]route {
 	}
 	for _, some := range []map[string]route{
 		accountRoutes,
+		commissionRoutes,
+		customerRoutes,
+		findRoutes,
 		groupRoutes,
 		homeRoutes,
 		keyRoutes,
 		logRoutes,
+		payoutRoutes,
 		peopleRoutes,
 		programRoutes,
 		providerRoutes,
+		saleRoutes,
 		setupRoutes,
 		signInRoutes,
 	} {

@@ -1,0 +1,203 @@
+package console
+
+import (
+	"rail/gen/api"
+	"rail/server/http/design"
+	"rail/server/opt"
+	"rail/server/page"
+)
+
+var commissionRoutes = map[string]route{
+	"GET /console/p/{program}/commissions":               {do: commissions},
+	"GET /console/p/{program}/commissions.csv":           {do: commissionTable},
+	"POST /console/p/{program}/commissions/approve":      {do: approveTicked},
+	"POST /console/p/{program}/commissions/reject":       {do: rejectTicked},
+	"GET /console/p/{program}/commissions/new":           {do: newCommission},
+	"POST /console/p/{program}/commissions/new":          {do: grantCommission},
+	"GET /console/p/{program}/commissions/{id}":          {do: commission},
+	"POST /console/p/{program}/commissions/{id}/approve": {do: approveCommission},
+	"POST /console/p/{program}/commissions/{id}/reject":  {do: rejectCommission},
+}
+
+// commissionRow is a commission as a list has it.
+type commissionRow struct {
+	api.Commission
+	Name     string // the partner's
+	Customer string
+	Open     bool // can still be decided about
+}
+
+func toCommissionRow(k api.Commission) commissionRow {
+	row := commissionRow{Commission: k, Name: called(embedded(k.Partner))}
+	if k.CustomerID != nil {
+		row.Customer = person(embedded(k.Customer))
+	}
+	switch k.Status {
+	case api.CommissionStatusPending, api.CommissionStatusApproved, api.CommissionStatusDue:
+		row.Open = true
+	case api.CommissionStatusPaid, api.CommissionStatusRejected, api.CommissionStatusVoided:
+	}
+	return row
+}
+
+var (
+	commissionStatuses = []string{"pending", "approved", "due", "paid", "rejected", "voided"}
+	commissionKinds    = []string{"referral", "reward", "clawback"}
+)
+
+// commissions shows what partners have earned.
+func commissions(v *visit) error {
+	turn, err := design.TurnOf(v.QueryParams())
+	if err != nil {
+		return err
+	}
+	partner, err := v.askedPartner()
+	if err != nil {
+		return err
+	}
+	list, err := v.commissionsOf(api.ListCommissionsParams{
+		StartingAfter: turn.After, EndingBefore: turn.Before, PartnerID: partner,
+		Status: enums[api.CommissionStatus](v, "status"), Kind: enums[api.CommissionKind](v, "kind"),
+	}, turn)
+	if err != nil {
+		return err
+	}
+	return v.show(sheet{"commissions", "/commissions", "Commissions", struct {
+		Filters design.Filters
+		List    design.Listing
+	}{v.filters("Commissions", v.search("partner", "Partner", "lookup"),
+		v.filter("status", "State", listed(commissionStatuses...)),
+		v.filter("kind", "Kind", listed(commissionKinds...))), list}})
+}
+
+// commissionsOf are commissions of the program with the names of their partners and customers.
+func (v *visit) commissionsOf(p api.ListCommissionsParams, turn design.Turn) (design.Listing, error) {
+	p.ProgramID, p.Limit = v.program.ID, new(int64(40))
+	p.Expand = []api.CommissionExpand{api.CommissionExpandPartner, api.CommissionExpandCustomer}
+	reply, err := v.console.api.ListCommissionsWithResponse(v.ctx(), &p)
+	if err != nil {
+		return design.Listing{}, err
+	}
+	list := page.Page[api.Commission]{
+		Rows: reply.JSON200.Data, HasMore: reply.JSON200.HasMore, Total: reply.JSON200.TotalCount,
+	}
+	return among(v, turn, list, func(k api.Commission) string { return k.ID }, toCommissionRow), nil
+}
+
+func commissionTable(v *visit) error {
+	query := v.query("status", "kind")
+	query.Set("program_id", v.program.ID)
+	partner, err := v.askedPartner()
+	if err != nil {
+		return err
+	}
+	if partner != nil {
+		query.Set("partner_id", *partner)
+	}
+	return v.table("listCommissions", "commissions", query)
+}
+
+// approveTicked approves the ticked commissions.
+func approveTicked(v *visit) error {
+	return v.decide("commission is approved", "commissions are approved", "approveCommission")
+}
+
+// rejectTicked rejects the ticked commissions, all for one reason.
+func rejectTicked(v *visit) error {
+	return v.decide("commission is rejected", "commissions are rejected", "rejectCommission")
+}
+
+// decide changes the ticked commissions and goes back to the list.
+func (v *visit) decide(one, several, operation string) error {
+	said, err := v.each(one, several, func(id string) error { return v.send(operation, v.body(operation), nil, id) })
+	if err != nil {
+		return v.again(err, commissions)
+	}
+	return v.done(v.at("/commissions"), said)
+}
+
+// commission shows one commission, and why it is as much and this partner's.
+func commission(v *visit) error {
+	reply, err := v.console.api.RetrieveCommissionWithResponse(v.ctx(), v.PathValue("id"), &api.RetrieveCommissionParams{
+		ProgramID: &v.program.ID, Include: []api.CommissionInclude{api.CommissionIncludeExplanation},
+		Expand: []api.CommissionExpand{
+			api.CommissionExpandPartner, api.CommissionExpandCustomer, api.CommissionExpandSale, api.CommissionExpandFlow,
+			api.CommissionExpandPayout,
+		},
+	})
+	if err != nil {
+		return err
+	}
+	k := *reply.JSON200
+	return v.show(sheet{"commission", "/commissions", "Commission", struct {
+		commissionRow
+		Sale   api.Sale
+		Rule   api.Flow
+		Payout api.Payout
+		Way    []design.Moment
+	}{toCommissionRow(k), embedded(k.Sale), embedded(k.Flow), embedded(k.Payout), v.wayOf(k)}})
+}
+
+// wayOf is what has happened to a commission, the first first.
+func (v *visit) wayOf(k api.Commission) []design.Moment {
+	way := []design.Moment{{At: k.CreatedAt, Title: "Earned"}}
+	if k.ApprovedAt != nil {
+		way = append(way, design.Moment{At: *k.ApprovedAt, Title: "Approved", Kind: "good"})
+	}
+	if k.MatureAt != nil && k.VoidedAt == nil {
+		title := "Can be paid from then on"
+		if !k.MatureAt.After(v.now.Time) {
+			title = "Became payable"
+		}
+		way = append(way, design.Moment{At: *k.MatureAt, Title: title})
+	}
+	if k.VoidedAt != nil {
+		way = append(way, design.Moment{
+			At: *k.VoidedAt, Title: design.Words(string(k.Status), vocabulary), Kind: "bad",
+			Text: design.Words(opt.Value(k.VoidReason), vocabulary),
+		})
+	}
+	if p := embedded(k.Payout); p.PaidAt != nil {
+		way = append(way, design.Moment{At: *p.PaidAt, Title: "Paid", Kind: "good"})
+	}
+	return way
+}
+
+func approveCommission(v *visit) error {
+	return v.decideOne("approveCommission", "The commission is approved.")
+}
+
+func rejectCommission(v *visit) error {
+	return v.decideOne("rejectCommission", "The commission is rejected.")
+}
+
+// decideOne decides about the commission of the page.
+func (v *visit) decideOne(operation, said string) error {
+	id := v.PathValue("id")
+	if err := v.send(operation, v.body(operation), nil, id); err != nil {
+		return v.again(err, commission)
+	}
+	return v.done(v.at("/commissions/"+id), said)
+}
+
+// newCommission asks for a commission that no sale makes.
+func newCommission(v *visit) error {
+	return v.show(sheet{"commission-new", "/commissions", "A commission by hand", struct{ Partner string }{
+		cleaned(v.QueryParam("partner")),
+	}})
+}
+
+// grantCommission makes a commission by hand for the partner who is named.
+func grantCommission(v *visit) error {
+	p, err := v.whichPartner(v.value("partner"))
+	if err != nil {
+		return v.again(err, newCommission)
+	}
+	body := v.body("createCommission")
+	body["partner_id"] = p.ID
+	var made api.Commission
+	if err := v.send("createCommission", body, &made); err != nil {
+		return v.again(err, newCommission)
+	}
+	return v.done(v.at("/commissions/"+made.ID), design.Money(made.AmountMinor, made.Currency)+" for "+called(p)+".")
+}

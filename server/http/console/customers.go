@@ -1,0 +1,154 @@
+package console
+
+import (
+	"strings"
+
+	"rail/gen/api"
+	"rail/server/http/design"
+	"rail/server/opt"
+	"rail/server/page"
+)
+
+var customerRoutes = map[string]route{
+	"GET /console/p/{program}/customers":               {do: customers},
+	"GET /console/p/{program}/customers.csv":           {do: customerTable},
+	"GET /console/p/{program}/customers/{id}":          {do: customer},
+	"POST /console/p/{program}/customers/{id}/partner": {do: reassign},
+}
+
+// customerRow is a customer as a list has it.
+type customerRow struct {
+	api.Customer
+	Who  string
+	Name string // the partner's; empty for none
+}
+
+func toCustomerRow(c api.Customer) customerRow {
+	row := customerRow{Customer: c, Who: person(c)}
+	if c.PartnerID != nil {
+		row.Name = called(embedded(c.Partner))
+	}
+	return row
+}
+
+var customerStatuses = []string{"lead", "trial", "active", "cancelled", "refunded", "suspended"}
+
+// customers shows whom partners have brought.
+func customers(v *visit) error {
+	turn, err := design.TurnOf(v.QueryParams())
+	if err != nil {
+		return err
+	}
+	partner, err := v.askedPartner()
+	if err != nil {
+		return err
+	}
+	params := api.ListCustomersParams{
+		ProgramID: v.program.ID, Limit: new(int64(40)), StartingAfter: turn.After, EndingBefore: turn.Before,
+		PartnerID: partner, Status: enums[api.CustomerStatus](v, "status"), Expand: []api.CustomerExpand{api.CustomerExpandPartner},
+	}
+	params.Email, params.ExternalCustomerID = v.customerNamed()
+	reply, err := v.console.api.ListCustomersWithResponse(v.ctx(), &params)
+	if err != nil {
+		return err
+	}
+	list := page.Page[api.Customer]{
+		Rows: reply.JSON200.Data, HasMore: reply.JSON200.HasMore, Total: reply.JSON200.TotalCount,
+	}
+	return v.show(sheet{"customers", "/customers", "Customers", struct {
+		Filters design.Filters
+		List    design.Listing
+	}{v.filters("Customers", v.search("customer", "Email or your own id", "search"), v.search("partner", "Partner", "lookup"),
+		v.filter("status", "State", listed(customerStatuses...))),
+		among(v, turn, list, func(c api.Customer) string { return c.ID }, toCustomerRow)}})
+}
+
+// customerNamed is whom the search of the list asks for: by email, or by the id in the shop or at the processor.
+func (v *visit) customerNamed() (email, id *string) {
+	text := cleaned(v.QueryParam("customer"))
+	if strings.Contains(text, "@") {
+		return &text, nil
+	}
+	return nil, opt.OrNil(text)
+}
+
+func customerTable(v *visit) error {
+	query := v.query("status")
+	query.Set("program_id", v.program.ID)
+	email, id := v.customerNamed()
+	partner, err := v.askedPartner()
+	if err != nil {
+		return err
+	}
+	for name, text := range map[string]*string{"email": email, "external_customer_id": id, "partner_id": partner} {
+		if text != nil {
+			query.Set(name, *text)
+		}
+	}
+	return v.table("listCustomers", "customers", query)
+}
+
+// customer shows one customer: whose it is and why, and what it has paid.
+func customer(v *visit) error {
+	id := v.PathValue("id")
+	reply, err := v.console.api.RetrieveCustomerWithResponse(v.ctx(), id, &api.RetrieveCustomerParams{
+		ProgramID: &v.program.ID,
+		Expand: []api.CustomerExpand{
+			api.CustomerExpandPartner, api.CustomerExpandLink, api.CustomerExpandReferral,
+		},
+	})
+	if err != nil {
+		return err
+	}
+	turn, err := design.TurnOf(v.QueryParams())
+	if err != nil {
+		return err
+	}
+	paid, err := v.salesOf(api.ListSalesParams{
+		CustomerID: &id, StartingAfter: turn.After, EndingBefore: turn.Before,
+	}, turn)
+	if err != nil {
+		return err
+	}
+	row := toCustomerRow(*reply.JSON200)
+	why, err := v.whyPartner(paid)
+	if err != nil {
+		return err
+	}
+	return v.show(sheet{"customer", "/customers", row.Who, struct {
+		customerRow
+		Link  api.Link
+		Why   string
+		Sales design.Listing
+	}{row, embedded(row.Customer.Link), why, paid}})
+}
+
+// whyPartner is the sentence by which a commission of the customer explains its partner; "" where there is none.
+func (v *visit) whyPartner(paid design.Listing) (string, error) {
+	rows, _ := paid.Rows.([]saleRow)
+	if len(rows) == 0 {
+		return "", nil
+	}
+	reply, err := v.console.api.ListCommissionsWithResponse(v.ctx(), &api.ListCommissionsParams{
+		ProgramID: v.program.ID, SaleID: &rows[0].ID, Limit: new(int64(1)),
+		Include: []api.CommissionInclude{api.CommissionIncludeExplanation},
+	})
+	if err != nil || len(reply.JSON200.Data) == 0 || reply.JSON200.Data[0].Explanation == nil {
+		return "", err
+	}
+	return opt.Value(reply.JSON200.Data[0].Explanation.Partner), nil
+}
+
+// reassign makes the customer another partner's.
+func reassign(v *visit) error {
+	p, err := v.whichPartner(v.value("partner"))
+	if err != nil {
+		return v.again(err, customer)
+	}
+	id := v.PathValue("id")
+	err = v.send("updateCustomer", map[string]any{"program_id": v.program.ID, "partner_id": p.ID}, nil, id)
+	if err != nil {
+		return v.again(err, customer)
+	}
+	return v.done(v.at("/customers/"+id), "From now on the customer counts for "+called(p)+". What was earned stays.")
+}

@@ -1,0 +1,207 @@
+package console
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/oapi-codegen/nullable"
+
+	"rail/gen/api"
+	"rail/server/http/design"
+	"rail/server/page"
+	"rail/server/problem"
+)
+
+// What the pages of payouts, commissions, sales and customers share.
+
+// among returns the page of a list that the address asks for, as rows.
+func among[R, S any](v *visit, t design.Turn, found page.Page[R], id func(R) string, row func(R) S) design.Listing {
+	rows := make([]S, len(found.Rows))
+	for i, r := range found.Rows {
+		rows[i] = row(r)
+	}
+	return design.Listed(v.Request().URL, t, found, id, rows)
+}
+
+// embedded is a relation that a list was asked to expand; the zero value where there is none.
+func embedded[T any](n nullable.Nullable[T]) (t T) {
+	if n.IsSpecified() && !n.IsNull() {
+		return n.MustGet()
+	}
+	return t
+}
+
+// person is who a customer is to people: a name, an email, or the shop's own id.
+func person(c api.Customer) string {
+	for _, name := range []*string{c.Name, c.Email, c.ExternalCustomerID, c.Identifier} {
+		if name != nil && *name != "" {
+			return *name
+		}
+	}
+	return "A customer"
+}
+
+// each changes what was ticked, one by one, and says how many were done, and of the others why not.
+// what is a word for one and for several, such as "payout" and "payouts are paid".
+func (v *visit) each(one, several string, change func(id string) error) (string, error) {
+	ids, err := v.ticked()
+	if err != nil {
+		return "", err
+	}
+	var why []string
+	done := 0
+	for _, id := range ids {
+		err := change(id)
+		p, ok := refused(err)
+		switch {
+		case err == nil:
+			done++
+		case !ok:
+			return "", err
+		case !slices.Contains(why, p.Message):
+			why = append(why, p.Message)
+		}
+	}
+	said := fmt.Sprintf("%d %s.", done, several)
+	if done == 1 {
+		said = "1 " + one + "."
+	}
+	if n := len(ids) - done; n > 0 {
+		said += fmt.Sprintf(" %d %s refused: %s", n, oneOrMany(n, "was", "were"), strings.Join(why[:min(len(why), 3)], " "))
+	}
+	return said, nil
+}
+
+// oneOrMany is the word for so many.
+func oneOrMany[N int | int64](n N, one, several string) string {
+	if n == 1 {
+		return one
+	}
+	return several
+}
+
+// listed are all values of an enum, to choose from, with one for any.
+func listed(values ...string) []design.Option {
+	out := []design.Option{{Label: "Any"}}
+	for _, v := range values {
+		out = append(out, design.Option{Value: v, Label: design.Words(v, vocabulary)})
+	}
+	return out
+}
+
+// filter is a select of a list's filters, which shows what the address asks for.
+func (v *visit) filter(name, label string, options []design.Option) design.Input {
+	return design.Input{
+		Name: name, ID: "filter_" + name, Label: label, Type: "select", Options: options, Filters: true,
+		Value: cleaned(v.QueryParam(name)),
+	}
+}
+
+// search is a text field of a list's filters.
+func (v *visit) search(name, label, kind string) design.Input {
+	in := design.Input{
+		Name: name, ID: "filter_" + name, Label: label, Type: kind, Value: cleaned(v.QueryParam(name)), Most: most["text"],
+	}
+	if v.fault != nil {
+		in.Error = design.FaultsOf(v.fault, name)[name]
+	}
+	if kind == "lookup" {
+		in.Source = v.at("/find/partners")
+	}
+	return in
+}
+
+// filters are the filters of a list, with a chip for each that is set.
+func (v *visit) filters(label string, inputs ...design.Input) design.Filters {
+	f := design.Filters{Path: v.Request().URL.Path, Label: label, Inputs: inputs}
+	for _, in := range inputs {
+		if in.Value == "" {
+			continue
+		}
+		text := in.Value
+		for _, o := range in.Options {
+			if o.Value == in.Value {
+				text = o.Label
+			}
+		}
+		f.Chips = append(f.Chips, design.Chip{
+			Text: in.Label + ": " + text, Without: design.Without(v.Request().URL, in.Name),
+		})
+	}
+	if len(f.Chips) > 1 {
+		f.Clear = f.Path
+	}
+	return f
+}
+
+// enums are the values of a filter that an enum of the API knows; nil for none.
+func enums[T ~string](v *visit, name string) []T {
+	if text := cleaned(v.QueryParam(name)); text != "" {
+		return []T{T(text)}
+	}
+	return nil
+}
+
+// Sheet is the address of the table of the list, with the filters of the page.
+func (f frame) Sheet() string {
+	u := url.URL{Path: f.Request().URL.Path + ".csv", RawQuery: f.Request().URL.RawQuery}
+	return u.String()
+}
+
+// rows are those of a list, with the page around it; ticks says whether they can be ticked.
+type rows struct {
+	Page  frame
+	Rows  any
+	Ticks bool
+}
+
+// List is the rows of a list for one of the tables of parts.html.
+func (f frame) List(of any, ticks bool) rows { return rows{f, of, ticks} }
+
+// PayoutBulk is what can be done with ticked payouts.
+func (f frame) PayoutBulk() design.Bulk {
+	return design.Bulk{What: "payouts", Actions: []design.Action{
+		{Label: "Mark as paid", Confirm: "Mark the ticked payouts as paid?"},
+		{Label: "Delete", Path: f.at("/payouts/delete"), Danger: true, Confirm: "Delete the ticked payouts?"},
+	}}
+}
+
+// CommissionBulk is what can be done with ticked commissions.
+func (f frame) CommissionBulk() design.Bulk {
+	return design.Bulk{What: "commissions", Actions: []design.Action{
+		{Label: "Approve"}, {Label: "Reject", Path: f.at("/commissions/reject"), Danger: true},
+	}}
+}
+
+// Formats are the files that there are for payouts.
+func (f frame) Formats() design.Input {
+	return f.Line("radios", "format", "For whom", "paypal").Of([]design.Option{
+		{Value: "paypal", Label: "PayPal", Hint: "For its mass payments: those who are paid by PayPal."},
+		{Value: "wise", Label: "Wise", Hint: "For its batch payments: those who are paid by Wise."},
+		{Value: "csv", Label: "A table", Hint: "For your bank and you: everybody else, with what they told to be paid."},
+	})
+}
+
+// Results is the field for a provider's result.
+func (f frame) Results() design.Input {
+	in := f.Line("file", "results", "The result", "")
+	in.Accept = ".csv,.txt,.tsv,text/csv,text/plain"
+	return in.Says("A CSV file of at most 1 MB.")
+}
+
+// ticked are the ids of the rows that were ticked for one change of all, at most maxTicked.
+func (v *visit) ticked() ([]string, error) {
+	ids := v.values("id")
+	switch {
+	case len(ids) == 0:
+		return nil, problem.New(problem.ParameterMissing, "Tick at least one row first.")
+	case len(ids) > maxTicked:
+		return nil, problem.New(problem.ParameterInvalid, "At most %d rows can be changed at once.", maxTicked)
+	}
+	return ids, nil
+}
+
+// maxTicked is how many rows one form changes, each by a request of its own: a page of a list.
+const maxTicked = 100

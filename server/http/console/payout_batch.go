@@ -1,0 +1,184 @@
+package console
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"rail/gen/api"
+	"rail/server/http/design"
+	"rail/server/problem"
+)
+
+// batchOf reads the run of the page's address.
+func (v *visit) batchOf() (*api.PayoutBatch, error) {
+	reply, err := v.console.api.RetrievePayoutBatchWithResponse(v.ctx(), v.PathValue("id"),
+		&api.RetrievePayoutBatchParams{ProgramID: &v.program.ID})
+	if err != nil {
+		return nil, err
+	}
+	return reply.JSON200, nil
+}
+
+// batch shows a run: its payouts, and how they are paid and undone.
+func batch(v *visit) error {
+	b, err := v.batchOf()
+	if err != nil {
+		return err
+	}
+	turn, err := design.TurnOf(v.QueryParams())
+	if err != nil {
+		return err
+	}
+	list, err := v.payoutsOf(api.ListPayoutsParams{
+		BatchID: &b.ID, StartingAfter: turn.After, EndingBefore: turn.Before, Status: enums[api.PayoutStatus](v, "status"),
+	}, turn)
+	if err != nil {
+		return err
+	}
+	return v.show(sheet{"payout-batch", "/payouts", "Payouts of " + month(b.PeriodEnd), struct {
+		batchRow
+		Steps      design.Steps
+		Filters    design.Filters
+		List       design.Listing
+		Currencies []design.Option
+		Again      string // the query by which the month's run is made again
+	}{
+		toBatchRow(*b), v.runSteps(3), v.filters("Payouts", v.filter("status", "State", listed(payoutStatuses...))), list,
+		currencies(b.Totals), "?period_end=" + b.PeriodEnd.UTC().Format(time.DateOnly),
+	}})
+}
+
+// currencies are those of a run, to choose from.
+func currencies(totals []api.PayoutBatchTotal) (out []design.Option) {
+	for _, t := range totals {
+		out = append(out, design.Option{Value: t.Currency, Label: t.Currency})
+	}
+	return out
+}
+
+// exported asks the API for the file that the form describes. The same form is the same file.
+func (v *visit) exported() (*api.PayoutFile, error) {
+	var file api.PayoutFile
+	body := v.body("exportPayoutBatch")
+	return &file, v.send("exportPayoutBatch", body, &file, v.PathValue("id"))
+}
+
+// exportBatch writes a file, and shows what is in it and what is not before it is downloaded.
+func exportBatch(v *visit) error {
+	file, err := v.exported()
+	if err != nil {
+		return v.again(err, batch)
+	}
+	names, err := v.namesOf(file.Left)
+	if err != nil {
+		return err
+	}
+	return v.show(sheet{"payout-file", "/payouts", "A file of payouts", struct {
+		*api.PayoutFile
+		Names map[string]string
+		Form  design.Posted
+		Once  string
+		Steps design.Steps
+	}{file, names, v.form, v.once, v.runSteps(3)}})
+}
+
+// namesOf are the names of the partners whose payouts a file leaves out, for the first twenty.
+func (v *visit) namesOf(left []api.PayoutLeftOut) (map[string]string, error) {
+	names := map[string]string{}
+	for _, l := range left[:min(len(left), 20)] {
+		reply, err := v.console.api.RetrievePartnerWithResponse(v.ctx(), l.PartnerID, nil)
+		if err != nil {
+			return nil, err
+		}
+		names[l.PartnerID] = called(*reply.JSON200)
+	}
+	return names, nil
+}
+
+// payoutFile sends the file that the page before has described: the same form, with the same key.
+func payoutFile(v *visit) error {
+	file, err := v.exported()
+	if err != nil {
+		return v.again(err, batch)
+	}
+	v.Response().Header().Set("Content-Disposition", `attachment; filename="`+file.FileName+`"`)
+	return v.Stream(http.StatusOK, file.ContentType, strings.NewReader(file.Content))
+}
+
+// maxReports is how often one upload asks the API, which ends so many payouts at a time.
+const maxReports = 10
+
+// reportResults ends payouts as the provider's result says that was uploaded, and shows what became of each row.
+func reportResults(v *visit) error {
+	if len(v.upload.Body) == 0 {
+		return v.again(problem.On("results", problem.ParameterMissing, "Choose the file first."), batch)
+	}
+	text := strings.ToValidUTF8(string(v.upload.Body), "")
+	all := api.PayoutResultReport{}
+	for range maxReports {
+		var report api.PayoutResultReport
+		v.once = "" // each asks for more, and the API does nothing twice
+		err := v.send("reportPayoutResults", map[string]any{"content": text, "program_id": v.program.ID}, &report,
+			v.PathValue("id"))
+		if err != nil {
+			return v.again(err, batch)
+		}
+		report.PaidCount += all.PaidCount
+		report.FailedCount += all.FailedCount
+		report.Data = slices.Concat(all.Data, report.Data)
+		all = report
+		if report.RemainingCount == 0 {
+			break
+		}
+	}
+	var worth []api.PayoutResult
+	for _, r := range all.Data {
+		if r.Outcome != api.PayoutResultOutcomePaid {
+			worth = append(worth, r)
+		}
+	}
+	all.Data = worth[:min(len(worth), 100)]
+	return v.show(sheet{"payout-results", "/payouts", "What the file did", struct {
+		api.PayoutResultReport
+		File  string
+		Steps design.Steps
+	}{all, v.upload.Name, v.runSteps(3)}})
+}
+
+// cancelPage says what undoing a run does, before it is done.
+func cancelPage(v *visit) error {
+	b, err := v.batchOf()
+	if err != nil {
+		return err
+	}
+	sums := make([]string, len(b.Totals))
+	for i, t := range b.Totals {
+		sums[i] = design.Money(t.AmountMinor, t.Currency)
+	}
+	return v.show(sheet{"payout-cancel", "/payouts", "Undo the run of " + month(b.PeriodEnd), struct {
+		batchRow
+		Sums string
+	}{toBatchRow(*b), strings.Join(sums, " and ")}})
+}
+
+// cancelBatch undoes what can still be undone of a run.
+func cancelBatch(v *visit) error {
+	body := v.body("cancelPayoutBatch")
+	var done api.PayoutBatchCancelled
+	if err := v.send("cancelPayoutBatch", body, &done, v.PathValue("id")); err != nil {
+		return v.again(err, cancelPage)
+	}
+	said := fmt.Sprintf("%s %s deleted; the commissions are due again.", design.Count(done.PayoutCount),
+		oneOrMany(done.PayoutCount, "payout is", "payouts are"))
+	if done.KeptCount > 0 {
+		said += fmt.Sprintf(" %s %s: paid, with a payment rail, or in a file.", design.Count(done.KeptCount),
+			oneOrMany(done.KeptCount, "stays", "stay"))
+	}
+	if done.HasMore {
+		said += " There are more: undo again."
+	}
+	return v.done(v.at("/payouts/batches/"+v.PathValue("id")), said)
+}

@@ -1,0 +1,235 @@
+package console
+
+import (
+	"rail/gen/api"
+	"rail/server/clock"
+	"rail/server/http/design"
+	"rail/server/opt"
+	"rail/server/page"
+)
+
+var payoutRoutes = map[string]route{
+	"GET /console/p/{program}/payouts":             {do: batches},
+	"GET /console/p/{program}/payouts/all":         {do: payouts},
+	"GET /console/p/{program}/payouts/all.csv":     {do: payoutTable},
+	"POST /console/p/{program}/payouts/paid":       {do: payTicked},
+	"POST /console/p/{program}/payouts/delete":     {do: deleteTicked},
+	"GET /console/p/{program}/payouts/{id}":        {do: payout},
+	"POST /console/p/{program}/payouts/{id}/paid":  {do: markPaid},
+	"POST /console/p/{program}/payouts/{id}/fail":  {do: markFailed},
+	"POST /console/p/{program}/payouts/{id}/undo":  {do: deletePayout},
+	"GET /console/p/{program}/payouts/run":         {do: planRun},
+	"GET /console/p/{program}/payouts/run/preview": {do: previewRun},
+	"GET /console/p/{program}/payouts/run/confirm": {do: confirmRun},
+	"POST /console/p/{program}/payouts/run":        {do: makeRun},
+
+	"GET /console/p/{program}/payouts/batches/{id}":          {do: batch},
+	"POST /console/p/{program}/payouts/batches/{id}/export":  {do: exportBatch},
+	"POST /console/p/{program}/payouts/batches/{id}/file":    {do: payoutFile},
+	"POST /console/p/{program}/payouts/batches/{id}/results": {do: reportResults, file: "results"},
+	"GET /console/p/{program}/payouts/batches/{id}/cancel":   {do: cancelPage},
+	"POST /console/p/{program}/payouts/batches/{id}/cancel":  {do: cancelBatch},
+}
+
+// payoutTabs are the two ways to look at payouts.
+func (v *visit) payoutTabs(all bool) design.Tabs {
+	return design.Tabs{Label: "Payouts", Links: []design.Link{
+		{Path: v.at("/payouts"), Name: "Runs", Current: !all},
+		{Path: v.at("/payouts/all"), Name: "All payouts", Current: all},
+	}}
+}
+
+// batchRow is a run as a list has it.
+type batchRow struct {
+	api.PayoutBatch
+	Month string
+}
+
+// batches shows the runs of a program, one a month.
+func batches(v *visit) error {
+	turn, err := design.TurnOf(v.QueryParams())
+	if err != nil {
+		return err
+	}
+	reply, err := v.console.api.ListPayoutBatchesWithResponse(v.ctx(), &api.ListPayoutBatchesParams{
+		ProgramID: v.program.ID, StartingAfter: turn.After, EndingBefore: turn.Before, Limit: new(int64(25)),
+	})
+	if err != nil {
+		return err
+	}
+	list := page.Page[api.PayoutBatch]{
+		Rows: reply.JSON200.Data, HasMore: reply.JSON200.HasMore, Total: reply.JSON200.TotalCount,
+	}
+	return v.show(sheet{"payouts", "/payouts", "Payouts", struct {
+		Tabs design.Tabs
+		List design.Listing
+	}{v.payoutTabs(false), among(v, turn, list, func(b api.PayoutBatch) string { return b.ID }, toBatchRow)}})
+}
+
+func toBatchRow(b api.PayoutBatch) batchRow { return batchRow{b, month(b.PeriodEnd)} }
+
+// month is the month of a run in words.
+func month(t clock.Time) string { return t.UTC().Format("January 2006") }
+
+// payoutRow is a payout as a list has it.
+type payoutRow struct {
+	api.Payout
+	Name string // the partner's
+}
+
+func toPayoutRow(p api.Payout) payoutRow { return payoutRow{p, called(embedded(p.Partner))} }
+
+// payoutStatuses are all states of a payout.
+var payoutStatuses = []string{"pending", "processing", "paid", "failed", "not_eligible"}
+
+// payouts shows all payouts of a program.
+func payouts(v *visit) error {
+	turn, err := design.TurnOf(v.QueryParams())
+	if err != nil {
+		return err
+	}
+	partner, err := v.askedPartner()
+	if err != nil {
+		return err
+	}
+	list, err := v.payoutsOf(api.ListPayoutsParams{
+		StartingAfter: turn.After, EndingBefore: turn.Before, PartnerID: partner,
+		Status: enums[api.PayoutStatus](v, "status"),
+	}, turn)
+	if err != nil {
+		return err
+	}
+	return v.show(sheet{"payout-list", "/payouts", "All payouts", struct {
+		Tabs    design.Tabs
+		Filters design.Filters
+		List    design.Listing
+	}{
+		v.payoutTabs(true), v.filters("Payouts", v.search("partner", "Partner", "lookup"),
+			v.filter("status", "State", listed(payoutStatuses...))), list,
+	}})
+}
+
+// payoutsOf are payouts of the program with their partners' names.
+func (v *visit) payoutsOf(p api.ListPayoutsParams, turn design.Turn) (design.Listing, error) {
+	p.ProgramID, p.Limit, p.Expand = v.program.ID, new(int64(40)), []api.PayoutExpand{api.PayoutExpandPartner}
+	reply, err := v.console.api.ListPayoutsWithResponse(v.ctx(), &p)
+	if err != nil {
+		return design.Listing{}, err
+	}
+	list := page.Page[api.Payout]{
+		Rows: reply.JSON200.Data, HasMore: reply.JSON200.HasMore, Total: reply.JSON200.TotalCount,
+	}
+	return among(v, turn, list, func(p api.Payout) string { return p.ID }, toPayoutRow), nil
+}
+
+func payoutTable(v *visit) error {
+	query := v.query("status", "batch_id")
+	query.Set("program_id", v.program.ID)
+	partner, err := v.askedPartner()
+	if err != nil {
+		return err
+	}
+	if partner != nil {
+		query.Set("partner_id", *partner)
+	}
+	return v.table("listPayouts", "payouts", query)
+}
+
+// payout shows one payout with the commissions in it.
+func payout(v *visit) error {
+	id := v.PathValue("id")
+	reply, err := v.console.api.RetrievePayoutWithResponse(v.ctx(), id, &api.RetrievePayoutParams{
+		ProgramID: &v.program.ID, Expand: []api.PayoutExpand{api.PayoutExpandPartner},
+	})
+	if err != nil {
+		return err
+	}
+	turn, err := design.TurnOf(v.QueryParams())
+	if err != nil {
+		return err
+	}
+	inside, err := v.commissionsOf(api.ListCommissionsParams{
+		PayoutID: &id, StartingAfter: turn.After, EndingBefore: turn.Before,
+	}, turn)
+	if err != nil {
+		return err
+	}
+	p := toPayoutRow(*reply.JSON200)
+	return v.show(sheet{"payout", "/payouts", "Payout to " + p.Name, struct {
+		payoutRow
+		Month       string
+		Commissions design.Listing
+		Today       string
+	}{p, month(p.PeriodEnd), inside, v.now.UTC().Format("2006-01-02")}})
+}
+
+// markPaid says that a payout was paid by hand.
+func markPaid(v *visit) error {
+	body := v.body("markPayoutPaid")
+	// The form has a day: today is now, and an earlier one its noon.
+	if day, ok := body["paid_at"].(string); ok {
+		delete(body, "paid_at")
+		if day != v.now.UTC().Format("2006-01-02") {
+			body["paid_at"] = day + "T12:00:00Z"
+		}
+	}
+	if err := v.send("markPayoutPaid", body, nil, v.PathValue("id")); err != nil {
+		return v.again(err, payout)
+	}
+	return v.done(v.at("/payouts/"+v.PathValue("id")), "The payout is paid.")
+}
+
+// markFailed says that no money arrived.
+func markFailed(v *visit) error {
+	body := v.body("markPayoutFailed")
+	if err := v.send("markPayoutFailed", body, nil, v.PathValue("id")); err != nil {
+		return v.again(err, payout)
+	}
+	return v.done(v.at("/payouts/"+v.PathValue("id")),
+		"The payout has failed. Export it again, mark it as paid, or delete it.")
+}
+
+func deletePayout(v *visit) error {
+	if err := v.send("deletePayout", nil, nil, v.PathValue("id")); err != nil {
+		return v.again(err, payout)
+	}
+	return v.done(v.at("/payouts"), "The payout is deleted; its commissions are due again.")
+}
+
+// payTicked marks the ticked payouts as paid.
+func payTicked(v *visit) error {
+	return v.changePayouts("payout is paid", "payouts are paid", "markPayoutPaid")
+}
+
+// deleteTicked deletes the ticked payouts.
+func deleteTicked(v *visit) error {
+	return v.changePayouts("payout is deleted", "payouts are deleted", "deletePayout")
+}
+
+// changePayouts changes the ticked payouts and goes back to their run, or to the list.
+func (v *visit) changePayouts(one, several, operation string) error {
+	show := payouts
+	back := v.at("/payouts/all")
+	if id := v.value("batch"); id != "" {
+		back = v.at("/payouts/batches/" + id)
+		show = func(v *visit) error { v.Request().SetPathValue("id", id); return batch(v) }
+	}
+	said, err := v.each(one, several, func(id string) error {
+		if operation == "deletePayout" {
+			return v.send(operation, nil, nil, id)
+		}
+		return v.send(operation, v.body(operation), nil, id)
+	})
+	if err != nil {
+		return v.again(err, show)
+	}
+	return v.done(back, said)
+}
+
+// method is a way to pay in words.
+func method(m *api.PayoutMethod) string {
+	if m == nil {
+		return "None"
+	}
+	return design.Words(string(opt.Value(m)), vocabulary)
+}

@@ -1,0 +1,188 @@
+package console_test
+
+import (
+	"bytes"
+	"html"
+	"mime/multipart"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/harness/apitest"
+	"rail/server/team"
+)
+
+// earns adds a partner with a name who has earned a fifth of some sales, and wants to be paid by a method.
+func (s *site) earns(name, method string, sales ...int) (partner string, ids []string) {
+	s.T.Helper()
+	first, last, _ := strings.Cut(name, " ")
+	partner = s.Partner(s.program, M{"first_name": first, "last_name": last})
+	if method != "" {
+		s.Must(200, s.Post("/v1/partners/"+partner, M{"payout_method": method}))
+	}
+	customer := s.Customer(s.program, partner)
+	for _, amount := range sales {
+		ids = append(ids, s.Sale(s.program, customer, M{"amount_minor": amount}).String("id"))
+	}
+	return partner, ids
+}
+
+// payoutOf is the latest payout of a partner.
+func (s *site) payoutOf(partner string) apitest.Answer {
+	s.T.Helper()
+	return apitest.Answer{Body: s.Get("/v1/payouts?program_id=" + s.program + "&partner_id=" + partner).Data()[0]}
+}
+
+// upload sends a form with a file.
+func (p *person) upload(path, field, content string) apitest.Answer {
+	p.T.Helper()
+	token := tokens.FindStringSubmatch(string(p.ask("GET", "/console/account", nil).Raw))[1]
+	var body bytes.Buffer
+	w := multipart.NewWriter(&body)
+	for name, value := range map[string]string{"form_token": token, "once": apitest.Unique("once")} {
+		require.NoError(p.T, w.WriteField(name, value))
+	}
+	part, err := w.CreateFormFile(field, "result.csv")
+	require.NoError(p.T, err)
+	_, err = part.Write([]byte(content))
+	require.NoError(p.T, err)
+	require.NoError(p.T, w.Close())
+	return p.ask("POST", p.full(path), body.Bytes(), "Content-Type", w.FormDataContentType())
+}
+
+// TestPayoutRun: from the period to the provider's result, in four steps.
+func TestPayoutRun(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.Flow(s.program)
+	s.Must(200, s.Post("/v1/programs/"+s.program, M{"min_payout_minor": 500}))
+	ada, _ := s.earns("Ada Lovelace", "paypal", 10000)
+	grace, _ := s.earns("Grace Hopper", "paypal", 20000)
+	small, _ := s.earns("Small Fry", "paypal", 100)
+	p := s.person(s.Org, team.Finance)
+
+	require.Contains(t, p.page("/payouts"), "Nobody was paid yet")
+	require.Contains(t, p.page("/payouts/run"), `value="2026-08-31"`, "the last day of the month before")
+	plan := "?period_end=2026-09-01"
+	who := p.page("/payouts/run/preview" + plan)
+	for _, text := range []string{"Ada Lovelace", "20.00 USD", "Grace Hopper", "60.00 USD", "Below the minimum", "0.20 USD"} {
+		require.Contains(t, who, text)
+	}
+	require.NotContains(t, who, "Small Fry", "on the part of those who are not paid")
+	require.Contains(t, p.page("/payouts/run/preview"+plan+"&outcome=not_eligible"), "Small Fry")
+	require.NotContains(t, p.page("/payouts/run/preview"+plan+"&ignore_minimum=on"), "Below the minimum")
+	one := p.page("/payouts/run/preview" + plan + "&partner=Grace")
+	require.NotContains(t, one, "Ada Lovelace")
+	require.Contains(t, p.page("/payouts/run/confirm"+plan), "60.00 USD")
+	require.Empty(t, s.Get("/v1/payouts?program_id="+s.program).Data(), "nothing is made before the confirmation")
+
+	made := p.send("/payouts/run", "period_end", "2026-09-01")
+	require.Contains(t, p.done(made), "2 payouts are in the run of September 2026")
+	run := made.Header.Get("Location")
+	require.Contains(t, p.page(run), "Grace Hopper")
+	require.Contains(t, p.page("/payouts"), "September 2026")
+
+	file := p.Must(200, p.send(run+"/export", "format", "paypal", "currency", "USD"))
+	shown := html.UnescapeString(string(file.Raw))
+	require.Contains(t, shown, "payouts-2026-09-paypal-usd.csv")
+	require.Contains(t, shown, "60.00 USD")
+	csv := p.Must(200, p.send(run+"/file", again(shown)...))
+	require.Equal(t, `attachment; filename="payouts-2026-09-paypal-usd.csv"`, csv.Header.Get("Content-Disposition"))
+	require.Len(t, strings.Split(strings.TrimSpace(string(csv.Raw)), "\n"), 2)
+	require.Equal(t, "processing", s.payoutOf(ada).String("status"))
+
+	result := "Unique ID,Status,Transaction ID,Error\n" + s.payoutOf(ada).String("id") + ",Completed,9XY,\n" +
+		s.payoutOf(grace).String("id") + ",Failed,,No such account.\nnobody,Completed,,\n"
+	did := html.UnescapeString(string(p.Must(200, p.upload(run+"/results", "results", result)).Raw))
+	require.Contains(t, did, "No such account.")
+	require.Contains(t, did, "It names no payout of this batch.")
+	require.Equal(t, []string{"paid", "failed"}, []string{
+		s.payoutOf(ada).String("status"), s.payoutOf(grace).String("status"),
+	})
+	p.says(400, "no line of headings", p.upload(run+"/results", "results", "nothing"))
+	p.says(400, "Choose the file first", p.upload(run+"/results", "results", ""))
+
+	require.Contains(t, p.done(p.send("/payouts/paid", "batch", s.payoutOf(grace).String("batch_id"), "id",
+		s.payoutOf(grace).String("id"))), "1 payout is paid")
+	require.Equal(t, "paid", s.payoutOf(grace).String("status"))
+	require.Equal(t, "not_eligible", s.payoutOf(small).String("status"))
+	require.Contains(t, p.page("/payouts/all?status=paid"), "2 payouts")
+	require.Contains(t, string(p.Must(200, p.ask("GET", p.full("/payouts/all.csv?status=paid"), nil)).Raw), "paid")
+}
+
+// again are the hidden fields of the form that a page has.
+func again(page string) (fields []string) {
+	for _, m := range regexp.MustCompile(`<input type="hidden" name="(format|currency|once)" value="([^"]*)">`).
+		FindAllStringSubmatch(page, -1) {
+		fields = append(fields, m[1], m[2])
+	}
+	return fields
+}
+
+// TestPayoutUndone: a run is undone as far as it can be, a payout by itself as well.
+func TestPayoutUndone(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.Flow(s.program)
+	ada, _ := s.earns("Ada Lovelace", "", 10000)
+	grace, _ := s.earns("Grace Hopper", "", 20000)
+	p := s.owner
+	run := p.Must(303, p.send("/payouts/run", "period_end", "2026-09-01")).Header.Get("Location")
+	id := s.payoutOf(ada).String("id")
+	require.Contains(t, p.page("/payouts/"+id), "Payout to Ada Lovelace")
+	require.Contains(t, p.done(p.send("/payouts/"+id+"/undo")), "due again")
+	p.says(400, "Tick at least one row", p.send("/payouts/delete"))
+	id = s.payoutOf(grace).String("id")
+	p.Must(200, p.send(run+"/export", "format", "csv", "currency", "USD"))
+	refused := p.done(p.send("/payouts/delete", "id", id))
+	require.Contains(t, refused, "0 payouts are deleted. 1 was refused: The payout has left in a file")
+	require.Contains(t, p.done(p.send("/payouts/"+id+"/fail", "reason", "It bounced.")), "has failed")
+	require.Contains(t, p.page("/payouts/"+id), "It bounced.")
+	p.says(400, "paid_at", p.send("/payouts/"+id+"/paid", "paid_at", "2020-01-01"))
+	require.Contains(t, p.page(run+"/cancel"), "Undo the run of September 2026")
+	require.Contains(t, p.done(p.send(run+"/cancel")), "1 payout is deleted")
+	require.Empty(t, s.Get("/v1/payouts?program_id="+s.program).Data())
+	require.Contains(t, p.done(p.send("/payouts/run", "period_end", "2026-09-01")), "2 payouts are in the run")
+	id = s.payoutOf(ada).String("id")
+	require.Contains(t, p.done(p.send("/payouts/"+id+"/paid", "paid_at", "2026-09-01", "external_id", "T-1")), "is paid")
+	require.Equal(t, "T-1", s.payoutOf(ada).String("external_id"))
+}
+
+// TestPayoutsOfRoles: everybody may look; only owners and finance confirm.
+func TestPayoutsOfRoles(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.Flow(s.program)
+	ada, _ := s.earns("Ada Lovelace", "", 10000)
+	s.owner.says(400, "Nobody is found", s.owner.send("/payouts/run", "period_end", "2026-09-01", "partner", "Nobody"))
+	s.owner.Must(303, s.owner.send("/payouts/run", "period_end", "2026-09-01"))
+	s.Sale(s.program, s.Customer(s.program, ada), M{"amount_minor": 5000})
+	y := s.payoutOf(ada)
+	run := "/payouts/batches/" + y.String("batch_id")
+	for _, role := range []team.Role{team.Manager, team.Viewer} {
+		p := s.person(s.Org, role)
+		require.Contains(t, p.page("/payouts/run/preview?period_end=2026-09-01"), "Has a payout of this month already")
+		require.NotContains(t, p.page(run), "Make the file")
+		require.NotContains(t, p.page("/payouts/"+y.String("id")), "Mark as paid")
+		for _, path := range []string{
+			"/payouts/run", run + "/export", run + "/cancel", "/payouts/" + y.String("id") + "/paid",
+			"/payouts/" + y.String("id") + "/undo",
+		} {
+			p.says(403, "Your role cannot do this", p.send(path, "period_end", "2026-09-01", "format", "csv"))
+		}
+	}
+	stranger := s.person(s.NewOrg("Other"), team.Owner)
+	for _, path := range []string{"/payouts", run, "/payouts/" + y.String("id"), "/payouts/run"} {
+		stranger.Must(404, stranger.ask("GET", s.at+path, nil))
+	}
+	other := *s.owner
+	other.site = &site{Server: s.Server, at: "/console/p/" + s.Program()}
+	for _, path := range []string{run, "/payouts/" + y.String("id"), run + "/cancel"} {
+		other.Must(404, other.ask("GET", other.full(path), nil))
+	}
+	other.Must(404, other.send(run+"/export", "format", "csv"))
+	other.Must(404, other.send(run+"/cancel"))
+	require.Equal(t, "pending", s.payoutOf(ada).String("status"))
+}

@@ -1,0 +1,178 @@
+package console
+
+import (
+	"net/http"
+
+	"rail/gen/api"
+	"rail/server/http/design"
+	"rail/server/opt"
+	"rail/server/page"
+)
+
+var saleRoutes = map[string]route{
+	"GET /console/p/{program}/sales":              {do: sales},
+	"GET /console/p/{program}/sales.csv":          {do: saleTable},
+	"GET /console/p/{program}/sales/{id}":         {do: sale},
+	"GET /console/p/{program}/sales/{id}/refund":  {do: lookRefund},
+	"POST /console/p/{program}/sales/{id}/refund": {do: refund},
+}
+
+// saleRow is a sale as a list has it.
+type saleRow struct {
+	api.Sale
+	Name     string // the partner's; empty for none
+	Customer string
+}
+
+func toSaleRow(s api.Sale) saleRow {
+	row := saleRow{Sale: s, Customer: person(embedded(s.Customer))}
+	if s.PartnerID != nil {
+		row.Name = called(embedded(s.Partner))
+	}
+	return row
+}
+
+// sales shows what partners' customers have paid.
+func sales(v *visit) error {
+	turn, err := design.TurnOf(v.QueryParams())
+	if err != nil {
+		return err
+	}
+	partner, err := v.askedPartner()
+	if err != nil {
+		return err
+	}
+	params := api.ListSalesParams{
+		StartingAfter: turn.After, EndingBefore: turn.Before, PartnerID: partner,
+		ExternalChargeID: opt.OrNil(cleaned(v.QueryParam("external_charge_id"))),
+		OccurredAfter:    opt.OrNil(cleaned(v.QueryParam("occurred_after"))),
+		OccurredBefore:   opt.OrNil(cleaned(v.QueryParam("occurred_before"))),
+	}
+	if text := cleaned(v.QueryParam("refunded")); text != "" {
+		params.Refunded = new(api.SaleRefundedFilter(text))
+	}
+	list, err := v.salesOf(params, turn)
+	if err != nil {
+		return err
+	}
+	return v.show(sheet{"sales", "/sales", "Sales", struct {
+		Filters design.Filters
+		List    design.Listing
+	}{v.filters("Sales", v.search("partner", "Partner", "lookup"),
+		v.search("external_charge_id", "Charge at the processor", "text"), v.search("occurred_after", "From", "date"),
+		v.search("occurred_before", "Before", "date"), v.filter("refunded", "Refunded", []design.Option{
+			{Label: "All"}, {Value: "true", Label: "Refunded"}, {Value: "false", Label: "Not refunded"},
+		})), list}})
+}
+
+// salesOf are sales of the program with the names of their partners and customers.
+func (v *visit) salesOf(p api.ListSalesParams, turn design.Turn) (design.Listing, error) {
+	p.ProgramID, p.Limit = v.program.ID, new(int64(40))
+	p.Expand = []api.SaleExpand{api.SaleExpandPartner, api.SaleExpandCustomer}
+	reply, err := v.console.api.ListSalesWithResponse(v.ctx(), &p)
+	if err != nil {
+		return design.Listing{}, err
+	}
+	list := page.Page[api.Sale]{
+		Rows: reply.JSON200.Data, HasMore: reply.JSON200.HasMore, Total: reply.JSON200.TotalCount,
+	}
+	return among(v, turn, list, func(s api.Sale) string { return s.ID }, toSaleRow), nil
+}
+
+func saleTable(v *visit) error {
+	query := v.query("external_charge_id", "occurred_after", "occurred_before", "refunded")
+	query.Set("program_id", v.program.ID)
+	partner, err := v.askedPartner()
+	if err != nil {
+		return err
+	}
+	if partner != nil {
+		query.Set("partner_id", *partner)
+	}
+	return v.table("listSales", "sales", query)
+}
+
+// saleOf reads the sale of the page's address.
+func (v *visit) saleOf() (saleRow, error) {
+	reply, err := v.console.api.RetrieveSaleWithResponse(v.ctx(), v.PathValue("id"), &api.RetrieveSaleParams{
+		ProgramID: &v.program.ID, Expand: []api.SaleExpand{api.SaleExpandPartner, api.SaleExpandCustomer},
+	})
+	if err != nil {
+		return saleRow{}, err
+	}
+	return toSaleRow(*reply.JSON200), nil
+}
+
+// sale shows one sale with the commissions that it made and what was refunded of it.
+func sale(v *visit) error {
+	s, err := v.saleOf()
+	if err != nil {
+		return err
+	}
+	earned, err := v.commissionsOf(api.ListCommissionsParams{SaleID: &s.ID}, design.Turn{})
+	if err != nil {
+		return err
+	}
+	refunds, err := v.console.api.ListRefundsWithResponse(v.ctx(), &api.ListRefundsParams{
+		ProgramID: v.program.ID, SaleID: &s.ID, Limit: new(int64(100)),
+	})
+	if err != nil {
+		return err
+	}
+	return v.show(sheet{"sale", "/sales", "Sale", struct {
+		saleRow
+		Commissions design.Listing
+		Refunds     []api.Refund
+	}{s, earned, refunds.JSON200.Data}})
+}
+
+// effect is what a refund would do to a commission.
+type effect struct {
+	api.RefundedCommission
+	Name string // the partner's
+}
+
+// lookRefund shows what the refund of the address would do, before it is made.
+func lookRefund(v *visit) error {
+	if v.Request().Method == http.MethodGet {
+		v.form = design.Posted(v.QueryParams())
+	}
+	s, err := v.saleOf()
+	if err != nil {
+		return err
+	}
+	body := v.body("refundSale")
+	body["dry_run"] = true
+	v.once = ""
+	var would api.RefundResult
+	if err := v.send("refundSale", body, &would, s.ID); err != nil {
+		return v.again(err, sale)
+	}
+	effects := make([]effect, len(would.Commissions))
+	for i, c := range would.Commissions {
+		effects[i] = effect{c, s.Name}
+		if c.PartnerID == opt.Value(s.PartnerID) {
+			continue
+		}
+		reply, err := v.console.api.RetrievePartnerWithResponse(v.ctx(), c.PartnerID, nil)
+		if err != nil {
+			return err
+		}
+		effects[i].Name = called(*reply.JSON200)
+	}
+	return v.show(sheet{"refund", "/sales", "Refund", struct {
+		saleRow
+		Would   api.RefundResult
+		Effects []effect
+	}{s, would, effects}})
+}
+
+// refund makes it.
+func refund(v *visit) error {
+	var done api.RefundResult
+	id := v.PathValue("id")
+	if err := v.send("refundSale", v.body("refundSale"), &done, id); err != nil {
+		return v.again(err, sale)
+	}
+	return v.done(v.at("/sales/"+id), design.Money(done.AmountMinor, done.Currency)+" of the sale is refunded.")
+}
