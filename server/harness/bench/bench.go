@@ -104,6 +104,13 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	missed := b.judge(now, base)
+	if b.wants("pages") {
+		heavy := 0
+		if now.Pages, heavy, err = b.pages(ctx); err != nil {
+			return err
+		}
+		missed += heavy
+	}
 	if err := now.save(o.Save); err != nil || missed == 0 || !o.Goals {
 		return err
 	}
@@ -133,7 +140,7 @@ func (b *bench) all(ctx context.Context, now *run, base run) (err error) {
 }
 
 // others are what may be chosen beside the loads.
-var others = []string{"footprint", "events", "webhooks"}
+var others = []string{"footprint", "events", "webhooks", "pages"}
 
 // wants says whether something is to be measured.
 func (b *bench) wants(name string) bool { return len(b.Only) == 0 || slices.Contains(b.Only, name) }

@@ -22,6 +22,7 @@ type run struct {
 	Figures    []figure
 	Deliveries []deliveries
 	Events     []paid
+	Pages      []page
 }
 
 // figure has the medians of a load with a number of clients. Times are in microseconds, those

@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -104,4 +105,29 @@ func TestFirstEvening(t *testing.T) {
 	d.press("Sign out")
 	d.Reads("You are signed out")
 	d.Silent()
+}
+
+// TestFirstRun goes from the address that a new server prints to the check-list of a first program.
+func TestFirstRun(t *testing.T) {
+	t.Parallel()
+	browsertest.Chromium(t)
+	s := apitest.New(t, apitest.Loopback, func(c *config.Config) { c.BaseURL = "http://rail.test" })
+	keeper, err := secret.New(s.Config.SecretKey)
+	require.NoError(t, err)
+	people := team.New(team.Service{Pool: s.Pool, Keeper: keeper, Clock: s.Clock, BaseURL: s.Config.BaseURL})
+	link, err := people.StartLink(t.Context(), "")
+	require.NoError(t, err)
+	path := strings.TrimPrefix(link, s.Config.BaseURL)
+	tab := browsertest.New(t, s.URL)
+	tab.Open(path)
+	tab.Submit(path, map[string]string{
+		"organization": "Acme", "name": "Ada", "email": "ada@acme.example", "password": password,
+	})
+	tab.Reads("A new program")
+	tab.Submit("/console/new", map[string]string{"name": "Acme partners", "website_url": "https://acme.example"})
+	tab.Reads("The program is there.")
+	tab.Reads("A rule that pays")
+	tab.Silent()
+	tab.Open(path)
+	tab.Reads("This link no longer works")
 }

@@ -76,6 +76,8 @@ func (v *visit) report(days int, by api.ReportDimension) (*api.Report, error) {
 	}
 	if by == api.ReportDimensionPeriod {
 		params.Granularity = new(granularity(days))
+	} else {
+		params.Compare = new(api.ReportCompareNone)
 	}
 	reply, err := v.console.api.RetrieveReportWithResponse(v.ctx(), params)
 	if err != nil {

@@ -89,6 +89,9 @@ func (f frame) Once() string {
 // At is the address of a page of the program.
 func (f frame) At(path string) string { return f.at(path) }
 
+// Here is the address of the page itself.
+func (f frame) Here() string { return f.Request().URL.Path }
+
 // Query is the page's own query with one parameter changed, for links that keep the filters.
 func (f frame) Query(name, value string) string {
 	q := url.Values{}
