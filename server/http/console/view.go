@@ -79,12 +79,7 @@ func (f frame) Programs() []api.Program { return f.programs }
 func (f frame) FormToken() string { return forms.Token(f.token) }
 
 // Once is a key for one form, by which it counts once however often it is sent.
-func (f frame) Once() string {
-	if f.fault != nil && f.once != "" && f.fault.Status() == http.StatusUnprocessableEntity {
-		return f.once
-	}
-	return rand.Text()
-}
+func (f frame) Once() string { return rand.Text() }
 
 // At is the address of a page of the program.
 func (f frame) At(path string) string { return f.at(path) }
