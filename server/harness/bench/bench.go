@@ -105,7 +105,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	missed := b.judge(now, base)
 	if b.wants("pages") {
-		heavy := 0
+		var heavy int
 		if now.Pages, heavy, err = b.pages(ctx); err != nil {
 			return err
 		}
