@@ -76,7 +76,9 @@ func (b *builder) build() error {
 	b.money()
 	b.earlyRefunds()
 	b.contentRows()
-	b.riskRows()
+	if err := b.riskRows(); err != nil {
+		return err
+	}
 	b.formRows()
 	if err := b.endpointRows(); err != nil {
 		return err

@@ -1,6 +1,8 @@
 package sample
 
 import (
+	"encoding/json"
+	"maps"
 	"time"
 
 	"rail/server/clock"
@@ -10,15 +12,25 @@ import (
 
 // riskRows adds a risk flag in each state. The flags say what the checks would have said;
 // the data behind them does not have to bear it out, and no check runs on it.
-func (b *builder) riskRows() {
+func (b *builder) riskRows() error {
 	for i, f := range []struct {
 		kind, severity, status, summary string
+		signals                         map[string]any
 	}{
-		{"self_referral", "high", "open", "A customer has the partner's email address."},
-		{"click_velocity", "medium", "open", "Most clicks of an hour came from one address."},
-		{"duplicate_partner", "medium", "reviewing", "Two partners have the same payout account."},
-		{"high_refund_rate", "medium", "resolved", "Four of ten sales were refunded."},
-		{"conversion_spike", "low", "dismissed", "Three times as many customers as in the weeks before."},
+		{"self_referral", "high", "open", "A customer has the partner's email address.", nil},
+		{
+			"click_velocity", "medium", "open", "64 clicks came from one address within an hour.",
+			map[string]any{"clicks": 64, "minutes": 60},
+		},
+		{
+			"duplicate_partner", "medium", "reviewing", "Two partners have the same payout account.",
+			map[string]any{"same_payout_details_as": b.partners[40].id},
+		},
+		{
+			"high_refund_rate", "medium", "resolved", "Four of ten customers had a sale refunded.",
+			map[string]any{"customers": 10, "refunded_customers": 4, "refund_bps": 4000},
+		},
+		{"conversion_spike", "low", "dismissed", "Three times as many customers as in the weeks before.", nil},
 	} {
 		// Three days apart, the newest first.
 		at := b.now.Days(int64(-3 * (i + 1)))
@@ -28,10 +40,16 @@ func (b *builder) riskRows() {
 		if f.status == "resolved" || f.status == "dismissed" {
 			closed, note = new(at.Plus(day)), new("Talked to the partner.")
 		}
-		evidence := []byte(`{"check":"` + f.kind + `","summary":"` + f.summary + `"}`)
+		facts := map[string]any{"check": f.kind, "summary": f.summary}
+		maps.Copy(facts, f.signals)
+		evidence, err := json.Marshal(facts)
+		if err != nil {
+			return err
+		}
 		b.add(b.sheets.flags, ident.NewSample(ident.RiskFlag), b.partners[20+i].id, f.kind, f.severity, f.status, evidence,
 			closed, note, at)
 	}
+	return nil
 }
 
 // formRows adds a tax form in each state, and a second form of the partner whose first is

@@ -93,7 +93,11 @@ func (v *visit) send(operation string, body, into any, ids ...string) error {
 		}
 		content = bytes.NewReader(raw)
 	}
-	r, err := http.NewRequestWithContext(v.ctx(), o[0], inside+filled(o[1], ids), content)
+	address := inside + filled(o[1], ids)
+	if body == nil && v.program.ID != "" { // an object of another program is then absent
+		address += "?program_id=" + v.program.ID
+	}
+	r, err := http.NewRequestWithContext(v.ctx(), o[0], address, content)
 	if err != nil {
 		return err
 	}

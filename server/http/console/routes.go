@@ -21,6 +21,8 @@ func routes() map[string]route {
 		peopleRoutes,
 		programRoutes,
 		providerRoutes,
+		reportRoutes,
+		riskRoutes,
 		saleRoutes,
 		setupRoutes,
 		signInRoutes,

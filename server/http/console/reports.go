@@ -1,0 +1,284 @@
+package console
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"rail/gen/api"
+	"rail/server/http/design"
+	"rail/server/opt"
+)
+
+var reportRoutes = map[string]route{
+	"GET /console/p/{program}/reports":     {do: reports},
+	"GET /console/p/{program}/reports.csv": {do: reportTable},
+}
+
+const (
+	reportsPath  = "/reports"
+	reportsTitle = "Reports"
+	// maxReportRows is how many rows the page shows; the file has all.
+	maxReportRows = 50
+	// absent is a figure that a row does not have.
+	absent = -1
+)
+
+// reportFilters are the parameters of the operation that the page's address may have.
+var reportFilters = []string{"dimension", "from", "to", "partner_id", "group_id", "tag_id", "compare", "currency"}
+
+// deeper is the dimension that a row of another one leads to, and what the row is a filter of.
+var deeper = map[api.ReportDimension]struct{ dimension, filter string }{
+	api.ReportDimensionGroup:   {"partner", "group_id"},
+	api.ReportDimensionTag:     {"partner", "tag_id"},
+	api.ReportDimensionPartner: {"link", "partner_id"},
+}
+
+// reportData is what the page of reports shows.
+type reportData struct {
+	Filters design.Filters
+	Spans   []design.Link
+	Name    string // of the one partner that it is of, if it is
+	Tiles   []design.Tile
+	Chart   design.Chart
+	Rows    design.Ranks
+	More    int    // rows that are in the file alone
+	What    string // a row stands for, in words
+	Table   string // the address of the file
+}
+
+// reports shows how the program did over some days: over time, and by one dimension.
+func reports(v *visit) error {
+	asked := v.reportAsked()
+	page := reportData{What: design.Words(asked.Get("dimension"), vocabulary)}
+	if err := v.reportChoices(&page, asked); err != nil {
+		return err
+	}
+	if err := v.fillReport(&page, asked); err != nil {
+		p, ok := refused(err)
+		if !ok || p.Status() == http.StatusNotFound {
+			return err
+		}
+		v.fault = p
+		for i, in := range page.Filters.Inputs {
+			page.Filters.Inputs[i].Error = design.FaultsOf(p, in.Name)[in.Name]
+		}
+	}
+	return v.show(sheet{"reports", reportsPath, reportsTitle, page})
+}
+
+// reportAsked is what the address asks for: by partner, over the last month, unless told.
+func (v *visit) reportAsked() url.Values {
+	asked := v.query(reportFilters...)
+	today := v.now.UTC()
+	if !asked.Has("dimension") {
+		asked.Set("dimension", string(api.ReportDimensionPartner))
+	}
+	if !asked.Has("to") {
+		asked.Set("to", today.Format(time.DateOnly))
+	}
+	if !asked.Has("from") {
+		asked.Set("from", today.AddDate(0, 0, -29).Format(time.DateOnly))
+	}
+	return asked
+}
+
+// fillReport asks for the report twice: by period for the chart, and by its dimension.
+func (v *visit) fillReport(page *reportData, asked url.Values) error {
+	over, err := v.reportBy(asked, api.ReportDimensionPeriod)
+	if err != nil {
+		return err
+	}
+	page.Tiles, page.Chart = tiles(over), daily(over)
+	if over.PreviousPeriod == nil {
+		for i := range page.Tiles {
+			page.Tiles[i].Change = design.Change{}
+		}
+	}
+	by := api.ReportDimension(asked.Get("dimension"))
+	if by == api.ReportDimensionPeriod { // the chart has it
+		return nil
+	}
+	found, err := v.reportBy(asked, by)
+	if err != nil {
+		return err
+	}
+	page.More = max(len(found.Rows)-maxReportRows, 0)
+	page.Rows = v.reportRanks(found, asked)
+	return nil
+}
+
+// reportBy asks the API for the report by a dimension.
+func (v *visit) reportBy(asked url.Values, by api.ReportDimension) (*api.Report, error) {
+	optional := func(name string) *string { return opt.OrNil(asked.Get(name)) }
+	reply, err := v.console.api.RetrieveReportWithResponse(v.ctx(), &api.RetrieveReportParams{
+		ProgramID: v.program.ID, Dimension: &by, From: optional("from"), To: optional("to"),
+		PartnerID: optional("partner_id"), GroupID: optional("group_id"), TagID: optional("tag_id"),
+		Compare: (*api.ReportCompare)(optional("compare")), Currency: optional("currency"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return reply.JSON200, nil
+}
+
+// reportRanks are the rows of a report with their revenue drawn. A row of what can be looked into leads there.
+func (v *visit) reportRanks(r *api.Report, asked url.Values) design.Ranks {
+	amount := func(minor int64) string { return design.Money(minor, r.Currency) }
+	f := design.Figures{
+		Caption: "By " + string(r.Dimension), Head: design.Words(string(r.Dimension), vocabulary),
+		Columns: []design.Column{
+			{Name: "Revenue", Text: amount, Drawn: true}, {Name: "Commissions", Text: amount}, {Name: "Clicks", Text: known},
+			{Name: "Customers", Text: design.Count}, {Name: "Sales", Text: design.Count},
+			{Name: "Customers a click", Text: share}, {Name: "Refunded", Text: share},
+		},
+	}
+	before := map[string]int64{}
+	if r.PreviousPeriod != nil {
+		f.Columns = slices.Insert(f.Columns, 1, design.Column{Name: "Before", Text: amount})
+		for _, row := range r.PreviousPeriod.Rows {
+			before[opt.Value(row.Key)] = row.RevenueMinor
+		}
+	}
+	for _, row := range r.Rows[:min(len(r.Rows), maxReportRows)] {
+		values := []int64{
+			row.RevenueMinor, row.CommissionsMinor, orAbsent(row.Clicks), row.Customers, row.Sales,
+			orAbsent(row.ConversionBps), orAbsent(row.RefundBps),
+		}
+		if r.PreviousPeriod != nil {
+			values = slices.Insert(values, 1, before[opt.Value(row.Key)])
+		}
+		f.Rows = append(f.Rows, design.Row{
+			Name: row.Label, Path: into(r.Dimension, opt.Value(row.Key), asked), Values: values,
+		})
+	}
+	return design.RankChart(f)
+}
+
+// into is the address of the report of one row; "" where it has none.
+func into(by api.ReportDimension, key string, asked url.Values) string {
+	next, ok := deeper[by]
+	if !ok || key == "" || key == "direct" {
+		return ""
+	}
+	query := url.Values{}
+	maps.Copy(query, asked)
+	query.Set("dimension", next.dimension)
+	query.Set(next.filter, key)
+	return "?" + query.Encode()
+}
+
+// orAbsent is a figure that a row may lack.
+func orAbsent(figure *int64) int64 {
+	if figure == nil {
+		return absent
+	}
+	return *figure
+}
+
+// known is a number for people, and a dash where there is none.
+func known(n int64) string {
+	if n == absent {
+		return "–"
+	}
+	return design.Count(n)
+}
+
+// share is a share in basis points as percent.
+func share(bps int64) string {
+	if bps == absent {
+		return "–"
+	}
+	return strconv.FormatFloat(float64(bps)/100, 'f', -1, 64) + " %"
+}
+
+// reportChoices are what the page offers to ask for.
+func (v *visit) reportChoices(page *reportData, asked url.Values) error {
+	at := v.Request().URL
+	groups, err := v.groups()
+	if err != nil {
+		return err
+	}
+	tags, err := v.tags()
+	if err != nil {
+		return err
+	}
+	everyGroup, everyTag := []design.Option{{Label: "Every group"}}, []design.Option{{Label: "Every tag"}}
+	for _, g := range groups {
+		everyGroup = append(everyGroup, design.Option{Value: g.ID, Label: g.Name})
+	}
+	for _, t := range tags {
+		everyTag = append(everyTag, design.Option{Value: t.ID, Label: t.Name})
+	}
+	line := func(kind, name, label string, options []design.Option) design.Input {
+		return design.Input{Name: name, ID: name, Label: label, Type: kind, Value: asked.Get(name), Options: options}
+	}
+	page.Filters = design.Filters{Path: v.at(reportsPath), Label: reportsTitle, Inputs: []design.Input{
+		line("date", "from", "From", nil), line("date", "to", "To", nil),
+		line("select", "dimension", "By", dimensions()), line("select", "group_id", "Group", everyGroup),
+		line("select", "tag_id", "Tag", everyTag), line("select", "compare", "Compared with", compared),
+	}}
+	page.Spans, page.Table = v.reportSpans(asked), v.at("/reports.csv")+"?"+asked.Encode()
+	if id := asked.Get("partner_id"); id != "" {
+		one, err := v.partnerOf(id)
+		if err != nil {
+			return err
+		}
+		page.Name = called(*one)
+		page.Filters.Hidden = []design.Hidden{{Name: "partner_id", Value: id}}
+		page.Filters.Chips = []design.Chip{{
+			Text: "Partner: " + page.Name, Without: design.Without(at, "partner_id", "dimension"),
+		}}
+	}
+	return nil
+}
+
+// compared is what a report can be compared with.
+var compared = []design.Option{{Value: "", Label: "Days before"}, {Value: "none", Label: "Nothing"}}
+
+// dimensions are what a row of a report can stand for.
+func dimensions() (out []design.Option) {
+	for _, d := range []api.ReportDimension{
+		api.ReportDimensionPartner, api.ReportDimensionLink, api.ReportDimensionProduct, api.ReportDimensionGroup,
+		api.ReportDimensionTag, api.ReportDimensionPeriod,
+	} {
+		out = append(out, design.Option{Value: string(d), Label: design.Words(string(d), vocabulary)})
+	}
+	return out
+}
+
+// reportSpans lead to the report of the last days.
+func (v *visit) reportSpans(asked url.Values) (out []design.Link) {
+	today := v.now.UTC()
+	for _, days := range spans {
+		query := url.Values{}
+		maps.Copy(query, asked)
+		from := today.AddDate(0, 0, 1-days).Format(time.DateOnly)
+		query.Set("from", from)
+		query.Set("to", today.Format(time.DateOnly))
+		name := fmt.Sprintf("%d days", days)
+		if days == 365 {
+			name = "A year"
+		}
+		out = append(out, design.Link{
+			Path: "?" + query.Encode(), Name: name, Current: asked.Get("from") == from && asked.Get("to") == query.Get("to"),
+		})
+	}
+	return out
+}
+
+// reportTable sends the report as a file.
+func reportTable(v *visit) error {
+	asked := v.reportAsked()
+	asked.Set("program_id", v.program.ID)
+	return v.table("retrieveReport", "report-"+cleanName(asked.Get("dimension")), asked)
+}
+
+// cleanName is a part of a file's name without what would end it.
+func cleanName(text string) string {
+	return string(slices.DeleteFunc([]rune(text), func(r rune) bool { return r < 'a' || r > 'z' }))
+}

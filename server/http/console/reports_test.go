@@ -1,0 +1,62 @@
+package console_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/harness/browsertest"
+)
+
+// TestReports shows the figures of the API, those of a row, and what is wrong with what was asked.
+func TestReports(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.Flow(s.program)
+	ada := s.Partner(s.program, M{"email": "ada@studio.example", "first_name": "Ada", "last_name": "Lovelace", "handle": "ada"})
+	s.Click(s.program, "ada")
+	s.Sale(s.program, s.Customer(s.program, ada), M{"amount_minor": 123456})
+	page := s.owner.page("/reports")
+	require.Contains(t, page, "Ada Lovelace")
+	require.Contains(t, page, "1,234.56 USD")
+	require.Contains(t, page, "dimension=link")
+	require.Contains(t, page, "Before")
+	require.Less(t, len(page), 40_000)
+	page = s.owner.page("/reports?dimension=link&compare=none&partner_id=" + ada)
+	require.Contains(t, page, "Partner: Ada Lovelace")
+	require.Contains(t, page, "By Link")
+	require.NotContains(t, page, "as before")
+	require.Contains(t, s.owner.page("/reports?dimension=group&from=2020-01-01&to=2020-01-31"), "Nothing happened in these days")
+
+	table := s.Must(200, s.owner.ask("GET", s.at+"/reports.csv?dimension=partner", nil))
+	require.Contains(t, table.Header.Get("Content-Disposition"), `filename="report-partner.csv"`)
+	require.Contains(t, string(table.Raw), "Ada Lovelace")
+
+	for _, query := range []string{"from=tomorrow", "from=2026-02-01&to=2026-01-01", "dimension=moon"} {
+		s.Must(400, s.owner.ask("GET", s.at+"/reports?"+query, nil))
+	}
+	wrong := s.owner.ask("GET", s.at+"/reports?from=tomorrow", nil)
+	require.Contains(t, string(wrong.Raw), `aria-invalid="true"`)
+	require.Contains(t, string(wrong.Raw), `value="tomorrow"`)
+	for _, id := range []string{s.Partner(s.Program()), "part_nobody"} {
+		s.owner.says(404, "There is nothing here", s.owner.ask("GET", s.at+"/reports?partner_id="+id, nil))
+	}
+}
+
+// TestSeeHowItGoes looks at a year in a browser, and into the best partner.
+func TestSeeHowItGoes(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.press("Reports")
+	d.Reads("Revenue over time")
+	d.press("A year")
+	d.Reads("By Partner")
+	best := browsertest.Eval[string](d.Tab, `document.querySelector('tbody th a[href*="partner_id"]').textContent`)
+	d.press(best)
+	d.Reads("By Link")
+	d.Reads("Partner: " + best)
+	table := browsertest.Eval[string](d.Tab, `fetch([...document.links].find(a => a.text === "Download CSV").href).then(a => a.text())`)
+	require.Contains(t, table, "revenue_minor")
+	d.Accessible(d.owner.full("/reports?dimension=period&from=2026-01-01"), d.owner.full("/reports"))
+	d.Silent()
+}

@@ -1,0 +1,170 @@
+package console
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"rail/gen/api"
+	"rail/server/http/design"
+	"rail/server/opt"
+	"rail/server/problem"
+)
+
+var riskRoutes = map[string]route{
+	"GET /console/p/{program}/risk":               {do: risks},
+	"GET /console/p/{program}/risk.csv":           {do: riskTable},
+	"GET /console/p/{program}/risk/{id}":          {do: risk},
+	"POST /console/p/{program}/risk/{id}/review":  {do: reviewRisk},
+	"POST /console/p/{program}/risk/{id}/resolve": {do: resolveRisk},
+}
+
+const (
+	riskPath  = "/risk"
+	riskTitle = "Risk"
+	// riskRows is how many flags a page of the queue has.
+	riskRows = 50
+	// maxOffset is how far into the queue the API leads.
+	maxOffset = 10_000
+)
+
+// riskStates are the parts of the queue by name: each is several states of flags.
+var riskStates = []struct {
+	name, label string
+	states      []api.RiskFlagStatus
+}{
+	{"", "To look at", []api.RiskFlagStatus{api.RiskFlagStatusOpen, api.RiskFlagStatusReviewing}},
+	{"closed", "Closed", []api.RiskFlagStatus{api.RiskFlagStatusResolved, api.RiskFlagStatusDismissed}},
+	{"all", "All", nil},
+}
+
+// riskList is what the page of the queue shows.
+type riskList struct {
+	design.Listing
+	Tabs  design.Tabs
+	Table string // the address of the file
+}
+
+// risks shows the flags of a program, the most severe first.
+func risks(v *visit) error {
+	offset, err := offsetOf(v.QueryParam("offset"))
+	if err != nil {
+		return err
+	}
+	state, tabs := v.riskTabs()
+	reply, err := v.console.api.ListRiskFlagsWithResponse(v.ctx(), &api.ListRiskFlagsParams{
+		ProgramID: v.program.ID, Limit: new(int64(riskRows)), Offset: &offset, Status: state,
+		PartnerID: opt.OrNil(cleaned(v.QueryParam("partner_id"))),
+	})
+	if err != nil {
+		return err
+	}
+	list := riskList{design.Listing{Rows: reply.JSON200.Data, Total: reply.JSON200.TotalCount}, tabs, v.at("/risk.csv")}
+	if reply.JSON200.HasMore && offset+riskRows <= maxOffset {
+		list.Older = v.atOffset(offset + riskRows)
+	}
+	if offset > 0 {
+		list.Newer = v.atOffset(max(offset-riskRows, 0))
+	}
+	return v.show(sheet{"risks", riskPath, riskTitle, list})
+}
+
+// offsetOf reads where in the queue a page begins. Anything else is a page that does not exist.
+func offsetOf(text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	offset, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || offset < 0 || offset > maxOffset {
+		return 0, problem.NotFound("")
+	}
+	return offset, nil
+}
+
+// atOffset is the page's own address at another place of the queue.
+func (v *visit) atOffset(offset int64) string {
+	query := maps.Clone(v.QueryParams())
+	query.Set("offset", strconv.FormatInt(offset, 10))
+	return "?" + query.Encode()
+}
+
+// riskTabs are the parts of the queue, and the states of the one that is shown.
+func (v *visit) riskTabs() (shown []api.RiskFlagStatus, tabs design.Tabs) {
+	tabs.Label = "Flags"
+	for _, s := range riskStates {
+		current := s.name == v.QueryParam("show")
+		path := v.at(riskPath)
+		if s.name != "" {
+			path += "?show=" + s.name
+		}
+		if current {
+			shown = s.states
+		}
+		tabs.Links = append(tabs.Links, design.Link{Path: path, Name: s.label, Current: current})
+	}
+	return shown, tabs
+}
+
+// riskTable sends all flags as a file.
+func riskTable(v *visit) error {
+	return v.table("listRiskFlags", "risk-flags", url.Values{"program_id": {v.program.ID}})
+}
+
+// riskData is what the page of one flag shows.
+type riskData struct {
+	api.RiskFlag
+	Evidence evidence
+	Name     string // of the partner
+	Closer   string // who closed it
+	Open     bool
+}
+
+// risk shows one flag: what the check saw, and who shares what with whom.
+func risk(v *visit) error {
+	reply, err := v.console.api.RetrieveRiskFlagWithResponse(v.ctx(), v.PathValue("id"),
+		&api.RetrieveRiskFlagParams{ProgramID: &v.program.ID})
+	if err != nil {
+		return err
+	}
+	flag := *reply.JSON200
+	data := riskData{RiskFlag: flag, Open: slices.Contains(riskStates[0].states, flag.Status)}
+	if data.Evidence, err = v.evidence(flag); err != nil {
+		return err
+	}
+	if flag.Partner != nil {
+		data.Name = nameOr(flag.Partner.DisplayName, flag.Partner.Email)
+	}
+	if by := opt.Value(flag.ResolvedBy); by != "" {
+		names, err := v.console.People.Names(v.ctx(), v.unit(), []string{by})
+		if err != nil {
+			return err
+		}
+		data.Closer = named(by, names)
+	}
+	return v.show(sheet{"risk", riskPath, design.Words(flag.Kind, vocabulary), data})
+}
+
+// reviewRisk says that somebody looks at the flag.
+func reviewRisk(v *visit) error {
+	if err := v.send("reviewRiskFlag", nil, nil, v.PathValue("id")); err != nil {
+		return v.again(err, risk)
+	}
+	return v.done(v.at(riskPath+"/"+v.PathValue("id")), "The flag is in review.")
+}
+
+// resolveRisk closes the flag with a note.
+func resolveRisk(v *visit) error {
+	if err := v.send("resolveRiskFlag", v.body("resolveRiskFlag"), nil, v.PathValue("id")); err != nil {
+		return v.again(err, risk)
+	}
+	return v.done(v.at(riskPath), "The flag is closed.")
+}
+
+// Verdict is a line with the two ways to close a flag.
+func (f frame) Verdict() design.Input {
+	return f.Line("radios", "status", "What was it?", string(api.RiskFlagResolutionResolved)).Of([]design.Option{
+		{Value: string(api.RiskFlagResolutionResolved), Label: "It was right", Hint: "Something was done about it."},
+		{Value: string(api.RiskFlagResolutionDismissed), Label: "Nothing is wrong", Hint: "The partner may go on as before."},
+	})
+}
