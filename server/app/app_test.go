@@ -207,6 +207,20 @@ func TestStopCutsOffWhatRunsTooLong(t *testing.T) {
 	close(s.release)
 }
 
+// TestConsoleListensApart: with an address of its own the console is there and nowhere else, and the API is not there.
+func TestConsoleListensApart(t *testing.T) {
+	a := newApp(t, pgtest.New(t), func(c *config.Config) { c.ConsoleAddr = "127.0.0.1:0" })
+	for path, want := range map[string][2]int{ // at the API's address, at the console's
+		"/console/sign-in": {404, 200}, "/console": {404, 303}, "/consoles": {404, 404}, "/v1/programs": {401, 404},
+		"/portal": {401, 404}, "/healthz": {200, 200}, "/": {302, 302},
+	} {
+		require.Equal(t, want[0], get(a, path).Code, path)
+		w := httptest.NewRecorder()
+		a.consoleHandler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		require.Equal(t, want[1], w.Code, path)
+	}
+}
+
 func TestMetricsListenApart(t *testing.T) {
 	a := newApp(t, pgtest.New(t), nil)
 	get(a, "/v1/openapi.json")
