@@ -1,0 +1,124 @@
+package console_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/harness/apitest"
+	"rail/server/http/console"
+	"rail/server/sample"
+	"rail/server/secret"
+	"rail/server/team"
+)
+
+// owned are the lists that have the objects which a page's address names, by the word before the id.
+var owned = map[string]string{
+	"partners": "partners", "groups": "groups", "tags": "tags", "customers": "customers", "sales": "sales",
+	"commissions": "commissions", "payouts": "payouts", "batches": "payout_batches", "rules": "flows", "risk": "risk_flags",
+	"webhooks": "webhook_endpoints", "events": "inbox_events", "connections": "processor_connections",
+	"resources": "resources", "campaigns": "campaigns", "sequences": "sequences", "applications": "applications",
+}
+
+var placeholder = regexp.MustCompile(`([a-z]+)/\{([a-z]+)\}`)
+
+// TestNothingOfAnother tries every route of the console on a program of another organization, and on its objects
+// from a program of one's own: all are refused, and nothing of the other's changes.
+func TestNothingOfAnother(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	keeper, err := secret.New(s.Config.SecretKey)
+	require.NoError(t, err)
+	require.NoError(t, sample.Load(t.Context(), s.Pool, keeper, s.Org, s.Clock.Now()))
+	victim := newSiteOf(s, s.Must(200, s.Get("/v1/programs")).Data()[0]["id"].(string))
+	ids := victim.objects()
+	org := s.NewOrg("Strangers")
+	mine := s.Must(201, s.Do("POST", "/v1/programs", s.NewKey(org, true, "write"), M{
+		"name": "Mine", "website_url": "https://mine.example", "currency": "USD",
+	})).String("id")
+	stranger := newSiteOf(s, mine).person(org, team.Owner)
+	token := tokens.FindStringSubmatch(stranger.page("/console/account"))[1]
+	before := victim.state()
+	for _, pattern := range console.Patterns() {
+		method, path, _ := strings.Cut(pattern, " ")
+		if !strings.Contains(path, "{program}") {
+			continue
+		}
+		full := placeholder.ReplaceAllStringFunc(path, func(part string) string {
+			word, _, _ := strings.Cut(part, "/")
+			if word == "p" {
+				return part
+			}
+			return word + "/" + ids[word]
+		})
+		foreign := strings.ReplaceAll(full, "{program}", victim.program)
+		refused := []int{http.StatusNotFound}
+		if strings.HasSuffix(path, "/results") { // its form has a file, which this one lacks
+			refused = append(refused, http.StatusBadRequest)
+		}
+		require.Contains(t, refused, stranger.try(method, foreign, token, ids), pattern)
+		if full != path { // an object of the other's, from one's own program
+			status := stranger.try(method, strings.ReplaceAll(full, "{program}", mine), token, ids)
+			require.GreaterOrEqual(t, status, 400, pattern)
+			require.Less(t, status, 500, pattern)
+		} else if method == http.MethodPost { // with the other's objects in the form
+			require.Less(t, stranger.try(method, strings.ReplaceAll(full, "{program}", mine), token, ids), 500, pattern)
+		}
+	}
+	require.Equal(t, before, victim.state())
+}
+
+// objects are an id of each kind of object of the program.
+func (s *site) objects() map[string]string {
+	s.T.Helper()
+	ids := map[string]string{}
+	for word, list := range owned {
+		found := s.Must(200, s.Get("/v1/"+list+"?limit=1&program_id="+s.program)).Data()
+		require.NotEmpty(s.T, found, list)
+		ids[word] = found[0]["id"].(string)
+	}
+	var key string
+	require.NoError(s.T, s.Pool.QueryRow(s.T.Context(), "SELECT id FROM api_keys WHERE org_id = $1 LIMIT 1", s.Org).Scan(&key))
+	ids["keys"] = key
+	for _, word := range []string{"connect", "deliveries"} { // of no id, or of another's that is absent already
+		ids[word] = "generic"
+	}
+	return ids
+}
+
+// try asks for a page, or sends it a form with the fields that the pages have, and returns the status.
+func (p *person) try(method, path, token string, ids map[string]string) int {
+	p.T.Helper()
+	if method == http.MethodGet {
+		return p.ask(method, path, nil).Status
+	}
+	form := url.Values{"form_token": {token}, "once": {apitest.Unique("once")}, "reason": {"Mine now"}, "name": {"Mine now"},
+		"group_id": {ids["groups"]}, "tag_id": {ids["tags"]}, "tag_ids": {ids["tags"]}, "partner_id": {ids["partners"]}, "amount_minor": {"1.00"}}
+	for _, id := range ids {
+		form.Add("id", id)
+		form.Add("ids", id)
+	}
+	return p.ask(method, path, form.Encode(), "Content-Type", "application/x-www-form-urlencoded").Status
+}
+
+// state is a sum over what the organization has.
+func (s *site) state() (out []string) {
+	s.T.Helper()
+	for _, table := range []string{
+		"programs", "partners", "groups", "tags", "customers", "sales", "commissions", "payouts", "payout_batches", "flows",
+		"risk_flags", "webhook_endpoints", "resources", "campaigns", "sequences", "applications", "processor_connections", "api_keys",
+		"links", "coupons", "ledger_entries",
+	} {
+		var sum string
+		require.NoError(s.T, s.Pool.QueryRow(s.T.Context(), fmt.Sprintf(
+			`SELECT count(*) || ' ' || coalesce(md5(string_agg(md5(t::text), '' ORDER BY id)), '') FROM %s t WHERE org_id = $1`, table),
+			s.Org).Scan(&sum))
+		out = append(out, table+" "+sum)
+	}
+	return out
+}
