@@ -94,7 +94,7 @@ func (v *visit) send(operation string, body, into any, ids ...string) error {
 		content = bytes.NewReader(raw)
 	}
 	address := inside + filled(o[1], ids)
-	if body == nil && v.program.ID != "" { // an object of another program is then absent
+	if len(ids) > 0 && v.program.ID != "" { // an object of another program is then absent
 		address += "?program_id=" + v.program.ID
 	}
 	r, err := http.NewRequestWithContext(v.ctx(), o[0], address, content)

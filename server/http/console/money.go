@@ -58,7 +58,7 @@ func (v *visit) each(one, several string, change func(id string) error) (string,
 		switch {
 		case err == nil:
 			done++
-		case !ok:
+		case !ok || p.Code == problem.InsufficientScope:
 			return "", err
 		case !slices.Contains(why, p.Message):
 			why = append(why, p.Message)

@@ -3,6 +3,8 @@ package console
 // templates are the names of all pages' templates.
 var templates = []string{
 	"account",
+	"applications",
+	"ban",
 	"code",
 	"commission",
 	"commission-new",
@@ -17,6 +19,9 @@ var templates = []string{
 	"log",
 	"new-program",
 	"note",
+	"partner",
+	"partner-new",
+	"partners",
 	"payout",
 	"payout-batch",
 	"payout-cancel",
@@ -32,6 +37,8 @@ var templates = []string{
 	"reports",
 	"risk",
 	"risks",
+	"rule",
+	"rules",
 	"sale",
 	"sales",
 	"settings",

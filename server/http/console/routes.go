@@ -10,6 +10,7 @@ func routes() map[string]route {
 	}
 	for _, some := range []map[string]route{
 		accountRoutes,
+		applicationRoutes,
 		commissionRoutes,
 		customerRoutes,
 		findRoutes,
@@ -17,12 +18,15 @@ func routes() map[string]route {
 		homeRoutes,
 		keyRoutes,
 		logRoutes,
+		partnerListRoutes,
+		partnerRoutes,
 		payoutRoutes,
 		peopleRoutes,
 		programRoutes,
 		providerRoutes,
 		reportRoutes,
 		riskRoutes,
+		ruleRoutes,
 		saleRoutes,
 		setupRoutes,
 		signInRoutes,

@@ -25,6 +25,7 @@ var forms = design.Guard{Purpose: "rail/console-form"}
 var pages = design.Source{
 	Files: files, Frame: "templates/frame.html", Parts: []string{"parts.html"}, Vocabulary: vocabulary,
 	Functions: template.FuncMap{
+		"partnerName": called, "groupName": groupName, "inc": func(n int) int { return n + 1 },
 		"deref": opt.Value[string], "boxes": func(names ...string) []string { return names },
 		"lines": func(texts []string) string { return strings.Join(texts, "\n") },
 	},

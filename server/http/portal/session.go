@@ -14,6 +14,7 @@ import (
 	"rail/gen/db"
 	"rail/server/http/design"
 	"rail/server/postgres/pgtx"
+	"rail/server/program/partner"
 	"rail/server/program/risk"
 	"rail/server/secret"
 )
@@ -36,7 +37,7 @@ func (p *Portal) signIn(v *visit, token string) error {
 	if r.Method == http.MethodHead {
 		return v.NoContent(http.StatusOK)
 	}
-	if !tokenForm.MatchString(token) {
+	if !tokenForm.MatchString(strings.TrimPrefix(token, partner.VisitorMark)) {
 		return errLink
 	}
 	session, err := p.begin(v, token)
@@ -73,8 +74,11 @@ func (p *Portal) begin(v *visit, link string) (string, error) {
 		if err != nil {
 			return err
 		}
-		partner := db.Partner{ID: who.PartnerID, OrgID: who.OrgID, ProgramID: who.ProgramID}
-		return risk.SeenPartner(ctx, tx.Later(), p.Keeper, partner, p.Address(v), v.Request().UserAgent(), now)
+		if strings.HasPrefix(link, partner.VisitorMark) { // not the partner (decisions, 251)
+			return nil
+		}
+		of := db.Partner{ID: who.PartnerID, OrgID: who.OrgID, ProgramID: who.ProgramID}
+		return risk.SeenPartner(ctx, tx.Later(), p.Keeper, of, p.Address(v), v.Request().UserAgent(), now)
 	})
 	return token, err
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"rail/gen/db"
+	"rail/server/auditlog"
 	"rail/server/clock"
 	"rail/server/problem"
 	"rail/server/secret"
@@ -27,8 +28,21 @@ func SignIn(
 		return "", clock.Time{}, problem.New(problem.PartnerNotActive,
 			"The partner is %s; only an active partner can sign in.", p.Status)
 	}
-	return SignInLink(ctx, u.Later(), base, p, u.Now, life)
+	if u.Actor.Kind != work.Person {
+		return SignInLink(ctx, u.Later(), base, p, u.Now, life)
+	}
+	url, expires, err := signInLink(ctx, u.Later(), base, VisitorMark, p, u.Now, life)
+	if err != nil {
+		return "", expires, err
+	}
+	return url, expires, auditlog.Record(ctx, u, auditlog.Entry{
+		ProgramID: p.ProgramID, Action: "partner.portal_opened", TargetID: p.ID,
+	})
 }
+
+// VisitorMark begins the token of a sign-in link for somebody of the organization, who looks at
+// the portal as the partner: where they come from says nothing of the partner (decisions, 251).
+const VisitorMark = "visit-"
 
 // SignInLink returns an address that signs a partner into the portal at base,
 // once, and when it expires. Earlier links stop working. Only the token's hash is
@@ -36,11 +50,18 @@ func SignIn(
 func SignInLink(
 	ctx context.Context, q db.DBTX, base string, p db.Partner, now clock.Time, life time.Duration,
 ) (string, clock.Time, error) {
+	return signInLink(ctx, q, base, "", p, now, life)
+}
+
+func signInLink(
+	ctx context.Context, q db.DBTX, base, mark string, p db.Partner, now clock.Time, life time.Duration,
+) (string, clock.Time, error) {
 	expires := now.Plus(life)
 	token, err := newToken()
 	if err != nil {
 		return "", expires, err
 	}
+	token = mark + token
 	// One live link at a time: an old mail that is found later signs nobody in.
 	of := db.MagicLinkVoidParams{ProgramID: p.ProgramID, OrgID: p.OrgID, PartnerID: p.ID}
 	if err := queries.MagicLinkVoid(ctx, q, of); err != nil {

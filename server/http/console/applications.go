@@ -1,0 +1,151 @@
+package console
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"rail/gen/api"
+	"rail/server/clock"
+	"rail/server/http/design"
+	"rail/server/opt"
+	"rail/server/page"
+)
+
+var applicationRoutes = map[string]route{
+	"GET /console/p/{program}/applications":     {do: applications},
+	"GET /console/p/{program}/applications.csv": {do: applicationsTable},
+	"POST /console/p/{program}/applications":    {do: decideApplications},
+}
+
+// application is a row of the queue.
+type application struct {
+	ID, Email, Name, Website, Country, Group, Partner string
+	Answers                                           []answered
+	Status                                            api.ApplicationStatus
+	Reason                                            string
+	At                                                clock.Time
+}
+
+// answered is a question of the program with what the applicant answered.
+type answered struct{ Question, Answer string }
+
+// applicationStates are the states by which the queue can be seen.
+var applicationStates = []section{
+	{"", "To decide"}, {"approved", "Approved"}, {"rejected", "Rejected"}, {"withdrawn", "Withdrawn"},
+}
+
+// applicationBulk is what can be done with several applications at once.
+var applicationBulk = design.Bulk{What: "applications", Actions: []design.Action{
+	{Label: "Approve", Name: "do", Value: "approve"}, {Label: "Reject", Name: "do", Value: "reject", Danger: true},
+}}
+
+// applications shows who wants to become a partner, with the answers.
+func applications(v *visit) error {
+	turn, err := design.TurnOf(v.QueryParams())
+	if err != nil {
+		return err
+	}
+	status := v.query("status").Get("status")
+	asked := api.ApplicationStatus(status)
+	if status == "" {
+		asked = api.ApplicationStatusPending
+	}
+	reply, err := v.console.api.ListApplicationsWithResponse(v.ctx(), &api.ListApplicationsParams{
+		ProgramID: v.program.ID, StartingAfter: turn.After, EndingBefore: turn.Before, Limit: new(int64(rowsOfPage)),
+		Status: []api.ApplicationStatus{asked},
+		Expand: []api.ApplicationExpand{api.ApplicationExpandPartner, api.ApplicationExpandGroup},
+	})
+	if err != nil {
+		return err
+	}
+	list := reply.JSON200
+	rows := make([]application, len(list.Data))
+	for i, a := range list.Data {
+		rows[i] = rowOf(a)
+	}
+	found := page.Page[api.Application]{Rows: list.Data, HasMore: list.HasMore, Total: list.TotalCount}
+	return v.show(sheet{"applications", "/applications", "Applications", struct {
+		Tabs    design.Tabs
+		Open    bool
+		Bulk    design.Bulk
+		Listing design.Listing
+	}{
+		v.applicationTabs(status), asked == api.ApplicationStatusPending, applicationBulk,
+		design.Listed(v.Request().URL, turn, found, func(a api.Application) string { return a.ID }, rows),
+	}})
+}
+
+// applicationTabs lead to the applications of each state.
+func (v *visit) applicationTabs(status string) design.Tabs {
+	tabs := design.Tabs{Label: "Applications by state"}
+	for _, s := range applicationStates {
+		path := v.at("/applications")
+		if s.path != "" {
+			path += "?status=" + s.path
+		}
+		tabs.Links = append(tabs.Links, design.Link{Path: path, Name: s.name, Current: s.path == status})
+	}
+	return tabs
+}
+
+// rowOf is an application as the queue shows it.
+func rowOf(a api.Application) application {
+	out := application{
+		ID: a.ID, Email: a.Email, Name: a.Email, Status: a.Status, Reason: opt.Value(a.RejectionReason), At: a.CreatedAt,
+		Partner: opt.Value(a.PartnerID), Answers: answersOf(a.Answers),
+	}
+	if g, err := a.Group.Get(); err == nil {
+		out.Group = g.Name
+	}
+	if p, err := a.Partner.Get(); err == nil {
+		out.Name, out.Website, out.Country = called(p), opt.Value(p.WebsiteURL), opt.Value(p.CountryCode)
+	}
+	return out
+}
+
+// maxAnswer is how much of an answer the queue shows.
+const maxAnswer = 600
+
+// answersOf reads the answers, which are an object of anybody's members.
+func answersOf(raw json.RawMessage) []answered {
+	var all map[string]any
+	if json.Unmarshal(raw, &all) != nil {
+		return nil
+	}
+	out := make([]answered, 0, len(all))
+	for question, answer := range all {
+		text, ok := answer.(string)
+		if !ok {
+			written, _ := json.Marshal(answer)
+			text = string(written)
+		}
+		if short := []rune(text); len(short) > maxAnswer {
+			text = string(short[:maxAnswer]) + " …"
+		}
+		out = append(out, answered{strings.ReplaceAll(question, "_", " "), text})
+	}
+	slices.SortFunc(out, func(a, b answered) int { return strings.Compare(a.Question, b.Question) })
+	return out
+}
+
+func applicationsTable(v *visit) error {
+	query := v.query("status")
+	query.Set("program_id", v.program.ID)
+	return v.table("listApplications", "applications", query)
+}
+
+// decideApplications approves or rejects those that are ticked.
+func decideApplications(v *visit) error {
+	operation, says, body := "approveApplication", "approved", any(nil)
+	if v.value("do") == "reject" {
+		operation, says, body = "rejectApplication", "rejected", map[string]any{"reason": v.value("reason")}
+	}
+	said, err := v.each("application is "+says, "applications are "+says, func(id string) error {
+		return v.send(operation, body, nil, id)
+	})
+	if err != nil {
+		return v.again(err, applications)
+	}
+	return v.done(v.at("/applications"), said)
+}

@@ -1,0 +1,93 @@
+package console
+
+import (
+	"fmt"
+	"strings"
+
+	"rail/gen/api"
+	"rail/server/http/design"
+)
+
+// banData is what the form of a ban shows: what it would do, and to whom.
+type banData struct {
+	Name   string
+	Ban    api.PartnerBan
+	Points []string
+	Sum    design.Sum
+}
+
+// banForm shows what a ban would do, and asks for the reason.
+func banForm(v *visit) error {
+	var look api.PartnerBan
+	body := map[string]any{"reason": "?", "dry_run": true}
+	if err := v.send("banPartner", body, &look, v.PathValue("id")); err != nil {
+		return v.again(err, overview)
+	}
+	name := called(look.Partner)
+	return v.show(sheet{"ban", "/partners", "Ban " + name, banData{name, look, banPoints(look), banSum(look)}})
+}
+
+// ban bans the partner, and says what came of it.
+func ban(v *visit) error {
+	body := v.body("banPartner")
+	delete(body, "program_id")
+	var done api.PartnerBan
+	if err := v.send("banPartner", body, &done, v.PathValue("id")); err != nil {
+		return v.again(err, banForm)
+	}
+	said := fmt.Sprintf("%s is banned. %s", called(done.Partner), rejectedWords(done))
+	if done.RemainingCount > 0 {
+		said += fmt.Sprintf(" %d commissions are left: ban again to go on.", done.RemainingCount)
+	}
+	return v.done(v.at("/partners/"+done.Partner.ID), said)
+}
+
+// rejectedWords says how many commissions a ban rejects, and their sums.
+func rejectedWords(b api.PartnerBan) string {
+	if b.RejectedCount == 0 {
+		return "Nothing was open."
+	}
+	sums := make([]string, len(b.Rejected))
+	for i, s := range b.Rejected {
+		sums[i] = design.Money(s.AmountMinor, s.Currency)
+	}
+	return fmt.Sprintf("%d %s rejected: %s.", b.RejectedCount, oneOrMany(b.RejectedCount, "commission is", "commissions are"),
+		strings.Join(sums, ", "))
+}
+
+// banPoints says what a ban would do.
+func banPoints(b api.PartnerBan) []string {
+	out := []string{
+		"The partner is suspended and signed out of the portal.",
+		fmt.Sprintf("%d %s nobody any more. They lead on to your pages.", b.LinksStopped,
+			oneOrMany(b.LinksStopped, "link credits", "links credit")),
+	}
+	if b.RejectedCount > 0 {
+		out = append(out, fmt.Sprintf("%d open %s rejected for good, also in payouts that were not sent.",
+			b.RejectedCount, oneOrMany(b.RejectedCount, "commission is", "commissions are")))
+	}
+	if b.CouponsStopped > 0 {
+		out = append(out, fmt.Sprintf("%d %s turned off here. Turn the discount off at your payment processor, too.",
+			b.CouponsStopped, oneOrMany(b.CouponsStopped, "coupon is", "coupons are")))
+	}
+	if b.KeptCount > 0 {
+		out = append(out, fmt.Sprintf("%d %s as they are: on their way in a payout, or taken back already.",
+			b.KeptCount, oneOrMany(b.KeptCount, "commission stays", "commissions stay")))
+	}
+	return out
+}
+
+// banSum is the money that a ban would reject, a line each currency.
+func banSum(b api.PartnerBan) design.Sum {
+	var sum design.Sum
+	for i, s := range b.Rejected {
+		part := design.Part{Name: "Rejected in " + s.Currency, Text: design.Money(s.AmountMinor, s.Currency)}
+		if i == len(b.Rejected)-1 && len(b.Rejected) == 1 {
+			part.Name = "Rejected in all"
+			sum.Total = part
+			break
+		}
+		sum.Lines = append(sum.Lines, part)
+	}
+	return sum
+}

@@ -1,0 +1,253 @@
+package console
+
+import (
+	"slices"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/http/design"
+	"rail/server/opt"
+)
+
+var partnerRoutes = map[string]route{
+	"GET /console/p/{program}/partners/{id}":         {do: overview},
+	"GET /console/p/{program}/partners/{id}/{part}":  {do: partnerPart},
+	"POST /console/p/{program}/partners/{id}":        {do: savePartner},
+	"POST /console/p/{program}/partners/{id}/tags":   {do: saveTags},
+	"POST /console/p/{program}/partners/{id}/links":  {do: createLink},
+	"POST /console/p/{program}/partners/{id}/coupon": {do: createCoupon},
+	"POST /console/p/{program}/partners/{id}/state":  {do: saveState},
+	"POST /console/p/{program}/partners/{id}/portal": {do: openPortal},
+	"GET /console/p/{program}/partners/{id}/ban":     {do: banForm},
+	"POST /console/p/{program}/partners/{id}/ban":    {do: ban},
+}
+
+// partnerParts are the pages of a partner beside the overview, each with the latest of its rows.
+var partnerParts = []section{
+	{"", "Overview"}, {"links", "Links"}, {"coupons", "Coupons"}, {"customers", "Customers"},
+	{"commissions", "Commissions"}, {"payouts", "Payouts"}, {"history", "History"},
+}
+
+// partnerData is what every page of a partner shows.
+type partnerData struct {
+	Partner      api.Partner
+	Name         string
+	Tabs         design.Tabs
+	Tiles        []design.Tile
+	Balances     []api.Balance
+	Groups, Tags []design.Option
+	TagIDs       []string
+	Part         string
+	Rows         any // of the part, the latest first
+	Total        int64
+	More         string // where all of them are; "" for nowhere
+	Portal       string // a sign-in link that was just made
+	Applied      *api.Application
+}
+
+// partner reads a partner of the program with all that its pages show of it.
+func (v *visit) partner(id string) (*api.Partner, error) {
+	reply, err := v.console.api.RetrievePartnerWithResponse(v.ctx(), id, &api.RetrievePartnerParams{
+		ProgramID: &v.program.ID, Expand: []api.PartnerExpand{api.PartnerExpandGroup},
+		Include: []api.PartnerInclude{api.PartnerIncludeStats, api.PartnerIncludeTags},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return reply.JSON200, nil
+}
+
+// overview shows who a partner is and how it does.
+func overview(v *visit) error { return v.showPartner("", "") }
+
+// partnerPart shows one of the lists of a partner.
+func partnerPart(v *visit) error {
+	part := v.PathValue("part")
+	if !slices.ContainsFunc(partnerParts, func(s section) bool { return s.path == part && part != "" }) {
+		return nowhere(v)
+	}
+	return v.showPartner(part, "")
+}
+
+func (v *visit) showPartner(part, portal string) error {
+	p, err := v.partner(v.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	data := partnerData{Partner: *p, Name: called(*p), Part: part, Portal: portal, Tabs: v.partnerTabs(*p, part)}
+	for _, t := range opt.Value(p.Tags) {
+		data.TagIDs = append(data.TagIDs, t.ID)
+	}
+	if part == "" {
+		err = v.fillOverview(&data)
+	} else {
+		err = v.fillPart(&data)
+	}
+	if err != nil {
+		return err
+	}
+	return v.show(sheet{"partner", "/partners", data.Name, data})
+}
+
+// partnerTabs lead to the parts of a partner's pages.
+func (v *visit) partnerTabs(p api.Partner, part string) design.Tabs {
+	tabs := design.Tabs{Label: called(p)}
+	for _, s := range partnerParts {
+		path := v.at("/partners/" + p.ID)
+		if s.path != "" {
+			path += "/" + s.path
+		}
+		tabs.Links = append(tabs.Links, design.Link{Path: path, Name: s.name, Current: s.path == part})
+	}
+	return tabs
+}
+
+// fillOverview reads the figures, the balances and what can be chosen.
+func (v *visit) fillOverview(data *partnerData) (err error) {
+	p := data.Partner
+	if s := p.Stats; s != nil {
+		amount := func(minor int64) string { return design.Money(minor, v.program.Currency) }
+		data.Tiles = []design.Tile{
+			{Name: "Clicks", Text: design.Count(s.Clicks)}, {Name: "Customers", Text: design.Count(s.Customers)},
+			{Name: "Commissions", Text: amount(s.CommissionsMinor)}, {Name: "Paid", Text: amount(s.PaidMinor)},
+		}
+	}
+	if data.Groups, data.Tags, err = v.choices(); err != nil {
+		return err
+	}
+	balances, err := v.console.api.ListBalancesWithResponse(v.ctx(),
+		&api.ListBalancesParams{ProgramID: v.program.ID, PartnerID: &p.ID})
+	if err != nil {
+		return err
+	}
+	data.Balances = balances.JSON200.Data
+	if p.Status != api.PartnerStatusPending {
+		return nil
+	}
+	open, err := v.console.api.ListApplicationsWithResponse(v.ctx(), &api.ListApplicationsParams{
+		ProgramID: v.program.ID, PartnerID: &p.ID, Status: []api.ApplicationStatus{api.ApplicationStatusPending},
+	})
+	if err == nil && len(open.JSON200.Data) > 0 {
+		data.Applied = &open.JSON200.Data[0]
+	}
+	return err
+}
+
+// fillPart reads the latest rows of the part.
+func (v *visit) fillPart(data *partnerData) error {
+	id, program, ctx := data.Partner.ID, v.program.ID, v.ctx()
+	ask := v.console.api
+	switch data.Part {
+	case "links":
+		r, err := ask.ListLinksWithResponse(ctx, &api.ListLinksParams{
+			ProgramID: program, PartnerID: &id, Include: []api.LinkInclude{api.LinkIncludeStats},
+		})
+		if err != nil {
+			return err
+		}
+		data.Rows, data.Total = r.JSON200.Data, r.JSON200.TotalCount
+	case "coupons":
+		r, err := ask.ListCouponsWithResponse(ctx, &api.ListCouponsParams{ProgramID: program, PartnerID: &id})
+		if err != nil {
+			return err
+		}
+		data.Rows, data.Total = r.JSON200.Data, r.JSON200.TotalCount
+	case "customers":
+		r, err := ask.ListCustomersWithResponse(ctx, &api.ListCustomersParams{ProgramID: program, PartnerID: &id})
+		if err != nil {
+			return err
+		}
+		data.Rows, data.Total, data.More = r.JSON200.Data, r.JSON200.TotalCount, v.at("/customers?partner_id="+id)
+	case "commissions":
+		r, err := ask.ListCommissionsWithResponse(ctx, &api.ListCommissionsParams{
+			ProgramID: program, PartnerID: &id, Include: []api.CommissionInclude{api.CommissionIncludeExplanation},
+		})
+		if err != nil {
+			return err
+		}
+		data.Rows, data.Total, data.More = r.JSON200.Data, r.JSON200.TotalCount, v.at("/commissions?partner_id="+id)
+	case "payouts":
+		r, err := ask.ListPayoutsWithResponse(ctx, &api.ListPayoutsParams{ProgramID: program, PartnerID: &id})
+		if err != nil {
+			return err
+		}
+		data.Rows, data.Total, data.More = r.JSON200.Data, r.JSON200.TotalCount, v.at("/payouts?partner_id="+id)
+	case "history":
+		return v.fillHistory(data)
+	}
+	return nil
+}
+
+// fillHistory reads what was done to the partner by hand.
+func (v *visit) fillHistory(data *partnerData) error {
+	r, err := v.console.api.ListAuditLogEntriesWithResponse(v.ctx(),
+		&api.ListAuditLogEntriesParams{ProgramID: v.program.ID, TargetID: &data.Partner.ID})
+	if err != nil {
+		return err
+	}
+	data.Rows, err = v.entries(r.JSON200.Data)
+	data.Total, data.More = r.JSON200.TotalCount, v.at("/log?target_id="+data.Partner.ID)
+	return err
+}
+
+// savePartner changes what is known of a partner.
+func savePartner(v *visit) error {
+	return v.partnerForm("updatePartner", v.body("updatePartner"), "", "The partner is saved.", v.PathValue("id"))
+}
+
+// saveTags gives the partner the ticked tags, and no others.
+func saveTags(v *visit) error {
+	body := map[string]any{"program_id": v.program.ID, "tag_ids": v.values("tag_ids")}
+	return v.partnerForm("updatePartner", body, "", "The tags are saved.", v.PathValue("id"))
+}
+
+// saveState suspends the partner or reinstates it.
+func saveState(v *visit) error {
+	said := "The partner is suspended."
+	if v.value("status") == string(db.PartnerStatusActive) {
+		said = "The partner is active again."
+	}
+	return v.partnerForm("updatePartner", v.body("updatePartner"), "", said, v.PathValue("id"))
+}
+
+// createLink makes a link for the partner.
+func createLink(v *visit) error {
+	return v.partnerForm("createLink", v.ofPartner("createLink"), "links", "The link is there.")
+}
+
+// createCoupon registers a code for the partner.
+func createCoupon(v *visit) error {
+	return v.partnerForm("createCoupon", v.ofPartner("createCoupon"), "coupons", "The coupon is there.")
+}
+
+// ofPartner is the form as a body that names the page's partner.
+func (v *visit) ofPartner(operation string) map[string]any {
+	body := v.body(operation)
+	body["partner_id"] = v.PathValue("id")
+	return body
+}
+
+// partnerForm sends a form of a partner's page and shows its part again.
+func (v *visit) partnerForm(operation string, body map[string]any, part, said string, ids ...string) error {
+	if err := v.send(operation, body, nil, ids...); err != nil {
+		return v.again(err, func(v *visit) error { return v.showPartner(part, "") })
+	}
+	to := v.at("/partners/" + v.PathValue("id"))
+	if part != "" {
+		to += "/" + part
+	}
+	return v.done(to, said)
+}
+
+// openPortal makes a sign-in link into the partner's portal, and shows it: the portal may be at
+// another address than the console, where a form may not lead.
+func openPortal(v *visit) error {
+	var link api.MagicLink
+	if err := v.send("createPartnerSSO", map[string]any{"ttl_seconds": portalSeconds}, &link, v.PathValue("id")); err != nil {
+		return v.again(err, overview)
+	}
+	return v.showPartner("", link.URL)
+}
+
+// portalSeconds is how long a link into a partner's portal works.
+const portalSeconds = 300

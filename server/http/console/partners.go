@@ -1,0 +1,140 @@
+package console
+
+import (
+	"slices"
+
+	"github.com/oapi-codegen/nullable"
+
+	"rail/gen/api"
+	"rail/server/http/design"
+	"rail/server/opt"
+	"rail/server/page"
+)
+
+var partnerListRoutes = map[string]route{
+	"GET /console/p/{program}/partners":       {do: partners},
+	"GET /console/p/{program}/partners.csv":   {do: partnersTable},
+	"GET /console/p/{program}/partners/new":   {do: newPartner},
+	"POST /console/p/{program}/partners/new":  {do: createPartner},
+	"POST /console/p/{program}/partners/bulk": {do: changePartners},
+}
+
+// partnerFilters are the parameters of the list of partners, as the API names them.
+var partnerFilters = []string{"search", "status", "group_id"}
+
+// partnersData is what the list of partners shows.
+type partnersData struct {
+	Filters design.Filters
+	Listing design.Listing
+	Groups  []design.Option
+	Tags    []design.Option
+	Bulk    design.Bulk
+}
+
+// partners lists the partners of a program.
+func partners(v *visit) error {
+	turn, err := design.TurnOf(v.QueryParams())
+	if err != nil {
+		return err
+	}
+	asked := v.query(partnerFilters...)
+	params := &api.ListPartnersParams{
+		ProgramID: v.program.ID, StartingAfter: turn.After, EndingBefore: turn.Before, Limit: new(int64(rowsOfPage)),
+		Status: enums[api.PartnerStatus](v, "status"), Search: opt.OrNil(asked.Get("search")), GroupID: opt.OrNil(asked.Get("group_id")),
+		Expand:  []api.PartnerExpand{api.PartnerExpandGroup},
+		Include: []api.PartnerInclude{api.PartnerIncludeStats, api.PartnerIncludeTags},
+	}
+	reply, err := v.console.api.ListPartnersWithResponse(v.ctx(), params)
+	if err != nil {
+		return err
+	}
+	groups, tags, err := v.choices()
+	if err != nil {
+		return err
+	}
+	list := reply.JSON200
+	found := page.Page[api.Partner]{Rows: list.Data, HasMore: list.HasMore, Total: list.TotalCount}
+	return v.show(sheet{"partners", "/partners", "Partners", partnersData{
+		Filters: v.filters("Find partners", v.search("search", "Name, e-mail or handle", "search"),
+			v.filter("status", "State", listed(partnerStates...)),
+			v.filter("group_id", "Group", noneFirst("Any", groups))),
+		Groups: groups, Tags: tags, Bulk: partnerBulk,
+		Listing: design.Listed(v.Request().URL, turn, found, func(p api.Partner) string { return p.ID }, list.Data),
+	}})
+}
+
+// rowsOfPage is how many partners a page shows, each with its tags and figures.
+const rowsOfPage = 25
+
+// partnerBulk is what can be done with several partners at once.
+var partnerBulk = design.Bulk{What: "partners", Actions: []design.Action{
+	{Label: "Put into the group", Name: "do", Value: "group"},
+	{Label: "Add the tag", Name: "do", Value: "tag"},
+	{Label: "Take the tag away", Name: "do", Value: "untag"},
+	{Label: "Suspend", Name: "do", Value: "suspend", Danger: true, Confirm: "Suspend the ticked partners?"},
+	{Label: "Reinstate", Name: "do", Value: "reinstate"},
+}}
+
+// partnerStates are the states by which the list can be narrowed.
+var partnerStates = []string{
+	string(api.PartnerStatusActive), string(api.PartnerStatusPending), string(api.PartnerStatusSuspended),
+	string(api.PartnerStatusDeclined),
+}
+
+// labelOf is the label of one of several options; "" for none.
+func labelOf(options []design.Option, value string) string {
+	if at := slices.IndexFunc(options, func(o design.Option) bool { return o.Value == value }); at >= 0 {
+		return options[at].Label
+	}
+	return ""
+}
+
+// choices are the program's groups and tags to choose from.
+func (v *visit) choices() (groups, tags []design.Option, err error) {
+	allGroups, err := v.groups()
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, g := range allGroups {
+		groups = append(groups, design.Option{Value: g.ID, Label: g.Name})
+	}
+	allTags, err := v.tags()
+	for _, t := range allTags {
+		tags = append(tags, design.Option{Value: t.ID, Label: t.Name})
+	}
+	return groups, tags, err
+}
+
+func partnersTable(v *visit) error {
+	query := v.query(partnerFilters...)
+	query.Set("program_id", v.program.ID)
+	query.Add("include[]", "stats")
+	return v.table("listPartners", "partners", query)
+}
+
+// groupName is the name of the group that was asked for with a partner; "" for none.
+func groupName(g nullable.Nullable[api.Group]) string {
+	group, err := g.Get()
+	if err != nil {
+		return ""
+	}
+	return group.Name
+}
+
+// newPartner shows the form that adds a partner.
+func newPartner(v *visit) error {
+	groups, _, err := v.choices()
+	if err != nil {
+		return err
+	}
+	return v.show(sheet{"partner-new", "/partners", "Add a partner", groups})
+}
+
+// createPartner adds a partner, and leads to its page.
+func createPartner(v *visit) error {
+	var made api.Partner
+	if err := v.send("createPartner", v.body("createPartner"), &made); err != nil {
+		return v.again(err, newPartner)
+	}
+	return v.done(v.at("/partners/"+made.ID), called(made)+" is a partner now.")
+}

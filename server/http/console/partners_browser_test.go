@@ -1,0 +1,159 @@
+package console_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"rail/server/harness/browsertest"
+)
+
+// TestPartnersAccessible holds the pages of partners, applications and rules to what everybody needs of them.
+func TestPartnersAccessible(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	partner := d.site.Get("/v1/partners?program_id=" + d.program + "&status=active&limit=1").Data()[0]["id"].(string)
+	flow := d.site.Get("/v1/flows?program_id=" + d.program).Data()[0]["id"].(string)
+	var paths []string
+	for _, path := range []string{
+		"/partners?search=nobody-at-all", "/partners", "/partners/new", "/partners/" + partner, "/partners/" + partner + "/links",
+		"/partners/" + partner + "/coupons", "/partners/" + partner + "/customers", "/partners/" + partner + "/commissions",
+		"/partners/" + partner + "/payouts", "/partners/" + partner + "/history", "/partners/" + partner + "/ban",
+		"/applications?status=rejected", "/applications", "/rules", "/rules/new", "/rules/" + flow,
+	} {
+		d.visit(path)
+		require.Less(t, browsertest.Eval[int](d.Tab, "document.documentElement.outerHTML.length"), 40_000, path)
+		paths = append(paths, d.owner.full(path))
+	}
+	d.Accessible(paths...)
+	d.Silent()
+}
+
+// fill types into a field.
+func (d *desk) fill(id, text string) {
+	d.site.T.Helper()
+	d.Do(chromedp.SetValue(chromedp.CSS("#"+id), text))
+}
+
+// choose takes the option that is called so.
+func (d *desk) choose(id, label string) {
+	d.site.T.Helper()
+	require.True(d.site.T, browsertest.Eval[bool](d.Tab, `(() => {
+		const field = document.getElementById(`+quoted(id)+`);
+		const option = [...field.options].find(o => o.text.trim() === `+quoted(label)+`);
+		if (option) field.value = option.value;
+		return !!option;
+	})()`), "%q is not offered", label)
+}
+
+// TestApproveInTheBrowser approves two applications in a few clicks and rejects one with a reason.
+func TestApproveInTheBrowser(t *testing.T) {
+	t.Parallel()
+	d := newTill(t)
+	for _, name := range []string{"anna", "ben", "carl"} {
+		d.site.Must(201, d.site.Post("/v1/applications", M{
+			"program_id": d.program, "email": name + "@example.com", "answers": M{"your audience": "People of " + name},
+		}))
+	}
+	d.press("Applications")
+	d.Reads("People of ben")
+	d.tick("anna@example.com")
+	d.tick("ben@example.com")
+	d.press("Approve")
+	d.Reads("2 applications are approved.")
+	d.tick("carl@example.com")
+	d.fill("reason", "Please write to us first.")
+	d.press("Reject")
+	d.Reads("1 application is rejected.")
+	d.press("Rejected")
+	d.Reads("Please write to us first.")
+	partners := d.site.Get("/v1/partners?program_id=" + d.program + "&status=active")
+	require.EqualValues(t, 2, partners.Int("total_count"))
+	d.Silent()
+}
+
+// TestPartnersInTheBrowser adds a partner, finds it by three letters, and changes its group.
+func TestPartnersInTheBrowser(t *testing.T) {
+	t.Parallel()
+	d := newTill(t)
+	d.site.Must(201, d.site.Post("/v1/groups", M{"program_id": d.program, "name": "Gold"}))
+	d.press("Partners")
+	d.Reads("Nobody is a partner yet.")
+	d.press("Add a partner")
+	d.Reads("How the partner signs in.")
+	d.fill("email", "ada@example.com")
+	d.fill("first_name", "Ada")
+	d.fill("last_name", "Lovelace")
+	d.press("Add the partner")
+	d.Reads("Ada Lovelace is a partner now.")
+	d.site.Partner(d.program, M{"first_name": "Grace"})
+	d.press("Partners")
+	d.Reads("2 partners")
+	d.fill("filter_search", "lov")
+	d.press("Show")
+	d.Reads("1 partner,")
+	d.tick("Ada Lovelace")
+	d.choose("bulk_group", "Gold")
+	d.press("Put into the group")
+	d.Reads("1 partner is put into the group.")
+	d.press("Ada Lovelace")
+	d.Reads("Gold")
+	found := d.site.Get("/v1/partners?program_id=" + d.program + "&handle=ada&expand[]=group").Data()[0]
+	require.Equal(t, "Gold", found["group"].(M)["name"])
+	d.Silent()
+}
+
+// TestRateInTheBrowser changes a rate after seeing what a sale and the last month would have paid, and adds a case.
+func TestRateInTheBrowser(t *testing.T) {
+	t.Parallel()
+	d := newTill(t)
+	ada := d.site.Partner(d.program, M{"first_name": "Ada", "email": "ada@example.com"})
+	d.site.Sale(d.program, d.site.Customer(d.program, ada), M{"amount_minor": 10000})
+	name := d.site.Get("/v1/flows?program_id=" + d.program).Data()[0]["name"].(string)
+	d.press("Rules")
+	d.Reads("20 % of every payment")
+	d.fill("partner", "Ada")
+	d.fill("amount", "100.00")
+	d.press("Tell me")
+	d.Reads("A sale of 100.00 USD would pay 20.00 USD")
+	d.press(name)
+	d.Reads("How much")
+	d.fill("rate", "25")
+	d.press("Try it on the last 30 days")
+	d.Reads("1 of 1 sales would have paid another amount.")
+	d.press("Add a case")
+	d.Reads("Case 1")
+	d.fill("b0\\.rate", "50")
+	d.choose("b0.new", "the customer’s first payment")
+	d.press("Add the condition")
+	d.Reads("If the customer’s first payment")
+	d.press("Save the rule")
+	d.Reads("The rule is saved.")
+	d.Reads("if it is the customer’s first payment, 50 % of every payment")
+	flow := d.site.Get("/v1/flows?program_id=" + d.program).Data()[0]
+	require.Equal(t, json.Number("2500"), flow["rate_value"])
+	require.Len(t, flow["branches"], 1)
+	d.Silent()
+}
+
+// TestBanInTheBrowser sees the sum first, and bans in one form.
+func TestBanInTheBrowser(t *testing.T) {
+	t.Parallel()
+	d := newTill(t)
+	mallory := d.site.Partner(d.program, M{"first_name": "Mallory"})
+	d.site.Sale(d.program, d.site.Customer(d.program, mallory), M{"amount_minor": 12345})
+	d.press("Partners")
+	d.Reads("Mallory")
+	d.press("Mallory")
+	d.Reads("Open the portal as Mallory")
+	d.press("Ban")
+	d.Reads("24.69")
+	d.fill("reason", "Paid with stolen cards.")
+	d.press("Ban Mallory")
+	d.Reads("Mallory is banned. 1 commission is rejected")
+	require.Equal(t, "suspended", d.site.Get("/v1/partners/"+mallory).String("status"))
+	require.EqualValues(t, 1, d.site.Get("/v1/commissions?program_id="+d.program+"&status=rejected").Int("total_count"))
+	d.Silent()
+}

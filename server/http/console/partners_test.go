@@ -1,0 +1,217 @@
+package console_test
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/team"
+)
+
+// TestPartnersPage finds partners by a part of a name, by state and by group.
+func TestPartnersPage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	require.Contains(t, s.owner.page("/partners"), "Nobody is a partner yet.")
+	ada := s.Partner(s.program, M{"first_name": "Ada", "last_name": "Lovelace", "handle": "ada"})
+	s.Partner(s.program, M{"first_name": "Grace", "handle": "grace"})
+	s.Must(200, s.Post("/v1/partners/"+ada, M{"status": "suspended"}))
+	all := s.owner.page("/partners")
+	require.Contains(t, all, "Ada Lovelace")
+	require.Contains(t, all, "Grace")
+	require.Contains(t, all, "2 partners")
+	found := s.owner.page("/partners?search=lov")
+	require.Contains(t, found, "Ada Lovelace")
+	require.NotContains(t, found, ">Grace<")
+	require.NotContains(t, s.owner.page("/partners?status=active"), "Ada Lovelace")
+	require.Contains(t, s.owner.page("/partners?search=nobody"), "No partner fits.")
+	require.Contains(t, string(s.Must(200, s.owner.ask("GET", s.owner.full("/partners.csv?search=lov"), nil)).Raw), "ada")
+	viewer := s.person(s.Org, team.Viewer).page("/partners")
+	require.Contains(t, viewer, "Ada Lovelace")
+	require.NotContains(t, viewer, "Add a partner")
+}
+
+// TestPartnersBulk changes several at once, and says which were not.
+func TestPartnersBulk(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	a, b := s.Partner(s.program), s.Partner(s.program)
+	waiting := s.Partner(s.program, M{"status": "pending", "first_name": "Winnie"})
+	group := s.Must(201, s.Post("/v1/groups", M{"program_id": s.program, "name": "Gold"})).String("id")
+	tag := s.Must(201, s.Post("/v1/tags", M{"program_id": s.program, "name": "Blog"})).String("id")
+	bulk := func(fields ...string) string { return s.owner.done(s.owner.send("/partners/bulk", fields...)) }
+
+	require.Equal(t, "2 partners are put into the group.", bulk("do", "group", "group_id", group, "id", a, "id", b))
+	require.Equal(t, "1 partner is tagged.", bulk("do", "tag", "tag_id", tag, "id", a))
+	shown := s.Must(200, s.Get("/v1/partners/"+a+"?include[]=tags"))
+	require.Equal(t, group, shown.String("group_id"))
+	require.Len(t, shown.Body["tags"], 1)
+	bulk("do", "untag", "tag_id", tag, "id", a)
+	require.Empty(t, s.Must(200, s.Get("/v1/partners/"+a+"?include[]=tags")).Body["tags"])
+
+	said := bulk("do", "suspend", "id", a, "id", waiting)
+	require.Contains(t, said, "1 partner is suspended. 1 was refused: The partner is pending")
+	require.Equal(t, "suspended", s.Get("/v1/partners/"+a).String("status"))
+	require.Equal(t, "pending", s.Get("/v1/partners/"+waiting).String("status"))
+
+	s.owner.says(400, "Tick at least one row first.", s.owner.send("/partners/bulk", "do", "suspend"))
+	s.owner.says(400, "Choose a group first.", s.owner.send("/partners/bulk", "do", "group", "id", b))
+	viewer := s.person(s.Org, team.Viewer)
+	s.Must(403, viewer.send("/partners/bulk", "do", "suspend", "id", b))
+	require.Equal(t, "active", s.Get("/v1/partners/"+b).String("status"))
+}
+
+// TestAddPartner adds one, and shows what is wrong at its field.
+func TestAddPartner(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	said := s.owner.done(s.owner.send("/partners/new", "email", "ada@example.com", "first_name", "Ada", "handle", "ada"))
+	require.Equal(t, "Ada is a partner now.", said)
+	require.EqualValues(t, 1, s.Get("/v1/partners?program_id="+s.program+"&handle=ada").Int("total_count"))
+	again := s.owner.send("/partners/new", "email", "ada@example.com", "first_name", "Ada")
+	s.owner.says(409, "A partner with this email exists in the program.", again)
+	s.owner.says(409, `value="ada@example.com"`, again)
+	s.Must(403, s.person(s.Org, team.Viewer).send("/partners/new", "email", "b@example.com"))
+}
+
+// TestPartnerPages shows a partner with all that is its own, and changes it.
+func TestPartnerPages(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.Flow(s.program)
+	partner := s.Partner(s.program, M{"first_name": "Ada", "handle": "ada"})
+	customer := s.Customer(s.program, partner, M{"email": "bob@example.com"})
+	s.Sale(s.program, customer, M{"amount_minor": 10000})
+	s.Must(201, s.Post("/v1/payout_batches", M{"program_id": s.program, "period_end": "2026-09-01"}))
+	at := "/partners/" + partner
+	require.Contains(t, s.owner.page(at), "20.00")
+	require.Contains(t, s.owner.page(at+"/commissions"), "20 % of 100.00 USD")
+	require.Contains(t, s.owner.page(at+"/customers"), "bob@example.com")
+	require.Contains(t, s.owner.page(at+"/payouts"), "20.00")
+	s.Must(404, s.owner.ask("GET", s.owner.full(at+"/nothing"), nil))
+
+	require.Equal(t, "The partner is saved.", s.owner.done(s.owner.send(at, "first_name", "Ada", "last_name", "Byron", "min_payout_minor", "12.50")))
+	shown := s.Get("/v1/partners/" + partner)
+	require.Equal(t, "Byron", shown.String("last_name"))
+	require.EqualValues(t, 1250, shown.Int("min_payout_minor"))
+	s.owner.says(400, "https://", s.owner.send(at, "website_url", "nonsense https://"))
+	s.owner.done(s.owner.send(at+"/links", "destination_url", "https://shop.example/sale", "label", "Sale"))
+	require.Contains(t, s.owner.page(at+"/links"), "https://shop.example/sale?ref=ada")
+	s.owner.done(s.owner.send(at+"/coupon", "code", "ADA20"))
+	require.Contains(t, s.owner.page(at+"/coupons"), "ADA20")
+	s.owner.says(409, "A coupon with this code exists", s.owner.send(at+"/coupon", "code", "ada20"))
+	s.owner.done(s.owner.send(at+"/state", "status", "suspended", "suspension_reason", "Looking into it."))
+	require.Contains(t, s.owner.page(at), "Suspended: Looking into it.")
+	s.owner.done(s.owner.send(at+"/state", "status", "active"))
+	require.Contains(t, s.person(s.Org, team.Viewer).page(at), "Ada")
+}
+
+var portalLink = regexp.MustCompile(`<a href="([^"]+)" target="_blank"`)
+
+// TestOpenPortal: the portal opens as the partner, by a link that says nothing of where the partner is, and the log
+// names who opened it.
+func TestOpenPortal(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	partner := s.Partner(s.program, M{"first_name": "Ada"})
+	page := s.owner.send("/partners/" + partner + "/portal")
+	found := portalLink.FindStringSubmatch(string(s.Must(200, page).Raw))
+	require.Len(t, found, 2)
+	link, err := url.Parse(found[1])
+	require.NoError(t, err)
+	s.Must(303, s.Do("GET", link.Path, "", nil, "X-Forwarded-For", "203.0.113.7", "User-Agent", "Firefox"))
+	s.Must(410, s.Do("GET", link.Path, "", nil))
+	var seen int
+	require.NoError(t, s.Pool.QueryRow(t.Context(), "SELECT count(*) FROM partner_addresses").Scan(&seen))
+	require.Zero(t, seen)
+	require.Contains(t, s.owner.page("/partners/"+partner+"/history"), s.owner.Name)
+	s.Must(403, s.person(s.Org, team.Viewer).send("/partners/"+partner+"/portal"))
+}
+
+// TestBanPage shows the sum first, and then bans.
+func TestBanPage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.Flow(s.program)
+	partner := s.Partner(s.program, M{"first_name": "Mallory"})
+	s.Sale(s.program, s.Customer(s.program, partner), M{"amount_minor": 12345})
+	at := "/partners/" + partner + "/ban"
+	page := s.owner.page(at)
+	require.Contains(t, page, "24.69")
+	require.Contains(t, page, "1 open commission is rejected for good")
+	require.Equal(t, "active", s.Get("/v1/partners/"+partner).String("status"), "looking bans nobody")
+	s.owner.says(400, "Ban Mallory?", s.owner.send(at, "reason", ""))
+	said := s.owner.done(s.owner.send(at, "reason", "Own purchases.", "boxes", "tell_partner"))
+	require.Contains(t, said, "Mallory is banned. 1 commission is rejected: ")
+	require.Contains(t, s.owner.page("/partners/"+partner), "Suspended: Own purchases.")
+	for _, role := range []team.Role{team.Viewer, team.Finance} {
+		s.Must(403, s.person(s.Org, role).send(at, "reason", "x"))
+	}
+}
+
+// TestApplicationsPage shows the answers, and decides one and several.
+func TestApplicationsPage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	require.Contains(t, s.owner.page("/applications"), "Nobody waits for a decision.")
+	var ids []string
+	for i := range 3 {
+		a := s.Must(201, s.Post("/v1/applications", M{
+			"program_id": s.program, "email": fmt.Sprintf("a%d@example.com", i), "answers": M{"how_do_you_work": "By <b>mail</b>."},
+		}))
+		ids = append(ids, a.String("id"))
+	}
+	page := s.owner.page("/applications")
+	require.Contains(t, page, "how do you work")
+	require.Contains(t, string(s.owner.ask("GET", s.owner.full("/applications"), nil).Raw), "&lt;b&gt;mail")
+	require.Equal(t, "2 applications are approved.",
+		s.owner.done(s.owner.send("/applications", "do", "approve", "id", ids[0], "id", ids[1])))
+	require.Equal(t, "0 applications are rejected. 1 was refused: The application is approved already.",
+		s.owner.done(s.owner.send("/applications", "do", "reject", "id", ids[0])))
+	s.owner.done(s.owner.send("/applications", "do", "reject", "reason", "No mail, please.", "id", ids[2]))
+	require.Contains(t, s.owner.page("/applications?status=rejected"), "No mail, please.")
+	require.Contains(t, s.owner.page("/applications?status=approved"), "a1@example.com")
+	s.Must(403, s.person(s.Org, team.Viewer).send("/applications", "do", "approve", "id", ids[2]))
+}
+
+// TestPartnersOfOthers: what is another organization's, or of another program, is as absent as what is not there.
+func TestPartnersOfOthers(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	stranger := s.person(s.NewOrg("Other"), team.Owner)
+	second := s.Program()
+	s.Flow(s.program)
+	flow := s.Get("/v1/flows?program_id=" + s.program).Data()[0]["id"].(string)
+	partner := s.Partner(s.program)
+	gets := []string{"/partners", "/partners/new", "/partners/" + partner, "/partners/" + partner + "/ban", "/applications", "/rules", "/rules/" + flow}
+	posts := []string{
+		"/partners/new", "/partners/" + partner, "/partners/" + partner + "/tags", "/partners/" + partner + "/state",
+		"/partners/" + partner + "/ban", "/partners/" + partner + "/portal", "/rules/" + flow, "/rules/" + flow + "/delete",
+		"/rules/" + flow + "/state",
+	}
+	form := func(path string) []string {
+		status := "suspended"
+		if strings.HasPrefix(path, "/rules") {
+			status = "inactive"
+		}
+		return []string{"reason", "x", "status", status, "do", "save", "email", "x@example.com"}
+	}
+	for _, path := range gets {
+		s.Must(404, stranger.ask("GET", stranger.full(path), nil))
+	}
+	for _, path := range posts {
+		s.Must(404, stranger.send(path, form(path)...))
+	}
+	for _, path := range append(gets[2:4], gets[6]) {
+		s.Must(404, s.owner.ask("GET", "/console/p/"+second+path, nil))
+	}
+	for _, path := range posts[1:] {
+		s.Must(404, s.owner.send("/console/p/"+second+path, form(path)...))
+	}
+	require.Equal(t, "active", s.Get("/v1/partners/"+partner).String("status"))
+	require.Equal(t, "active", s.Must(200, s.Get("/v1/flows/"+flow)).String("status"))
+}

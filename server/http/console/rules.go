@@ -1,0 +1,292 @@
+package console
+
+import (
+	"errors"
+	"net/http"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/currency"
+	"rail/server/http/design"
+	"rail/server/money/rules"
+	"rail/server/opt"
+	"rail/server/problem"
+)
+
+var ruleRoutes = map[string]route{
+	"GET /console/p/{program}/rules":              {do: flows},
+	"GET /console/p/{program}/rules/new":          {do: newRule},
+	"POST /console/p/{program}/rules/new":         {do: changeRule},
+	"GET /console/p/{program}/rules/{id}":         {do: oneRule},
+	"POST /console/p/{program}/rules/{id}":        {do: changeRule},
+	"POST /console/p/{program}/rules/{id}/state":  {do: switchRule},
+	"POST /console/p/{program}/rules/{id}/delete": {do: deleteRule},
+}
+
+// rule is a flow as the list shows it.
+type rule struct {
+	api.Flow
+	Whom     string // whose sales it is for
+	Says     string // what it pays, or does
+	Cases    []said
+	Overlaps []string
+}
+
+// said is a branch in words: when it counts, and what it pays then.
+type said struct{ Label, When, Pays string }
+
+// flowsData is what the page of the rules shows.
+type flowsData struct {
+	Rules           []rule
+	Partner, Amount design.Input
+	Customer        design.Input
+	Answer          string // of the preview
+}
+
+// flows shows the rules in the order in which they are asked, in words, and what a sale would pay.
+func flows(v *visit) error {
+	list, err := v.flows()
+	if err != nil {
+		return err
+	}
+	name, err := v.namer(list)
+	if err != nil {
+		return err
+	}
+	data := flowsData{Rules: make([]rule, len(list))}
+	before := overlapsOf(list)
+	for i, f := range list {
+		if data.Rules[i], err = v.saidRule(f, name); err != nil {
+			return err
+		}
+		data.Rules[i].Overlaps = before[f.ID]
+	}
+	if err := v.preview(&data); err != nil {
+		return err
+	}
+	return v.show(sheet{"rules", "/rules", "Rules", data})
+}
+
+// maxFlowPages is how many pages of a hundred the flows of a program have at most.
+const maxFlowPages = 5
+
+// flows are all flows of the program, in their order.
+func (v *visit) flows() ([]api.Flow, error) {
+	var out []api.Flow
+	params := &api.ListFlowsParams{
+		ProgramID: v.program.ID, Limit: new(int64(100)),
+		Expand: []api.FlowExpand{api.FlowExpandGroup, api.FlowExpandPartner},
+	}
+	for range maxFlowPages {
+		reply, err := v.console.api.ListFlowsWithResponse(v.ctx(), params)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, reply.JSON200.Data...)
+		if !reply.JSON200.HasMore {
+			break
+		}
+		params.StartingAfter = &out[len(out)-1].ID
+	}
+	return out, nil
+}
+
+// namer returns the names of what conditions can name by its id.
+func (v *visit) namer(list []api.Flow) (func(id string) string, error) {
+	names := map[string]string{}
+	groups, tags, err := v.choices()
+	if err != nil {
+		return nil, err
+	}
+	coupons, err := v.coupons()
+	if err != nil {
+		return nil, err
+	}
+	for _, options := range [][]design.Option{groups, tags, coupons} {
+		for _, o := range options {
+			names[o.Value] = o.Label
+		}
+	}
+	for _, f := range list {
+		if p, err := f.Partner.Get(); err == nil {
+			names[p.ID] = called(p)
+		}
+	}
+	return func(id string) string { return names[id] }, nil
+}
+
+// coupons are the program's latest coupons to choose from.
+func (v *visit) coupons() ([]design.Option, error) {
+	reply, err := v.console.api.ListCouponsWithResponse(v.ctx(),
+		&api.ListCouponsParams{ProgramID: v.program.ID, Limit: new(int64(maxChoices))})
+	if err != nil {
+		return nil, err
+	}
+	var out []design.Option
+	for _, c := range reply.JSON200.Data {
+		out = append(out, design.Option{Value: c.ID, Label: c.Code})
+	}
+	return out, nil
+}
+
+// saidRule puts a flow into words.
+func (v *visit) saidRule(f api.Flow, name func(string) string) (rule, error) {
+	out := rule{Flow: f, Whom: "every partner"}
+	if f.GroupID != nil {
+		out.Whom = "partners in " + name(*f.GroupID)
+	}
+	if f.PartnerID != nil {
+		out.Whom = name(*f.PartnerID)
+	}
+	trigger := rules.Trigger(f.Trigger)
+	pays := func(rateType api.RateType, value int64) string {
+		return rules.Rate{RateType: rules.RateType(rateType), RateValue: value}.Words(trigger, v.program.Currency)
+	}
+	switch {
+	case f.TargetGroupID != nil:
+		out.Says = "moves the partner into " + name(*f.TargetGroupID)
+	case f.RateType != nil:
+		out.Says = pays(*f.RateType, opt.Value(f.RateValue))
+	}
+	speaker := rules.Speaker{Trigger: trigger, Currency: v.program.Currency, Name: name}
+	for _, b := range f.Branches {
+		when, err := speaker.Conditions(b.Conditions)
+		if err != nil {
+			return out, err
+		}
+		one := said{Label: opt.Value(b.Label), When: when, Pays: pays(b.RateType, b.RateValue)}
+		if f.TargetGroupID != nil {
+			one.Pays = ""
+		}
+		out.Cases = append(out.Cases, one)
+	}
+	return out, nil
+}
+
+// overlapsOf says of each active flow which earlier ones decide before it.
+func overlapsOf(list []api.Flow) map[string][]string {
+	var active []rules.Flow
+	names := map[string]string{}
+	for _, f := range list {
+		names[f.ID] = f.Name
+		if f.Status == api.FlowStatusActive {
+			active = append(active, rules.Flow{
+				ID: f.ID, GroupID: f.GroupID, PartnerID: f.PartnerID, Trigger: db.FlowTrigger(f.Trigger),
+				Action: db.FlowAction(f.Action), Priority: f.Priority, CreatedAt: f.CreatedAt,
+			})
+		}
+	}
+	out := map[string][]string{}
+	for id, overlaps := range rules.Overlaps(active) {
+		for _, o := range overlaps {
+			if o.Whole {
+				out[id] = []string{"Never asked: " + names[o.Earlier] + " decides first about all of these partners."}
+				break
+			}
+			out[id] = append(out[id], names[o.Earlier]+" decides first about some of these partners.")
+		}
+	}
+	return out
+}
+
+// preview asks what a sale would pay, where the page is asked about one.
+func (v *visit) preview(data *flowsData) error {
+	asked := v.query("partner", "customer", "amount")
+	input := func(name, label, kind string) design.Input {
+		return design.Input{
+			Name: name, ID: name, Label: label, Type: kind, Value: asked.Get(name), Auto: "off", Most: 255,
+		}
+	}
+	data.Partner = input("partner", "A new customer of", "lookup").From(v.at("/find/partners")).Maybe().
+		Says("A partner’s name, e-mail or handle.")
+	data.Customer = input("customer", "Or a customer", "text").Maybe().Says("By e-mail.")
+	data.Amount = input("amount", "Pays", "money").In(v.program.Currency)
+	if len(asked) == 0 {
+		return nil
+	}
+	body := api.FlowPreviewRequest{ProgramID: v.program.ID, Currency: v.program.Currency}
+	var ok bool
+	if body.AmountMinor, ok = currency.Minor(asked.Get("amount"), v.program.Currency); !ok || body.AmountMinor < 1 {
+		data.Amount.Error = "An amount such as 100.00."
+		return nil
+	}
+	if found, err := v.payer(data, &body); !found || err != nil {
+		return err
+	}
+	reply, err := v.console.api.PreviewFlowsWithResponse(v.ctx(), body)
+	if p, ok := refused(err); ok {
+		data.Amount.Error = p.Message
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	data.Answer = reply.JSON200.Explanation
+	return nil
+}
+
+// payer reads who would pay, and says at the field where nobody is found.
+func (v *visit) payer(data *flowsData, body *api.FlowPreviewRequest) (bool, error) {
+	if email := data.Customer.Value; email != "" {
+		reply, err := v.console.api.ListCustomersWithResponse(v.ctx(),
+			&api.ListCustomersParams{ProgramID: v.program.ID, Email: &email, Limit: new(int64(1))})
+		if err != nil {
+			return false, err
+		}
+		if len(reply.JSON200.Data) == 0 {
+			data.Customer.Error = "There is no customer with this e-mail."
+			return false, nil
+		}
+		body.CustomerID = &reply.JSON200.Data[0].ID
+		return true, nil
+	}
+	p, err := v.whichPartner(data.Partner.Value)
+	if fault, ok := refused(err); ok {
+		data.Partner.Error = fault.Message
+		return false, nil
+	}
+	body.PartnerID = &p.ID
+	return true, err
+}
+
+// switchRule turns a rule off, or on again.
+func switchRule(v *visit) error {
+	said := "The rule is off."
+	if v.value("status") == string(api.FlowStatusActive) {
+		said = "The rule is on."
+	}
+	body := map[string]any{"status": v.value("status")}
+	if err := v.send("updateFlow", body, nil, v.PathValue("id")); err != nil {
+		return v.again(err, flows)
+	}
+	return v.done(v.at("/rules"), said)
+}
+
+// deleteRule removes a rule.
+func deleteRule(v *visit) error {
+	if err := v.send("deleteFlow", nil, nil, v.PathValue("id")); err != nil {
+		return v.again(err, flows)
+	}
+	return v.done(v.at("/rules"), "The rule is deleted.")
+}
+
+// flow reads a flow of the page's program.
+func (v *visit) flow(id string) (*api.Flow, error) {
+	reply, err := v.console.api.RetrieveFlowWithResponse(v.ctx(), id, &api.RetrieveFlowParams{
+		ProgramID: &v.program.ID, Expand: []api.FlowExpand{api.FlowExpandGroup, api.FlowExpandPartner},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return reply.JSON200, nil
+}
+
+// theirs reports whether an error is a refusal that a form can show, in which case show has the rest.
+func theirs(err error) (*problem.Error, bool) {
+	p, ok := refused(err)
+	if !ok || errors.Is(err, design.ErrForged) || p.Status() == http.StatusForbidden ||
+		p.Status() == http.StatusNotFound && p.Param == "" {
+		return nil, false
+	}
+	return p, true
+}

@@ -1,0 +1,309 @@
+package rules
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"rail/server/currency"
+)
+
+// What rules say, for people to read. Amounts are of the program's currency.
+
+// Words says what a rate pays of each payment, or for each sign-up.
+func (r Rate) Words(trigger Trigger, code string) string {
+	each := "every payment"
+	if trigger == NewSignup {
+		each = "every sign-up"
+	}
+	switch {
+	case r.RateValue == 0:
+		return "nothing"
+	case r.RateType == RatePercent:
+		return PercentWords(r.RateValue) + " of " + each
+	}
+	return currency.Decimal(r.RateValue, code) + " " + code + " for " + each
+}
+
+// PercentWords writes basis points as a percentage: 1250 is 12.5 %.
+func PercentWords(basisPoints int64) string {
+	return strconv.FormatFloat(float64(basisPoints)/100, 'f', -1, 64) + " %"
+}
+
+// phrases are the fields as the subject of a sentence. Those of a yes or no, and of
+// dates, are sentences of their own.
+var phrases = map[string]string{
+	"sale.amount_minor": "the amount", "sale.net_amount_minor": "the amount without tax",
+	"sale.currency": "the currency", "sale.product_id": "the product", "sale.product_name": "the product’s name",
+	"sale.billing_type": "the kind of payment", "sale.interval": "the billing interval",
+	"sale.is_first_sale":               "the customer’s first payment",
+	"customer.sales_count":             "the number of the customer’s payments",
+	"customer.total_paid_minor":        "what the customer has paid in all",
+	"customer.months_since_conversion": "the number of months since the customer’s first payment",
+	"customer.days_since_conversion":   "the number of days since the customer’s first payment",
+	"customer.days_since_lead":         "the number of days since the customer signed up",
+	"customer.converted_at":            "the day of the customer’s first payment",
+	"customer.lead_at":                 "the day on which the customer signed up",
+	"customer.country":                 "the customer’s country", "customer.tracked_by": "what brought the customer",
+	"customer.coupon_id": "the coupon", "customer.link_id": "the link",
+	"customer.identifier": "your id of the customer", "partner.id": "the partner",
+	"partner.group_id": "the partner’s group", "partner.tag_ids": "the partner’s tag",
+	"partner.country_code":      "the partner’s country",
+	"partner.leads_count":       "the number of people whom the partner brought",
+	"partner.customers_count":   "the number of the partner’s customers who paid",
+	"partner.sales_count":       "the number of the partner’s sales",
+	"partner.revenue_minor":     "the partner’s revenue in all",
+	"partner.commissions_minor": "the partner’s commissions in all",
+}
+
+// verbs are the operators as the verb of a sentence; verbsOfDays where they differ.
+var (
+	verbs = map[operator]string{
+		opEq: "is", opNeq: "is not", opGt: "is more than", opGte: "is at least", opLt: "is less than", opLte: "is at most",
+		opIn: "is one of", opNotIn: "is none of", opContains: "contains", opStartsWith: "begins with",
+		opEndsWith: "ends with", opExists: "is known",
+	}
+	verbsOfDays = map[operator]string{
+		opGt: "is after", opGte: "is not before", opLt: "is before", opLte: "is not after",
+	}
+)
+
+// FieldWords is a field that a condition can read, for people who make one.
+type FieldWords struct {
+	Name, Words string
+	Kind        string // bool, choice, text, number, money, date or metadata
+	Choices     []string
+	Operators   []OperatorWords
+}
+
+// OperatorWords is an operator of a field.
+type OperatorWords struct{ Name, Words string }
+
+// kindWords are the kinds by what is asked of who fills in a form.
+var kindWords = map[kind]string{
+	kindBool: "bool", kindEnum: "choice", kindCurrency: "text", kindCountry: "text", kindID: "choice", kindIDSet: "choice",
+	kindText: "text", kindInt: "number", kindMoney: "money", kindDate: "date", kindScalar: "metadata",
+}
+
+// FieldsIn lists the fields of a trigger in their order, but for metadata, whose
+// fields have any key.
+func FieldsIn(trigger Trigger) []FieldWords {
+	var out []FieldWords
+	for i := range fields {
+		if f := &fields[i]; f.signup || trigger != NewSignup {
+			out = append(out, f.words())
+		}
+	}
+	return out
+}
+
+// FieldNamed returns a field by its name; metadata's too.
+func FieldNamed(name string, trigger Trigger) (FieldWords, bool) {
+	f, wrong := fieldOf(name, trigger)
+	if wrong != "" {
+		return FieldWords{}, false
+	}
+	return f.words(), true
+}
+
+// words describes the field.
+func (f *field) words() FieldWords {
+	out := FieldWords{Name: f.name, Words: f.phrase(), Kind: kindWords[f.kind], Choices: f.values}
+	for _, op := range operators[f.kind] {
+		out.Operators = append(out.Operators, OperatorWords{string(op), f.verb(op)})
+	}
+	return out
+}
+
+// phrase is the field as the subject of a sentence.
+func (f *field) phrase() string {
+	switch {
+	case f.key != "" && f.holder == ofSale:
+		return "the payment’s “" + f.key + "”"
+	case f.key != "":
+		return "the customer’s “" + f.key + "”"
+	}
+	return phrases[f.name]
+}
+
+// verb is an operator as the verb of a sentence about the field.
+func (f *field) verb(op operator) string {
+	if words := verbsOfDays[op]; words != "" && f.kind == kindDate {
+		return words
+	}
+	return verbs[op]
+}
+
+// Speaker has what conditions are put into words with. Name names an object by its id; it
+// returns "" for one that it does not know.
+type Speaker struct {
+	Trigger  Trigger
+	Currency string
+	Name     func(id string) string
+}
+
+// Conditions says when conditions match, such as "the amount is at least 20.00 USD and the
+// product is box". It returns "" for none: they always do.
+func (s Speaker) Conditions(raw json.RawMessage) (string, error) {
+	var items []json.RawMessage
+	if err := json.Unmarshal(raw, &items); err != nil {
+		return "", err
+	}
+	return s.join(items, " and ", false)
+}
+
+// join says several conditions; within another group of several they stand in brackets.
+func (s Speaker) join(items []json.RawMessage, with string, inner bool) (string, error) {
+	parts := make([]string, len(items))
+	for i, raw := range items {
+		var err error
+		if parts[i], err = s.item(raw, len(items) > 1); err != nil {
+			return "", err
+		}
+	}
+	out := strings.Join(parts, with)
+	if inner && len(parts) > 1 {
+		out = "(" + out + ")"
+	}
+	return out, nil
+}
+
+// item says a condition or a group.
+func (s Speaker) item(raw json.RawMessage, inner bool) (string, error) {
+	var it struct {
+		Any, All []json.RawMessage
+		Field    string
+		Operator operator
+		Value    json.RawMessage
+	}
+	if err := json.Unmarshal(raw, &it); err != nil {
+		return "", err
+	}
+	switch {
+	case it.Any != nil:
+		return s.join(it.Any, " or ", inner)
+	case it.All != nil:
+		return s.join(it.All, " and ", inner)
+	}
+	f, wrong := fieldOf(it.Field, s.Trigger)
+	if wrong != "" {
+		return "", fmt.Errorf("field %q %s", it.Field, wrong)
+	}
+	return s.leaf(f, it.Operator, it.Value)
+}
+
+// leaf says one condition.
+func (s Speaker) leaf(f *field, op operator, raw json.RawMessage) (string, error) {
+	switch {
+	case f.kind == kindBool && string(raw) == "true":
+		return "it is " + f.phrase(), nil
+	case f.kind == kindBool:
+		return "it is not " + f.phrase(), nil
+	case op == opExists && string(raw) == "false":
+		return f.phrase() + " is not known", nil
+	case op == opExists:
+		return f.phrase() + " is known", nil
+	}
+	values, err := s.values(f, raw)
+	if err != nil {
+		return "", err
+	}
+	if len(values) == 1 { // one of one is that one
+		switch op {
+		case opIn:
+			op = opEq
+		case opNotIn:
+			op = opNeq
+		}
+	}
+	last := len(values) - 1
+	list := values[last]
+	if last > 0 {
+		list = strings.Join(values[:last], ", ") + " or " + list
+	}
+	return f.phrase() + " " + f.verb(op) + " " + list, nil
+}
+
+// values are those of a condition as people read them.
+func (s Speaker) values(f *field, raw json.RawMessage) ([]string, error) {
+	list := []json.RawMessage{raw}
+	if strings.HasPrefix(strings.TrimSpace(string(raw)), "[") {
+		if err := json.Unmarshal(raw, &list); err != nil || len(list) == 0 {
+			return nil, fmt.Errorf("the value %s is not a list of values: %w", raw, err)
+		}
+	}
+	out := make([]string, len(list))
+	for i, v := range list {
+		out[i] = s.value(f, v)
+	}
+	return out, nil
+}
+
+// value is one value as people read it.
+func (s Speaker) value(f *field, raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) != nil {
+		text = string(raw)
+	}
+	switch f.kind {
+	case kindMoney:
+		if minor, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return currency.Decimal(minor, s.Currency) + " " + s.Currency
+		}
+	case kindEnum:
+		return strings.ReplaceAll(text, "_", " ")
+	case kindCurrency, kindCountry:
+		return strings.ToUpper(text)
+	case kindDate:
+		return strings.TrimSuffix(text, "T00:00:00Z")
+	case kindID, kindIDSet:
+		if s.Name != nil {
+			if name := s.Name(text); name != "" {
+				return name
+			}
+		}
+		return "one that was deleted"
+	}
+	return text
+}
+
+// Overlap says that an earlier flow decides before a flow is asked: for all of its
+// partners, or for some.
+type Overlap struct {
+	Earlier string // the flow's id
+	Whole   bool
+}
+
+// Overlaps says which flows that pay are preceded by which others, by their ids: of
+// those that pay for an event the first in order decides alone (decisions, 134).
+func Overlaps(flows []Flow) map[string][]Overlap {
+	sorted := slices.Clone(flows)
+	slices.SortFunc(sorted, compareFlows)
+	out := map[string][]Overlap{}
+	for i, f := range sorted {
+		for _, earlier := range sorted[:i] {
+			if f.Action != GenerateCommission || earlier.Action != GenerateCommission || f.Trigger != earlier.Trigger {
+				continue
+			}
+			if meets, whole := earlier.covers(f); meets {
+				out[f.ID] = append(out[f.ID], Overlap{earlier.ID, whole})
+			}
+		}
+	}
+	return out
+}
+
+// covers reports whether the partners of two flows can be the same, and whether all of
+// other's are.
+func (f Flow) covers(other Flow) (meets, whole bool) {
+	same := func(a, b *string) bool { return a != nil && b != nil && *a == *b }
+	switch {
+	case f.GroupID == nil && f.PartnerID == nil, same(f.GroupID, other.GroupID), same(f.PartnerID, other.PartnerID):
+		return true, true
+	case f.GroupID != nil && other.GroupID != nil, f.PartnerID != nil && other.PartnerID != nil:
+		return false, false
+	}
+	return true, false // a partner may be of the group
+}

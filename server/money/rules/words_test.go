@@ -1,0 +1,103 @@
+package rules_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/money/rules"
+)
+
+func TestRateWords(t *testing.T) {
+	t.Parallel()
+	for want, rate := range map[string]rules.Rate{
+		"20 % of every payment":      {RateType: rules.RatePercent, RateValue: 2000},
+		"12.5 % of every payment":    {RateType: rules.RatePercent, RateValue: 1250},
+		"5.00 USD for every payment": {RateType: rules.RateFixed, RateValue: 500},
+		"nothing":                    {RateType: rules.RatePercent},
+	} {
+		require.Equal(t, want, rate.Words(rules.NewPayment, "USD"))
+	}
+	require.Equal(t, "500 JPY for every sign-up",
+		rules.Rate{RateType: rules.RateFixed, RateValue: 500}.Words(rules.NewSignup, "JPY"))
+}
+
+func TestConditionWords(t *testing.T) {
+	t.Parallel()
+	s := rules.Speaker{Trigger: rules.NewPayment, Currency: "USD", Name: func(id string) string {
+		return map[string]string{"grp_06h0000000000000000000000a": "Gold"}[id]
+	}}
+	for conditions, want := range map[string]string{
+		`[]`: "",
+		`[{"field":"sale.amount_minor","operator":"gte","value":2000}]`:                                                              "the amount is at least 20.00 USD",
+		`[{"field":"sale.product_id","operator":"in","value":["box","bag","hat"]}]`:                                                  "the product is one of box, bag or hat",
+		`[{"field":"sale.product_id","operator":"not_in","value":["box"]}]`:                                                          "the product is not box",
+		`[{"field":"sale.is_first_sale","operator":"eq","value":true}]`:                                                              "it is the customer’s first payment",
+		`[{"field":"sale.is_first_sale","operator":"eq","value":false}]`:                                                             "it is not the customer’s first payment",
+		`[{"field":"customer.country","operator":"eq","value":"de"}]`:                                                                "the customer’s country is DE",
+		`[{"field":"customer.identifier","operator":"exists","value":false}]`:                                                        "your id of the customer is not known",
+		`[{"field":"sale.billing_type","operator":"eq","value":"one_time"}]`:                                                         "the kind of payment is one time",
+		`[{"field":"customer.lead_at","operator":"lt","value":"2026-01-01T00:00:00Z"}]`:                                              "the day on which the customer signed up is before 2026-01-01",
+		`[{"field":"sale.metadata.plan","operator":"gt","value":3}]`:                                                                 "the payment’s “plan” is more than 3",
+		`[{"field":"partner.group_id","operator":"in","value":["grp_06h0000000000000000000000a","grp_06h0000000000000000000000b"]}]`: "the partner’s group is one of Gold or one that was deleted",
+		`[{"field":"customer.sales_count","operator":"lte","value":3},{"any":[{"field":"sale.interval","operator":"eq","value":"year"},
+			{"all":[{"field":"sale.currency","operator":"eq","value":"eur"},{"field":"sale.amount_minor","operator":"gt","value":1}]}]}]`: "the number of the customer’s payments is at most 3 and " +
+			"(the billing interval is year or (the currency is EUR and the amount is more than 0.01 USD))",
+	} {
+		_, wrong := rules.ParseConditions(json.RawMessage(conditions), rules.NewPayment)
+		require.Nil(t, wrong, "what is put into words here is valid")
+		words, err := s.Conditions(json.RawMessage(conditions))
+		require.NoError(t, err)
+		require.Equal(t, want, words)
+	}
+	for _, broken := range []string{`{}`, `[3]`, `[{"field":"sale.colour","operator":"eq","value":"red"}]`} {
+		_, err := s.Conditions(json.RawMessage(broken))
+		require.Error(t, err, broken)
+	}
+}
+
+// Every field can be said, with every operator that it takes.
+func TestFieldsAreWorded(t *testing.T) {
+	t.Parallel()
+	all := rules.FieldsIn(rules.NewPayment)
+	require.Greater(t, len(all), len(rules.FieldsIn(rules.NewSignup)))
+	seen := map[string]bool{}
+	for _, f := range all {
+		require.NotEmpty(t, f.Words, f.Name)
+		require.False(t, seen[f.Words], "%s is said as another field is", f.Name)
+		require.NotEmpty(t, f.Kind, f.Name)
+		require.NotEmpty(t, f.Operators, f.Name)
+		for _, op := range f.Operators {
+			require.NotEmpty(t, op.Words, f.Name+" "+op.Name)
+		}
+		seen[f.Words] = true
+	}
+	found, ok := rules.FieldNamed("customer.metadata.plan", rules.NewSignup)
+	require.True(t, ok)
+	require.Equal(t, "metadata", found.Kind)
+	_, ok = rules.FieldNamed("sale.amount_minor", rules.NewSignup)
+	require.False(t, ok)
+}
+
+func TestOverlaps(t *testing.T) {
+	t.Parallel()
+	pays := func(id string, priority int64, group, partner *string) rules.Flow {
+		return rules.Flow{
+			ID: id, Priority: priority, GroupID: group, PartnerID: partner, Trigger: rules.NewPayment,
+			Action: rules.GenerateCommission,
+		}
+	}
+	gold, silver, ada := new("gold"), new("silver"), new("ada")
+	moves := rules.Flow{ID: "moves", Trigger: rules.NewPayment, Action: rules.SwitchGroup, TargetGroupID: gold}
+	signup := pays("signup", 0, nil, nil)
+	signup.Trigger = rules.NewSignup
+	require.Equal(t, map[string][]rules.Overlap{
+		"all":  {{"gold", false}, {"silver", false}, {"ada", false}},
+		"late": {{"gold", true}, {"ada", false}, {"all", true}},
+		"ada":  {{"gold", false}, {"silver", false}},
+	}, rules.Overlaps([]rules.Flow{
+		pays("late", 90, gold, nil), pays("all", 50, nil, nil), pays("gold", 10, gold, nil), moves, signup,
+		pays("ada", 30, nil, ada), pays("silver", 20, silver, nil),
+	}))
+}
