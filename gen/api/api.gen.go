@@ -11111,6 +11111,12 @@ type ListCommissionsParams struct {
 	// Kind One kind, or several comma-separated.
 	Kind []CommissionKind `form:"kind,omitempty" json:"kind,omitempty"`
 
+	// CreatedAfter ISO date or date-time, inclusive; a bare date is its midnight in UTC.
+	CreatedAfter *DateOrTime `form:"created_after,omitempty" json:"created_after,omitempty"`
+
+	// CreatedBefore ISO date or date-time, exclusive; a bare date is its midnight in UTC.
+	CreatedBefore *DateOrTime `form:"created_before,omitempty" json:"created_before,omitempty"`
+
 	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand CommissionExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
@@ -19986,6 +19992,30 @@ func NewListCommissionsRequest(server string, params *ListCommissionsParams) (*h
 		if params.Kind != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "kind", params.Kind, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.CreatedAfter != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "created_after", *params.CreatedAfter, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.CreatedBefore != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "created_before", *params.CreatedBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -42158,6 +42188,20 @@ func (w *ServerInterfaceWrapper) ListCommissions(ctx echo.Context) error {
 	err = runtime.BindQueryParameterWithOptions("form", false, false, "kind", ctx.QueryParams(), &params.Kind, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
 	if err != nil {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter kind: %s", err))
+	}
+
+	// ------------- Optional query parameter "created_after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "created_after", ctx.QueryParams(), &params.CreatedAfter, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter created_after: %s", err))
+	}
+
+	// ------------- Optional query parameter "created_before" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "created_before", ctx.QueryParams(), &params.CreatedBefore, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter created_before: %s", err))
 	}
 
 	// ------------- Optional query parameter "expand[]" -------------

@@ -477,11 +477,13 @@ func (l ClickList) Refs() []Ref {
 
 // CommissionList is a list of rows of commissions. A filter that is nil lets every row pass.
 type CommissionList struct {
-	PartnerID *string
-	Status    []string
-	SaleID    *string
-	PayoutID  *string
-	Kind      []string
+	PartnerID     *string
+	Status        []string
+	SaleID        *string
+	PayoutID      *string
+	Kind          []string
+	CreatedAfter  *clock.Time
+	CreatedBefore *clock.Time
 }
 
 // Page returns the first rows after a place, or the last before one in reverse.
@@ -489,16 +491,18 @@ func (l CommissionList) Page(ctx context.Context, tx DBTX, in Scope, after, befo
 	status, statusIn := either(l.Status)
 	kind, kindIn := either(l.Kind)
 	p := CommissionPageParams{
-		ProgramID: in.ProgramID,
-		OrgID:     in.OrgID,
-		Lim:       lim,
-		PartnerID: l.PartnerID,
-		Status:    status,
-		StatusIn:  statusIn,
-		SaleID:    l.SaleID,
-		PayoutID:  l.PayoutID,
-		Kind:      kind,
-		KindIn:    kindIn,
+		ProgramID:     in.ProgramID,
+		OrgID:         in.OrgID,
+		Lim:           lim,
+		PartnerID:     l.PartnerID,
+		Status:        status,
+		StatusIn:      statusIn,
+		SaleID:        l.SaleID,
+		PayoutID:      l.PayoutID,
+		Kind:          kind,
+		KindIn:        kindIn,
+		CreatedAfter:  l.CreatedAfter,
+		CreatedBefore: l.CreatedBefore,
 	}
 	if after != nil {
 		p.AfterAt = &after.CreatedAt
@@ -530,22 +534,24 @@ func (l CommissionList) Count(ctx context.Context, tx DBTX, in Scope, most int32
 	status, statusIn := either(l.Status)
 	kind, kindIn := either(l.Kind)
 	return New().CommissionCount(ctx, tx, CommissionCountParams{
-		ProgramID: in.ProgramID,
-		OrgID:     in.OrgID,
-		Most:      most,
-		PartnerID: l.PartnerID,
-		Status:    status,
-		StatusIn:  statusIn,
-		SaleID:    l.SaleID,
-		PayoutID:  l.PayoutID,
-		Kind:      kind,
-		KindIn:    kindIn,
+		ProgramID:     in.ProgramID,
+		OrgID:         in.OrgID,
+		Most:          most,
+		PartnerID:     l.PartnerID,
+		Status:        status,
+		StatusIn:      statusIn,
+		SaleID:        l.SaleID,
+		PayoutID:      l.PayoutID,
+		Kind:          kind,
+		KindIn:        kindIn,
+		CreatedAfter:  l.CreatedAfter,
+		CreatedBefore: l.CreatedBefore,
 	})
 }
 
 // Total returns what counts the list where it is long, or nil where nothing does.
 func (l CommissionList) Total() *Total {
-	if l.SaleID != nil || l.PartnerID != nil && l.PayoutID != nil {
+	if l.SaleID != nil || l.CreatedAfter != nil || l.CreatedBefore != nil || l.PartnerID != nil && l.PayoutID != nil {
 		return nil
 	}
 	return &Total{

@@ -184,6 +184,8 @@ WHERE t.program_id = @program_id
         AND (sqlc.narg('payout_id')::text IS NULL OR k.payout_id = sqlc.narg('payout_id')::text)
         AND (sqlc.narg('kind')::text IS NULL OR k.kind = sqlc.narg('kind')::text)
         AND (sqlc.narg('kind_in')::text[] IS NULL OR k.kind = ANY (sqlc.narg('kind_in')::text[]))
+        AND (sqlc.narg('created_after')::timestamptz IS NULL OR k.created_at >= sqlc.narg('created_after')::timestamptz)
+        AND (sqlc.narg('created_before')::timestamptz IS NULL OR k.created_at < sqlc.narg('created_before')::timestamptz)
         AND (sqlc.narg('after_at')::timestamptz IS NULL
           OR (k.created_at, k.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
         AND (sqlc.narg('before_at')::timestamptz IS NULL
@@ -197,6 +199,8 @@ WHERE t.program_id = @program_id
   AND (sqlc.narg('payout_id')::text IS NULL OR t.payout_id = sqlc.narg('payout_id')::text)
   AND (sqlc.narg('kind')::text IS NULL OR t.kind = sqlc.narg('kind')::text)
   AND (sqlc.narg('kind_in')::text[] IS NULL OR t.kind = ANY (sqlc.narg('kind_in')::text[]))
+  AND (sqlc.narg('created_after')::timestamptz IS NULL OR t.created_at >= sqlc.narg('created_after')::timestamptz)
+  AND (sqlc.narg('created_before')::timestamptz IS NULL OR t.created_at < sqlc.narg('created_before')::timestamptz)
   AND (sqlc.narg('after_at')::timestamptz IS NULL
     OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
   AND (sqlc.narg('before_at')::timestamptz IS NULL
@@ -217,6 +221,8 @@ WHERE t.program_id = @program_id
   AND (sqlc.narg('payout_id')::text IS NULL OR t.payout_id = sqlc.narg('payout_id')::text)
   AND (sqlc.narg('kind')::text IS NULL OR t.kind = sqlc.narg('kind')::text)
   AND (sqlc.narg('kind_in')::text[] IS NULL OR t.kind = ANY (sqlc.narg('kind_in')::text[]))
+  AND (sqlc.narg('created_after')::timestamptz IS NULL OR t.created_at >= sqlc.narg('created_after')::timestamptz)
+  AND (sqlc.narg('created_before')::timestamptz IS NULL OR t.created_at < sqlc.narg('created_before')::timestamptz)
   LIMIT @most) few;
 
 -- name: CommissionCursor :one

@@ -801,20 +801,24 @@ WHERE t.program_id = $1
   AND ($7::text IS NULL OR t.payout_id = $7::text)
   AND ($8::text IS NULL OR t.kind = $8::text)
   AND ($9::text[] IS NULL OR t.kind = ANY ($9::text[]))
-  LIMIT $10) few
+  AND ($10::timestamptz IS NULL OR t.created_at >= $10::timestamptz)
+  AND ($11::timestamptz IS NULL OR t.created_at < $11::timestamptz)
+  LIMIT $12) few
 `
 
 type CommissionCountParams struct {
-	ProgramID string
-	OrgID     string
-	PartnerID *string
-	Status    *string
-	StatusIn  []string
-	SaleID    *string
-	PayoutID  *string
-	Kind      *string
-	KindIn    []string
-	Most      int32
+	ProgramID     string
+	OrgID         string
+	PartnerID     *string
+	Status        *string
+	StatusIn      []string
+	SaleID        *string
+	PayoutID      *string
+	Kind          *string
+	KindIn        []string
+	CreatedAfter  *clock.Time
+	CreatedBefore *clock.Time
+	Most          int32
 }
 
 func (q *Queries) CommissionCount(ctx context.Context, db DBTX, arg CommissionCountParams) (int64, error) {
@@ -828,6 +832,8 @@ func (q *Queries) CommissionCount(ctx context.Context, db DBTX, arg CommissionCo
 		arg.PayoutID,
 		arg.Kind,
 		arg.KindIn,
+		arg.CreatedAfter,
+		arg.CreatedBefore,
 		arg.Most,
 	)
 	var count int64
@@ -1064,44 +1070,50 @@ WHERE t.program_id = $1
         AND ($7::text IS NULL OR k.payout_id = $7::text)
         AND ($8::text IS NULL OR k.kind = $8::text)
         AND ($9::text[] IS NULL OR k.kind = ANY ($9::text[]))
-        AND ($10::timestamptz IS NULL
-          OR (k.created_at, k.id) < ($10::timestamptz, $11::text))
+        AND ($10::timestamptz IS NULL OR k.created_at >= $10::timestamptz)
+        AND ($11::timestamptz IS NULL OR k.created_at < $11::timestamptz)
         AND ($12::timestamptz IS NULL
-          OR (k.created_at, k.id) > ($12::timestamptz, $13::text))
-      ORDER BY CASE WHEN $12::timestamptz IS NOT NULL THEN k.created_at END,
-               CASE WHEN $12::timestamptz IS NOT NULL THEN k.id END,
+          OR (k.created_at, k.id) < ($12::timestamptz, $13::text))
+        AND ($14::timestamptz IS NULL
+          OR (k.created_at, k.id) > ($14::timestamptz, $15::text))
+      ORDER BY CASE WHEN $14::timestamptz IS NOT NULL THEN k.created_at END,
+               CASE WHEN $14::timestamptz IS NOT NULL THEN k.id END,
                k.created_at DESC, k.id DESC
-      LIMIT $14
+      LIMIT $16
     ) y)))
   AND ($6::text IS NULL OR t.sale_id = $6::text)
   AND ($7::text IS NULL OR t.payout_id = $7::text)
   AND ($8::text IS NULL OR t.kind = $8::text)
   AND ($9::text[] IS NULL OR t.kind = ANY ($9::text[]))
-  AND ($10::timestamptz IS NULL
-    OR (t.created_at, t.id) < ($10::timestamptz, $11::text))
+  AND ($10::timestamptz IS NULL OR t.created_at >= $10::timestamptz)
+  AND ($11::timestamptz IS NULL OR t.created_at < $11::timestamptz)
   AND ($12::timestamptz IS NULL
-    OR (t.created_at, t.id) > ($12::timestamptz, $13::text))
-ORDER BY CASE WHEN $12::timestamptz IS NOT NULL THEN t.created_at END,
-         CASE WHEN $12::timestamptz IS NOT NULL THEN t.id END,
+    OR (t.created_at, t.id) < ($12::timestamptz, $13::text))
+  AND ($14::timestamptz IS NULL
+    OR (t.created_at, t.id) > ($14::timestamptz, $15::text))
+ORDER BY CASE WHEN $14::timestamptz IS NOT NULL THEN t.created_at END,
+         CASE WHEN $14::timestamptz IS NOT NULL THEN t.id END,
          t.created_at DESC, t.id DESC
-LIMIT $14
+LIMIT $16
 `
 
 type CommissionPageParams struct {
-	ProgramID string
-	OrgID     string
-	PartnerID *string
-	Status    *string
-	StatusIn  []string
-	SaleID    *string
-	PayoutID  *string
-	Kind      *string
-	KindIn    []string
-	AfterAt   *clock.Time
-	AfterID   *string
-	BeforeAt  *clock.Time
-	BeforeID  *string
-	Lim       int32
+	ProgramID     string
+	OrgID         string
+	PartnerID     *string
+	Status        *string
+	StatusIn      []string
+	SaleID        *string
+	PayoutID      *string
+	Kind          *string
+	KindIn        []string
+	CreatedAfter  *clock.Time
+	CreatedBefore *clock.Time
+	AfterAt       *clock.Time
+	AfterID       *string
+	BeforeAt      *clock.Time
+	BeforeID      *string
+	Lim           int32
 }
 
 func (q *Queries) CommissionPage(ctx context.Context, db DBTX, arg CommissionPageParams) ([]Commission, error) {
@@ -1115,6 +1127,8 @@ func (q *Queries) CommissionPage(ctx context.Context, db DBTX, arg CommissionPag
 		arg.PayoutID,
 		arg.Kind,
 		arg.KindIn,
+		arg.CreatedAfter,
+		arg.CreatedBefore,
 		arg.AfterAt,
 		arg.AfterID,
 		arg.BeforeAt,

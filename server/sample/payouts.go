@@ -144,6 +144,9 @@ func (b *builder) outcome(m month, p *payout) {
 	}
 }
 
+// decimal is an amount of the program's currency in words.
+func decimal(minor int64) string { return fmt.Sprintf("%d.%02d %s", minor/100, minor%100, currency) }
+
 // eligible reports whether the partner is paid, by the rules of a batch: it must be active,
 // and the amount at least the minimum, which is in the program's currency and does not
 // apply to others. If not, it makes the payout one that is not eligible, with the reason.
@@ -153,8 +156,8 @@ func (p *payout) eligible(owner *partner, m month) bool {
 	case !owner.works(m.made):
 		reason, text = "partner_not_active", "The partner is suspended; only active partners are paid."
 	case p.currency == currency && p.amount < minPayout:
-		reason, text = "below_minimum", fmt.Sprintf("%d %s minor units are due; the minimum is %d.", p.amount, p.currency,
-			minPayout)
+		reason = "below_minimum"
+		text = decimal(p.amount) + " is due; the minimum is " + decimal(minPayout) + "."
 	default:
 		return true
 	}

@@ -57,6 +57,8 @@ var values = map[string][]any{
 	"Currency":             {"USD", "EUR", "JPY"},
 	"Refunded":             {true, false},
 	"OccurredAfter":        {at(-1), at(-300)},
+	"CreatedAfter":         {at(-1), at(-300)},
+	"CreatedBefore":        {at(-1), at(-300), at(-600)},
 	"OccurredBefore":       {at(-1), at(-300), at(-600)},
 	"Partner.Status":       {"active", "suspended"},
 	"Partner.StatusIn":     {[]string{"declined", "suspended"}, []string{"active", "pending"}},
@@ -204,8 +206,8 @@ func lists(t testing.TB) []list {
 		}
 		f := q.Method(i)
 		params := f.Type().In(2)
-		if params.Kind() != reflect.Struct { // ProgramCount has the organization as its only parameter
-			require.Equal(t, "ProgramCount", name)
+		if params.Kind() != reflect.Struct { // these have the organization as their only parameter
+			require.Contains(t, []string{"ProgramCount", "OwnersCount"}, name)
 			continue
 		}
 		out = append(out, list{resource, name, isPage, params, f})

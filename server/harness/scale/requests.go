@@ -50,6 +50,8 @@ var filters = map[string][]string{
 	"code":                 {"CODE0"},
 	"currency":             {"USD", "EUR"},
 	"action":               {"commission.created"},
+	"created_after":        {"2024-01-01", "2026-08-31"},
+	"created_before":       {"2026-08-31", "2024-11-01"},
 	"occurred_after":       {"2024-01-01", "2026-08-31"},
 	"occurred_before":      {"2026-08-31", "2024-11-01"},
 	"from":                 {"2025-09-02"},

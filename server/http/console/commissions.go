@@ -58,6 +58,8 @@ func commissions(v *visit) error {
 	list, err := v.commissionsOf(api.ListCommissionsParams{
 		StartingAfter: turn.After, EndingBefore: turn.Before, PartnerID: partner,
 		Status: enums[api.CommissionStatus](v, "status"), Kind: enums[api.CommissionKind](v, "kind"),
+		CreatedAfter:  opt.OrNil(cleaned(v.QueryParam("created_after"))),
+		CreatedBefore: opt.OrNil(cleaned(v.QueryParam("created_before"))),
 	}, turn)
 	if err != nil {
 		return err
@@ -67,7 +69,8 @@ func commissions(v *visit) error {
 		List    design.Listing
 	}{v.filters("Commissions", v.search("partner", "Partner", "lookup"),
 		v.filter("status", "State", listed(commissionStatuses...)),
-		v.filter("kind", "Kind", listed(commissionKinds...))), list}})
+		v.filter("kind", "Kind", listed(commissionKinds...)), v.search("created_after", "Earned from", "date"),
+		v.search("created_before", "Before", "date")), list}})
 }
 
 // commissionsOf are commissions of the program with the names of their partners and customers.
@@ -85,7 +88,7 @@ func (v *visit) commissionsOf(p api.ListCommissionsParams, turn design.Turn) (de
 }
 
 func commissionTable(v *visit) error {
-	query := v.query("status", "kind")
+	query := v.query("status", "kind", "created_after", "created_before")
 	query.Set("program_id", v.program.ID)
 	partner, err := v.askedPartner()
 	if err != nil {

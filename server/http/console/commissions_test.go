@@ -23,6 +23,8 @@ func TestCommissionsPage(t *testing.T) {
 	require.Contains(t, mine, "2 commissions")
 	require.NotContains(t, mine, "Grace Hopper")
 	require.Contains(t, p.page("/commissions?kind=clawback"), "No such commissions")
+	require.Contains(t, p.page("/commissions?created_before=2026-09-01"), "No such commissions")
+	require.Contains(t, p.page("/commissions?created_after=2026-09-01"), "3 commissions")
 	p.says(400, "Nobody is found", p.ask("GET", p.full("/commissions?partner=nobody"), nil))
 
 	of := func(sale string) string {

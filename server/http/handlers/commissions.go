@@ -18,6 +18,14 @@ import (
 func (s *Server) ListCommissions(ctx context.Context,
 	r api.ListCommissionsRequestObject) (api.ListCommissionsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
+	after, err := dateFilter("created_after", p.CreatedAfter)
+	if err != nil {
+		return nil, err
+	}
+	before, err := dateFilter("created_before", p.CreatedBefore)
+	if err != nil {
+		return nil, err
+	}
 	// The sale may be named by the processor's charge instead of its id.
 	sale, err := u.Sale(ctx, p.ProgramID, p.SaleID, p.ExternalChargeID)
 	if err != nil {
@@ -25,6 +33,7 @@ func (s *Server) ListCommissions(ctx context.Context,
 	}
 	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.CommissionList{
 		PartnerID: p.PartnerID, Status: page.Any(p.Status), SaleID: sale, PayoutID: p.PayoutID, Kind: page.Any(p.Kind),
+		CreatedAfter: after, CreatedBefore: before,
 	})
 	if err != nil {
 		return nil, err

@@ -97,6 +97,11 @@ func TestCommissionList(t *testing.T) {
 	pagedBothWays(t, s, base+"&status=due", all[1:])
 	pagedBothWays(t, s, base+"&status=due,pending&kind=referral", all)
 	require.EqualValues(t, 0, s.Get(base+"&kind=clawback,reward").Int("total_count"))
+	pagedBothWays(t, s, base+"&created_after=2026-09-01&created_before=2026-09-02", all)
+	for _, none := range []string{"&created_after=2099-01-01", "&created_before=2026-09-01"} {
+		require.EqualValues(t, 0, s.Get(base+none).Int("total_count"))
+	}
+	s.Refused(400, "parameter_invalid", "created_after", s.Get(base+"&created_after=today"))
 	s.Refused(400, "parameter_invalid", "status", s.Get(base+"&status=open"))
 	s.Refused(400, "parameter_invalid", "kind", s.Get(base+"&kind=bonus"))
 	s.Refused(404, "resource_not_found", "payout_id", s.Get(base+"&payout_id=pyt_none"))

@@ -124,8 +124,8 @@ func TestPayoutEligibility(t *testing.T) {
 	require.Equal(t, []string{"below_minimum", "partner_not_active", "no_payout_method", ""}, []string{
 		reason(poor), reason(suspended), reason(bare), reason(fine),
 	})
-	require.Contains(t, e.payouts("&partner_id=" + poor)[0].String("reason_text"), "800")
-	require.Contains(t, e.payouts("&partner_id=" + poor)[0].String("reason_text"), "1000")
+	require.Contains(t, e.payouts("&partner_id=" + poor)[0].String("reason_text"), "8.00 USD is due")
+	require.Contains(t, e.payouts("&partner_id=" + poor)[0].String("reason_text"), "the minimum is 10.00 USD")
 	require.Equal(t, 3, tally(s, e.program, "payout.not_eligible"))
 	id := e.payouts("&partner_id=" + poor)[0].String("id")
 	s.Refused(409, "payout_not_payable", "", s.Post("/v1/payouts/"+id+"/mark_paid", nil))

@@ -8,6 +8,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/gen/events"
+	"rail/server/currency"
 	"rail/server/ident"
 	"rail/server/money/ledger"
 	"rail/server/opt"
@@ -273,14 +274,15 @@ func (p page) verdict(d db.BatchCommissionsRow) (reason, text string) {
 	if partner.MinPayoutMinor != nil {
 		least = *partner.MinPayoutMinor
 	}
-	due := fmt.Sprintf("%d %s minor units are due", d.AmountMinor, d.Currency)
+	amount := func(minor int64) string { return currency.Decimal(minor, d.Currency) + " " + d.Currency }
+	due := amount(d.AmountMinor) + " is due"
 	method := partner.PayoutMethod
 	switch {
 	case partner.Status != db.PartnerStatusActive:
 		return "partner_not_active", fmt.Sprintf("The partner is %s; only active partners are paid.", partner.Status)
 	// The minimum is in the program's currency, and other currencies have none.
 	case !o.IgnoreMinimum && d.Currency == o.Program.Currency && d.AmountMinor < least:
-		return "below_minimum", fmt.Sprintf("%s; the minimum is %d.", due, least)
+		return "below_minimum", due + "; the minimum is " + amount(least) + "."
 	case len(o.Program.PayoutMethods) > 0 && (method == nil || !slices.Contains(o.Program.PayoutMethods, *method)):
 		return "no_payout_method", due + ", but the partner has chosen none of the program's payout methods."
 	case o.Program.RequireTaxForms && !p.taxed[d.PartnerID]:
