@@ -41,9 +41,7 @@ func Load(ctx context.Context, pool *pgxpool.Pool, keeper *secret.Keeper, orgID 
 		if err := b.copy(ctx, tx); err != nil {
 			return err
 		}
-		// Without statistics of so many new rows, query plans are bad.
-		_, err := tx.Exec(ctx, "ANALYZE")
-		return err
+		return b.analyze(ctx, tx)
 	})
 }
 

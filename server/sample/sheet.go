@@ -170,3 +170,14 @@ func (b *builder) copy(ctx context.Context, tx pgx.Tx) error {
 	}
 	return nil
 }
+
+// analyze reads the statistics of what was filled: without those of so many new rows, query plans are bad. Other
+// tables are left alone, the catalogs that all databases share above all.
+func (b *builder) analyze(ctx context.Context, tx pgx.Tx) error {
+	var tables []string
+	for _, s := range b.all() {
+		tables = append(tables, pgx.Identifier{s.table}.Sanitize())
+	}
+	_, err := tx.Exec(ctx, "ANALYZE "+strings.Join(tables, ", "))
+	return err
+}
