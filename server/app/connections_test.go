@@ -11,7 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
+
+	"rail/server/config"
 )
 
 // TestConnectionsAreBounded: what is beyond the bound is closed at once; those within
@@ -70,4 +73,22 @@ func answers(c net.Conn) bool {
 	}
 	_, err = io.Copy(io.Discard, res.Body)
 	return err == nil && res.StatusCode == http.StatusOK
+}
+
+// TestEveryListenerIsBounded: the console's own address and that of the metrics too.
+func TestEveryListenerIsBounded(t *testing.T) {
+	t.Parallel()
+	a := &App{
+		config: config.Config{ConsoleAddr: "127.0.0.1:0", MetricsAddr: "127.0.0.1:0"}, metrics: prometheus.NewRegistry(),
+		log: slog.New(slog.DiscardHandler), handler: http.NotFoundHandler(),
+	}
+	l, err := Listen("RAIL_ADDR", "127.0.0.1:0")
+	require.NoError(t, err)
+	servers, err := a.listen(l)
+	require.NoError(t, err)
+	require.Len(t, servers, 3)
+	for _, s := range servers {
+		require.NoError(t, s.listener.Close())
+		require.NotNil(t, s.ConnState)
+	}
 }

@@ -58,9 +58,7 @@ type bound struct {
 // listen returns the server of the API and, where they are asked for, the ones of
 // the console and of the metrics.
 func (a *App) listen(l net.Listener) ([]bound, error) {
-	web := a.server(a.Handler())
-	web.ConnState = newConnections(maxConnections, maxOfAddress, a.config.TrustedProxies, a.log).follow
-	servers := []bound{{web, l}}
+	servers := []bound{{a.server(a.Handler()), l}}
 	for _, more := range []struct {
 		variable, address string
 		handler           http.Handler
@@ -116,11 +114,12 @@ func Listen(variable, address string) (net.Listener, error) {
 	return l, nil
 }
 
-// server returns an HTTP server with the limits of the request path. What clients
-// do wrong on a connection is logged as debug only.
+// server returns an HTTP server with the limits of the request path, and with a bound of
+// its own on connections. What clients do wrong on one is logged as debug only.
 func (a *App) server(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler:           h,
+		ConnState:         newConnections(maxConnections, maxOfAddress, a.config.TrustedProxies, a.log).follow,
 		ReadHeaderTimeout: middleware.ReadHeaderTimeout,
 		ReadTimeout:       middleware.ReadTimeout,
 		WriteTimeout:      middleware.WriteTimeout,

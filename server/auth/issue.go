@@ -75,6 +75,9 @@ func Issue(ctx context.Context, u *work.Unit, keeper *secret.Keeper, g Grant) (o
 
 // Revoke ends a key of the unit's organization. Servers that run take it for a moment longer (Settled).
 func Revoke(ctx context.Context, u *work.Unit, id string) error {
+	if !ident.Has(id, ident.APIKey) {
+		return problem.NotFound("")
+	}
 	return u.Within(ctx, func(u *work.Unit) error {
 		n, err := queries.APIKeyRevokeOwn(ctx, u.DB(), db.APIKeyRevokeOwnParams{ID: id, OrgID: u.OrgID, RevokedAt: &u.Now})
 		if err != nil {

@@ -93,7 +93,11 @@ func confirmFactor(v *visit) error {
 	if err != nil {
 		return v.again(err, func(v *visit) error {
 			address := v.value("address")
-			return v.showFactor(team.Enrolment{Secret: secretOf(address), URL: address})
+			secret := secretOf(address)
+			if secret == "" {
+				return account(v)
+			}
+			return v.showFactor(team.Enrolment{Secret: secret, URL: address})
 		})
 	}
 	return v.show(sheet{"recovery", "", "Recovery codes", codes})
@@ -138,10 +142,13 @@ func grouped(secret string) string {
 	return b.String()
 }
 
-// secretOf is the secret in the address of a second factor; "" where there is none.
+// maxAddress bounds the address of a second factor in bytes: a picture has room for 2,331.
+const maxAddress = 2000
+
+// secretOf is the secret in the address of a second factor; "" where that is none.
 func secretOf(address string) string {
 	u, err := url.Parse(address)
-	if err != nil {
+	if err != nil || u.Scheme != "otpauth" || len(address) > maxAddress {
 		return ""
 	}
 	secret := u.Query().Get("secret")

@@ -25,9 +25,6 @@ func (v *visit) body(operation string) map[string]any {
 	if schema == nil {
 		return out
 	}
-	if v.program.ID != "" { // an object of another program is then absent
-		out["program_id"] = v.program.ID
-	}
 	unit := v.program.Currency
 	if given := v.value("currency"); given != "" {
 		unit = given
@@ -46,6 +43,11 @@ func (v *visit) body(operation string) map[string]any {
 		if value, given := reading(name, member, v.values(name), unit); given {
 			put(out, name, value)
 		}
+	}
+	// An object of another program is then absent, whatever the form says.
+	delete(out, "program_id")
+	if v.program.ID != "" {
+		out["program_id"] = v.program.ID
 	}
 	return out
 }

@@ -29,7 +29,7 @@ func text(stored any) string {
 		}
 		return *s
 	case nullable.Nullable[string]:
-		return s.MustGet()
+		return embedded(s)
 	}
 	return fmt.Sprint(stored)
 }
