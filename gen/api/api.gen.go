@@ -6501,6 +6501,9 @@ type PartnerCreate struct {
 	// Handle The `?ref=` value; derived from the email when left out.
 	Handle *string `json:"handle,omitempty"`
 
+	// Invite Whether an active partner gets a mail with a link that signs it into the portal within seven days, where mail is set up.
+	Invite *bool `json:"invite,omitempty"`
+
 	// LastName Family name.
 	LastName *string `json:"last_name,omitempty"`
 

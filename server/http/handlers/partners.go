@@ -11,6 +11,7 @@ import (
 	"rail/server/opt"
 	"rail/server/page"
 	"rail/server/postgres/pgtx"
+	"rail/server/problem"
 	"rail/server/program/partner"
 	"rail/server/work"
 )
@@ -52,14 +53,23 @@ func (s *Server) RetrievePartner(ctx context.Context,
 func (s *Server) CreatePartner(
 	ctx context.Context, r api.CreatePartnerRequestObject,
 ) (api.CreatePartnerResponseObject, error) {
-	b := r.Body
+	u, b := work.From(ctx), r.Body
 	// Only "pending" can be asked for besides the default, which is active.
 	pending := b.Status != nil && *b.Status == api.PartnerCreateStatusPending
-	p, err := partner.Create(ctx, work.From(ctx), partner.Candidate{
+	c := partner.Candidate{
 		ProgramID: b.ProgramID, GroupID: b.GroupID, Email: b.Email, Handle: b.Handle, FirstName: b.FirstName,
 		LastName: b.LastName, CompanyName: b.CompanyName, WebsiteURL: b.WebsiteURL, CountryCode: b.CountryCode,
 		Metadata: b.Metadata,
-	}, pending)
+	}
+	invite := b.Invite != nil && *b.Invite
+	if invite && pending {
+		return nil, problem.Invalid("invite", "invite must be false for a pending partner, who cannot sign in.")
+	}
+	if invite {
+		p, err := s.Partners.Invite(ctx, u, c, s.BaseURL)
+		return api.CreatePartner201JSONResponse(toPartner(p)), err
+	}
+	p, err := partner.Create(ctx, u, c, pending)
 	return api.CreatePartner201JSONResponse(toPartner(p)), err
 }
 

@@ -3,6 +3,7 @@ package handlers_test
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rail/server/config"
 	"rail/server/harness/apitest"
 )
 
@@ -63,6 +65,27 @@ func TestCreatePartner(t *testing.T) {
 		"first_name": nil,
 	}))
 	require.Equal(t, group, null.String("group_id"), "null is like leaving it out")
+}
+
+// TestInvitePartner: who is invited gets a mail with a link that signs it in, and nobody else does.
+func TestInvitePartner(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t, func(c *config.Config) { c.SMTPURL = "dir:" + t.TempDir() })
+	program := s.Program()
+	s.Partner(program)
+	s.Partner(program, M{"email": "ada@example.com", "invite": true})
+	s.Refused(400, "parameter_invalid", "invite", s.Post("/v1/partners", M{
+		"program_id": program, "email": "b@example.com", "status": "pending", "invite": true,
+	}))
+	var recipient, text string
+	require.NoError(t, s.Pool.QueryRow(t.Context(),
+		"SELECT recipient, plain FROM mails WHERE purpose = 'partner_invited'").Scan(&recipient, &text))
+	require.Equal(t, "ada@example.com", recipient)
+	path := regexp.MustCompile(`https://rail\.example(/portal/sso/[^\s>]+)`).FindStringSubmatch(text)
+	require.Len(t, path, 2, text)
+	s.Clock.Advance(6 * 24 * time.Hour)
+	s.Must(303, s.Do("GET", path[1], "", nil))
+	s.Must(410, s.Do("GET", path[1], "", nil))
 }
 
 func TestCreatePendingPartner(t *testing.T) {

@@ -98,6 +98,14 @@ func PayoutPaid(to, payoutID string, amountMinor int64, code string) Message {
 		"We have sent you %s %s.\n", currency.Decimal(amountMinor, code), code)
 }
 
+// Invited sends a new partner the way into the portal.
+func Invited(to, partnerID, program, link string) Message {
+	return Message{
+		Purpose: "partner_invited", Key: partnerID, To: to, Subject: "You are a partner of " + line(program).plain,
+	}.saying("You are a partner of %s now. Your links and what you earn are in the portal, which this link opens once, "+
+		"within seven days:\n\n<%s>\n", line(program), link)
+}
+
 // Banned notifies a partner that the cooperation has ended, with the reason word for
 // word.
 func Banned(to, partnerID, program, reason string, at clock.Time) Message {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"rail/gen/api"
 	"rail/gen/db"
@@ -13,6 +14,7 @@ import (
 	"rail/server/metadata"
 	"rail/server/money/tax"
 	"rail/server/opt"
+	"rail/server/outbound/mail"
 	"rail/server/outbound/sequence"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
@@ -49,6 +51,27 @@ func Create(ctx context.Context, u *work.Unit, c Candidate, pending bool) (db.Pa
 		_, err = submit(ctx, u, p, nil) // without it nobody could approve the partner (decisions, 46)
 	}
 	return p, err
+}
+
+// inviteLife is how long the link of an invitation works.
+const inviteLife = 7 * 24 * time.Hour
+
+// Invite adds a partner as Create does, active at once, and mails it a link into the portal
+// at base. Without a way to send mails there is no link either.
+func (s *Service) Invite(ctx context.Context, u *work.Unit, c Candidate, base string) (db.Partner, error) {
+	p, err := Create(ctx, u, c, false)
+	if err != nil || !s.Mail.Ready() {
+		return p, err
+	}
+	prog, err := u.Program(ctx, p.ProgramID)
+	if err != nil {
+		return p, err
+	}
+	link, _, err := SignInLink(ctx, u.Later(), base, p, u.Now, inviteLife)
+	if err != nil {
+		return p, err
+	}
+	return p, s.Mail.Queue(ctx, u.Later(), p.OrgID, mail.Invited(p.Email, p.ID, prog.Name, link), u.Now)
 }
 
 // enterTaxed admits and writes a partner, and asks for its tax form if the
