@@ -40,6 +40,7 @@ import (
 	"rail/server/http/portal"
 	"rail/server/http/redirect"
 	"rail/server/http/script"
+	"rail/server/inbound/hookup"
 	"rail/server/inbound/inbox"
 	"rail/server/jobs"
 	"rail/server/money/payout"
@@ -269,7 +270,8 @@ func (p parts) serveConsole(path *middleware.Front) error {
 		People: team.New(team.Service{
 			Pool: p.pool, Keeper: p.keeper, Mail: p.mails.Outbox, Clock: p.clock, BaseURL: cfg.ConsoleBase(),
 		}),
-		Service: cfg.ServiceName, Clock: p.clock, Address: path.ClientAddress, Limit: path.ChargeTo,
+		Processors: hookup.Service{Keeper: p.keeper, BaseURL: cfg.BaseURL, StripeURL: cfg.StripeURL},
+		Service:    cfg.ServiceName, Clock: p.clock, Address: path.ClientAddress, Limit: path.ChargeTo,
 		PerPerson: cfg.AddressRateLimit, Plan: cfg.Plan(),
 		Wake: p.sender.Wake,
 	})

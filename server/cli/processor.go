@@ -14,6 +14,7 @@ import (
 	"rail/server/clock"
 	"rail/server/inbound/chargebee"
 	"rail/server/inbound/connection"
+	"rail/server/inbound/hookup"
 	"rail/server/inbound/lemonsqueezy"
 	"rail/server/inbound/paddle"
 	"rail/server/inbound/polar"
@@ -91,13 +92,13 @@ func processorConnect(fs *flag.FlagSet) action {
 		}
 		return withDatabase(ctx, env, func(d *database) error {
 			given := in.Secret != "" || in.APIKey != ""
-			c, signing, err := connect(ctx, env, d, in)
+			made, err := connect(ctx, env, d, in)
 			if err != nil {
 				return err
 			}
-			shown := printable(d, c)
+			shown := printable(d, made.ProcessorConnection)
 			if !given {
-				shown.Secret = signing
+				shown.Secret = made.Secret
 			}
 			return out.print(env.Out, shown, func() []string { return connected(shown) })
 		})
@@ -114,32 +115,26 @@ func unhide(env *Env, in *connection.Input) (err error) {
 }
 
 // connect makes a connection in the program's organization.
-func connect(
-	ctx context.Context, env *Env, d *database, in connection.Input,
-) (c db.ProcessorConnection, signing string, err error) {
+func connect(ctx context.Context, env *Env, d *database, in connection.Input) (hookup.Made, error) {
 	u, err := ofProgram(ctx, env, d, "processor connect", in.ProgramID)
 	if err != nil {
-		return c, "", err
+		return hookup.Made{}, err
 	}
-	old, err := replaced(ctx, d, u.OrgID, in)
-	if err != nil {
-		return c, "", err
+	made, err := hookups(d).Connect(ctx, u, in)
+	stays(env, made.Left)
+	return made, err
+}
+
+// hookups connects as the configuration says.
+func hookups(d *database) hookup.Service {
+	return hookup.Service{Keeper: d.keeper, BaseURL: d.config.BaseURL, StripeURL: d.config.StripeURL}
+}
+
+// stays says why the endpoint of a connection that has ended is at Stripe still, if it is.
+func stays(env *Env, left error) {
+	if left != nil {
+		fmt.Fprintf(env.Err, "its endpoint stays at Stripe, take it away there: %v\n", left)
 	}
-	undo, err := endpoint(ctx, d, &in)
-	if err != nil {
-		return c, "", err
-	}
-	err = u.Within(ctx, func(u *work.Unit) (err error) {
-		c, signing, err = connection.Service{Keeper: d.keeper}.Connect(ctx, u, in)
-		return err
-	})
-	switch {
-	case err != nil:
-		undo()
-	case old != nil:
-		endEndpoint(ctx, env, d, *old)
-	}
-	return c, signing, err
 }
 
 // connected says what to do with a new connection.
@@ -202,13 +197,7 @@ func processorCheck(fs *flag.FlagSet) action {
 			if err := out.print(env.Out, shown, connectionTable(shown)); err != nil {
 				return err
 			}
-			if _, err := (connection.Service{Keeper: d.keeper}).Secret(c); err != nil {
-				return fmt.Errorf("its secret does not open: connect again with --replace: %w", err)
-			}
-			if c.Status != db.ConnectionStatusActive {
-				return fmt.Errorf("%s is %s: no event is taken", c.ID, c.Status)
-			}
-			return checkEndpoint(ctx, d, c)
+			return hookups(d).Check(ctx, c)
 		})
 	}
 }
@@ -222,13 +211,11 @@ func processorDisconnect(fs *flag.FlagSet) action {
 			if err != nil {
 				return err
 			}
-			err = byHand(env, d, "processor disconnect").For(c.OrgID).Within(ctx, func(u *work.Unit) error {
-				return connection.Disconnect(ctx, u, c)
-			})
+			left, err := hookups(d).Disconnect(ctx, byHand(env, d, "processor disconnect").For(c.OrgID), c)
 			if err != nil {
 				return err
 			}
-			endEndpoint(ctx, env, d, c)
+			stays(env, left)
 			if c, err = connectionOf(ctx, d, c.ID); err != nil {
 				return err
 			}

@@ -44,6 +44,11 @@ func (s *Server) Connect(program string, options ...func(*connection.Input)) Con
 	return c
 }
 
+// Connected is a connection to the generic processor that was made elsewhere, with the secret that was shown there.
+func (s *Server) Connected(id, signing string) Connected {
+	return Connected{db.ProcessorConnection{ID: id, Processor: connection.Generic}, signing, s}
+}
+
 // Send sends an event to the connection as a processor does, signed now, under an id
 // of its own or the one that is given.
 func (c Connected) Send(body M, id ...string) Answer {

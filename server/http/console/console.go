@@ -28,6 +28,7 @@ import (
 	"rail/server/http/console/oidc"
 	"rail/server/http/design"
 	"rail/server/http/middleware"
+	"rail/server/inbound/hookup"
 	"rail/server/problem"
 	"rail/server/quota"
 	"rail/server/secret"
@@ -48,9 +49,11 @@ type Options struct {
 	Provider *oidc.Provider // that people may sign in by; nil for none
 	// FirstRole is the role of whoever the provider knows and nobody invited; "" for none.
 	FirstRole team.Role
-	Service   string // the product's name
-	Clock     clock.Clock
-	Address   func(echo.Context) string // the visitor's address, behind proxies too
+	// Processors connects programs to payment processors, on both sides.
+	Processors hookup.Service
+	Service    string // the product's name
+	Clock      clock.Clock
+	Address    func(echo.Context) string // the visitor's address, behind proxies too
 	// Limit counts a request against a name that may ask so often a second.
 	Limit func(name string, perSecond int) error
 	// PerPerson is how many pages a second a person may ask for, at each server.

@@ -135,10 +135,10 @@ func filled(path string, ids []string) string {
 
 // table sends the table of a list or report on to the browser as a file, with the filters of the
 // page's own query. What the page asks beside (such as its range in words) is left out by the caller.
-func (v *visit) table(operation, name string, query url.Values) error {
+func (v *visit) table(operation, name string, query url.Values, ids ...string) error {
 	o := v.console.operations[operation]
 	query.Set("format", "csv")
-	r, err := http.NewRequestWithContext(v.ctx(), http.MethodGet, inside+o[1]+"?"+query.Encode(), http.NoBody)
+	r, err := http.NewRequestWithContext(v.ctx(), http.MethodGet, inside+filled(o[1], ids)+"?"+query.Encode(), http.NoBody)
 	if err != nil {
 		return err
 	}

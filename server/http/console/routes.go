@@ -13,15 +13,20 @@ func routes() map[string]route {
 		applicationRoutes,
 		commissionRoutes,
 		customerRoutes,
+		deliveryRoutes,
 		findRoutes,
 		groupRoutes,
 		homeRoutes,
+		inboxRoutes,
+		integrationRoutes,
 		keyRoutes,
 		logRoutes,
 		partnerListRoutes,
 		partnerRoutes,
 		payoutRoutes,
 		peopleRoutes,
+		planRoutes,
+		processorRoutes,
 		programRoutes,
 		providerRoutes,
 		reportRoutes,
@@ -30,6 +35,7 @@ func routes() map[string]route {
 		saleRoutes,
 		setupRoutes,
 		signInRoutes,
+		webhookRoutes,
 	} {
 		maps.Copy(all, some)
 	}
@@ -54,6 +60,6 @@ var menu = []struct {
 	{"Words", []section{{"/mails", "Mails"}, {"/resources", "Resources"}}},
 	{"Settings", []section{
 		{"/settings", "Program"}, {"/groups", "Groups and tags"}, {"/integrations", "Integrations"},
-		{"/webhooks", "Webhooks"}, {"/keys", "API keys"}, {"/log", "Audit log"},
+		{"/webhooks", "Webhooks"}, {"/keys", "API keys"}, {"/log", "Audit log"}, {"/plan", "Plan"},
 	}},
 }

@@ -86,7 +86,7 @@ func (s *site) objects() map[string]string {
 	require.NoError(s.T, s.Pool.QueryRow(s.T.Context(), "SELECT id FROM api_keys WHERE org_id = $1 LIMIT 1", s.Org).Scan(&key))
 	ids["keys"] = key
 	for _, word := range []string{"connect", "deliveries"} { // of no id, or of another's that is absent already
-		ids[word] = "generic"
+		ids[word] = "nothing"
 	}
 	return ids
 }

@@ -13,6 +13,7 @@ var vocabulary = map[string]string{
 	"no_partner": "No partner", "paypal": "PayPal", "wise": "Wise", "net_15": "15 days after the month",
 	"net_30": "30 days after the month", "net_60": "60 days after the month", "sale_refunded": "The sale was refunded",
 	"below_minimum": "Below the minimum", "no_payout_method": "No payout method", "tax_form_missing": "Tax form missing",
+	"generic": "Another processor", "lemon_squeezy": "Lemon Squeezy",
 	"partner_not_active": "The partner is not active", "risk_review": "A risk flag is open",
 }
 

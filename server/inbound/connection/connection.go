@@ -1,6 +1,6 @@
 // Package connection has the rules of connections to payment processors: one works
-// for a program, a processor and a mode, and its secrets are sealed. The operator
-// makes and ends them; the API only shows them.
+// for a program, a processor and a mode, and its secrets are sealed. The operator and
+// owners at the console make and end them; the API only shows them.
 package connection
 
 import (
@@ -42,6 +42,24 @@ var Processors = []string{Stripe, Paddle, Chargebee, LemonSqueezy, Polar, Generi
 // ErrConnected means that another connection of the program, processor and mode
 // works. The error's text names it.
 var ErrConnected = errors.New("the program is connected already")
+
+// InputError is why a connection cannot be made as it was asked for. Field is what is at fault: processor, secret
+// or api_key.
+type InputError struct {
+	Field string
+	Cause error
+}
+
+// Error says what is wrong.
+func (r *InputError) Error() string { return r.Cause.Error() }
+
+// Unwrap returns the cause.
+func (r *InputError) Unwrap() error { return r.Cause }
+
+// Refuse returns an InputError, with a text as of fmt.Errorf.
+func Refuse(field, format string, args ...any) error {
+	return &InputError{field, fmt.Errorf(format, args...)} //nolint:err113 // the field is what is asked for
+}
 
 // Input is a connection to make.
 type Input struct {
@@ -126,15 +144,15 @@ var made = map[string]func() string{
 func (in Input) secret() (string, error) {
 	switch {
 	case !slices.Contains(Processors, in.Processor):
-		return "", fmt.Errorf("there is no processor %q: choose from %s", in.Processor, strings.Join(Processors, ", "))
+		return "", Refuse("processor", "there is no processor %q: choose from %s", in.Processor, strings.Join(Processors, ", "))
 	case in.Secret == "" && made[in.Processor] != nil:
 		return made[in.Processor](), nil
 	case in.Secret == "":
-		return "", errors.New("the secret is needed with which the processor signs its events")
+		return "", Refuse("secret", "the secret is needed with which the processor signs its events")
 	case in.Processor == Generic && !standard(in.Secret):
-		return "", errors.New("the secret must be whsec_ and base64, as Standard Webhooks has it")
+		return "", Refuse("secret", "the secret must be whsec_ and base64, as Standard Webhooks has it")
 	case in.Processor == Chargebee && !credentials(in.Secret):
-		return "", fmt.Errorf("the secret must be a user, a colon and a password of %d characters or more", minPassword)
+		return "", Refuse("secret", "the secret must be a user, a colon and a password of %d characters or more", minPassword)
 	}
 	return in.Secret, nil
 }

@@ -1,0 +1,168 @@
+package console
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"rail/gen/api"
+	"rail/server/http/design"
+	"rail/server/page"
+	"rail/server/problem"
+)
+
+var deliveryRoutes = map[string]route{
+	"GET /console/p/{program}/webhooks/{id}/deliveries.csv":                {do: deliveryTable},
+	"GET /console/p/{program}/webhooks/{id}/deliveries/{delivery}":         {do: delivery},
+	"POST /console/p/{program}/webhooks/{id}/deliveries/{delivery}/replay": {do: replayDelivery},
+	"POST /console/p/{program}/webhooks/{id}/ping":                         {do: pingEndpoint},
+	"POST /console/p/{program}/webhooks/{id}/replay":                       {do: replayDeliveries},
+}
+
+// maxDeliveries is how many deliveries the API's log has.
+const maxDeliveries = 50
+
+// pageOf is a page of a list of the API.
+func pageOf[R any](rows []R, more bool, total int64) page.Page[R] {
+	return page.Page[R]{Rows: rows, HasMore: more, Total: total}
+}
+
+// deliveries is a page of what was sent to an endpoint.
+func (v *visit) deliveries(endpoint string) (design.Listing, error) {
+	turn, err := design.TurnOf(v.QueryParams())
+	if err != nil {
+		return design.Listing{}, err
+	}
+	reply, err := v.console.api.ListWebhookDeliveriesWithResponse(v.ctx(), endpoint, &api.ListWebhookDeliveriesParams{
+		Limit: new(int64(maxListed)), StartingAfter: turn.After, EndingBefore: turn.Before, ProgramID: &v.program.ID,
+	})
+	if err != nil {
+		return design.Listing{}, err
+	}
+	list := reply.JSON200
+	return design.Listed(v.Request().URL, turn, pageOf(list.Data, list.HasMore, list.TotalCount),
+		func(d api.WebhookDelivery) string { return d.ID }, list.Data), nil
+}
+
+func deliveryTable(v *visit) error {
+	query := v.query()
+	query.Set("program_id", v.program.ID)
+	return v.table("listWebhookDeliveries", "deliveries", query, v.PathValue("id"))
+}
+
+// delivery shows one delivery with what was sent.
+func delivery(v *visit) error {
+	d, err := v.delivery()
+	if err != nil {
+		return err
+	}
+	return v.show(sheet{"delivery", "/webhooks", "A delivery", struct {
+		api.WebhookDelivery
+
+		Sent string
+	}{d, indented([]byte(d.RequestBody))}})
+}
+
+// delivery is that of the page's address, while the log has it.
+func (v *visit) delivery() (api.WebhookDelivery, error) {
+	reply, err := v.console.api.ListWebhookDeliveriesWithResponse(v.ctx(), v.PathValue("id"),
+		&api.ListWebhookDeliveriesParams{Limit: new(int64(maxDeliveries)), ProgramID: &v.program.ID})
+	if err != nil {
+		return api.WebhookDelivery{}, err
+	}
+	all := reply.JSON200.Data
+	at := slices.IndexFunc(all, func(d api.WebhookDelivery) bool { return d.ID == v.PathValue("delivery") })
+	if at < 0 {
+		return api.WebhookDelivery{}, problem.NotFound("")
+	}
+	return all[at], nil
+}
+
+// replayDelivery sends a delivery again.
+func replayDelivery(v *visit) error {
+	d, err := v.delivery()
+	if err != nil {
+		return err
+	}
+	if err := v.send("replayWebhookDelivery", nil, nil, d.ID); err != nil {
+		return v.again(err, delivery)
+	}
+	return v.done(v.at("/webhooks/"+d.WebhookEndpointID), "It is sent again. Load this page to see what came of it.")
+}
+
+// pingEndpoint sends an example and shows what came of it.
+func pingEndpoint(v *visit) error {
+	e, err := v.endpoint()
+	if err != nil {
+		return err
+	}
+	var tested api.WebhookDelivery
+	if err := v.send("pingWebhookEndpoint", v.body("pingWebhookEndpoint"), &tested, e.ID); err != nil {
+		return v.again(err, endpoint)
+	}
+	return v.showEndpoint(&tested)
+}
+
+// replayDeliveries sends again what failed since a day, or everything of some days.
+func replayDeliveries(v *visit) error {
+	e, err := v.endpoint()
+	if err != nil {
+		return err
+	}
+	span, err := v.replaySpan()
+	if err != nil {
+		return v.again(err, endpoint)
+	}
+	var queued api.WebhookReplay
+	if err := v.send("replayWebhookEndpoint", span, &queued, e.ID); err != nil {
+		return v.again(sinceFault(err), endpoint)
+	}
+	notice := "There was nothing to send again."
+	switch {
+	case queued.Queued == 1:
+		notice = "One delivery is sent again."
+	case queued.Queued > 1:
+		notice = design.Count(queued.Queued) + " deliveries are sent again."
+	}
+	return v.done(v.at("/webhooks/"+e.ID), notice)
+}
+
+// replaySpan is the form's span as the API takes it: whole days in UTC, the last one too.
+func (v *visit) replaySpan() (map[string]any, error) {
+	from, err := v.date("from")
+	if err != nil {
+		return nil, err
+	}
+	if v.value("what") != "all" {
+		return map[string]any{"failed_since": from.Format(time.RFC3339)}, nil
+	}
+	to, err := v.date("to")
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{
+		"from": from.Format(time.RFC3339), "to": to.AddDate(0, 0, 1).Format(time.RFC3339),
+	}, nil
+}
+
+// date is a day of the form.
+func (v *visit) date(name string) (time.Time, error) {
+	at, err := time.Parse(time.DateOnly, v.value(name))
+	if err != nil {
+		return at, problem.Invalid(name, "%s must be a day, such as 2026-08-21.", name)
+	}
+	return at, nil
+}
+
+// sinceFault puts a fault of failed_since to the field that has its day.
+func sinceFault(err error) error {
+	if p, ok := refused(err); ok && p.Param == "failed_since" {
+		return problem.On("from", p.Code, "%s", "from"+strings.TrimPrefix(p.Message, p.Param))
+	}
+	return err
+}
+
+// ReplayKinds are what can be sent again of many deliveries.
+func (frame) ReplayKinds() []design.Option {
+	return []design.Option{{Value: "failed", Label: "What failed since then"}, {Value: "all", Label: "Everything of these days"}}
+}

@@ -1,0 +1,162 @@
+package console
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"rail/gen/api"
+	"rail/server/http/design"
+	"rail/server/opt"
+)
+
+var inboxRoutes = map[string]route{
+	"GET /console/p/{program}/integrations/events":              {do: inbox},
+	"GET /console/p/{program}/integrations/events.csv":          {do: inboxTable},
+	"GET /console/p/{program}/integrations/events/{id}":         {do: inboxEvent},
+	"POST /console/p/{program}/integrations/events/{id}/replay": {do: replayInboxEvent},
+}
+
+// inboxFilters are what the list of events is filtered by.
+var inboxFilters = []string{"status", "connection_id", "type", "external_event_id"}
+
+// statuses are what became of an event, to choose from.
+var statuses = []design.Option{
+	{Label: "All"}, {Value: "recorded", Label: "Recorded"}, {Value: "ignored", Label: "Ignored"},
+	{Value: "waiting", Label: "Waiting"}, {Value: "failed", Label: "Failed"}, {Value: "pending", Label: "Not worked yet"},
+}
+
+// inboxData is what the list of events shows.
+type inboxData struct {
+	design.Listing
+
+	Tabs        design.Tabs
+	Statuses    []design.Option
+	Connections []design.Option
+	Waiting     api.ProgramWaiting
+}
+
+// inbox shows what processors sent, and what became of it.
+func inbox(v *visit) error {
+	turn, err := design.TurnOf(v.QueryParams())
+	if err != nil {
+		return err
+	}
+	params := &api.ListInboxEventsParams{
+		ProgramID: v.program.ID, StartingAfter: turn.After, EndingBefore: turn.Before,
+		ConnectionID: v.asked("connection_id"), Type: v.asked("type"), ExternalEventID: v.asked("external_event_id"),
+	}
+	if status := v.asked("status"); status != nil {
+		params.Status = []api.InboxEventStatus{api.InboxEventStatus(*status)}
+	}
+	reply, err := v.console.api.ListInboxEventsWithResponse(v.ctx(), params)
+	if err != nil {
+		return err
+	}
+	connections, err := v.connections()
+	if err != nil {
+		return err
+	}
+	status, err := v.console.api.RetrieveProgramStatusWithResponse(v.ctx(), v.program.ID, nil)
+	if err != nil {
+		return err
+	}
+	list := reply.JSON200
+	found := pageOf(list.Data, list.HasMore, list.TotalCount)
+	return v.show(sheet{"inbox", "/integrations", "What processors sent", inboxData{
+		Listing: design.Listed(v.Request().URL, turn, found, func(e api.InboxEvent) string { return e.ID }, list.Data),
+		Tabs:    v.integrationTabs(true), Statuses: statuses, Connections: choices(connections),
+		Waiting: status.JSON200.Waiting,
+	}})
+}
+
+// asked is a parameter of the page's address; nil where it says nothing.
+func (v *visit) asked(name string) *string { return opt.OrNil(cleaned(v.QueryParam(name))) }
+
+// choices are connections to choose from, the first of them all.
+func choices(connections []api.ProcessorConnection) []design.Option {
+	out := []design.Option{{Label: "All"}}
+	for _, c := range connections {
+		label := design.Words(string(c.Processor), vocabulary) + " since " + c.CreatedAt.UTC().Format("2 Jan 2006")
+		if !c.Livemode {
+			label += ", test"
+		}
+		out = append(out, design.Option{Value: c.ID, Label: label})
+	}
+	return out
+}
+
+func inboxTable(v *visit) error {
+	query := v.query(inboxFilters...)
+	query.Set("program_id", v.program.ID)
+	return v.table("listInboxEvents", "processor-events", query)
+}
+
+// inboxEvent shows one event with what was sent.
+func inboxEvent(v *visit) error {
+	e, err := v.inboxEvent()
+	if err != nil {
+		return err
+	}
+	return v.show(sheet{"inbox-event", "/integrations", "An event", struct {
+		api.InboxEvent
+
+		Sent string
+	}{e, indented(e.Payload)}})
+}
+
+// inboxEvent is that of the page's address, which must be of the page's program.
+func (v *visit) inboxEvent() (api.InboxEvent, error) {
+	reply, err := v.console.api.RetrieveInboxEventWithResponse(v.ctx(), v.PathValue("id"), &api.RetrieveInboxEventParams{
+		Include: api.InboxEventIncludeParam{api.InboxEventIncludePayload}, ProgramID: &v.program.ID,
+	})
+	if err != nil {
+		return api.InboxEvent{}, err
+	}
+	return *reply.JSON200, nil
+}
+
+// maxSent is how much of an event is shown, in bytes; a page stays below 40 kB by it.
+const maxSent = 16_000
+
+// indented is JSON for people, as far as it is shown; "" for none.
+func indented(raw []byte) string {
+	var b bytes.Buffer
+	if len(raw) == 0 || string(raw) == "null" || json.Indent(&b, raw, "", "  ") != nil {
+		return ""
+	}
+	if b.Len() > maxSent {
+		b.Truncate(maxSent)
+		b.WriteString("\n… The rest is in the API’s answer.")
+	}
+	return b.String()
+}
+
+// replayInboxEvent has an event worked again.
+func replayInboxEvent(v *visit) error {
+	e, err := v.inboxEvent()
+	if err != nil {
+		return err
+	}
+	if err := v.send("replayInboxEvent", nil, nil, e.ID); err != nil {
+		return v.again(err, inboxEvent)
+	}
+	return v.done(v.at("/integrations/events/"+e.ID), "The event is worked again. Load this page to see what became of it.")
+}
+
+// whose is where the customer and the sale of an event are shown; "" for none.
+type whose struct{ Customer, Sale string }
+
+// Whose is whom an event is about.
+func (f frame) Whose(e api.InboxEvent) whose {
+	var w whose
+	if e.CustomerID != nil {
+		w.Customer = f.at("/customers/" + *e.CustomerID)
+	}
+	if e.SaleID != nil {
+		w.Sale = f.at("/sales/" + *e.SaleID)
+	}
+	return w
+}
+
+// Filtered reports whether the page's address asks for a part of a list.
+func (f frame) Filtered() bool { return f.Request().URL.RawQuery != "" }

@@ -1,0 +1,95 @@
+package console
+
+import (
+	"net/url"
+	"strings"
+
+	"rail/gen/api"
+	"rail/server/http/design"
+)
+
+var integrationRoutes = map[string]route{
+	"GET /console/p/{program}/integrations":                   {do: integrations},
+	"POST /console/p/{program}/integrations/keys":             {do: createPublishableKey},
+	"POST /console/p/{program}/integrations/keys/{id}/revoke": {do: revokePublishableKey},
+}
+
+// integrationsData is what the page of the script and the connections shows.
+type integrationsData struct {
+	Tabs        design.Tabs
+	Keys        []api.PublishableKey
+	Host        string // of the program's website
+	Connections []api.ProcessorConnection
+	Owner       bool // whether the person may connect
+}
+
+// integrations shows how visits and payments come to Rail.
+func integrations(v *visit) error {
+	keys, err := v.console.api.ListPublishableKeysWithResponse(v.ctx(),
+		&api.ListPublishableKeysParams{ProgramID: v.program.ID, Limit: new(int64(maxListed))})
+	if err != nil {
+		return err
+	}
+	connections, err := v.connections()
+	if err != nil {
+		return err
+	}
+	return v.show(sheet{"integrations", "/integrations", "Integrations", integrationsData{
+		Tabs: v.integrationTabs(false), Keys: keys.JSON200.Data, Host: host(v.program.WebsiteURL),
+		Connections: connections, Owner: v.session.User.Role.ManagesPeople(),
+	}})
+}
+
+// maxListed is how many keys, connections and endpoints a page shows: the latest ones.
+const maxListed = 20
+
+// connections are the program's latest connections to payment processors.
+func (v *visit) connections() ([]api.ProcessorConnection, error) {
+	reply, err := v.console.api.ListProcessorConnectionsWithResponse(v.ctx(),
+		&api.ListProcessorConnectionsParams{ProgramID: v.program.ID, Limit: new(int64(maxListed))})
+	if err != nil {
+		return nil, err
+	}
+	return reply.JSON200.Data, nil
+}
+
+// integrationTabs are the two pages about integrations.
+func (v *visit) integrationTabs(events bool) design.Tabs {
+	return design.Tabs{Label: "Integrations", Links: []design.Link{
+		{Path: v.at("/integrations"), Name: "Script and payments", Current: !events},
+		{Path: v.at("/integrations/events"), Name: "What processors sent", Current: events},
+	}}
+}
+
+// host is that of an address, for the person to begin with.
+func host(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimPrefix(u.Host, "www.")
+}
+
+// createPublishableKey makes a key for pages of the hosts, which are typed in one line.
+func createPublishableKey(v *visit) error {
+	body := v.body("createPublishableKey")
+	body["allowed_hosts"] = strings.FieldsFunc(v.value("allowed_hosts"), func(r rune) bool {
+		return strings.ContainsRune(", \n\t", r)
+	})
+	if err := v.send("createPublishableKey", body, nil); err != nil {
+		return v.again(err, integrations)
+	}
+	return v.done(v.at("/integrations"), "The key is there. Paste its tag into the head of every page.")
+}
+
+func revokePublishableKey(v *visit) error {
+	key, err := v.console.api.RetrievePublishableKeyWithResponse(v.ctx(), v.PathValue("id"),
+		&api.RetrievePublishableKeyParams{ProgramID: &v.program.ID})
+	if err != nil {
+		return err
+	}
+	if err := v.send("deletePublishableKey", nil, nil, key.JSON200.ID); err != nil {
+		return v.again(err, integrations)
+	}
+	return v.done(v.at("/integrations"), "The key is revoked. Within a second no server takes it any more.")
+}

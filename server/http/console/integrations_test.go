@@ -1,0 +1,277 @@
+package console_test
+
+import (
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"rail/server/config"
+	"rail/server/harness/apitest"
+	"rail/server/harness/browsertest"
+	"rail/server/harness/stripetest"
+	"rail/server/jobs"
+	"rail/server/secret"
+	"rail/server/team"
+)
+
+var (
+	signingForm  = regexp.MustCompile(`whsec_[A-Za-z0-9+/]+=*`)
+	hookForm     = regexp.MustCompile(`/hooks/[a-z_]+/(pco_[0-9a-z]+)`)
+	endpointPath = regexp.MustCompile(`/webhooks/(whe_[0-9a-z]+)"`)
+	deliveryPath = regexp.MustCompile(`/deliveries/(whd_[0-9a-z]+)"`)
+	eventPath    = regexp.MustCompile(`/integrations/events/(inb_[0-9a-z]+)"`)
+)
+
+// works runs the inbox, as the job does.
+func (s *site) works() {
+	s.T.Helper()
+	keeper, err := secret.New(s.Config.SecretKey)
+	require.NoError(s.T, err)
+	for _, j := range jobs.All(jobs.Means{Pool: s.Pool, Clock: s.Clock, Keeper: keeper}) {
+		if j.Name == "work-inbox" {
+			require.NoError(s.T, j.Run(s.T.Context(), s.Clock.Now()))
+		}
+	}
+}
+
+// payment is a payment that nobody brought.
+var payment = M{"type": "sale", "external_charge_id": "ch_1", "external_customer_id": "c1", "amount_minor": 4900, "currency": "USD"}
+
+// TestScriptTag makes the tag of a site, and revokes it.
+func TestScriptTag(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	require.Contains(t, s.owner.page("/integrations"), "There is no tag yet")
+	s.owner.says(400, `aria-invalid="true"`, s.owner.send("/integrations/keys", "allowed_hosts", "*.co.uk"))
+	s.owner.done(s.owner.send("/integrations/keys", "allowed_hosts", "shop.example, *.shop.example", "allow_leads", "on"))
+	key := s.Must(200, s.Get("/v1/publishable_keys?program_id="+s.program)).Data()[0]
+	require.Equal(t, []any{"shop.example", "*.shop.example"}, key["allowed_hosts"])
+	require.Equal(t, true, key["allow_leads"])
+	require.Contains(t, s.owner.page("/integrations"), key["tag"].(string))
+	revoke := "/integrations/keys/" + key["id"].(string) + "/revoke"
+	viewer := s.person(s.Org, team.Viewer)
+	require.NotContains(t, viewer.page("/integrations"), "Revoke")
+	viewer.says(403, "Your role cannot do this", viewer.send("/integrations/keys", "allowed_hosts", "shop.example"))
+	viewer.says(403, "Your role cannot do this", viewer.send(revoke))
+	s.owner.done(s.owner.send(revoke))
+	require.NotContains(t, s.owner.page("/integrations"), key["key"].(string))
+}
+
+// TestConnect connects a processor, whose secret is shown once, checks it and ends it. Owners alone may.
+func TestConnect(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	require.Contains(t, s.owner.page("/integrations/connect"), "Lemon Squeezy")
+	s.owner.says(400, "must be whsec_", s.owner.send("/integrations/connect/generic", "secret", "short"))
+	s.owner.says(400, "The secret is needed", s.owner.send("/integrations/connect/paddle"))
+	s.owner.says(404, "There is nothing here", s.owner.ask("GET", s.at+"/integrations/connect/nothing", nil))
+	made := s.owner.unescaped(s.Must(200, s.owner.send("/integrations/connect/generic", "record_direct", "on")))
+	signing, id := signingForm.FindString(made), hookForm.FindStringSubmatch(made)[1]
+	require.NotEmpty(t, signing)
+	require.NotContains(t, s.owner.page("/integrations"), signing)
+	c := s.Must(200, s.Get("/v1/processor_connections/"+id))
+	require.Equal(t, []any{true, true, "generic"}, []any{c.Body["record_direct"], c.Body["livemode"], c.Body["processor"]})
+	s.owner.says(400, "is connected already", s.owner.send("/integrations/connect/generic"))
+	at := "/integrations/connections/" + id
+	require.Contains(t, s.owner.done(s.owner.send(at+"/check")), "nothing came yet")
+	for _, role := range []team.Role{team.Manager, team.Finance, team.Viewer} {
+		p := s.person(s.Org, role)
+		require.NotContains(t, p.page("/integrations"), id)
+		for _, path := range []string{"/integrations/connect/generic", at + "/check", at + "/disconnect"} {
+			p.says(403, "Your role cannot do this", p.send(path, "replace", "on"))
+		}
+	}
+	require.Contains(t, s.owner.done(s.owner.send(at+"/disconnect")), "is disconnected")
+	s.owner.says(400, "no event is taken", s.owner.send(at+"/check"))
+	require.Equal(t, "disconnected", s.Must(200, s.Get("/v1/processor_connections/"+id)).String("status"))
+	entry := s.Must(200, s.Get("/v1/audit_log_entries?program_id="+s.program)).Data()[0]
+	require.Equal(t, []any{"processor_connection.disconnected", s.owner.ID}, []any{entry["action"], entry["actor_id"]})
+}
+
+// TestConnectStripe: with a secret nothing is asked at Stripe, a key of the other mode is refused beside its field,
+// and neither is ever on a page.
+func TestConnectStripe(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(&stripetest.API{})
+	t.Cleanup(server.Close)
+	api := apitest.New(t, func(c *config.Config) { c.StripeURL = server.URL })
+	s := newSiteOf(api, api.Program())
+	wrong := s.owner.send("/integrations/connect/stripe", "api_key", "rk_test_private", "secret", "whsec_private")
+	s.owner.says(400, "of the other mode", wrong)
+	require.NotContains(t, string(wrong.Raw), "_private")
+	made := s.Must(200, s.owner.send("/integrations/connect/stripe", "secret", "whsec_private", "test", "on"))
+	require.NotContains(t, string(made.Raw), "whsec_private")
+	require.Contains(t, string(made.Raw), "invoice.paid", "the events to send are named")
+	require.Contains(t, s.owner.page("/integrations"), "Test")
+}
+
+// TestInbox shows what came and why it is as it is, and has an event worked again.
+func TestInbox(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	require.Contains(t, s.owner.page("/integrations/events"), "Nothing was sent yet")
+	c := s.Connect(s.program)
+	s.Must(200, c.Send(payment))
+	s.Must(200, c.Send(M{"type": "sale"}))
+	s.works()
+	page := s.owner.page("/integrations/events?status=ignored")
+	require.Contains(t, page, "1 payment without a partner within 30 days")
+	found := eventPath.FindAllStringSubmatch(page, -1)
+	require.Len(t, found, 1)
+	require.Len(t, eventPath.FindAllString(s.owner.page("/integrations/events"), -1), 2)
+	require.Contains(t, s.owner.page("/integrations/events?type=other"), "No event is like this")
+	one := "/integrations/events/" + found[0][1]
+	require.Contains(t, s.owner.page(one), `"external_charge_id": "ch_1"`)
+	require.Contains(t, string(s.Must(200, s.owner.ask("GET", s.at+"/integrations/events.csv?status=failed", nil)).Raw), "failed")
+	s.Partner(s.program, M{"handle": "ann"})
+	viewer := s.person(s.Org, team.Viewer)
+	viewer.says(403, "Your role cannot do this", viewer.send(one+"/replay"))
+	require.Contains(t, s.owner.done(s.owner.send(one+"/replay")), "worked again")
+	require.Contains(t, s.owner.page(one), "Pending")
+	s.works()
+	require.Contains(t, s.owner.page(one), "2 times")
+}
+
+// TestWebhooks makes an endpoint, tests it, sends again what it got, and deletes it.
+func TestWebhooks(t *testing.T) {
+	t.Parallel()
+	api, sink := apitest.New(t, apitest.Loopback), apitest.NewSink(t)
+	api.Deliver()
+	s := newSiteOf(api, api.Program())
+	require.Contains(t, s.owner.page("/webhooks"), "No webhooks yet")
+	s.owner.says(400, `aria-invalid="true"`, s.owner.send("/webhooks", "url", "http://10.0.0.1/"))
+	made := s.owner.unescaped(s.Must(200, s.owner.send("/webhooks", "url", sink.URL+"/told", "event_types", "sale.created")))
+	signing, id := signingForm.FindString(made), endpointPath.FindStringSubmatch(made)[1]
+	require.NotEmpty(t, signing)
+	at := "/webhooks/" + id
+	require.NotContains(t, s.owner.page(at), signing)
+	s.owner.says(200, "200 after", s.owner.send(at+"/ping", "event_type", "affiliate.created"))
+	s.owner.done(s.owner.send(at, "url", sink.URL+"/told", "lists", "event_types"))
+	require.Empty(t, s.Must(200, s.Get("/v1/webhook_endpoints/"+id)).Body["event_types"])
+	s.Partner(s.program, M{"handle": "ann"})
+	sink.Wait(t, "/told", 2)
+	delivered := func() bool { return strings.Count(s.owner.page(at), "badge-delivered") == 2 }
+	apitest.Eventually(t, delivered, "the ping and the event are in the log")
+	require.Less(t, len(s.owner.page(at)), 30_000, "with fifty deliveries it is below 40 kB, too")
+	one := at + "/deliveries/" + deliveryPath.FindStringSubmatch(s.owner.page(at))[1]
+	require.Contains(t, s.owner.page(one), `"handle": "ann"`)
+	s.owner.done(s.owner.send(one + "/replay"))
+	sink.Wait(t, "/told", 3)
+	day := s.Clock.Now().UTC().Format("2006-01-02")
+	require.Contains(t, s.owner.done(s.owner.send(at+"/replay", "what", "failed", "from", day)), "nothing to send again")
+	require.Contains(t, s.owner.done(s.owner.send(at+"/replay", "what", "all", "from", day, "to", day)), "sent again")
+	s.owner.says(400, "must be a day", s.owner.send(at+"/replay", "what", "all", "from", day, "to", "soon"))
+	s.owner.says(400, `aria-invalid="true"`, s.owner.send(at+"/replay", "what", "failed", "from", "2001-01-01"))
+	require.NotEqual(t, signing, signingForm.FindString(s.owner.unescaped(s.Must(200, s.owner.send(at+"/rotate")))))
+	s.owner.done(s.owner.send(at+"/switch", "enabled", "false"))
+	require.Equal(t, false, s.Must(200, s.Get("/v1/webhook_endpoints/"+id)).Body["enabled"])
+	s.owner.says(409, "alert", s.owner.send(one+"/replay"))
+	viewer := s.person(s.Org, team.Viewer)
+	require.NotContains(t, viewer.page(at), "Delete")
+	for _, path := range []string{"/webhooks", at, at + "/switch", at + "/rotate", at + "/ping", at + "/delete", one + "/replay"} {
+		viewer.says(403, "Your role cannot do this", viewer.send(path, "url", sink.URL))
+	}
+	require.Contains(t, s.owner.done(s.owner.send(at+"/delete")), "is deleted")
+	s.Must(404, s.Get("/v1/webhook_endpoints/"+id))
+}
+
+// TestPlan shows what is in force and who set it.
+func TestPlan(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	_, err := s.Pool.Exec(t.Context(), `UPDATE organizations SET flow_quota = 7 WHERE id = $1`, s.Org)
+	require.NoError(t, err)
+	page := s.owner.page("/plan")
+	require.Contains(t, page, "<td>7</td><td>Your organization</td>")
+	require.Contains(t, page, "The whole server")
+}
+
+// TestIntegrationStrangers: what is another organization's, or another program's, is absent.
+func TestIntegrationStrangers(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	c := s.Connect(s.program)
+	s.Must(200, c.Send(payment))
+	event := s.Must(200, s.Get("/v1/inbox_events?program_id="+s.program)).Data()[0]["id"].(string)
+	hook := s.Must(201, s.Post("/v1/webhook_endpoints", M{"program_id": s.program, "url": "https://hooks.example/"})).String("id")
+	pages := []string{"/integrations/events/" + event, "/webhooks/" + hook, "/webhooks/" + hook + "/deliveries/whd_1"}
+	key := s.Must(201, s.Post("/v1/publishable_keys", M{"program_id": s.program, "allowed_hosts": []string{"shop.example"}}))
+	forms := []string{
+		"/integrations/keys/" + key.String("id") + "/revoke",
+		"/integrations/connections/" + c.ID + "/check", "/integrations/connections/" + c.ID + "/disconnect",
+		"/integrations/events/" + event + "/replay", "/webhooks/" + hook, "/webhooks/" + hook + "/switch",
+		"/webhooks/" + hook + "/rotate", "/webhooks/" + hook + "/delete", "/webhooks/" + hook + "/ping",
+		"/webhooks/" + hook + "/replay", "/webhooks/" + hook + "/deliveries/whd_1/replay",
+	}
+	stranger, other := s.person(s.NewOrg("Other"), team.Owner), "/console/p/"+s.Program()
+	for _, path := range pages {
+		stranger.says(404, "There is nothing here", stranger.ask("GET", s.at+path, nil))
+		s.owner.says(404, "There is nothing here", s.owner.ask("GET", other+path, nil))
+	}
+	for _, path := range forms {
+		fields := []string{"url", "https://mine.example/", "from", "2026-01-01"}
+		stranger.says(404, "There is nothing here", stranger.send(path, fields...))
+		s.owner.says(404, "There is nothing here", s.owner.send(other+path, fields...))
+	}
+	for _, path := range []string{
+		"/integrations", "/integrations/connect", "/integrations/connect/generic", "/integrations/events",
+		"/integrations/events.csv", "/webhooks", "/plan",
+	} {
+		stranger.says(404, "There is nothing here", stranger.ask("GET", s.at+path, nil))
+	}
+	require.Equal(t, "active", s.Must(200, s.Get("/v1/processor_connections/"+c.ID)).String("status"))
+	require.Equal(t, "https://hooks.example/", s.Must(200, s.Get("/v1/webhook_endpoints/"+hook)).String("url"))
+}
+
+// TestConnectByHand connects a processor in the browser, has it send a payment, and finds the payment.
+func TestConnectByHand(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.press("Integrations")
+	d.Reads("The script on your site")
+	d.press("Connect a processor")
+	d.Reads("Lemon Squeezy")
+	d.press("Another processor")
+	d.Reads("Record payments without a partner, too")
+	d.press("End the connection that works now, if there is one") // the sample's
+	d.press("Connect")
+	d.Reads("What is left to do")
+	fields := browsertest.Eval[[]string](d.Tab, `[...document.querySelectorAll('.copy input')].map(i => i.value)`)
+	require.Len(t, fields, 2)
+	c := d.site.Connected(hookForm.FindStringSubmatch(fields[0])[1], fields[1])
+	d.site.Must(200, c.Send(payment))
+	d.works()
+	d.press("See what comes")
+	d.Reads("the newest first")
+	d.Do(chromedp.Click(chromedp.CSS("tbody th a"))) // the latest one
+	d.Reads("ch_1")
+	d.Reads("Recorded")
+	d.Silent()
+}
+
+// TestIntegrationsAccessible holds the pages to what everybody needs of them.
+func TestIntegrationsAccessible(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	c := d.Connect(d.program)
+	d.site.Must(200, c.Send(payment))
+	d.works()
+	event := d.site.Must(200, d.Get("/v1/inbox_events?program_id="+d.program)).Data()[0]["id"].(string)
+	hook := d.site.Must(201, d.Post("/v1/webhook_endpoints", M{"program_id": d.program, "url": "https://hooks.example/"})).String("id")
+	d.site.Must(201, d.Post("/v1/publishable_keys", M{"program_id": d.program, "allowed_hosts": []string{"shop.example"}}))
+	d.site.Must(200, d.Post("/v1/webhook_endpoints/"+hook+"/ping", M{}))
+	sent := d.site.Must(200, d.Get("/v1/webhook_endpoints/"+hook+"/deliveries")).Data()[0]["id"].(string)
+	var paths []string
+	for _, path := range []string{
+		"/integrations", "/integrations/connect", "/integrations/connect/stripe", "/integrations/events",
+		"/integrations/events/" + event, "/webhooks", "/webhooks/" + hook, "/webhooks/" + hook + "/deliveries/" + sent, "/plan",
+	} {
+		paths = append(paths, d.owner.full(path))
+	}
+	d.Accessible(paths...)
+	d.Silent()
+}

@@ -1,0 +1,173 @@
+package console
+
+import (
+	"rail/gen/api"
+	"rail/server/http/design"
+)
+
+var webhookRoutes = map[string]route{
+	"GET /console/p/{program}/webhooks":              {do: webhooks},
+	"POST /console/p/{program}/webhooks":             {do: createEndpoint},
+	"GET /console/p/{program}/webhooks/{id}":         {do: endpoint},
+	"POST /console/p/{program}/webhooks/{id}":        {do: saveEndpoint},
+	"POST /console/p/{program}/webhooks/{id}/switch": {do: switchEndpoint},
+	"POST /console/p/{program}/webhooks/{id}/rotate": {do: rotateEndpoint},
+	"POST /console/p/{program}/webhooks/{id}/delete": {do: deleteEndpoint},
+}
+
+// webhooksData is what the list of endpoints shows.
+type webhooksData struct {
+	design.Listing
+
+	Types []design.Option
+}
+
+// webhooks shows the addresses that are told what happens.
+func webhooks(v *visit) error {
+	turn, err := design.TurnOf(v.QueryParams())
+	if err != nil {
+		return err
+	}
+	reply, err := v.console.api.ListWebhookEndpointsWithResponse(v.ctx(), &api.ListWebhookEndpointsParams{
+		ProgramID: v.program.ID, StartingAfter: turn.After, EndingBefore: turn.Before,
+	})
+	if err != nil {
+		return err
+	}
+	types, err := v.eventTypes(false)
+	if err != nil {
+		return err
+	}
+	list := reply.JSON200
+	found := pageOf(list.Data, list.HasMore, list.TotalCount)
+	return v.show(sheet{"webhooks", "/webhooks", "Webhooks", webhooksData{
+		design.Listed(v.Request().URL, turn, found, func(e api.WebhookEndpoint) string { return e.ID }, list.Data), types,
+	}})
+}
+
+// eventTypes are the types of events to choose from: for a partner's postback those that it can get.
+func (v *visit) eventTypes(postback bool) ([]design.Option, error) {
+	reply, err := v.console.api.ListWebhookEventsWithResponse(v.ctx(),
+		&api.ListWebhookEventsParams{Limit: new(int64(maxChoices))})
+	if err != nil {
+		return nil, err
+	}
+	var out []design.Option
+	for _, t := range reply.JSON200.Data {
+		if t.PartnerEligible || !postback {
+			out = append(out, design.Option{Value: string(t.Type), Label: string(t.Type)})
+		}
+	}
+	return out, nil
+}
+
+// createEndpoint adds an endpoint, whose secret the answer alone shows.
+func createEndpoint(v *visit) error {
+	var made api.WebhookEndpoint
+	if err := v.send("createWebhookEndpoint", v.body("createWebhookEndpoint"), &made); err != nil {
+		return v.again(err, webhooks)
+	}
+	return v.showSecret(made)
+}
+
+// showSecret shows the secret of an endpoint, once.
+func (v *visit) showSecret(e api.WebhookEndpoint) error {
+	return v.show(sheet{"secret", "/webhooks", "The signing secret", e})
+}
+
+// endpointData is what the page of an endpoint shows.
+type endpointData struct {
+	api.WebhookEndpoint
+	design.Listing
+
+	Types  []design.Option
+	Chosen []string
+	Ping   string // the type that a test sends unless another one is chosen
+	Tested *api.WebhookDelivery
+}
+
+// endpoint shows an endpoint and what was sent to it.
+func endpoint(v *visit) error { return v.showEndpoint(nil) }
+
+// showEndpoint shows an endpoint, after a test with what came of it.
+func (v *visit) showEndpoint(tested *api.WebhookDelivery) error {
+	e, err := v.endpoint()
+	if err != nil {
+		return err
+	}
+	types, err := v.eventTypes(e.PartnerID != nil)
+	if err != nil {
+		return err
+	}
+	sent, err := v.deliveries(e.ID)
+	if err != nil {
+		return err
+	}
+	data := endpointData{WebhookEndpoint: e, Listing: sent, Types: types, Tested: tested, Ping: "affiliate.created"}
+	for _, t := range e.EventTypes {
+		data.Chosen = append(data.Chosen, string(t))
+	}
+	if len(data.Chosen) > 0 {
+		data.Ping = data.Chosen[0]
+	}
+	return v.show(sheet{"webhook", "/webhooks", "A webhook", data})
+}
+
+// endpoint is that of the page's address, which must be of the page's program.
+func (v *visit) endpoint() (api.WebhookEndpoint, error) {
+	reply, err := v.console.api.RetrieveWebhookEndpointWithResponse(v.ctx(), v.PathValue("id"),
+		&api.RetrieveWebhookEndpointParams{ProgramID: &v.program.ID})
+	if err != nil {
+		return api.WebhookEndpoint{}, err
+	}
+	return *reply.JSON200, nil
+}
+
+func saveEndpoint(v *visit) error {
+	return v.endpointForm("updateWebhookEndpoint", v.body("updateWebhookEndpoint"), "The webhook is saved.")
+}
+
+// switchEndpoint turns an endpoint on or off.
+func switchEndpoint(v *visit) error {
+	on := v.value("enabled") == "true"
+	notice := "The webhook is off. What happens meanwhile is not sent to it."
+	if on {
+		notice = "The webhook is on again."
+	}
+	return v.endpointForm("updateWebhookEndpoint", map[string]any{"enabled": on}, notice)
+}
+
+// endpointForm sends a form of the page of an endpoint and shows the page again.
+func (v *visit) endpointForm(operation string, body any, notice string) error {
+	e, err := v.endpoint()
+	if err != nil {
+		return err
+	}
+	if err := v.send(operation, body, nil, e.ID); err != nil {
+		return v.again(err, endpoint)
+	}
+	return v.done(v.at("/webhooks/"+e.ID), notice)
+}
+
+// rotateEndpoint makes a new secret, which the answer alone shows.
+func rotateEndpoint(v *visit) error {
+	e, err := v.endpoint()
+	if err != nil {
+		return err
+	}
+	if err := v.send("rotateWebhookEndpointSecret", nil, &e, e.ID); err != nil {
+		return v.again(err, endpoint)
+	}
+	return v.showSecret(e)
+}
+
+func deleteEndpoint(v *visit) error {
+	e, err := v.endpoint()
+	if err != nil {
+		return err
+	}
+	if err := v.send("deleteWebhookEndpoint", nil, nil, e.ID); err != nil {
+		return v.again(err, endpoint)
+	}
+	return v.done(v.at("/webhooks"), "The webhook is deleted. Nothing more is sent to "+e.URL+".")
+}

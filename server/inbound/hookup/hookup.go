@@ -1,0 +1,189 @@
+// Package hookup connects programs to payment processors on both sides: Rail's, by the rules of package
+// connection, and that of Stripe, where the endpoint is made, looked at and taken away with the merchant's key.
+package hookup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"rail/gen/db"
+	"rail/server/ident"
+	"rail/server/inbound/chargebee"
+	"rail/server/inbound/connection"
+	"rail/server/inbound/lemonsqueezy"
+	"rail/server/inbound/paddle"
+	"rail/server/inbound/polar"
+	"rail/server/inbound/stripe"
+	"rail/server/inbound/stripe/client"
+	"rail/server/problem"
+	"rail/server/secret"
+	"rail/server/work"
+)
+
+var queries = db.New()
+
+// Service connects programs. BaseURL is where the service is reached, StripeURL where Stripe's API is; "" for
+// Stripe's own address.
+type Service struct {
+	Keeper             *secret.Keeper
+	BaseURL, StripeURL string
+}
+
+// Made is a new connection.
+type Made struct {
+	db.ProcessorConnection
+	Secret string // what the processor signs with, which is shown never again
+	// Left is why the endpoint of the connection that this one ends is at Stripe still; nil where it is not.
+	Left error
+}
+
+// Events are the processor's events that Rail reads; nil for the generic one, whose events are Rail's own.
+func Events(processor string) []string {
+	switch processor {
+	case connection.Stripe:
+		return stripe.Events()
+	case connection.Paddle:
+		return paddle.Events()
+	case connection.Chargebee:
+		return chargebee.Events()
+	case connection.LemonSqueezy:
+		return lemonsqueezy.Events()
+	case connection.Polar:
+		return polar.Events()
+	}
+	return nil
+}
+
+// URL is where the processor of a connection sends its events.
+func (s Service) URL(c db.ProcessorConnection) string { return connection.URL(s.BaseURL, c) }
+
+// Find returns a connection of a program.
+func (s Service) Find(ctx context.Context, u *work.Unit, program, id string) (db.ProcessorConnection, error) {
+	c, err := queries.ConnectionGet(ctx, u.DB(), db.ConnectionGetParams{ID: id, OrgID: u.OrgID})
+	if err == nil && c.ProgramID != program {
+		err = problem.NotFound("")
+	}
+	return c, work.Found(err, "")
+}
+
+// Connect makes a connection. u has no transaction yet: Stripe is asked outside of one.
+func (s Service) Connect(ctx context.Context, u *work.Unit, in connection.Input) (made Made, err error) {
+	old, err := replaced(ctx, u, in)
+	if err != nil {
+		return made, err
+	}
+	undo, err := s.endpoint(ctx, &in)
+	if err != nil {
+		return made, err
+	}
+	err = u.Within(ctx, func(u *work.Unit) (err error) {
+		made.ProcessorConnection, made.Secret, err = connection.Service{Keeper: s.Keeper}.Connect(ctx, u, in)
+		return err
+	})
+	switch {
+	case err != nil:
+		undo()
+	case old != nil:
+		made.Left = s.takeAway(ctx, *old)
+	}
+	return made, err
+}
+
+// Disconnect ends a connection. left is why its endpoint is at Stripe still, which is no reason to keep the
+// connection; nil where it is not.
+func (s Service) Disconnect(ctx context.Context, u *work.Unit, c db.ProcessorConnection) (left, err error) {
+	err = u.Within(ctx, func(u *work.Unit) error { return connection.Disconnect(ctx, u, c) })
+	if err != nil {
+		return nil, err
+	}
+	return s.takeAway(ctx, c), nil
+}
+
+// Check returns why a connection cannot record payments; nil where it can, as far as Rail can see.
+func (s Service) Check(ctx context.Context, c db.ProcessorConnection) error {
+	if _, err := (connection.Service{Keeper: s.Keeper}).Secret(c); err != nil {
+		return fmt.Errorf("its secret does not open: connect again in its place: %w", err)
+	}
+	if c.Status != db.ConnectionStatusActive {
+		return fmt.Errorf("%s is %s: no event is taken", c.ID, c.Status)
+	}
+	api, err := s.opened(c)
+	if api == nil || err != nil {
+		return err
+	}
+	e, found, err := api.FindEndpoint(ctx, s.URL(c))
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		return fmt.Errorf("no endpoint at Stripe sends to %s: connect again in its place", s.URL(c))
+	case e.Status != "enabled":
+		return fmt.Errorf("the endpoint %s at Stripe is %s", e.ID, e.Status)
+	}
+	return nil
+}
+
+// endpoint has Stripe make the endpoint of a connection that comes with a key and without a secret, and puts
+// both into it. undo takes the endpoint away again.
+func (s Service) endpoint(ctx context.Context, in *connection.Input) (undo func(), err error) {
+	undo = func() {}
+	if in.Processor != connection.Stripe || in.APIKey == "" {
+		return undo, nil
+	}
+	if live, known := client.Live(in.APIKey); known && live != in.Live {
+		return undo, connection.Refuse("api_key",
+			"the key is of the other mode: a test key goes with a connection for test events, and only with one")
+	}
+	if in.Secret != "" {
+		return undo, nil
+	}
+	in.ID = ident.New(ident.Connection)
+	to := s.URL(db.ProcessorConnection{ID: in.ID, Processor: in.Processor})
+	api := client.New(in.APIKey, s.StripeURL)
+	made, err := api.CreateEndpoint(ctx, to, stripe.Events())
+	if err != nil {
+		return undo, connection.Refuse("api_key", "%w (or make an endpoint at Stripe yourself, and give its secret)", err)
+	}
+	in.Secret = made.Secret
+	return func() { _ = api.DeleteEndpoint(context.WithoutCancel(ctx), made.ID) }, nil
+}
+
+// opened returns a client with the key of a connection to Stripe; nil without one.
+func (s Service) opened(c db.ProcessorConnection) (*client.Client, error) {
+	if c.Processor != connection.Stripe || len(c.APIKey) == 0 {
+		return nil, nil
+	}
+	key, err := connection.Service{Keeper: s.Keeper}.Key(c)
+	return client.New(key, s.StripeURL), err
+}
+
+// replaced returns the connection that a new one ends, if it is to.
+func replaced(ctx context.Context, u *work.Unit, in connection.Input) (*db.ProcessorConnection, error) {
+	if !in.Replace {
+		return nil, nil
+	}
+	c, err := queries.ConnectionActive(ctx, u.DB(), db.ConnectionActiveParams{
+		ProgramID: in.ProgramID, OrgID: u.OrgID, Processor: in.Processor, Livemode: in.Live,
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	return &c, err
+}
+
+// takeAway takes the endpoint of a connection that has ended away from Stripe, which would go on sending to
+// nobody.
+func (s Service) takeAway(ctx context.Context, c db.ProcessorConnection) error {
+	api, err := s.opened(c)
+	if api == nil || err != nil {
+		return err
+	}
+	e, found, err := api.FindEndpoint(ctx, s.URL(c))
+	if err != nil || !found {
+		return err
+	}
+	return api.DeleteEndpoint(ctx, e.ID)
+}
