@@ -4154,6 +4154,35 @@ type CampaignPause struct {
 	ProgramID *ProgramID `json:"program_id,omitempty"`
 }
 
+// CampaignPreview A campaign as it would be sent now.
+type CampaignPreview struct {
+	// Object Always `campaign_preview`.
+	Object string `json:"object"`
+
+	// Audience Who gets the mail. Values within a list are alternatives, the lists all apply; empty means every active partner.
+	Audience CampaignAudience `json:"audience"`
+
+	// Body Text of the mail in Markdown.
+	Body string `json:"body"`
+
+	// CampaignID The id of a campaign.
+	//
+	// Examples: camp_01kb2m4q8e7v9t3n5x6c0d1f2g
+	CampaignID CampaignID `json:"campaign_id"`
+
+	// HTML The text as HTML, as it is sent; the footer with the way to unsubscribe follows it.
+	HTML string `json:"html"`
+
+	// Skipped Those of them who have unsubscribed, and get nothing.
+	Skipped int64 `json:"skipped"`
+
+	// Subject Subject of the mail.
+	Subject string `json:"subject"`
+
+	// Total Partners that match the audience now, up to 200,000; whoever got the mail before is among them.
+	Total int64 `json:"total"`
+}
+
 // CampaignSend Names the program once more.
 type CampaignSend struct {
 	// ProgramID The id of a program.
@@ -4187,6 +4216,20 @@ type CampaignStats struct {
 //
 // Examples: draft
 type CampaignStatus string
+
+// CampaignTest A test that is on its way.
+type CampaignTest struct {
+	// Object Always `campaign_test`.
+	Object string `json:"object"`
+
+	// CampaignID The id of a campaign.
+	//
+	// Examples: camp_01kb2m4q8e7v9t3n5x6c0d1f2g
+	CampaignID CampaignID `json:"campaign_id"`
+
+	// Recipient Who gets the test.
+	Recipient string `json:"recipient"`
+}
 
 // CampaignUpdate Fields to change; what is absent stays.
 type CampaignUpdate struct {
@@ -11040,8 +11083,20 @@ type PauseCampaignParams struct {
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
+// PreviewCampaignParams defines parameters for PreviewCampaign.
+type PreviewCampaignParams struct {
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
 // SendCampaignParams defines parameters for SendCampaign.
 type SendCampaignParams struct {
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
+// TestCampaignParams defines parameters for TestCampaign.
+type TestCampaignParams struct {
 	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
@@ -13210,6 +13265,13 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/campaigns/{id}/pause (the `PauseCampaign` operationId).
 	PauseCampaign(ctx context.Context, id ID, params *PauseCampaignParams, body PauseCampaignJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// PreviewCampaign Preview a campaign
+	//
+	// The text as written and as its readers will see it, its audience, and how many partners match it now.
+	//
+	// Corresponds with GET /v1/campaigns/{id}/preview (the `PreviewCampaign` operationId).
+	PreviewCampaign(ctx context.Context, id ID, params *PreviewCampaignParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// SendCampaignWithBody Send a campaign
 	//
 	// Sends a draft or paused campaign now to its saved audience; it is `sent` once every mail is out. Refused in any other state and when nobody matches; without a mail server it answers 501 and changes nothing.
@@ -13227,6 +13289,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/campaigns/{id}/send (the `SendCampaign` operationId).
 	SendCampaign(ctx context.Context, id ID, params *SendCampaignParams, body SendCampaignJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// TestCampaign Send a test of a campaign
+	//
+	// Sends the campaign's mail once, marked as a test, to the person who asks, or for an API key to the organization's owner: never to a partner. The campaign stays as it is. Without a mail server it answers 501.
+	//
+	// Corresponds with POST /v1/campaigns/{id}/test (the `TestCampaign` operationId).
+	TestCampaign(ctx context.Context, id ID, params *TestCampaignParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListClicks List clicks
 	//
@@ -15074,6 +15143,23 @@ func (c *Client) PauseCampaign(ctx context.Context, id ID, params *PauseCampaign
 	return c.Client.Do(req)
 }
 
+// PreviewCampaign Preview a campaign
+//
+// The text as written and as its readers will see it, its audience, and how many partners match it now.
+//
+// Corresponds with GET /v1/campaigns/{id}/preview (the `PreviewCampaign` operationId).
+func (c *Client) PreviewCampaign(ctx context.Context, id ID, params *PreviewCampaignParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPreviewCampaignRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // SendCampaignWithBody Send a campaign
 //
 // Sends a draft or paused campaign now to its saved audience; it is `sent` once every mail is out. Refused in any other state and when nobody matches; without a mail server it answers 501 and changes nothing.
@@ -15102,6 +15188,23 @@ func (c *Client) SendCampaignWithBody(ctx context.Context, id ID, params *SendCa
 // Corresponds with POST /v1/campaigns/{id}/send (the `SendCampaign` operationId).
 func (c *Client) SendCampaign(ctx context.Context, id ID, params *SendCampaignParams, body SendCampaignJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewSendCampaignRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// TestCampaign Send a test of a campaign
+//
+// Sends the campaign's mail once, marked as a test, to the person who asks, or for an API key to the organization's owner: never to a partner. The campaign stays as it is. Without a mail server it answers 501.
+//
+// Corresponds with POST /v1/campaigns/{id}/test (the `TestCampaign` operationId).
+func (c *Client) TestCampaign(ctx context.Context, id ID, params *TestCampaignParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewTestCampaignRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -19499,6 +19602,67 @@ func NewPauseCampaignRequestWithBody(server string, id ID, params *PauseCampaign
 	return req, nil
 }
 
+// NewPreviewCampaignRequest constructs an http.Request for the PreviewCampaign method
+func NewPreviewCampaignRequest(server string, id ID, params *PreviewCampaignParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/campaigns/%s/preview", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewSendCampaignRequest calls the generic SendCampaign builder with application/json body
 func NewSendCampaignRequest(server string, id ID, params *SendCampaignParams, body SendCampaignJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -19569,6 +19733,67 @@ func NewSendCampaignRequestWithBody(server string, id ID, params *SendCampaignPa
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewTestCampaignRequest constructs an http.Request for the TestCampaign method
+func NewTestCampaignRequest(server string, id ID, params *TestCampaignParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/campaigns/%s/test", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	return req, nil
 }
@@ -28649,6 +28874,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/campaigns/{id}/pause (the `PauseCampaign` operationId).
 	PauseCampaignWithResponse(ctx context.Context, id ID, params *PauseCampaignParams, body PauseCampaignJSONRequestBody, reqEditors ...RequestEditorFn) (*PauseCampaignReply, error)
 
+	// PreviewCampaignWithResponse Preview a campaign
+	//
+	// The text as written and as its readers will see it, its audience, and how many partners match it now.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/campaigns/{id}/preview (the `PreviewCampaign` operationId).
+	PreviewCampaignWithResponse(ctx context.Context, id ID, params *PreviewCampaignParams, reqEditors ...RequestEditorFn) (*PreviewCampaignReply, error)
+
 	// SendCampaignWithBodyWithResponse Send a campaign
 	//
 	// Sends a draft or paused campaign now to its saved audience; it is `sent` once every mail is out. Refused in any other state and when nobody matches; without a mail server it answers 501 and changes nothing.
@@ -28666,6 +28900,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/campaigns/{id}/send (the `SendCampaign` operationId).
 	SendCampaignWithResponse(ctx context.Context, id ID, params *SendCampaignParams, body SendCampaignJSONRequestBody, reqEditors ...RequestEditorFn) (*SendCampaignReply, error)
+
+	// TestCampaignWithResponse Send a test of a campaign
+	//
+	// Sends the campaign's mail once, marked as a test, to the person who asks, or for an API key to the organization's owner: never to a partner. The campaign stays as it is. Without a mail server it answers 501.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/campaigns/{id}/test (the `TestCampaign` operationId).
+	TestCampaignWithResponse(ctx context.Context, id ID, params *TestCampaignParams, reqEditors ...RequestEditorFn) (*TestCampaignReply, error)
 
 	// ListClicksWithResponse List clicks
 	//
@@ -30780,6 +31023,37 @@ func (r PauseCampaignReply) ContentType() string {
 	return ""
 }
 
+type PreviewCampaignReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *CampaignPreview
+}
+
+// Status returns HTTPResponse.Status
+func (r PreviewCampaignReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PreviewCampaignReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PreviewCampaignReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type SendCampaignReply struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -30805,6 +31079,37 @@ func (r SendCampaignReply) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r SendCampaignReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type TestCampaignReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *CampaignTest
+}
+
+// Status returns HTTPResponse.Status
+func (r TestCampaignReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r TestCampaignReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r TestCampaignReply) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -34851,6 +35156,21 @@ func (c *ClientWithResponses) PauseCampaignWithResponse(ctx context.Context, id 
 	return ParsePauseCampaignReply(rsp)
 }
 
+// PreviewCampaignWithResponse Preview a campaign
+//
+// The text as written and as its readers will see it, its audience, and how many partners match it now.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/campaigns/{id}/preview (the `PreviewCampaign` operationId).
+func (c *ClientWithResponses) PreviewCampaignWithResponse(ctx context.Context, id ID, params *PreviewCampaignParams, reqEditors ...RequestEditorFn) (*PreviewCampaignReply, error) {
+	rsp, err := c.PreviewCampaign(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePreviewCampaignReply(rsp)
+}
+
 // SendCampaignWithBodyWithResponse Send a campaign
 //
 // Sends a draft or paused campaign now to its saved audience; it is `sent` once every mail is out. Refused in any other state and when nobody matches; without a mail server it answers 501 and changes nothing.
@@ -34879,6 +35199,21 @@ func (c *ClientWithResponses) SendCampaignWithResponse(ctx context.Context, id I
 		return nil, err
 	}
 	return ParseSendCampaignReply(rsp)
+}
+
+// TestCampaignWithResponse Send a test of a campaign
+//
+// Sends the campaign's mail once, marked as a test, to the person who asks, or for an API key to the organization's owner: never to a partner. The campaign stays as it is. Without a mail server it answers 501.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/campaigns/{id}/test (the `TestCampaign` operationId).
+func (c *ClientWithResponses) TestCampaignWithResponse(ctx context.Context, id ID, params *TestCampaignParams, reqEditors ...RequestEditorFn) (*TestCampaignReply, error) {
+	rsp, err := c.TestCampaign(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseTestCampaignReply(rsp)
 }
 
 // ListClicksWithResponse List clicks
@@ -37887,6 +38222,32 @@ func ParsePauseCampaignReply(rsp *http.Response) (*PauseCampaignReply, error) {
 	return response, nil
 }
 
+// ParsePreviewCampaignReply parses an HTTP response from a PreviewCampaignWithResponse call
+func ParsePreviewCampaignReply(rsp *http.Response) (*PreviewCampaignReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PreviewCampaignReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest CampaignPreview
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseSendCampaignReply parses an HTTP response from a SendCampaignWithResponse call
 func ParseSendCampaignReply(rsp *http.Response) (*SendCampaignReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -37903,6 +38264,32 @@ func ParseSendCampaignReply(rsp *http.Response) (*SendCampaignReply, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Campaign
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseTestCampaignReply parses an HTTP response from a TestCampaignWithResponse call
+func ParseTestCampaignReply(rsp *http.Response) (*TestCampaignReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &TestCampaignReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest CampaignTest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -41045,9 +41432,15 @@ type ServerInterface interface {
 	// PauseCampaign Pause a campaign
 	// (POST /v1/campaigns/{id}/pause)
 	PauseCampaign(ctx echo.Context, id ID, params PauseCampaignParams) error
+	// PreviewCampaign Preview a campaign
+	// (GET /v1/campaigns/{id}/preview)
+	PreviewCampaign(ctx echo.Context, id ID, params PreviewCampaignParams) error
 	// SendCampaign Send a campaign
 	// (POST /v1/campaigns/{id}/send)
 	SendCampaign(ctx echo.Context, id ID, params SendCampaignParams) error
+	// TestCampaign Send a test of a campaign
+	// (POST /v1/campaigns/{id}/test)
+	TestCampaign(ctx echo.Context, id ID, params TestCampaignParams) error
 	// ListClicks List clicks
 	// (GET /v1/clicks)
 	ListClicks(ctx echo.Context, params ListClicksParams) error
@@ -41975,6 +42368,31 @@ func (w *ServerInterfaceWrapper) PauseCampaign(ctx echo.Context) error {
 	return err
 }
 
+// PreviewCampaign converts echo context to params.
+func (w *ServerInterfaceWrapper) PreviewCampaign(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params PreviewCampaignParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.PreviewCampaign(ctx, id, params)
+	return err
+}
+
 // SendCampaign converts echo context to params.
 func (w *ServerInterfaceWrapper) SendCampaign(ctx echo.Context) error {
 	var err error
@@ -41997,6 +42415,31 @@ func (w *ServerInterfaceWrapper) SendCampaign(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.SendCampaign(ctx, id, params)
+	return err
+}
+
+// TestCampaign converts echo context to params.
+func (w *ServerInterfaceWrapper) TestCampaign(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params TestCampaignParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.TestCampaign(ctx, id, params)
 	return err
 }
 
@@ -45676,7 +46119,9 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/v1/campaigns/:id", wrapper.RetrieveCampaign, options.OperationMiddlewares["retrieveCampaign"]...)
 	router.POST(options.BaseURL+"/v1/campaigns/:id", wrapper.UpdateCampaign, options.OperationMiddlewares["updateCampaign"]...)
 	router.POST(options.BaseURL+"/v1/campaigns/:id/pause", wrapper.PauseCampaign, options.OperationMiddlewares["pauseCampaign"]...)
+	router.GET(options.BaseURL+"/v1/campaigns/:id/preview", wrapper.PreviewCampaign, options.OperationMiddlewares["previewCampaign"]...)
 	router.POST(options.BaseURL+"/v1/campaigns/:id/send", wrapper.SendCampaign, options.OperationMiddlewares["sendCampaign"]...)
+	router.POST(options.BaseURL+"/v1/campaigns/:id/test", wrapper.TestCampaign, options.OperationMiddlewares["testCampaign"]...)
 	router.GET(options.BaseURL+"/v1/clicks", wrapper.ListClicks, options.OperationMiddlewares["listClicks"]...)
 	router.POST(options.BaseURL+"/v1/clicks", wrapper.CreateClick, options.OperationMiddlewares["createClick"]...)
 	router.GET(options.BaseURL+"/v1/clicks/:id", wrapper.RetrieveClick, options.OperationMiddlewares["retrieveClick"]...)
@@ -46313,6 +46758,29 @@ func (response PauseCampaign200JSONResponse) VisitPauseCampaignResponse(w http.R
 	return err
 }
 
+type PreviewCampaignRequestObject struct {
+	ID     ID `json:"id"`
+	Params PreviewCampaignParams
+}
+
+type PreviewCampaignResponseObject interface {
+	VisitPreviewCampaignResponse(w http.ResponseWriter) error
+}
+
+type PreviewCampaign200JSONResponse CampaignPreview
+
+func (response PreviewCampaign200JSONResponse) VisitPreviewCampaignResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type SendCampaignRequestObject struct {
 	ID     ID `json:"id"`
 	Params SendCampaignParams
@@ -46326,6 +46794,29 @@ type SendCampaignResponseObject interface {
 type SendCampaign200JSONResponse Campaign
 
 func (response SendCampaign200JSONResponse) VisitSendCampaignResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type TestCampaignRequestObject struct {
+	ID     ID `json:"id"`
+	Params TestCampaignParams
+}
+
+type TestCampaignResponseObject interface {
+	VisitTestCampaignResponse(w http.ResponseWriter) error
+}
+
+type TestCampaign200JSONResponse CampaignTest
+
+func (response TestCampaign200JSONResponse) VisitTestCampaignResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
@@ -49120,9 +49611,15 @@ type StrictServerInterface interface {
 	// PauseCampaign Pause a campaign
 	// (POST /v1/campaigns/{id}/pause)
 	PauseCampaign(ctx context.Context, request PauseCampaignRequestObject) (PauseCampaignResponseObject, error)
+	// PreviewCampaign Preview a campaign
+	// (GET /v1/campaigns/{id}/preview)
+	PreviewCampaign(ctx context.Context, request PreviewCampaignRequestObject) (PreviewCampaignResponseObject, error)
 	// SendCampaign Send a campaign
 	// (POST /v1/campaigns/{id}/send)
 	SendCampaign(ctx context.Context, request SendCampaignRequestObject) (SendCampaignResponseObject, error)
+	// TestCampaign Send a test of a campaign
+	// (POST /v1/campaigns/{id}/test)
+	TestCampaign(ctx context.Context, request TestCampaignRequestObject) (TestCampaignResponseObject, error)
 	// ListClicks List clicks
 	// (GET /v1/clicks)
 	ListClicks(ctx context.Context, request ListClicksRequestObject) (ListClicksResponseObject, error)
@@ -50158,6 +50655,32 @@ func (sh *strictHandler) PauseCampaign(ctx echo.Context, id ID, params PauseCamp
 	return nil
 }
 
+// PreviewCampaign operation middleware
+func (sh *strictHandler) PreviewCampaign(ctx echo.Context, id ID, params PreviewCampaignParams) error {
+	var request PreviewCampaignRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.PreviewCampaign(ctx.Request().Context(), request.(PreviewCampaignRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PreviewCampaign")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(PreviewCampaignResponseObject); ok {
+		return validResponse.VisitPreviewCampaignResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
 // SendCampaign operation middleware
 func (sh *strictHandler) SendCampaign(ctx echo.Context, id ID, params SendCampaignParams) error {
 	var request SendCampaignRequestObject
@@ -50201,6 +50724,32 @@ func (sh *strictHandler) SendCampaign(ctx echo.Context, id ID, params SendCampai
 		return err
 	} else if validResponse, ok := response.(SendCampaignResponseObject); ok {
 		return validResponse.VisitSendCampaignResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// TestCampaign operation middleware
+func (sh *strictHandler) TestCampaign(ctx echo.Context, id ID, params TestCampaignParams) error {
+	var request TestCampaignRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.TestCampaign(ctx.Request().Context(), request.(TestCampaignRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "TestCampaign")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(TestCampaignResponseObject); ok {
+		return validResponse.VisitTestCampaignResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

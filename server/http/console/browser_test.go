@@ -22,10 +22,10 @@ type desk struct {
 }
 
 // newDesk starts a server with the sample program, and signs its owner in.
-func newDesk(t *testing.T) *desk {
+func newDesk(t *testing.T, options ...apitest.Option) *desk {
 	t.Helper()
 	browsertest.Chromium(t)
-	s := apitest.New(t, apitest.Loopback, func(c *config.Config) { c.BaseURL = "http://rail.test" })
+	s := apitest.New(t, append(options, apitest.Loopback, func(c *config.Config) { c.BaseURL = "http://rail.test" })...)
 	keeper, err := secret.New(s.Config.SecretKey)
 	require.NoError(t, err)
 	require.NoError(t, sample.Load(t.Context(), s.Pool, keeper, s.Org, s.Clock.Now()))

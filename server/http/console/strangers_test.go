@@ -22,7 +22,7 @@ var owned = map[string]string{
 	"partners": "partners", "groups": "groups", "tags": "tags", "customers": "customers", "sales": "sales",
 	"commissions": "commissions", "payouts": "payouts", "batches": "payout_batches", "rules": "flows", "risk": "risk_flags",
 	"webhooks": "webhook_endpoints", "events": "inbox_events", "connections": "processor_connections",
-	"resources": "resources", "campaigns": "campaigns", "sequences": "sequences", "applications": "applications",
+	"resources": "resources", "mails": "campaigns", "sequences": "sequences", "applications": "applications",
 }
 
 var placeholder = regexp.MustCompile(`([a-z]+)/\{([a-z]+)\}`)

@@ -19,10 +19,10 @@ func FaultsOf(err error, fields ...string) Faults {
 	if !errors.As(err, &p) || p.Status() >= http.StatusInternalServerError || p.Status() == http.StatusNotFound {
 		return nil
 	}
-	// A fault in an array names its element; the form has one field for all.
+	// A fault in an array names its element; most forms have one field for all.
 	field, _, _ := strings.Cut(p.Param, "[")
 	for _, name := range fields {
-		if name == field {
+		if name == field || name == p.Param {
 			return Faults{name: sentence(p.Message, p.Param)}
 		}
 	}

@@ -82,6 +82,28 @@ func (s *Server) PauseCampaign(ctx context.Context,
 	return api.PauseCampaign200JSONResponse(toCampaign(row)), err
 }
 
+// PreviewCampaign shows what would be sent now, and says to how many.
+func (s *Server) PreviewCampaign(ctx context.Context,
+	r api.PreviewCampaignRequestObject) (api.PreviewCampaignResponseObject, error) {
+	p, err := campaign.Show(ctx, work.From(ctx), r.ID)
+	return api.PreviewCampaign200JSONResponse{
+		Object: "campaign_preview", CampaignID: p.ID, Subject: p.Subject, Body: p.Body, HTML: p.HTML,
+		Audience: api.CampaignAudience{
+			GroupIds: p.GroupIds, TagIds: p.TagIds, Statuses: mapped(p.Statuses, func(t string) api.PartnerStatus {
+				return api.PartnerStatus(t)
+			}),
+		},
+		Total: p.Total, Skipped: p.Skipped,
+	}, err
+}
+
+// TestCampaign sends the mail of a campaign to whoever asks.
+func (s *Server) TestCampaign(ctx context.Context,
+	r api.TestCampaignRequestObject) (api.TestCampaignResponseObject, error) {
+	to, err := campaign.Test(ctx, work.From(ctx), s.Mail, r.ID)
+	return api.TestCampaign200JSONResponse{Object: "campaign_test", CampaignID: r.ID, Recipient: to}, err
+}
+
 func toCampaign(r db.Campaign) api.Campaign {
 	return api.Campaign{
 		ID: r.ID, Object: "campaign", ProgramID: r.ProgramID, Name: r.Name, Subject: r.Subject,

@@ -397,3 +397,41 @@ func TestCampaignOnce(t *testing.T) {
 	require.Equal(t, 30, m.post.count())
 	require.Len(t, m.post.mails, 30)
 }
+
+// TestCampaignPreview: a preview says what would be sent to how many, and a test goes to the owner alone.
+func TestCampaignPreview(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	for _, who := range []string{"ada", "quiet"} {
+		m.Partner(m.program, M{"handle": who, "email": who + "@example.com"})
+	}
+	_, err := m.Pool.Exec(t.Context(), "UPDATE partners SET unsubscribed_at = now() WHERE handle = 'quiet'")
+	require.NoError(t, err)
+	id := m.campaign(M{"body": "Hello, **autumn** <script>is</script> here."})
+	p := m.Must(200, m.Get("/v1/campaigns/"+id+"/preview"))
+	require.EqualValues(t, 2, p.Int("total"))
+	require.EqualValues(t, 1, p.Int("skipped"))
+	require.Contains(t, p.String("html"), "<strong>autumn</strong>")
+	require.NotContains(t, p.String("html"), "<script>")
+	require.Equal(t, M{}, p.Body["audience"], "every active partner")
+
+	owner := "owner@shop.example"
+	_, err = m.Pool.Exec(t.Context(), "UPDATE organizations SET owner_email = NULL WHERE id = $1", m.Org)
+	require.NoError(t, err)
+	m.Refused(501, "email_not_configured", "", m.Post("/v1/campaigns/"+id+"/test", nil))
+	_, err = m.Pool.Exec(t.Context(), "UPDATE organizations SET owner_email = $2 WHERE id = $1", m.Org, owner)
+	require.NoError(t, err)
+	require.Equal(t, owner, m.Must(200, m.Post("/v1/campaigns/"+id+"/test", nil)).String("recipient"))
+	m.run("send-mail")
+	require.Len(t, m.post.mails[owner], 1)
+	require.Contains(t, m.post.mails[owner][0], "Subject: Test: News")
+	require.Equal(t, 1, m.post.count())
+	require.Equal(t, want("draft", 0, 0, 0, 0, 0, 0), m.stats(id))
+	stranger := m.NewKey(m.NewOrg("Other"), true, "write")
+	m.Must(404, m.Do("GET", "/v1/campaigns/"+id+"/preview", stranger, nil))
+	m.Must(404, m.Do("POST", "/v1/campaigns/"+id+"/test", stranger, nil))
+	bare := apitest.New(t)
+	program := bare.Program()
+	draft := bare.Must(201, bare.Post("/v1/campaigns", M{"program_id": program, "name": "x", "subject": "x", "body": "x"}))
+	bare.Refused(501, "email_not_configured", "", bare.Post("/v1/campaigns/"+draft.String("id")+"/test", nil))
+}

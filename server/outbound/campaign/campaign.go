@@ -23,10 +23,7 @@ const counted = 200_000
 // and begins to write it down. A partner who has got the mail stays counted and
 // gets no second one. If nobody matches, Total is 0 and nothing is saved.
 func start(ctx context.Context, tx *pgtx.Tx, c db.Campaign, now clock.Time) (db.Campaign, error) {
-	n, err := queries.CampaignAudience(ctx, tx, db.CampaignAudienceParams{
-		CampaignID: c.ID, OrgID: c.OrgID, ProgramID: c.ProgramID, Statuses: statuses(c), GroupIds: c.GroupIds,
-		TagIds: c.TagIds, Lim: counted,
-	})
+	n, err := audience(ctx, tx, c)
 	if c.Total, c.Skipped = n.Total, n.Skipped; err != nil || c.Total == 0 {
 		return c, err
 	}

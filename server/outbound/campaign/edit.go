@@ -121,8 +121,7 @@ func Send(ctx context.Context, u *work.Unit, by *mail.Outbox, id string) (db.Cam
 		return c, err
 	}
 	if !by.Ready() {
-		return c, problem.New(problem.EmailNotConfigured,
-			"This server sends no mail: its operator has not set RAIL_SMTP_URL.")
+		return c, noMail()
 	}
 	if c.Status != db.CampaignStatusDraft && c.Status != db.CampaignStatusPaused {
 		return c, problem.New(problem.CampaignNotSendable,

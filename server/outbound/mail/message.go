@@ -39,8 +39,8 @@ func (s Sender) message(m db.Mail, reader *db.MailReaderRow) (*gomail.Msg, error
 	if err := msg.To(m.Recipient); err != nil {
 		return nil, fmt.Errorf("to: %w", err)
 	}
-	var page bytes.Buffer
-	if err := goldmark.Convert([]byte(m.Body), &page); err != nil {
+	page, err := HTML(m.Body)
+	if err != nil {
 		return nil, err
 	}
 	text := m.Body
@@ -48,7 +48,7 @@ func (s Sender) message(m db.Mail, reader *db.MailReaderRow) (*gomail.Msg, error
 		text = *m.Plain
 	}
 	if reader != nil {
-		text += s.foot(msg, m, reader, &page)
+		text += s.foot(msg, m, reader, page)
 	}
 	_, host, _ := strings.Cut(s.From, "@")
 	// The same at every attempt, so that a receiver can drop a second copy.
@@ -58,6 +58,12 @@ func (s Sender) message(m db.Mail, reader *db.MailReaderRow) (*gomail.Msg, error
 	msg.SetBodyString(gomail.TypeTextPlain, text)
 	msg.AddAlternativeString(gomail.TypeTextHTML, page.String())
 	return msg, nil
+}
+
+// HTML is a text in Markdown as a mail shows it. What is HTML in the text is left out.
+func HTML(markdown string) (*bytes.Buffer, error) {
+	var page bytes.Buffer
+	return &page, goldmark.Convert([]byte(markdown), &page)
 }
 
 // printable returns a name in one line without control characters, which could

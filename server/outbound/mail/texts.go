@@ -137,3 +137,11 @@ func Invitation(to, key, org, url string) Message {
 		"You are invited to work on the affiliate program of %s. Choose a password with this link. "+
 			"It works once, for seven days:\n\n%s\n", line(org), link(url))
 }
+
+// Test shows the text of a mail to many to whoever writes it.
+func Test(to, key, subject, markdown string) Message {
+	const foot = "\n\n---\n\nThis is a test: nobody else got it.\n"
+	return Message{
+		Purpose: "campaign_test", Key: key, To: to, Subject: "Test: " + subject, Markdown: markdown + foot, Plain: markdown + foot,
+	}
+}

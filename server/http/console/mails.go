@@ -1,0 +1,241 @@
+package console
+
+import (
+	"strings"
+	"time"
+
+	"rail/gen/api"
+	"rail/server/http/design"
+	"rail/server/page"
+)
+
+var mailRoutes = map[string]route{
+	"GET /console/p/{program}/mails":              {do: mails},
+	"GET /console/p/{program}/mails.csv":          {do: mailTable},
+	"GET /console/p/{program}/mails/new":          {do: newMail},
+	"POST /console/p/{program}/mails":             {do: createMail},
+	"GET /console/p/{program}/mails/{id}":         {do: showMail},
+	"GET /console/p/{program}/mails/{id}/edit":    {do: editMail},
+	"POST /console/p/{program}/mails/{id}":        {do: saveMail},
+	"GET /console/p/{program}/mails/{id}/send":    {do: confirmMail},
+	"POST /console/p/{program}/mails/{id}/send":   {do: sendMail},
+	"POST /console/p/{program}/mails/{id}/test":   {do: testMail},
+	"POST /console/p/{program}/mails/{id}/pause":  {do: pauseMail},
+	"POST /console/p/{program}/mails/{id}/delete": {do: deleteMail},
+}
+
+const (
+	mailsPath  = "/mails"
+	mailsTitle = "Mails"
+	// maxLetter is how long a mail of the page's forms may be: a form has 32 KiB, and text may be escaped.
+	maxLetter = 8000
+	// fieldTime is how a browser writes a time into a field.
+	fieldTime = "2006-01-02T15:04"
+)
+
+// mailList is what the page of mails shows.
+type mailList struct {
+	design.Listing
+	Sequences []api.Sequence
+	Failed    int64 // mails that could not be delivered lately
+}
+
+// mails shows the program's campaigns and sequences.
+func mails(v *visit) error {
+	turn, err := design.TurnOf(v.QueryParams())
+	if err != nil {
+		return err
+	}
+	reply, err := v.console.api.ListCampaignsWithResponse(v.ctx(), &api.ListCampaignsParams{
+		ProgramID: v.program.ID, StartingAfter: turn.After, EndingBefore: turn.Before,
+	})
+	if err != nil {
+		return err
+	}
+	list := reply.JSON200
+	found := page.Page[api.Campaign]{Rows: list.Data, HasMore: list.HasMore, Total: list.TotalCount}
+	data := mailList{Listing: design.Listed(v.Request().URL, turn, found,
+		func(c api.Campaign) string { return c.ID }, list.Data)}
+	if data.Sequences, err = v.sequences(); err != nil {
+		return err
+	}
+	status, err := v.console.api.RetrieveProgramStatusWithResponse(v.ctx(), v.program.ID, nil)
+	if err != nil {
+		return err
+	}
+	data.Failed = status.JSON200.Waiting.FailedMails
+	return v.show(sheet{"mails", mailsPath, mailsTitle, data})
+}
+
+func mailTable(v *visit) error {
+	query := v.query()
+	query.Set("program_id", v.program.ID)
+	return v.table("listCampaigns", "mails", query)
+}
+
+// mailData is a campaign with what would be sent.
+type mailData struct {
+	api.Campaign
+	Letter       api.CampaignPreview
+	Groups, Tags []design.Option // those there are, with those of the audience chosen
+	To           string          // the audience in words
+	Me           string          // who gets a test
+}
+
+// mailOf reads the campaign of the page's address.
+func (v *visit) mailOf() (data mailData, err error) {
+	id := v.PathValue("id")
+	one, err := v.console.api.RetrieveCampaignWithResponse(v.ctx(), id,
+		&api.RetrieveCampaignParams{ProgramID: v.program.ID})
+	if err != nil {
+		return data, err
+	}
+	letter, err := v.console.api.PreviewCampaignWithResponse(v.ctx(), id,
+		&api.PreviewCampaignParams{ProgramID: &v.program.ID})
+	if err != nil {
+		return data, err
+	}
+	data.Campaign, data.Letter, data.Me = *one.JSON200, *letter.JSON200, v.session.User.Email
+	a := data.Letter.Audience
+	if data.Groups, data.Tags, err = v.audienceChoices(a.GroupIds, a.TagIds); err != nil {
+		return data, err
+	}
+	data.To = audienceWords(data)
+	return data, nil
+}
+
+// audienceChoices are the program's groups and tags, those of an audience chosen.
+func (v *visit) audienceChoices(chosenGroups, chosenTags []string) (inGroups, withTags []design.Option, err error) {
+	groups, err := v.groups()
+	if err != nil {
+		return nil, nil, err
+	}
+	tags, err := v.tags()
+	for _, g := range groups {
+		inGroups = append(inGroups, design.Option{Value: g.ID, Label: g.Name})
+	}
+	for _, t := range tags {
+		withTags = append(withTags, design.Option{Value: t.ID, Label: t.Name})
+	}
+	return design.Choose(inGroups, chosenGroups...), design.Choose(withTags, chosenTags...), err
+}
+
+// audienceWords says who gets a mail, such as: active partners of VIP or Press, tagged Podcast.
+func audienceWords(data mailData) string {
+	var states []string
+	for _, s := range data.Letter.Audience.Statuses {
+		states = append(states, strings.ToLower(design.Words(string(s), vocabulary)))
+	}
+	if len(states) == 0 {
+		states = []string{"active"}
+	}
+	text := "All " + strings.Join(states, " and ") + " partners"
+	if names := chosen(data.Groups); len(names) > 0 {
+		text += " of " + strings.Join(names, " or ")
+	}
+	if names := chosen(data.Tags); len(names) > 0 {
+		text += ", tagged " + strings.Join(names, " or ")
+	}
+	return text
+}
+
+// chosen are the names of the options that are.
+func chosen(options []design.Option) (names []string) {
+	for _, o := range options {
+		if o.Chosen {
+			names = append(names, o.Label)
+		}
+	}
+	return names
+}
+
+func newMail(v *visit) (err error) {
+	var data mailData
+	if data.Groups, data.Tags, err = v.audienceChoices(nil, nil); err != nil {
+		return err
+	}
+	return v.show(sheet{"mail-edit", mailsPath, "Write a mail", data})
+}
+
+// createMail writes a draft, or a mail that is sent at its time.
+func createMail(v *visit) error {
+	var made api.Campaign
+	if err := v.send("createCampaign", v.mailBody("createCampaign"), &made); err != nil {
+		return v.again(err, newMail)
+	}
+	return v.done(v.at("/mails/"+made.ID), "The mail is saved. Nothing is sent yet.")
+}
+
+// mailBody is the form of a mail. Its time is typed in UTC and without seconds, as browsers do.
+func (v *visit) mailBody(operation string) map[string]any {
+	body := v.body(operation)
+	if at, err := time.Parse(fieldTime, v.value("scheduled_at")); err == nil {
+		body["scheduled_at"] = at.Format(time.RFC3339)
+	}
+	return body
+}
+
+// showMail shows a mail as its readers will see it, to whom it goes, and how that went.
+func showMail(v *visit) error {
+	data, err := v.mailOf()
+	if err != nil {
+		return err
+	}
+	return v.show(sheet{"mail", mailsPath, data.Name, data})
+}
+
+func editMail(v *visit) error {
+	data, err := v.mailOf()
+	if err != nil {
+		return err
+	}
+	return v.show(sheet{"mail-edit", mailsPath, "Change the mail", data})
+}
+
+func saveMail(v *visit) error {
+	if err := v.send("updateCampaign", v.mailBody("updateCampaign"), nil, v.PathValue("id")); err != nil {
+		return v.again(err, editMail)
+	}
+	return v.done(v.at("/mails/"+v.PathValue("id")), "The mail is saved.")
+}
+
+// confirmMail says to how many a mail goes before it does.
+func confirmMail(v *visit) error {
+	data, err := v.mailOf()
+	if err != nil {
+		return err
+	}
+	return v.show(sheet{"mail-send", mailsPath, "Send the mail?", data})
+}
+
+func sendMail(v *visit) error {
+	id := v.PathValue("id")
+	var sent api.Campaign
+	if err := v.send("sendCampaign", v.body("sendCampaign"), &sent, id); err != nil {
+		return v.again(err, confirmMail)
+	}
+	return v.done(v.at("/mails/"+id), "The mail is on its way to "+
+		partnersIn(sent.Stats.Total-sent.Stats.Skipped)+".")
+}
+
+func testMail(v *visit) error {
+	var test api.CampaignTest
+	if err := v.send("testCampaign", nil, &test, v.PathValue("id")); err != nil {
+		return v.again(err, showMail)
+	}
+	return v.done(v.at("/mails/"+v.PathValue("id")), "A test is on its way to "+test.Recipient+".")
+}
+
+func pauseMail(v *visit) error {
+	if err := v.send("pauseCampaign", nil, nil, v.PathValue("id")); err != nil {
+		return v.again(err, showMail)
+	}
+	return v.done(v.at("/mails/"+v.PathValue("id")), "The mail is held. What has gone stays gone.")
+}
+
+func deleteMail(v *visit) error {
+	if err := v.send("deleteCampaign", nil, nil, v.PathValue("id")); err != nil {
+		return v.again(err, showMail)
+	}
+	return v.done(v.at(mailsPath), "The mail is deleted.")
+}

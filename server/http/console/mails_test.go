@@ -1,0 +1,150 @@
+package console_test
+
+import (
+	"encoding/json"
+	"path"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"rail/server/config"
+	"rail/server/harness/apitest"
+	"rail/server/team"
+)
+
+// newPostSite is a site whose server has a mail server.
+func newPostSite(t *testing.T) *site {
+	t.Helper()
+	s := apitest.New(t, func(c *config.Config) { c.SMTPURL = "dir:" + t.TempDir() })
+	return newSiteOf(s, s.Program())
+}
+
+// wrote saves a mail by its form and returns its page's path.
+func (p *person) wrote(fields ...string) string {
+	p.T.Helper()
+	a := p.Must(303, p.send("/mails", append([]string{"name", "Autumn", "subject", "News", "body", "Hello **you**"}, fields...)...))
+	return "/mails/" + path.Base(a.Header.Get("Location"))
+}
+
+// TestMails writes a mail, looks at it, changes it, tests it and sends it to those whom the page names before.
+func TestMails(t *testing.T) {
+	t.Parallel()
+	s := newPostSite(t)
+	require.Contains(t, s.owner.page("/mails"), "No mail was written yet")
+	group := s.Must(201, s.Post("/v1/groups", M{"program_id": s.program, "name": "Press"})).String("id")
+	s.Partner(s.program, M{"group_id": group})
+	s.Partner(s.program)
+	mail := s.owner.wrote("lists", "audience.group_ids", "audience.group_ids", group)
+	page := s.owner.page(mail)
+	require.Contains(t, page, "All active partners of Press")
+	require.Contains(t, page, "<strong>you</strong>")
+	require.Contains(t, page, s.owner.Email)
+	require.Contains(t, s.owner.page(mail+"/edit"), "Hello **you**")
+
+	require.Equal(t, "The mail is saved.", s.owner.done(s.owner.send(mail, "subject", "Good news", "lists", "audience.group_ids")))
+	page = s.owner.page(mail + "/send")
+	require.Contains(t, page, "Send “Good news” to 2 partners?")
+	require.Contains(t, page, "All active partners: 2 partners.")
+	require.Equal(t, "A test is on its way to "+s.owner.Email+".", s.owner.done(s.owner.send(mail+"/test")))
+	viewer := s.person(s.Org, team.Viewer)
+	viewer.says(403, "Your role cannot do this", viewer.send(mail+"/send"))
+	require.Equal(t, "The mail is on its way to 2 partners.", s.owner.done(s.owner.send(mail+"/send")))
+	s.owner.says(409, "only a draft or a paused campaign can be sent", s.owner.send(mail+"/send"))
+	require.Equal(t, "The mail is held. What has gone stays gone.", s.owner.done(s.owner.send(mail+"/pause")))
+	require.Equal(t, "The mail is deleted.", s.owner.done(s.owner.send(mail+"/delete")))
+	require.NotContains(t, s.owner.page("/mails"), "Good news")
+}
+
+// TestMailForm: what is wrong stands beside its field, and a time makes a mail wait for it.
+func TestMailForm(t *testing.T) {
+	t.Parallel()
+	s := newPostSite(t)
+	wrong := s.Must(400, s.owner.send("/mails", "name", "Autumn", "subject", "", "body", "Kept text"))
+	require.Contains(t, string(wrong.Raw), `aria-invalid="true"`)
+	require.Contains(t, string(wrong.Raw), "Kept text")
+	past := s.owner.send("/mails", "name", "x", "subject", "x", "body", "x", "scheduled_at", "2020-01-01T10:00")
+	s.owner.says(400, "must lie in the future", past)
+	require.Contains(t, string(past.Raw), `value="2020-01-01T10:00"`)
+	mail := s.owner.wrote("scheduled_at", "2027-01-01T10:00")
+	require.Contains(t, s.owner.page(mail), "To be sent")
+	require.Contains(t, s.owner.page(mail+"/edit"), `value="2027-01-01T10:00"`)
+	list := s.Must(200, s.Get("/v1/campaigns?program_id="+s.program)).Data()
+	require.Equal(t, "2027-01-01T10:00:00.000Z", list[0]["scheduled_at"])
+	require.Contains(t, s.owner.page("/mails.csv"), "Autumn")
+	nobody := s.owner.wrote("audience.statuses", "suspended")
+	s.owner.says(409, "Nobody matches", s.owner.send(nobody+"/send"))
+}
+
+// TestSequences starts a sequence, holds it and lets it go on.
+func TestSequences(t *testing.T) {
+	t.Parallel()
+	s := newPostSite(t)
+	require.Equal(t, "The sequence runs from now on.", s.owner.done(s.owner.send("/mails/sequences", "name", "Welcome",
+		"trigger", "approved", "steps[0].delay_days", "0", "steps[0].subject", "Hello", "steps[0].body", "Hi.",
+		"steps[1].delay_days", "7", "steps[1].subject", "Still there?", "steps[1].body", "Hi again.", "steps[2].delay_days", "0")))
+	made := s.Must(200, s.Get("/v1/sequences?program_id="+s.program)).Data()[0]
+	require.Equal(t, json.Number("2"), made["steps"])
+	form := "/mails/sequences/" + made["id"].(string)
+	require.Contains(t, s.owner.page("/mails"), form+"/pause")
+	s.owner.done(s.owner.send(form + "/pause"))
+	require.Contains(t, s.owner.page("/mails"), form+"/resume")
+	s.owner.done(s.owner.send(form + "/resume"))
+	s.owner.done(s.owner.send(form + "/delete"))
+	require.NotContains(t, s.owner.page("/mails"), "Welcome")
+	wrong := s.Must(400, s.owner.send("/mails/sequences", "name", "Welcome", "trigger", "approved",
+		"steps[0].delay_days", "soon", "steps[0].subject", "Hello", "steps[0].body", "Hi."))
+	require.Contains(t, string(wrong.Raw), `aria-invalid="true"`)
+}
+
+// TestResourcesPage puts something on the shelf, changes it and takes it away.
+func TestResourcesPage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	require.Contains(t, s.owner.page("/resources"), "The shelf is empty")
+	s.owner.done(s.owner.send("/resources", "title", "Brand guide", "url", "https://shop.example/brand", "folder", "",
+		"boxes", "published", "published", "on"))
+	made := s.Must(200, s.Get("/v1/resources?program_id="+s.program)).Data()[0]
+	require.Equal(t, []any{"Brand guide", true, nil}, []any{made["title"], made["published"], made["folder"]})
+	form := "/resources/" + made["id"].(string)
+	require.Contains(t, s.owner.page("/resources"), form)
+	wrong := s.Must(400, s.owner.send(form, "title", "Brand guide", "url", "nowhere"))
+	require.Contains(t, string(wrong.Raw), `aria-invalid="true"`)
+	s.owner.done(s.owner.send(form, "title", "Logos", "boxes", "published"))
+	changed := s.Must(200, s.Get("/v1"+form))
+	require.Equal(t, []any{"Logos", false}, []any{changed.Body["title"], changed.Body["published"]})
+	require.Contains(t, s.owner.page(form), "Logos")
+	require.Contains(t, s.owner.page("/resources.csv"), "Logos")
+	viewer := s.person(s.Org, team.Viewer)
+	viewer.says(403, "Your role cannot do this", viewer.send(form+"/delete"))
+	s.owner.done(s.owner.send(form + "/delete"))
+	require.NotContains(t, s.owner.page("/resources"), "Logos")
+}
+
+// TestMailToAll writes to all partners in a browser, looks at the mail, and sends it after the page has said to
+// how many.
+func TestMailToAll(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, func(c *config.Config) { c.SMTPURL = "dir:" + t.TempDir() })
+	d.press("Mails")
+	d.Reads("Mails to many")
+	d.press("Write a mail")
+	d.Reads("To whom")
+	for field, text := range map[string]string{"#name": "Autumn", "#subject": "Good news", "#body": "Hello **all of you**"} {
+		d.Do(chromedp.SendKeys(chromedp.CSS(field), text))
+	}
+	d.press("Save and look at it")
+	d.Reads("Nothing is sent yet.")
+	d.press("Send a test to myself")
+	d.Reads("A test is on its way to " + d.owner.Email)
+	made := d.site.Must(200, d.site.Get("/v1/campaigns?program_id="+d.program)).Data()[0]["id"].(string)
+	d.Accessible(d.owner.full("/mails"), d.owner.full("/mails/"+made), d.owner.full("/mails/"+made+"/edit"),
+		d.owner.full("/mails/"+made+"/send"), d.owner.full("/mails/sequences/new"), d.owner.full("/resources"))
+	d.visit("/mails/" + made)
+	d.press("Send")
+	d.Reads("Send “Good news” to")
+	d.press("Send it now")
+	d.Reads("The mail is on its way to")
+	require.Equal(t, "sending", d.site.Must(200, d.site.Get("/v1/campaigns/"+made+"?program_id="+d.program)).String("status"))
+	d.Silent()
+}

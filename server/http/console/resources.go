@@ -1,0 +1,100 @@
+package console
+
+import (
+	"rail/gen/api"
+	"rail/server/http/design"
+	"rail/server/page"
+)
+
+var resourceRoutes = map[string]route{
+	"GET /console/p/{program}/resources":              {do: resources},
+	"GET /console/p/{program}/resources.csv":          {do: resourceTable},
+	"POST /console/p/{program}/resources":             {do: createResource},
+	"GET /console/p/{program}/resources/{id}":         {do: showResource},
+	"POST /console/p/{program}/resources/{id}":        {do: saveResource},
+	"POST /console/p/{program}/resources/{id}/delete": {do: deleteResource},
+}
+
+const resourcesPath = "/resources"
+
+// shelf is what the pages of resources show: the list, or the one that is changed.
+type shelf struct {
+	design.Listing
+	api.Resource
+	Groups, Tags []design.Option
+}
+
+// resources shows what partners can use, with a form for more.
+func resources(v *visit) error {
+	turn, err := design.TurnOf(v.QueryParams())
+	if err != nil {
+		return err
+	}
+	reply, err := v.console.api.ListResourcesWithResponse(v.ctx(), &api.ListResourcesParams{
+		ProgramID: v.program.ID, StartingAfter: turn.After, EndingBefore: turn.Before,
+	})
+	if err != nil {
+		return err
+	}
+	list := reply.JSON200
+	found := page.Page[api.Resource]{Rows: list.Data, HasMore: list.HasMore, Total: list.TotalCount}
+	data := shelf{Listing: design.Listed(v.Request().URL, turn, found,
+		func(r api.Resource) string { return r.ID }, list.Data)}
+	if data.Groups, data.Tags, err = v.audienceChoices(nil, nil); err != nil {
+		return err
+	}
+	return v.show(sheet{"resources", resourcesPath, "Resources", data})
+}
+
+func resourceTable(v *visit) error {
+	query := v.query()
+	query.Set("program_id", v.program.ID)
+	return v.table("listResources", "resources", query)
+}
+
+func createResource(v *visit) error {
+	if err := v.send("createResource", v.body("createResource"), nil); err != nil {
+		return v.again(err, resources)
+	}
+	return v.done(v.at(resourcesPath), "The resource is on the shelf.")
+}
+
+// showResource is the form of one resource.
+func showResource(v *visit) error {
+	reply, err := v.console.api.RetrieveResourceWithResponse(v.ctx(), v.PathValue("id"),
+		&api.RetrieveResourceParams{ProgramID: &v.program.ID})
+	if err != nil {
+		return err
+	}
+	data := shelf{Resource: *reply.JSON200}
+	if data.Groups, data.Tags, err = v.audienceChoices(data.GroupIds, data.TagIds); err != nil {
+		return err
+	}
+	return v.show(sheet{"resource", resourcesPath, data.Title, data})
+}
+
+func saveResource(v *visit) error {
+	if err := v.send("updateResource", v.body("updateResource"), nil, v.PathValue("id")); err != nil {
+		return v.again(err, showResource)
+	}
+	return v.done(v.at(resourcesPath), "The resource is saved.")
+}
+
+func deleteResource(v *visit) error {
+	if err := v.send("deleteResource", nil, nil, v.PathValue("id")); err != nil {
+		return v.again(err, showResource)
+	}
+	return v.done(v.at(resourcesPath), "The resource is gone.")
+}
+
+// resourceForm is the form of a resource, for the template of its fields.
+type resourceForm struct {
+	frame
+	Of        shelf
+	Published bool
+}
+
+// ResourceForm is the form of a resource, or of a new one.
+func (f frame) ResourceForm(of shelf, published bool) resourceForm {
+	return resourceForm{f, of, published}
+}
