@@ -266,7 +266,7 @@ func (p parts) serveConsole(path *middleware.Front) error {
 	}
 	pages, err := console.New(console.Options{
 		Provider: provider, FirstRole: team.Role(cfg.OIDCRole),
-		Handler: p.echo, BaseURL: cfg.ConsoleBase(), Document: p.document, Keeper: p.keeper, Pool: p.pool,
+		Handler: p.echo, BaseURL: cfg.ConsoleBase(), Docs: cfg.BaseURL + "/docs", Document: p.document, Keeper: p.keeper, Pool: p.pool,
 		People: team.New(team.Service{
 			Pool: p.pool, Keeper: p.keeper, Mail: p.mails.Outbox, Clock: p.clock, BaseURL: cfg.ConsoleBase(),
 		}),

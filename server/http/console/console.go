@@ -41,7 +41,8 @@ const timeout = 20 * time.Second
 // Options is what the console depends on.
 type Options struct {
 	Handler  http.Handler // the whole server, whose API the pages ask
-	BaseURL  string       // where the service is reached
+	BaseURL  string       // where the console is reached
+	Docs     string       // where the documentation of the API is
 	Document *middleware.Document
 	Keeper   *secret.Keeper
 	Pool     *pgxpool.Pool

@@ -20,7 +20,7 @@ var peopleRoutes = map[string]route{
 var roles = []design.Option{
 	{Value: string(team.Owner), Label: "Owner", Hint: "Everything, people and keys too."},
 	{Value: string(team.Manager), Label: "Manager", Hint: "Everything of a program but payouts and people."},
-	{Value: string(team.Finance), Label: "Finance", Hint: "Sees everything, decides commissions, confirms payouts."},
+	{Value: string(team.Finance), Label: "Finance", Hint: "Sees everything, corrects sales and commissions, makes rules, confirms payouts."},
 	{Value: string(team.Viewer), Label: "Viewer", Hint: "Sees everything, changes nothing."},
 }
 

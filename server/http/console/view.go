@@ -64,6 +64,9 @@ func (v *visit) note(status int, title, text string) error {
 // Service is the product's name.
 func (f frame) Service() string { return f.console.Service }
 
+// Docs is where the documentation of the API is.
+func (f frame) Docs() string { return f.console.Docs }
+
 // SignedIn reports whether the page is a person's.
 func (f frame) SignedIn() bool { return f.token != "" }
 

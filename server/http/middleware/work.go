@@ -111,7 +111,7 @@ func (f *Front) attempt(c echo.Context, next echo.HandlerFunc, u *work.Unit, r *
 	}
 	// A refusal may keep its effects: a self-referral leaves a risk flag.
 	done := p == nil || p.Committed
-	if done {
+	if p == nil {
 		err = logPerson(ctx, stateOf(c), u, out)
 	}
 	if err != nil {
