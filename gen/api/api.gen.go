@@ -7640,7 +7640,7 @@ type PayoutUpdatedEventType string
 // Examples: api
 type Processor string
 
-// ProcessorConnection A program's connection to a payment processor, made by the operator (`rail processor connect`). Its secrets are never shown.
+// ProcessorConnection A program's connection to a payment processor, made by the operator (`rail processor connect`) or by an owner at the console. Its secrets are never shown.
 type ProcessorConnection struct {
 	// ID The id of a processor connection.
 	//
@@ -14045,7 +14045,7 @@ type ClientInterface interface {
 
 	// ListProcessorConnections List processor connections
 	//
-	// The program's connections to payment processors, newest first. They are made and ended by the operator alone.
+	// The program's connections to payment processors, newest first. They are made and ended by the operator and by owners at the console, not by API.
 	//
 	// Corresponds with GET /v1/processor_connections (the `ListProcessorConnections` operationId).
 	ListProcessorConnections(ctx context.Context, params *ListProcessorConnectionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -16863,7 +16863,7 @@ func (c *Client) MarkPayoutPaid(ctx context.Context, id ID, params *MarkPayoutPa
 
 // ListProcessorConnections List processor connections
 //
-// The program's connections to payment processors, newest first. They are made and ended by the operator alone.
+// The program's connections to payment processors, newest first. They are made and ended by the operator and by owners at the console, not by API.
 //
 // Corresponds with GET /v1/processor_connections (the `ListProcessorConnections` operationId).
 func (c *Client) ListProcessorConnections(ctx context.Context, params *ListProcessorConnectionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -29722,7 +29722,7 @@ type ClientWithResponsesInterface interface {
 
 	// ListProcessorConnectionsWithResponse List processor connections
 	//
-	// The program's connections to payment processors, newest first. They are made and ended by the operator alone.
+	// The program's connections to payment processors, newest first. They are made and ended by the operator and by owners at the console, not by API.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -36568,7 +36568,7 @@ func (c *ClientWithResponses) MarkPayoutPaidWithResponse(ctx context.Context, id
 
 // ListProcessorConnectionsWithResponse List processor connections
 //
-// The program's connections to payment processors, newest first. They are made and ended by the operator alone.
+// The program's connections to payment processors, newest first. They are made and ended by the operator and by owners at the console, not by API.
 //
 // Returns a wrapper object for the known response body format(s).
 //
