@@ -102,5 +102,8 @@ func Minor(decimal, currency string) (int64, bool) {
 		return 0, false
 	}
 	minor, err := strconv.ParseInt(whole+part+strings.Repeat("0", digits-len(part)), 10, 64)
-	return minor, err == nil
+	if err != nil {
+		return 0, false
+	}
+	return minor, true
 }

@@ -35,6 +35,8 @@ func (sys *system) wellFormed(op *operation, own objects) M {
 	case "createClick":
 		body["value"] = own["handle"]
 		delete(body, "param")
+	case "banPartner":
+		body["dry_run"] = true // the partner is others' too
 	case "createCustomer":
 		delete(body, "partner_id") // comes with the click
 	case "previewFlows":

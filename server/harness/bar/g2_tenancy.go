@@ -291,6 +291,10 @@ func (s *sweep) bodyFor(op *operation, sl slot) M {
 		}
 		body["action"] = "switch_group"
 	}
+	if op.id == "rehearseFlows" && sl.path[0] == "flow" && sl.path[1] == "target_group_id" {
+		delete(body, "flow_id")
+		body["flow"] = M{"action": "switch_group"}
+	}
 	if sl.path[0] == "branches" {
 		body["branches"] = []any{M{"conditions": []any{}, "rate_type": "percent", "rate_value": 1}}
 		body["rate_type"], body["rate_value"] = "percent", 1

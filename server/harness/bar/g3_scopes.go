@@ -73,8 +73,10 @@ func needs(op *operation) []string {
 	switch {
 	case op.path == "/v1/inbound_signing":
 		return nil
-	case op.method == "GET", op.id == "previewFlows": // which changes nothing
-		return []string{"read", "write"}
+	case op.method == "GET", slices.Contains([]string{"previewFlows", "previewPayoutBatch", "rehearseFlows"}, op.id):
+		return []string{"read", "write"} // which change nothing
+	case op.id == "banPartner": // commissions are rejected by it
+		return []string{"write"}
 	}
 	switch resource {
 	case "partners", "groups", "tags", "applications", "links", "coupons":

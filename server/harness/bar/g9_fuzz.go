@@ -182,7 +182,7 @@ func (m *family) many(prefix string, n int) bool {
 func weight(op *operation) int {
 	switch op.id {
 	case "retrieveOpenAPIDocument", "retrieveLLMsFullText", "retrieveLLMsText", "deletePartner",
-		"pingWebhookEndpoint", "createPayoutBatch":
+		"pingWebhookEndpoint", "createPayoutBatch", "banPartner":
 		return 1
 	}
 	return 6

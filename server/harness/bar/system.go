@@ -150,7 +150,7 @@ type org struct {
 func (sys *system) org(ctx context.Context, name string) (*org, error) {
 	o := &org{sys: sys, id: ident.New(ident.Organization)}
 	err := db.New().OrganizationInsert(ctx, sys.pool, db.OrganizationInsertParams{
-		ID: o.id, Name: name, CreatedAt: clock.System{}.Now(),
+		ID: o.id, Name: name, OwnerEmail: new("owner@rail.example"), CreatedAt: clock.System{}.Now(),
 	})
 	if err != nil {
 		return nil, err

@@ -107,6 +107,21 @@ func TestFirstEvening(t *testing.T) {
 	d.Silent()
 }
 
+// TestWhoDidWhat: a change is in the audit log by the person's name, and the log leads to what changed.
+func TestWhoDidWhat(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.visit("/groups")
+	d.Submit(d.at+"/tags", map[string]string{"name": "Streamers"})
+	d.Reads("The tag is there.")
+	d.press("Audit log")
+	d.Reads("Tag created")
+	d.Reads(d.owner.Name)
+	d.press("Show the change")
+	d.Reads(`"changed":["name"]`)
+	d.Silent()
+}
+
 // TestFirstRun goes from the address that a new server prints to the check-list of a first program.
 func TestFirstRun(t *testing.T) {
 	t.Parallel()

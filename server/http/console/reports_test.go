@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rail/server/harness/apitest"
 	"rail/server/harness/browsertest"
 )
 
@@ -50,6 +51,9 @@ func TestSeeHowItGoes(t *testing.T) {
 	d.press("Reports")
 	d.Reads("Revenue over time")
 	d.press("A year")
+	apitest.Eventually(t, func() bool {
+		return browsertest.Eval[bool](d.Tab, `document.readyState === "complete" && location.search.includes("from=")`)
+	}, "the year")
 	d.Reads("By Partner")
 	best := browsertest.Eval[string](d.Tab, `document.querySelector('tbody th a[href*="partner_id"]').textContent`)
 	d.press(best)

@@ -418,7 +418,7 @@ func TestCampaignPreview(t *testing.T) {
 	owner := "owner@shop.example"
 	_, err = m.Pool.Exec(t.Context(), "UPDATE organizations SET owner_email = NULL WHERE id = $1", m.Org)
 	require.NoError(t, err)
-	m.Refused(501, "email_not_configured", "", m.Post("/v1/campaigns/"+id+"/test", nil))
+	m.Refused(409, "campaign_not_sendable", "", m.Post("/v1/campaigns/"+id+"/test", nil))
 	_, err = m.Pool.Exec(t.Context(), "UPDATE organizations SET owner_email = $2 WHERE id = $1", m.Org, owner)
 	require.NoError(t, err)
 	require.Equal(t, owner, m.Must(200, m.Post("/v1/campaigns/"+id+"/test", nil)).String("recipient"))

@@ -80,6 +80,9 @@ func PreviewIn(ctx context.Context, u *work.Unit, programID string, o Order, w W
 	if err := o.check(ctx, u, programID); err != nil {
 		return p, err
 	}
+	if err := u.Check(ctx, programID, work.PartnerRef("starting_after", opt.OrNil(w.After))); err != nil {
+		return p, err
+	}
 	p.DueAt = o.dueAt()
 	b, err := queries.BatchOfMonth(ctx, u.DB(), db.BatchOfMonthParams{
 		ProgramID: programID, OrgID: u.OrgID, PeriodMonth: o.month(),

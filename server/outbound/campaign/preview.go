@@ -67,7 +67,7 @@ func asker(ctx context.Context, u *work.Unit) (string, error) {
 	if u.Actor.Kind != work.Person {
 		owner, err := queries.OrganizationOwner(ctx, u.Tx, u.OrgID)
 		if err == nil && owner == nil {
-			err = problem.New(problem.EmailNotConfigured, "The organization has no owner's address to send a test to.")
+			err = problem.New(problem.CampaignNotSendable, "The organization has no owner's address to send a test to.")
 		}
 		return opt.Value(owner), err
 	}

@@ -151,6 +151,9 @@ func drafted(ctx context.Context, u *work.Unit, programID string, id *string) (d
 			Status: db.FlowStatusActive, Branches: []byte("[]"), CreatedAt: u.Now, UpdatedAt: u.Now,
 		}, nil
 	}
+	if err := u.ProgramExists(ctx, u.DB(), programID); err != nil {
+		return db.Flow{}, err
+	}
 	stored, err := queries.FlowGet(ctx, u.DB(), db.FlowGetParams{ID: *id, OrgID: u.OrgID})
 	if err != nil {
 		return stored, work.Found(err, "flow_id")
