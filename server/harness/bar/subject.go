@@ -22,14 +22,14 @@ func (o *org) subject(ctx context.Context, op *operation, own objects) objects {
 		o.object(ctx, "/v1/commissions", M{
 			"program_id": own["prg_"], "partner_id": payee, "amount_minor": 700, "reason": "x",
 		})
-		if own["part_"] = payee; op.id != "createPayoutBatch" {
-			o.object(ctx, "/v1/payout_batches", M{
-				"program_id": own["prg_"], "period_end": time.Now().UTC().Format(time.RFC3339Nano), "partner_id": payee,
-			})
-			own["pyt_"] = o.first(ctx, "/v1/payouts?program_id="+own["prg_"]+"&partner_id="+payee)
+		if own["part_"] = payee; op.id == "createPayoutBatch" {
+			break
 		}
+		batch := o.made(ctx, "/v1/payout_batches", M{
+			"program_id": own["prg_"], "period_end": time.Now().UTC().Format(time.RFC3339Nano), "partner_id": payee,
+		})
+		own["pyt_"] = o.first(ctx, "/v1/payouts?program_id="+own["prg_"]+"&partner_id="+payee)
 		if op.id == "markPayoutFailed" { // only what left in a file
-			batch := o.first(ctx, "/v1/payout_batches?program_id="+own["prg_"])
 			o.object(ctx, "/v1/payout_batches/"+batch+"/export", M{"format": "csv", "currency": "USD"})
 		}
 	case "approveApplication", "rejectApplication", "withdrawApplication":
