@@ -7,7 +7,6 @@ import (
 	"rail/server/auth"
 	"rail/server/http/design"
 	"rail/server/http/middleware"
-	"rail/server/problem"
 )
 
 var keyRoutes = map[string]route{
@@ -37,8 +36,8 @@ type keysData struct {
 func keys(v *visit) error { return v.showKeys("") }
 
 func (v *visit) showKeys(made string) error {
-	if !v.session.User.Role.ManagesPeople() {
-		return problem.New(problem.InsufficientScope, "Owners see API keys.")
+	if err := v.ownersOnly(); err != nil {
+		return err
 	}
 	list, err := auth.List(v.ctx(), v.unit())
 	if err != nil {
@@ -50,8 +49,8 @@ func (v *visit) showKeys(made string) error {
 
 // createKey makes a key, which the answer alone shows.
 func createKey(v *visit) error {
-	if !v.session.User.Role.ManagesPeople() {
-		return problem.New(problem.InsufficientScope, "Owners make API keys.")
+	if err := v.ownersOnly(); err != nil {
+		return err
 	}
 	made, err := auth.Issue(v.ctx(), v.unit(), v.console.Keeper, auth.Grant{
 		Scopes: v.values("scopes"), Live: v.value("test") == "", RateLimit: auth.DefaultRateLimit,
@@ -65,8 +64,8 @@ func createKey(v *visit) error {
 
 // revokeKey ends a key.
 func revokeKey(v *visit) error {
-	if !v.session.User.Role.ManagesPeople() {
-		return problem.New(problem.InsufficientScope, "Owners revoke API keys.")
+	if err := v.ownersOnly(); err != nil {
+		return err
 	}
 	if err := auth.Revoke(v.ctx(), v.unit(), v.PathValue("id")); err != nil {
 		return err

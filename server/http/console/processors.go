@@ -57,17 +57,9 @@ type processorKind struct {
 // Needs reports whether the secret must be given.
 func (k processorKind) Needs() bool { return !k.Makes && !k.Key }
 
-// ownersConnect refuses everybody else: a connection decides what counts as money.
-func (v *visit) ownersConnect() error {
-	if v.session.User.Role.ManagesPeople() {
-		return nil
-	}
-	return problem.New(problem.InsufficientScope, "Owners connect payment processors.")
-}
-
 // processors offers those that can be connected.
 func processors(v *visit) error {
-	if err := v.ownersConnect(); err != nil {
+	if err := v.ownersOnly(); err != nil {
 		return err
 	}
 	return v.show(sheet{"processors", "/integrations", "Connect a payment processor", processorKinds})
@@ -82,7 +74,7 @@ type connectData struct {
 
 // processor shows the form that connects one.
 func processor(v *visit) error {
-	if err := v.ownersConnect(); err != nil {
+	if err := v.ownersOnly(); err != nil {
 		return err
 	}
 	kind, err := v.processor()
@@ -112,7 +104,7 @@ type connectedData struct {
 
 // connectProcessor makes a connection, and says what is left to do at the processor.
 func connectProcessor(v *visit) error {
-	if err := v.ownersConnect(); err != nil {
+	if err := v.ownersOnly(); err != nil {
 		return err
 	}
 	kind, err := v.processor()
@@ -154,7 +146,7 @@ func unconnected(err error) error {
 
 // connected is a connection of the page's program.
 func (v *visit) connected() (db.ProcessorConnection, error) {
-	if err := v.ownersConnect(); err != nil {
+	if err := v.ownersOnly(); err != nil {
 		return db.ProcessorConnection{}, err
 	}
 	return v.console.Processors.Find(v.ctx(), v.unit(), v.program.ID, v.PathValue("id"))

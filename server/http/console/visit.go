@@ -70,6 +70,14 @@ func (v *visit) unit() *work.Unit {
 // Can reports whether the person's role has a scope, for templates to leave out what would be refused.
 func (v *visit) Can(scope string) bool { return v.scopes.Allows([]string{scope, "write"}) }
 
+// ownersOnly refuses everybody else: API keys, and connections that decide what counts as money, are theirs.
+func (v *visit) ownersOnly() error {
+	if v.session.User.Role.ManagesPeople() {
+		return nil
+	}
+	return problem.New(problem.InsufficientScope, "Owners alone do this.")
+}
+
 // identify reads who is signed in.
 func (v *visit) identify() error {
 	c, err := v.Cookie(v.console.cookieName())
