@@ -41,8 +41,8 @@ const (
 var layers = map[string]layer{
 	"ground": {
 		rule: "the ground (time, ids, secrets, problems, the database) knows nothing of Rail",
-		packages: []string{"server/clock", "server/currency", "server/ident", "server/metadata", "server/opt",
-			"server/problem", "server/secret", "server/slug", "server/postgres/..."},
+		packages: []string{"server/clock", "server/currency", "server/ident", "server/locale", "server/metadata",
+			"server/opt", "server/problem", "server/secret", "server/slug", "server/postgres/..."},
 		contract: []string{"schema", "gen/constraint"},
 		never:    []string{echo},
 	},

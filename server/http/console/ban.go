@@ -24,7 +24,7 @@ func banForm(v *visit) error {
 		return v.again(err, overview)
 	}
 	name := called(look.Partner)
-	return v.show(sheet{"ban", "/partners", "Ban " + name, banData{name, look, banPoints(look), banSum(look)}})
+	return v.show(sheet{"ban", "/partners", "Ban " + name, banData{name, look, banPoints(look), v.banSum(look)}})
 }
 
 // ban bans the partner, and says what came of it.
@@ -35,7 +35,7 @@ func ban(v *visit) error {
 	if err := v.send("banPartner", body, &done, v.PathValue("id")); err != nil {
 		return v.again(err, banForm)
 	}
-	said := fmt.Sprintf("%s is banned. %s", called(done.Partner), rejectedWords(done))
+	said := fmt.Sprintf("%s is banned. %s", called(done.Partner), v.rejectedWords(done))
 	if done.RemainingCount > 0 {
 		said += fmt.Sprintf(" %d commissions are left: ban again to go on.", done.RemainingCount)
 	}
@@ -43,13 +43,13 @@ func ban(v *visit) error {
 }
 
 // rejectedWords says how many commissions a ban rejects, and their sums.
-func rejectedWords(b api.PartnerBan) string {
+func (v *visit) rejectedWords(b api.PartnerBan) string {
 	if b.RejectedCount == 0 {
 		return "Nothing was open."
 	}
 	sums := make([]string, len(b.Rejected))
 	for i, s := range b.Rejected {
-		sums[i] = design.Money(s.AmountMinor, s.Currency)
+		sums[i] = v.locale.Money(s.AmountMinor, s.Currency)
 	}
 	return fmt.Sprintf("%d %s rejected: %s.", b.RejectedCount, oneOrMany(b.RejectedCount, "commission is", "commissions are"),
 		strings.Join(sums, ", "))
@@ -78,10 +78,10 @@ func banPoints(b api.PartnerBan) []string {
 }
 
 // banSum is the money that a ban would reject, a line each currency.
-func banSum(b api.PartnerBan) design.Sum {
+func (v *visit) banSum(b api.PartnerBan) design.Sum {
 	var sum design.Sum
 	for i, s := range b.Rejected {
-		part := design.Part{Name: "Rejected in " + s.Currency, Text: design.Money(s.AmountMinor, s.Currency)}
+		part := design.Part{Name: "Rejected in " + s.Currency, Text: v.locale.Money(s.AmountMinor, s.Currency)}
 		if i == len(b.Rejected)-1 && len(b.Rejected) == 1 {
 			part.Name = "Rejected in all"
 			sum.Total = part

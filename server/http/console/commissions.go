@@ -202,5 +202,5 @@ func grantCommission(v *visit) error {
 	if err := v.send("createCommission", body, &made); err != nil {
 		return v.again(err, newCommission)
 	}
-	return v.done(v.at("/commissions/"+made.ID), design.Money(made.AmountMinor, made.Currency)+" for "+called(p)+".")
+	return v.done(v.at("/commissions/"+made.ID), v.locale.Money(made.AmountMinor, made.Currency)+" for "+called(p)+".")
 }

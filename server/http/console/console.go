@@ -29,6 +29,7 @@ import (
 	"rail/server/http/design"
 	"rail/server/http/middleware"
 	"rail/server/inbound/hookup"
+	"rail/server/locale"
 	"rail/server/problem"
 	"rail/server/quota"
 	"rail/server/secret"
@@ -112,7 +113,8 @@ func (c *Console) serve(e echo.Context) error {
 	design.Confine(e.Response().Header(), "connect-src 'self'")
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.Request().Context()), timeout)
 	defer cancel()
-	v := &visit{Context: e, console: c, now: c.Clock.Now()}
+	v := &visit{Context: e, console: c, now: c.Clock.Now(),
+		locale: locale.Place(e.Request().Header.Get("Accept-Language"))}
 	r := e.Request().WithContext(context.WithValue(ctx, visitKey{}, v))
 	e.SetRequest(r)
 	c.mux.ServeHTTP(e.Response(), r)

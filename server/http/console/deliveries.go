@@ -122,7 +122,7 @@ func replayDeliveries(v *visit) error {
 	case queued.Queued == 1:
 		notice = "One delivery is sent again."
 	case queued.Queued > 1:
-		notice = design.Count(queued.Queued) + " deliveries are sent again."
+		notice = v.locale.Count(queued.Queued) + " deliveries are sent again."
 	}
 	return v.done(v.at("/webhooks/"+e.ID), notice)
 }

@@ -11,6 +11,7 @@ import (
 	"rail/gen/api"
 	"rail/server/clock"
 	"rail/server/http/design"
+	"rail/server/locale"
 	"rail/server/opt"
 )
 
@@ -57,7 +58,7 @@ func (v *visit) evidence(flag api.RiskFlag) (out evidence, err error) {
 	out.Summary = fmt.Sprint(signals["summary"])
 	for _, name := range slices.Sorted(maps.Keys(signals)) {
 		if _, sign := signs[name]; !sign && !strings.HasSuffix(name, "_id") && name != "check" && name != "summary" {
-			out.Facts = append(out.Facts, factOf(name, signals[name]))
+			out.Facts = append(out.Facts, factOf(v.locale, name, signals[name]))
 		}
 	}
 	same := sharedBy(signals)
@@ -153,7 +154,7 @@ func nameOr(name *string, email string) string {
 }
 
 // factOf is a signal in words: shares as percent, times as such.
-func factOf(name string, value any) fact {
+func factOf(l *locale.Locale, name string, value any) fact {
 	if short, is := strings.CutSuffix(name, "_bps"); is {
 		if bps, ok := value.(float64); ok {
 			return fact{Name: design.Words(short, vocabulary), Text: share(int64(bps))}
@@ -165,7 +166,7 @@ func factOf(name string, value any) fact {
 		}
 	}
 	if n, is := value.(float64); is {
-		return fact{Name: design.Words(name, vocabulary), Text: design.Count(int64(n))}
+		return fact{Name: design.Words(name, vocabulary), Text: l.Count(int64(n))}
 	}
 	return fact{Name: design.Words(name, vocabulary), Text: fmt.Sprint(value)}
 }

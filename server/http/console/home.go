@@ -53,7 +53,7 @@ func home(v *visit) error {
 		return err
 	}
 	return v.show(sheet{"home", "", "Home", homeData{
-		Days: days, Spans: spans, Tiles: tiles(over), Chart: daily(over), Top: leading(top.Rows), Now: *status.JSON200,
+		Days: days, Spans: spans, Tiles: v.tiles(over), Chart: v.daily(over), Top: leading(top.Rows), Now: *status.JSON200,
 	}})
 }
 
@@ -95,28 +95,28 @@ func granularity(days int) api.ReportGranularity {
 }
 
 // tiles are the totals of a report beside those of the period before.
-func tiles(r *api.Report) []design.Tile {
-	amount := func(minor int64) string { return design.Money(minor, r.Currency) }
+func (v *visit) tiles(r *api.Report) []design.Tile {
+	amount := func(minor int64) string { return v.locale.Money(minor, r.Currency) }
 	before := api.ReportTotals{}
 	if r.PreviousPeriod != nil {
 		before = r.PreviousPeriod.Totals
 	}
 	return []design.Tile{
-		design.NewTile("Clicks", opt.Value(r.Totals.Clicks), opt.Value(before.Clicks), design.Count),
-		design.NewTile("Customers", r.Totals.Customers, before.Customers, design.Count),
+		design.NewTile("Clicks", opt.Value(r.Totals.Clicks), opt.Value(before.Clicks), v.locale.Count),
+		design.NewTile("Customers", r.Totals.Customers, before.Customers, v.locale.Count),
 		design.NewTile("Revenue", r.Totals.RevenueMinor, before.RevenueMinor, amount),
 		design.NewTile("Commissions", r.Totals.CommissionsMinor, before.CommissionsMinor, amount),
 	}
 }
 
 // daily is the chart of a report by date: its revenue, with the other figures in the table.
-func daily(r *api.Report) design.Chart {
-	amount := func(minor int64) string { return design.Money(minor, r.Currency) }
+func (v *visit) daily(r *api.Report) design.Chart {
+	amount := func(minor int64) string { return v.locale.Money(minor, r.Currency) }
 	f := design.Figures{Caption: "Day by day", Head: "Date", Columns: []design.Column{
 		{Name: "Revenue", Text: amount, Drawn: true},
 		{Name: "Commissions", Text: amount},
-		{Name: "Clicks", Text: design.Count},
-		{Name: "Customers", Text: design.Count},
+		{Name: "Clicks", Text: v.locale.Count},
+		{Name: "Customers", Text: v.locale.Count},
 	}}
 	for _, row := range r.Rows {
 		f.Rows = append(f.Rows, design.Row{

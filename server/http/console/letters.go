@@ -37,11 +37,11 @@ func (d mailData) At() string {
 func (d mailData) Sure(f frame) design.Confirm {
 	out := design.Confirm{
 		Action: f.at("/mails/" + d.ID + "/send"), Back: f.at("/mails/" + d.ID), Button: "Send it now",
-		Points: []string{d.To + ": " + partnersIn(d.Letter.Total) + "."},
+		Points: []string{d.To + ": " + f.partnersIn(d.Letter.Total) + "."},
 		Hidden: []design.Hidden{{Name: "form_token", Value: f.FormToken()}, {Name: "once", Value: f.Once()}},
 	}
 	if n := d.Letter.Skipped; n > 0 {
-		out.Points = append(out.Points, design.Count(n)+" of them have unsubscribed and get nothing.")
+		out.Points = append(out.Points, f.locale.Count(n)+" of them have unsubscribed and get nothing.")
 	}
 	out.Points = append(out.Points, "What has gone cannot be taken back.")
 	return out
@@ -76,7 +76,9 @@ func (f frame) States(stored []api.PartnerStatus) design.Input {
 }
 
 // partnersIn is a number of partners.
-func partnersIn(n int64) string { return design.Count(n) + " " + oneOrMany(n, "partner", "partners") }
+func (v *visit) partnersIn(n int64) string {
+	return v.locale.Count(n) + " " + oneOrMany(n, "partner", "partners")
+}
 
 // Page is the mail as a document of its own, with what is added to every mail to many.
 func (d mailData) Page(program string) string {

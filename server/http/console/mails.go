@@ -215,7 +215,7 @@ func sendMail(v *visit) error {
 		return v.again(err, confirmMail)
 	}
 	return v.done(v.at("/mails/"+id), "The mail is on its way to "+
-		partnersIn(sent.Stats.Total-sent.Stats.Skipped)+".")
+		v.partnersIn(sent.Stats.Total-sent.Stats.Skipped)+".")
 }
 
 func testMail(v *visit) error {

@@ -106,9 +106,9 @@ func (v *visit) partnerTabs(p api.Partner, part string) design.Tabs {
 func (v *visit) fillOverview(data *partnerData) (err error) {
 	p := data.Partner
 	if s := p.Stats; s != nil {
-		amount := func(minor int64) string { return design.Money(minor, v.program.Currency) }
+		amount := func(minor int64) string { return v.locale.Money(minor, v.program.Currency) }
 		data.Tiles = []design.Tile{
-			{Name: "Clicks", Text: design.Count(s.Clicks)}, {Name: "Customers", Text: design.Count(s.Customers)},
+			{Name: "Clicks", Text: v.locale.Count(s.Clicks)}, {Name: "Customers", Text: v.locale.Count(s.Customers)},
 			{Name: "Commissions", Text: amount(s.CommissionsMinor)}, {Name: "Paid", Text: amount(s.PaidMinor)},
 		}
 	}

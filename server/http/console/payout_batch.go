@@ -156,7 +156,7 @@ func cancelPage(v *visit) error {
 	}
 	sums := make([]string, len(b.Totals))
 	for i, t := range b.Totals {
-		sums[i] = design.Money(t.AmountMinor, t.Currency)
+		sums[i] = v.locale.Money(t.AmountMinor, t.Currency)
 	}
 	return v.show(sheet{"payout-cancel", "/payouts", "Undo the run of " + month(b.PeriodEnd), struct {
 		batchRow
@@ -171,10 +171,10 @@ func cancelBatch(v *visit) error {
 	if err := v.send("cancelPayoutBatch", body, &done, v.PathValue("id")); err != nil {
 		return v.again(err, cancelPage)
 	}
-	said := fmt.Sprintf("%s %s deleted; the commissions are due again.", design.Count(done.PayoutCount),
+	said := fmt.Sprintf("%s %s deleted; the commissions are due again.", v.locale.Count(done.PayoutCount),
 		oneOrMany(done.PayoutCount, "payout is", "payouts are"))
 	if done.KeptCount > 0 {
-		said += fmt.Sprintf(" %s %s: paid, with a payment rail, or in a file.", design.Count(done.KeptCount),
+		said += fmt.Sprintf(" %s %s: paid, with a payment rail, or in a file.", v.locale.Count(done.KeptCount),
 			oneOrMany(done.KeptCount, "stays", "stay"))
 	}
 	if done.HasMore {

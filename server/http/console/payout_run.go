@@ -196,7 +196,7 @@ func makeRun(v *visit) error {
 	if err := v.send("createPayoutBatch", body, &made); err != nil {
 		return v.again(err, planRun)
 	}
-	said := design.Count(made.PayoutCount) + oneOrMany(made.PayoutCount, " payout is", " payouts are") + " in the run of " +
+	said := v.locale.Count(made.PayoutCount) + oneOrMany(made.PayoutCount, " payout is", " payouts are") + " in the run of " +
 		month(made.PeriodEnd) + ". No money has moved yet."
 	if made.Generating {
 		said = "The run of " + month(made.PeriodEnd) + " is being made: more payouts come within minutes. Load the page again."

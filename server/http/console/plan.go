@@ -1,7 +1,5 @@
 package console
 
-import "rail/server/http/design"
-
 var planRoutes = map[string]route{"GET /console/p/{program}/plan": {do: plan}}
 
 // limitRow is a limit of the plan in words.
@@ -20,11 +18,11 @@ func plan(v *visit) error {
 	}
 	revenue := unlimited
 	if now.RevenueMeterMinor > 0 {
-		revenue = design.Money(now.RevenueMeterMinor, v.program.Currency)
+		revenue = v.locale.Money(now.RevenueMeterMinor, v.program.Currency)
 	}
 	flows := unlimited
 	if now.FlowQuota > 0 {
-		flows = design.Count(now.FlowQuota)
+		flows = v.locale.Count(now.FlowQuota)
 	}
 	return v.show(sheet{"plan", "/plan", "Plan", []limitRow{
 		{"Rules that work", "How many rules of a program may be active at once.", flows, own.FlowQuota != nil},

@@ -93,7 +93,7 @@ func (v *visit) fillReport(page *reportData, asked url.Values) error {
 	if err != nil {
 		return err
 	}
-	page.Tiles, page.Chart = tiles(over), daily(over)
+	page.Tiles, page.Chart = v.tiles(over), v.daily(over)
 	if over.PreviousPeriod == nil {
 		for i := range page.Tiles {
 			page.Tiles[i].Change = design.Change{}
@@ -128,12 +128,12 @@ func (v *visit) reportBy(asked url.Values, by api.ReportDimension) (*api.Report,
 
 // reportRanks are the rows of a report with their revenue drawn. A row of what can be looked into leads there.
 func (v *visit) reportRanks(r *api.Report, asked url.Values) design.Ranks {
-	amount := func(minor int64) string { return design.Money(minor, r.Currency) }
+	amount := func(minor int64) string { return v.locale.Money(minor, r.Currency) }
 	f := design.Figures{
 		Caption: "By " + string(r.Dimension), Head: design.Words(string(r.Dimension), vocabulary),
 		Columns: []design.Column{
-			{Name: "Revenue", Text: amount, Drawn: true}, {Name: "Commissions", Text: amount}, {Name: "Clicks", Text: known},
-			{Name: "Customers", Text: design.Count}, {Name: "Sales", Text: design.Count},
+			{Name: "Revenue", Text: amount, Drawn: true}, {Name: "Commissions", Text: amount}, {Name: "Clicks", Text: v.known},
+			{Name: "Customers", Text: v.locale.Count}, {Name: "Sales", Text: v.locale.Count},
 			{Name: "Customers a click", Text: share}, {Name: "Refunded", Text: share},
 		},
 	}
@@ -181,11 +181,11 @@ func orAbsent(figure *int64) int64 {
 }
 
 // known is a number for people, and a dash where there is none.
-func known(n int64) string {
+func (v *visit) known(n int64) string {
 	if n == absent {
 		return "–"
 	}
-	return design.Count(n)
+	return v.locale.Count(n)
 }
 
 // share is a share in basis points as percent.

@@ -174,5 +174,5 @@ func refund(v *visit) error {
 	if err := v.send("refundSale", v.body("refundSale"), &done, id); err != nil {
 		return v.again(err, sale)
 	}
-	return v.done(v.at("/sales/"+id), design.Money(done.AmountMinor, done.Currency)+" of the sale is refunded.")
+	return v.done(v.at("/sales/"+id), v.locale.Money(done.AmountMinor, done.Currency)+" of the sale is refunded.")
 }

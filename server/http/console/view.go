@@ -52,13 +52,13 @@ func (v *visit) show(p sheet) error {
 	if v.fault != nil {
 		status = v.fault.Status()
 	}
-	return pages.Write(v, status, p.Template,
+	return pages.Write(v, v.locale, status, p.Template,
 		frame{visit: v, Title: p.Title, Section: p.Section, Done: v.said(), Data: p.Data})
 }
 
 // note writes a page that only says something.
 func (v *visit) note(status int, title, text string) error {
-	return pages.Write(v, status, "note", frame{visit: v, Title: title, Data: text})
+	return pages.Write(v, v.locale, status, "note", frame{visit: v, Title: title, Data: text})
 }
 
 // Service is the product's name.

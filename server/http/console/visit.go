@@ -15,6 +15,7 @@ import (
 	"rail/server/clock"
 	"rail/server/http/design"
 	"rail/server/http/middleware"
+	"rail/server/locale"
 	"rail/server/problem"
 	"rail/server/quota"
 	"rail/server/team"
@@ -26,7 +27,8 @@ type visit struct {
 	echo.Context
 	console *Console
 	now     clock.Time
-	token   string // the session's; "" for nobody
+	locale  *locale.Locale // English words, with the figures of the browser's place
+	token   string         // the session's; "" for nobody
 	session team.Session
 	scopes  auth.Key // what the role may do
 	// Of a page of a program: the program, and all of the organization's for the switch.

@@ -152,7 +152,7 @@ func hundredth(place float64) float64 { return math.Round(100*place) / 100 }
 func (f Figures) chart() (Chart, func(int64) float64) {
 	c := Chart{Figures: f, Empty: true}
 	var most, least int64
-	text := Count
+	text := func(v int64) string { return strconv.FormatInt(v, 10) }
 	for i, column := range f.Columns {
 		for _, r := range f.Rows {
 			c.Empty = c.Empty && r.Values[i] == 0

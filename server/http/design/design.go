@@ -3,7 +3,7 @@
 // from a form that was sent to the words about what is wrong with it.
 //
 // A site has templates of its own: a frame, which stands around every page, and the
-// pages (Source). Its forms are guarded by Guard, read as Posted and shown as Form
+// pages (Source), which say things by a locale: {{t "A text"}}, {{money .Minor .Currency}}. Its forms are guarded by Guard, read as Posted and shown as Form
 // with Inputs; Explain and FaultsOf turn errors into words. Everything here is made on
 // the server and can be used without JavaScript.
 //
@@ -45,8 +45,11 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"sync"
 
 	"github.com/labstack/echo/v4"
+
+	"rail/server/locale"
 )
 
 //go:embed templates assets
@@ -66,36 +69,65 @@ type Source struct {
 	Functions template.FuncMap
 }
 
-// Pages are a site's pages by name, each with the frame around it.
+// Pages are a site's pages by name, each with the frame around it, for every locale.
 type Pages struct {
-	frame string
-	pages map[string]*template.Template
+	source Source
+	frame  string
+	names  []string
+	mu     sync.Mutex
+	sets   map[*locale.Locale]func() set
 }
 
-// Parse reads the pages NAME.html, each into a copy of the frame: every page defines
-// the same block, and in one set the last would win. A mistake ends the start.
-func (s Source) Parse(names ...string) Pages {
+// set is the pages of a locale by name.
+type set map[string]*template.Template
+
+// Parse reads the pages NAME.html. A mistake in them ends the start.
+func (s Source) Parse(names ...string) *Pages {
+	_, frame := path.Split(s.Frame)
+	p := &Pages{source: s, frame: frame, names: names, sets: map[*locale.Locale]func() set{}}
+	p.in(locale.English)
+	return p
+}
+
+// in returns the pages for a locale, which are parsed when its first reader comes.
+func (p *Pages) in(l *locale.Locale) set {
+	p.mu.Lock()
+	parsed, ok := p.sets[l]
+	if !ok {
+		parsed = sync.OnceValue(func() set { return p.source.parse(l, p.names) })
+		p.sets[l] = parsed
+	}
+	p.mu.Unlock()
+	return parsed()
+}
+
+// parse reads each page into a copy of the frame: every page defines the same block, and in
+// one set the last would win.
+func (s Source) parse(l *locale.Locale, names []string) set {
 	folder, frame := path.Split(s.Frame)
-	known := functions(s.Vocabulary)
+	known := functions(l, s.Vocabulary)
 	maps.Copy(known, s.Functions)
 	shared := template.Must(template.New(frame).Funcs(known).ParseFS(files, "templates/*.html"))
 	for _, name := range append([]string{frame}, s.Parts...) {
 		template.Must(shared.ParseFS(s.Files, folder+name))
 	}
-	out := Pages{frame, map[string]*template.Template{}}
+	out := set{}
 	for _, name := range names {
 		page := template.Must(shared.Clone())
-		out.pages[name] = template.Must(page.ParseFS(s.Files, folder+name+".html"))
+		out[name] = template.Must(page.ParseFS(s.Files, folder+name+".html"))
 	}
 	return out
 }
 
-// Write answers with a page. The whole page is made before anything of it leaves: a
-// template that fails halfway then leaves an error page, not half a page with 200.
-func (p Pages) Write(c echo.Context, status int, name string, data any) error {
+// Write answers with a page, as its reader l is used to. The whole page is made before
+// anything of it leaves: a template that fails halfway then leaves an error page, not half a
+// page with 200.
+func (p *Pages) Write(c echo.Context, l *locale.Locale, status int, name string, data any) error {
 	var b bytes.Buffer
-	if err := p.pages[name].ExecuteTemplate(&b, p.frame, data); err != nil {
+	if err := p.in(l)[name].ExecuteTemplate(&b, p.frame, data); err != nil {
 		return err
 	}
+	c.Response().Header().Set("Content-Language", l.Language())
+	c.Response().Header().Add("Vary", "Accept-Language")
 	return c.HTMLBlob(status, b.Bytes())
 }

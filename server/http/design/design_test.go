@@ -15,27 +15,25 @@ import (
 	"github.com/labstack/echo/v4"
 	"github.com/stretchr/testify/require"
 
+	"rail/server/locale"
 	"rail/server/page"
 	"rail/server/problem"
 )
 
 func TestWords(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "−1,234,567.89 USD", Money(-123456789, "USD"))
-	require.Equal(t, "123 JPY", Money(123, "JPY"))
-	require.Equal(t, "1,000 JPY", Money(1000, "JPY"))
-	require.Equal(t, "−1,000", Count(-1000))
-	require.Equal(t, []string{"999 bytes", "1 kB", "1,234 MB"}, []string{Size(999), Size(1999), Size(1_234_567_890)})
+	sizes := []string{Size(locale.English, 999), Size(locale.English, 1999), Size(locale.English, 1_234_567_890)}
+	require.Equal(t, []string{"999 bytes", "1 kB", "1,234 MB"}, sizes)
 	require.Equal(t, "Not eligible", Words("not_eligible", nil))
 	require.Equal(t, "Taken back", Words("clawback", map[string]string{"clawback": "Taken back"}))
 	require.Empty(t, Words("", nil))
-	require.Equal(t, "January 2026", Month("2026-01-01"))
-	require.Equal(t, "other", Month("other"))
+	require.Equal(t, "January 2026", Month(locale.English, "2026-01-01"))
+	require.Equal(t, "other", Month(locale.English, "other"))
 }
 
 // of are figures of one column by month.
 func of(values ...int64) Figures {
-	f := Figures{Head: "Month", Columns: []Column{{Name: "Commissions", Text: Count, Drawn: true}}}
+	f := Figures{Head: "Month", Columns: []Column{{Name: "Commissions", Text: locale.English.Count, Drawn: true}}}
 	for _, v := range values {
 		f.Rows = append(f.Rows, Row{Name: "January 2026", Short: "Jan", Values: []int64{v}})
 	}
@@ -73,7 +71,8 @@ func TestBarChart(t *testing.T) {
 func TestLineChart(t *testing.T) {
 	t.Parallel()
 	f := of(0, 500, 1000)
-	f.Columns = append(f.Columns, Column{Name: "Hidden", Text: Count}, Column{Name: "Customers", Text: Count, Drawn: true})
+	count := locale.English.Count
+	f.Columns = append(f.Columns, Column{Name: "Hidden", Text: count}, Column{Name: "Customers", Text: count, Drawn: true})
 	for i := range f.Rows {
 		f.Rows[i].Values = append(f.Rows[i].Values, 9_999, 250)
 	}
@@ -103,7 +102,8 @@ func TestNewTile(t *testing.T) {
 		{1_000_001, 1_000_000, Change{Up: true, Words: "up from 1,000,000"}}, {1000, 10, Change{Up: true, Words: "up from 10"}},
 		{5, -10, Change{Up: true, Words: "up from −10"}}, {-1 << 63, 1<<63 - 1, Change{Down: true, Words: "down 200 % from 9,223,372,036,854,775,807"}},
 	} {
-		require.Equal(t, Tile{Name: "Clicks", Text: Count(c.now), Change: c.want}, NewTile("Clicks", c.now, c.before, Count))
+		count := locale.English.Count
+		require.Equal(t, Tile{Name: "Clicks", Text: count(c.now), Change: c.want}, NewTile("Clicks", c.now, c.before, count))
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"rail/server/harness/apitest"
 	"rail/server/harness/browsertest"
 	"rail/server/http/design"
+	"rail/server/locale"
 )
 
 // day is the present of the gallery.
@@ -47,7 +48,7 @@ func open(t *testing.T) string {
 		if name == "list" {
 			data["Done"] = "Three partners are in the group Gold now."
 		}
-		return pages.Write(c, http.StatusOK, name, data)
+		return pages.Write(c, locale.English, http.StatusOK, name, data)
 	})
 	e.POST("/:name", func(c echo.Context) error {
 		sent, err := c.FormParams()
@@ -122,23 +123,23 @@ func listPage() M {
 }
 
 func panelPage() M {
-	dollars := func(v int64) string { return design.Money(v, "USD") }
+	dollars := func(v int64) string { return locale.English.Money(v, "USD") }
 	days := design.Figures{Caption: "Clicks and customers by day", Head: "Day", Columns: []design.Column{
-		{Name: "Clicks", Text: design.Count, Drawn: true}, {Name: "Customers", Text: design.Count, Drawn: true},
+		{Name: "Clicks", Text: locale.English.Count, Drawn: true}, {Name: "Customers", Text: locale.English.Count, Drawn: true},
 	}}
 	for i := range int64(30) {
 		at := day.Days(i - 29).Format("2 Jan")
 		days.Rows = append(days.Rows, design.Row{Name: at, Short: at, Values: []int64{400 + 37*(i*i%11) + 9*i, 40 + i*i%17*3}})
 	}
 	months := design.Figures{Caption: "Commissions by month", Head: "Month", Columns: []design.Column{
-		{Name: "Commissions", Text: dollars, Drawn: true}, {Name: "Customers", Text: design.Count},
+		{Name: "Commissions", Text: dollars, Drawn: true}, {Name: "Customers", Text: locale.English.Count},
 	}}
 	for i := range int64(12) {
 		at := time.Month(i + 1).String()
 		months.Rows = append(months.Rows, design.Row{Name: at, Short: at[:3], Values: []int64{(i*i%7 - 1) * 41_250, i}})
 	}
 	top := design.Figures{Caption: "Top partners", Head: "Partner", Columns: []design.Column{
-		{Name: "Commissions", Text: dollars, Drawn: true}, {Name: "Customers", Text: design.Count},
+		{Name: "Commissions", Text: dollars, Drawn: true}, {Name: "Customers", Text: locale.English.Count},
 	}}
 	for i, name := range []string{"Ines Duarte", "Bruno Castelo-Branco de Albuquerque", "Carolina", "Grace Hopper"} {
 		top.Rows = append(top.Rows, design.Row{Name: name, Path: "/panel", Values: []int64{int64(98_765 / (i + 1) * (1 - i%3)), int64(40 - i)}})
@@ -151,7 +152,7 @@ func panelPage() M {
 			{Path: "/panel?of=notes", Name: "Notes"},
 		}},
 		"Tiles": []design.Tile{
-			design.NewTile("Clicks", 12_345, 11_020, design.Count), design.NewTile("Customers", 321, 402, design.Count),
+			design.NewTile("Clicks", 12_345, 11_020, locale.English.Count), design.NewTile("Customers", 321, 402, locale.English.Count),
 			design.NewTile("Revenue", 12_345_678, 9_000_000, dollars), design.NewTile("Commissions", 0, 0, dollars),
 		},
 		"Lines": design.LineChart(days), "Bars": design.BarChart(months), "Seen": day,

@@ -8,6 +8,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/http/design"
+	"rail/server/locale"
 	"rail/server/money/report"
 	"rail/server/page"
 	"rail/server/program/partner"
@@ -115,20 +116,20 @@ func (v *visit) year() (design.Chart, error) {
 	if err != nil {
 		return design.Chart{}, err
 	}
-	return design.BarChart(months(answers[0].Rows, v.program.Currency)), nil
+	return design.BarChart(months(v.locale, answers[0].Rows, v.program.Currency)), nil
 }
 
 // months are the figures of a report by month; the chart draws the commissions.
-func months(rows []report.Row, currency string) design.Figures {
+func months(l *locale.Locale, rows []report.Row, currency string) design.Figures {
 	f := design.Figures{
 		Caption: "Commissions, customers and clicks by month", Head: "Month",
 		Columns: []design.Column{
-			{Name: "Commissions", Text: func(v int64) string { return design.Money(v, currency) }, Drawn: true},
-			{Name: "Customers", Text: design.Count}, {Name: "Clicks", Text: design.Count},
+			{Name: "Commissions", Text: func(v int64) string { return l.Money(v, currency) }, Drawn: true},
+			{Name: "Customers", Text: l.Count}, {Name: "Clicks", Text: l.Count},
 		},
 	}
 	for _, r := range rows {
-		name := design.Month(r.Key)
+		name := design.Month(l, r.Key)
 		f.Rows = append(f.Rows, design.Row{
 			Name: name, Short: name[:min(3, len(name))], Values: []int64{r.CommissionsMinor, r.Customers, r.Clicks},
 		})

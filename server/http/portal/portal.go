@@ -24,6 +24,7 @@ import (
 	"rail/server/clock"
 	"rail/server/http/design"
 	"rail/server/http/middleware"
+	"rail/server/locale"
 	"rail/server/outbound/webhook"
 	"rail/server/problem"
 	"rail/server/program/partner"
@@ -118,7 +119,7 @@ func (p *Portal) serve(c echo.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), allowance(c.Request().URL.Path))
 	defer cancel()
 	c.SetRequest(c.Request().WithContext(ctx))
-	v := &visit{Context: c, portal: p, now: p.Clock.Now()}
+	v := &visit{Context: c, portal: p, now: p.Clock.Now(), locale: locale.Of(c.Request().Header.Get("Accept-Language"))}
 	if err := p.dispatch(v); err != nil {
 		return v.fail(err)
 	}

@@ -13,6 +13,8 @@ import (
 
 	"rail/gen/db"
 	"rail/server/http/design"
+	"rail/server/locale"
+	"rail/server/opt"
 	"rail/server/postgres/pgtx"
 	"rail/server/program/partner"
 	"rail/server/program/risk"
@@ -123,6 +125,7 @@ func (v *visit) identify() error {
 		return errSignedOut
 	}
 	v.token, v.partner, v.program = c.Value, who.Partner, who.Program
+	v.locale = locale.Of(v.Request().Header.Get("Accept-Language"), opt.Value(who.Partner.LanguageCode))
 	return err
 }
 

@@ -62,7 +62,7 @@ var notices = map[string]string{
 
 // show writes a page of the portal.
 func (v *visit) show(status int, name, nav, title string, data any) error {
-	return pages.Write(v, status, name, frame{
+	return pages.Write(v, v.locale, status, name, frame{
 		Title: title, Nav: nav, Program: v.program.Name, Who: payout.NameOf(v.partner), FormToken: guard.Token(v.token),
 		Done: notices[v.QueryParam("done")], SignedIn: true, Data: data,
 	})
@@ -71,7 +71,7 @@ func (v *visit) show(status int, name, nav, title string, data any) error {
 // note writes a page that only says something. It names nobody, as nobody
 // may be signed in.
 func (v *visit) note(status int, title, text string) error {
-	return pages.Write(v, status, "note", frame{Title: title, Program: v.portal.Service, Data: text})
+	return pages.Write(v, v.locale, status, "note", frame{Title: title, Program: v.portal.Service, Data: text})
 }
 
 // vocabulary has the values whose own name would not be understood.

@@ -11,6 +11,7 @@ import (
 	"rail/server/clock"
 	"rail/server/http/design"
 	"rail/server/http/middleware"
+	"rail/server/locale"
 	"rail/server/problem"
 	"rail/server/work"
 )
@@ -20,6 +21,7 @@ type visit struct {
 	echo.Context
 	portal  *Portal
 	now     clock.Time
+	locale  *locale.Locale
 	token   string // the session's; "" for nobody
 	partner db.Partner
 	program db.Program

@@ -16,7 +16,7 @@ for (const button of all('button[data-copy]')) {
     } catch {
       copied = document.execCommand('copy') // where the page has no access to the clipboard
     }
-    button.textContent = copied ? 'Copied' : 'Press Ctrl+C'
+    button.textContent = copied ? button.dataset.copy : 'Ctrl+C'
     setTimeout(() => { button.textContent = label }, 2000)
   })
 }
@@ -35,12 +35,15 @@ for (const entry of all('.menu [aria-current], .strip [aria-current]')) {
 // Times in the browser's zone, on pages that say so in a data-zone; others are in UTC.
 const said = document.querySelector('[data-zone]')
 if (said) {
-  const local = new Intl.DateTimeFormat(navigator.language, { dateStyle: 'medium', timeStyle: 'short' })
+  // A page in another language than English is in the reader's; English is the console's for everybody.
+  const language = document.documentElement.lang
+  const local = new Intl.DateTimeFormat(language === 'en' ? navigator.language : language,
+    { dateStyle: 'medium', timeStyle: 'short' })
   for (const time of all('time[data-moment]')) {
     time.title = time.textContent + ' UTC'
     time.textContent = local.format(new Date(time.dateTime))
   }
-  said.textContent = 'Times are in your time zone, ' + local.resolvedOptions().timeZone + '; days without a time are UTC days.'
+  said.textContent = said.dataset.zone.replace('{zone}', local.resolvedOptions().timeZone)
 }
 
 // Ticks: how many, all at once, and a run of them with the shift key.

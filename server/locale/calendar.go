@@ -1,0 +1,92 @@
+package locale
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// calendar is how a language writes days. In the patterns D is the day, M the short name of
+// the month, L its long one, Y the year.
+type calendar struct {
+	day, month  string
+	short, long [12]string
+}
+
+var english = [12]string{
+	"January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+	"December",
+}
+
+// abbreviated cuts names to their first three letters.
+func abbreviated(names [12]string) (out [12]string) {
+	for i, name := range names {
+		out[i] = name[:3]
+	}
+	return out
+}
+
+// american is that of English in the United States.
+var american = calendar{"M D, Y", "L Y", abbreviated(english), english}
+
+// calendars are those of the languages, by their tags; the names are those of CLDR.
+var calendars = map[string]*calendar{
+	"en": {"D M Y", "L Y", abbreviated(english), english},
+	"de": {
+		"D. M Y", "L Y",
+		[12]string{"Jan.", "Feb.", "März", "Apr.", "Mai", "Juni", "Juli", "Aug.", "Sept.", "Okt.", "Nov.", "Dez."},
+		[12]string{
+			"Januar", "Februar", "März", "April", "Mai", "Juni", "Juli", "August", "September", "Oktober", "November",
+			"Dezember",
+		},
+	},
+	"fr": {
+		"D M Y", "L Y",
+		[12]string{
+			"janv.", "févr.", "mars", "avr.", "mai", "juin", "juil.", "août", "sept.", "oct.", "nov.", "déc.",
+		},
+		[12]string{
+			"janvier", "février", "mars", "avril", "mai", "juin", "juillet", "août", "septembre", "octobre", "novembre",
+			"décembre",
+		},
+	},
+	"es": {
+		"D M Y", "L de Y",
+		[12]string{"ene", "feb", "mar", "abr", "may", "jun", "jul", "ago", "sept", "oct", "nov", "dic"},
+		[12]string{
+			"enero", "febrero", "marzo", "abril", "mayo", "junio", "julio", "agosto", "septiembre", "octubre", "noviembre",
+			"diciembre",
+		},
+	},
+	"pt-BR": {
+		"D de M de Y", "L de Y",
+		[12]string{"jan.", "fev.", "mar.", "abr.", "mai.", "jun.", "jul.", "ago.", "set.", "out.", "nov.", "dez."},
+		[12]string{
+			"janeiro", "fevereiro", "março", "abril", "maio", "junho", "julho", "agosto", "setembro", "outubro", "novembro",
+			"dezembro",
+		},
+	},
+	"ja": {"Y年MD日", "Y年L", japanese, japanese},
+}
+
+var japanese = [12]string{"1月", "2月", "3月", "4月", "5月", "6月", "7月", "8月", "9月", "10月", "11月", "12月"}
+
+// write fills a pattern.
+func (c *calendar) write(pattern string, t time.Time) string {
+	m := t.Month() - time.January
+	return strings.NewReplacer(
+		"D", strconv.Itoa(t.Day()), "M", c.short[m], "L", c.long[m], "Y", strconv.Itoa(t.Year()),
+	).Replace(pattern)
+}
+
+// Day is a day, in UTC.
+func (l *Locale) Day(t time.Time) string { return l.calendar.write(l.calendar.day, t.UTC()) }
+
+// Moment is a day and a time, in UTC. The page's script shows it in the browser's zone.
+func (l *Locale) Moment(t time.Time) string { return l.Day(t) + ", " + t.UTC().Format("15:04") }
+
+// Month is a month with its year.
+func (l *Locale) Month(t time.Time) string { return l.calendar.write(l.calendar.month, t) }
+
+// ShortMonth is a month's name for places where space is scarce.
+func (l *Locale) ShortMonth(t time.Time) string { return l.calendar.short[t.Month()-time.January] }
