@@ -121,6 +121,10 @@ func (l *Locale) Name() string { return display.Self.Name(l.words) }
 // written as the language does.
 func (l *Locale) T(text string, args ...any) string { return l.texts.Sprintf(text, args...) }
 
+// Said is a text that somebody else wrote, such as an error's: it is translated where it
+// is known, and shown as it is otherwise.
+func (l *Locale) Said(text string) string { return l.T(strings.ReplaceAll(text, "%", "%%")) }
+
 // Money is an amount in minor units with the code of its currency, which is the same in
 // every language: signs such as $ are those of several.
 func (l *Locale) Money(minor int64, code string) string {

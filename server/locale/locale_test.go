@@ -62,3 +62,10 @@ func TestPlace(t *testing.T) {
 	}
 	require.Equal(t, "12,34,567", Place("hi").Count(1234567))
 }
+
+// TestSaid: what others wrote is no pattern.
+func TestSaid(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "Kopieren", Of("", "de").Said("Copy"))
+	require.Equal(t, "100 % of %d, 5%", Of("", "de").Said("100 % of %d, 5%"))
+}

@@ -23,7 +23,7 @@ func functions(l *locale.Locale, vocabulary map[string]string) template.FuncMap 
 		"moment":  func(t clock.Time) string { return l.Moment(t.Time) },
 		"iso":     func(t clock.Time) string { return t.String() },
 		"words": func(v any) string {
-			return l.T(Words(reflect.Indirect(reflect.ValueOf(v)).String(), vocabulary))
+			return l.Said(Words(reflect.Indirect(reflect.ValueOf(v)).String(), vocabulary))
 		},
 		"count":  l.Count,
 		"size":   func(bytes int64) string { return Size(l, bytes) },

@@ -68,6 +68,19 @@ func methodsOf(names []string) (out []method) {
 	return out
 }
 
+// methods are those of the program, in the partner's language.
+func (v *visit) methods() []method {
+	out := methodsOf(v.program.PayoutMethods)
+	for i, m := range out {
+		out[i].Label, out[i].Details = v.locale.T(m.Label), slices.Clone(m.Details)
+		for n := range out[i].Details {
+			d := &out[i].Details[n]
+			d.Label, d.Hint = v.locale.T(d.Label), v.locale.T(d.Hint)
+		}
+	}
+	return out
+}
+
 // methodLabel returns a method's name for people. The API also takes methods that
 // the portal does not know; they are shown by the name that they were given.
 func methodLabel(name string) string {
@@ -97,14 +110,14 @@ func (m method) read(v *visit) (json.RawMessage, design.Faults) {
 		text := v.form.Value(d.Name)
 		switch {
 		case text == "" && !d.Optional:
-			wrong[d.Name] = "Please fill this in."
+			wrong[d.Name] = v.locale.T("Please fill this in.")
 		// Characters, as in the browser's own maxlength.
 		case len([]rune(text)) > d.Most:
-			wrong[d.Name] = "This is too long."
+			wrong[d.Name] = v.locale.T("This is too long.")
 		case text == "":
 			continue
 		case d.check != nil && d.check(text) != "":
-			wrong[d.Name] = d.check(text)
+			wrong[d.Name] = v.locale.T(d.check(text))
 		default:
 			given[d.Name] = text
 		}
@@ -114,7 +127,7 @@ func (m method) read(v *visit) (json.RawMessage, design.Faults) {
 	}
 	raw, err := json.Marshal(given)
 	if err != nil {
-		return nil, design.Faults{"": "These details cannot be stored."}
+		return nil, design.Faults{"": v.locale.T("These details cannot be stored.")}
 	}
 	return raw, nil
 }
@@ -211,7 +224,7 @@ func (v *visit) stored() (*stored, error) {
 		return nil, nil
 	}
 	// The method may have been offered once, or have been set by the program.
-	out := &stored{Name: name, Label: methodLabel(name)}
+	out := &stored{Name: name, Label: v.locale.Said(methodLabel(name))}
 	out.Offered = len(v.program.PayoutMethods) == 0 || slices.Contains(v.program.PayoutMethods, name)
 	raw, err := payout.DetailsOf(v.portal.Keeper, v.partner)
 	if err != nil || raw == nil {
@@ -225,7 +238,7 @@ func (v *visit) stored() (*stored, error) {
 	for _, m := range methodsOf([]string{name}) {
 		for _, d := range m.Details {
 			if text, ok := given[d.Name].(string); ok && text != "" {
-				out.Lines = append(out.Lines, line{d.Label, veiled(text)})
+				out.Lines = append(out.Lines, line{v.locale.T(d.Label), veiled(text)})
 			}
 		}
 	}

@@ -122,17 +122,18 @@ func (v *visit) year() (design.Chart, error) {
 // months are the figures of a report by month; the chart draws the commissions.
 func months(l *locale.Locale, rows []report.Row, currency string) design.Figures {
 	f := design.Figures{
-		Caption: "Commissions, customers and clicks by month", Head: "Month",
+		Caption: l.T("Commissions, customers and clicks by month"), Head: l.T("Month"),
 		Columns: []design.Column{
-			{Name: "Commissions", Text: func(v int64) string { return l.Money(v, currency) }, Drawn: true},
-			{Name: "Customers", Text: l.Count}, {Name: "Clicks", Text: l.Count},
+			{Name: l.T("Commissions"), Text: func(v int64) string { return l.Money(v, currency) }, Drawn: true},
+			{Name: l.T("Customers"), Text: l.Count}, {Name: l.T("Clicks"), Text: l.Count},
 		},
 	}
 	for _, r := range rows {
-		name := design.Month(l, r.Key)
-		f.Rows = append(f.Rows, design.Row{
-			Name: name, Short: name[:min(3, len(name))], Values: []int64{r.CommissionsMinor, r.Customers, r.Clicks},
-		})
+		row := design.Row{Name: r.Key, Values: []int64{r.CommissionsMinor, r.Customers, r.Clicks}}
+		if day, err := time.Parse(time.DateOnly, r.Key); err == nil {
+			row.Name, row.Short = l.Month(day), l.ShortMonth(day)
+		}
+		f.Rows = append(f.Rows, row)
 	}
 	return f
 }

@@ -133,7 +133,7 @@ func TestOverviewAndPayouts(t *testing.T) {
 	}
 	require.Less(t, regexp.MustCompile(`USD`).FindStringIndex(home)[0], regexp.MustCompile(`JPY`).FindStringIndex(home)[0], "the program's currency comes first")
 	list := b.get("/portal/payouts")
-	for _, text := range []string{"ref-77", "PayPal", "paid <time", "due <time", "2,000.00 USD", "10,000 JPY"} {
+	for _, text := range []string{"ref-77", "PayPal", "paid 1 Sep 2026", "due 1 Oct 2026", "2,000.00 USD", "10,000 JPY"} {
 		require.Contains(t, list, text)
 	}
 }

@@ -119,7 +119,7 @@ func savePostback(v *visit) error {
 	}
 	// A form for a new one that was sent from an old page.
 	if page.Current != nil && v.form.Value("id") == "" {
-		page.Form.Errors = design.Faults{"": "You have a postback already."}
+		page.Form.Errors = design.Faults{"": v.locale.T("You have a postback already.")}
 		return v.showPostback(http.StatusUnprocessableEntity, page)
 	}
 	types, secret := v.form.Values("event_types"), ""
@@ -128,7 +128,7 @@ func savePostback(v *visit) error {
 	} else {
 		err = v.updatePostback(page.Current, v.form.Value("url"), types, v.form.Has("enabled"))
 	}
-	if wrong := design.FaultsOf(err, "url", "event_types"); wrong != nil {
+	if wrong := v.faults(err, "url", "event_types"); wrong != nil {
 		// The page shows what was typed, not what is stored.
 		page.Form = design.Form{Values: v.form.Typed("url"), Errors: wrong}
 		page.choose(v.form.Values("event_types"))
@@ -287,7 +287,7 @@ func pingPostback(v *visit) error {
 // tooMany refuses a test that came too early, on the page it was asked for.
 func (v *visit) tooMany(page postbackPage) error {
 	v.Response().Header().Set("Retry-After", strconv.Itoa(int(betweenTests/time.Second)))
-	page.Form.Errors = design.Faults{"": "A test was sent just now. Wait ten seconds before the next."}
+	page.Form.Errors = design.Faults{"": v.locale.T("A test was sent just now. Wait ten seconds before the next.")}
 	return v.showPostback(http.StatusTooManyRequests, page)
 }
 

@@ -50,7 +50,7 @@ func (v *visit) settingsPage(open string) (settingsPage, error) {
 		}},
 		Payout:  design.Form{Values: map[string]string{}},
 		Choices: partner.ChoicesOf(p),
-		Methods: methodsOf(v.program.PayoutMethods),
+		Methods: v.methods(),
 	}
 	var err error
 	if page.Stored, err = v.stored(); err != nil {
@@ -83,7 +83,7 @@ func saveProfile(v *visit) error {
 	if err == nil {
 		return v.done("/portal/settings", "profile")
 	}
-	wrong := design.FaultsOf(err, profileFields...)
+	wrong := v.faults(err, profileFields...)
 	if wrong == nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func savePayout(v *visit) error {
 		return err
 	}
 	if page.Chosen == nil || page.Chosen.Name != v.form.Value("method") {
-		page.Payout.Errors = design.Faults{"": "Choose one of the methods that the program pays by."}
+		page.Payout.Errors = design.Faults{"": v.locale.T("Choose one of the methods that the program pays by.")}
 		return v.show(http.StatusUnprocessableEntity, "settings", "/portal/settings", "Settings", page)
 	}
 	details, wrong := page.Chosen.read(v)
@@ -129,7 +129,7 @@ func savePayout(v *visit) error {
 		if err == nil {
 			return v.done("/portal/settings", "payout")
 		}
-		if wrong = design.FaultsOf(err); wrong == nil {
+		if wrong = v.faults(err); wrong == nil {
 			return err
 		}
 	}

@@ -63,15 +63,26 @@ var notices = map[string]string{
 // show writes a page of the portal.
 func (v *visit) show(status int, name, nav, title string, data any) error {
 	return pages.Write(v, v.locale, status, name, frame{
-		Title: title, Nav: nav, Program: v.program.Name, Who: payout.NameOf(v.partner), FormToken: guard.Token(v.token),
-		Done: notices[v.QueryParam("done")], SignedIn: true, Data: data,
+		Title: v.locale.T(title), Nav: nav, Program: v.program.Name, Who: payout.NameOf(v.partner),
+		FormToken: guard.Token(v.token), Done: v.locale.T(notices[v.QueryParam("done")]), SignedIn: true, Data: data,
 	})
 }
 
 // note writes a page that only says something. It names nobody, as nobody
 // may be signed in.
 func (v *visit) note(status int, title, text string) error {
-	return pages.Write(v, v.locale, status, "note", frame{Title: title, Program: v.portal.Service, Data: text})
+	return pages.Write(v, v.locale, status, "note", frame{
+		Title: v.locale.Said(title), Program: v.portal.Service, Data: v.locale.Said(text),
+	})
+}
+
+// faults are those of a form's fields, as design.FaultsOf has them.
+func (v *visit) faults(err error, fields ...string) design.Faults {
+	wrong := design.FaultsOf(err, fields...)
+	for field, text := range wrong {
+		wrong[field] = v.locale.Said(text)
+	}
+	return wrong
 }
 
 // vocabulary has the values whose own name would not be understood.
