@@ -1104,6 +1104,7 @@ const (
 	ErrorCodePartnerHandleTaken         ErrorCode = "partner_handle_taken"
 	ErrorCodePartnerNotActive           ErrorCode = "partner_not_active"
 	ErrorCodePartnerNotReviewed         ErrorCode = "partner_not_reviewed"
+	ErrorCodePartnerNoteLimit           ErrorCode = "partner_note_limit"
 	ErrorCodePayloadTooLarge            ErrorCode = "payload_too_large"
 	ErrorCodePayoutAlreadyPaid          ErrorCode = "payout_already_paid"
 	ErrorCodePayoutBatchGenerating      ErrorCode = "payout_batch_generating"
@@ -1225,6 +1226,8 @@ func (e ErrorCode) Valid() bool {
 	case ErrorCodePartnerNotActive:
 		return true
 	case ErrorCodePartnerNotReviewed:
+		return true
+	case ErrorCodePartnerNoteLimit:
 		return true
 	case ErrorCodePayloadTooLarge:
 		return true
@@ -1797,6 +1800,21 @@ func (e PartnerInclude) Valid() bool {
 	case PartnerIncludeStats:
 		return true
 	case PartnerIncludeTags:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PartnerNoteDeletedDeleted.
+const (
+	PartnerNoteDeletedDeletedTrue PartnerNoteDeletedDeleted = true
+)
+
+// Valid indicates whether the value is a known member of the PartnerNoteDeletedDeleted enum.
+func (e PartnerNoteDeletedDeleted) Valid() bool {
+	switch e {
+	case PartnerNoteDeletedDeletedTrue:
 		return true
 	default:
 		return false
@@ -6600,6 +6618,133 @@ type PartnerInclude string
 type PartnerList struct {
 	// Data The page, in list order.
 	Data []Partner `json:"data"`
+
+	// HasMore Whether more objects follow in the direction of paging.
+	HasMore bool `json:"has_more"`
+
+	// TotalCount All matches of the filters, whatever the cursor.
+	TotalCount int64 `json:"total_count"`
+}
+
+// PartnerNote Something that those who run the program noted about a partner.
+type PartnerNote struct {
+	// ID The id of a note about a partner.
+	//
+	// Examples: note_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ID PartnerNoteID `json:"id"`
+
+	// Object Always `partner_note`.
+	Object string `json:"object"`
+
+	// AuthorID Who wrote it: a user of the console (`usr_…`) or an API key (`key_…`).
+	AuthorID string `json:"author_id"`
+
+	// AuthorName The user's name then; null for an API key.
+	AuthorName *string `json:"author_name"`
+
+	// CreatedAt When it was written.
+	CreatedAt clock.Time `json:"created_at"`
+
+	// File The file that came with it; null for none.
+	File *PartnerNoteFile `json:"file"`
+
+	// PartnerID The id of a partner.
+	//
+	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
+	PartnerID PartnerID `json:"partner_id"`
+
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID ProgramID `json:"program_id"`
+
+	// Text What was noted.
+	Text string `json:"text"`
+}
+
+// PartnerNoteContent A file of a note.
+type PartnerNoteContent struct {
+	// Object Always `partner_note_file`.
+	Object string `json:"object"`
+
+	// Content Its content in base64 (RFC 4648, section 4).
+	Content string `json:"content"`
+
+	// Name Its name.
+	Name string `json:"name"`
+
+	// NoteID The id of a note about a partner.
+	//
+	// Examples: note_01kb2m4q8e7v9t3n5x6c0d1f2g
+	NoteID PartnerNoteID `json:"note_id"`
+
+	// SizeBytes Its size in bytes.
+	SizeBytes int64 `json:"size_bytes"`
+}
+
+// PartnerNoteCreate A note to write.
+type PartnerNoteCreate struct {
+	// File A file of any kind; none when left out.
+	File *PartnerNoteFileInput `json:"file,omitempty"`
+
+	// PartnerID The id of a partner.
+	//
+	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
+	PartnerID PartnerID `json:"partner_id"`
+
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID ProgramID `json:"program_id"`
+
+	// Text What is to be noted.
+	Text string `json:"text"`
+}
+
+// PartnerNoteDeleted The note is gone.
+type PartnerNoteDeleted struct {
+	// ID The id of a note about a partner.
+	//
+	// Examples: note_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ID PartnerNoteID `json:"id"`
+
+	// Object Always `partner_note`.
+	Object string `json:"object"`
+
+	// Deleted Always true.
+	Deleted PartnerNoteDeletedDeleted `json:"deleted"`
+}
+
+// PartnerNoteDeletedDeleted Always true.
+type PartnerNoteDeletedDeleted bool
+
+// PartnerNoteFile A file of a note, without its content.
+type PartnerNoteFile struct {
+	// Name Its name.
+	Name string `json:"name"`
+
+	// SizeBytes Its size in bytes.
+	SizeBytes int64 `json:"size_bytes"`
+}
+
+// PartnerNoteFileInput A file that comes with a note.
+type PartnerNoteFileInput struct {
+	// Content Its content in base64 (RFC 4648, section 4), of at most 700 KiB.
+	Content string `json:"content"`
+
+	// Name Its name, without a path.
+	Name string `json:"name"`
+}
+
+// PartnerNoteID The id of a note about a partner.
+//
+// Examples: note_01kb2m4q8e7v9t3n5x6c0d1f2g
+type PartnerNoteID = string
+
+// PartnerNoteList A page of notes.
+type PartnerNoteList struct {
+	// Data The page, in list order.
+	Data []PartnerNote `json:"data"`
 
 	// HasMore Whether more objects follow in the direction of paging.
 	HasMore bool `json:"has_more"`
@@ -11524,6 +11669,42 @@ type RetrieveOpenAPIDocumentParams struct {
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
+// ListPartnerNotesParams defines parameters for ListPartnerNotes.
+type ListPartnerNotesParams struct {
+	// ProgramID The program whose objects are listed.
+	ProgramID ProgramIDQuery `form:"program_id" json:"program_id"`
+
+	// Limit The most objects to return.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// StartingAfter An object id; the page begins right after it (older objects). Not together with `ending_before`.
+	StartingAfter *StartingAfter `form:"starting_after,omitempty" json:"starting_after,omitempty"`
+
+	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
+	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
+
+	// PartnerID Only notes about this partner.
+	PartnerID *PartnerID `form:"partner_id,omitempty" json:"partner_id,omitempty"`
+}
+
+// DeletePartnerNoteParams defines parameters for DeletePartnerNote.
+type DeletePartnerNoteParams struct {
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
+// RetrievePartnerNoteParams defines parameters for RetrievePartnerNote.
+type RetrievePartnerNoteParams struct {
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
+// RetrievePartnerNoteFileParams defines parameters for RetrievePartnerNoteFile.
+type RetrievePartnerNoteFileParams struct {
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
 // ListPartnersParams defines parameters for ListPartners.
 type ListPartnersParams struct {
 	// ProgramID The program whose objects are listed.
@@ -12270,6 +12451,9 @@ type CreateLinkJSONRequestBody = LinkCreate
 
 // UpdateLinkJSONRequestBody defines body for UpdateLink for application/json ContentType.
 type UpdateLinkJSONRequestBody = LinkUpdate
+
+// CreatePartnerNoteJSONRequestBody defines body for CreatePartnerNote for application/json ContentType.
+type CreatePartnerNoteJSONRequestBody = PartnerNoteCreate
 
 // CreatePartnerJSONRequestBody defines body for CreatePartner for application/json ContentType.
 type CreatePartnerJSONRequestBody = PartnerCreate
@@ -13788,6 +13972,52 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/openapi.json (the `RetrieveOpenAPIDocument` operationId).
 	RetrieveOpenAPIDocument(ctx context.Context, params *RetrieveOpenAPIDocumentParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListPartnerNotes List notes about partners
+	//
+	// What was noted about the program's partners, newest first. Partners never see it.
+	//
+	// Corresponds with GET /v1/partner_notes (the `ListPartnerNotes` operationId).
+	ListPartnerNotes(ctx context.Context, params *ListPartnerNotesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreatePartnerNoteWithBody Write a note about a partner
+	//
+	// Notes something about a partner, with a file of any kind if there is one. A partner has at most 500 notes, and their files together 20 MiB. They are deleted with the partner.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/partner_notes (the `CreatePartnerNote` operationId).
+	CreatePartnerNoteWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreatePartnerNote Write a note about a partner
+	//
+	// Notes something about a partner, with a file of any kind if there is one. A partner has at most 500 notes, and their files together 20 MiB. They are deleted with the partner.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/partner_notes (the `CreatePartnerNote` operationId).
+	CreatePartnerNote(ctx context.Context, body CreatePartnerNoteJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeletePartnerNote Delete a note about a partner
+	//
+	// Removes the note and its file.
+	//
+	// Corresponds with DELETE /v1/partner_notes/{id} (the `DeletePartnerNote` operationId).
+	DeletePartnerNote(ctx context.Context, id ID, params *DeletePartnerNoteParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RetrievePartnerNote Retrieve a note about a partner
+	//
+	// One note by its id.
+	//
+	// Corresponds with GET /v1/partner_notes/{id} (the `RetrievePartnerNote` operationId).
+	RetrievePartnerNote(ctx context.Context, id ID, params *RetrievePartnerNoteParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RetrievePartnerNoteFile Retrieve the file of a note
+	//
+	// The file with its content; 404 for a note without one.
+	//
+	// Corresponds with GET /v1/partner_notes/{id}/file (the `RetrievePartnerNoteFile` operationId).
+	RetrievePartnerNoteFile(ctx context.Context, id ID, params *RetrievePartnerNoteFileParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListPartners List partners
 	//
@@ -16297,6 +16527,112 @@ func (c *Client) UpdateLink(ctx context.Context, id ID, params *UpdateLinkParams
 // Corresponds with GET /v1/openapi.json (the `RetrieveOpenAPIDocument` operationId).
 func (c *Client) RetrieveOpenAPIDocument(ctx context.Context, params *RetrieveOpenAPIDocumentParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRetrieveOpenAPIDocumentRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListPartnerNotes List notes about partners
+//
+// What was noted about the program's partners, newest first. Partners never see it.
+//
+// Corresponds with GET /v1/partner_notes (the `ListPartnerNotes` operationId).
+func (c *Client) ListPartnerNotes(ctx context.Context, params *ListPartnerNotesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListPartnerNotesRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreatePartnerNoteWithBody Write a note about a partner
+//
+// Notes something about a partner, with a file of any kind if there is one. A partner has at most 500 notes, and their files together 20 MiB. They are deleted with the partner.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/partner_notes (the `CreatePartnerNote` operationId).
+func (c *Client) CreatePartnerNoteWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreatePartnerNoteRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreatePartnerNote Write a note about a partner
+//
+// Notes something about a partner, with a file of any kind if there is one. A partner has at most 500 notes, and their files together 20 MiB. They are deleted with the partner.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/partner_notes (the `CreatePartnerNote` operationId).
+func (c *Client) CreatePartnerNote(ctx context.Context, body CreatePartnerNoteJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreatePartnerNoteRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeletePartnerNote Delete a note about a partner
+//
+// Removes the note and its file.
+//
+// Corresponds with DELETE /v1/partner_notes/{id} (the `DeletePartnerNote` operationId).
+func (c *Client) DeletePartnerNote(ctx context.Context, id ID, params *DeletePartnerNoteParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeletePartnerNoteRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RetrievePartnerNote Retrieve a note about a partner
+//
+// One note by its id.
+//
+// Corresponds with GET /v1/partner_notes/{id} (the `RetrievePartnerNote` operationId).
+func (c *Client) RetrievePartnerNote(ctx context.Context, id ID, params *RetrievePartnerNoteParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRetrievePartnerNoteRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RetrievePartnerNoteFile Retrieve the file of a note
+//
+// The file with its content; 404 for a note without one.
+//
+// Corresponds with GET /v1/partner_notes/{id}/file (the `RetrievePartnerNoteFile` operationId).
+func (c *Client) RetrievePartnerNoteFile(ctx context.Context, id ID, params *RetrievePartnerNoteFileParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRetrievePartnerNoteFileRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -23042,6 +23378,327 @@ func NewRetrieveOpenAPIDocumentRequest(server string, params *RetrieveOpenAPIDoc
 	return req, nil
 }
 
+// NewListPartnerNotesRequest constructs an http.Request for the ListPartnerNotes method
+func NewListPartnerNotesRequest(server string, params *ListPartnerNotesParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/partner_notes")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.StartingAfter != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "starting_after", *params.StartingAfter, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.EndingBefore != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "ending_before", *params.EndingBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.PartnerID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "partner_id", *params.PartnerID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreatePartnerNoteRequest calls the generic CreatePartnerNote builder with application/json body
+func NewCreatePartnerNoteRequest(server string, body CreatePartnerNoteJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreatePartnerNoteRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewCreatePartnerNoteRequestWithBody constructs an http.Request for the CreatePartnerNote method, with any body, and a specified content type
+func NewCreatePartnerNoteRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/partner_notes")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDeletePartnerNoteRequest constructs an http.Request for the DeletePartnerNote method
+func NewDeletePartnerNoteRequest(server string, id ID, params *DeletePartnerNoteParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/partner_notes/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRetrievePartnerNoteRequest constructs an http.Request for the RetrievePartnerNote method
+func NewRetrievePartnerNoteRequest(server string, id ID, params *RetrievePartnerNoteParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/partner_notes/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRetrievePartnerNoteFileRequest constructs an http.Request for the RetrievePartnerNoteFile method
+func NewRetrievePartnerNoteFileRequest(server string, id ID, params *RetrievePartnerNoteFileParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/partner_notes/%s/file", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListPartnersRequest constructs an http.Request for the ListPartners method
 func NewListPartnersRequest(server string, params *ListPartnersParams) (*http.Request, error) {
 	var err error
@@ -29450,6 +30107,60 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/openapi.json (the `RetrieveOpenAPIDocument` operationId).
 	RetrieveOpenAPIDocumentWithResponse(ctx context.Context, params *RetrieveOpenAPIDocumentParams, reqEditors ...RequestEditorFn) (*RetrieveOpenAPIDocumentReply, error)
 
+	// ListPartnerNotesWithResponse List notes about partners
+	//
+	// What was noted about the program's partners, newest first. Partners never see it.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/partner_notes (the `ListPartnerNotes` operationId).
+	ListPartnerNotesWithResponse(ctx context.Context, params *ListPartnerNotesParams, reqEditors ...RequestEditorFn) (*ListPartnerNotesReply, error)
+
+	// CreatePartnerNoteWithBodyWithResponse Write a note about a partner
+	//
+	// Notes something about a partner, with a file of any kind if there is one. A partner has at most 500 notes, and their files together 20 MiB. They are deleted with the partner.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/partner_notes (the `CreatePartnerNote` operationId).
+	CreatePartnerNoteWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreatePartnerNoteReply, error)
+
+	// CreatePartnerNoteWithResponse Write a note about a partner
+	//
+	// Notes something about a partner, with a file of any kind if there is one. A partner has at most 500 notes, and their files together 20 MiB. They are deleted with the partner.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/partner_notes (the `CreatePartnerNote` operationId).
+	CreatePartnerNoteWithResponse(ctx context.Context, body CreatePartnerNoteJSONRequestBody, reqEditors ...RequestEditorFn) (*CreatePartnerNoteReply, error)
+
+	// DeletePartnerNoteWithResponse Delete a note about a partner
+	//
+	// Removes the note and its file.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/partner_notes/{id} (the `DeletePartnerNote` operationId).
+	DeletePartnerNoteWithResponse(ctx context.Context, id ID, params *DeletePartnerNoteParams, reqEditors ...RequestEditorFn) (*DeletePartnerNoteReply, error)
+
+	// RetrievePartnerNoteWithResponse Retrieve a note about a partner
+	//
+	// One note by its id.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/partner_notes/{id} (the `RetrievePartnerNote` operationId).
+	RetrievePartnerNoteWithResponse(ctx context.Context, id ID, params *RetrievePartnerNoteParams, reqEditors ...RequestEditorFn) (*RetrievePartnerNoteReply, error)
+
+	// RetrievePartnerNoteFileWithResponse Retrieve the file of a note
+	//
+	// The file with its content; 404 for a note without one.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/partner_notes/{id}/file (the `RetrievePartnerNoteFile` operationId).
+	RetrievePartnerNoteFileWithResponse(ctx context.Context, id ID, params *RetrievePartnerNoteFileParams, reqEditors ...RequestEditorFn) (*RetrievePartnerNoteFileReply, error)
+
 	// ListPartnersWithResponse List partners
 	//
 	// The program's partners, newest first.
@@ -32412,6 +33123,161 @@ func (r RetrieveOpenAPIDocumentReply) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r RetrieveOpenAPIDocumentReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListPartnerNotesReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PartnerNoteList
+}
+
+// Status returns HTTPResponse.Status
+func (r ListPartnerNotesReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListPartnerNotesReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListPartnerNotesReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreatePartnerNoteReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *PartnerNote
+}
+
+// Status returns HTTPResponse.Status
+func (r CreatePartnerNoteReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreatePartnerNoteReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreatePartnerNoteReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeletePartnerNoteReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PartnerNoteDeleted
+}
+
+// Status returns HTTPResponse.Status
+func (r DeletePartnerNoteReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeletePartnerNoteReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeletePartnerNoteReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RetrievePartnerNoteReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PartnerNote
+}
+
+// Status returns HTTPResponse.Status
+func (r RetrievePartnerNoteReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RetrievePartnerNoteReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RetrievePartnerNoteReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RetrievePartnerNoteFileReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PartnerNoteContent
+}
+
+// Status returns HTTPResponse.Status
+func (r RetrievePartnerNoteFileReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RetrievePartnerNoteFileReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RetrievePartnerNoteFileReply) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -36116,6 +36982,96 @@ func (c *ClientWithResponses) RetrieveOpenAPIDocumentWithResponse(ctx context.Co
 	return ParseRetrieveOpenAPIDocumentReply(rsp)
 }
 
+// ListPartnerNotesWithResponse List notes about partners
+//
+// What was noted about the program's partners, newest first. Partners never see it.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/partner_notes (the `ListPartnerNotes` operationId).
+func (c *ClientWithResponses) ListPartnerNotesWithResponse(ctx context.Context, params *ListPartnerNotesParams, reqEditors ...RequestEditorFn) (*ListPartnerNotesReply, error) {
+	rsp, err := c.ListPartnerNotes(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListPartnerNotesReply(rsp)
+}
+
+// CreatePartnerNoteWithBodyWithResponse Write a note about a partner
+//
+// Notes something about a partner, with a file of any kind if there is one. A partner has at most 500 notes, and their files together 20 MiB. They are deleted with the partner.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/partner_notes (the `CreatePartnerNote` operationId).
+func (c *ClientWithResponses) CreatePartnerNoteWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreatePartnerNoteReply, error) {
+	rsp, err := c.CreatePartnerNoteWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreatePartnerNoteReply(rsp)
+}
+
+// CreatePartnerNoteWithResponse Write a note about a partner
+//
+// Notes something about a partner, with a file of any kind if there is one. A partner has at most 500 notes, and their files together 20 MiB. They are deleted with the partner.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/partner_notes (the `CreatePartnerNote` operationId).
+func (c *ClientWithResponses) CreatePartnerNoteWithResponse(ctx context.Context, body CreatePartnerNoteJSONRequestBody, reqEditors ...RequestEditorFn) (*CreatePartnerNoteReply, error) {
+	rsp, err := c.CreatePartnerNote(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreatePartnerNoteReply(rsp)
+}
+
+// DeletePartnerNoteWithResponse Delete a note about a partner
+//
+// Removes the note and its file.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/partner_notes/{id} (the `DeletePartnerNote` operationId).
+func (c *ClientWithResponses) DeletePartnerNoteWithResponse(ctx context.Context, id ID, params *DeletePartnerNoteParams, reqEditors ...RequestEditorFn) (*DeletePartnerNoteReply, error) {
+	rsp, err := c.DeletePartnerNote(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeletePartnerNoteReply(rsp)
+}
+
+// RetrievePartnerNoteWithResponse Retrieve a note about a partner
+//
+// One note by its id.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/partner_notes/{id} (the `RetrievePartnerNote` operationId).
+func (c *ClientWithResponses) RetrievePartnerNoteWithResponse(ctx context.Context, id ID, params *RetrievePartnerNoteParams, reqEditors ...RequestEditorFn) (*RetrievePartnerNoteReply, error) {
+	rsp, err := c.RetrievePartnerNote(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRetrievePartnerNoteReply(rsp)
+}
+
+// RetrievePartnerNoteFileWithResponse Retrieve the file of a note
+//
+// The file with its content; 404 for a note without one.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/partner_notes/{id}/file (the `RetrievePartnerNoteFile` operationId).
+func (c *ClientWithResponses) RetrievePartnerNoteFileWithResponse(ctx context.Context, id ID, params *RetrievePartnerNoteFileParams, reqEditors ...RequestEditorFn) (*RetrievePartnerNoteFileReply, error) {
+	rsp, err := c.RetrievePartnerNoteFile(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRetrievePartnerNoteFileReply(rsp)
+}
+
 // ListPartnersWithResponse List partners
 //
 // The program's partners, newest first.
@@ -39392,6 +40348,136 @@ func ParseRetrieveOpenAPIDocumentReply(rsp *http.Response) (*RetrieveOpenAPIDocu
 	return response, nil
 }
 
+// ParseListPartnerNotesReply parses an HTTP response from a ListPartnerNotesWithResponse call
+func ParseListPartnerNotesReply(rsp *http.Response) (*ListPartnerNotesReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListPartnerNotesReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PartnerNoteList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreatePartnerNoteReply parses an HTTP response from a CreatePartnerNoteWithResponse call
+func ParseCreatePartnerNoteReply(rsp *http.Response) (*CreatePartnerNoteReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreatePartnerNoteReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest PartnerNote
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeletePartnerNoteReply parses an HTTP response from a DeletePartnerNoteWithResponse call
+func ParseDeletePartnerNoteReply(rsp *http.Response) (*DeletePartnerNoteReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeletePartnerNoteReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PartnerNoteDeleted
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRetrievePartnerNoteReply parses an HTTP response from a RetrievePartnerNoteWithResponse call
+func ParseRetrievePartnerNoteReply(rsp *http.Response) (*RetrievePartnerNoteReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RetrievePartnerNoteReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PartnerNote
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRetrievePartnerNoteFileReply parses an HTTP response from a RetrievePartnerNoteFileWithResponse call
+func ParseRetrievePartnerNoteFileReply(rsp *http.Response) (*RetrievePartnerNoteFileReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RetrievePartnerNoteFileReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PartnerNoteContent
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListPartnersReply parses an HTTP response from a ListPartnersWithResponse call
 func ParseListPartnersReply(rsp *http.Response) (*ListPartnersReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -41567,6 +42653,21 @@ type ServerInterface interface {
 	// RetrieveOpenAPIDocument Retrieve this description
 	// (GET /v1/openapi.json)
 	RetrieveOpenAPIDocument(ctx echo.Context, params RetrieveOpenAPIDocumentParams) error
+	// ListPartnerNotes List notes about partners
+	// (GET /v1/partner_notes)
+	ListPartnerNotes(ctx echo.Context, params ListPartnerNotesParams) error
+	// CreatePartnerNote Write a note about a partner
+	// (POST /v1/partner_notes)
+	CreatePartnerNote(ctx echo.Context) error
+	// DeletePartnerNote Delete a note about a partner
+	// (DELETE /v1/partner_notes/{id})
+	DeletePartnerNote(ctx echo.Context, id ID, params DeletePartnerNoteParams) error
+	// RetrievePartnerNote Retrieve a note about a partner
+	// (GET /v1/partner_notes/{id})
+	RetrievePartnerNote(ctx echo.Context, id ID, params RetrievePartnerNoteParams) error
+	// RetrievePartnerNoteFile Retrieve the file of a note
+	// (GET /v1/partner_notes/{id}/file)
+	RetrievePartnerNoteFile(ctx echo.Context, id ID, params RetrievePartnerNoteFileParams) error
 	// ListPartners List partners
 	// (GET /v1/partners)
 	ListPartners(ctx echo.Context, params ListPartnersParams) error
@@ -43808,6 +44909,136 @@ func (w *ServerInterfaceWrapper) RetrieveOpenAPIDocument(ctx echo.Context) error
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.RetrieveOpenAPIDocument(ctx, params)
+	return err
+}
+
+// ListPartnerNotes converts echo context to params.
+func (w *ServerInterfaceWrapper) ListPartnerNotes(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListPartnerNotesParams
+	// ------------- Required query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "starting_after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "starting_after", ctx.QueryParams(), &params.StartingAfter, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter starting_after: %s", err))
+	}
+
+	// ------------- Optional query parameter "ending_before" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "ending_before", ctx.QueryParams(), &params.EndingBefore, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter ending_before: %s", err))
+	}
+
+	// ------------- Optional query parameter "partner_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "partner_id", ctx.QueryParams(), &params.PartnerID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter partner_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListPartnerNotes(ctx, params)
+	return err
+}
+
+// CreatePartnerNote converts echo context to params.
+func (w *ServerInterfaceWrapper) CreatePartnerNote(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.CreatePartnerNote(ctx)
+	return err
+}
+
+// DeletePartnerNote converts echo context to params.
+func (w *ServerInterfaceWrapper) DeletePartnerNote(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DeletePartnerNoteParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.DeletePartnerNote(ctx, id, params)
+	return err
+}
+
+// RetrievePartnerNote converts echo context to params.
+func (w *ServerInterfaceWrapper) RetrievePartnerNote(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RetrievePartnerNoteParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RetrievePartnerNote(ctx, id, params)
+	return err
+}
+
+// RetrievePartnerNoteFile converts echo context to params.
+func (w *ServerInterfaceWrapper) RetrievePartnerNoteFile(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RetrievePartnerNoteFileParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RetrievePartnerNoteFile(ctx, id, params)
 	return err
 }
 
@@ -46164,6 +47395,11 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/v1/links/:id", wrapper.RetrieveLink, options.OperationMiddlewares["retrieveLink"]...)
 	router.POST(options.BaseURL+"/v1/links/:id", wrapper.UpdateLink, options.OperationMiddlewares["updateLink"]...)
 	router.GET(options.BaseURL+"/v1/openapi.json", wrapper.RetrieveOpenAPIDocument, options.OperationMiddlewares["retrieveOpenAPIDocument"]...)
+	router.GET(options.BaseURL+"/v1/partner_notes", wrapper.ListPartnerNotes, options.OperationMiddlewares["listPartnerNotes"]...)
+	router.POST(options.BaseURL+"/v1/partner_notes", wrapper.CreatePartnerNote, options.OperationMiddlewares["createPartnerNote"]...)
+	router.DELETE(options.BaseURL+"/v1/partner_notes/:id", wrapper.DeletePartnerNote, options.OperationMiddlewares["deletePartnerNote"]...)
+	router.GET(options.BaseURL+"/v1/partner_notes/:id", wrapper.RetrievePartnerNote, options.OperationMiddlewares["retrievePartnerNote"]...)
+	router.GET(options.BaseURL+"/v1/partner_notes/:id/file", wrapper.RetrievePartnerNoteFile, options.OperationMiddlewares["retrievePartnerNoteFile"]...)
 	router.GET(options.BaseURL+"/v1/partners", wrapper.ListPartners, options.OperationMiddlewares["listPartners"]...)
 	router.POST(options.BaseURL+"/v1/partners", wrapper.CreatePartner, options.OperationMiddlewares["createPartner"]...)
 	router.DELETE(options.BaseURL+"/v1/partners/:id", wrapper.DeletePartner, options.OperationMiddlewares["deletePartner"]...)
@@ -47769,6 +49005,119 @@ type RetrieveOpenAPIDocumentResponseObject interface {
 type RetrieveOpenAPIDocument200JSONResponse OpenAPIDocument
 
 func (response RetrieveOpenAPIDocument200JSONResponse) VisitRetrieveOpenAPIDocumentResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListPartnerNotesRequestObject struct {
+	Params ListPartnerNotesParams
+}
+
+type ListPartnerNotesResponseObject interface {
+	VisitListPartnerNotesResponse(w http.ResponseWriter) error
+}
+
+type ListPartnerNotes200JSONResponse PartnerNoteList
+
+func (response ListPartnerNotes200JSONResponse) VisitListPartnerNotesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreatePartnerNoteRequestObject struct {
+	Body *CreatePartnerNoteJSONRequestBody
+}
+
+type CreatePartnerNoteResponseObject interface {
+	VisitCreatePartnerNoteResponse(w http.ResponseWriter) error
+}
+
+type CreatePartnerNote201JSONResponse PartnerNote
+
+func (response CreatePartnerNote201JSONResponse) VisitCreatePartnerNoteResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeletePartnerNoteRequestObject struct {
+	ID     ID `json:"id"`
+	Params DeletePartnerNoteParams
+}
+
+type DeletePartnerNoteResponseObject interface {
+	VisitDeletePartnerNoteResponse(w http.ResponseWriter) error
+}
+
+type DeletePartnerNote200JSONResponse PartnerNoteDeleted
+
+func (response DeletePartnerNote200JSONResponse) VisitDeletePartnerNoteResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RetrievePartnerNoteRequestObject struct {
+	ID     ID `json:"id"`
+	Params RetrievePartnerNoteParams
+}
+
+type RetrievePartnerNoteResponseObject interface {
+	VisitRetrievePartnerNoteResponse(w http.ResponseWriter) error
+}
+
+type RetrievePartnerNote200JSONResponse PartnerNote
+
+func (response RetrievePartnerNote200JSONResponse) VisitRetrievePartnerNoteResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RetrievePartnerNoteFileRequestObject struct {
+	ID     ID `json:"id"`
+	Params RetrievePartnerNoteFileParams
+}
+
+type RetrievePartnerNoteFileResponseObject interface {
+	VisitRetrievePartnerNoteFileResponse(w http.ResponseWriter) error
+}
+
+type RetrievePartnerNoteFile200JSONResponse PartnerNoteContent
+
+func (response RetrievePartnerNoteFile200JSONResponse) VisitRetrievePartnerNoteFileResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
@@ -49746,6 +51095,21 @@ type StrictServerInterface interface {
 	// RetrieveOpenAPIDocument Retrieve this description
 	// (GET /v1/openapi.json)
 	RetrieveOpenAPIDocument(ctx context.Context, request RetrieveOpenAPIDocumentRequestObject) (RetrieveOpenAPIDocumentResponseObject, error)
+	// ListPartnerNotes List notes about partners
+	// (GET /v1/partner_notes)
+	ListPartnerNotes(ctx context.Context, request ListPartnerNotesRequestObject) (ListPartnerNotesResponseObject, error)
+	// CreatePartnerNote Write a note about a partner
+	// (POST /v1/partner_notes)
+	CreatePartnerNote(ctx context.Context, request CreatePartnerNoteRequestObject) (CreatePartnerNoteResponseObject, error)
+	// DeletePartnerNote Delete a note about a partner
+	// (DELETE /v1/partner_notes/{id})
+	DeletePartnerNote(ctx context.Context, request DeletePartnerNoteRequestObject) (DeletePartnerNoteResponseObject, error)
+	// RetrievePartnerNote Retrieve a note about a partner
+	// (GET /v1/partner_notes/{id})
+	RetrievePartnerNote(ctx context.Context, request RetrievePartnerNoteRequestObject) (RetrievePartnerNoteResponseObject, error)
+	// RetrievePartnerNoteFile Retrieve the file of a note
+	// (GET /v1/partner_notes/{id}/file)
+	RetrievePartnerNoteFile(ctx context.Context, request RetrievePartnerNoteFileRequestObject) (RetrievePartnerNoteFileResponseObject, error)
 	// ListPartners List partners
 	// (GET /v1/partners)
 	ListPartners(ctx context.Context, request ListPartnersRequestObject) (ListPartnersResponseObject, error)
@@ -52216,6 +53580,155 @@ func (sh *strictHandler) RetrieveOpenAPIDocument(ctx echo.Context, params Retrie
 		return err
 	} else if validResponse, ok := response.(RetrieveOpenAPIDocumentResponseObject); ok {
 		return validResponse.VisitRetrieveOpenAPIDocumentResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ListPartnerNotes operation middleware
+func (sh *strictHandler) ListPartnerNotes(ctx echo.Context, params ListPartnerNotesParams) error {
+	var request ListPartnerNotesRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListPartnerNotes(ctx.Request().Context(), request.(ListPartnerNotesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListPartnerNotes")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListPartnerNotesResponseObject); ok {
+		return validResponse.VisitListPartnerNotesResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// CreatePartnerNote operation middleware
+func (sh *strictHandler) CreatePartnerNote(ctx echo.Context) error {
+	var request CreatePartnerNoteRequestObject
+
+	var body CreatePartnerNoteJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreatePartnerNote(ctx.Request().Context(), request.(CreatePartnerNoteRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreatePartnerNote")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(CreatePartnerNoteResponseObject); ok {
+		return validResponse.VisitCreatePartnerNoteResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// DeletePartnerNote operation middleware
+func (sh *strictHandler) DeletePartnerNote(ctx echo.Context, id ID, params DeletePartnerNoteParams) error {
+	var request DeletePartnerNoteRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DeletePartnerNote(ctx.Request().Context(), request.(DeletePartnerNoteRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeletePartnerNote")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(DeletePartnerNoteResponseObject); ok {
+		return validResponse.VisitDeletePartnerNoteResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// RetrievePartnerNote operation middleware
+func (sh *strictHandler) RetrievePartnerNote(ctx echo.Context, id ID, params RetrievePartnerNoteParams) error {
+	var request RetrievePartnerNoteRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RetrievePartnerNote(ctx.Request().Context(), request.(RetrievePartnerNoteRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RetrievePartnerNote")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RetrievePartnerNoteResponseObject); ok {
+		return validResponse.VisitRetrievePartnerNoteResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// RetrievePartnerNoteFile operation middleware
+func (sh *strictHandler) RetrievePartnerNoteFile(ctx echo.Context, id ID, params RetrievePartnerNoteFileParams) error {
+	var request RetrievePartnerNoteFileRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RetrievePartnerNoteFile(ctx.Request().Context(), request.(RetrievePartnerNoteFileRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RetrievePartnerNoteFile")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RetrievePartnerNoteFileResponseObject); ok {
+		return validResponse.VisitRetrievePartnerNoteFileResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

@@ -1171,6 +1171,61 @@ func (l PartnerList) Refs() []Ref {
 	}
 }
 
+// PartnerNoteList is a list of rows of partner_notes. A filter that is nil lets every row pass.
+type PartnerNoteList struct {
+	PartnerID *string
+}
+
+// Page returns the first rows after a place, or the last before one in reverse.
+func (l PartnerNoteList) Page(ctx context.Context, tx DBTX, in Scope, after, before *PartnerNoteCursorRow, lim int32) ([]PartnerNote, error) {
+	p := PartnerNotePageParams{
+		ProgramID: in.ProgramID,
+		OrgID:     in.OrgID,
+		Lim:       lim,
+		PartnerID: l.PartnerID,
+	}
+	if after != nil {
+		p.AfterAt = &after.CreatedAt
+		p.AfterID = &after.ID
+	}
+	if before != nil {
+		p.BeforeAt = &before.CreatedAt
+		p.BeforeID = &before.ID
+	}
+	return New().PartnerNotePage(ctx, tx, p)
+}
+
+// Cursor returns the place of a row in the list.
+func (l PartnerNoteList) Cursor(ctx context.Context, tx DBTX, in Scope, id string) (PartnerNoteCursorRow, error) {
+	return New().PartnerNoteCursor(ctx, tx, PartnerNoteCursorParams{
+		ProgramID: in.ProgramID,
+		OrgID:     in.OrgID,
+		ID:        id,
+		PartnerID: l.PartnerID,
+	})
+}
+
+// Count returns the number of rows.
+func (l PartnerNoteList) Count(ctx context.Context, tx DBTX, in Scope, _ int32) (int64, error) {
+	return New().PartnerNoteCount(ctx, tx, PartnerNoteCountParams{
+		ProgramID: in.ProgramID,
+		OrgID:     in.OrgID,
+		PartnerID: l.PartnerID,
+	})
+}
+
+// Total returns what counts the list where it is long, or nil where nothing does.
+func (l PartnerNoteList) Total() *Total {
+	return nil
+}
+
+// Refs returns the ids of other objects that the filters were given.
+func (l PartnerNoteList) Refs() []Ref {
+	return []Ref{
+		partnerRef("partner_id", l.PartnerID),
+	}
+}
+
 // PayoutList is a list of rows of payouts. A filter that is nil lets every row pass.
 type PayoutList struct {
 	PartnerID *string

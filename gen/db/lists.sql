@@ -542,6 +542,31 @@ WHERE t.program_id = @program_id
 SELECT t.created_at, t.id FROM partners t
 WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id;
 
+-- name: PartnerNotePage :many
+SELECT t.* FROM partner_notes t
+WHERE t.program_id = @program_id
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
+  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
+  AND (sqlc.narg('after_at')::timestamptz IS NULL
+    OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
+  AND (sqlc.narg('before_at')::timestamptz IS NULL
+    OR (t.created_at, t.id) > (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::text))
+ORDER BY CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.created_at END,
+         CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.id END,
+         t.created_at DESC, t.id DESC
+LIMIT @lim;
+
+-- name: PartnerNoteCount :one
+SELECT count(*) FROM partner_notes t
+WHERE t.program_id = @program_id
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
+  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text);
+
+-- name: PartnerNoteCursor :one
+SELECT t.created_at, t.id FROM partner_notes t
+WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id
+  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text);
+
 -- name: PayoutPage :many
 SELECT t.* FROM payouts t
 WHERE t.program_id = @program_id

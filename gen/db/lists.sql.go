@@ -2242,6 +2242,122 @@ func (q *Queries) PartnerCursor(ctx context.Context, db DBTX, arg PartnerCursorP
 	return i, err
 }
 
+const partnerNoteCount = `-- name: PartnerNoteCount :one
+SELECT count(*) FROM partner_notes t
+WHERE t.program_id = $1
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
+  AND ($3::text IS NULL OR t.partner_id = $3::text)
+`
+
+type PartnerNoteCountParams struct {
+	ProgramID string
+	OrgID     string
+	PartnerID *string
+}
+
+func (q *Queries) PartnerNoteCount(ctx context.Context, db DBTX, arg PartnerNoteCountParams) (int64, error) {
+	row := db.QueryRow(ctx, partnerNoteCount, arg.ProgramID, arg.OrgID, arg.PartnerID)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
+const partnerNoteCursor = `-- name: PartnerNoteCursor :one
+SELECT t.created_at, t.id FROM partner_notes t
+WHERE t.id = $1 AND t.program_id = $2 AND t.org_id = $3
+  AND ($4::text IS NULL OR t.partner_id = $4::text)
+`
+
+type PartnerNoteCursorParams struct {
+	ID        string
+	ProgramID string
+	OrgID     string
+	PartnerID *string
+}
+
+type PartnerNoteCursorRow struct {
+	CreatedAt clock.Time
+	ID        string
+}
+
+func (q *Queries) PartnerNoteCursor(ctx context.Context, db DBTX, arg PartnerNoteCursorParams) (PartnerNoteCursorRow, error) {
+	row := db.QueryRow(ctx, partnerNoteCursor,
+		arg.ID,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.PartnerID,
+	)
+	var i PartnerNoteCursorRow
+	err := row.Scan(&i.CreatedAt, &i.ID)
+	return i, err
+}
+
+const partnerNotePage = `-- name: PartnerNotePage :many
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.author_id, t.author_name, t.text, t.file_name, t.file_size, t.created_at FROM partner_notes t
+WHERE t.program_id = $1
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
+  AND ($3::text IS NULL OR t.partner_id = $3::text)
+  AND ($4::timestamptz IS NULL
+    OR (t.created_at, t.id) < ($4::timestamptz, $5::text))
+  AND ($6::timestamptz IS NULL
+    OR (t.created_at, t.id) > ($6::timestamptz, $7::text))
+ORDER BY CASE WHEN $6::timestamptz IS NOT NULL THEN t.created_at END,
+         CASE WHEN $6::timestamptz IS NOT NULL THEN t.id END,
+         t.created_at DESC, t.id DESC
+LIMIT $8
+`
+
+type PartnerNotePageParams struct {
+	ProgramID string
+	OrgID     string
+	PartnerID *string
+	AfterAt   *clock.Time
+	AfterID   *string
+	BeforeAt  *clock.Time
+	BeforeID  *string
+	Lim       int32
+}
+
+func (q *Queries) PartnerNotePage(ctx context.Context, db DBTX, arg PartnerNotePageParams) ([]PartnerNote, error) {
+	rows, err := db.Query(ctx, partnerNotePage,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.PartnerID,
+		arg.AfterAt,
+		arg.AfterID,
+		arg.BeforeAt,
+		arg.BeforeID,
+		arg.Lim,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PartnerNote{}
+	for rows.Next() {
+		var i PartnerNote
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.PartnerID,
+			&i.AuthorID,
+			&i.AuthorName,
+			&i.Text,
+			&i.FileName,
+			&i.FileSize,
+			&i.CreatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const partnerPage = `-- name: PartnerPage :many
 SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at FROM partners t
 WHERE t.program_id = $1

@@ -480,6 +480,26 @@ type PartnerAddress struct {
 	SeenAt    clock.Time
 }
 
+type PartnerNote struct {
+	ID         string
+	OrgID      string
+	ProgramID  string
+	PartnerID  string
+	AuthorID   string
+	AuthorName *string
+	Text       string
+	FileName   *string
+	FileSize   *int64
+	CreatedAt  clock.Time
+}
+
+type PartnerNoteFile struct {
+	ID        string
+	OrgID     string
+	ProgramID string
+	Content   []byte
+}
+
 type PartnerTag struct {
 	OrgID     string
 	ProgramID string

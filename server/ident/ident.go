@@ -23,6 +23,7 @@ const (
 	UserSession  Prefix = "uss_"
 	Program      Prefix = "prg_"
 	Partner      Prefix = "part_"
+	PartnerNote  Prefix = "note_"
 	Group        Prefix = "grp_"
 	Tag          Prefix = "tag_"
 	Application  Prefix = "app_"

@@ -90,6 +90,7 @@ const (
 	CampaignAudienceEmpty      Code = "campaign_audience_empty"
 	PartnerNotActive           Code = "partner_not_active"
 	PartnerNotReviewed         Code = "partner_not_reviewed"
+	PartnerNoteLimit           Code = "partner_note_limit"
 	RiskFlagClosed             Code = "risk_flag_closed"
 	ProgramPaused              Code = "program_paused"
 	ReferralExpired            Code = "referral_expired"
@@ -167,7 +168,8 @@ var classes = map[Code]class{
 	PayoutAlreadyPaid: conflict, PayoutNotPayable: conflict, PayoutBatchGenerating: conflict, PayoutRailPays: conflict,
 	CampaignNotSendable: conflict,
 	CampaignNotPausable: conflict, CampaignNotEditable: conflict, CampaignAudienceEmpty: conflict,
-	PartnerNotActive: conflict, PartnerNotReviewed: conflict, RiskFlagClosed: conflict, ProgramPaused: conflict,
+	PartnerNotActive: conflict, PartnerNotReviewed: conflict, PartnerNoteLimit: conflict, RiskFlagClosed: conflict,
+	ProgramPaused:   conflict,
 	ReferralExpired: conflict, SelfReferralBlocked: conflict, WebhookEndpointDisabled: conflict,
 	WebhookEndpointLimit: conflict, WebhookEventExpired: conflict, WebhookTestDelivery: conflict,
 	IdempotencyInProgress: conflict,

@@ -8,7 +8,7 @@ import (
 	"rail/server/ident"
 )
 
-// contentRows adds resources, a campaign in each state and a sequence of three mails.
+// contentRows adds resources, a campaign in each state, a sequence of three mails and some notes.
 // It uses no random numbers, so that the money does not depend on it.
 func (b *builder) contentRows() {
 	// The resources stand in two folders and outside of any; the last is for one group.
@@ -30,6 +30,19 @@ func (b *builder) contentRows() {
 	}
 	b.campaigns()
 	b.welcome()
+	b.noteRows()
+}
+
+// noteRows adds what somebody who has left since noted about the first partners.
+func (b *builder) noteRows() {
+	for i, text := range []string{
+		"Met at the fair. Wants to know of new features before they are out.",
+		"Agreed on 25 % until the end of the year.\nAsk again in January.",
+		"Prefers to be called before noon.",
+	} {
+		b.add(b.sheets.notes, ident.NewSample(ident.PartnerNote), b.partners[i].id, ident.NewSample(ident.User), "Grace Miller",
+			text, b.now.Days(int64(i-30)))
+	}
 }
 
 // listed returns an empty list for nil: the columns take no NULL.

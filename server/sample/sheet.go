@@ -28,7 +28,7 @@ type sheets struct {
 	programs, groups, tags, partners, partnerTags, applications, links, values, coupons *sheet
 	referrals, clicks, customers, flows, sales, refunds, commissions, ledger, balances  *sheet
 	resources, campaigns, recipients, sequences, steps, enrolments                      *sheet
-	batches, payouts, flags, forms, endpoints, deliveries, connections, inbox           *sheet
+	batches, payouts, flags, forms, endpoints, deliveries, connections, inbox, notes    *sheet
 }
 
 // newSheets returns the sheets with the columns that the sample sets; the others
@@ -62,6 +62,7 @@ func (s *sheets) ofPartners() {
 		language_code handle status decline_reason suspension_reason terms_accepted_at terms_version completed_onboarding
 		payout_method created_at updated_at`)
 	s.partnerTags = newSheet("partner_tags", `org_id program_id partner_id tag_id`)
+	s.notes = newSheet("partner_notes", `org_id program_id id partner_id author_id author_name text created_at`)
 	s.applications = newSheet("applications",
 		`org_id program_id id group_id partner_id email answers source status reviewed_at
 		rejection_reason created_at updated_at`)
@@ -147,7 +148,7 @@ func (s *sheets) ofWatch() {
 // all returns the sheets in the order in which they can be inserted.
 func (s *sheets) all() []*sheet {
 	return []*sheet{
-		s.programs, s.groups, s.tags, s.partners, s.partnerTags, s.applications, s.links, s.values, s.coupons, s.referrals,
+		s.programs, s.groups, s.tags, s.partners, s.partnerTags, s.notes, s.applications, s.links, s.values, s.coupons, s.referrals,
 		s.clicks,
 		s.customers, s.flows, s.sales, s.refunds, s.batches, s.payouts, s.commissions, s.ledger, s.balances,
 		s.resources, s.campaigns, s.recipients, s.sequences, s.steps, s.enrolments, s.flags, s.forms, s.endpoints,

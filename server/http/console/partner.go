@@ -25,7 +25,7 @@ var partnerRoutes = map[string]route{
 // partnerParts are the pages of a partner beside the overview, each with the latest of its rows.
 var partnerParts = []section{
 	{"", "Overview"}, {"links", "Links"}, {"coupons", "Coupons"}, {"customers", "Customers"},
-	{"commissions", "Commissions"}, {"payouts", "Payouts"}, {"history", "History"},
+	{"commissions", "Commissions"}, {"payouts", "Payouts"}, {"notes", "Notes"}, {"history", "History"},
 }
 
 // partnerData is what every page of a partner shows.
@@ -39,6 +39,7 @@ type partnerData struct {
 	TagIDs       []string
 	Part         string
 	Rows         any // of the part, the latest first
+	Notes        design.Listing
 	Total        int64
 	More         string // where all of them are; "" for nowhere
 	Portal       string // a sign-in link that was just made
@@ -172,6 +173,10 @@ func (v *visit) fillPart(data *partnerData) error {
 			return err
 		}
 		data.Rows, data.Total, data.More = r.JSON200.Data, r.JSON200.TotalCount, v.at("/payouts?partner_id="+id)
+	case "notes":
+		notes, err := v.notesOf(id)
+		data.Notes = notes
+		return err
 	case "history":
 		return v.fillHistory(data)
 	}

@@ -20,7 +20,7 @@ func TestPartnersAccessible(t *testing.T) {
 	for _, path := range []string{
 		"/partners?search=nobody-at-all", "/partners", "/partners/new", "/partners/" + partner, "/partners/" + partner + "/links",
 		"/partners/" + partner + "/coupons", "/partners/" + partner + "/customers", "/partners/" + partner + "/commissions",
-		"/partners/" + partner + "/payouts", "/partners/" + partner + "/history", "/partners/" + partner + "/ban",
+		"/partners/" + partner + "/payouts", "/partners/" + partner + "/notes", "/partners/" + partner + "/history", "/partners/" + partner + "/ban",
 		"/applications?status=rejected", "/applications", "/rules", "/rules/new", "/rules/" + flow,
 	} {
 		d.visit(path)

@@ -22,6 +22,7 @@ func routes() map[string]route {
 		keyRoutes,
 		logRoutes,
 		mailRoutes,
+		noteRoutes,
 		partnerListRoutes,
 		partnerRoutes,
 		payoutRoutes,

@@ -22,7 +22,7 @@ var owned = map[string]string{
 	"partners": "partners", "groups": "groups", "tags": "tags", "customers": "customers", "sales": "sales",
 	"commissions": "commissions", "payouts": "payouts", "batches": "payout_batches", "rules": "flows", "risk": "risk_flags",
 	"webhooks": "webhook_endpoints", "events": "inbox_events", "connections": "processor_connections",
-	"resources": "resources", "mails": "campaigns", "sequences": "sequences", "applications": "applications",
+	"resources": "resources", "notes": "partner_notes", "mails": "campaigns", "sequences": "sequences", "applications": "applications",
 }
 
 var placeholder = regexp.MustCompile(`([a-z]+)/\{([a-z]+)\}`)
@@ -58,7 +58,7 @@ func TestNothingOfAnother(t *testing.T) {
 		})
 		foreign := strings.ReplaceAll(full, "{program}", victim.program)
 		refused := []int{http.StatusNotFound}
-		if strings.HasSuffix(path, "/results") { // its form has a file, which this one lacks
+		if strings.HasSuffix(path, "/results") || strings.HasSuffix(path, "/notes") { // its form has a file, which this one lacks
 			refused = append(refused, http.StatusBadRequest)
 		}
 		require.Contains(t, refused, stranger.try(method, foreign, token, ids), pattern)
@@ -112,7 +112,7 @@ func (s *site) state() (out []string) {
 	for _, table := range []string{
 		"programs", "partners", "groups", "tags", "customers", "sales", "commissions", "payouts", "payout_batches", "flows",
 		"risk_flags", "webhook_endpoints", "resources", "campaigns", "sequences", "applications", "processor_connections", "api_keys",
-		"links", "coupons", "ledger_entries",
+		"links", "coupons", "partner_notes", "ledger_entries",
 	} {
 		var sum string
 		require.NoError(s.T, s.Pool.QueryRow(s.T.Context(), fmt.Sprintf(

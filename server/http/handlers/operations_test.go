@@ -66,7 +66,7 @@ func (o operation) window() string {
 func (o operation) prefix() string {
 	resource, _, _ := strings.Cut(strings.TrimPrefix(o.path, "/v1/"), "/")
 	return map[string]string{
-		"programs": "prg_", "partners": "part_", "groups": "grp_", "tags": "tag_", "applications": "app_", "links": "lnk_",
+		"programs": "prg_", "partners": "part_", "partner_notes": "note_", "groups": "grp_", "tags": "tag_", "applications": "app_", "links": "lnk_",
 		"coupons": "cpn_",
 		"clicks":  "clk_", "referrals": "ref_", "customers": "cus_", "sales": "sale_", "refunds": "rfd_",
 		"commissions": "com_", "balances": "bal_",
@@ -218,6 +218,9 @@ func populate(s *apitest.Server, stem string) objects {
 	s.Must(201, s.Post("/v1/customers", M{
 		"program_id": program, "partner_id": own["part_"], "email": stem + "@example.com",
 	}))
+	add("note_", "/v1/partner_notes", M{
+		"program_id": program, "partner_id": own["part_"], "text": stem, "file": M{"name": stem, "content": "eA=="},
+	})
 	add("res_", "/v1/resources", M{"program_id": program, "title": stem, "url": "https://" + stem + ".example"})
 	add("pub_", "/v1/publishable_keys", M{"program_id": program, "allowed_hosts": []string{stem + ".example"}})
 	add("camp_", "/v1/campaigns", M{"program_id": program, "name": stem, "subject": stem, "body": stem})

@@ -18,7 +18,7 @@ var kept = []string{
 	"commissions", "coupons", "customers",
 	"events", "flows", "forgotten", "groups", "idempotency_keys", "inbox_events", "inbox_waits", "key_fingerprints", "ledger_entries", "links",
 	"mail_unsubscribes", "mails", "opt_outs", "organizations",
-	"partner_addresses", "partner_tags", "partners", "payout_batches", "payout_runs", "payouts", "processor_connections",
+	"partner_addresses", "partner_note_files", "partner_notes", "partner_tags", "partners", "payout_batches", "payout_runs", "payouts", "processor_connections",
 	"programs", "publishable_keys", "referrals",
 	"refunds", "report_marks", "report_spans",
 	"report_sums", "resources", "risk_flags", "sales", "sequence_enrolments", "sequence_steps", "sequences", "tags",

@@ -1,0 +1,1 @@
+DROP TABLE partner_note_files, partner_notes;

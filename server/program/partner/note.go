@@ -1,0 +1,132 @@
+package partner
+
+import (
+	"context"
+	"encoding/base64"
+
+	"rail/gen/db"
+	"rail/server/ident"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+const (
+	// maxNotes is how many notes a partner may have.
+	maxNotes = 500
+	// maxNoteFile is the largest file of a note in bytes: a request has 1 MiB, and base64 takes a third more.
+	maxNoteFile = 700 << 10
+	// maxNoteFiles bounds the files of all notes of a partner together.
+	maxNoteFiles = 20 << 20
+)
+
+// Note is something to be noted about a partner.
+type Note struct {
+	ProgramID, PartnerID, Text string
+	File                       *NoteFile
+}
+
+// NoteFile is a file that comes with a note; Content is in base64.
+type NoteFile struct{ Name, Content string }
+
+// AddNote notes something about a partner (decisions, 263).
+func AddNote(ctx context.Context, u *work.Unit, in Note) (db.PartnerNote, error) {
+	n := db.PartnerNote{
+		ID: ident.New(ident.PartnerNote), OrgID: u.OrgID, ProgramID: in.ProgramID, PartnerID: in.PartnerID, Text: in.Text,
+		AuthorID: u.Actor.ID, CreatedAt: u.Now,
+	}
+	content, err := attach(&n, in.File)
+	if err != nil {
+		return n, err
+	}
+	if err := u.Check(ctx, in.ProgramID, work.ProgramRef("program_id", &in.ProgramID),
+		work.PartnerRef("partner_id", &in.PartnerID)); err != nil {
+		return n, err
+	}
+	if err := room(ctx, u, n); err != nil {
+		return n, err
+	}
+	if n.AuthorName, err = nameOf(ctx, u); err != nil {
+		return n, err
+	}
+	if err := queries.PartnerNoteInsert(ctx, u.Later(), db.PartnerNoteInsertParams(n)); err != nil || n.FileName == nil {
+		return n, err
+	}
+	return n, queries.PartnerNoteFileInsert(ctx, u.Later(), db.PartnerNoteFileInsertParams{
+		ID: n.ID, OrgID: n.OrgID, ProgramID: n.ProgramID, Content: content,
+	})
+}
+
+// attach notes the file's name and size, and returns its content.
+func attach(n *db.PartnerNote, f *NoteFile) ([]byte, error) {
+	if f == nil {
+		return nil, nil
+	}
+	content, err := base64.StdEncoding.DecodeString(f.Content)
+	if err != nil {
+		return nil, problem.Invalid("file.content", "file.content must be base64.")
+	}
+	if len(content) > maxNoteFile {
+		return nil, problem.Invalid("file.content", "file.content must have at most %d bytes.", maxNoteFile)
+	}
+	n.FileName, n.FileSize = &f.Name, new(int64(len(content)))
+	return content, nil
+}
+
+// room refuses a note for which the partner has no room. The lock makes notes of one partner take turns.
+func room(ctx context.Context, u *work.Unit, n db.PartnerNote) error {
+	if _, err := Lock(ctx, u, n.PartnerID); err != nil {
+		return work.Found(err, "partner_id")
+	}
+	there, err := queries.PartnerNotesSum(ctx, u.Tx, db.PartnerNotesSumParams{
+		ProgramID: n.ProgramID, OrgID: n.OrgID, PartnerID: n.PartnerID,
+	})
+	switch {
+	case err != nil:
+		return err
+	case there.Notes >= maxNotes:
+		return problem.New(problem.PartnerNoteLimit, "The partner has %d notes already.", maxNotes)
+	case n.FileSize != nil && there.Bytes+*n.FileSize > maxNoteFiles:
+		return problem.New(problem.PartnerNoteLimit, "The partner's files would have more than %d bytes together.", maxNoteFiles)
+	}
+	return nil
+}
+
+// nameOf is the name of the person who asks; nil for an API key.
+func nameOf(ctx context.Context, u *work.Unit) (*string, error) {
+	if u.Actor.Kind != work.Person {
+		return nil, nil //nolint:nilnil // a key has no name
+	}
+	person, err := queries.UserGet(ctx, u.Tx, db.UserGetParams{OrgID: u.OrgID, ID: u.Actor.ID})
+	return &person.Name, err
+}
+
+// NoteByID returns a note of the program to which the unit is confined, if it is.
+func NoteByID(ctx context.Context, u *work.Unit, id string) (db.PartnerNote, error) {
+	n, err := queries.PartnerNoteGet(ctx, u.Short(), db.PartnerNoteGetParams{ID: id, OrgID: u.OrgID})
+	if err != nil {
+		return n, err
+	}
+	return n, u.CheckProgram(n.ProgramID)
+}
+
+// NoteContent returns a note with the content of its file; one without a file is refused as absent.
+func NoteContent(ctx context.Context, u *work.Unit, id string) (db.PartnerNote, []byte, error) {
+	n, err := NoteByID(ctx, u, id)
+	if err != nil {
+		return n, nil, err
+	}
+	content, err := queries.PartnerNoteFile(ctx, u.Short(), db.PartnerNoteFileParams{ID: n.ID, OrgID: n.OrgID})
+	return n, content, err
+}
+
+// DeleteNote removes a note and its file.
+func DeleteNote(ctx context.Context, u *work.Unit, id string) error {
+	n, err := queries.PartnerNoteGet(ctx, u.Tx, db.PartnerNoteGetParams{ID: id, OrgID: u.OrgID})
+	if err != nil {
+		return err
+	}
+	if err := u.CheckProgram(n.ProgramID); err != nil {
+		return err
+	}
+	return queries.PartnerNoteDelete(ctx, u.Later(), db.PartnerNoteDeleteParams{ID: n.ID, OrgID: n.OrgID})
+}
