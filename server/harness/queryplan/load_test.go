@@ -10,7 +10,12 @@ import (
 	"rail/server/harness/pgtest"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+func TestMain(m *testing.M) {
+	if share() == 1 {
+		pgtest.OnDisk()
+	}
+	pgtest.Main(m)
+}
 
 // share returns the divisor of the numbers of rows: the test runs on a tenth, and with
 // RAIL_TEST_FULL=1 on a million sales, commissions and clicks.
