@@ -80,6 +80,8 @@ var unbound = map[string]string{
 	"PublishableKeyFind":      "the key identifies the organization",
 	"PublishableHostKnown":    "a browser asks before it sends a key; the answer is for its own pages only",
 	"PublishableKeyOperated":  "asked by the operator's command only, for any key",
+	"PortalLogoShown":         "whoever has the address of a logo sees it",
+	"PortalAccentShown":       "it is what everybody sees",
 	"ProgramOperated":         "asked by the operator's command only, for any program",
 	"ConnectionSecretsSealed": "the server's own key seals for every organization",
 	"ConnectionSecretsReseal": "the id is one that ConnectionSecretsSealed has just listed",

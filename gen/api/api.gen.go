@@ -1695,6 +1695,24 @@ func (e InboxEventStatus) Valid() bool {
 	}
 }
 
+// Defines values for JoinMode.
+const (
+	JoinModeClosed JoinMode = "closed"
+	JoinModeOpen   JoinMode = "open"
+)
+
+// Valid indicates whether the value is a known member of the JoinMode enum.
+func (e JoinMode) Valid() bool {
+	switch e {
+	case JoinModeClosed:
+		return true
+	case JoinModeOpen:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for LinkDeletedDeleted.
 const (
 	LinkDeletedDeletedTrue LinkDeletedDeleted = true
@@ -2292,6 +2310,30 @@ const (
 func (e PublishableKeyDeletedDeleted) Valid() bool {
 	switch e {
 	case PublishableKeyDeletedDeletedTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for QuestionType.
+const (
+	QuestionTypeAddress QuestionType = "address"
+	QuestionTypeChoice  QuestionType = "choice"
+	QuestionTypeNumber  QuestionType = "number"
+	QuestionTypeText    QuestionType = "text"
+)
+
+// Valid indicates whether the value is a known member of the QuestionType enum.
+func (e QuestionType) Valid() bool {
+	switch e {
+	case QuestionTypeAddress:
+		return true
+	case QuestionTypeChoice:
+		return true
+	case QuestionTypeNumber:
+		return true
+	case QuestionTypeText:
 		return true
 	default:
 		return false
@@ -3038,6 +3080,11 @@ func (e WebhookEndpointDeletedDeleted) Valid() bool {
 		return false
 	}
 }
+
+// AccentColor A colour as `#rrggbb`, lower case in responses. Pages mix it with black or white until what stands on it can be read, in light and in dark.
+//
+// Examples: #1f5fd0
+type AccentColor = string
 
 // AffiliateConfirmedData Data of `affiliate.confirmed`.
 type AffiliateConfirmedData struct {
@@ -3797,6 +3844,30 @@ type AuditLogEntryList struct {
 //
 // Examples: {"status":"due"}
 type AuditLogSnapshot map[string]interface{}
+
+// AutoApproval Who is approved without a review: applicants of the join page for whom everything that is given holds. An empty list holds for everybody, so that three empty ones approve all.
+type AutoApproval struct {
+	// Countries Their countries.
+	Countries []CountryCode `json:"countries"`
+
+	// EmailDomains Domains of their e-mail addresses, as they stand behind the @.
+	EmailDomains []EmailDomain `json:"email_domains"`
+
+	// GroupIds Groups that they apply for. One that is deleted later stays in the list.
+	GroupIds []GroupID `json:"group_ids"`
+}
+
+// AutoApprovalInput Who is approved without a review: applicants of the join page for whom everything that is given holds. What is left out is an empty list, which holds for everybody.
+type AutoApprovalInput struct {
+	// Countries Their countries.
+	Countries []CountryCode `json:"countries,omitempty"`
+
+	// EmailDomains Domains of their e-mail addresses, as they stand behind the @.
+	EmailDomains []EmailDomain `json:"email_domains,omitempty"`
+
+	// GroupIds Groups that they apply for.
+	GroupIds []GroupID `json:"group_ids,omitempty"`
+}
 
 // Balance Earned, payable and paid money of one partner in one currency; exists once a commission existed.
 type Balance struct {
@@ -5333,6 +5404,11 @@ type DateOrTime = string
 // Examples: Sales
 type DocumentTag string
 
+// EmailDomain The part of an e-mail address behind the @, lower case in responses.
+//
+// Examples: acme.example
+type EmailDomain = string
+
 // Error What went wrong. Branch on `code`; `message` is for people and may change.
 type Error struct {
 	// Code The closed list of codes.
@@ -6172,6 +6248,11 @@ type InboxEventStatus string
 //
 // Examples: {"external_charge_id":"ch_1001","type":"sale"}
 type InboxPayload map[string]interface{}
+
+// JoinMode `open` takes applications on the join page; `closed` has no such page.
+//
+// Examples: open
+type JoinMode string
 
 // Link A tracking link of a partner.
 type Link struct {
@@ -7780,6 +7861,135 @@ type PayoutUpdatedEvent struct {
 // PayoutUpdatedEventType Always `payout.updated`.
 type PayoutUpdatedEventType string
 
+// PortalLogo An image: PNG, JPEG, WebP or GIF, which its bytes tell, of at most 200,000 bytes.
+type PortalLogo struct {
+	// Data The image in base64.
+	//
+	// Examples: R0lGODlhAQABAAAAACw=
+	Data string `json:"data"`
+}
+
+// PortalQuestion A question of the join page.
+type PortalQuestion struct {
+	// Key What names its answer in an application; unique among the questions.
+	Key string `json:"key"`
+
+	// Label The question.
+	Label string `json:"label"`
+
+	// Options What a `choice` is made of: at least two; empty for every other type.
+	Options []string `json:"options"`
+
+	// Required Whether it must be answered.
+	Required bool `json:"required"`
+
+	// Type What answers a question: a `text`, a `choice` of its options, the `address` of a web page, or a whole `number`.
+	//
+	// Examples: text
+	Type QuestionType `json:"type"`
+}
+
+// PortalQuestionInput A question of the join page.
+type PortalQuestionInput struct {
+	// Key What names its answer in an application; unique among the questions.
+	Key string `json:"key"`
+
+	// Label The question.
+	Label string `json:"label"`
+
+	// Options What a `choice` is made of: at least two; empty for every other type.
+	Options []string `json:"options,omitempty"`
+
+	// Required Whether it must be answered.
+	Required *bool `json:"required,omitempty"`
+
+	// Type What answers a question: a `text`, a `choice` of its options, the `address` of a web page, or a whole `number`.
+	//
+	// Examples: text
+	Type QuestionType `json:"type"`
+}
+
+// PortalSettings How a program shows itself to its partners and to those who want to become one.
+type PortalSettings struct {
+	// Object Always `portal_settings`.
+	Object string `json:"object"`
+
+	// AccentColor The colour of buttons and links; null for Rail's own.
+	AccentColor *AccentColor `json:"accent_color"`
+
+	// AutoApprove Who is approved without a review; null for nobody.
+	AutoApprove *AutoApproval `json:"auto_approve"`
+
+	// EmbedHosts Hosts whose pages may frame the portal.
+	EmbedHosts []AllowedHost `json:"embed_hosts"`
+
+	// Introduction What the join page says about the program: plain text, whose empty lines end paragraphs.
+	Introduction *string `json:"introduction"`
+
+	// Join `open` takes applications on the join page; `closed` has no such page.
+	//
+	// Examples: open
+	Join JoinMode `json:"join"`
+
+	// LinkHosts Hosts that partners' own links may lead to, beside the one of the program's website.
+	LinkHosts []AllowedHost `json:"link_hosts"`
+
+	// LogoURL Where the logo is; another image has another address. Null for none.
+	LogoURL *string `json:"logo_url"`
+
+	// MaxLinks How many links of their own partners may have.
+	MaxLinks int64 `json:"max_links"`
+
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID ProgramID `json:"program_id"`
+
+	// Questions What applicants are asked, in order.
+	Questions []PortalQuestion `json:"questions"`
+
+	// ReplyTo Where answers to mails to partners go.
+	ReplyTo *string `json:"reply_to"`
+
+	// UpdatedAt When they were last changed; null while all are the defaults.
+	UpdatedAt *clock.Time `json:"updated_at"`
+}
+
+// PortalSettingsUpdate Settings to change; what is absent stays.
+type PortalSettingsUpdate struct {
+	// AccentColor The colour of buttons and links; null for Rail's own.
+	AccentColor nullable.Nullable[string] `json:"accent_color,omitempty"`
+
+	// AutoApprove Who is approved without a review; null for nobody.
+	AutoApprove nullable.Nullable[AutoApprovalInput] `json:"auto_approve,omitempty"`
+
+	// EmbedHosts Hosts whose pages may frame the portal; replaces the list.
+	EmbedHosts []AllowedHost `json:"embed_hosts,omitempty"`
+
+	// Introduction What the join page says about the program: plain text, whose empty lines end paragraphs. Null clears it.
+	Introduction nullable.Nullable[string] `json:"introduction,omitempty"`
+
+	// Join `open` takes applications on the join page; `closed` has no such page.
+	//
+	// Examples: open
+	Join *JoinMode `json:"join,omitempty"`
+
+	// LinkHosts Hosts that partners' own links may lead to, beside the one of the program's website: `*.shop.example` is every host below shop.example, without itself. Replaces the list.
+	LinkHosts []AllowedHost `json:"link_hosts,omitempty"`
+
+	// Logo The logo; null takes it away.
+	Logo nullable.Nullable[PortalLogo] `json:"logo,omitempty"`
+
+	// MaxLinks How many links of their own partners may have.
+	MaxLinks *int64 `json:"max_links,omitempty"`
+
+	// Questions What applicants are asked, in order; replaces the list. Answers that were given stay.
+	Questions []PortalQuestionInput `json:"questions,omitempty"`
+
+	// ReplyTo Where answers to mails to partners go; null for the sender of the mails.
+	ReplyTo nullable.Nullable[string] `json:"reply_to,omitempty"`
+}
+
 // Processor The payment processor that the data comes from. Take values that you do not know; more may come.
 //
 // Examples: api
@@ -8368,6 +8578,11 @@ type PublishableKeyList struct {
 //
 // Examples: rail_pub_4fT9xQ2mZ7kLw8Rb1Vn6Yc3Hd5Jg0PsA
 type PublishableKeyToken = string
+
+// QuestionType What answers a question: a `text`, a `choice` of its options, the `address` of a web page, or a whole `number`.
+//
+// Examples: text
+type QuestionType string
 
 // RateType `percent` counts in basis points of the base amount, `fixed` in minor units of the program's currency.
 //
@@ -11924,6 +12139,18 @@ type UpdateProgramParams struct {
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
+// RetrievePortalSettingsParams defines parameters for RetrievePortalSettings.
+type RetrievePortalSettingsParams struct {
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
+// UpdatePortalSettingsParams defines parameters for UpdatePortalSettings.
+type UpdatePortalSettingsParams struct {
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
 // RetrieveProgramStatusParams defines parameters for RetrieveProgramStatus.
 type RetrieveProgramStatusParams struct {
 	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
@@ -12493,6 +12720,9 @@ type CreateProgramJSONRequestBody = ProgramCreate
 
 // UpdateProgramJSONRequestBody defines body for UpdateProgram for application/json ContentType.
 type UpdateProgramJSONRequestBody = ProgramUpdate
+
+// UpdatePortalSettingsJSONRequestBody defines body for UpdatePortalSettings for application/json ContentType.
+type UpdatePortalSettingsJSONRequestBody = PortalSettingsUpdate
 
 // CreatePublishableKeyJSONRequestBody defines body for CreatePublishableKey for application/json ContentType.
 type CreatePublishableKeyJSONRequestBody = PublishableKeyCreate
@@ -14336,6 +14566,31 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/programs/{id} (the `UpdateProgram` operationId).
 	UpdateProgram(ctx context.Context, id ID, params *UpdateProgramParams, body UpdateProgramJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RetrievePortalSettings Retrieve a program's portal settings
+	//
+	// How the program shows itself on the join page and in the portal; where nothing was set, the defaults.
+	//
+	// Corresponds with GET /v1/programs/{id}/portal (the `RetrievePortalSettings` operationId).
+	RetrievePortalSettings(ctx context.Context, id ID, params *RetrievePortalSettingsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdatePortalSettingsWithBody Update a program's portal settings
+	//
+	// Changes what is sent.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/programs/{id}/portal (the `UpdatePortalSettings` operationId).
+	UpdatePortalSettingsWithBody(ctx context.Context, id ID, params *UpdatePortalSettingsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdatePortalSettings Update a program's portal settings
+	//
+	// Changes what is sent.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/programs/{id}/portal (the `UpdatePortalSettings` operationId).
+	UpdatePortalSettings(ctx context.Context, id ID, params *UpdatePortalSettingsParams, body UpdatePortalSettingsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RetrieveProgramStatus Retrieve what a program waits for
 	//
@@ -17331,6 +17586,61 @@ func (c *Client) UpdateProgramWithBody(ctx context.Context, id ID, params *Updat
 // Corresponds with POST /v1/programs/{id} (the `UpdateProgram` operationId).
 func (c *Client) UpdateProgram(ctx context.Context, id ID, params *UpdateProgramParams, body UpdateProgramJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewUpdateProgramRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RetrievePortalSettings Retrieve a program's portal settings
+//
+// How the program shows itself on the join page and in the portal; where nothing was set, the defaults.
+//
+// Corresponds with GET /v1/programs/{id}/portal (the `RetrievePortalSettings` operationId).
+func (c *Client) RetrievePortalSettings(ctx context.Context, id ID, params *RetrievePortalSettingsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRetrievePortalSettingsRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdatePortalSettingsWithBody Update a program's portal settings
+//
+// Changes what is sent.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/programs/{id}/portal (the `UpdatePortalSettings` operationId).
+func (c *Client) UpdatePortalSettingsWithBody(ctx context.Context, id ID, params *UpdatePortalSettingsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdatePortalSettingsRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdatePortalSettings Update a program's portal settings
+//
+// Changes what is sent.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/programs/{id}/portal (the `UpdatePortalSettings` operationId).
+func (c *Client) UpdatePortalSettings(ctx context.Context, id ID, params *UpdatePortalSettingsParams, body UpdatePortalSettingsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdatePortalSettingsRequest(c.Server, id, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -25578,6 +25888,141 @@ func NewUpdateProgramRequestWithBody(server string, id ID, params *UpdateProgram
 	return req, nil
 }
 
+// NewRetrievePortalSettingsRequest constructs an http.Request for the RetrievePortalSettings method
+func NewRetrievePortalSettingsRequest(server string, id ID, params *RetrievePortalSettingsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/programs/%s/portal", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewUpdatePortalSettingsRequest calls the generic UpdatePortalSettings builder with application/json body
+func NewUpdatePortalSettingsRequest(server string, id ID, params *UpdatePortalSettingsParams, body UpdatePortalSettingsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdatePortalSettingsRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewUpdatePortalSettingsRequestWithBody constructs an http.Request for the UpdatePortalSettings method, with any body, and a specified content type
+func NewUpdatePortalSettingsRequestWithBody(server string, id ID, params *UpdatePortalSettingsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/programs/%s/portal", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewRetrieveProgramStatusRequest constructs an http.Request for the RetrieveProgramStatus method
 func NewRetrieveProgramStatusRequest(server string, id ID, params *RetrieveProgramStatusParams) (*http.Request, error) {
 	var err error
@@ -30503,6 +30948,33 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/programs/{id} (the `UpdateProgram` operationId).
 	UpdateProgramWithResponse(ctx context.Context, id ID, params *UpdateProgramParams, body UpdateProgramJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateProgramReply, error)
 
+	// RetrievePortalSettingsWithResponse Retrieve a program's portal settings
+	//
+	// How the program shows itself on the join page and in the portal; where nothing was set, the defaults.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/programs/{id}/portal (the `RetrievePortalSettings` operationId).
+	RetrievePortalSettingsWithResponse(ctx context.Context, id ID, params *RetrievePortalSettingsParams, reqEditors ...RequestEditorFn) (*RetrievePortalSettingsReply, error)
+
+	// UpdatePortalSettingsWithBodyWithResponse Update a program's portal settings
+	//
+	// Changes what is sent.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/programs/{id}/portal (the `UpdatePortalSettings` operationId).
+	UpdatePortalSettingsWithBodyWithResponse(ctx context.Context, id ID, params *UpdatePortalSettingsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdatePortalSettingsReply, error)
+
+	// UpdatePortalSettingsWithResponse Update a program's portal settings
+	//
+	// Changes what is sent.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/programs/{id}/portal (the `UpdatePortalSettings` operationId).
+	UpdatePortalSettingsWithResponse(ctx context.Context, id ID, params *UpdatePortalSettingsParams, body UpdatePortalSettingsJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdatePortalSettingsReply, error)
+
 	// RetrieveProgramStatusWithResponse Retrieve what a program waits for
 	//
 	// What waits for somebody's decision or repair, and how far the program's set-up is.
@@ -34055,6 +34527,68 @@ func (r UpdateProgramReply) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r UpdateProgramReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RetrievePortalSettingsReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PortalSettings
+}
+
+// Status returns HTTPResponse.Status
+func (r RetrievePortalSettingsReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RetrievePortalSettingsReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RetrievePortalSettingsReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdatePortalSettingsReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PortalSettings
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdatePortalSettingsReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdatePortalSettingsReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdatePortalSettingsReply) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -37642,6 +38176,51 @@ func (c *ClientWithResponses) UpdateProgramWithResponse(ctx context.Context, id 
 	return ParseUpdateProgramReply(rsp)
 }
 
+// RetrievePortalSettingsWithResponse Retrieve a program's portal settings
+//
+// How the program shows itself on the join page and in the portal; where nothing was set, the defaults.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/programs/{id}/portal (the `RetrievePortalSettings` operationId).
+func (c *ClientWithResponses) RetrievePortalSettingsWithResponse(ctx context.Context, id ID, params *RetrievePortalSettingsParams, reqEditors ...RequestEditorFn) (*RetrievePortalSettingsReply, error) {
+	rsp, err := c.RetrievePortalSettings(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRetrievePortalSettingsReply(rsp)
+}
+
+// UpdatePortalSettingsWithBodyWithResponse Update a program's portal settings
+//
+// Changes what is sent.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/programs/{id}/portal (the `UpdatePortalSettings` operationId).
+func (c *ClientWithResponses) UpdatePortalSettingsWithBodyWithResponse(ctx context.Context, id ID, params *UpdatePortalSettingsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdatePortalSettingsReply, error) {
+	rsp, err := c.UpdatePortalSettingsWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdatePortalSettingsReply(rsp)
+}
+
+// UpdatePortalSettingsWithResponse Update a program's portal settings
+//
+// Changes what is sent.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/programs/{id}/portal (the `UpdatePortalSettings` operationId).
+func (c *ClientWithResponses) UpdatePortalSettingsWithResponse(ctx context.Context, id ID, params *UpdatePortalSettingsParams, body UpdatePortalSettingsJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdatePortalSettingsReply, error) {
+	rsp, err := c.UpdatePortalSettings(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdatePortalSettingsReply(rsp)
+}
+
 // RetrieveProgramStatusWithResponse Retrieve what a program waits for
 //
 // What waits for somebody's decision or repair, and how far the program's set-up is.
@@ -41135,6 +41714,58 @@ func ParseUpdateProgramReply(rsp *http.Response) (*UpdateProgramReply, error) {
 	return response, nil
 }
 
+// ParseRetrievePortalSettingsReply parses an HTTP response from a RetrievePortalSettingsWithResponse call
+func ParseRetrievePortalSettingsReply(rsp *http.Response) (*RetrievePortalSettingsReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RetrievePortalSettingsReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PortalSettings
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdatePortalSettingsReply parses an HTTP response from a UpdatePortalSettingsWithResponse call
+func ParseUpdatePortalSettingsReply(rsp *http.Response) (*UpdatePortalSettingsReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdatePortalSettingsReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PortalSettings
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseRetrieveProgramStatusReply parses an HTTP response from a RetrieveProgramStatusWithResponse call
 func ParseRetrieveProgramStatusReply(rsp *http.Response) (*RetrieveProgramStatusReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -42743,6 +43374,12 @@ type ServerInterface interface {
 	// UpdateProgram Update a program
 	// (POST /v1/programs/{id})
 	UpdateProgram(ctx echo.Context, id ID, params UpdateProgramParams) error
+	// RetrievePortalSettings Retrieve a program's portal settings
+	// (GET /v1/programs/{id}/portal)
+	RetrievePortalSettings(ctx echo.Context, id ID, params RetrievePortalSettingsParams) error
+	// UpdatePortalSettings Update a program's portal settings
+	// (POST /v1/programs/{id}/portal)
+	UpdatePortalSettings(ctx echo.Context, id ID, params UpdatePortalSettingsParams) error
 	// RetrieveProgramStatus Retrieve what a program waits for
 	// (GET /v1/programs/{id}/status)
 	RetrieveProgramStatus(ctx echo.Context, id ID, params RetrieveProgramStatusParams) error
@@ -45785,6 +46422,56 @@ func (w *ServerInterfaceWrapper) UpdateProgram(ctx echo.Context) error {
 	return err
 }
 
+// RetrievePortalSettings converts echo context to params.
+func (w *ServerInterfaceWrapper) RetrievePortalSettings(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RetrievePortalSettingsParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RetrievePortalSettings(ctx, id, params)
+	return err
+}
+
+// UpdatePortalSettings converts echo context to params.
+func (w *ServerInterfaceWrapper) UpdatePortalSettings(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params UpdatePortalSettingsParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.UpdatePortalSettings(ctx, id, params)
+	return err
+}
+
 // RetrieveProgramStatus converts echo context to params.
 func (w *ServerInterfaceWrapper) RetrieveProgramStatus(ctx echo.Context) error {
 	var err error
@@ -47425,6 +48112,8 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.POST(options.BaseURL+"/v1/programs", wrapper.CreateProgram, options.OperationMiddlewares["createProgram"]...)
 	router.GET(options.BaseURL+"/v1/programs/:id", wrapper.RetrieveProgram, options.OperationMiddlewares["retrieveProgram"]...)
 	router.POST(options.BaseURL+"/v1/programs/:id", wrapper.UpdateProgram, options.OperationMiddlewares["updateProgram"]...)
+	router.GET(options.BaseURL+"/v1/programs/:id/portal", wrapper.RetrievePortalSettings, options.OperationMiddlewares["retrievePortalSettings"]...)
+	router.POST(options.BaseURL+"/v1/programs/:id/portal", wrapper.UpdatePortalSettings, options.OperationMiddlewares["updatePortalSettings"]...)
 	router.GET(options.BaseURL+"/v1/programs/:id/status", wrapper.RetrieveProgramStatus, options.OperationMiddlewares["retrieveProgramStatus"]...)
 	router.GET(options.BaseURL+"/v1/publishable_keys", wrapper.ListPublishableKeys, options.OperationMiddlewares["listPublishableKeys"]...)
 	router.POST(options.BaseURL+"/v1/publishable_keys", wrapper.CreatePublishableKey, options.OperationMiddlewares["createPublishableKey"]...)
@@ -49718,6 +50407,53 @@ func (response UpdateProgram200JSONResponse) VisitUpdateProgramResponse(w http.R
 	return err
 }
 
+type RetrievePortalSettingsRequestObject struct {
+	ID     ID `json:"id"`
+	Params RetrievePortalSettingsParams
+}
+
+type RetrievePortalSettingsResponseObject interface {
+	VisitRetrievePortalSettingsResponse(w http.ResponseWriter) error
+}
+
+type RetrievePortalSettings200JSONResponse PortalSettings
+
+func (response RetrievePortalSettings200JSONResponse) VisitRetrievePortalSettingsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdatePortalSettingsRequestObject struct {
+	ID     ID `json:"id"`
+	Params UpdatePortalSettingsParams
+	Body   *UpdatePortalSettingsJSONRequestBody
+}
+
+type UpdatePortalSettingsResponseObject interface {
+	VisitUpdatePortalSettingsResponse(w http.ResponseWriter) error
+}
+
+type UpdatePortalSettings200JSONResponse PortalSettings
+
+func (response UpdatePortalSettings200JSONResponse) VisitUpdatePortalSettingsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type RetrieveProgramStatusRequestObject struct {
 	ID     ID `json:"id"`
 	Params RetrieveProgramStatusParams
@@ -51185,6 +51921,12 @@ type StrictServerInterface interface {
 	// UpdateProgram Update a program
 	// (POST /v1/programs/{id})
 	UpdateProgram(ctx context.Context, request UpdateProgramRequestObject) (UpdateProgramResponseObject, error)
+	// RetrievePortalSettings Retrieve a program's portal settings
+	// (GET /v1/programs/{id}/portal)
+	RetrievePortalSettings(ctx context.Context, request RetrievePortalSettingsRequestObject) (RetrievePortalSettingsResponseObject, error)
+	// UpdatePortalSettings Update a program's portal settings
+	// (POST /v1/programs/{id}/portal)
+	UpdatePortalSettings(ctx context.Context, request UpdatePortalSettingsRequestObject) (UpdatePortalSettingsResponseObject, error)
 	// RetrieveProgramStatus Retrieve what a program waits for
 	// (GET /v1/programs/{id}/status)
 	RetrieveProgramStatus(ctx context.Context, request RetrieveProgramStatusRequestObject) (RetrieveProgramStatusResponseObject, error)
@@ -54670,6 +55412,81 @@ func (sh *strictHandler) UpdateProgram(ctx echo.Context, id ID, params UpdatePro
 		return err
 	} else if validResponse, ok := response.(UpdateProgramResponseObject); ok {
 		return validResponse.VisitUpdateProgramResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// RetrievePortalSettings operation middleware
+func (sh *strictHandler) RetrievePortalSettings(ctx echo.Context, id ID, params RetrievePortalSettingsParams) error {
+	var request RetrievePortalSettingsRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RetrievePortalSettings(ctx.Request().Context(), request.(RetrievePortalSettingsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RetrievePortalSettings")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RetrievePortalSettingsResponseObject); ok {
+		return validResponse.VisitRetrievePortalSettingsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// UpdatePortalSettings operation middleware
+func (sh *strictHandler) UpdatePortalSettings(ctx echo.Context, id ID, params UpdatePortalSettingsParams) error {
+	var request UpdatePortalSettingsRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	var body UpdatePortalSettingsJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdatePortalSettings(ctx.Request().Context(), request.(UpdatePortalSettingsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdatePortalSettings")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(UpdatePortalSettingsResponseObject); ok {
+		return validResponse.VisitUpdatePortalSettingsResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

@@ -560,6 +560,14 @@ type PayoutRun struct {
 	CreatedAt     clock.Time
 }
 
+type PortalLogo struct {
+	ProgramID   string
+	OrgID       string
+	Version     string
+	ContentType string
+	Image       []byte
+}
+
 type PortalSession struct {
 	TokenHash []byte
 	OrgID     string
@@ -567,6 +575,22 @@ type PortalSession struct {
 	PartnerID string
 	CreatedAt clock.Time
 	ExpiresAt clock.Time
+}
+
+type PortalSetting struct {
+	ProgramID    string
+	OrgID        string
+	Joining      JoinMode
+	AccentColor  *string
+	LogoVersion  *string
+	Introduction *string
+	ReplyTo      *string
+	Questions    []byte
+	AutoApprove  []byte
+	LinkHosts    []string
+	MaxLinks     int64
+	EmbedHosts   []string
+	UpdatedAt    clock.Time
 }
 
 type ProcessorConnection struct {

@@ -255,6 +255,15 @@ const (
 	PayoutTermNet60 PayoutTerm = "net_60"
 )
 
+// JoinMode is what portal_settings.joining can be.
+type JoinMode string
+
+// The values of JoinMode.
+const (
+	JoinModeOpen   JoinMode = "open"
+	JoinModeClosed JoinMode = "closed"
+)
+
 // ApplicationSource is what applications.source can be.
 type ApplicationSource string
 

@@ -34,6 +34,7 @@ import (
 	"rail/server/http/guides"
 	"rail/server/http/handlers"
 	"rail/server/http/hooks"
+	"rail/server/http/look"
 	"rail/server/http/mailpages"
 	"rail/server/http/middleware"
 	"rail/server/http/pages"
@@ -251,6 +252,7 @@ func (p parts) servePortal(path *middleware.Front) error {
 	}
 	partners.Register(p.echo)
 	design.Register(p.echo)
+	look.Looks{Pool: p.pool}.Register(p.echo)
 	return nil
 }
 

@@ -34,6 +34,8 @@ var raced = map[constraint.Name]bool{
 	constraint.OptOutsPkey:            true,
 	constraint.PartnerAddressesPkey:   true,
 	constraint.PartnerTagsPkey:        true,
+	constraint.PortalLogosPkey:        true,
+	constraint.PortalSettingsPkey:     true,
 	constraint.ReportSpansPkey:        true,
 	constraint.ReportSumsPkey:         true,
 	constraint.SequenceEnrolmentsPkey: true,

@@ -10,24 +10,26 @@ import (
 
 	"golang.org/x/net/publicsuffix"
 
+	"rail/server/opt"
 	"rail/server/problem"
 )
 
 // name matches a name of DNS or an IPv4 address, in lower case.
 var name = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$`)
 
-// stored returns allowed hosts as they are kept and looked up, in lower case.
-func stored(given []string) ([]string, error) {
+// Hosts returns the hosts that a member of a body names as they are kept and looked up: in
+// lower case, and each once.
+func Hosts(member string, given []string) ([]string, error) {
 	out := make([]string, len(given))
 	for i, h := range given {
 		h = strings.ToLower(h)
 		if why := fault(h); why != "" {
-			param := "allowed_hosts[" + strconv.Itoa(i) + "]"
+			param := member + "[" + strconv.Itoa(i) + "]"
 			return nil, problem.Invalid(param, "%s %s.", param, why)
 		}
 		out[i] = h
 	}
-	return out, nil
+	return opt.Distinct(out), nil
 }
 
 // fault says why a host cannot be allowed, or "".

@@ -10,7 +10,6 @@ import (
 	"rail/gen/db"
 	"rail/server/auth"
 	"rail/server/ident"
-	"rail/server/opt"
 	"rail/server/work"
 )
 
@@ -37,7 +36,7 @@ type Input struct {
 
 // Create makes a key of a program, for the pages of some hosts.
 func Create(ctx context.Context, u *work.Unit, in Input) (db.PublishableKey, error) {
-	hosts, err := stored(in.AllowedHosts)
+	hosts, err := Hosts("allowed_hosts", in.AllowedHosts)
 	if err != nil {
 		return db.PublishableKey{}, err
 	}
@@ -47,7 +46,7 @@ func Create(ctx context.Context, u *work.Unit, in Input) (db.PublishableKey, err
 	}
 	k := db.PublishableKey{
 		ID: ident.New(ident.Publishable), OrgID: u.OrgID, ProgramID: p.ID, Key: prefix + auth.NewSlug(random),
-		AllowedHosts: opt.Distinct(hosts), AllowLeads: in.AllowLeads,
+		AllowedHosts: hosts, AllowLeads: in.AllowLeads,
 		URLParams: p.URLParams, CreatedAt: u.Now,
 	}
 	return k, queries.PublishableKeyInsert(ctx, u.Later(), db.PublishableKeyInsertParams(k))

@@ -1,0 +1,81 @@
+package handlers
+
+import (
+	"context"
+
+	"github.com/oapi-codegen/nullable"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/http/look"
+	"rail/server/opt"
+	"rail/server/program/portalsettings"
+	"rail/server/work"
+)
+
+// RetrievePortalSettings returns how a program shows itself.
+func (s *Server) RetrievePortalSettings(ctx context.Context,
+	r api.RetrievePortalSettingsRequestObject) (api.RetrievePortalSettingsResponseObject, error) {
+	u := work.From(ctx)
+	if err := u.CheckProgram(r.ID); err != nil {
+		return nil, err
+	}
+	if _, err := queries.ProgramExists(ctx, u.Short(), db.ProgramExistsParams{ID: r.ID, OrgID: u.OrgID}); err != nil {
+		return nil, err
+	}
+	found, err := portalsettings.Of(ctx, u.Short(), u.OrgID, r.ID)
+	return api.RetrievePortalSettings200JSONResponse(s.toPortalSettings(found)), err
+}
+
+// UpdatePortalSettings changes how a program shows itself.
+func (s *Server) UpdatePortalSettings(ctx context.Context,
+	r api.UpdatePortalSettingsRequestObject) (api.UpdatePortalSettingsResponseObject, error) {
+	b := r.Body
+	changed, err := portalsettings.Update(ctx, work.From(ctx), r.ID, portalsettings.Changes{
+		Join: (*db.JoinMode)(b.Join), AccentColor: b.AccentColor, Introduction: b.Introduction, ReplyTo: b.ReplyTo,
+		Logo:      as(b.Logo, func(l api.PortalLogo) string { return l.Data }),
+		Questions: questionsOf(b.Questions), AutoApprove: as(b.AutoApprove, autoApprovalOf),
+		LinkHosts: b.LinkHosts, EmbedHosts: b.EmbedHosts, MaxLinks: b.MaxLinks,
+	})
+	return api.UpdatePortalSettings200JSONResponse(s.toPortalSettings(changed)), err
+}
+
+// as returns an optional value in another form.
+func as[A, B any](n nullable.Nullable[A], form func(A) B) nullable.Nullable[B] {
+	value, err := n.Get()
+	switch {
+	case !n.IsSpecified():
+		return nil
+	case err != nil:
+		return nullable.NewNullNullable[B]()
+	}
+	return nullable.NewNullableWithValue(form(value))
+}
+
+// questionsOf fills in what may be left out of questions.
+func questionsOf(given []api.PortalQuestionInput) []api.PortalQuestion {
+	if given == nil {
+		return nil
+	}
+	return mapped(given, func(q api.PortalQuestionInput) api.PortalQuestion {
+		return api.PortalQuestion{
+			Key: q.Key, Label: q.Label, Type: q.Type, Required: opt.Value(q.Required),
+			Options: append([]string{}, q.Options...),
+		}
+	})
+}
+
+// autoApprovalOf is the rule as it is shown.
+func autoApprovalOf(a api.AutoApprovalInput) api.AutoApproval { return api.AutoApproval(a) }
+
+func (s *Server) toPortalSettings(p portalsettings.Settings) api.PortalSettings {
+	out := api.PortalSettings{
+		Object: "portal_settings", ProgramID: p.ProgramID, Join: api.JoinMode(p.Join), AccentColor: p.AccentColor,
+		Introduction: p.Introduction, ReplyTo: p.ReplyTo, Questions: p.Questions, AutoApprove: p.AutoApprove,
+		LinkHosts: p.LinkHosts, MaxLinks: p.MaxLinks, EmbedHosts: p.EmbedHosts, UpdatedAt: p.UpdatedAt,
+	}
+	if p.LogoVersion != nil {
+		out.LogoURL = new(s.BaseURL + look.LogoPath(p.ProgramID, *p.LogoVersion))
+	}
+	return out
+}

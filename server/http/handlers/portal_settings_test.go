@@ -1,0 +1,137 @@
+package handlers_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/harness/apitest"
+)
+
+// pixel is the smallest GIF.
+var pixel = "GIF89a\x01\x00\x01\x00\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x00;"
+
+func TestPortalSettings(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	path := "/v1/programs/" + program + "/portal"
+	want := M{
+		"object": "portal_settings", "program_id": program, "join": "open", "accent_color": nil, "logo_url": nil,
+		"introduction": nil, "reply_to": nil, "questions": []any{}, "auto_approve": nil, "link_hosts": []any{},
+		"max_links": json.Number("20"), "embed_hosts": []any{}, "updated_at": nil,
+	}
+	require.Equal(t, want, s.Must(200, s.Get(path)).Body)
+	require.Equal(t, want, s.Must(200, s.Post(path, M{"max_links": 20, "introduction": " "})).Body, "nothing changed")
+	group := s.Must(201, s.Post("/v1/groups", M{"program_id": program, "name": "Stars"})).String("id")
+	set := s.Must(200, s.Post(path, M{
+		"join": "closed", "accent_color": "#0A7D55", "introduction": "One.\n\nTwo.", "reply_to": "us@shop.example",
+		"questions": []M{
+			{"key": "audience", "label": "Who reads you?", "type": "text", "required": true},
+			{"key": "size", "label": "How many?", "type": "choice", "options": []string{"few", "many"}},
+		},
+		"auto_approve": M{"group_ids": []string{group}, "countries": []string{"de", "DE"}},
+		"link_hosts":   []string{"*.Shop.example"}, "max_links": 0, "embed_hosts": []string{"app.shop.example:8443"},
+	}))
+	want["join"], want["accent_color"], want["introduction"] = "closed", "#0a7d55", "One.\n\nTwo."
+	want["reply_to"], want["max_links"], want["updated_at"] = "us@shop.example", json.Number("0"), "2026-09-01T12:00:00.000Z"
+	want["questions"] = []any{
+		M{"key": "audience", "label": "Who reads you?", "type": "text", "required": true, "options": []any{}},
+		M{"key": "size", "label": "How many?", "type": "choice", "required": false, "options": []any{"few", "many"}},
+	}
+	want["auto_approve"] = M{"group_ids": []any{group}, "countries": []any{"DE"}, "email_domains": []any{}}
+	want["link_hosts"], want["embed_hosts"] = []any{"*.shop.example"}, []any{"app.shop.example:8443"}
+	require.Equal(t, want, set.Body)
+	require.Equal(t, want, s.Must(200, s.Get(path)).Body)
+
+	s.Clock.Advance(time.Minute)
+	entry := s.Must(200, s.Get("/v1/audit_log_entries?program_id="+program+"&target_id="+program)).Data()[0]
+	require.Equal(t, "portal_settings.updated", entry["action"])
+	require.Equal(t, "open", entry["before"].(M)["join"])
+	require.Equal(t, "closed", entry["after"].(M)["join"])
+	require.Equal(t, want, s.Must(200, s.Post(path, M{"join": "closed"})).Body, "nothing changed, the time neither")
+	cleared := s.Must(200, s.Post(path, M{"auto_approve": nil, "accent_color": nil, "questions": []M{}, "reply_to": nil}))
+	require.Equal(t, []any{nil, nil, []any{}, nil, "closed"}, []any{
+		cleared.Body["auto_approve"], cleared.Body["accent_color"], cleared.Body["questions"], cleared.Body["reply_to"],
+		cleared.Body["join"],
+	})
+}
+
+// A logo and a colour are served to everybody by addresses that name what is in them.
+func TestLooks(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program, base := s.Program(), "https://rail.example"
+	path := "/v1/programs/" + program + "/portal"
+	logo := func(image string) M { return M{"logo": M{"data": base64.StdEncoding.EncodeToString([]byte(image))}} }
+	first := s.Must(200, s.Post(path, logo(pixel))).String("logo_url")
+	at := strings.TrimPrefix(first, base)
+	require.Regexp(t, "^/look/"+program+"/[0-9a-f]{16}$", at)
+	shown := s.Do(http.MethodGet, at, "", nil)
+	require.Equal(t, []any{200, pixel, "image/gif"}, []any{shown.Status, string(shown.Raw), shown.Header.Get("Content-Type")})
+	require.Equal(t, "default-src 'none'; sandbox", shown.Header.Get("Content-Security-Policy"))
+	require.Equal(t, "nosniff", shown.Header.Get("X-Content-Type-Options"))
+	require.Equal(t, "public, max-age=31536000, immutable", shown.Header.Get("Cache-Control"))
+	for kind, image := range map[string]string{
+		"image/png": "\x89PNG\r\n\x1a\nrest", "image/jpeg": "\xff\xd8\xff\xe0rest", "image/webp": "RIFF\x10\x00\x00\x00WEBPVP8 rest",
+	} {
+		url := s.Must(200, s.Post(path, logo(image))).String("logo_url")
+		require.Equal(t, kind, s.Do(http.MethodGet, strings.TrimPrefix(url, base), "", nil).Header.Get("Content-Type"))
+	}
+	require.Equal(t, 404, s.Do(http.MethodGet, at, "", nil).Status, "another image has another address")
+	for _, image := range []string{"<svg xmlns='http://www.w3.org/2000/svg'/>", "GIF89a" + strings.Repeat("x", 200_000)} {
+		s.Refused(400, "parameter_invalid", "logo.data", s.Post(path, logo(image)))
+	}
+	s.Refused(400, "parameter_invalid", "logo.data", s.Post(path, M{"logo": M{"data": "?????"}}))
+	last := s.Get(path).String("logo_url")
+	require.Nil(t, s.Must(200, s.Post(path, M{"logo": nil})).Body["logo_url"])
+	require.Equal(t, 404, s.Do(http.MethodGet, strings.TrimPrefix(last, base), "", nil).Status)
+	require.Equal(t, 404, s.Do(http.MethodGet, "/look/"+program+"/0123456789abcdef.css", "", nil).Status)
+	require.Equal(t, 404, s.Do(http.MethodGet, "/look/prg_none/0123456789abcdef", "", nil).Status)
+}
+
+// What cannot be is refused by its name, and leaves everything as it was.
+func TestPortalSettingsRefused(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program, other := s.Program(), s.Program()
+	path := "/v1/programs/" + program + "/portal"
+	elsewhere := s.Must(200, s.Get("/v1/groups?program_id="+other)).Data()[0]["id"].(string)
+	question := func(key, kind string, options ...string) M {
+		return M{"key": key, "label": "x", "type": kind, "options": append([]string{}, options...)}
+	}
+	for param, body := range map[string]M{
+		"questions[1].key":     {"questions": []M{question("a", "text"), question("a", "number")}},
+		"questions[0].options": {"questions": []M{question("a", "text", "b", "c")}},
+		"questions[1].options": {"questions": []M{question("a", "text"), question("b", "choice", "b", "b")}},
+		"questions[0].type":    {"questions": []M{question("a", "file")}},
+		"questions[0].key":     {"questions": []M{question("A b", "text")}},
+		"link_hosts[0]":        {"link_hosts": []string{"*.co.uk"}},
+		"embed_hosts[1]":       {"embed_hosts": []string{"a.example", "a..example"}},
+		"accent_color":         {"accent_color": "red"},
+		"max_links":            {"max_links": 1001},
+		"reply_to":             {"reply_to": "nobody"},
+		"introduction":         {"introduction": strings.Repeat("x", 2001)},
+		"join":                 {"join": "half"},
+	} {
+		body["join"] = map[bool]any{true: body["join"], false: "closed"}[body["join"] != nil]
+		s.Refused(400, "parameter_invalid", param, s.Post(path, body))
+	}
+	s.Refused(400, "invalid_reference", "auto_approve.group_ids[0]",
+		s.Post(path, M{"auto_approve": M{"group_ids": []string{elsewhere}}}))
+	s.Refused(404, "resource_not_found", "auto_approve.group_ids[0]",
+		s.Post(path, M{"auto_approve": M{"group_ids": []string{"grp_none"}}}))
+	require.Nil(t, s.Must(200, s.Get(path)).Body["updated_at"])
+	foreign := s.NewKey(s.NewOrg("Other"), true, "write")
+	for _, program := range []string{program, "prg_none"} {
+		path := "/v1/programs/" + program + "/portal"
+		s.Refused(404, "resource_not_found", "", s.Do(http.MethodGet, path, foreign, nil))
+		s.Refused(404, "resource_not_found", "", s.Do(http.MethodPost, path, foreign, M{"join": "closed"}))
+	}
+	s.Refused(404, "resource_not_found", "program_id", s.Get(path+"?program_id="+other))
+}

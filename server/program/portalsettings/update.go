@@ -1,0 +1,160 @@
+package portalsettings
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/oapi-codegen/nullable"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/auditlog"
+	"rail/server/opt"
+	"rail/server/problem"
+	"rail/server/program/publishable"
+	"rail/server/work"
+)
+
+// Changes are the changes of a program's settings; what is nil or not specified stays.
+type Changes struct {
+	Join                               *db.JoinMode
+	AccentColor, Introduction, ReplyTo nullable.Nullable[string]
+	Logo                               nullable.Nullable[string] // the image in base64
+	Questions                          []api.PortalQuestion
+	AutoApprove                        nullable.Nullable[api.AutoApproval]
+	LinkHosts, EmbedHosts              []string
+	MaxLinks                           *int64
+}
+
+// Update changes the settings of a program. A change to the same values writes nothing.
+func Update(ctx context.Context, u *work.Unit, programID string, to Changes) (Settings, error) {
+	// The lock lets two changes take turns, also of settings that have no row yet.
+	p, err := queries.ProgramLock(ctx, u.Tx, db.ProgramLockParams{ID: programID, OrgID: u.OrgID})
+	if err != nil {
+		return Settings{}, err
+	}
+	if err := u.CheckProgram(p.ID); err != nil {
+		return Settings{}, err
+	}
+	before, err := Of(ctx, u.Tx, u.OrgID, p.ID)
+	if err != nil {
+		return before, err
+	}
+	s := before
+	if err := s.apply(to); err != nil {
+		return before, err
+	}
+	if err := s.checkGroups(ctx, u, to); err != nil {
+		return before, err
+	}
+	if err := s.applyLogo(ctx, u, to.Logo); err != nil || reflect.DeepEqual(before, s) {
+		return before, err
+	}
+	s.UpdatedAt = &u.Now
+	if err := s.save(ctx, u.Later()); err != nil {
+		return before, err
+	}
+	return s, auditlog.Record(ctx, u, auditlog.Entry{
+		ProgramID: p.ID, Action: "portal_settings.updated", TargetID: p.ID, Before: before, After: s,
+	})
+}
+
+// apply sets what is given, of which everything but the groups is checked.
+func (s *Settings) apply(to Changes) (err error) {
+	opt.Change(&s.Join, to.Join)
+	opt.Change(&s.MaxLinks, to.MaxLinks)
+	opt.ChangeOrClear(&s.AccentColor, to.AccentColor)
+	opt.ChangeOrClear(&s.Introduction, to.Introduction)
+	opt.ChangeOrClear(&s.ReplyTo, to.ReplyTo)
+	s.AccentColor = opt.Lower(s.AccentColor)
+	if strings.TrimSpace(opt.Value(s.Introduction)) == "" {
+		s.Introduction = nil
+	}
+	if to.LinkHosts != nil {
+		if s.LinkHosts, err = publishable.Hosts("link_hosts", to.LinkHosts); err != nil {
+			return err
+		}
+	}
+	if to.EmbedHosts != nil {
+		if s.EmbedHosts, err = publishable.Hosts("embed_hosts", to.EmbedHosts); err != nil {
+			return err
+		}
+	}
+	if to.Questions != nil {
+		s.Questions = to.Questions
+	}
+	s.applyRule(to.AutoApprove)
+	return checkQuestions(s.Questions)
+}
+
+// applyRule sets who is approved, as it is compared with applicants.
+func (s *Settings) applyRule(to nullable.Nullable[api.AutoApproval]) {
+	if !to.IsSpecified() {
+		return
+	}
+	if s.AutoApprove = nil; to.IsNull() {
+		return
+	}
+	given := to.MustGet()
+	s.AutoApprove = &api.AutoApproval{
+		GroupIds:  opt.Distinct(given.GroupIds),
+		Countries: all(strings.ToUpper, given.Countries), EmailDomains: all(strings.ToLower, given.EmailDomains),
+	}
+}
+
+// all returns texts in another form, each once.
+func all(form func(string) string, texts []string) []string {
+	out := make([]string, len(texts))
+	for i, t := range texts {
+		out[i] = form(t)
+	}
+	return opt.Distinct(out)
+}
+
+// checkGroups refuses groups of a new rule that are not the program's.
+func (s *Settings) checkGroups(ctx context.Context, u *work.Unit, to Changes) error {
+	if !to.AutoApprove.IsSpecified() || s.AutoApprove == nil {
+		return nil
+	}
+	return u.Check(ctx, s.ProgramID, work.AudienceRefs("auto_approve.", s.AutoApprove.GroupIds, nil)...)
+}
+
+// applyLogo stores another image or takes it away.
+func (s *Settings) applyLogo(ctx context.Context, u *work.Unit, to nullable.Nullable[string]) error {
+	switch {
+	case !to.IsSpecified():
+		return nil
+	case to.IsNull():
+		s.LogoVersion = nil
+		return queries.PortalLogoDelete(ctx, u.Later(), db.PortalLogoDeleteParams{ProgramID: s.ProgramID, OrgID: s.OrgID})
+	}
+	logo, err := readLogo(to.MustGet())
+	if err != nil {
+		return err
+	}
+	s.LogoVersion = &logo.version
+	return queries.PortalLogoSave(ctx, u.Later(), db.PortalLogoSaveParams{
+		ProgramID: s.ProgramID, OrgID: s.OrgID, Version: logo.version, ContentType: logo.kind, Image: logo.body,
+	})
+}
+
+// checkQuestions refuses two questions of one key, and options of what is no choice.
+func checkQuestions(questions []api.PortalQuestion) error {
+	keys := map[string]bool{}
+	for i, q := range questions {
+		at := func(member string) string { return fmt.Sprintf("questions[%d].%s", i, member) }
+		switch {
+		case keys[q.Key]:
+			return problem.Invalid(at("key"), "%s is the key of another question.", at("key"))
+		case q.Type != api.QuestionTypeChoice && len(q.Options) > 0:
+			return problem.Invalid(at("options"), "%s: only a choice has options.", at("options"))
+		case q.Type == api.QuestionTypeChoice && len(slices.Compact(slices.Sorted(slices.Values(q.Options)))) < 2:
+			return problem.Invalid(at("options"), "%s: a choice has at least two options.", at("options"))
+		}
+		keys[q.Key] = true
+	}
+	return nil
+}
