@@ -9196,6 +9196,9 @@ type Report struct {
 	// PreviousPeriod The window before the report's own.
 	PreviousPeriod *ReportPeriod `json:"previous_period,omitempty"`
 
+	// RowCount How many rows there are without `top`.
+	RowCount int64 `json:"row_count"`
+
 	// Rows By revenue, largest first, then by key; `period` rows by key, empty ones included.
 	Rows []ReportRow `json:"rows"`
 
@@ -9256,7 +9259,7 @@ type ReportPeriod struct {
 	// From First day of the window (UTC), inclusive.
 	From openapi_types.Date `json:"from"`
 
-	// Rows Its rows, in the order of the report's.
+	// Rows Its rows, in the order of its own revenue; with `top` those of the report's keys.
 	Rows []ReportRow `json:"rows"`
 
 	// To Last day of the window (UTC), inclusive.
@@ -11199,6 +11202,9 @@ type ReportProgramID = ProgramID
 // ReportTo defines model for ReportTo.
 type ReportTo = string
 
+// ReportTop defines model for ReportTop.
+type ReportTop = int64
+
 // RiskFlagLimit defines model for RiskFlagLimit.
 type RiskFlagLimit = int64
 
@@ -12287,6 +12293,9 @@ type RetrieveReportParams struct {
 
 	// Currency The currency to report in, the program's unless told; money is not converted, other currencies are left out.
 	Currency *ReportCurrency `form:"currency,omitempty" json:"currency,omitempty"`
+
+	// Top Only so many rows, those of the highest revenue, and of the previous period those of the same keys; totals and `row_count` are of all. Not with `dimension=period`.
+	Top *ReportTop `form:"top,omitempty" json:"top,omitempty"`
 }
 
 // ListResourcesParams defines parameters for ListResources.
@@ -26921,6 +26930,18 @@ func NewRetrieveReportRequest(server string, params *RetrieveReportParams) (*htt
 		if params.Currency != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "currency", *params.Currency, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Top != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "top", *params.Top, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -46876,6 +46897,13 @@ func (w *ServerInterfaceWrapper) RetrieveReport(ctx echo.Context) error {
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "currency", ctx.QueryParams(), &params.Currency, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
 	if err != nil {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter currency: %s", err))
+	}
+
+	// ------------- Optional query parameter "top" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "top", ctx.QueryParams(), &params.Top, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter top: %s", err))
 	}
 
 	// Invoke the callback with all the unmarshaled arguments

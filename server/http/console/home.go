@@ -37,6 +37,9 @@ type homeData struct {
 	Now   api.ProgramStatusReport
 }
 
+// leaders is how many of the best partners the page shows.
+const leaders = 10
+
 // home shows how the program does, and what waits for somebody.
 func home(v *visit) error {
 	days := span(v.QueryParam("days"))
@@ -53,7 +56,7 @@ func home(v *visit) error {
 		return err
 	}
 	return v.show(sheet{"home", "", "Home", homeData{
-		Days: days, Spans: spans, Tiles: v.tiles(over), Chart: v.daily(over), Top: leading(top.Rows), Now: *status.JSON200,
+		Days: days, Spans: spans, Tiles: v.tiles(over), Chart: v.daily(over), Top: top.Rows, Now: *status.JSON200,
 	}})
 }
 
@@ -67,7 +70,7 @@ func span(asked string) int {
 	return 30
 }
 
-// report asks for the last days by a dimension, with the period before: by day, and a year by month.
+// report asks for the last days: by date with the period before, or for the first rows of another dimension.
 func (v *visit) report(days int, by api.ReportDimension) (*api.Report, error) {
 	to := v.now.UTC()
 	params := &api.RetrieveReportParams{
@@ -77,7 +80,7 @@ func (v *visit) report(days int, by api.ReportDimension) (*api.Report, error) {
 	if by == api.ReportDimensionPeriod {
 		params.Granularity = new(granularity(days))
 	} else {
-		params.Compare = new(api.ReportCompareNone)
+		params.Compare, params.Top = new(api.ReportCompareNone), new(api.ReportTop(leaders))
 	}
 	reply, err := v.console.api.RetrieveReportWithResponse(v.ctx(), params)
 	if err != nil {
@@ -134,6 +137,3 @@ func short(key string) string {
 	}
 	return key[len("2006-"):]
 }
-
-// leading are the first ten partners of a report.
-func leading(rows []api.ReportRow) []api.ReportRow { return rows[:min(len(rows), 10)] }

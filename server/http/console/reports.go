@@ -23,7 +23,7 @@ const (
 	reportsPath  = "/reports"
 	reportsTitle = "Reports"
 	// maxReportRows is how many rows the page shows; the file has all.
-	maxReportRows = 50
+	maxReportRows = 25
 	// absent is a figure that a row does not have.
 	absent = -1
 )
@@ -107,7 +107,7 @@ func (v *visit) fillReport(page *reportData, asked url.Values) error {
 	if err != nil {
 		return err
 	}
-	page.More = max(len(found.Rows)-maxReportRows, 0)
+	page.More = int(found.RowCount) - len(found.Rows)
 	page.Rows = v.reportRanks(found, asked)
 	return nil
 }
@@ -115,11 +115,15 @@ func (v *visit) fillReport(page *reportData, asked url.Values) error {
 // reportBy asks the API for the report by a dimension.
 func (v *visit) reportBy(asked url.Values, by api.ReportDimension) (*api.Report, error) {
 	optional := func(name string) *string { return opt.OrNil(asked.Get(name)) }
-	reply, err := v.console.api.RetrieveReportWithResponse(v.ctx(), &api.RetrieveReportParams{
+	params := &api.RetrieveReportParams{
 		ProgramID: v.program.ID, Dimension: &by, From: optional("from"), To: optional("to"),
 		PartnerID: optional("partner_id"), GroupID: optional("group_id"), TagID: optional("tag_id"),
 		Compare: (*api.ReportCompare)(optional("compare")), Currency: optional("currency"),
-	})
+	}
+	if by != api.ReportDimensionPeriod {
+		params.Top = new(api.ReportTop(maxReportRows))
+	}
+	reply, err := v.console.api.RetrieveReportWithResponse(v.ctx(), params)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +148,7 @@ func (v *visit) reportRanks(r *api.Report, asked url.Values) design.Ranks {
 			before[opt.Value(row.Key)] = row.RevenueMinor
 		}
 	}
-	for _, row := range r.Rows[:min(len(r.Rows), maxReportRows)] {
+	for _, row := range r.Rows {
 		values := []int64{
 			row.RevenueMinor, row.CommissionsMinor, orAbsent(row.Clicks), row.Customers, row.Sales,
 			orAbsent(row.ConversionBps), orAbsent(row.RefundBps),

@@ -43,13 +43,18 @@ func (s *Server) RetrieveReport(ctx context.Context,
 	if compares {
 		before = answers[1]
 	}
+	count := len(now.Rows)
+	if p.Top != nil {
+		report.Top(int(*p.Top), &now, &before)
+	}
 	labels, err := reportLabels(ctx, u, q, now.Rows, before.Rows)
 	if err != nil {
 		return nil, err
 	}
 	out := api.Report{
 		Object: "report", Dimension: api.ReportDimension(q.By), Currency: q.Currency, From: day(q.From), To: day(q.To),
-		Rows: toReportRows(q, now.Rows, labels), Totals: toReportTotals(q, now.Totals), DrillDownConfig: drillDown(q.By),
+		RowCount: int64(count), Rows: toReportRows(q, now.Rows, labels), Totals: toReportTotals(q, now.Totals),
+		DrillDownConfig: drillDown(q.By),
 	}
 	if compares {
 		b := q.Before()
@@ -57,18 +62,23 @@ func (s *Server) RetrieveReport(ctx context.Context,
 			From: day(b.From), To: day(b.To), Rows: toReportRows(q, before.Rows, labels),
 			Totals: toReportTotals(q, before.Totals),
 		}
-		out.Delta = &api.ReportDelta{
-			Revenue: api.ReportRevenueDelta{
-				AbsoluteMinor: now.Totals.RevenueMinor - before.Totals.RevenueMinor,
-				ChangeBps:     report.Change(before.Totals.RevenueMinor, now.Totals.RevenueMinor),
-			},
-			Customers: api.ReportCustomersDelta{
-				Absolute:  now.Totals.Customers - before.Totals.Customers,
-				ChangeBps: report.Change(before.Totals.Customers, now.Totals.Customers),
-			},
-		}
+		out.Delta = reportDelta(before.Totals, now.Totals)
 	}
 	return api.RetrieveReport200JSONResponse(out), nil
+}
+
+// reportDelta is the change from one window to the next.
+func reportDelta(before, now report.Figures) *api.ReportDelta {
+	return &api.ReportDelta{
+		Revenue: api.ReportRevenueDelta{
+			AbsoluteMinor: now.RevenueMinor - before.RevenueMinor,
+			ChangeBps:     report.Change(before.RevenueMinor, now.RevenueMinor),
+		},
+		Customers: api.ReportCustomersDelta{
+			Absolute:  now.Customers - before.Customers,
+			ChangeBps: report.Change(before.Customers, now.Customers),
+		},
+	}
 }
 
 // reportQuery reads and validates the parameters.
@@ -113,7 +123,10 @@ func reportWindow(q *report.Query, p api.RetrieveReportParams, now clock.Time) (
 		return problem.Invalid("from", "from must not lie after to.")
 	}
 	// Only periods are split by time; every other dimension has a row for each of
-	// its objects.
+	// its objects, in the order of their revenue.
+	if q.By == report.Period && p.Top != nil {
+		return problem.Invalid("top", "top is not for dimension=period.")
+	}
 	if q.By != report.Period {
 		if p.Granularity != nil {
 			return problem.Invalid("granularity", "granularity is for dimension=period only.")

@@ -241,6 +241,7 @@ func TestReportWindows(t *testing.T) {
 		"&to=1999-01-01": "to", "&dimension=day": "dimension",
 		"&granularity=day": "granularity", "&dimension=period&granularity=year": "granularity",
 		"&compare=last_year": "compare", "&currency=XXX": "currency", "&limit=5": "limit",
+		"&top=0": "top", "&top=1001": "top", "&top=5&dimension=period": "top",
 	} {
 		code := "parameter_invalid"
 		if param == "limit" {
@@ -253,6 +254,39 @@ func TestReportWindows(t *testing.T) {
 			param[:len(param)-len("=xxxx_none")+map[byte]int{'p': 0, 'g': 1, 't': 1}[param[0]]],
 			s.Get("/v1/reports?program_id="+program+"&"+param))
 	}
+}
+
+// TestReportTop: top leaves the first rows, and what they were in the days before; all else is of all rows.
+func TestReportTop(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	var partners []any
+	for i, amounts := range [][2]int{{300, 7}, {200, 90}, {100, 80}} { // in August, in July
+		partner := s.Partner(program, M{"handle": fmt.Sprintf("top-%d", i)})
+		partners = append(partners, partner)
+		customer := s.Customer(program, partner)
+		s.Sale(program, customer, M{"amount_minor": amounts[0], "occurred_at": "2026-08-20T00:00:00Z"})
+		s.Sale(program, customer, M{"amount_minor": amounts[1], "occurred_at": "2026-07-20T00:00:00Z"})
+	}
+	all := reported(s, program, "&from=2026-08-01&to=2026-08-31")
+	top := reported(s, program, "&from=2026-08-01&to=2026-08-31&top=2")
+	keys := func(rows any) (out []any) {
+		for _, r := range rows.([]any) {
+			out = append(out, r.(M)["key"])
+		}
+		return out
+	}
+	require.Equal(t, partners[:2], keys(top.Body["rows"]))
+	require.Equal(t, []any{partners[1], partners[0]}, keys(top.Body["previous_period"].(M)["rows"]))
+	require.Equal(t, []any{partners[1], partners[2], partners[0]}, keys(all.Body["previous_period"].(M)["rows"]))
+	for _, a := range []apitest.Answer{all, top} {
+		a.Body["rows"], a.Body["previous_period"].(M)["rows"] = nil, nil
+	}
+	require.Equal(t, all.Body, top.Body)
+	require.Equal(t, json.Number("3"), top.Body["row_count"])
+	require.Equal(t, keys(reported(s, program, "&from=2026-08-01&to=2026-08-31").Body["rows"]),
+		keys(reported(s, program, "&from=2026-08-01&to=2026-08-31&top=1000").Body["rows"]))
 }
 
 // everyReport asks for every dimension, some windows and filters.

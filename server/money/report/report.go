@@ -67,6 +67,19 @@ type Answer struct {
 	Totals Figures
 }
 
+// Top leaves the first n rows of a window, and in the others the rows of the same
+// keys. The totals stay those of all rows.
+func Top(n int, window *Answer, others ...*Answer) {
+	window.Rows = window.Rows[:min(n, len(window.Rows))]
+	kept := map[string]bool{}
+	for _, r := range window.Rows {
+		kept[r.Key] = true
+	}
+	for _, o := range others {
+		o.Rows = slices.DeleteFunc(o.Rows, func(r Row) bool { return !kept[r.Key] })
+	}
+}
+
 // Before returns the query for the window of equal length right before this one,
 // with which dashboards compare.
 func (q Query) Before() Query {
