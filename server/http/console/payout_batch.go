@@ -38,6 +38,7 @@ func batch(v *visit) error {
 	if err != nil {
 		return err
 	}
+	again := "?period_end=" + b.PeriodEnd.UTC().Format(time.DateOnly)
 	return v.show(sheet{"payout-batch", "/payouts", "Payouts of " + month(b.PeriodEnd), struct {
 		batchRow
 		Steps      design.Steps
@@ -46,8 +47,8 @@ func batch(v *visit) error {
 		Currencies []design.Option
 		Again      string // the query by which the month's run is made again
 	}{
-		toBatchRow(*b), v.runSteps(3), v.filters("Payouts", v.filter("status", "State", listed(payoutStatuses...))), list,
-		currencies(b.Totals), "?period_end=" + b.PeriodEnd.UTC().Format(time.DateOnly),
+		toBatchRow(*b), v.runSteps(3, again), v.filters("Payouts", v.filter("status", "State", listed(payoutStatuses...))), list,
+		currencies(b.Totals), again,
 	}})
 }
 
@@ -82,7 +83,7 @@ func exportBatch(v *visit) error {
 		Form  design.Posted
 		Once  string
 		Steps design.Steps
-	}{file, names, v.form, v.once, v.runSteps(3)}})
+	}{file, names, v.form, v.once, v.runSteps(3, "")}})
 }
 
 // namesOf are the names of the partners whose payouts a file leaves out, for the first twenty.
@@ -145,7 +146,7 @@ func reportResults(v *visit) error {
 		api.PayoutResultReport
 		File  string
 		Steps design.Steps
-	}{all, v.upload.Name, v.runSteps(3)}})
+	}{all, v.upload.Name, v.runSteps(3, "")}})
 }
 
 // cancelPage says what undoing a run does, before it is done.

@@ -13,13 +13,16 @@ import (
 // A run takes four steps, of which the third makes the payouts: which period; who gets what, and who
 // does not and why; the confirmation; and the files by which they are paid.
 
-// runSteps say how far a run is. Earlier steps lead back with what was asked.
-func (v *visit) runSteps(at int) design.Steps {
-	query := "?" + v.query("period_end", "group_id", "partner", "ignore_minimum").Encode()
-	return design.Steps{Label: "Payout run", At: at, Links: []design.Link{
-		{Name: "Period", Path: v.at("/payouts/run") + query}, {Name: "Who gets what", Path: v.at("/payouts/run/preview") + query},
-		{Name: "Confirm"}, {Name: "Pay"},
+// runSteps say how far a run is. Earlier steps lead back by the query that the run was planned with; without
+// one they lead nowhere.
+func (v *visit) runSteps(at int, query string) design.Steps {
+	steps := design.Steps{Label: "Payout run", At: at, Links: []design.Link{
+		{Name: "Period"}, {Name: "Who gets what"}, {Name: "Confirm"}, {Name: "Pay"},
 	}}
+	if query != "" {
+		steps.Links[0].Path, steps.Links[1].Path = v.at("/payouts/run")+query, v.at("/payouts/run/preview")+query
+	}
+	return steps
 }
 
 // planRun asks for which period and for whom.
@@ -34,7 +37,7 @@ func planRun(v *visit) error {
 		Steps  design.Steps
 		End    string // the last day of the month before
 		Groups []design.Option
-	}{v.runSteps(0), now.AddDate(0, 0, -now.Day()).Format(time.DateOnly), groupOptions("Everybody", groups)}})
+	}{v.runSteps(0, ""), now.AddDate(0, 0, -now.Day()).Format(time.DateOnly), groupOptions("Everybody", groups)}})
 }
 
 // groupOptions are groups to choose from, with one for no choice.
@@ -147,8 +150,9 @@ func (v *visit) with(name, value string) string {
 
 // plan sums a preview up.
 func (v *visit) plan(p *api.PayoutPreview, step int) runPlan {
+	query := "?" + v.query("period_end", "group_id", "partner", "ignore_minimum").Encode()
 	out := runPlan{
-		PayoutPreview: p, Steps: v.runSteps(step), Sample: strings.HasPrefix(v.program.ID, "sample_"), Query: "?" + v.query("period_end", "group_id", "partner", "ignore_minimum").Encode(),
+		PayoutPreview: p, Steps: v.runSteps(step, query), Query: query, Sample: strings.HasPrefix(v.program.ID, "sample_"),
 	}
 	for _, t := range p.Totals {
 		total := runTotal{PayoutPreviewTotal: t, Method: method(t.Method), Path: v.with("outcome", string(t.Outcome))}

@@ -1,0 +1,85 @@
+// Package crawl follows the links of pages for people, as somebody does who looks at everything.
+package crawl
+
+import (
+	"fmt"
+	"html"
+	"maps"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Alike is how many pages of a kind are looked at, such as those of partners.
+const Alike = 4
+
+// Look asks for the page at an address and returns its text.
+type Look func(at string) (body string, err error)
+
+// Walk looks at the first page and at all that links lead to from it: those whose address begins with the
+// first one's path, files apart, and Alike of a kind.
+func Walk(first string, look Look) error {
+	below, _, _ := strings.Cut(first, "?")
+	queue, kinds, from := []string{first}, map[string]int{}, map[string]string{first: "nowhere"}
+	for len(queue) > 0 {
+		at := queue[0]
+		queue = queue[1:]
+		body, err := look(at)
+		if err != nil {
+			return fmt.Errorf("%s, linked from %s: %w", at, from[at], err)
+		}
+		for _, to := range links(at, body) {
+			if from[to] != "" || !strings.HasPrefix(to, below) || kinds[Kind(to)] == Alike {
+				continue
+			}
+			from[to] = at
+			kinds[Kind(to)]++
+			queue = append(queue, to)
+		}
+	}
+	return nil
+}
+
+// hrefs finds the links of a page.
+var hrefs = regexp.MustCompile(`<a [^>]*href="([^"#]+)`)
+
+// links returns the addresses of the pages of this server that a page links to.
+func links(at, body string) (out []string) {
+	from, err := url.Parse(at)
+	if err != nil {
+		return nil
+	}
+	for _, found := range hrefs.FindAllStringSubmatch(body, -1) {
+		to, err := from.Parse(html.UnescapeString(found[1]))
+		if err == nil && !to.IsAbs() && to.Host == "" && path.Ext(to.Path) == "" {
+			out = append(out, to.String())
+		}
+	}
+	return out
+}
+
+// ids are what pages of one kind differ by.
+var ids = regexp.MustCompile(`/(sample_)?[a-z]+_[0-9A-Za-z]{20,}`)
+
+// Kind is an address without ids and without what its parameters are set to, but for the days, by which
+// pages differ most.
+func Kind(at string) string {
+	to, err := url.Parse(at)
+	if err != nil {
+		return at
+	}
+	var asked []string
+	for _, name := range slices.Sorted(maps.Keys(to.Query())) {
+		if name == "days" {
+			name += "=" + to.Query().Get(name)
+		}
+		asked = append(asked, name)
+	}
+	kind := ids.ReplaceAllString(to.Path, "/{id}")
+	if len(asked) > 0 {
+		kind += "?" + strings.Join(asked, "&")
+	}
+	return kind
+}
