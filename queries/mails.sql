@@ -1,7 +1,9 @@
 -- name: MailInsert :exec
 -- MailInsert queues a mail, unless it was queued before.
-INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, plain, status, next_attempt_at, created_at)
-VALUES (@id, @org_id, @purpose, @key, @recipient, @subject, @body, @plain, 'queued', @created_at, @created_at)
+INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, plain, program_id, status, next_attempt_at,
+    created_at)
+VALUES (@id, @org_id, @purpose, @key, @recipient, @subject, @body, @plain, @program_id, 'queued', @created_at,
+    @created_at)
 ON CONFLICT (org_id, purpose, key, lower(recipient)) DO NOTHING;
 
 -- name: MailsTake :many
@@ -13,18 +15,22 @@ FROM (SELECT m.id FROM mails m WHERE m.status = 'queued' AND m.next_attempt_at <
 WHERE t.id = due.id RETURNING t.*;
 
 -- name: MailReader :one
--- MailReader is who a mail to many goes to, and whether it goes: not where the
+-- MailReader is in whose name a mail is sent, with the program's look, and whether it
+-- goes. A mail to many does not where its
 -- partner is gone, has unsubscribed or is none of the audience, nor without its
 -- campaign or sequence; and not yet while these are paused, or the partner suspended.
 SELECT coalesce(p.mail_token, '')::text AS mail_token, coalesce(g.name, '')::text AS program_name,
-    CASE WHEN p.id IS NULL OR p.unsubscribed_at IS NOT NULL OR m.campaign_id IS NOT NULL AND c.id IS NULL
+    coalesce(g.id, '')::text AS program_id, t.accent_color, t.logo_version, t.reply_to,
+    CASE WHEN m.partner_id IS NULL THEN 'go'
+        WHEN p.id IS NULL OR p.unsubscribed_at IS NOT NULL OR m.campaign_id IS NOT NULL AND c.id IS NULL
         OR m.sequence_id IS NOT NULL AND s.id IS NULL THEN 'skip'
         WHEN p.status <> ALL (CASE WHEN c.statuses <> '{}' THEN c.statuses ELSE ARRAY['active'] END) THEN CASE
             WHEN s.id IS NULL THEN 'skip' ELSE 'back' END
         WHEN c.status <> 'sending' OR s.status <> 'active' THEN 'back'
         ELSE 'go' END::text AS verdict
 FROM mails m LEFT JOIN partners p ON p.id = m.partner_id AND p.org_id = m.org_id
-    LEFT JOIN programs g ON g.id = p.program_id
+    LEFT JOIN programs g ON g.id = coalesce(p.program_id, m.program_id) AND g.org_id = m.org_id
+    LEFT JOIN portal_settings t ON t.program_id = g.id AND t.org_id = g.org_id
     LEFT JOIN campaigns c ON c.id = m.campaign_id AND c.org_id = m.org_id LEFT JOIN sequences s ON s.id = m.sequence_id
         AND s.org_id = m.org_id
 WHERE m.id = @id AND m.org_id = @org_id;

@@ -14,16 +14,29 @@ DELETE FROM magic_links WHERE token_hash IN (SELECT t.token_hash FROM magic_link
     ORDER BY t.expires_at LIMIT @lim);
 
 -- name: PortalSessionInsert :exec
-INSERT INTO portal_sessions (token_hash, org_id, program_id, partner_id, created_at, expires_at)
-VALUES (@token_hash, @org_id, @program_id, @partner_id, @created_at, @expires_at);
+INSERT INTO portal_sessions (token_hash, org_id, program_id, partner_id, created_at, expires_at, visitor)
+VALUES (@token_hash, @org_id, @program_id, @partner_id, @created_at, @expires_at, @visitor);
 
 -- name: PortalSession :one
 -- PortalSession is who is signed in, with their program; a partner who is no
 -- longer active is not.
-SELECT sqlc.embed(p), sqlc.embed(g) FROM portal_sessions s
+SELECT sqlc.embed(s), sqlc.embed(p), sqlc.embed(g) FROM portal_sessions s
 JOIN partners p ON p.program_id = s.program_id AND p.id = s.partner_id
 JOIN programs g ON g.id = s.program_id
 WHERE s.token_hash = @token_hash AND s.expires_at > @now AND p.status = 'active';
+
+-- name: PortalSessionExtend :exec
+UPDATE portal_sessions SET expires_at = @expires_at WHERE token_hash = @token_hash AND expires_at < @expires_at;
+
+-- name: PortalPartners :many
+-- PortalPartners are the active partners with an e-mail address, of one program or of all,
+-- the newest first. It is not bound to an organization: who signs in names none. Sample
+-- partners get no mails.
+SELECT sqlc.embed(p), sqlc.embed(g) FROM partners p JOIN programs g ON g.id = p.program_id
+WHERE lower(p.email) = lower(@email) AND p.status = 'active' AND NOT starts_with(p.id, 'sample_')
+  AND (sqlc.narg('program')::text IS NULL OR g.id = sqlc.narg('program')::text
+    OR g.subdomain = sqlc.narg('program')::text)
+ORDER BY p.created_at DESC, p.id DESC LIMIT @lim;
 
 -- name: PortalSessionEnd :exec
 DELETE FROM portal_sessions WHERE token_hash = @token_hash;

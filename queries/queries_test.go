@@ -22,9 +22,11 @@ var unbound = map[string]string{
 	"APIKeyRevoke":        "asked by the operator's command only, who may revoke any key",
 	"LinkSetRateOverride": "asked by the operator's command only, for any link",
 	// The portal's sign-in and cookie.
-	"MagicLinkUse":     "the hash of a secret token identifies the partner",
-	"PortalSession":    "the hash of a secret token identifies the partner",
-	"PortalSessionEnd": "the hash is that of the caller's own token",
+	"MagicLinkUse":        "the hash of a secret token identifies the partner",
+	"PortalSession":       "the hash of a secret token identifies the partner",
+	"PortalSessionExtend": "the hash is that of the caller's own token",
+	"PortalPartners":      "whoever signs in by an address names no organization; the mail goes to the address alone",
+	"PortalSessionEnd":    "the hash is that of the caller's own token",
 	// The console's sign-in and cookie.
 	"UsersExist":        "asked of the whole database, when it is set up",
 	"UsersOfEmail":      "whoever signs in by an address names no organization; the password does",

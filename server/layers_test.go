@@ -48,7 +48,7 @@ var layers = map[string]layer{
 	},
 	"work": {
 		rule: "a unit of work has a tenant, a time, a transaction and events, and knows no rule on them",
-		packages: []string{"server/work", "server/event", "server/auditlog", "server/auth", "server/keyring",
+		packages: []string{"server/work", "server/attempt", "server/event", "server/auditlog", "server/auth", "server/keyring",
 			"server/quota", "server/count", "server/page"},
 		below:    []string{"ground"},
 		contract: []string{"gen/api", "gen/db", "gen/events"},

@@ -116,8 +116,10 @@ func (q *Queries) MailDone(ctx context.Context, db DBTX, arg MailDoneParams) err
 }
 
 const mailInsert = `-- name: MailInsert :exec
-INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, plain, status, next_attempt_at, created_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'queued', $9, $9)
+INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, plain, program_id, status, next_attempt_at,
+    created_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'queued', $10,
+    $10)
 ON CONFLICT (org_id, purpose, key, lower(recipient)) DO NOTHING
 `
 
@@ -130,6 +132,7 @@ type MailInsertParams struct {
 	Subject   string
 	Body      string
 	Plain     *string
+	ProgramID *string
 	CreatedAt *clock.Time
 }
 
@@ -144,6 +147,7 @@ func (q *Queries) MailInsert(ctx context.Context, db DBTX, arg MailInsertParams)
 		arg.Subject,
 		arg.Body,
 		arg.Plain,
+		arg.ProgramID,
 		arg.CreatedAt,
 	)
 	return err
@@ -151,14 +155,17 @@ func (q *Queries) MailInsert(ctx context.Context, db DBTX, arg MailInsertParams)
 
 const mailReader = `-- name: MailReader :one
 SELECT coalesce(p.mail_token, '')::text AS mail_token, coalesce(g.name, '')::text AS program_name,
-    CASE WHEN p.id IS NULL OR p.unsubscribed_at IS NOT NULL OR m.campaign_id IS NOT NULL AND c.id IS NULL
+    coalesce(g.id, '')::text AS program_id, t.accent_color, t.logo_version, t.reply_to,
+    CASE WHEN m.partner_id IS NULL THEN 'go'
+        WHEN p.id IS NULL OR p.unsubscribed_at IS NOT NULL OR m.campaign_id IS NOT NULL AND c.id IS NULL
         OR m.sequence_id IS NOT NULL AND s.id IS NULL THEN 'skip'
         WHEN p.status <> ALL (CASE WHEN c.statuses <> '{}' THEN c.statuses ELSE ARRAY['active'] END) THEN CASE
             WHEN s.id IS NULL THEN 'skip' ELSE 'back' END
         WHEN c.status <> 'sending' OR s.status <> 'active' THEN 'back'
         ELSE 'go' END::text AS verdict
 FROM mails m LEFT JOIN partners p ON p.id = m.partner_id AND p.org_id = m.org_id
-    LEFT JOIN programs g ON g.id = p.program_id
+    LEFT JOIN programs g ON g.id = coalesce(p.program_id, m.program_id) AND g.org_id = m.org_id
+    LEFT JOIN portal_settings t ON t.program_id = g.id AND t.org_id = g.org_id
     LEFT JOIN campaigns c ON c.id = m.campaign_id AND c.org_id = m.org_id LEFT JOIN sequences s ON s.id = m.sequence_id
         AND s.org_id = m.org_id
 WHERE m.id = $1 AND m.org_id = $2
@@ -172,21 +179,34 @@ type MailReaderParams struct {
 type MailReaderRow struct {
 	MailToken   string
 	ProgramName string
+	ProgramID   string
+	AccentColor *string
+	LogoVersion *string
+	ReplyTo     *string
 	Verdict     string
 }
 
-// MailReader is who a mail to many goes to, and whether it goes: not where the
+// MailReader is in whose name a mail is sent, with the program's look, and whether it
+// goes. A mail to many does not where its
 // partner is gone, has unsubscribed or is none of the audience, nor without its
 // campaign or sequence; and not yet while these are paused, or the partner suspended.
 func (q *Queries) MailReader(ctx context.Context, db DBTX, arg MailReaderParams) (MailReaderRow, error) {
 	row := db.QueryRow(ctx, mailReader, arg.ID, arg.OrgID)
 	var i MailReaderRow
-	err := row.Scan(&i.MailToken, &i.ProgramName, &i.Verdict)
+	err := row.Scan(
+		&i.MailToken,
+		&i.ProgramName,
+		&i.ProgramID,
+		&i.AccentColor,
+		&i.LogoVersion,
+		&i.ReplyTo,
+		&i.Verdict,
+	)
 	return i, err
 }
 
 const mailsLost = `-- name: MailsLost :many
-SELECT m.id, m.org_id, m.purpose, m.key, m.recipient, m.subject, m.body, m.status, m.attempts, m.error, m.next_attempt_at, m.taken_at, m.sent_at, m.created_at, m.partner_id, m.campaign_id, m.sequence_id, m.position, m.plain FROM mails m WHERE m.status = 'sending' AND m.taken_at < $1
+SELECT m.id, m.org_id, m.purpose, m.key, m.recipient, m.subject, m.body, m.status, m.attempts, m.error, m.next_attempt_at, m.taken_at, m.sent_at, m.created_at, m.partner_id, m.campaign_id, m.sequence_id, m.position, m.plain, m.program_id FROM mails m WHERE m.status = 'sending' AND m.taken_at < $1
 `
 
 // MailsLost lists mails whose worker died while it sent them: they may have
@@ -220,6 +240,7 @@ func (q *Queries) MailsLost(ctx context.Context, db DBTX, takenBefore *clock.Tim
 			&i.SequenceID,
 			&i.Position,
 			&i.Plain,
+			&i.ProgramID,
 		); err != nil {
 			return nil, err
 		}
@@ -253,7 +274,7 @@ const mailsTake = `-- name: MailsTake :many
 UPDATE mails t SET status = 'sending', attempts = t.attempts + 1, next_attempt_at = NULL, taken_at = $1
 FROM (SELECT m.id FROM mails m WHERE m.status = 'queued' AND m.next_attempt_at <= $1
     ORDER BY (m.partner_id IS NOT NULL), m.next_attempt_at, m.id LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id RETURNING t.id, t.org_id, t.purpose, t.key, t.recipient, t.subject, t.body, t.status, t.attempts, t.error, t.next_attempt_at, t.taken_at, t.sent_at, t.created_at, t.partner_id, t.campaign_id, t.sequence_id, t.position, t.plain
+WHERE t.id = due.id RETURNING t.id, t.org_id, t.purpose, t.key, t.recipient, t.subject, t.body, t.status, t.attempts, t.error, t.next_attempt_at, t.taken_at, t.sent_at, t.created_at, t.partner_id, t.campaign_id, t.sequence_id, t.position, t.plain, t.program_id
 `
 
 type MailsTakeParams struct {
@@ -292,6 +313,7 @@ func (q *Queries) MailsTake(ctx context.Context, db DBTX, arg MailsTakeParams) (
 			&i.SequenceID,
 			&i.Position,
 			&i.Plain,
+			&i.ProgramID,
 		); err != nil {
 			return nil, err
 		}

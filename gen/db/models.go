@@ -409,6 +409,7 @@ type Mail struct {
 	SequenceID    *string
 	Position      *int64
 	Plain         *string
+	ProgramID     *string
 }
 
 type MailUnsubscribe struct {
@@ -575,6 +576,7 @@ type PortalSession struct {
 	PartnerID string
 	CreatedAt clock.Time
 	ExpiresAt clock.Time
+	Visitor   bool
 }
 
 type PortalSetting struct {

@@ -149,6 +149,111 @@ func (q *Queries) PortalEndpoints(ctx context.Context, db DBTX, arg PortalEndpoi
 	return items, nil
 }
 
+const portalPartners = `-- name: PortalPartners :many
+SELECT p.id, p.org_id, p.program_id, p.group_id, p.email, p.first_name, p.last_name, p.display_name, p.company_name, p.website_url, p.country_code, p.language_code, p.handle, p.status, p.decline_reason, p.suspension_reason, p.min_payout_minor, p.terms_accepted_at, p.terms_version, p.completed_onboarding, p.email_first_referral, p.email_new_referral, p.email_payout_paid, p.metadata, p.payout_method, p.payout_details, p.created_at, p.updated_at, p.mail_token, p.unsubscribed_at, p.payout_details_hash, p.payout_details_changed_at, g.id, g.org_id, g.name, g.product_name, g.website_url, g.currency, g.status, g.subdomain, g.custom_domain, g.terms_url, g.terms_version, g.cookie_days, g.url_params, g.commission_on_net_revenue, g.holding_period_days, g.min_payout_minor, g.payout_term, g.payout_methods, g.block_self_referrals, g.blocked_countries, g.require_tax_forms, g.auto_payouts_enabled, g.processor, g.created_at, g.updated_at, g.enrols_first_commission, g.attribution_model, g.click_on_redirect, g.commission_net_of_fee, g.auto_enrol_customers FROM partners p JOIN programs g ON g.id = p.program_id
+WHERE lower(p.email) = lower($1) AND p.status = 'active' AND NOT starts_with(p.id, 'sample_')
+  AND ($2::text IS NULL OR g.id = $2::text
+    OR g.subdomain = $2::text)
+ORDER BY p.created_at DESC, p.id DESC LIMIT $3
+`
+
+type PortalPartnersParams struct {
+	Email   string
+	Program *string
+	Lim     int32
+}
+
+type PortalPartnersRow struct {
+	Partner Partner
+	Program Program
+}
+
+// PortalPartners are the active partners with an e-mail address, of one program or of all,
+// the newest first. It is not bound to an organization: who signs in names none. Sample
+// partners get no mails.
+func (q *Queries) PortalPartners(ctx context.Context, db DBTX, arg PortalPartnersParams) ([]PortalPartnersRow, error) {
+	rows, err := db.Query(ctx, portalPartners, arg.Email, arg.Program, arg.Lim)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PortalPartnersRow{}
+	for rows.Next() {
+		var i PortalPartnersRow
+		if err := rows.Scan(
+			&i.Partner.ID,
+			&i.Partner.OrgID,
+			&i.Partner.ProgramID,
+			&i.Partner.GroupID,
+			&i.Partner.Email,
+			&i.Partner.FirstName,
+			&i.Partner.LastName,
+			&i.Partner.DisplayName,
+			&i.Partner.CompanyName,
+			&i.Partner.WebsiteURL,
+			&i.Partner.CountryCode,
+			&i.Partner.LanguageCode,
+			&i.Partner.Handle,
+			&i.Partner.Status,
+			&i.Partner.DeclineReason,
+			&i.Partner.SuspensionReason,
+			&i.Partner.MinPayoutMinor,
+			&i.Partner.TermsAcceptedAt,
+			&i.Partner.TermsVersion,
+			&i.Partner.CompletedOnboarding,
+			&i.Partner.EmailFirstReferral,
+			&i.Partner.EmailNewReferral,
+			&i.Partner.EmailPayoutPaid,
+			&i.Partner.Metadata,
+			&i.Partner.PayoutMethod,
+			&i.Partner.PayoutDetails,
+			&i.Partner.CreatedAt,
+			&i.Partner.UpdatedAt,
+			&i.Partner.MailToken,
+			&i.Partner.UnsubscribedAt,
+			&i.Partner.PayoutDetailsHash,
+			&i.Partner.PayoutDetailsChangedAt,
+			&i.Program.ID,
+			&i.Program.OrgID,
+			&i.Program.Name,
+			&i.Program.ProductName,
+			&i.Program.WebsiteURL,
+			&i.Program.Currency,
+			&i.Program.Status,
+			&i.Program.Subdomain,
+			&i.Program.CustomDomain,
+			&i.Program.TermsURL,
+			&i.Program.TermsVersion,
+			&i.Program.CookieDays,
+			&i.Program.URLParams,
+			&i.Program.CommissionOnNetRevenue,
+			&i.Program.HoldingPeriodDays,
+			&i.Program.MinPayoutMinor,
+			&i.Program.PayoutTerm,
+			&i.Program.PayoutMethods,
+			&i.Program.BlockSelfReferrals,
+			&i.Program.BlockedCountries,
+			&i.Program.RequireTaxForms,
+			&i.Program.AutoPayoutsEnabled,
+			&i.Program.Processor,
+			&i.Program.CreatedAt,
+			&i.Program.UpdatedAt,
+			&i.Program.EnrolsFirstCommission,
+			&i.Program.AttributionModel,
+			&i.Program.ClickOnRedirect,
+			&i.Program.CommissionNetOfFee,
+			&i.Program.AutoEnrolCustomers,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const portalResources = `-- name: PortalResources :many
 SELECT t.id, t.org_id, t.program_id, t.kind, t.title, t.url, t.folder, t.mime_type, t.size_bytes, t.group_ids, t.tag_ids, t.position, t.published, t.published_at, t.metadata, t.created_at, t.updated_at FROM resources t
 WHERE t.program_id = $1 AND t.org_id = $2 AND t.published
@@ -213,7 +318,7 @@ func (q *Queries) PortalResources(ctx context.Context, db DBTX, arg PortalResour
 }
 
 const portalSession = `-- name: PortalSession :one
-SELECT p.id, p.org_id, p.program_id, p.group_id, p.email, p.first_name, p.last_name, p.display_name, p.company_name, p.website_url, p.country_code, p.language_code, p.handle, p.status, p.decline_reason, p.suspension_reason, p.min_payout_minor, p.terms_accepted_at, p.terms_version, p.completed_onboarding, p.email_first_referral, p.email_new_referral, p.email_payout_paid, p.metadata, p.payout_method, p.payout_details, p.created_at, p.updated_at, p.mail_token, p.unsubscribed_at, p.payout_details_hash, p.payout_details_changed_at, g.id, g.org_id, g.name, g.product_name, g.website_url, g.currency, g.status, g.subdomain, g.custom_domain, g.terms_url, g.terms_version, g.cookie_days, g.url_params, g.commission_on_net_revenue, g.holding_period_days, g.min_payout_minor, g.payout_term, g.payout_methods, g.block_self_referrals, g.blocked_countries, g.require_tax_forms, g.auto_payouts_enabled, g.processor, g.created_at, g.updated_at, g.enrols_first_commission, g.attribution_model, g.click_on_redirect, g.commission_net_of_fee, g.auto_enrol_customers FROM portal_sessions s
+SELECT s.token_hash, s.org_id, s.program_id, s.partner_id, s.created_at, s.expires_at, s.visitor, p.id, p.org_id, p.program_id, p.group_id, p.email, p.first_name, p.last_name, p.display_name, p.company_name, p.website_url, p.country_code, p.language_code, p.handle, p.status, p.decline_reason, p.suspension_reason, p.min_payout_minor, p.terms_accepted_at, p.terms_version, p.completed_onboarding, p.email_first_referral, p.email_new_referral, p.email_payout_paid, p.metadata, p.payout_method, p.payout_details, p.created_at, p.updated_at, p.mail_token, p.unsubscribed_at, p.payout_details_hash, p.payout_details_changed_at, g.id, g.org_id, g.name, g.product_name, g.website_url, g.currency, g.status, g.subdomain, g.custom_domain, g.terms_url, g.terms_version, g.cookie_days, g.url_params, g.commission_on_net_revenue, g.holding_period_days, g.min_payout_minor, g.payout_term, g.payout_methods, g.block_self_referrals, g.blocked_countries, g.require_tax_forms, g.auto_payouts_enabled, g.processor, g.created_at, g.updated_at, g.enrols_first_commission, g.attribution_model, g.click_on_redirect, g.commission_net_of_fee, g.auto_enrol_customers FROM portal_sessions s
 JOIN partners p ON p.program_id = s.program_id AND p.id = s.partner_id
 JOIN programs g ON g.id = s.program_id
 WHERE s.token_hash = $1 AND s.expires_at > $2 AND p.status = 'active'
@@ -225,8 +330,9 @@ type PortalSessionParams struct {
 }
 
 type PortalSessionRow struct {
-	Partner Partner
-	Program Program
+	PortalSession PortalSession
+	Partner       Partner
+	Program       Program
 }
 
 // PortalSession is who is signed in, with their program; a partner who is no
@@ -235,6 +341,13 @@ func (q *Queries) PortalSession(ctx context.Context, db DBTX, arg PortalSessionP
 	row := db.QueryRow(ctx, portalSession, arg.TokenHash, arg.Now)
 	var i PortalSessionRow
 	err := row.Scan(
+		&i.PortalSession.TokenHash,
+		&i.PortalSession.OrgID,
+		&i.PortalSession.ProgramID,
+		&i.PortalSession.PartnerID,
+		&i.PortalSession.CreatedAt,
+		&i.PortalSession.ExpiresAt,
+		&i.PortalSession.Visitor,
 		&i.Partner.ID,
 		&i.Partner.OrgID,
 		&i.Partner.ProgramID,
@@ -310,9 +423,23 @@ func (q *Queries) PortalSessionEnd(ctx context.Context, db DBTX, tokenHash []byt
 	return err
 }
 
+const portalSessionExtend = `-- name: PortalSessionExtend :exec
+UPDATE portal_sessions SET expires_at = $1 WHERE token_hash = $2 AND expires_at < $1
+`
+
+type PortalSessionExtendParams struct {
+	ExpiresAt clock.Time
+	TokenHash []byte
+}
+
+func (q *Queries) PortalSessionExtend(ctx context.Context, db DBTX, arg PortalSessionExtendParams) error {
+	_, err := db.Exec(ctx, portalSessionExtend, arg.ExpiresAt, arg.TokenHash)
+	return err
+}
+
 const portalSessionInsert = `-- name: PortalSessionInsert :exec
-INSERT INTO portal_sessions (token_hash, org_id, program_id, partner_id, created_at, expires_at)
-VALUES ($1, $2, $3, $4, $5, $6)
+INSERT INTO portal_sessions (token_hash, org_id, program_id, partner_id, created_at, expires_at, visitor)
+VALUES ($1, $2, $3, $4, $5, $6, $7)
 `
 
 type PortalSessionInsertParams struct {
@@ -322,6 +449,7 @@ type PortalSessionInsertParams struct {
 	PartnerID string
 	CreatedAt clock.Time
 	ExpiresAt clock.Time
+	Visitor   bool
 }
 
 func (q *Queries) PortalSessionInsert(ctx context.Context, db DBTX, arg PortalSessionInsertParams) error {
@@ -332,6 +460,7 @@ func (q *Queries) PortalSessionInsert(ctx context.Context, db DBTX, arg PortalSe
 		arg.PartnerID,
 		arg.CreatedAt,
 		arg.ExpiresAt,
+		arg.Visitor,
 	)
 	return err
 }

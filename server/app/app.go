@@ -24,6 +24,7 @@ import (
 
 	gen "rail/gen/api"
 	"rail/gen/db"
+	"rail/server/attempt"
 	"rail/server/auth"
 	"rail/server/clock"
 	"rail/server/config"
@@ -245,7 +246,8 @@ func (p parts) servePortal(path *middleware.Front) error {
 	partners, err := portal.New(portal.Options{
 		Keeper: p.keeper, BaseURL: cfg.BaseURL, ShortURL: cfg.ShortURL, Service: cfg.ServiceName, Partners: p.members,
 		Webhooks: p.webhooks, Document: p.document, Pool: p.pool, Clock: p.clock, Address: path.ClientAddress,
-		Plan: cfg.Plan(), Wake: p.sender.Wake,
+		Attempts: attempt.Book{Pool: p.pool, Keeper: p.keeper, Clock: p.clock},
+		Plan:     cfg.Plan(), Wake: p.sender.Wake,
 	})
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"rail/gen/db"
+	"rail/server/attempt"
 	"rail/server/clock"
 	"rail/server/program/risk"
 	"rail/server/team"
@@ -74,7 +75,7 @@ func purges(ctx context.Context, pool *pgxpool.Pool, now, kept clock.Time) []fun
 		},
 		func() (int64, error) {
 			return queries.SignInFailuresPurge(ctx, pool, db.SignInFailuresPurgeParams{
-				Before: now.Plus(-team.Window), Lim: purgeBatch,
+				Before: now.Plus(-attempt.Window), Lim: purgeBatch,
 			})
 		},
 		func() (int64, error) {

@@ -23,6 +23,9 @@ const server = ".."
 // asked finds the texts of templates: {{t "A text"}}, and (t "A text") within another call.
 var asked = regexp.MustCompile(`[{(\s]t ("(?:[^"\\]|\\.)*")`)
 
+// sayers are the methods whose first argument is a text: T, and those of package mail.
+var sayers = []string{"T", "says", "titled", "offers"}
+
 // verb is a part of a text.
 var verb = regexp.MustCompile(`%(?:\[(\d)\])?([a-z%])`)
 
@@ -87,7 +90,7 @@ func gather(t *testing.T) (said, written map[string]bool) {
 			require.NoError(t, err)
 			ast.Inspect(file, func(n ast.Node) bool {
 				if call, ok := n.(*ast.CallExpr); ok && len(call.Args) > 0 {
-					if f, ok := call.Fun.(*ast.SelectorExpr); ok && f.Sel.Name == "T" {
+					if f, ok := call.Fun.(*ast.SelectorExpr); ok && slices.Contains(sayers, f.Sel.Name) {
 						note(said, call.Args[0])
 					}
 				}

@@ -179,3 +179,12 @@ func neighbourhood(from string) string {
 	}
 	return masked(a, 48)
 }
+
+// masked is the network of an address.
+func masked(a netip.Addr, bits int) string {
+	p, err := a.Prefix(bits)
+	if err != nil {
+		return ""
+	}
+	return p.String()
+}

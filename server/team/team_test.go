@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/gen/db"
+	"rail/server/attempt"
 	"rail/server/clock"
 	"rail/server/harness/pgtest"
 	"rail/server/ident"
@@ -232,11 +233,11 @@ func TestAttempts(t *testing.T) {
 	refused(t, err, problem.RateLimitExceeded, "")
 	var p *problem.Error
 	require.ErrorAs(t, err, &p)
-	require.Equal(t, int(Window.Seconds()), p.RetryAfter)
+	require.Equal(t, int(attempt.Window.Seconds()), p.RetryAfter)
 	require.Contains(t, p.Message, "15 minutes")
 	_, err = o.SignIn(t.Context(), ben.Email, good, home)
 	require.NoError(t, err, "another account")
-	o.clock.Advance(Window)
+	o.clock.Advance(attempt.Window)
 	_, err = o.SignIn(t.Context(), ada.Email, good, home)
 	require.NoError(t, err, "the window has passed")
 	require.Equal(t, int64(2*perAccount), o.count("SELECT count(*) FROM sign_in_failures"), "what succeeded counts not")
@@ -292,7 +293,7 @@ func TestNetwork(t *testing.T) {
 		"":                    {"", ""},
 		"203.0.113.7:80\x00a": {"203.0.113.7:80\x00a", ""},
 	} {
-		require.Equal(t, want, [2]string{network(from), neighbourhood(from)}, from)
+		require.Equal(t, want, [2]string{attempt.Network(from), neighbourhood(from)}, from)
 	}
 }
 

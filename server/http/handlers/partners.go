@@ -66,7 +66,7 @@ func (s *Server) CreatePartner(
 		return nil, problem.Invalid("invite", "invite must be false for a pending partner, who cannot sign in.")
 	}
 	if invite {
-		p, err := s.Partners.Invite(ctx, u, c, s.BaseURL)
+		p, err := s.Partners.Invite(ctx, u, c)
 		return api.CreatePartner201JSONResponse(toPartner(p)), err
 	}
 	p, err := partner.Create(ctx, u, c, pending)

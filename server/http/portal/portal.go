@@ -21,6 +21,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"rail/gen/db"
+	"rail/server/attempt"
 	"rail/server/clock"
 	"rail/server/http/design"
 	"rail/server/http/middleware"
@@ -47,7 +48,8 @@ type Options struct {
 	Document *middleware.Document
 	Pool     *pgxpool.Pool
 	Webhooks *webhook.Endpoints
-	Service  string // the product's name
+	Attempts attempt.Book // of asking for links
+	Service  string       // the product's name
 	Clock    clock.Clock
 	Address  func(echo.Context) string // the visitor's address, behind proxies too
 	// Plan is the limits of organizations that have none of their own.
@@ -95,6 +97,7 @@ func New(o Options) (*Portal, error) {
 		"/portal/postback/ping":          {post: pingPostback},
 		"/portal/postback/delete":        {post: deletePostback},
 		"/portal/sign-out":               {post: signOut},
+		"/portal/again":                  {post: again},
 	}
 	return p, nil
 }
@@ -149,6 +152,14 @@ func (p *Portal) dispatch(v *visit) error {
 		}
 		return p.signIn(v, token)
 	}
+	if token, ok := strings.CutPrefix(path, "/portal/sign-in/"); ok {
+		v.SetPath("/portal/sign-in/:token")
+		return p.useMailed(v, token)
+	}
+	if path == "/portal/sign-in" && method == http.MethodPost {
+		v.SetPath(path)
+		return p.mailLink(v)
+	}
 	r, ok := p.routes[path]
 	if !ok {
 		return problem.New(problem.RouteNotFound, "There is no such page.")
@@ -183,6 +194,9 @@ func (p *Portal) change(v *visit, do action) error {
 	if err := v.identify(); err != nil {
 		return err
 	}
+	if v.session.Visitor && v.Request().URL.Path != "/portal/sign-out" {
+		return errVisitor
+	}
 	form, err := guard.Read(v.Response(), v.Request(), v.token)
 	if err != nil {
 		return err
@@ -195,4 +209,6 @@ func (p *Portal) change(v *visit, do action) error {
 var (
 	errSignedOut = errors.New("portal: not signed in")
 	errLink      = errors.New("portal: the sign-in link does not work")
+	errVisitor   = errors.New("portal: somebody else than the partner looks at it")
+	errStale     = errors.New("portal: the partner has signed in too long ago")
 )

@@ -21,8 +21,14 @@ import (
 	"rail/server/secret"
 )
 
-// sessionLife is how long a partner stays signed in.
-const sessionLife = 12 * time.Hour
+const (
+	// sessionLife is how long a partner stays signed in after the last use.
+	sessionLife = 30 * 24 * time.Hour
+	// visitLife is how long somebody of the organization looks at the portal as its partner.
+	visitLife = 12 * time.Hour
+	// freshFor is how long after signing in a partner may change how money is paid.
+	freshFor = 12 * time.Hour
+)
 
 // tokenForm is the form of a sign-in link's token and of a session's.
 var tokenForm = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
@@ -39,17 +45,27 @@ func (p *Portal) signIn(v *visit, token string) error {
 	if r.Method == http.MethodHead {
 		return v.NoContent(http.StatusOK)
 	}
+	return p.enter(v, token)
+}
+
+// enter signs in by a link's token.
+func (p *Portal) enter(v *visit, token string) error {
+	visitor := strings.HasPrefix(token, partner.VisitorMark)
 	if !tokenForm.MatchString(strings.TrimPrefix(token, partner.VisitorMark)) {
 		return errLink
 	}
-	session, err := p.begin(v, token)
+	life := sessionLife
+	if visitor {
+		life = visitLife
+	}
+	session, err := p.begin(v, token, visitor, life)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return errLink
 	}
 	if err != nil {
 		return err
 	}
-	v.SetCookie(p.cookie(session, int(sessionLife/time.Second)))
+	v.SetCookie(p.cookie(session, int(life/time.Second)))
 	return v.Redirect(http.StatusSeeOther, "/portal")
 }
 
@@ -57,7 +73,7 @@ func (p *Portal) signIn(v *visit, token string) error {
 // partner came from is for the risk checks.
 // The session's row has a hash of the token: whoever reads the table can sign in
 // as nobody. It returns pgx.ErrNoRows for a link that is used, expired or unknown.
-func (p *Portal) begin(v *visit, link string) (string, error) {
+func (p *Portal) begin(v *visit, link string, visitor bool, life time.Duration) (string, error) {
 	ctx, now := v.ctx(), v.now
 	var b [32]byte
 	if _, err := rand.Read(b[:]); err != nil {
@@ -71,12 +87,12 @@ func (p *Portal) begin(v *visit, link string) (string, error) {
 		}
 		err = queries.PortalSessionInsert(ctx, tx.Later(), db.PortalSessionInsertParams{
 			TokenHash: secret.HashToken(token), OrgID: who.OrgID, ProgramID: who.ProgramID, PartnerID: who.PartnerID,
-			CreatedAt: now, ExpiresAt: now.Plus(sessionLife),
+			CreatedAt: now, ExpiresAt: now.Plus(life), Visitor: visitor,
 		})
 		if err != nil {
 			return err
 		}
-		if strings.HasPrefix(link, partner.VisitorMark) { // not the partner (decisions, 251)
+		if visitor { // not the partner (decisions, 251)
 			return nil
 		}
 		of := db.Partner{ID: who.PartnerID, OrgID: who.OrgID, ProgramID: who.ProgramID}
@@ -124,9 +140,12 @@ func (v *visit) identify() error {
 		v.SetCookie(v.portal.cookie("", -1))
 		return errSignedOut
 	}
-	v.token, v.partner, v.program = c.Value, who.Partner, who.Program
+	v.token, v.session, v.partner, v.program = c.Value, who.PortalSession, who.Partner, who.Program
 	v.locale = locale.Of(v.Request().Header.Get("Accept-Language"), opt.Value(who.Partner.LanguageCode))
-	return err
+	if err != nil {
+		return err
+	}
+	return v.extend()
 }
 
 // signOut ends the session in the database too, so that a copied cookie ends with it.
@@ -135,5 +154,5 @@ func signOut(v *visit) error {
 		return err
 	}
 	v.SetCookie(v.portal.cookie("", -1))
-	return v.note(http.StatusOK, "You are signed out", "To come back, ask the program for a new sign-in link.")
+	return v.note(http.StatusOK, "You are signed out", "To come back, ask for a new sign-in link.")
 }

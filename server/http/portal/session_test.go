@@ -38,7 +38,7 @@ func TestSignIn(t *testing.T) {
 	require.Len(t, cookies, 1)
 	k := cookies[0]
 	require.Equal(t, cookieName, k.Name)
-	require.True(t, k.HttpOnly && k.Secure && k.SameSite == http.SameSiteLaxMode && k.Path == "/" && k.Domain == "" && k.MaxAge == 12*3600, "%v", k)
+	require.True(t, k.HttpOnly && k.Secure && k.SameSite == http.SameSiteLaxMode && k.Path == "/" && k.Domain == "" && k.MaxAge == 30*24*3600, "%v", k)
 	var stored []byte
 	require.NoError(t, s.Pool.QueryRow(t.Context(), "SELECT token_hash FROM portal_sessions").Scan(&stored))
 	sum := sha256.Sum256([]byte(k.Value))
@@ -125,9 +125,11 @@ func TestSessionsEnd(t *testing.T) {
 		s.Must(401, b.post("/portal/settings/notifications", url.Values{}))
 	}
 	late := signIn(s, s.Partner(program))
-	s.Clock.Advance(12*time.Hour - time.Second)
-	late.get("/portal")
-	s.Clock.Advance(time.Second)
+	for range 3 { // every use begins the thirty days anew
+		s.Clock.Advance(30*24*time.Hour - time.Second)
+		late.get("/portal")
+	}
+	s.Clock.Advance(30 * 24 * time.Hour)
 	out(late)
 
 	partner := s.Partner(program)
@@ -280,10 +282,10 @@ func TestExpiredSignInsAreForgotten(t *testing.T) {
 	program := s.Program()
 	signIn(s, s.Partner(program))
 	link(s, s.Partner(program))
-	s.Clock.Advance(11 * time.Hour)
+	s.Clock.Advance(29 * 24 * time.Hour)
 	later := signIn(s, s.Partner(program))
 	link(s, s.Partner(program))
-	s.Clock.Advance(time.Hour)
+	s.Clock.Advance(24 * time.Hour)
 	count := func(table string) (n int) {
 		require.NoError(t, s.Pool.QueryRow(t.Context(), "SELECT count(*) FROM "+table).Scan(&n))
 		return n

@@ -25,6 +25,8 @@ type settingsPage struct {
 	Methods         []method // those that the program pays by
 	Chosen          *method  // whose form is open
 	Stored          *stored
+	Fresh           bool // whether the payout method may be changed now
+	Again           bool // whether a link to sign in anew can be mailed
 }
 
 // settings shows the profile, the payout method and the notifications, each a form
@@ -49,7 +51,8 @@ func (v *visit) settingsPage(open string) (settingsPage, error) {
 			"website_url": opt.Value(p.WebsiteURL), "country_code": opt.Value(p.CountryCode),
 		}},
 		Payout:  design.Form{Values: map[string]string{}},
-		Choices: partner.ChoicesOf(p),
+		Choices: partner.ChoicesOf(p), Fresh: v.fresh(),
+		Again:   !v.session.Visitor && v.portal.Partners.Mail.Ready(),
 		Methods: v.methods(),
 	}
 	var err error
@@ -113,6 +116,9 @@ func (v *visit) saveSelf(body *gen.PartnerUpdate) error {
 // savePayout stores the method with its details; both change together, as the
 // details of one method mean nothing for another.
 func savePayout(v *visit) error {
+	if !v.fresh() {
+		return errStale
+	}
 	page, err := v.settingsPage(v.form.Value("method"))
 	if err != nil {
 		return err

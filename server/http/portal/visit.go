@@ -23,6 +23,7 @@ type visit struct {
 	now     clock.Time
 	locale  *locale.Locale
 	token   string // the session's; "" for nobody
+	session db.PortalSession
 	partner db.Partner
 	program db.Program
 	form    design.Posted
@@ -66,6 +67,12 @@ func (v *visit) fail(err error) error {
 		return err
 	}
 	status, title, text := explain(err)
+	if errors.Is(err, errSignedOut) && v.portal.Partners.Mail.Ready() {
+		title, text = "Sign in", "We mail you a link. It works once."
+	}
+	if errors.Is(err, errSignedOut) || errors.Is(err, errLink) {
+		return v.door(status, title, text, design.Form{})
+	}
 	if status == http.StatusServiceUnavailable {
 		v.Response().Header().Set("Retry-After", "1")
 	}
@@ -84,10 +91,16 @@ func explain(err error) (status int, title, text string) {
 	switch {
 	case errors.Is(err, errLink):
 		return http.StatusGone, "This link no longer works",
-			"A sign-in link works once, and only for a short time. Ask the program for a new one."
+			"A sign-in link works once, and only for a short time. Ask for a new one."
 	case errors.Is(err, errSignedOut):
 		return http.StatusUnauthorized, "You are not signed in",
 			"Open the sign-in link that the program has sent you, or ask for a new one."
+	case errors.Is(err, errVisitor):
+		return http.StatusForbidden, "You only look at this portal",
+			"You opened it for the program. Nothing was changed: only the partner changes it."
+	case errors.Is(err, errStale):
+		return http.StatusForbidden, "Please sign in again",
+			"Nothing was changed. How you are paid can be changed within twelve hours after you have signed in."
 	}
 	return design.Explain(err)
 }

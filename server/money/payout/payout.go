@@ -98,7 +98,12 @@ func Notify(ctx context.Context, u *work.Unit, outbox *mail.Outbox, p db.Payout)
 	if err != nil || !partner.EmailPayoutPaid {
 		return err
 	}
-	return outbox.Queue(ctx, u.Later(), p.OrgID, mail.PayoutPaid(partner.Email, p.ID, p.AmountMinor, p.Currency), u.Now)
+	prog, err := u.Program(ctx, p.ProgramID)
+	if err != nil {
+		return err
+	}
+	m := mail.PayoutPaid(mail.ToPartner(partner, prog, ""), p.ID, p.AmountMinor, p.Currency)
+	return outbox.Queue(ctx, u.Later(), p.OrgID, m, u.Now)
 }
 
 // Remove deletes a payout that was not paid and is not in flight; what was attached

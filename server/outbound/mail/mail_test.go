@@ -22,12 +22,19 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/harness/pgtest"
+	"rail/server/locale"
 	"rail/server/postgres/pgtx"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
 var start = clock.At(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC))
+
+// ada is a reader who speaks English.
+var ada = named("Acme")
+
+// named is ada as a partner of a program of a name.
+func named(program string) Reader { return Reader{"ada@example.com", "prg_1", program, locale.English} }
 
 func outbox(t *testing.T) (*pgxpool.Pool, *Outbox) {
 	t.Helper()
@@ -65,7 +72,7 @@ func state(t *testing.T, pool *pgxpool.Pool) (status string, attempts int) {
 func TestOnce(t *testing.T) {
 	pool, o := outbox(t)
 	for range 3 {
-		require.NoError(t, o.Queue(t.Context(), pool, "org_1", PayoutPaid("ada@example.com", "pyt_1", 4999, "USD"), start))
+		require.NoError(t, o.Queue(t.Context(), pool, "org_1", PayoutPaid(ada, "pyt_1", 4999, "USD"), start))
 	}
 	c := &carrier{}
 	s := Sender{
@@ -80,9 +87,9 @@ func TestOnce(t *testing.T) {
 	status, _ := state(t, pool)
 	require.Equal(t, "sent", status)
 	require.NoError(t,
-		(&Outbox{}).Queue(t.Context(), pool, "org_1", PayoutPaid("ada@example.com", "pyt_2", 1, "USD"), start))
+		(&Outbox{}).Queue(t.Context(), pool, "org_1", PayoutPaid(ada, "pyt_2", 1, "USD"), start))
 	var none *Outbox
-	require.NoError(t, none.Queue(t.Context(), pool, "org_1", PayoutPaid("ada@example.com", "pyt_2", 1, "USD"), start))
+	require.NoError(t, none.Queue(t.Context(), pool, "org_1", PayoutPaid(ada, "pyt_2", 1, "USD"), start))
 	require.NoError(t, pool.QueryRow(t.Context(), "SELECT status FROM mails").Scan(&status),
 		"still one: nothing is configured")
 }
@@ -91,7 +98,7 @@ func TestOnce(t *testing.T) {
 // given up at last.
 func TestBackOff(t *testing.T) {
 	pool, o := outbox(t)
-	require.NoError(t, o.Queue(t.Context(), pool, "org_1", PayoutPaid("ada@example.com", "pyt_1", 1, "USD"), start))
+	require.NoError(t, o.Queue(t.Context(), pool, "org_1", PayoutPaid(ada, "pyt_1", 1, "USD"), start))
 	c := &carrier{err: errors.New("connection refused")}
 	s := Sender{
 		Pool: pool, Transport: c, From: "rail@rail.example", Name: "Rail", Clock: clock.NewManual(start.Time), Log: quiet(),
@@ -112,7 +119,7 @@ func TestBackOff(t *testing.T) {
 // TestAtMostOnce: a mail whose worker died while it sent it is not sent again.
 func TestAtMostOnce(t *testing.T) {
 	pool, o := outbox(t)
-	require.NoError(t, o.Queue(t.Context(), pool, "org_1", PayoutPaid("ada@example.com", "pyt_1", 1, "USD"), start))
+	require.NoError(t, o.Queue(t.Context(), pool, "org_1", PayoutPaid(ada, "pyt_1", 1, "USD"), start))
 	_, err := pool.Exec(t.Context(), "UPDATE mails SET status = 'sending', next_attempt_at = NULL, taken_at = $1", start)
 	require.NoError(t, err)
 	c := &carrier{}
@@ -133,7 +140,7 @@ func TestAtMostOnce(t *testing.T) {
 // written stays text.
 func TestFolder(t *testing.T) {
 	pool, o := outbox(t)
-	m := Rejected("ada@example.com", "app_1", "Shop *best*\nBcc: evil@example.com",
+	m := Rejected(named("Shop *best*\nBcc: evil@example.com"), "app_1",
 		"See <script>alert(1)</script> [here](http://evil.example)")
 	require.NoError(t, o.Queue(t.Context(), pool, "org_1", m, start))
 	dir := filepath.Join(t.TempDir(), "mail")
@@ -202,7 +209,7 @@ func TestSMTP(t *testing.T) {
 		}
 	}()
 	pool, o := outbox(t)
-	require.NoError(t, o.Queue(t.Context(), pool, "org_1", NewReferral("ada@example.com", "cus_1", true), start))
+	require.NoError(t, o.Queue(t.Context(), pool, "org_1", NewReferral(ada, "cus_1", true), start))
 	carried, err := NewTransport("smtp://" + l.Addr().String())
 	require.NoError(t, err)
 	require.NoError(t,
@@ -260,7 +267,7 @@ func TestLostConnection(t *testing.T) {
 		t.Run(at, func(t *testing.T) {
 			t.Parallel()
 			pool, o := outbox(t)
-			require.NoError(t, o.Queue(t.Context(), pool, "org_1", PayoutPaid("ada@example.com", "pyt_1", 1, "USD"), start))
+			require.NoError(t, o.Queue(t.Context(), pool, "org_1", PayoutPaid(ada, "pyt_1", 1, "USD"), start))
 			carried, err := NewTransport(dropping(t, at))
 			require.NoError(t, err)
 			s := Sender{

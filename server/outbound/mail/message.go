@@ -15,11 +15,11 @@ import (
 	"rail/gen/db"
 )
 
-// reader reads to whom a mail of a campaign or a sequence goes, at the moment of
-// sending: the partner may have unsubscribed since. Other mails have no reader.
-// The read ends also while the server stops, since the mail is marked already.
+// reader reads in whose name a mail goes and, for those of a campaign or a sequence, whether
+// it does, at the moment of sending: the partner may have unsubscribed since. A mail of the
+// product's own has no reader. The read ends also while the server stops, since the mail is marked already.
 func (s Sender) reader(ctx context.Context, m db.Mail) (*db.MailReaderRow, error) {
-	if m.PartnerID == nil {
+	if m.PartnerID == nil && m.ProgramID == nil {
 		return nil, nil //nolint:nilnil // a mail of its own
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
@@ -32,23 +32,31 @@ func (s Sender) reader(ctx context.Context, m db.Mail) (*db.MailReaderRow, error
 // sequences is the Markdown as written.
 func (s Sender) message(m db.Mail, reader *db.MailReaderRow) (*gomail.Msg, error) {
 	msg, name := gomail.NewMsg(), s.Name
-	if reader != nil {
+	if reader != nil && reader.ProgramName != "" {
 		name = reader.ProgramName
 	}
 	msg.FromMailAddress(&mail.Address{Name: printable(name), Address: s.From})
 	if err := msg.To(m.Recipient); err != nil {
 		return nil, fmt.Errorf("to: %w", err)
 	}
-	page, err := HTML(m.Body)
+	page, err := HTML(s.addressed(m.Body))
 	if err != nil {
 		return nil, err
 	}
 	text := m.Body
 	if m.Plain != nil {
-		text = *m.Plain
+		text = s.addressed(*m.Plain)
+	}
+	if m.PartnerID != nil {
+		text += s.foot(msg, m, reader, page)
 	}
 	if reader != nil {
-		text += s.foot(msg, m, reader, page)
+		if reader.ReplyTo != nil {
+			if err := msg.ReplyTo(*reader.ReplyTo); err != nil {
+				return nil, fmt.Errorf("reply to: %w", err)
+			}
+		}
+		page = s.dressed(page, *reader)
 	}
 	_, host, _ := strings.Cut(s.From, "@")
 	// The same at every attempt, so that a receiver can drop a second copy.

@@ -22,6 +22,8 @@ type Message struct {
 	To              string
 	Subject         string
 	Markdown, Plain string
+	// ProgramID is whose name and look the mail has; nil for the product's own.
+	ProgramID *string
 }
 
 // Outbox takes mails. If no mail server is configured it takes none and logs that
@@ -44,6 +46,6 @@ func (o *Outbox) Queue(ctx context.Context, tx pgtx.DBTX, org string, m Message,
 	}
 	return queries.MailInsert(ctx, tx, db.MailInsertParams{
 		ID: ident.New(ident.Mail), OrgID: org, Purpose: m.Purpose, Key: m.Key, Recipient: m.To, Subject: m.Subject,
-		Body: m.Markdown, Plain: &m.Plain, CreatedAt: &now,
+		Body: m.Markdown, Plain: &m.Plain, ProgramID: m.ProgramID, CreatedAt: &now,
 	})
 }

@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-
-	"rail/server/clock"
-	"rail/server/currency"
 )
 
 // quote is text that others wrote, in both forms of a mail: as it is in plain
@@ -63,58 +60,6 @@ func EndpointOff(to, endpointID, url string, key string) Message {
 		"The last 20 events sent to the webhook endpoint %s (%s) all failed, "+
 			"over at least five days. It was turned off and gets nothing more.\n\n"+
 			"Turn it on again once the receiver works; events of the last 30 days can be replayed.\n", endpointID, line(url))
-}
-
-// Approved notifies an applicant of the approval.
-func Approved(to, applicationID, program string) Message {
-	return Message{
-		Purpose: "application_approved", Key: applicationID, To: to, Subject: "Welcome to " + line(program).plain,
-	}.saying(
-		"Your application to the affiliate program of %s was approved. You are a partner now.\n", line(program))
-}
-
-// Rejected notifies an applicant of the reason, word for word.
-func Rejected(to, applicationID, program, reason string) Message {
-	return Message{
-		Purpose: "application_rejected", Key: applicationID, To: to, Subject: "Your application to " + line(program).plain,
-	}.saying(
-		"Your application to the affiliate program of %s was not accepted.\n\n%s\n", line(program), lines(reason))
-}
-
-// NewReferral notifies a partner of a new lead; first says that it is the first.
-func NewReferral(to, customerID string, first bool) Message {
-	if first {
-		return Message{Purpose: "first_referral", Key: customerID, To: to, Subject: "Your first referral"}.saying(
-			"Congratulations: somebody whom you referred has just signed up, the first one.\n")
-	}
-	return Message{
-		Purpose: "new_referral", Key: customerID, To: to, Subject: "A new referral",
-	}.saying("Somebody whom you referred has just signed up.\n")
-}
-
-// PayoutPaid notifies a partner that money was sent.
-func PayoutPaid(to, payoutID string, amountMinor int64, code string) Message {
-	return Message{Purpose: "payout_paid", Key: payoutID, To: to, Subject: "Your payout was sent"}.saying(
-		"We have sent you %s %s.\n", currency.Decimal(amountMinor, code), code)
-}
-
-// Invited sends a new partner the way into the portal.
-func Invited(to, partnerID, program, link string) Message {
-	return Message{
-		Purpose: "partner_invited", Key: partnerID, To: to, Subject: "You are a partner of " + line(program).plain,
-	}.saying("You are a partner of %s now. Your links and what you earn are in the portal, which this link opens once, "+
-		"within seven days:\n\n<%s>\n", line(program), link)
-}
-
-// Banned notifies a partner that the cooperation has ended, with the reason word for
-// word.
-func Banned(to, partnerID, program, reason string, at clock.Time) Message {
-	return Message{
-		Purpose: "partner_banned", Key: partnerID + " " + at.String(), To: to,
-		Subject: "Your account with " + line(program).plain + " was suspended",
-	}.saying(
-		"Your account in the affiliate program of %s was suspended. What you had earned and not been paid was rejected; "+
-			"your links and coupons earn nothing any more.\n\n%s\n", line(program), lines(reason))
 }
 
 // SignIn brings a user of the console a link to sign in.

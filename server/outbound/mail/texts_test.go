@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/gen/db"
+	"rail/server/locale"
 )
 
 // parts are the header, the plain text and the HTML of a mail.
@@ -69,10 +70,34 @@ func TestRejectionWordForWord(t *testing.T) {
 		"See:\n\n    indented":                         "<p>See:</p>\n<p>\u00a0\u00a0\u00a0\u00a0indented</p>",
 		"a\\b `c` &amp; <script>x</script> ![i](http://x.example)": "<p>a\\b `c` &amp;amp; &lt;script&gt;x&lt;/script&gt; ![i](http://x.example)</p>",
 	} {
-		m := Rejected("ada@example.com", "app_1", "Shop *best*", reason)
+		m := Rejected(named("Shop *best*"), "app_1", reason)
 		_, plain, page := parts(t, db.Mail{Subject: m.Subject, Body: m.Markdown, Plain: &m.Plain}, nil)
 		require.Contains(t, plain, "of Shop *best* was")
 		require.Contains(t, plain, "\n\n"+strings.ReplaceAll(reason, "\r\n", "\n")+"\n")
 		require.Contains(t, strings.ReplaceAll(page, "&nbsp;", "\u00a0"), html)
 	}
+}
+
+// TestLook: a mail of a program's has its name, logo, colour and reply address, one button into
+// the portal, and a way to choose the mails, in the reader's language.
+func TestLook(t *testing.T) {
+	t.Parallel()
+	to := named("Acme & Söhne")
+	to.Locale = locale.Of("", "de")
+	m := PayoutPaid(to, "pyt_1", 123456, "EUR")
+	require.Equal(t, "Ihre Auszahlung wurde gesendet", m.Subject)
+	header, plain, page := parts(t, db.Mail{Subject: m.Subject, Body: m.Markdown, Plain: &m.Plain}, &db.MailReaderRow{
+		ProgramID: "prg_1", ProgramName: to.Program, AccentColor: new("#ffe000"), LogoVersion: new("0a1b"),
+		ReplyTo: new("owner@acme.example"),
+	})
+	require.Equal(t, "<owner@acme.example>", header.Get("Reply-To"))
+	require.Contains(t, plain, "Acme & Söhne hat Ihnen 1.234,56 EUR gesendet.\n\n"+
+		"Ihre Auszahlungen ansehen: https://rail.example/portal/payouts\n")
+	require.Contains(t, plain, "E-Mails auswählen: https://rail.example/portal/settings#notifications")
+	require.Contains(t, page, `<img src="https://rail.example/look/prg_1/0a1b" alt="" height="40"`)
+	require.Contains(t, page, "<strong>Acme &amp; Söhne</strong>")
+	require.Equal(t, 1, strings.Count(page, "background:#ffe000;color:#000000"), "one button, which can be read")
+	require.NotContains(t, page, "rail:")
+	_, _, page = parts(t, db.Mail{Body: m.Markdown}, &db.MailReaderRow{ProgramName: "A", AccentColor: new("#102040")})
+	require.Contains(t, page, "background:#102040;color:#ffffff")
 }

@@ -170,6 +170,10 @@ func (s Service) notifyOfLead(ctx context.Context, u *work.Unit, p db.Partner, k
 	if err != nil || !(first && p.EmailFirstReferral || p.EmailNewReferral) {
 		return err
 	}
-	return s.Mail.Queue(ctx, u.Later(), p.OrgID,
-		mail.NewReferral(p.Email, k.ID, first && p.EmailFirstReferral), u.Now)
+	prog, err := u.Program(ctx, p.ProgramID)
+	if err != nil {
+		return err
+	}
+	m := mail.NewReferral(mail.ToPartner(p, prog, ""), k.ID, first && p.EmailFirstReferral)
+	return s.Mail.Queue(ctx, u.Later(), p.OrgID, m, u.Now)
 }

@@ -56,9 +56,9 @@ func Create(ctx context.Context, u *work.Unit, c Candidate, pending bool) (db.Pa
 // inviteLife is how long the link of an invitation works.
 const inviteLife = 7 * 24 * time.Hour
 
-// Invite adds a partner as Create does, active at once, and mails it a link into the portal
-// at base. Without a way to send mails there is no link either.
-func (s *Service) Invite(ctx context.Context, u *work.Unit, c Candidate, base string) (db.Partner, error) {
+// Invite adds a partner as Create does, active at once, and mails it a link into the portal.
+// Without a way to send mails there is no link either.
+func (s *Service) Invite(ctx context.Context, u *work.Unit, c Candidate) (db.Partner, error) {
 	p, err := Create(ctx, u, c, false)
 	if err != nil || !s.Mail.Ready() {
 		return p, err
@@ -67,11 +67,11 @@ func (s *Service) Invite(ctx context.Context, u *work.Unit, c Candidate, base st
 	if err != nil {
 		return p, err
 	}
-	link, _, err := SignInLink(ctx, u.Later(), base, p, u.Now, inviteLife)
+	token, err := newLink(ctx, u.Later(), "", p, u.Now, inviteLife)
 	if err != nil {
 		return p, err
 	}
-	return p, s.Mail.Queue(ctx, u.Later(), p.OrgID, mail.Invited(p.Email, p.ID, prog.Name, link), u.Now)
+	return p, s.Mail.Queue(ctx, u.Later(), p.OrgID, mail.Invited(mail.ToPartner(p, prog, ""), p.ID, token), u.Now)
 }
 
 // enterTaxed admits and writes a partner, and asks for its tax form if the

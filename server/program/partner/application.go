@@ -200,9 +200,10 @@ func (s *Service) notify(ctx context.Context, u *work.Unit, a db.Application, p 
 	if err != nil {
 		return err
 	}
-	m := mail.Approved(p.Email, a.ID, prog.Name)
+	to := mail.ToPartner(p, prog, "")
+	m := mail.Approved(to, a.ID)
 	if rejected != nil {
-		m = mail.Rejected(p.Email, a.ID, prog.Name, *rejected)
+		m = mail.Rejected(to, a.ID, *rejected)
 	}
 	return s.Mail.Queue(ctx, u.Later(), a.OrgID, m, u.Now)
 }

@@ -123,7 +123,7 @@ func (s *Service) tellBanned(ctx context.Context, u *work.Unit, p db.Partner) er
 	if err != nil {
 		return err
 	}
-	m := mail.Banned(p.Email, p.ID, prog.Name, *p.SuspensionReason, u.Now)
+	m := mail.Banned(mail.ToPartner(p, prog, ""), p.ID, *p.SuspensionReason, u.Now)
 	return s.Mail.Queue(ctx, u.Later(), p.OrgID, m, u.Now)
 }
 

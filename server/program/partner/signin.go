@@ -56,22 +56,28 @@ func SignInLink(
 func signInLink(
 	ctx context.Context, q db.DBTX, base, mark string, p db.Partner, now clock.Time, life time.Duration,
 ) (string, clock.Time, error) {
-	expires := now.Plus(life)
-	token, err := newToken()
-	if err != nil {
-		return "", expires, err
-	}
-	token = mark + token
 	// One live link at a time: an old mail that is found later signs nobody in.
 	of := db.MagicLinkVoidParams{ProgramID: p.ProgramID, OrgID: p.OrgID, PartnerID: p.ID}
 	if err := queries.MagicLinkVoid(ctx, q, of); err != nil {
-		return "", expires, err
+		return "", clock.Time{}, err
 	}
-	err = queries.MagicLinkInsert(ctx, q, db.MagicLinkInsertParams{
+	token, err := newLink(ctx, q, mark, p, now, life)
+	return base + "/portal/sso/" + token, now.Plus(life), err
+}
+
+// newLink stores a link that signs a partner in, and returns its token.
+func newLink(
+	ctx context.Context, q db.DBTX, mark string, p db.Partner, now clock.Time, life time.Duration,
+) (string, error) {
+	token, err := newToken()
+	if err != nil {
+		return "", err
+	}
+	token = mark + token
+	return token, queries.MagicLinkInsert(ctx, q, db.MagicLinkInsertParams{
 		TokenHash: secret.HashToken(token), OrgID: p.OrgID, ProgramID: p.ProgramID, PartnerID: p.ID,
-		CreatedAt: now, ExpiresAt: expires,
+		CreatedAt: now, ExpiresAt: now.Plus(life),
 	})
-	return base + "/portal/sso/" + token, expires, err
 }
 
 // newToken returns 32 random bytes in a form that an address can carry.

@@ -1,0 +1,148 @@
+package portal
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"rail/gen/db"
+	"rail/server/http/design"
+	"rail/server/problem"
+)
+
+// door is the page for who is not signed in.
+type door struct {
+	Text    string
+	Token   string // of the link that the page's button uses; "" for the form that asks for one
+	Mail    bool   // whether links can be mailed
+	Program string // the only program that is asked for, as the address named it
+	Form    design.Form
+}
+
+// door shows the form that asks for a link, with what it has to say first.
+func (v *visit) door(status int, title, text string, form design.Form) error {
+	return v.showDoor(status, title, door{
+		Text: v.locale.Said(text), Mail: v.portal.Partners.Mail.Ready(), Program: v.asksFor(), Form: form,
+	})
+}
+
+func (v *visit) showDoor(status int, title string, d door) error {
+	return pages.Write(v, v.locale, status, "sign-in", frame{
+		Title: v.locale.Said(title), Program: v.portal.Service, FormToken: guard.Token(""), Data: d,
+	})
+}
+
+// asksFor is the program that the address or the form names; "" for none.
+func (v *visit) asksFor() string {
+	named := v.QueryParam("program")
+	if v.form != nil {
+		named = v.form.Value("program")
+	}
+	if len(named) > 64 || strings.ContainsRune(named, 0) {
+		return ""
+	}
+	return strings.ToValidUTF8(named, "")
+}
+
+// mailLink answers the form that asks for a link. It says the same for an address that nobody
+// has, and as late: what is done for one that somebody has takes a little longer.
+func (p *Portal) mailLink(v *visit) error {
+	if err := p.origin.Check(v.Request()); err != nil {
+		return design.ErrForged
+	}
+	form, err := guard.Read(v.Response(), v.Request(), "")
+	if err != nil {
+		return err
+	}
+	v.form = form
+	answer := time.NewTimer(evenly)
+	defer answer.Stop()
+	wrong := p.sendLinks(v, form.Value("email"))
+	<-answer.C
+	if wrong != nil {
+		faults := v.faults(wrong, "email")
+		if faults == nil {
+			return wrong
+		}
+		return v.door(problemStatus(wrong), "Sign in", "We mail you a link. It works once.",
+			design.Form{Values: form.Typed("email"), Errors: faults})
+	}
+	return v.note(http.StatusOK, "Look into your mail",
+		"If a partner has this address, a link is on its way to it. It works once, for 30 minutes.")
+}
+
+// evenly is when the form that asks for a link is answered, whoever is asked for.
+const evenly = 250 * time.Millisecond
+
+// sendLinks mails the links, where mails can be sent.
+func (p *Portal) sendLinks(v *visit, email string) error {
+	if !p.Partners.Mail.Ready() {
+		return problem.New(problem.EmailNotConfigured, "This server sends no mails. Ask the program for a link.")
+	}
+	if !strings.Contains(email, "@") || len(email) > 255 {
+		return problem.Invalid("email", "email must be an e-mail address.")
+	}
+	return p.Partners.LinksByMail(v.ctx(), p.Attempts, email, v.asksFor(), p.Address(v),
+		v.Request().Header.Get("Accept-Language"))
+}
+
+// problemStatus is that of a refusal.
+func problemStatus(err error) int {
+	var p *problem.Error
+	if errors.As(err, &p) && p.Status() != http.StatusBadRequest {
+		return p.Status()
+	}
+	return http.StatusUnprocessableEntity
+}
+
+// useMailed shows the button of a mailed link, and signs in by it. A program that scans mails
+// opens links and sends no forms.
+func (p *Portal) useMailed(v *visit, token string) error {
+	switch v.Request().Method {
+	case http.MethodPost:
+		if err := p.origin.Check(v.Request()); err != nil {
+			return design.ErrForged
+		}
+		return p.enter(v, token)
+	case http.MethodGet, http.MethodHead:
+	default:
+		return v.refuseMethod("GET, HEAD, POST")
+	}
+	if !tokenForm.MatchString(token) {
+		return errLink
+	}
+	return v.showDoor(http.StatusOK, "Sign in", door{
+		Text: v.locale.T("Press the button to open your portal. The link works once."), Token: token,
+	})
+}
+
+// again mails who is signed in a link of their own, to sign in anew.
+func again(v *visit) error {
+	err := v.portal.Partners.LinksByMail(v.ctx(), v.portal.Attempts, v.partner.Email, v.program.ID, v.portal.Address(v),
+		v.Request().Header.Get("Accept-Language"))
+	if err != nil {
+		return err
+	}
+	return v.note(http.StatusOK, "Look into your mail",
+		"A link is on its way to you. It works once, for 30 minutes.")
+}
+
+// fresh reports whether the partner has signed in within the last hours, as changes of how
+// money is paid ask for: a browser that was left open is not enough.
+func (v *visit) fresh() bool {
+	return !v.session.Visitor && v.session.CreatedAt.Plus(freshFor).After(v.now.Time)
+}
+
+// extend lets a session that is used last longer, at most once a day. Of who looks at the portal
+// as its partner it does not.
+func (v *visit) extend() error {
+	until := v.now.Plus(sessionLife)
+	if v.session.Visitor || v.session.ExpiresAt.After(until.Plus(-24*time.Hour).Time) {
+		return nil
+	}
+	v.SetCookie(v.portal.cookie(v.token, int(sessionLife/time.Second)))
+	return queries.PortalSessionExtend(v.ctx(), v.portal.Pool, db.PortalSessionExtendParams{
+		ExpiresAt: until, TokenHash: v.session.TokenHash,
+	})
+}

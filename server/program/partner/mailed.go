@@ -1,0 +1,71 @@
+package partner
+
+import (
+	"context"
+	"encoding/hex"
+	"strings"
+	"time"
+
+	"rail/gen/db"
+	"rail/server/attempt"
+	"rail/server/clock"
+	"rail/server/outbound/mail"
+	"rail/server/postgres/pgtx"
+	"rail/server/secret"
+)
+
+const (
+	// mailedLife is how long a link works that a partner has asked for.
+	mailedLife = 30 * time.Minute
+	// accountsOf is how many partners of one address are mailed a link each, the newest first.
+	accountsOf = 5
+	// linksToAddress and linksFromAddress bound the links within attempt.Window: those that
+	// one e-mail address is sent, and those that one network asks for.
+	linksToAddress   = 3
+	linksFromAddress = 20
+)
+
+// LinksByMail mails the active partners with an e-mail address a link each into the portal. It
+// says the same for an address that is nobody's. program is the id or the subdomain of the one
+// program that is meant, or "" for all; from is the address of whoever asks; language is theirs
+// for partners who have none of their own.
+func (s *Service) LinksByMail(ctx context.Context, book attempt.Book, email, program, from, language string) error {
+	email = strings.TrimSpace(email)
+	_, err := book.Note(ctx,
+		attempt.Subject{Key: "portal:" + strings.ToLower(email), Most: linksToAddress},
+		attempt.Subject{Key: "portal from:" + attempt.Network(from), Most: linksFromAddress},
+	)
+	if err != nil || email == "" {
+		return err
+	}
+	of := db.PortalPartnersParams{Email: email, Lim: accountsOf}
+	if program != "" {
+		of.Program = &program
+	}
+	found, err := queries.PortalPartners(ctx, book.Pool, of)
+	if err != nil {
+		return err
+	}
+	now := book.Clock.Now()
+	return pgtx.Within(ctx, book.Pool, func(tx *pgtx.Tx) error {
+		for _, row := range found {
+			if err := s.mailLink(ctx, tx.Later(), row.Partner, row.Program, language, now); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// mailLink mails one partner a link. Links that the program has made stay: nobody who knows a
+// partner's address can make them worthless.
+func (s *Service) mailLink(
+	ctx context.Context, q db.DBTX, p db.Partner, prog db.Program, language string, now clock.Time,
+) error {
+	token, err := newLink(ctx, q, "", p, now, mailedLife)
+	if err != nil {
+		return err
+	}
+	key := hex.EncodeToString(secret.HashToken(token)[:16]) // tells mails of links apart, and reveals none
+	return s.Mail.Queue(ctx, q, p.OrgID, mail.PortalSignIn(mail.ToPartner(p, prog, language), key, token), now)
+}
