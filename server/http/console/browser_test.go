@@ -45,18 +45,19 @@ func (d *desk) visit(path string) {
 	d.Open(d.owner.full(path))
 }
 
-// press clicks the button, link or label that is called so.
+// press clicks the button, link or label that is called so, once the page has come as far.
 func (d *desk) press(name string) {
 	d.site.T.Helper()
-	found := browsertest.Eval[bool](d.Tab, `(() => {
-		const called = e => e.textContent.trim() === `+quoted(name)+` && e.offsetParent !== null;
-		const all = [...document.querySelectorAll('button, a, label, summary')].filter(called);
-		for (const e of document.querySelectorAll('[data-pressed]')) e.removeAttribute('data-pressed');
-		if (!all.length) return false;
-		all[0].setAttribute('data-pressed', '');
-		return true;
-	})()`)
-	require.True(d.site.T, found, "nothing is called %q", name)
+	apitest.Eventually(d.site.T, func() bool {
+		return browsertest.Eval[bool](d.Tab, `(() => {
+			const called = e => e.textContent.trim() === `+quoted(name)+` && e.offsetParent !== null;
+			const all = [...document.querySelectorAll('button, a, label, summary')].filter(called);
+			for (const e of document.querySelectorAll('[data-pressed]')) e.removeAttribute('data-pressed');
+			if (!all.length) return false;
+			all[0].setAttribute('data-pressed', '');
+			return true;
+		})()`)
+	}, "something is called %q", name)
 	d.Do(chromedp.Click(chromedp.CSS("[data-pressed]")))
 }
 
