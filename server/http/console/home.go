@@ -77,9 +77,7 @@ func (v *visit) report(days int, by api.ReportDimension) (*api.Report, error) {
 		ProgramID: v.program.ID, Dimension: &by, From: new(to.AddDate(0, 0, 1-days).Format(time.DateOnly)),
 		To: new(to.Format(time.DateOnly)), Currency: &v.program.Currency,
 	}
-	if by == api.ReportDimensionPeriod {
-		params.Granularity = new(granularity(days))
-	} else {
+	if by != api.ReportDimensionPeriod {
 		params.Compare, params.Top = new(api.ReportCompareNone), new(api.ReportTop(leaders))
 	}
 	reply, err := v.console.api.RetrieveReportWithResponse(v.ctx(), params)
@@ -87,14 +85,6 @@ func (v *visit) report(days int, by api.ReportDimension) (*api.Report, error) {
 		return nil, err
 	}
 	return reply.JSON200, nil
-}
-
-// granularity keeps a chart to some ninety columns.
-func granularity(days int) api.ReportGranularity {
-	if days > 90 {
-		return api.ReportGranularityMonth
-	}
-	return api.ReportGranularityDay
 }
 
 // tiles are the totals of a report beside those of the period before.
@@ -115,7 +105,7 @@ func (v *visit) tiles(r *api.Report) []design.Tile {
 // daily is the chart of a report by date: its revenue, with the other figures in the table.
 func (v *visit) daily(r *api.Report) design.Chart {
 	amount := func(minor int64) string { return v.locale.Money(minor, r.Currency) }
-	f := design.Figures{Caption: "Day by day", Head: "Date", Columns: []design.Column{
+	f := design.Figures{Caption: "Revenue over time", Head: "Date", Columns: []design.Column{
 		{Name: "Revenue", Text: amount, Drawn: true},
 		{Name: "Commissions", Text: amount},
 		{Name: "Clicks", Text: v.locale.Count},

@@ -111,7 +111,7 @@ func payouts(v *visit) error {
 
 // payoutsOf are payouts of the program with their partners' names.
 func (v *visit) payoutsOf(p api.ListPayoutsParams, turn design.Turn) (design.Listing, error) {
-	p.ProgramID, p.Limit, p.Expand = v.program.ID, new(int64(40)), []api.PayoutExpand{api.PayoutExpandPartner}
+	p.ProgramID, p.Limit, p.Expand = v.program.ID, new(int64(30)), []api.PayoutExpand{api.PayoutExpandPartner}
 	reply, err := v.console.api.ListPayoutsWithResponse(v.ctx(), &p)
 	if err != nil {
 		return design.Listing{}, err
