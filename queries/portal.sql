@@ -14,16 +14,18 @@ DELETE FROM magic_links WHERE token_hash IN (SELECT t.token_hash FROM magic_link
     ORDER BY t.expires_at LIMIT @lim);
 
 -- name: PortalSessionInsert :exec
-INSERT INTO portal_sessions (token_hash, org_id, program_id, partner_id, created_at, expires_at, visitor)
-VALUES (@token_hash, @org_id, @program_id, @partner_id, @created_at, @expires_at, @visitor);
+INSERT INTO portal_sessions (token_hash, org_id, program_id, partner_id, created_at, expires_at, visitor, embedded)
+VALUES (@token_hash, @org_id, @program_id, @partner_id, @created_at, @expires_at, @visitor, @embedded);
 
 -- name: PortalSession :one
--- PortalSession is who is signed in, with their program; a partner who is no
+-- PortalSession is who is signed in, with their program and its look; a partner who is no
 -- longer active is not.
-SELECT sqlc.embed(s), sqlc.embed(p), sqlc.embed(g) FROM portal_sessions s
+SELECT sqlc.embed(s), sqlc.embed(p), sqlc.embed(g), t.accent_color, t.logo_version,
+    coalesce(t.embed_hosts, '{}')::text[] AS embed_hosts FROM portal_sessions s
 JOIN partners p ON p.program_id = s.program_id AND p.id = s.partner_id
 JOIN programs g ON g.id = s.program_id
-WHERE s.token_hash = @token_hash AND s.expires_at > @now AND p.status = 'active';
+LEFT JOIN portal_settings t ON t.program_id = g.id AND t.org_id = g.org_id
+WHERE s.token_hash = @token_hash AND s.embedded = @embedded AND s.expires_at > @now AND p.status = 'active';
 
 -- name: PortalSessionExtend :exec
 UPDATE portal_sessions SET expires_at = @expires_at WHERE token_hash = @token_hash AND expires_at < @expires_at;

@@ -5409,6 +5409,57 @@ type DocumentTag string
 // Examples: acme.example
 type EmailDomain = string
 
+// EmbedPartner A user of your own application.
+type EmbedPartner struct {
+	// Email By which the partner is found or made.
+	Email string `json:"email"`
+
+	// FirstName Given name of a new partner.
+	FirstName *string `json:"first_name,omitempty"`
+
+	// GroupID Group of a new partner; the program's default group when left out.
+	GroupID *GroupID `json:"group_id,omitempty"`
+
+	// LastName Family name of a new partner.
+	LastName *string `json:"last_name,omitempty"`
+}
+
+// EmbedToken Opens the portal of one partner within a page of yours, without a cookie, for an hour.
+type EmbedToken struct {
+	// Object Always `embed_token`.
+	Object string `json:"object"`
+
+	// ExpiresAt When it stops working.
+	ExpiresAt clock.Time `json:"expires_at"`
+
+	// PartnerID The id of a partner.
+	//
+	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
+	PartnerID PartnerID `json:"partner_id"`
+
+	// Token The secret part of the address. Make a new one for every visit.
+	Token string `json:"token"`
+
+	// URL The address for the frame: give it to the element that `/embed.js` fills.
+	URL string `json:"url"`
+}
+
+// EmbedTokenCreate Whose portal a page of yours shows: a partner by its id, or your own user, who becomes a partner if no partner of the program has the e-mail. Exactly one of both.
+type EmbedTokenCreate struct {
+	// Partner A user of your own application.
+	Partner *EmbedPartner `json:"partner,omitempty"`
+
+	// PartnerID The id of a partner.
+	//
+	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
+	PartnerID *PartnerID `json:"partner_id,omitempty"`
+
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID ProgramID `json:"program_id"`
+}
+
 // Error What went wrong. Branch on `code`; `message` is for people and may change.
 type Error struct {
 	// Code The closed list of codes.
@@ -12661,6 +12712,9 @@ type CreateCustomerJSONRequestBody = CustomerCreate
 // UpdateCustomerJSONRequestBody defines body for UpdateCustomer for application/json ContentType.
 type UpdateCustomerJSONRequestBody = CustomerUpdate
 
+// CreateEmbedTokenJSONRequestBody defines body for CreateEmbedToken for application/json ContentType.
+type CreateEmbedTokenJSONRequestBody = EmbedTokenCreate
+
 // CreateFlowJSONRequestBody defines body for CreateFlow for application/json ContentType.
 type CreateFlowJSONRequestBody = FlowCreate
 
@@ -13958,6 +14012,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/customers/{id} (the `UpdateCustomer` operationId).
 	UpdateCustomer(ctx context.Context, id ID, params *UpdateCustomerParams, body UpdateCustomerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateEmbedTokenWithBody Create an embed token
+	//
+	// Opens the portal within a page of your application: an element with the attribute `data-rail-embed="<url>"` and the script `/embed.js` show it. Only pages of the program's `embed_hosts` may frame it. Your own user is enrolled on the way, active at once: emits `affiliate.created` then.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/embed_tokens (the `CreateEmbedToken` operationId).
+	CreateEmbedTokenWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateEmbedToken Create an embed token
+	//
+	// Opens the portal within a page of your application: an element with the attribute `data-rail-embed="<url>"` and the script `/embed.js` show it. Only pages of the program's `embed_hosts` may frame it. Your own user is enrolled on the way, active at once: emits `affiliate.created` then.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/embed_tokens (the `CreateEmbedToken` operationId).
+	CreateEmbedToken(ctx context.Context, body CreateEmbedTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListFlows List flows
 	//
@@ -16228,6 +16300,44 @@ func (c *Client) UpdateCustomerWithBody(ctx context.Context, id ID, params *Upda
 // Corresponds with POST /v1/customers/{id} (the `UpdateCustomer` operationId).
 func (c *Client) UpdateCustomer(ctx context.Context, id ID, params *UpdateCustomerParams, body UpdateCustomerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewUpdateCustomerRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateEmbedTokenWithBody Create an embed token
+//
+// Opens the portal within a page of your application: an element with the attribute `data-rail-embed="<url>"` and the script `/embed.js` show it. Only pages of the program's `embed_hosts` may frame it. Your own user is enrolled on the way, active at once: emits `affiliate.created` then.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/embed_tokens (the `CreateEmbedToken` operationId).
+func (c *Client) CreateEmbedTokenWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateEmbedTokenRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateEmbedToken Create an embed token
+//
+// Opens the portal within a page of your application: an element with the attribute `data-rail-embed="<url>"` and the script `/embed.js` show it. Only pages of the program's `embed_hosts` may frame it. Your own user is enrolled on the way, active at once: emits `affiliate.created` then.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/embed_tokens (the `CreateEmbedToken` operationId).
+func (c *Client) CreateEmbedToken(ctx context.Context, body CreateEmbedTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateEmbedTokenRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -22145,6 +22255,46 @@ func NewUpdateCustomerRequestWithBody(server string, id ID, params *UpdateCustom
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
 		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewCreateEmbedTokenRequest calls the generic CreateEmbedToken builder with application/json body
+func NewCreateEmbedTokenRequest(server string, body CreateEmbedTokenJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateEmbedTokenRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewCreateEmbedTokenRequestWithBody constructs an http.Request for the CreateEmbedToken method, with any body, and a specified content type
+func NewCreateEmbedTokenRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/embed_tokens")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
 	}
 
 	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
@@ -30294,6 +30444,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/customers/{id} (the `UpdateCustomer` operationId).
 	UpdateCustomerWithResponse(ctx context.Context, id ID, params *UpdateCustomerParams, body UpdateCustomerJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateCustomerReply, error)
 
+	// CreateEmbedTokenWithBodyWithResponse Create an embed token
+	//
+	// Opens the portal within a page of your application: an element with the attribute `data-rail-embed="<url>"` and the script `/embed.js` show it. Only pages of the program's `embed_hosts` may frame it. Your own user is enrolled on the way, active at once: emits `affiliate.created` then.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/embed_tokens (the `CreateEmbedToken` operationId).
+	CreateEmbedTokenWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateEmbedTokenReply, error)
+
+	// CreateEmbedTokenWithResponse Create an embed token
+	//
+	// Opens the portal within a page of your application: an element with the attribute `data-rail-embed="<url>"` and the script `/embed.js` show it. Only pages of the program's `embed_hosts` may frame it. Your own user is enrolled on the way, active at once: emits `affiliate.created` then.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/embed_tokens (the `CreateEmbedToken` operationId).
+	CreateEmbedTokenWithResponse(ctx context.Context, body CreateEmbedTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateEmbedTokenReply, error)
+
 	// ListFlowsWithResponse List flows
 	//
 	// The flows of the program in the order in which they are tried: by `priority`, then partner before group before program, then the oldest first.
@@ -32934,6 +33102,37 @@ func (r UpdateCustomerReply) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r UpdateCustomerReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateEmbedTokenReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *EmbedToken
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateEmbedTokenReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateEmbedTokenReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateEmbedTokenReply) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -37072,6 +37271,36 @@ func (c *ClientWithResponses) UpdateCustomerWithResponse(ctx context.Context, id
 	return ParseUpdateCustomerReply(rsp)
 }
 
+// CreateEmbedTokenWithBodyWithResponse Create an embed token
+//
+// Opens the portal within a page of your application: an element with the attribute `data-rail-embed="<url>"` and the script `/embed.js` show it. Only pages of the program's `embed_hosts` may frame it. Your own user is enrolled on the way, active at once: emits `affiliate.created` then.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/embed_tokens (the `CreateEmbedToken` operationId).
+func (c *ClientWithResponses) CreateEmbedTokenWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateEmbedTokenReply, error) {
+	rsp, err := c.CreateEmbedTokenWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateEmbedTokenReply(rsp)
+}
+
+// CreateEmbedTokenWithResponse Create an embed token
+//
+// Opens the portal within a page of your application: an element with the attribute `data-rail-embed="<url>"` and the script `/embed.js` show it. Only pages of the program's `embed_hosts` may frame it. Your own user is enrolled on the way, active at once: emits `affiliate.created` then.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/embed_tokens (the `CreateEmbedToken` operationId).
+func (c *ClientWithResponses) CreateEmbedTokenWithResponse(ctx context.Context, body CreateEmbedTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateEmbedTokenReply, error) {
+	rsp, err := c.CreateEmbedToken(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateEmbedTokenReply(rsp)
+}
+
 // ListFlowsWithResponse List flows
 //
 // The flows of the program in the order in which they are tried: by `priority`, then partner before group before program, then the oldest first.
@@ -40376,6 +40605,32 @@ func ParseUpdateCustomerReply(rsp *http.Response) (*UpdateCustomerReply, error) 
 	return response, nil
 }
 
+// ParseCreateEmbedTokenReply parses an HTTP response from a CreateEmbedTokenWithResponse call
+func ParseCreateEmbedTokenReply(rsp *http.Response) (*CreateEmbedTokenReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateEmbedTokenReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest EmbedToken
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListFlowsReply parses an HTTP response from a ListFlowsWithResponse call
 func ParseListFlowsReply(rsp *http.Response) (*ListFlowsReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -43239,6 +43494,9 @@ type ServerInterface interface {
 	// UpdateCustomer Update a customer
 	// (POST /v1/customers/{id})
 	UpdateCustomer(ctx echo.Context, id ID, params UpdateCustomerParams) error
+	// CreateEmbedToken Create an embed token
+	// (POST /v1/embed_tokens)
+	CreateEmbedToken(ctx echo.Context) error
 	// ListFlows List flows
 	// (GET /v1/flows)
 	ListFlows(ctx echo.Context, params ListFlowsParams) error
@@ -44934,6 +45192,15 @@ func (w *ServerInterfaceWrapper) UpdateCustomer(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.UpdateCustomer(ctx, id, params)
+	return err
+}
+
+// CreateEmbedToken converts echo context to params.
+func (w *ServerInterfaceWrapper) CreateEmbedToken(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.CreateEmbedToken(ctx)
 	return err
 }
 
@@ -48088,6 +48355,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.DELETE(options.BaseURL+"/v1/customers/:id", wrapper.DeleteCustomer, options.OperationMiddlewares["deleteCustomer"]...)
 	router.GET(options.BaseURL+"/v1/customers/:id", wrapper.RetrieveCustomer, options.OperationMiddlewares["retrieveCustomer"]...)
 	router.POST(options.BaseURL+"/v1/customers/:id", wrapper.UpdateCustomer, options.OperationMiddlewares["updateCustomer"]...)
+	router.POST(options.BaseURL+"/v1/embed_tokens", wrapper.CreateEmbedToken, options.OperationMiddlewares["createEmbedToken"]...)
 	router.GET(options.BaseURL+"/v1/flows", wrapper.ListFlows, options.OperationMiddlewares["listFlows"]...)
 	router.POST(options.BaseURL+"/v1/flows", wrapper.CreateFlow, options.OperationMiddlewares["createFlow"]...)
 	router.DELETE(options.BaseURL+"/v1/flows/:id", wrapper.DeleteFlow, options.OperationMiddlewares["deleteFlow"]...)
@@ -49231,6 +49499,28 @@ func (response UpdateCustomer200JSONResponse) VisitUpdateCustomerResponse(w http
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateEmbedTokenRequestObject struct {
+	Body *CreateEmbedTokenJSONRequestBody
+}
+
+type CreateEmbedTokenResponseObject interface {
+	VisitCreateEmbedTokenResponse(w http.ResponseWriter) error
+}
+
+type CreateEmbedToken201JSONResponse EmbedToken
+
+func (response CreateEmbedToken201JSONResponse) VisitCreateEmbedTokenResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -51793,6 +52083,9 @@ type StrictServerInterface interface {
 	// UpdateCustomer Update a customer
 	// (POST /v1/customers/{id})
 	UpdateCustomer(ctx context.Context, request UpdateCustomerRequestObject) (UpdateCustomerResponseObject, error)
+	// CreateEmbedToken Create an embed token
+	// (POST /v1/embed_tokens)
+	CreateEmbedToken(ctx context.Context, request CreateEmbedTokenRequestObject) (CreateEmbedTokenResponseObject, error)
 	// ListFlows List flows
 	// (GET /v1/flows)
 	ListFlows(ctx context.Context, request ListFlowsRequestObject) (ListFlowsResponseObject, error)
@@ -53594,6 +53887,52 @@ func (sh *strictHandler) UpdateCustomer(ctx echo.Context, id ID, params UpdateCu
 		return err
 	} else if validResponse, ok := response.(UpdateCustomerResponseObject); ok {
 		return validResponse.VisitUpdateCustomerResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// CreateEmbedToken operation middleware
+func (sh *strictHandler) CreateEmbedToken(ctx echo.Context) error {
+	var request CreateEmbedTokenRequestObject
+
+	var body CreateEmbedTokenJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateEmbedToken(ctx.Request().Context(), request.(CreateEmbedTokenRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateEmbedToken")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(CreateEmbedTokenResponseObject); ok {
+		return validResponse.VisitCreateEmbedTokenResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

@@ -577,6 +577,7 @@ type PortalSession struct {
 	CreatedAt clock.Time
 	ExpiresAt clock.Time
 	Visitor   bool
+	Embedded  bool
 }
 
 type PortalSetting struct {

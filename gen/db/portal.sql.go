@@ -318,14 +318,17 @@ func (q *Queries) PortalResources(ctx context.Context, db DBTX, arg PortalResour
 }
 
 const portalSession = `-- name: PortalSession :one
-SELECT s.token_hash, s.org_id, s.program_id, s.partner_id, s.created_at, s.expires_at, s.visitor, p.id, p.org_id, p.program_id, p.group_id, p.email, p.first_name, p.last_name, p.display_name, p.company_name, p.website_url, p.country_code, p.language_code, p.handle, p.status, p.decline_reason, p.suspension_reason, p.min_payout_minor, p.terms_accepted_at, p.terms_version, p.completed_onboarding, p.email_first_referral, p.email_new_referral, p.email_payout_paid, p.metadata, p.payout_method, p.payout_details, p.created_at, p.updated_at, p.mail_token, p.unsubscribed_at, p.payout_details_hash, p.payout_details_changed_at, g.id, g.org_id, g.name, g.product_name, g.website_url, g.currency, g.status, g.subdomain, g.custom_domain, g.terms_url, g.terms_version, g.cookie_days, g.url_params, g.commission_on_net_revenue, g.holding_period_days, g.min_payout_minor, g.payout_term, g.payout_methods, g.block_self_referrals, g.blocked_countries, g.require_tax_forms, g.auto_payouts_enabled, g.processor, g.created_at, g.updated_at, g.enrols_first_commission, g.attribution_model, g.click_on_redirect, g.commission_net_of_fee, g.auto_enrol_customers FROM portal_sessions s
+SELECT s.token_hash, s.org_id, s.program_id, s.partner_id, s.created_at, s.expires_at, s.visitor, s.embedded, p.id, p.org_id, p.program_id, p.group_id, p.email, p.first_name, p.last_name, p.display_name, p.company_name, p.website_url, p.country_code, p.language_code, p.handle, p.status, p.decline_reason, p.suspension_reason, p.min_payout_minor, p.terms_accepted_at, p.terms_version, p.completed_onboarding, p.email_first_referral, p.email_new_referral, p.email_payout_paid, p.metadata, p.payout_method, p.payout_details, p.created_at, p.updated_at, p.mail_token, p.unsubscribed_at, p.payout_details_hash, p.payout_details_changed_at, g.id, g.org_id, g.name, g.product_name, g.website_url, g.currency, g.status, g.subdomain, g.custom_domain, g.terms_url, g.terms_version, g.cookie_days, g.url_params, g.commission_on_net_revenue, g.holding_period_days, g.min_payout_minor, g.payout_term, g.payout_methods, g.block_self_referrals, g.blocked_countries, g.require_tax_forms, g.auto_payouts_enabled, g.processor, g.created_at, g.updated_at, g.enrols_first_commission, g.attribution_model, g.click_on_redirect, g.commission_net_of_fee, g.auto_enrol_customers, t.accent_color, t.logo_version,
+    coalesce(t.embed_hosts, '{}')::text[] AS embed_hosts FROM portal_sessions s
 JOIN partners p ON p.program_id = s.program_id AND p.id = s.partner_id
 JOIN programs g ON g.id = s.program_id
-WHERE s.token_hash = $1 AND s.expires_at > $2 AND p.status = 'active'
+LEFT JOIN portal_settings t ON t.program_id = g.id AND t.org_id = g.org_id
+WHERE s.token_hash = $1 AND s.embedded = $2 AND s.expires_at > $3 AND p.status = 'active'
 `
 
 type PortalSessionParams struct {
 	TokenHash []byte
+	Embedded  bool
 	Now       clock.Time
 }
 
@@ -333,12 +336,15 @@ type PortalSessionRow struct {
 	PortalSession PortalSession
 	Partner       Partner
 	Program       Program
+	AccentColor   *string
+	LogoVersion   *string
+	EmbedHosts    []string
 }
 
-// PortalSession is who is signed in, with their program; a partner who is no
+// PortalSession is who is signed in, with their program and its look; a partner who is no
 // longer active is not.
 func (q *Queries) PortalSession(ctx context.Context, db DBTX, arg PortalSessionParams) (PortalSessionRow, error) {
-	row := db.QueryRow(ctx, portalSession, arg.TokenHash, arg.Now)
+	row := db.QueryRow(ctx, portalSession, arg.TokenHash, arg.Embedded, arg.Now)
 	var i PortalSessionRow
 	err := row.Scan(
 		&i.PortalSession.TokenHash,
@@ -348,6 +354,7 @@ func (q *Queries) PortalSession(ctx context.Context, db DBTX, arg PortalSessionP
 		&i.PortalSession.CreatedAt,
 		&i.PortalSession.ExpiresAt,
 		&i.PortalSession.Visitor,
+		&i.PortalSession.Embedded,
 		&i.Partner.ID,
 		&i.Partner.OrgID,
 		&i.Partner.ProgramID,
@@ -410,6 +417,9 @@ func (q *Queries) PortalSession(ctx context.Context, db DBTX, arg PortalSessionP
 		&i.Program.ClickOnRedirect,
 		&i.Program.CommissionNetOfFee,
 		&i.Program.AutoEnrolCustomers,
+		&i.AccentColor,
+		&i.LogoVersion,
+		&i.EmbedHosts,
 	)
 	return i, err
 }
@@ -438,8 +448,8 @@ func (q *Queries) PortalSessionExtend(ctx context.Context, db DBTX, arg PortalSe
 }
 
 const portalSessionInsert = `-- name: PortalSessionInsert :exec
-INSERT INTO portal_sessions (token_hash, org_id, program_id, partner_id, created_at, expires_at, visitor)
-VALUES ($1, $2, $3, $4, $5, $6, $7)
+INSERT INTO portal_sessions (token_hash, org_id, program_id, partner_id, created_at, expires_at, visitor, embedded)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 `
 
 type PortalSessionInsertParams struct {
@@ -450,6 +460,7 @@ type PortalSessionInsertParams struct {
 	CreatedAt clock.Time
 	ExpiresAt clock.Time
 	Visitor   bool
+	Embedded  bool
 }
 
 func (q *Queries) PortalSessionInsert(ctx context.Context, db DBTX, arg PortalSessionInsertParams) error {
@@ -461,6 +472,7 @@ func (q *Queries) PortalSessionInsert(ctx context.Context, db DBTX, arg PortalSe
 		arg.CreatedAt,
 		arg.ExpiresAt,
 		arg.Visitor,
+		arg.Embedded,
 	)
 	return err
 }

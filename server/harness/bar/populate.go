@@ -46,6 +46,7 @@ func (o *org) addProgram(ctx context.Context, own objects, stem string) {
 		"holding_period_days": 0, "block_self_referrals": false,
 	})
 	program := own["prg_"]
+	o.object(ctx, "/v1/programs/"+program+"/portal", M{"embed_hosts": []string{"app.acme.example"}})
 	o.add(ctx, own, "whe_", "/v1/webhook_endpoints", M{
 		"program_id": program, "url": o.sys.sink.web.URL + "/" + stem, "event_types": []string{"affiliate.created"},
 	})

@@ -1,6 +1,7 @@
 package design
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
@@ -23,6 +24,24 @@ func Confine(h http.Header, more ...string) {
 	h.Set("Content-Security-Policy", strings.Join(append([]string{policy}, more...), "; "))
 	h.Set("Cache-Control", "no-store")
 	h.Set("Referrer-Policy", "same-origin") // without any, a browser would not say where a form comes from
+}
+
+// Framed lets pages of hosts frame a page that Confine has confined: with any port unless one is
+// named, and by http from this machine alone.
+func Framed(h http.Header, hosts []string) {
+	allowed := []string{"frame-ancestors"}
+	for _, host := range hosts {
+		name, port, _ := strings.Cut(host, ":")
+		source := name + ":" + cmp.Or(port, "*")
+		allowed = append(allowed, "https://"+source)
+		if name == "localhost" || name == "127.0.0.1" {
+			allowed = append(allowed, "http://"+source)
+		}
+	}
+	if len(hosts) > 0 {
+		was := h.Get("Content-Security-Policy")
+		h.Set("Content-Security-Policy", strings.Replace(was, "frame-ancestors 'none'", strings.Join(allowed, " "), 1))
+	}
 }
 
 // Origin refuses changes that a browser says come from another origin than base, the

@@ -33,6 +33,21 @@ func StylePath(programID, accent string) string {
 	return folder + programID + "/" + versionOf(design.Theme(accent)) + ".css"
 }
 
+// Look is what a program's pages wear: the addresses of its style sheet and its logo, "" for
+// none.
+type Look struct{ Style, Logo string }
+
+// Of returns the look of a program.
+func Of(programID string, accent, logoVersion *string) (l Look) {
+	if accent != nil {
+		l.Style = StylePath(programID, *accent)
+	}
+	if logoVersion != nil {
+		l.Logo = LogoPath(programID, *logoVersion)
+	}
+	return l
+}
+
 // versionOf names a content.
 func versionOf(content string) string {
 	sum := sha256.Sum256([]byte(content))

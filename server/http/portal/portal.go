@@ -108,6 +108,8 @@ func New(o Options) (*Portal, error) {
 func (p *Portal) Register(e *echo.Echo) {
 	e.Any("/portal", p.serve)
 	e.Any("/portal/*", p.serve)
+	e.Any("/embed/*", p.serve)
+	registerLoader(e)
 }
 
 // guard ties the portal's forms to its sessions.
@@ -119,10 +121,11 @@ var guard = design.Guard{Purpose: "rail/portal-form"}
 // the browser goes away, as in the API.
 func (p *Portal) serve(c echo.Context) error {
 	design.Confine(c.Response().Header())
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), allowance(c.Request().URL.Path))
+	v := &visit{Context: c, portal: p, now: p.Clock.Now(), locale: locale.Of(c.Request().Header.Get("Accept-Language"))}
+	v.frame, v.page = framed(c.Request().URL.Path)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), allowance(v.page))
 	defer cancel()
 	c.SetRequest(c.Request().WithContext(ctx))
-	v := &visit{Context: c, portal: p, now: p.Clock.Now(), locale: locale.Of(c.Request().Header.Get("Accept-Language"))}
 	if err := p.dispatch(v); err != nil {
 		return v.fail(err)
 	}
@@ -141,9 +144,12 @@ func allowance(path string) time.Duration {
 // dispatch answers sign-in links, which need no session, and then the routes, which
 // all do.
 func (p *Portal) dispatch(v *visit) error {
-	path, method := v.Request().URL.Path, v.Request().Method
+	path, method := v.page, v.Request().Method
 	if method == http.MethodHead {
 		method = http.MethodGet
+	}
+	if v.frame != "" {
+		return p.serveFrame(v)
 	}
 	if token, ok := strings.CutPrefix(path, "/portal/sso/"); ok {
 		v.SetPath("/portal/sso/:token")
@@ -160,11 +166,17 @@ func (p *Portal) dispatch(v *visit) error {
 		v.SetPath(path)
 		return p.mailLink(v)
 	}
+	v.SetPath(path)
+	return p.route(v, path, method)
+}
+
+// route answers with a page that needs a session.
+func (p *Portal) route(v *visit, path, method string) error {
 	r, ok := p.routes[path]
 	if !ok {
+		v.SetPath("")
 		return problem.New(problem.RouteNotFound, "There is no such page.")
 	}
-	v.SetPath(path)
 	switch {
 	case method == http.MethodGet && r.get != nil:
 		return p.read(v, r.get)
@@ -194,7 +206,7 @@ func (p *Portal) change(v *visit, do action) error {
 	if err := v.identify(); err != nil {
 		return err
 	}
-	if v.session.Visitor && v.Request().URL.Path != "/portal/sign-out" {
+	if v.session.Visitor && v.page != "/portal/sign-out" {
 		return errVisitor
 	}
 	form, err := guard.Read(v.Response(), v.Request(), v.token)
@@ -209,6 +221,7 @@ func (p *Portal) change(v *visit, do action) error {
 var (
 	errSignedOut = errors.New("portal: not signed in")
 	errLink      = errors.New("portal: the sign-in link does not work")
+	errEmbed     = errors.New("portal: the embed token does not work")
 	errVisitor   = errors.New("portal: somebody else than the partner looks at it")
 	errStale     = errors.New("portal: the partner has signed in too long ago")
 )

@@ -13,6 +13,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/http/design"
+	"rail/server/http/look"
 	"rail/server/locale"
 	"rail/server/opt"
 	"rail/server/postgres/pgtx"
@@ -127,25 +128,38 @@ func (p *Portal) cookieName() string {
 // identify reads who is signed in. A cookie that means nothing any more is
 // taken away.
 func (v *visit) identify() error {
-	c, err := v.Cookie(v.portal.cookieName())
-	if err != nil {
-		return errSignedOut
+	token := v.frame
+	if token == "" {
+		c, err := v.Cookie(v.portal.cookieName())
+		if err != nil {
+			return errSignedOut
+		}
+		token = c.Value
 	}
 	who, err := db.PortalSessionRow{}, pgx.ErrNoRows
-	if tokenForm.MatchString(c.Value) {
-		of := db.PortalSessionParams{TokenHash: secret.HashToken(c.Value), Now: v.now}
+	if tokenForm.MatchString(token) {
+		of := db.PortalSessionParams{TokenHash: secret.HashToken(token), Embedded: v.frame != "", Now: v.now}
 		who, err = queries.PortalSession(v.ctx(), v.portal.Pool, of)
 	}
 	if errors.Is(err, pgx.ErrNoRows) {
-		v.SetCookie(v.portal.cookie("", -1))
-		return errSignedOut
+		return v.nobody()
 	}
-	v.token, v.session, v.partner, v.program = c.Value, who.PortalSession, who.Partner, who.Program
+	v.token, v.session, v.partner, v.program = token, who.PortalSession, who.Partner, who.Program
+	v.look, v.frames = look.Of(who.Program.ID, who.AccentColor, who.LogoVersion), who.EmbedHosts
 	v.locale = locale.Of(v.Request().Header.Get("Accept-Language"), opt.Value(who.Partner.LanguageCode))
 	if err != nil {
 		return err
 	}
 	return v.extend()
+}
+
+// nobody takes a cookie that means nothing away. An embedded portal has none.
+func (v *visit) nobody() error {
+	if v.frame != "" {
+		return errEmbed
+	}
+	v.SetCookie(v.portal.cookie("", -1))
+	return errSignedOut
 }
 
 // signOut ends the session in the database too, so that a copied cookie ends with it.

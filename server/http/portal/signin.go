@@ -138,7 +138,7 @@ func (v *visit) fresh() bool {
 // as its partner it does not.
 func (v *visit) extend() error {
 	until := v.now.Plus(sessionLife)
-	if v.session.Visitor || v.session.ExpiresAt.After(until.Plus(-24*time.Hour).Time) {
+	if v.session.Visitor || v.frame != "" || v.session.ExpiresAt.After(until.Plus(-24*time.Hour).Time) {
 		return nil
 	}
 	v.SetCookie(v.portal.cookie(v.token, int(sessionLife/time.Second)))

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"rail/server/http/design"
+	"rail/server/http/look"
 	"rail/server/money/payout"
 	"rail/server/opt"
 )
@@ -30,7 +31,8 @@ func detailInput(f design.Form, d detail) design.Input {
 // frame is what every page gets.
 type frame struct {
 	Title, Nav, Program, Who, FormToken, Done string
-	SignedIn                                  bool
+	SignedIn, Framed                          bool
+	Look                                      look.Look
 	Data                                      any
 }
 
@@ -65,7 +67,8 @@ var notices = map[string]string{
 func (v *visit) show(status int, name, nav, title string, data any) error {
 	return pages.Write(v, v.locale, status, name, frame{
 		Title: v.locale.T(title), Nav: nav, Program: v.program.Name, Who: payout.NameOf(v.partner),
-		FormToken: guard.Token(v.token), Done: v.locale.T(notices[v.QueryParam("done")]), SignedIn: true, Data: data,
+		FormToken: guard.Token(v.token), Done: v.locale.T(notices[v.QueryParam("done")]), SignedIn: true,
+		Framed: v.frame != "", Look: v.look, Data: data,
 	})
 }
 

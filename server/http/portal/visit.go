@@ -10,6 +10,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/http/design"
+	"rail/server/http/look"
 	"rail/server/http/middleware"
 	"rail/server/locale"
 	"rail/server/problem"
@@ -24,6 +25,10 @@ type visit struct {
 	locale  *locale.Locale
 	token   string // the session's; "" for nobody
 	session db.PortalSession
+	look    look.Look // of the program
+	frames  []string  // the hosts whose pages may frame an embedded portal
+	frame   string    // the token in the address of an embedded portal; "" for the portal itself
+	page    string    // the path, which of an embedded portal is that of the same page in the portal
 	partner db.Partner
 	program db.Program
 	form    design.Posted
@@ -95,6 +100,8 @@ func explain(err error) (status int, title, text string) {
 	case errors.Is(err, errSignedOut):
 		return http.StatusUnauthorized, "You are not signed in",
 			"Open the sign-in link that the program has sent you, or ask for a new one."
+	case errors.Is(err, errEmbed):
+		return http.StatusGone, "This page has expired", "Load the page around it anew."
 	case errors.Is(err, errVisitor):
 		return http.StatusForbidden, "You only look at this portal",
 			"You opened it for the program. Nothing was changed: only the partner changes it."

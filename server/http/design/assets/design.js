@@ -120,3 +120,16 @@ all('input[data-lookup]').forEach((input, i) => {
     }, 150)
   })
 })
+
+// A portal within a page of others tells it how high it is, and takes its colours.
+if (document.documentElement.dataset.framed !== undefined && parent !== window) {
+  const tell = () => parent.postMessage({ railHeight: document.documentElement.offsetHeight }, '*')
+  new ResizeObserver(tell).observe(document.documentElement)
+  addEventListener('message', ({ source, data }) => {
+    if (source !== parent || typeof data?.railTheme !== 'object') return
+    for (const name of ['main', 'on-main', 'ground', 'card', 'text', 'soft', 'line']) {
+      const colour = data.railTheme[name]
+      if (CSS.supports('color', colour)) document.documentElement.style.setProperty('--' + name, colour)
+    }
+  })
+}

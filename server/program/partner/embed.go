@@ -1,0 +1,72 @@
+package partner
+
+import (
+	"context"
+	"time"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/problem"
+	"rail/server/program/portalsettings"
+	"rail/server/secret"
+	"rail/server/work"
+)
+
+// embedLife is how long a page may show a partner's portal.
+const embedLife = time.Hour
+
+// Embed is a token that opens the portal of a partner within a page of the merchant's.
+type Embed struct {
+	PartnerID, Token string
+	ExpiresAt        clock.Time
+}
+
+// EmbedFor returns a token for an active partner, by its id or by the e-mail of c, which is
+// enrolled if no partner of the program has it. A program that lets no host frame its portal
+// has none.
+func EmbedFor(ctx context.Context, u *work.Unit, c Candidate, id *string) (Embed, error) {
+	prog, err := u.Program(ctx, c.ProgramID)
+	if err != nil {
+		return Embed{}, err
+	}
+	settings, err := portalsettings.Of(ctx, u.Tx, u.OrgID, prog.ID)
+	if err != nil {
+		return Embed{}, err
+	}
+	if len(settings.EmbedHosts) == 0 {
+		return Embed{}, problem.Invalid("program_id",
+			"No page may show the portal of this program: name the hosts in embed_hosts of its portal settings.")
+	}
+	p, err := embedded(ctx, u, c, id)
+	if err != nil {
+		return Embed{}, err
+	}
+	if p.Status != db.PartnerStatusActive {
+		return Embed{}, problem.New(problem.PartnerNotActive, "The partner is %s.", p.Status)
+	}
+	token, err := newToken()
+	if err != nil {
+		return Embed{}, err
+	}
+	out := Embed{p.ID, token, u.Now.Plus(embedLife)}
+	return out, queries.PortalSessionInsert(ctx, u.Later(), db.PortalSessionInsertParams{
+		TokenHash: secret.HashToken(token), OrgID: p.OrgID, ProgramID: p.ProgramID, PartnerID: p.ID, CreatedAt: u.Now,
+		ExpiresAt: out.ExpiresAt, Embedded: true,
+	})
+}
+
+// embedded finds whose portal is shown, and makes the partner where there is none.
+func embedded(ctx context.Context, u *work.Unit, c Candidate, id *string) (db.Partner, error) {
+	if id != nil {
+		if err := u.Check(ctx, c.ProgramID, work.PartnerRef("partner_id", id)); err != nil {
+			return db.Partner{}, err
+		}
+		return Lock(ctx, u, *id)
+	}
+	of := db.PartnerByEmailParams{ProgramID: c.ProgramID, OrgID: u.OrgID, Email: c.Email}
+	p, err := queries.PartnerByEmail(ctx, u.Tx, of)
+	if work.IgnoreNoRows(err) != nil || err == nil {
+		return p, err
+	}
+	return Create(ctx, u, c, false)
+}
