@@ -77,3 +77,52 @@ WHERE id = @id AND org_id = @org_id;
 
 -- name: PartnerOnboarded :exec
 UPDATE partners SET completed_onboarding = true, updated_at = @updated_at WHERE id = @id AND org_id = @org_id;
+
+-- name: PortalCommissions :many
+-- PortalCommissions lists a partner's commissions with their sales, the newest sale first. A
+-- commission's day is the one that reports count it by: its sale's, and of what was taken back
+-- and of what has no sale its own.
+WITH dated AS (
+    SELECT k.id, (CASE WHEN k.kind = 'clawback' THEN k.created_at ELSE coalesce(s.occurred_at, k.created_at)
+        END)::timestamptz AS at
+    FROM commissions k LEFT JOIN sales s ON s.id = k.sale_id
+    WHERE k.program_id = @program_id AND k.org_id = @org_id AND k.partner_id = @partner_id
+      AND (sqlc.narg('status')::text IS NULL OR k.status = sqlc.narg('status')::text)
+      AND (sqlc.narg('payout_id')::text IS NULL OR k.payout_id = sqlc.narg('payout_id')::text)
+), asked AS (
+    SELECT d.id, d.at FROM dated d
+    WHERE (sqlc.narg('from_at')::timestamptz IS NULL OR d.at >= sqlc.narg('from_at')::timestamptz)
+      AND (sqlc.narg('before_at')::timestamptz IS NULL OR d.at < sqlc.narg('before_at')::timestamptz)
+      AND (sqlc.narg('after')::text IS NULL
+        OR (d.at, d.id) < (SELECT o.at, o.id FROM dated o WHERE o.id = sqlc.narg('after')::text))
+      AND (sqlc.narg('before')::text IS NULL
+        OR (d.at, d.id) > (SELECT o.at, o.id FROM dated o WHERE o.id = sqlc.narg('before')::text))
+    ORDER BY CASE WHEN sqlc.narg('before')::text IS NULL THEN d.at END DESC,
+        CASE WHEN sqlc.narg('before')::text IS NULL THEN d.id END DESC, d.at, d.id
+    LIMIT @lim
+)
+SELECT sqlc.embed(k), a.at, s.amount_minor AS sale_minor, s.currency AS sale_currency, c.email, c.name,
+    coalesce(c.tracked_by, '')::text AS tracked_by, coalesce(l.label, l.value, '')::text AS link_name, u.code AS coupon_code,
+    (c.click_id IS NOT NULL)::boolean AS clicked
+FROM asked a JOIN commissions k ON k.id = a.id
+LEFT JOIN sales s ON s.id = k.sale_id
+LEFT JOIN customers c ON c.id = k.customer_id AND c.partner_id = k.partner_id AND c.org_id = @org_id
+LEFT JOIN links l ON l.id = c.link_id
+LEFT JOIN coupons u ON u.id = c.coupon_id
+WHERE k.org_id = @org_id ORDER BY a.at DESC, a.id DESC;
+
+-- name: PortalCommissionSums :many
+-- PortalCommissionSums counts the same, and sums by currency what reports count: not what was
+-- rejected or voided.
+SELECT d.currency, count(*) AS commissions,
+    coalesce(sum(d.amount_minor) FILTER (WHERE d.status NOT IN ('rejected', 'voided')), 0)::bigint AS amount_minor
+FROM (
+    SELECT k.currency, k.status, k.amount_minor,
+        CASE WHEN k.kind = 'clawback' THEN k.created_at ELSE coalesce(s.occurred_at, k.created_at) END AS at
+    FROM commissions k LEFT JOIN sales s ON s.id = k.sale_id
+    WHERE k.program_id = @program_id AND k.org_id = @org_id AND k.partner_id = @partner_id
+      AND (sqlc.narg('status')::text IS NULL OR k.status = sqlc.narg('status')::text)
+      AND (sqlc.narg('payout_id')::text IS NULL OR k.payout_id = sqlc.narg('payout_id')::text)) d
+WHERE (sqlc.narg('from_at')::timestamptz IS NULL OR d.at >= sqlc.narg('from_at')::timestamptz)
+  AND (sqlc.narg('before_at')::timestamptz IS NULL OR d.at < sqlc.narg('before_at')::timestamptz)
+GROUP BY 1 ORDER BY 1;

@@ -101,6 +101,196 @@ func (q *Queries) PartnerSetChoices(ctx context.Context, db DBTX, arg PartnerSet
 	return err
 }
 
+const portalCommissionSums = `-- name: PortalCommissionSums :many
+SELECT d.currency, count(*) AS commissions,
+    coalesce(sum(d.amount_minor) FILTER (WHERE d.status NOT IN ('rejected', 'voided')), 0)::bigint AS amount_minor
+FROM (
+    SELECT k.currency, k.status, k.amount_minor,
+        CASE WHEN k.kind = 'clawback' THEN k.created_at ELSE coalesce(s.occurred_at, k.created_at) END AS at
+    FROM commissions k LEFT JOIN sales s ON s.id = k.sale_id
+    WHERE k.program_id = $1 AND k.org_id = $2 AND k.partner_id = $3
+      AND ($4::text IS NULL OR k.status = $4::text)
+      AND ($5::text IS NULL OR k.payout_id = $5::text)) d
+WHERE ($6::timestamptz IS NULL OR d.at >= $6::timestamptz)
+  AND ($7::timestamptz IS NULL OR d.at < $7::timestamptz)
+GROUP BY 1 ORDER BY 1
+`
+
+type PortalCommissionSumsParams struct {
+	ProgramID string
+	OrgID     string
+	PartnerID string
+	Status    *string
+	PayoutID  *string
+	FromAt    *clock.Time
+	BeforeAt  *clock.Time
+}
+
+type PortalCommissionSumsRow struct {
+	Currency    string
+	Commissions int64
+	AmountMinor int64
+}
+
+// PortalCommissionSums counts the same, and sums by currency what reports count: not what was
+// rejected or voided.
+func (q *Queries) PortalCommissionSums(ctx context.Context, db DBTX, arg PortalCommissionSumsParams) ([]PortalCommissionSumsRow, error) {
+	rows, err := db.Query(ctx, portalCommissionSums,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.PartnerID,
+		arg.Status,
+		arg.PayoutID,
+		arg.FromAt,
+		arg.BeforeAt,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PortalCommissionSumsRow{}
+	for rows.Next() {
+		var i PortalCommissionSumsRow
+		if err := rows.Scan(&i.Currency, &i.Commissions, &i.AmountMinor); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const portalCommissions = `-- name: PortalCommissions :many
+WITH dated AS (
+    SELECT k.id, (CASE WHEN k.kind = 'clawback' THEN k.created_at ELSE coalesce(s.occurred_at, k.created_at)
+        END)::timestamptz AS at
+    FROM commissions k LEFT JOIN sales s ON s.id = k.sale_id
+    WHERE k.program_id = $2 AND k.org_id = $1 AND k.partner_id = $3
+      AND ($4::text IS NULL OR k.status = $4::text)
+      AND ($5::text IS NULL OR k.payout_id = $5::text)
+), asked AS (
+    SELECT d.id, d.at FROM dated d
+    WHERE ($6::timestamptz IS NULL OR d.at >= $6::timestamptz)
+      AND ($7::timestamptz IS NULL OR d.at < $7::timestamptz)
+      AND ($8::text IS NULL
+        OR (d.at, d.id) < (SELECT o.at, o.id FROM dated o WHERE o.id = $8::text))
+      AND ($9::text IS NULL
+        OR (d.at, d.id) > (SELECT o.at, o.id FROM dated o WHERE o.id = $9::text))
+    ORDER BY CASE WHEN $9::text IS NULL THEN d.at END DESC,
+        CASE WHEN $9::text IS NULL THEN d.id END DESC, d.at, d.id
+    LIMIT $10
+)
+SELECT k.id, k.org_id, k.program_id, k.partner_id, k.sale_id, k.customer_id, k.flow_id, k.flow_branch_id, k.kind, k.amount_minor, k.revenue_minor, k.rate_type, k.rate_value, k.currency, k.status, k.mature_at, k.approve_at, k.approved_at, k.voided_at, k.void_reason, k.payout_id, k.metadata, k.created_at, k.updated_at, k.created_xid, k.shrunk_minor, k.clawed_minor, k.refunded_before_minor, a.at, s.amount_minor AS sale_minor, s.currency AS sale_currency, c.email, c.name,
+    coalesce(c.tracked_by, '')::text AS tracked_by, coalesce(l.label, l.value, '')::text AS link_name, u.code AS coupon_code,
+    (c.click_id IS NOT NULL)::boolean AS clicked
+FROM asked a JOIN commissions k ON k.id = a.id
+LEFT JOIN sales s ON s.id = k.sale_id
+LEFT JOIN customers c ON c.id = k.customer_id AND c.partner_id = k.partner_id AND c.org_id = $1
+LEFT JOIN links l ON l.id = c.link_id
+LEFT JOIN coupons u ON u.id = c.coupon_id
+WHERE k.org_id = $1 ORDER BY a.at DESC, a.id DESC
+`
+
+type PortalCommissionsParams struct {
+	OrgID     string
+	ProgramID string
+	PartnerID string
+	Status    *string
+	PayoutID  *string
+	FromAt    *clock.Time
+	BeforeAt  *clock.Time
+	After     *string
+	Before    *string
+	Lim       int32
+}
+
+type PortalCommissionsRow struct {
+	Commission   Commission
+	At           clock.Time
+	SaleMinor    *int64
+	SaleCurrency *string
+	Email        *string
+	Name         *string
+	TrackedBy    string
+	LinkName     string
+	CouponCode   *string
+	Clicked      bool
+}
+
+// PortalCommissions lists a partner's commissions with their sales, the newest sale first. A
+// commission's day is the one that reports count it by: its sale's, and of what was taken back
+// and of what has no sale its own.
+func (q *Queries) PortalCommissions(ctx context.Context, db DBTX, arg PortalCommissionsParams) ([]PortalCommissionsRow, error) {
+	rows, err := db.Query(ctx, portalCommissions,
+		arg.OrgID,
+		arg.ProgramID,
+		arg.PartnerID,
+		arg.Status,
+		arg.PayoutID,
+		arg.FromAt,
+		arg.BeforeAt,
+		arg.After,
+		arg.Before,
+		arg.Lim,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PortalCommissionsRow{}
+	for rows.Next() {
+		var i PortalCommissionsRow
+		if err := rows.Scan(
+			&i.Commission.ID,
+			&i.Commission.OrgID,
+			&i.Commission.ProgramID,
+			&i.Commission.PartnerID,
+			&i.Commission.SaleID,
+			&i.Commission.CustomerID,
+			&i.Commission.FlowID,
+			&i.Commission.FlowBranchID,
+			&i.Commission.Kind,
+			&i.Commission.AmountMinor,
+			&i.Commission.RevenueMinor,
+			&i.Commission.RateType,
+			&i.Commission.RateValue,
+			&i.Commission.Currency,
+			&i.Commission.Status,
+			&i.Commission.MatureAt,
+			&i.Commission.ApproveAt,
+			&i.Commission.ApprovedAt,
+			&i.Commission.VoidedAt,
+			&i.Commission.VoidReason,
+			&i.Commission.PayoutID,
+			&i.Commission.Metadata,
+			&i.Commission.CreatedAt,
+			&i.Commission.UpdatedAt,
+			&i.Commission.CreatedXid,
+			&i.Commission.ShrunkMinor,
+			&i.Commission.ClawedMinor,
+			&i.Commission.RefundedBeforeMinor,
+			&i.At,
+			&i.SaleMinor,
+			&i.SaleCurrency,
+			&i.Email,
+			&i.Name,
+			&i.TrackedBy,
+			&i.LinkName,
+			&i.CouponCode,
+			&i.Clicked,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const portalEndpoints = `-- name: PortalEndpoints :many
 SELECT t.id, t.org_id, t.program_id, t.partner_id, t.number, t.url, t.event_types, t.enabled, t.secret, t.previous_secret, t.previous_expires_at, t.counted_since, t.created_at, t.updated_at FROM webhook_endpoints t
 WHERE t.program_id = $1 AND t.org_id = $2 AND t.partner_id = $3::text

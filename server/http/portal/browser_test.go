@@ -59,8 +59,9 @@ func TestInABrowser(t *testing.T) {
 	withoutScripts(t, b)
 	b.Scripts(true)
 	b.Do(chromedp.EmulateViewport(1200, 900))
-	for _, path := range paths {
+	for _, path := range append(paths, "/portal/payout?id="+payoutOf(s, partner)) {
 		b.Open(path)
+		path, _, _ = strings.Cut(path, "?")
 		b.Picture("desktop" + strings.ReplaceAll(path, "/", "-"))
 	}
 	p := s.Get("/v1/partners/" + partner)
@@ -82,7 +83,8 @@ func TestAccessible(t *testing.T) {
 	partner, _ := furnished(s)
 	b := browsertest.New(t, s.URL)
 	b.Open(link(s, partner))
-	b.Accessible(paths...)
+	payout := "/portal/payout?id=" + payoutOf(s, partner)
+	b.Accessible(append(paths, payout, strings.Replace(payout, "?", "/statement?", 1))...)
 	b.Silent()
 }
 
@@ -161,6 +163,12 @@ func withoutScripts(t *testing.T, b *browsertest.Tab) {
 	b.Do(chromedp.Click(chromedp.CSS(`input[name="payout_paid"]`)))
 	b.Submit("/portal/settings/notifications", nil)
 	b.Reads("Your notifications are saved.")
+}
+
+// payoutOf is the last payout of a partner.
+func payoutOf(s *apitest.Server, partner string) string {
+	program := s.Get("/v1/partners/" + partner).String("program_id")
+	return s.Must(200, s.Get("/v1/payouts?program_id="+program+"&partner_id="+partner)).Data()[0]["id"].(string)
 }
 
 // furnished makes a partner with something on every page; shown is the address

@@ -77,7 +77,7 @@ var data = regexp.MustCompile(`^([\d., ]+ [A-Z]{3}|https?://\S+|\S+@\S+|[a-z_]+\
 // isData reports whether a text is the same in every language.
 func isData(text string) bool {
 	switch text {
-	case "Northwind Notes", "Pricing page", "Brand guidelines", "Banner 728 × 90", "Banners", "PayPal", "IBAN", "mobile", "Lovelace", "ada", "Rail":
+	case "Northwind Notes", "Pricing page", "Brand guidelines", "Banner 728 × 90", "Banners", "PayPal", "IBAN", "mobile", "SVG", "USD", "Link Pricing page", "Lovelace", "ada", "Rail":
 		return true
 	}
 	return data.MatchString(strings.ReplaceAll(text, "\n", " "))

@@ -15,8 +15,12 @@ import (
 	"rail/server/work"
 )
 
-// recentClicks is how many of the last clicks the page of links shows.
-const recentClicks = 10
+const (
+	// recentClicks is how many of the last clicks the page of links shows.
+	recentClicks = 10
+	// mostCoupons bounds the coupons of the same page.
+	mostCoupons = 100
+)
 
 // link is one of the partner's links, with its addresses and what came by it.
 type link struct {
@@ -126,12 +130,19 @@ func (v *visit) linkNames(clicks []db.Click) (map[string]string, error) {
 	found, err := queries.LinkByIDs(v.ctx(), v.portal.Pool, of)
 	names := make(map[string]string, len(found))
 	for _, l := range found {
-		names[l.ID] = l.Value
-		if l.Label != nil {
-			names[l.ID] = *l.Label
-		}
+		names[l.ID] = nameOf(l)
 	}
 	return names, err
+}
+
+// nameOf is what people know a link by.
+func nameOf(l db.Link) string { return cmp.Or(opt.Value(l.Label), l.Value) }
+
+// coupons are the partner's codes, the newest first.
+func (v *visit) coupons() ([]db.Coupon, error) {
+	newest := page.In(v.program.ID, new(int64(mostCoupons)), nil, nil)
+	found, err := page.Of(v.ctx(), v.unit(), newest, db.CouponList{PartnerID: &v.partner.ID})
+	return found.Rows, err
 }
 
 // ownLink is the link that every partner has: the handle on the page that the

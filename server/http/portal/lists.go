@@ -5,7 +5,6 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/count"
 	"rail/server/http/design"
 	"rail/server/opt"
 	"rail/server/page"
@@ -50,59 +49,6 @@ func customers(v *visit) error {
 	}
 	return v.show(http.StatusOK, "customers", "/portal/customers", "Customers",
 		design.Listed(v.Request().URL, t, found, func(k db.Customer) string { return k.ID }, rows))
-}
-
-// commissions lists the partner's commissions, the newest first.
-func commissions(v *visit) error {
-	t, err := v.turn()
-	if err != nil {
-		return err
-	}
-	found, err := page.Of(v.ctx(), v.unit(), v.asked(t), db.CommissionList{PartnerID: &v.partner.ID})
-	if err != nil {
-		return err
-	}
-	return v.show(http.StatusOK, "commissions", "/portal/commissions", "Commissions",
-		design.Listed(v.Request().URL, t, found, func(k db.Commission) string { return k.ID }, found.Rows))
-}
-
-// countedPayout is a payout with the number of its commissions.
-type countedPayout struct {
-	db.Payout
-	CommissionCount int64
-}
-
-// payouts lists the partner's payouts with the number of their commissions.
-func payouts(v *visit) error {
-	t, err := v.turn()
-	if err != nil {
-		return err
-	}
-	found, err := page.Of(v.ctx(), v.unit(), v.asked(t), db.PayoutList{PartnerID: &v.partner.ID})
-	if err != nil {
-		return err
-	}
-	rows, err := v.countCommissions(found.Rows)
-	if err != nil {
-		return err
-	}
-	return v.show(http.StatusOK, "payouts", "/portal/payouts", "Payouts",
-		design.Listed(v.Request().URL, t, found, func(p db.Payout) string { return p.ID }, rows))
-}
-
-// countCommissions counts the commissions of each payout.
-func (v *visit) countCommissions(found []db.Payout) ([]countedPayout, error) {
-	if len(found) == 0 {
-		return nil, nil
-	}
-	in := db.Scope{ProgramID: v.program.ID, OrgID: v.partner.OrgID}
-	id := func(p db.Payout) string { return p.ID }
-	counted, err := count.By(v.ctx(), v.portal.Pool, "commissions", in, ids(found, id))
-	rows := make([]countedPayout, len(found))
-	for i, p := range found {
-		rows[i] = countedPayout{p, counted[p.ID]}
-	}
-	return rows, err
 }
 
 // ids lists the ids of rows.

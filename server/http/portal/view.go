@@ -18,8 +18,8 @@ var files embed.FS
 var pages = design.Source{
 	Files: files, Frame: "templates/frame.html", Parts: []string{"parts.html"}, Vocabulary: vocabulary,
 	Functions: template.FuncMap{"method": methodLabel, "detail": detailInput},
-}.Parse("overview", "links", "customers", "commissions", "payouts", "resources", "settings", "postback", "note",
-	"sign-in")
+}.Parse("overview", "links", "customers", "commissions", "payouts", "payout", "statement", "resources", "settings",
+	"postback", "note", "sign-in")
 
 // detailInput is the line for a detail of a payout method.
 func detailInput(f design.Form, d detail) design.Input {

@@ -270,10 +270,7 @@ func (p page) outcome(d db.BatchCommissionsRow) (o Outcome, reason, text string)
 // (decisions, 119 to 122); empty for an eligible partner.
 func (p page) verdict(d db.BatchCommissionsRow) (reason, text string) {
 	o, partner := p.order, p.partners[d.PartnerID]
-	least := o.Program.MinPayoutMinor
-	if partner.MinPayoutMinor != nil {
-		least = *partner.MinPayoutMinor
-	}
+	least := Least(o.Program, partner)
 	amount := func(minor int64) string { return currency.Decimal(minor, d.Currency) + " " + d.Currency }
 	due := amount(d.AmountMinor) + " is due"
 	method := partner.PayoutMethod

@@ -193,3 +193,24 @@ func (p *Preview) show(l Line, w Window, shown map[string]bool) {
 		p.Lines = append(p.Lines, l)
 	}
 }
+
+// Next says what a batch would make of what one partner is due, by the same checks, and when
+// it would be paid. The time of u is the end of the batch's period: what will have matured by
+// then counts.
+func Next(ctx context.Context, u *work.Unit, program db.Program, partner db.Partner) ([]Line, clock.Time, error) {
+	o := Order{Program: program, PeriodEnd: u.Now, PartnerID: &partner.ID}
+	page, err := o.look(ctx, u, []db.Partner{partner})
+	lines := make([]Line, len(page.due))
+	for i, d := range page.due {
+		lines[i] = page.line(d)
+	}
+	return lines, o.dueAt(), err
+}
+
+// Least is the minimum of a payout to a partner, in the program's currency (decisions, 120).
+func Least(program db.Program, partner db.Partner) int64 {
+	if partner.MinPayoutMinor != nil {
+		return *partner.MinPayoutMinor
+	}
+	return program.MinPayoutMinor
+}

@@ -1,30 +1,33 @@
 package rules
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
-	"rail/server/currency"
+	"rail/server/locale"
 )
 
 // What rules say, for people to read. Amounts are of the program's currency.
 
 // Words says what a rate pays of each payment, or for each sign-up.
-func (r Rate) Words(trigger Trigger, code string) string {
-	each := "every payment"
-	if trigger == NewSignup {
-		each = "every sign-up"
-	}
+func (r Rate) Words(trigger Trigger, code string) string { return r.In(locale.English, trigger, code) }
+
+// In is Words as a reader of l is used to.
+func (r Rate) In(l *locale.Locale, trigger Trigger, code string) string {
 	switch {
 	case r.RateValue == 0:
-		return "nothing"
+		return l.T("nothing")
 	case r.RateType == RatePercent:
-		return PercentWords(r.RateValue) + " of " + each
+		return l.T("%s of every payment", l.Percent(r.RateValue))
+	case trigger == NewSignup:
+		return l.T("%s for every sign-up", l.Money(r.RateValue, code))
 	}
-	return currency.Decimal(r.RateValue, code) + " " + code + " for " + each
+	return l.T("%s for every payment", l.Money(r.RateValue, code))
 }
 
 // PercentWords writes basis points as a percentage: 1250 is 12.5 %.
@@ -58,15 +61,34 @@ var phrases = map[string]string{
 	"partner.commissions_minor": "the partner’s commissions in all",
 }
 
-// verbs are the operators as the verb of a sentence; verbsOfDays where they differ.
+// toPartner are phrases that are said otherwise to a partner.
+var toPartner = map[string]string{
+	"customer.identifier": "the program’s id of the customer", "partner.id": "your id", "partner.group_id": "your group",
+	"partner.tag_ids": "your tag", "partner.country_code": "your country",
+	"partner.leads_count":       "the number of people whom you brought",
+	"partner.customers_count":   "the number of your customers who paid",
+	"partner.sales_count":       "the number of your sales",
+	"partner.revenue_minor":     "your revenue in all",
+	"partner.commissions_minor": "your commissions in all",
+}
+
+// choices are the values of fields that offer some.
+var choices = map[string]string{
+	"one_time": "one time", "subscription": "subscription", "day": "day", "week": "week", "month": "month",
+	"year": "year", "link": "link", "coupon": "coupon", "manual": "manual", "api": "api",
+}
+
+// sentences are the operators as sentences of a subject and a value; sentencesOfDays where
+// they differ.
 var (
-	verbs = map[operator]string{
-		opEq: "is", opNeq: "is not", opGt: "is more than", opGte: "is at least", opLt: "is less than", opLte: "is at most",
-		opIn: "is one of", opNotIn: "is none of", opContains: "contains", opStartsWith: "begins with",
-		opEndsWith: "ends with", opExists: "is known",
+	sentences = map[operator]string{
+		opEq: "%s is %s", opNeq: "%s is not %s", opGt: "%s is more than %s", opGte: "%s is at least %s",
+		opLt: "%s is less than %s", opLte: "%s is at most %s", opIn: "%s is one of %s", opNotIn: "%s is none of %s",
+		opContains: "%s contains %s", opStartsWith: "%s begins with %s", opEndsWith: "%s ends with %s",
+		opExists: "%s is known",
 	}
-	verbsOfDays = map[operator]string{
-		opGt: "is after", opGte: "is not before", opLt: "is before", opLte: "is not after",
+	sentencesOfDays = map[operator]string{
+		opGt: "%s is after %s", opGte: "%s is not before %s", opLt: "%s is before %s", opLte: "%s is not after %s",
 	}
 )
 
@@ -110,39 +132,48 @@ func FieldNamed(name string, trigger Trigger) (FieldWords, bool) {
 
 // words describes the field.
 func (f *field) words() FieldWords {
-	out := FieldWords{Name: f.name, Words: f.phrase(), Kind: kindWords[f.kind], Choices: f.values}
+	out := FieldWords{Name: f.name, Words: Speaker{}.phrase(f), Kind: kindWords[f.kind], Choices: f.values}
 	for _, op := range operators[f.kind] {
-		out.Operators = append(out.Operators, OperatorWords{string(op), f.verb(op)})
+		verb := strings.TrimSuffix(strings.TrimPrefix(f.sentence(op), "%s "), " %s")
+		out.Operators = append(out.Operators, OperatorWords{string(op), verb})
 	}
 	return out
 }
 
 // phrase is the field as the subject of a sentence.
-func (f *field) phrase() string {
+func (s Speaker) phrase(f *field) string {
+	l := s.locale()
 	switch {
 	case f.key != "" && f.holder == ofSale:
-		return "the payment’s “" + f.key + "”"
+		return l.T("the payment’s “%s”", f.key)
 	case f.key != "":
-		return "the customer’s “" + f.key + "”"
+		return l.T("the customer’s “%s”", f.key)
+	case s.ToPartner && toPartner[f.name] != "":
+		return l.T(toPartner[f.name])
 	}
-	return phrases[f.name]
+	return l.T(phrases[f.name])
 }
 
-// verb is an operator as the verb of a sentence about the field.
-func (f *field) verb(op operator) string {
-	if words := verbsOfDays[op]; words != "" && f.kind == kindDate {
+// sentence is an operator as a sentence about the field.
+func (f *field) sentence(op operator) string {
+	if words := sentencesOfDays[op]; words != "" && f.kind == kindDate {
 		return words
 	}
-	return verbs[op]
+	return sentences[op]
 }
 
 // Speaker has what conditions are put into words with. Name names an object by its id; it
-// returns "" for one that it does not know.
+// returns "" for one that it does not know. Without a Locale it speaks English.
 type Speaker struct {
-	Trigger  Trigger
-	Currency string
-	Name     func(id string) string
+	Trigger   Trigger
+	Currency  string
+	Name      func(id string) string
+	Locale    *locale.Locale
+	ToPartner bool // who reads it is a partner, and no other is meant
 }
+
+// locale is the one that is spoken.
+func (s Speaker) locale() *locale.Locale { return cmp.Or(s.Locale, locale.English) }
 
 // Conditions says when conditions match, such as "the amount is at least 20.00 USD and the
 // product is box". It returns "" for none: they always do.
@@ -151,20 +182,23 @@ func (s Speaker) Conditions(raw json.RawMessage) (string, error) {
 	if err := json.Unmarshal(raw, &items); err != nil {
 		return "", err
 	}
-	return s.join(items, " and ", false)
+	return s.join(items, "%s and %s", false)
 }
 
 // join says several conditions; within another group of several they stand in brackets.
 func (s Speaker) join(items []json.RawMessage, with string, inner bool) (string, error) {
-	parts := make([]string, len(items))
+	out := ""
 	for i, raw := range items {
-		var err error
-		if parts[i], err = s.item(raw, len(items) > 1); err != nil {
+		part, err := s.item(raw, len(items) > 1)
+		if err != nil {
 			return "", err
 		}
+		if i > 0 {
+			part = s.locale().T(with, out, part)
+		}
+		out = part
 	}
-	out := strings.Join(parts, with)
-	if inner && len(parts) > 1 {
+	if inner && len(items) > 1 {
 		out = "(" + out + ")"
 	}
 	return out, nil
@@ -183,9 +217,9 @@ func (s Speaker) item(raw json.RawMessage, inner bool) (string, error) {
 	}
 	switch {
 	case it.Any != nil:
-		return s.join(it.Any, " or ", inner)
+		return s.join(it.Any, "%s or %s", inner)
 	case it.All != nil:
-		return s.join(it.All, " and ", inner)
+		return s.join(it.All, "%s and %s", inner)
 	}
 	f, wrong := fieldOf(it.Field, s.Trigger)
 	if wrong != "" {
@@ -196,15 +230,16 @@ func (s Speaker) item(raw json.RawMessage, inner bool) (string, error) {
 
 // leaf says one condition.
 func (s Speaker) leaf(f *field, op operator, raw json.RawMessage) (string, error) {
+	l, phrase := s.locale(), s.phrase(f)
 	switch {
 	case f.kind == kindBool && string(raw) == "true":
-		return "it is " + f.phrase(), nil
+		return l.T("it is %s", phrase), nil
 	case f.kind == kindBool:
-		return "it is not " + f.phrase(), nil
+		return l.T("it is not %s", phrase), nil
 	case op == opExists && string(raw) == "false":
-		return f.phrase() + " is not known", nil
+		return l.T("%s is not known", phrase), nil
 	case op == opExists:
-		return f.phrase() + " is known", nil
+		return l.T("%s is known", phrase), nil
 	}
 	values, err := s.values(f, raw)
 	if err != nil {
@@ -221,9 +256,9 @@ func (s Speaker) leaf(f *field, op operator, raw json.RawMessage) (string, error
 	last := len(values) - 1
 	list := values[last]
 	if last > 0 {
-		list = strings.Join(values[:last], ", ") + " or " + list
+		list = l.T("%s or %s", strings.Join(values[:last], ", "), list)
 	}
-	return f.phrase() + " " + f.verb(op) + " " + list, nil
+	return l.T(f.sentence(op), phrase, list), nil
 }
 
 // values are those of a condition as people read them.
@@ -247,16 +282,20 @@ func (s Speaker) value(f *field, raw json.RawMessage) string {
 	if json.Unmarshal(raw, &text) != nil {
 		text = string(raw)
 	}
+	l := s.locale()
 	switch f.kind {
 	case kindMoney:
 		if minor, err := strconv.ParseInt(text, 10, 64); err == nil {
-			return currency.Decimal(minor, s.Currency) + " " + s.Currency
+			return l.Money(minor, s.Currency)
 		}
 	case kindEnum:
-		return strings.ReplaceAll(text, "_", " ")
+		return l.Said(cmp.Or(choices[text], text))
 	case kindCurrency, kindCountry:
 		return strings.ToUpper(text)
 	case kindDate:
+		if day, err := time.Parse(time.RFC3339, text); err == nil && s.Locale != nil {
+			return l.Day(day)
+		}
 		return strings.TrimSuffix(text, "T00:00:00Z")
 	case kindID, kindIDSet:
 		if s.Name != nil {
@@ -264,7 +303,7 @@ func (s Speaker) value(f *field, raw json.RawMessage) string {
 				return name
 			}
 		}
-		return "one that was deleted"
+		return l.T("one that was deleted")
 	}
 	return text
 }

@@ -1,0 +1,169 @@
+package portal
+
+import (
+	"cmp"
+	"net/url"
+	"slices"
+	"time"
+
+	"rail/gen/db"
+	"rail/server/http/design"
+	"rail/server/money/report"
+)
+
+// chartYears is how far back the chart of all time looks.
+const chartYears = 10
+
+// rankedLinks is how many links the chart's table has.
+const rankedLinks = 20
+
+// graph is the chart of the overview with what it can be asked for.
+type graph struct {
+	Chart                        design.Chart
+	Links                        design.Ranks
+	Ranges, Measures, Currencies design.Tabs
+	Title, About                 string
+}
+
+// choice is something that the chart can be asked for, by a parameter of the address.
+type choice struct{ Value, Name string }
+
+// The first of each is shown where the address asks for none.
+var (
+	ranges   = []choice{{"year", "12 months"}, {"month", "30 days"}, {"all", "All"}}
+	measures = []choice{{"earnings", "Earnings"}, {"clicks", "Clicks"}, {"customers", "Customers"}}
+)
+
+// chosen is the choice that the address asks for.
+func (v *visit) chosen(name string, from []choice) choice {
+	given := v.QueryParam(name)
+	at := slices.IndexFunc(from, func(c choice) bool { return c.Value == given })
+	return from[max(at, 0)]
+}
+
+// tabs are the choices as links, each of which leaves the others as they are.
+func (v *visit) tabs(label, name string, from []choice) design.Tabs {
+	out := design.Tabs{Label: v.locale.T(label)}
+	now := v.chosen(name, from)
+	for _, c := range from {
+		out.Links = append(out.Links, design.Link{
+			Path: with(v.Request().URL, name, c.Value) + "#chart", Name: v.locale.Said(c.Name), Current: c == now,
+		})
+	}
+	return out
+}
+
+// with is an address with a parameter set.
+func with(at *url.URL, name, value string) string {
+	query := at.Query()
+	query.Del("done")
+	query.Set(name, value)
+	return at.Path + "?" + query.Encode()
+}
+
+// graph reads the figures of the time that was asked for, by month or day, and by link.
+func (v *visit) graph(held []purse) (g graph, err error) {
+	codes := []choice{{v.program.Currency, v.program.Currency}}
+	for _, p := range held {
+		if p.Currency != v.program.Currency {
+			codes = append(codes, choice{p.Currency, p.Currency})
+		}
+	}
+	span, measure, code := v.chosen("range", ranges), v.chosen("show", measures), v.chosen("currency", codes)
+	g.Ranges, g.Measures = v.tabs("Time", "range", ranges), v.tabs("What is shown", "show", measures)
+	if len(codes) > 1 {
+		g.Currencies = v.tabs("Currency", "currency", codes)
+	}
+	over := v.window(span.Value, code.Value)
+	byLink := over
+	byLink.By = report.Link
+	answers, err := report.Read(v.ctx(), v.unit(), over, byLink)
+	if err != nil {
+		return g, err
+	}
+	g.Chart = design.BarChart(v.periods(over, answers[0].Rows, measure.Value))
+	g.Links, err = v.byLink(byLink, answers[1].Rows, measure.Value)
+	return g, err
+}
+
+// window asks for the partner's figures. A year begins on the first of a month in UTC, so
+// that every bar but the last is whole.
+func (v *visit) window(span, code string) report.Query {
+	now := v.now.UTC()
+	q := report.Query{
+		OrgID: v.partner.OrgID, ProgramID: v.program.ID, PartnerID: &v.partner.ID, By: report.Period, Bucket: "month",
+		From:     time.Date(now.Year(), now.Month()-11, 1, 0, 0, 0, 0, time.UTC),
+		To:       time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC),
+		Currency: code, ProgramCurrency: v.program.Currency,
+	}
+	switch span {
+	case "month":
+		q.Bucket, q.From = "day", q.To.AddDate(0, 0, -29)
+	case "all":
+		q.From = q.From.AddDate(1-chartYears, 0, 0)
+	}
+	return q
+}
+
+// columns are the figures of a row, of which one is drawn.
+func (v *visit) columns(code, drawn string) []design.Column {
+	l := v.locale
+	return []design.Column{
+		{
+			Name: l.T("Earnings"), Text: func(n int64) string { return l.Money(n, code) }, Drawn: drawn == "earnings",
+		},
+		{Name: l.T("Clicks"), Text: l.Count, Drawn: drawn == "clicks"},
+		{Name: l.T("Customers"), Text: l.Count, Drawn: drawn == "customers"},
+	}
+}
+
+// values are a row's figures in the order of the columns.
+func values(f report.Figures) []int64 { return []int64{f.CommissionsMinor, f.Clicks, f.Customers} }
+
+// periods are the figures by month or by day, without the empty ones before the first of a
+// long time.
+func (v *visit) periods(q report.Query, rows []report.Row, drawn string) design.Figures {
+	l, head := v.locale, v.locale.T("Month")
+	if q.Bucket == "day" {
+		head = l.T("Day")
+	}
+	f := design.Figures{Caption: l.T("The figures over time"), Head: head, Columns: v.columns(q.Currency, drawn)}
+	begun := slices.IndexFunc(rows, func(r report.Row) bool { return r.Figures != report.Figures{} })
+	rows = rows[min(max(begun, 0), max(len(rows)-monthsShown, 0)):]
+	for _, r := range rows {
+		row := design.Row{Name: r.Key, Values: values(r.Figures)}
+		if day, err := time.Parse(time.DateOnly, r.Key); err == nil && q.Bucket == "day" {
+			row.Name, row.Short = l.Day(day), l.Count(int64(day.Day()))
+		} else if err == nil {
+			row.Name, row.Short = l.Month(day), l.ShortMonth(day)
+		}
+		f.Rows = append(f.Rows, row)
+	}
+	return f
+}
+
+// monthsShown is how many months a chart has at least.
+const monthsShown = 12
+
+// byLink are the figures by link, the best first.
+func (v *visit) byLink(q report.Query, rows []report.Row, drawn string) (design.Ranks, error) {
+	f := design.Figures{
+		Caption: v.locale.T("The figures by link"), Head: v.locale.T("Link"), Columns: v.columns(q.Currency, drawn),
+	}
+	at := slices.IndexFunc(f.Columns, func(c design.Column) bool { return c.Drawn })
+	slices.SortStableFunc(rows, func(a, b report.Row) int {
+		return cmp.Compare(values(b.Figures)[at], values(a.Figures)[at])
+	})
+	rows = rows[:min(len(rows), rankedLinks)]
+	of := db.LinkByIDsParams{Ids: ids(rows, func(r report.Row) string { return r.Key }), OrgID: v.partner.OrgID}
+	found, err := queries.LinkByIDs(v.ctx(), v.portal.Pool, of)
+	names := map[string]string{}
+	for _, l := range found {
+		names[l.ID] = nameOf(l)
+	}
+	for _, r := range rows {
+		name := cmp.Or(names[r.Key], v.locale.T("Without a link of its own"))
+		f.Rows = append(f.Rows, design.Row{Name: name, Values: values(r.Figures)})
+	}
+	return design.RankChart(f), err
+}

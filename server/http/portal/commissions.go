@@ -1,0 +1,239 @@
+package portal
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/http/design"
+	"rail/server/money/rules"
+	"rail/server/opt"
+	"rail/server/page"
+	"rail/server/problem"
+)
+
+// states are those of a commission, in the order of its life.
+var states = []db.CommissionStatus{
+	db.CommissionStatusPending, db.CommissionStatusApproved, db.CommissionStatusDue, db.CommissionStatusPaid,
+	db.CommissionStatusVoided, db.CommissionStatusRejected,
+}
+
+// asked says which commissions are meant, and where in their list a page lies.
+type asked struct {
+	Status, PayoutID *string
+	From, Before     *clock.Time
+	design.Turn
+}
+
+// earned is a commission as its partner sees it.
+type earned struct {
+	db.Commission
+	At                  clock.Time // the day that reports count it by
+	Customer, Rule, Via string
+	SaleMinor           *int64
+	SaleCurrency        string
+	Reason              string // why it is in its state
+	Since               *clock.Time
+}
+
+// commissionPage is what the list of commissions shows.
+type commissionPage struct {
+	design.Listing
+	Sums    []db.PortalCommissionSumsRow
+	Filters design.Filters
+	Table   string // the address of the same as a table
+}
+
+// commissions lists the partner's commissions, the newest sale first.
+func commissions(v *visit) error {
+	a, wrong := v.askedCommissions()
+	var err error
+	if a.Turn, err = v.turn(); err != nil {
+		return err
+	}
+	rows, err := v.earned(a, perPage+1)
+	if err != nil {
+		return err
+	}
+	sums, err := v.sums(a)
+	if err != nil {
+		return err
+	}
+	found := page.Page[earned]{Rows: rows, HasMore: len(rows) > perPage}
+	for _, s := range sums {
+		found.Total += s.Commissions
+	}
+	switch {
+	case found.HasMore && a.Turn.Before != nil: // the one that is too many is the newest
+		found.Rows = rows[1:]
+	case found.HasMore:
+		found.Rows = rows[:perPage]
+	}
+	id := func(k earned) string { return k.ID }
+	at := v.Request().URL
+	data := commissionPage{
+		Listing: design.Listed(at, a.Turn, found, id, found.Rows), Sums: sums, Filters: v.commissionFilters(wrong),
+		Table: "/portal/commissions.csv?" + at.RawQuery,
+	}
+	return v.show(http.StatusOK, "commissions", "/portal/commissions", "Commissions", data)
+}
+
+// askedCommissions reads the filters from the address. A day that is none is a fault of its
+// field, and filters nothing.
+func (v *visit) askedCommissions() (a asked, wrong design.Faults) {
+	wrong = design.Faults{}
+	if given := v.QueryParam("status"); slices.Contains(states, db.CommissionStatus(given)) {
+		a.Status = &given
+	}
+	for name, to := range map[string]**clock.Time{"from": &a.From, "to": &a.Before} {
+		given := v.QueryParam(name)
+		if given == "" {
+			continue
+		}
+		day, err := time.Parse(time.DateOnly, given)
+		if err != nil {
+			wrong[name] = v.locale.T("This is not a day.")
+			continue
+		}
+		if name == "to" { // the day itself is meant, too
+			day = day.AddDate(0, 0, 1)
+		}
+		*to = new(clock.At(day))
+	}
+	return a, wrong
+}
+
+// commissionFilters is the form above the list.
+func (v *visit) commissionFilters(wrong design.Faults) design.Filters {
+	at, l := v.Request().URL, v.locale
+	form := design.Form{Errors: wrong, Values: map[string]string{
+		"status": v.QueryParam("status"), "from": v.QueryParam("from"), "to": v.QueryParam("to"),
+	}}
+	all := []design.Option{{Label: l.T("All")}}
+	for _, s := range states {
+		all = append(all, design.Option{Value: string(s), Label: l.T(design.Words(string(s), vocabulary))})
+	}
+	status := design.NewInput(form, "status", l.T("Status"), "", "select", "", 0).Of(all)
+	status.Filters = true
+	f := design.Filters{Path: at.Path, Label: l.T("Commissions"), Inputs: []design.Input{
+		status, design.NewInput(form, "from", l.T("Sold from"), "", "date", "off", 0),
+		design.NewInput(form, "to", l.T("Sold until"), "", "date", "off", 0),
+	}}
+	if form.Values["status"]+form.Values["from"]+form.Values["to"] != "" {
+		f.Clear = at.Path
+		f.Chips = []design.Chip{}
+	}
+	return f
+}
+
+// earned reads commissions, the newest sale first.
+func (v *visit) earned(a asked, limit int) ([]earned, error) {
+	for _, id := range []*string{a.After, a.Turn.Before} {
+		if id == nil {
+			continue
+		}
+		k, err := queries.CommissionGet(v.ctx(), v.portal.Pool, db.CommissionGetParams{ID: *id, OrgID: v.partner.OrgID})
+		if errors.Is(err, pgx.ErrNoRows) || err == nil && k.PartnerID != v.partner.ID {
+			return nil, problem.NotFound("")
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	found, err := queries.PortalCommissions(v.ctx(), v.portal.Pool, db.PortalCommissionsParams{
+		OrgID: v.partner.OrgID, ProgramID: v.program.ID, PartnerID: v.partner.ID, Status: a.Status, PayoutID: a.PayoutID,
+		FromAt: a.From, BeforeAt: a.Before, After: a.After, Before: a.Turn.Before,
+		Lim: int32(limit),
+	})
+	rows := make([]earned, len(found))
+	for i, k := range found {
+		rows[i] = v.told(k)
+	}
+	return rows, err
+}
+
+// sums counts the commissions that are meant, and adds them up.
+func (v *visit) sums(a asked) ([]db.PortalCommissionSumsRow, error) {
+	return queries.PortalCommissionSums(v.ctx(), v.portal.Pool, db.PortalCommissionSumsParams{
+		OrgID: v.partner.OrgID, ProgramID: v.program.ID, PartnerID: v.partner.ID, Status: a.Status, PayoutID: a.PayoutID,
+		FromAt: a.From, BeforeAt: a.Before,
+	})
+}
+
+// told is a commission in the partner's language.
+func (v *visit) told(k db.PortalCommissionsRow) earned {
+	out := earned{Commission: k.Commission, At: k.At, SaleMinor: k.SaleMinor, SaleCurrency: opt.Value(k.SaleCurrency)}
+	if k.Commission.CustomerID != nil {
+		out.Customer = mask(k.Email, k.Name)
+	}
+	out.Rule, out.Via = v.rule(k.Commission, out.SaleCurrency), v.via(k)
+	out.Reason, out.Since = v.reason(k.Commission)
+	return out
+}
+
+// rule says what the amount was computed of, and by what.
+func (v *visit) rule(k db.Commission, saleCurrency string) string {
+	l := v.locale
+	switch {
+	case k.Kind == db.CommissionKindReward:
+		return l.T("Granted by the program")
+	case k.Kind == db.CommissionKindClawback && k.SaleID != nil:
+		return l.T("Taken back: the sale was refunded after you were paid")
+	case k.Kind == db.CommissionKindClawback:
+		return l.T("Taken back by the program")
+	case k.RateType == nil || k.RateValue == nil:
+		return ""
+	}
+	how := l.T("A fixed amount")
+	if *k.RateType == rules.RatePercent {
+		how = l.T("%s of %s", l.Percent(*k.RateValue), l.Money(opt.Value(k.RevenueMinor), saleCurrency))
+	}
+	switch {
+	case k.ShrunkMinor == 0:
+		return how
+	case *k.RateType == rules.RatePercent: // a refund lowers what the percentage is of
+		return l.T("%s, which refunds have left", how)
+	}
+	return l.T("%s, less %s for refunds", how, l.Money(k.ShrunkMinor, k.Currency))
+}
+
+// via says what brought the customer.
+func (v *visit) via(k db.PortalCommissionsRow) string {
+	switch {
+	case k.LinkName != "":
+		return v.locale.T("Link %s", k.LinkName)
+	case k.CouponCode != nil:
+		return v.locale.T("Coupon %s", *k.CouponCode)
+	case k.Clicked:
+		return v.locale.T("Your link")
+	case k.TrackedBy == string(db.TrackedByManual), k.TrackedBy == string(db.TrackedByAPI):
+		return v.locale.T("The program")
+	}
+	return ""
+}
+
+// reason says why a commission is in its state, and since when or from when on that holds.
+func (v *visit) reason(k db.Commission) (string, *clock.Time) {
+	l := v.locale
+	switch k.Status {
+	case db.CommissionStatusPending:
+		return l.T("waits for approval"), nil
+	case db.CommissionStatusApproved:
+		if k.MatureAt != nil {
+			return l.T("payable from %s", l.Day(k.MatureAt.Time)), nil
+		}
+	case db.CommissionStatusDue:
+		if k.PayoutID != nil {
+			return l.T("is in a payout"), nil
+		}
+		return l.T("goes into your next payout"), nil
+	case db.CommissionStatusVoided, db.CommissionStatusRejected:
+		return l.Said(design.Words(opt.Value(k.VoidReason), vocabulary)), k.VoidedAt
+	}
+	return "", nil
+}

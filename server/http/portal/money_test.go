@@ -1,0 +1,211 @@
+package portal_test
+
+import (
+	"encoding/csv"
+	"fmt"
+	"html"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/harness/apitest"
+)
+
+// TestWhatIsEarned: the first thing on the overview is what the partner earns, by the flow
+// that decides for them.
+func TestWhatIsEarned(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program(M{"holding_period_days": 30, "min_payout_minor": 5000})
+	gold := s.Must(201, s.Post("/v1/groups", M{"program_id": program, "name": "Gold"})).String("id")
+	s.Flow(program)
+	s.Must(201, s.Post("/v1/flows", M{
+		"program_id": program, "name": "secret name", "trigger": "new_payment", "group_id": gold, "rate_type": "percent", "rate_value": 2500, "priority": 1,
+		"branches": []M{
+			{"rate_type": "fixed", "rate_value": 1234, "conditions": []M{{"field": "sale.is_first_sale", "operator": "eq", "value": true}, {"field": "partner.group_id", "operator": "eq", "value": gold}}},
+		},
+	}))
+	plain, golden := s.Partner(program), s.Partner(program, M{"group_id": gold})
+	require.Contains(t, said(signIn(s, plain).get("/portal")), "You earn 20 % of every payment.")
+	b := signIn(s, golden)
+	page := said(b.get("/portal"))
+	require.Contains(t, page, "You earn 12.34 USD for every payment, if it is the customer’s first payment and your group is Gold.")
+	require.Contains(t, page, "Otherwise you earn 25 % of every payment.")
+	require.Contains(t, page, "A commission can be paid 30 days after its sale.")
+	require.NotContains(t, page, "secret name")
+	german := said(string(b.ask("GET", "/portal", nil, "Accept-Language", "de").Raw))
+	require.Contains(t, german, "Sie verdienen 12,34 USD für jede Zahlung, wenn gilt: es ist die erste Zahlung des Kunden und Ihre Gruppe ist Gold.")
+}
+
+// said is a page's text with its entities read.
+func said(page string) string { return html.UnescapeString(page) }
+
+// TestNextPayout: when it comes, how much it is, and how far it is to the minimum.
+func TestNextPayout(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program(M{"min_payout_minor": 5000, "auto_payouts_enabled": true, "payout_methods": []string{"paypal"}})
+	s.Flow(program)
+	partner := s.Partner(program)
+	b := signIn(s, partner)
+	customer := s.Customer(program, partner)
+	s.Sale(program, customer, M{"amount_minor": 10000})
+	page := said(b.get("/portal"))
+	require.Contains(t, page, "20.00 USD of 50.00 USD: a payout is made from that sum on.")
+	require.Contains(t, page, "30.00 USD to go.")
+	require.Contains(t, page, `<progress max="5000" value="2000"`)
+	s.Sale(program, customer, M{"amount_minor": 20000})
+	page = said(b.get("/portal"))
+	require.Contains(t, page, "About 60.00 USD, planned for "+monthEnd(s.Clock.Now().Time).AddDate(0, 0, 30).Format("2 Jan 2006"))
+	require.Contains(t, page, "No payout method")
+	s.Must(200, s.Post("/v1/partners/"+partner, M{"payout_method": "paypal"}))
+	require.Contains(t, said(b.get("/portal")), "New sales and refunds may still change it.")
+	s.Must(201, s.Post("/v1/payout_batches", M{"program_id": program, "period_end": s.Clock.Now().Format(time.DateOnly)}))
+	require.Contains(t, said(b.get("/portal")), "60.00 USD is on its way, due ")
+}
+
+// monthEnd is the last day of a month.
+func monthEnd(at time.Time) time.Time {
+	return time.Date(at.Year(), at.Month()+1, 0, 0, 0, 0, 0, time.UTC)
+}
+
+// TestNumbersAgree: the chart, the list of commissions, its table and the payouts say the
+// same of the same days, also of sales of other months and of what was taken back.
+func TestNumbersAgree(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	s.Flow(program)
+	partner := s.Partner(program)
+	s.Must(200, s.Post("/v1/partners/"+partner, M{"payout_method": "paypal"}))
+	customer := s.Customer(program, partner, M{"email": "zoe@secret.example"})
+	for i, day := range []string{"2026-06-03", "2026-06-30", "2026-07-01"} {
+		s.Sale(program, customer, M{"amount_minor": 10000 * (i + 1), "occurred_at": day + "T10:00:00Z"})
+	}
+	gone := s.Sale(program, customer, M{"amount_minor": 99900, "occurred_at": "2026-06-04T10:00:00Z"}).String("id")
+	s.Must(200, s.Post("/v1/sales/"+gone+"/refund", M{}))
+	s.Must(201, s.Post("/v1/payout_batches", M{"program_id": program, "period_end": s.Clock.Now().Format(time.DateOnly)}))
+	b := signIn(s, partner)
+	chart := b.get("/portal")
+	require.Contains(t, chart, "<title>June 2026: 60.00 USD</title>")
+	require.Contains(t, chart, "<title>July 2026: 60.00 USD</title>")
+	june := b.get("/portal/commissions?from=2026-06-01&to=2026-06-30")
+	require.Contains(t, june, "3 commissions: 60.00 USD")
+	require.Contains(t, june, "20 % of 100.00 USD")
+	require.Contains(t, june, "z•••")
+	require.Contains(t, june, "The sale was refunded")
+	require.Contains(t, june, "3 Jun 2026")
+	require.NotContains(t, june, "1 Jul 2026")
+	rows, err := csv.NewReader(strings.NewReader(b.get("/portal/commissions.csv?from=2026-06-01&to=2026-06-30&status=due"))).ReadAll()
+	require.NoError(t, err)
+	require.Len(t, rows, 3)
+	require.Equal(t, []string{"2026-06-30", "z•••", "200.00", "USD", "20 % of 200.00 USD"}, rows[1][:5])
+	require.Equal(t, []string{"due", "is in a payout", "40.00", "USD"}, rows[1][6:10])
+	payout := s.Get("/v1/payouts?program_id=" + program).Data()[0]
+	require.Equal(t, "12000", fmt.Sprint(payout["amount_minor"]))
+	id := payout["id"].(string)
+	require.Contains(t, b.get("/portal/payouts"), "/portal/payout?id="+id)
+	for _, path := range []string{"/portal/payout?id=", "/portal/payout/statement?id="} {
+		require.Contains(t, b.get(path+id), "3 commissions: 120.00 USD")
+	}
+	rows, err = csv.NewReader(strings.NewReader(b.get("/portal/payout/commissions.csv?id=" + id))).ReadAll()
+	require.NoError(t, err)
+	require.Len(t, rows, 4)
+	pdf := b.ask("GET", "/portal/payout/statement.pdf?id="+id, nil)
+	require.Equal(t, "application/pdf", s.Must(200, pdf).Header.Get("Content-Type"))
+	require.True(t, strings.HasPrefix(string(pdf.Raw), "%PDF-"))
+	require.Less(t, len(pdf.Raw), 200_000)
+	b.moved("/portal/payout/statement?id="+id, b.ask("GET", "/portal/payout/statement.pdf?id="+id, nil, "Accept-Language", "ja"))
+	require.Contains(t, string(b.ask("GET", "/portal/payout?id="+id, nil, "Accept-Language", "ja").Raw), "印刷するか")
+	require.Contains(t, b.get("/portal/commissions?from=soon"), "This is not a day.")
+}
+
+// TestListsOfCommissionsTurn walks the commissions there and back by the day of their sale.
+func TestListsOfCommissionsTurn(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	s.Flow(program)
+	partner := s.Partner(program)
+	customer := s.Customer(program, partner)
+	for i := range 30 {
+		s.Sale(program, customer, M{"amount_minor": 1000 * (i + 1), "occurred_at": time.Date(2026, 5, 1+(i*7)%30, 0, 0, 0, 0, time.UTC).Format(time.RFC3339)})
+	}
+	b := signIn(s, partner)
+	days := regexp.MustCompile(`<time datetime="(2026-05-\d\d)T`)
+	read := func(path string) (out []string, page string) {
+		page = b.get(path)
+		for _, m := range days.FindAllStringSubmatch(page, -1) {
+			out = append(out, m[1])
+		}
+		return out, page
+	}
+	first, page := read("/portal/commissions")
+	require.Len(t, first, 25)
+	older := regexp.MustCompile(`rel="next" href="([^"]+)"`).FindStringSubmatch(page)
+	require.NotNil(t, older)
+	rest, page := read(html.UnescapeString(older[1]))
+	require.Equal(t, []string{"2026-05-05", "2026-05-04", "2026-05-03", "2026-05-02", "2026-05-01"}, rest)
+	newer := regexp.MustCompile(`rel="prev" href="([^"]+)"`).FindStringSubmatch(page)
+	require.NotNil(t, newer)
+	again, _ := read(html.UnescapeString(newer[1]))
+	require.Equal(t, first, again)
+}
+
+// TestChartChoices: the chart is of what its links ask for.
+func TestChartChoices(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	s.Flow(program)
+	p := s.PartnerObject(program, M{"handle": "ada"})
+	s.Must(201, s.Post("/v1/links", M{"program_id": program, "partner_id": p.String("id"), "destination_url": "https://shop.example/a", "value": "spring", "label": "Spring"}))
+	click := s.Click(program, "spring")
+	customer := s.Must(201, s.Post("/v1/customers", M{"program_id": program, "click_id": click.String("id")})).String("id")
+	s.Sale(program, customer, M{"amount_minor": 50_000, "currency": "JPY"})
+	b := signIn(s, p.String("id"))
+	today := s.Clock.Now()
+	for query, want := range map[string]string{
+		"?currency=JPY":                         "<title>" + today.Format("January 2006") + ": 10,000 JPY</title>",
+		"?show=clicks&range=month":              "<title>" + today.Format("2 Jan 2006") + ": 1</title>",
+		"?show=customers&range=all":             "<title>" + today.Format("January 2006") + ": 1</title>",
+		"?show=nonsense&range=x&currency=EUR":   `aria-current="page">Earnings`,
+		"?range=month&currency=JPY&show=clicks": "currency=JPY&amp;range=all&amp;show=clicks#chart",
+	} {
+		require.Contains(t, b.get("/portal"+query), want, query)
+	}
+	require.Regexp(t, `(?s)By link.*Spring.*10,000 JPY`, b.get("/portal?currency=JPY"))
+}
+
+// TestStrangersMoney: another partner's payouts, statements, tables and links are absent.
+func TestStrangersMoney(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	s.Flow(program)
+	owner, stranger := s.Partner(program), s.Partner(program)
+	s.Must(200, s.Post("/v1/partners/"+owner, M{"payout_method": "paypal"}))
+	s.Sale(program, s.Customer(program, owner), M{"amount_minor": 90000})
+	s.Must(201, s.Post("/v1/payout_batches", M{"program_id": program, "period_end": s.Clock.Now().Format(time.DateOnly)}))
+	payout := s.Get("/v1/payouts?program_id=" + program).Data()[0]["id"].(string)
+	commission := s.Get("/v1/commissions?program_id=" + program).Data()[0]["id"].(string)
+	link := s.Must(201, s.Post("/v1/links", M{"program_id": program, "partner_id": owner, "destination_url": "https://shop.example/a"})).String("id")
+	here, there := signIn(s, owner), signIn(s, stranger)
+	for _, path := range []string{
+		"/portal/payout?id=" + payout, "/portal/payout/statement?id=" + payout, "/portal/payout/statement.pdf?id=" + payout,
+		"/portal/payout/commissions.csv?id=" + payout, "/portal/qr.svg?link=" + link, "/portal/qr.png?link=" + link,
+		"/portal/commissions?after=" + commission,
+	} {
+		s.Must(200, here.ask("GET", path, nil))
+		at, err := url.Parse(path)
+		require.NoError(t, err)
+		s.Must(404, there.ask("GET", path, nil))
+		s.Must(404, here.ask("GET", at.Path+"?"+strings.SplitN(at.RawQuery, "=", 2)[0]+"=none", nil))
+	}
+	require.Equal(t, "\x89PNG", string(here.ask("GET", "/portal/qr.png?link=own", nil).Raw[:4]))
+	require.NotContains(t, there.get("/portal/commissions.csv"), "180.00")
+}

@@ -1,0 +1,129 @@
+package portal
+
+import (
+	"net/http"
+
+	"rail/gen/db"
+	"rail/server/count"
+	"rail/server/http/design"
+	"rail/server/page"
+	"rail/server/problem"
+)
+
+// countedPayout is a payout with the number of its commissions.
+type countedPayout struct {
+	db.Payout
+	CommissionCount int64
+}
+
+// payouts lists the partner's payouts with the number of their commissions.
+func payouts(v *visit) error {
+	t, err := v.turn()
+	if err != nil {
+		return err
+	}
+	found, err := page.Of(v.ctx(), v.unit(), v.asked(t), db.PayoutList{PartnerID: &v.partner.ID})
+	if err != nil {
+		return err
+	}
+	rows, err := v.countCommissions(found.Rows)
+	if err != nil {
+		return err
+	}
+	return v.show(http.StatusOK, "payouts", "/portal/payouts", "Payouts",
+		design.Listed(v.Request().URL, t, found, func(p db.Payout) string { return p.ID }, rows))
+}
+
+// countCommissions counts the commissions of each payout.
+func (v *visit) countCommissions(found []db.Payout) ([]countedPayout, error) {
+	if len(found) == 0 {
+		return nil, nil
+	}
+	in := db.Scope{ProgramID: v.program.ID, OrgID: v.partner.OrgID}
+	id := func(p db.Payout) string { return p.ID }
+	counted, err := count.By(v.ctx(), v.portal.Pool, "commissions", in, ids(found, id))
+	rows := make([]countedPayout, len(found))
+	for i, p := range found {
+		rows[i] = countedPayout{p, counted[p.ID]}
+	}
+	return rows, err
+}
+
+// statementRows is how many commissions the statement of a payout lists; its table has more.
+const statementRows = 1000
+
+// payoutPage is what a payout's page and its statement show.
+type payoutPage struct {
+	db.Payout
+	Rows []earned
+	Sums []db.PortalCommissionSumsRow
+	// Rest is how many commissions there are that are not listed.
+	Rest int64
+	// Older is the address of the next page, "" for none.
+	Older, Newer string
+	Printable    bool // in the letters that a PDF here has
+	Facts        []fact
+}
+
+// onePayout shows a payout with its commissions, a page at a time.
+func onePayout(v *visit) error {
+	t, err := v.turn()
+	if err != nil {
+		return err
+	}
+	data, err := v.payoutPage(t, perPage+1)
+	if err != nil {
+		return err
+	}
+	found := page.Page[earned]{Rows: data.Rows, HasMore: len(data.Rows) > perPage}
+	switch {
+	case found.HasMore && t.Before != nil: // the one that is too many is the newest
+		found.Rows = data.Rows[1:]
+	case found.HasMore:
+		found.Rows = data.Rows[:perPage]
+	}
+	listing := design.Listed(v.Request().URL, t, found, func(k earned) string { return k.ID }, found.Rows)
+	data.Rows, data.Older, data.Newer = found.Rows, listing.Older, listing.Newer
+	return v.show(http.StatusOK, "payout", "/portal/payouts", "Payout", data)
+}
+
+// payoutPage reads the payout that the address names, with so many of its commissions.
+// Another's is as absent as one that never was.
+func (v *visit) payoutPage(t design.Turn, rows int) (data payoutPage, err error) {
+	of := db.PayoutGetParams{ID: v.QueryParam("id"), OrgID: v.partner.OrgID}
+	if data.Payout, err = queries.PayoutGet(v.ctx(), v.portal.Pool, of); err != nil {
+		return data, err
+	}
+	if data.PartnerID != v.partner.ID {
+		return data, problem.NotFound("")
+	}
+	a := asked{PayoutID: &data.ID, Turn: t}
+	if data.Rows, err = v.earned(a, rows); err != nil {
+		return data, err
+	}
+	data.Printable, data.Facts = v.printable(data.Rows), v.facts(data)
+	data.Sums, err = v.sums(a)
+	for _, s := range data.Sums {
+		data.Rest += s.Commissions
+	}
+	data.Rest -= int64(len(data.Rows))
+	return data, err
+}
+
+// payoutTable answers with the commissions of a payout as a table.
+func payoutTable(v *visit) error {
+	data, err := v.payoutPage(design.Turn{}, 0)
+	if err != nil {
+		return err
+	}
+	return v.table("payout-"+data.PeriodMonth.Format("2006-01")+"-"+data.Currency, asked{PayoutID: &data.ID})
+}
+
+// statement shows a payout as a page to print.
+func statement(v *visit) error {
+	data, err := v.payoutPage(design.Turn{}, statementRows)
+	if err != nil {
+		return err
+	}
+	return v.show(http.StatusOK, "statement", "/portal/payouts", "Statement of a payout", data)
+}

@@ -1,0 +1,120 @@
+package portal
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/http/design"
+	"rail/server/money/payout"
+
+	"rail/server/page"
+)
+
+// currencies bounds the balances on the overview, one of each currency.
+const currencies = 100
+
+// purse is what a partner has in a currency, and what comes of it next.
+type purse struct {
+	db.BalancePageRow
+	Next, Aside string // a sentence on the next payout, and one on what it waits for
+	Path        string // where the partner can do something about it
+	// Sum is what the next payout comes to, and Least what it must come to; 0 for no minimum.
+	Sum, Least int64
+}
+
+// Short reports whether the next payout waits for the minimum.
+func (p purse) Short() bool { return p.Least > 0 && p.Sum < p.Least }
+
+// Has is the part of the minimum that is reached, for a <progress>.
+func (p purse) Has() int64 { return max(p.Sum, 0) }
+
+// purses are the partner's balances, the program's own currency first.
+func (v *visit) purses() ([]purse, error) {
+	all := page.In(v.program.ID, new(int64(currencies)), nil, nil)
+	found, err := page.Of(v.ctx(), v.unit(), all, db.BalanceList{PartnerID: &v.partner.ID})
+	if err != nil || len(found.Rows) == 0 {
+		return nil, err
+	}
+	slices.SortStableFunc(found.Rows, func(a, b db.BalancePageRow) int {
+		return cmp.Compare(own(b, v.program.Currency), own(a, v.program.Currency))
+	})
+	open, err := v.open()
+	if err != nil {
+		return nil, err
+	}
+	// The month that runs is paid by a batch of its end.
+	now := v.now.UTC()
+	ahead := *v
+	ahead.now = clock.At(time.Date(now.Year(), now.Month()+1, 1, 0, 0, 0, 0, time.UTC).Add(-time.Microsecond))
+	next, due, err := payout.Next(v.ctx(), ahead.unit(), v.program, v.partner)
+	out := make([]purse, len(found.Rows))
+	for i, b := range found.Rows {
+		out[i] = purse{BalancePageRow: b, Next: v.locale.T("Nothing is ready yet for the payout of %s.", v.locale.Day(due.Time))}
+		of := func(l payout.Line) bool { return l.Currency == b.Currency }
+		if at := slices.IndexFunc(next, of); at >= 0 {
+			v.foresee(&out[i], next[at], due)
+		}
+		if p, ok := open[b.Currency]; ok {
+			out[i].Aside, out[i].Path, out[i].Least = out[i].Next, "/portal/payout?id="+p.ID, 0
+			out[i].Next = v.locale.T("%s is on its way, due %s.", v.locale.Money(p.AmountMinor, p.Currency),
+				v.locale.Day(p.DueAt.Time))
+		}
+	}
+	return out, err
+}
+
+// own ranks a balance: 1 for the program's own currency, 0 for another.
+func own(b db.BalancePageRow, currency string) int {
+	if b.Currency == currency {
+		return 1
+	}
+	return 0
+}
+
+// open are the payouts on their way by currency, of each the one that is due first.
+func (v *visit) open() (map[string]db.Payout, error) {
+	latest := page.In(v.program.ID, new(int64(currencies)), nil, nil)
+	found, err := page.Of(v.ctx(), v.unit(), latest, db.PayoutList{
+		PartnerID: &v.partner.ID, Status: []string{string(db.PayoutStatusPending), string(db.PayoutStatusProcessing)},
+	})
+	out := map[string]db.Payout{}
+	for _, p := range found.Rows {
+		if first, ok := out[p.Currency]; !ok || p.DueAt.Before(first.DueAt.Time) {
+			out[p.Currency] = p
+		}
+	}
+	return out, err
+}
+
+// foresee says what the next batch makes of a purse.
+func (v *visit) foresee(p *purse, l payout.Line, due clock.Time) {
+	day := v.locale.Day(due.Time)
+	p.Sum = l.AmountMinor
+	sum := v.locale.Money(l.AmountMinor, l.Currency)
+	switch {
+	case l.Outcome == payout.Carried:
+		p.Next = v.locale.T("Nothing is paid next: what was taken back is set against what you earn.")
+	case l.Outcome == payout.NextMonth:
+		p.Next = v.locale.T("%s waits for the payout after that.", sum)
+	case l.Reason == "below_minimum":
+		p.Least = payout.Least(v.program, v.partner)
+		p.Next = v.locale.T("%s of %s: a payout is made from that sum on.", sum, v.locale.Money(p.Least, l.Currency))
+		p.Aside = v.locale.T("%s to go. What you have stays yours and counts next month.",
+			v.locale.Money(p.Least-l.AmountMinor, l.Currency))
+	case l.Outcome == payout.NotEligible:
+		p.Next = v.locale.T("About %s, planned for %s.", sum, day)
+		p.Aside = v.locale.Said(design.Words(l.Reason, vocabulary))
+		if l.Reason == "no_payout_method" {
+			p.Path = "/portal/settings#payout"
+		}
+	default:
+		p.Next = v.locale.T("About %s, planned for %s.", sum, day)
+		p.Aside = v.locale.T("New sales and refunds may still change it.")
+		if !v.program.AutoPayoutsEnabled {
+			p.Aside = v.locale.T("The program starts its payouts by hand, so the day may differ.")
+		}
+	}
+}

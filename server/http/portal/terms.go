@@ -1,0 +1,117 @@
+package portal
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+
+	"rail/gen/db"
+	"rail/server/money/rules"
+	"rail/server/opt"
+)
+
+// terms say what the partner earns: a sentence for each rate of the flow that decides about
+// their customers' payments, the same of sign-ups, and what holds for all of them.
+func (v *visit) terms() (says, conditions []string, err error) {
+	for _, trigger := range []rules.Trigger{rules.NewPayment, rules.NewSignup} {
+		f, err := v.deciding(trigger)
+		if err != nil {
+			return nil, nil, err
+		}
+		if f == nil {
+			continue
+		}
+		some, err := v.termsOf(*f)
+		if err != nil {
+			return nil, nil, err
+		}
+		says = append(says, some...)
+	}
+	switch {
+	case len(says) == 0:
+		return nil, nil, nil
+	case v.program.CommissionNetOfFee:
+		conditions = append(conditions, v.locale.T("Payments count without tax and without the processor’s fee."))
+	case v.program.CommissionOnNetRevenue:
+		conditions = append(conditions, v.locale.T("Payments count without tax."))
+	}
+	if days := v.program.HoldingPeriodDays; days > 0 {
+		conditions = append(conditions, v.locale.T("A commission can be paid %d days after its sale.", days))
+	}
+	return says, conditions, nil
+}
+
+// deciding is the flow that pays the partner for a trigger: the first in order whose scope
+// fits (decisions, 134); nil where none does.
+func (v *visit) deciding(trigger rules.Trigger) (*db.Flow, error) {
+	found, err := queries.FlowsActive(v.ctx(), v.portal.Pool, db.FlowsActiveParams{
+		ProgramID: v.program.ID, OrgID: v.partner.OrgID, Trigger: trigger,
+	})
+	at := slices.IndexFunc(found, func(f db.Flow) bool {
+		scope := rules.Flow{GroupID: f.GroupID, PartnerID: f.PartnerID}
+		return f.Action == rules.GenerateCommission && rules.Applies(scope, v.partner.ID, v.partner.GroupID)
+	})
+	if err != nil || at < 0 {
+		return nil, err
+	}
+	return &found[at], nil
+}
+
+// termsOf puts a flow into sentences: its branches in their order, and its own rate.
+func (v *visit) termsOf(f db.Flow) (says []string, err error) {
+	var branches []struct {
+		Conditions json.RawMessage
+		RateType   rules.RateType `json:"rate_type"`
+		RateValue  int64          `json:"rate_value"`
+	}
+	if err := json.Unmarshal(f.Branches, &branches); err != nil {
+		return nil, err
+	}
+	name, err := v.namer()
+	if err != nil {
+		return nil, err
+	}
+	speaker := rules.Speaker{
+		Trigger: f.Trigger, Currency: v.program.Currency, Locale: v.locale, ToPartner: true, Name: name,
+	}
+	pays := func(kind rules.RateType, value int64) string {
+		return rules.Rate{RateType: kind, RateValue: value}.In(v.locale, f.Trigger, v.program.Currency)
+	}
+	for _, b := range branches {
+		when, err := speaker.Conditions(b.Conditions)
+		if err != nil {
+			return nil, err
+		}
+		if when == "" { // what follows is never asked
+			return append(says, v.earns(len(says), pays(b.RateType, b.RateValue))), nil
+		}
+		says = append(says, v.locale.T("You earn %s, if %s.", pays(b.RateType, b.RateValue), when))
+	}
+	return append(says, v.earns(len(says), pays(opt.Value(f.RateType), opt.Value(f.RateValue)))), nil
+}
+
+// earns is the sentence of a rate without conditions, after others that have some.
+func (v *visit) earns(after int, rate string) string {
+	if after > 0 {
+		return v.locale.T("Otherwise you earn %s.", rate)
+	}
+	return v.locale.T("You earn %s.", rate)
+}
+
+// namer names what conditions may say to the partner: their own group, and their coupons.
+func (v *visit) namer() (func(id string) string, error) {
+	names := map[string]string{v.partner.ID: v.partner.Handle}
+	if v.partner.GroupID != nil {
+		of := db.GroupGetParams{ID: *v.partner.GroupID, OrgID: v.partner.OrgID}
+		group, err := queries.GroupGet(v.ctx(), v.portal.Pool, of)
+		if err != nil {
+			return nil, err
+		}
+		names[group.ID] = group.Name
+	}
+	coupons, err := v.coupons()
+	for _, c := range coupons {
+		names[c.ID] = c.Code
+	}
+	return func(id string) string { return cmp.Or(names[id], v.locale.T("another one")) }, err
+}
