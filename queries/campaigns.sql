@@ -6,13 +6,15 @@ SELECT t.* FROM campaigns t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY U
 
 -- name: CampaignInsert :exec
 INSERT INTO campaigns (id, org_id, program_id, name, subject, body, group_ids, tag_ids, statuses, status,
-    scheduled_at, started_at, sent_at, total, sent, failed, skipped, opened, created_at, updated_at, audience_after)
+    scheduled_at, started_at, sent_at, total, sent, failed, skipped, opened, created_at, updated_at, audience_after,
+    partner_ids)
 VALUES (@id, @org_id, @program_id, @name, @subject, @body, @group_ids, @tag_ids, @statuses, @status, @scheduled_at,
-    @started_at, @sent_at, @total, @sent, @failed, @skipped, @opened, @created_at, @updated_at, @audience_after);
+    @started_at, @sent_at, @total, @sent, @failed, @skipped, @opened, @created_at, @updated_at, @audience_after,
+    @partner_ids);
 
 -- name: CampaignUpdate :exec
 UPDATE campaigns SET name = @name, subject = @subject, body = @body, group_ids = @group_ids, tag_ids = @tag_ids,
-    statuses = @statuses, status = @status,
+    statuses = @statuses, partner_ids = @partner_ids, status = @status,
     scheduled_at = @scheduled_at, started_at = @started_at, total = @total, skipped = @skipped,
         audience_after = @audience_after, updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id;
@@ -32,6 +34,7 @@ SELECT (count(*) + (SELECT count(*) FROM campaign_recipients d WHERE d.campaign_
 FROM (
     SELECT p.unsubscribed_at FROM partners p
     WHERE p.program_id = @program_id AND p.org_id = @org_id AND p.status = ANY (@statuses::text[])
+      AND (@partner_ids::text[] = '{}' OR p.id = ANY (@partner_ids::text[]))
       AND (@group_ids::text[] = '{}' OR p.group_id = ANY (@group_ids::text[]))
       AND (@tag_ids::text[] = '{}' OR EXISTS (SELECT 1 FROM partner_tags pt
           WHERE pt.partner_id = p.id AND pt.tag_id = ANY (@tag_ids::text[])))
@@ -54,6 +57,7 @@ INSERT INTO campaign_recipients (campaign_id, partner_id, org_id, program_id, st
 SELECT @campaign_id, p.id, p.org_id, p.program_id, CASE WHEN p.unsubscribed_at IS NULL THEN 'queued' ELSE 'skipped' END
 FROM partners p
 WHERE p.program_id = @program_id AND p.org_id = @org_id AND p.status = ANY (@statuses::text[])
+  AND (@partner_ids::text[] = '{}' OR p.id = ANY (@partner_ids::text[]))
   AND (@group_ids::text[] = '{}' OR p.group_id = ANY (@group_ids::text[]))
   AND (@tag_ids::text[] = '{}' OR EXISTS (SELECT 1 FROM partner_tags pt
       WHERE pt.partner_id = p.id AND pt.tag_id = ANY (@tag_ids::text[])))

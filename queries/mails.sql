@@ -131,3 +131,15 @@ SELECT count(*) FROM (
     SELECT 1 FROM customers c WHERE c.program_id = @program_id AND c.org_id = @org_id
         AND c.partner_id = @partner_id LIMIT 2
 ) t;
+
+-- name: MailFailed :one
+-- MailFailed locks a mail with its program, if that is known.
+SELECT t.id, t.purpose, t.recipient, t.subject, t.status, t.attempts, t.error, t.created_at, t.campaign_id,
+    coalesce((SELECT p.program_id FROM partners p WHERE p.id = t.partner_id AND p.org_id = t.org_id), '')::text
+        AS program_id
+FROM mails t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
+
+-- name: MailRetry :exec
+-- MailRetry queues a mail that failed as if it were new.
+UPDATE mails SET status = 'queued', attempts = 0, error = NULL, next_attempt_at = @now, taken_at = NULL
+WHERE id = @id AND org_id = @org_id AND status = 'failed';

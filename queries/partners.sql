@@ -159,6 +159,9 @@ INSERT INTO applications (id, org_id, program_id, group_id, partner_id, email, a
 VALUES (@id, @org_id, @program_id, @group_id, @partner_id, @email, @answers, @source, @status, @reviewed_by_user_id,
     @reviewed_at, @rejection_reason, @created_at, @updated_at);
 
+-- name: PartnerPrograms :many
+SELECT t.id, t.program_id FROM partners t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;
+
 -- name: PartnerProgram :one
 SELECT t.program_id FROM partners t WHERE t.id = @id AND t.org_id = @org_id;
 

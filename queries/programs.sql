@@ -84,7 +84,7 @@ WHERE p.id = ANY (@ids::text[]) AND p.org_id = @org_id;
 
 -- name: ProgramStatus :one
 -- ProgramStatus counts what waits in a program, each up to 1,000, and says what of
--- its set-up is there. Of ignored events it looks at the latest 5,000.
+-- its set-up is there.
 SELECT
     (SELECT count(*) FROM (SELECT 1 FROM applications a WHERE a.program_id = p.id AND a.org_id = p.org_id
         AND a.status = 'pending' LIMIT 1000) x) AS applications,
@@ -94,10 +94,8 @@ SELECT
         AND m.created_at > @since LIMIT 1000) x) AS failed_mails,
     (SELECT count(*) FROM (SELECT 1 FROM webhook_endpoints w WHERE w.program_id = p.id AND w.org_id = p.org_id
         AND NOT w.enabled LIMIT 1000) x) AS disabled_endpoints,
-    (SELECT least(count(*), 1000) FROM (SELECT i.reason_code FROM inbox_events i WHERE i.program_id = p.id
-        AND i.org_id = p.org_id AND i.status = 'ignored' AND i.created_at > @since
-        ORDER BY i.created_at DESC, i.id DESC LIMIT 5000) x WHERE x.reason_code = 'no_partner')::bigint
-        AS payments_without_partner,
+    (SELECT count(*) FROM (SELECT 1 FROM inbox_events i WHERE i.program_id = p.id AND i.org_id = p.org_id
+        AND i.reason_code = 'no_partner' AND i.created_at > @since LIMIT 1000) x) AS payments_without_partner,
     (SELECT count(*) FROM (SELECT 1 FROM inbox_events i WHERE i.program_id = p.id AND i.org_id = p.org_id
         AND i.status = 'failed' AND i.created_at > @since LIMIT 1000) x) AS failed_events,
     script.last_used_at AS script_seen_at,

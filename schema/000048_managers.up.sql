@@ -1,5 +1,7 @@
--- What those who run a program ask for: notes about partners.
--- The release before survives this: it reads and writes none of it.
+-- What those who run a program ask for: notes about partners, mails to chosen partners,
+-- the mails that failed as a list, and events of processors by why they came to nothing.
+-- The release before survives this: it reads and writes none of it, and its campaigns
+-- name no partners.
 SET LOCAL lock_timeout = '2s';
 
 -- author_id is the user or the API key that wrote the note, author_name the user's name
@@ -30,3 +32,11 @@ CREATE TABLE partner_note_files (
     CONSTRAINT partner_note_files_pkey PRIMARY KEY (id),
     CONSTRAINT partner_note_files_note_fkey FOREIGN KEY (id) REFERENCES partner_notes (id) ON DELETE CASCADE
 );
+
+-- partner_ids are a part of a campaign's audience, like its groups and tags.
+ALTER TABLE campaigns ADD COLUMN partner_ids text[] COLLATE "C" NOT NULL DEFAULT '{}';
+
+CREATE INDEX mails_failed_list_idx ON mails (org_id, created_at, id) WHERE status = 'failed';
+DROP INDEX mails_failed_idx;
+
+CREATE INDEX inbox_events_reason_idx ON inbox_events (program_id, reason_code, created_at, id) WHERE reason_code IS NOT NULL;

@@ -976,6 +976,7 @@ const (
 	DocumentTagGroups               DocumentTag = "Groups"
 	DocumentTagHooks                DocumentTag = "Hooks"
 	DocumentTagLinks                DocumentTag = "Links"
+	DocumentTagMails                DocumentTag = "Mails"
 	DocumentTagPartners             DocumentTag = "Partners"
 	DocumentTagPayouts              DocumentTag = "Payouts"
 	DocumentTagProcessorConnections DocumentTag = "Processor connections"
@@ -1023,6 +1024,8 @@ func (e DocumentTag) Valid() bool {
 	case DocumentTagHooks:
 		return true
 	case DocumentTagLinks:
+		return true
+	case DocumentTagMails:
 		return true
 	case DocumentTagPartners:
 		return true
@@ -1094,6 +1097,7 @@ const (
 	ErrorCodeInvalidJSON                ErrorCode = "invalid_json"
 	ErrorCodeInvalidReference           ErrorCode = "invalid_reference"
 	ErrorCodeLinkValueTaken             ErrorCode = "link_value_taken"
+	ErrorCodeMailNotRetryable           ErrorCode = "mail_not_retryable"
 	ErrorCodeMethodNotAllowed           ErrorCode = "method_not_allowed"
 	ErrorCodeOriginNotAllowed           ErrorCode = "origin_not_allowed"
 	ErrorCodeParameterInvalid           ErrorCode = "parameter_invalid"
@@ -1206,6 +1210,8 @@ func (e ErrorCode) Valid() bool {
 	case ErrorCodeInvalidReference:
 		return true
 	case ErrorCodeLinkValueTaken:
+		return true
+	case ErrorCodeMailNotRetryable:
 		return true
 	case ErrorCodeMethodNotAllowed:
 		return true
@@ -1752,6 +1758,45 @@ const (
 func (e LinkInclude) Valid() bool {
 	switch e {
 	case LinkIncludeStats:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for MailListStatus.
+const (
+	MailListStatusMailListFailed MailListStatus = "failed"
+)
+
+// Valid indicates whether the value is a known member of the MailListStatus enum.
+func (e MailListStatus) Valid() bool {
+	switch e {
+	case MailListStatusMailListFailed:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for MailStatus.
+const (
+	MailStatusFailed  MailStatus = "failed"
+	MailStatusQueued  MailStatus = "queued"
+	MailStatusSending MailStatus = "sending"
+	MailStatusSent    MailStatus = "sent"
+)
+
+// Valid indicates whether the value is a known member of the MailStatus enum.
+func (e MailStatus) Valid() bool {
+	switch e {
+	case MailStatusFailed:
+		return true
+	case MailStatusQueued:
+		return true
+	case MailStatusSending:
+		return true
+	case MailStatusSent:
 		return true
 	default:
 		return false
@@ -4171,6 +4216,9 @@ type CampaignAudience struct {
 	// GroupIds Partners of any of these groups.
 	GroupIds []GroupID `json:"group_ids,omitempty"`
 
+	// PartnerIds Any of these partners.
+	PartnerIds []PartnerID `json:"partner_ids,omitempty"`
+
 	// Statuses Partners in any of these states.
 	Statuses []PartnerStatus `json:"statuses,omitempty"`
 
@@ -6489,6 +6537,71 @@ type MagicLinkCreate struct {
 	TTLSeconds *int64 `json:"ttl_seconds,omitempty"`
 }
 
+// Mail A mail that Rail wrote, without its text.
+type Mail struct {
+	// ID The id of a mail.
+	//
+	// Examples: mail_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ID MailID `json:"id"`
+
+	// Object Always `mail`.
+	Object string `json:"object"`
+
+	// Attempts How often it was tried.
+	Attempts int64 `json:"attempts"`
+
+	// CanRetry Whether it can be sent again.
+	CanRetry bool `json:"can_retry"`
+
+	// CreatedAt When it was written.
+	CreatedAt clock.Time `json:"created_at"`
+
+	// Error What the last attempt failed of.
+	Error *string `json:"error"`
+
+	// ProgramID The program of a campaign's or a sequence's mail; null for others, and once the partner is gone.
+	ProgramID *ProgramID `json:"program_id"`
+
+	// Purpose What it is for, such as `payout_paid` or `campaign`.
+	Purpose string `json:"purpose"`
+
+	// Recipient To whom it goes.
+	Recipient string `json:"recipient"`
+
+	// Status `queued` waits for its next attempt, `sending` is on its way, `sent` was handed to the mail server, `failed` was not and is not tried again by itself.
+	//
+	// Examples: failed
+	Status MailStatus `json:"status"`
+
+	// Subject Its subject.
+	Subject string `json:"subject"`
+}
+
+// MailID The id of a mail.
+//
+// Examples: mail_01kb2m4q8e7v9t3n5x6c0d1f2g
+type MailID = string
+
+// MailList A page of mails.
+type MailList struct {
+	// Data The page, in list order.
+	Data []Mail `json:"data"`
+
+	// HasMore Whether more objects follow in the direction of paging.
+	HasMore bool `json:"has_more"`
+
+	// TotalCount All matches of the filters, whatever the cursor.
+	TotalCount int64 `json:"total_count"`
+}
+
+// MailListStatus The state by which mails are listed.
+type MailListStatus string
+
+// MailStatus `queued` waits for its next attempt, `sending` is on its way, `sent` was handed to the mail server, `failed` was not and is not tried again by itself.
+//
+// Examples: failed
+type MailStatus string
+
 // Metadata Your own data about the object, stored and returned exactly as given. At most 50 keys, 16 KiB and 5 levels.
 //
 // Examples: {"campaign":"spring","seats":12}
@@ -8534,7 +8647,7 @@ type ProgramWaiting struct {
 	// FailedMails Mails of the organization that could not be delivered within the last 30 days.
 	FailedMails int64 `json:"failed_mails"`
 
-	// PaymentsWithoutPartner Payments of the last 30 days that came from a processor and are nobody's, among its 5,000 latest events that recorded nothing.
+	// PaymentsWithoutPartner Payments of the last 30 days that came from a processor and are nobody's.
 	PaymentsWithoutPartner int64 `json:"payments_without_partner"`
 
 	// RiskFlags Risk flags that are open or in review.
@@ -11868,6 +11981,9 @@ type ListInboxEventsParams struct {
 	// Type Only events of this kind, by the processor's name.
 	Type *string `form:"type,omitempty" json:"type,omitempty"`
 
+	// ReasonCode Only events with this `reason_code`, such as `no_partner`.
+	ReasonCode *string `form:"reason_code,omitempty" json:"reason_code,omitempty"`
+
 	// ExternalEventID Only events with this id at the processor.
 	ExternalEventID *string `form:"external_event_id,omitempty" json:"external_event_id,omitempty"`
 }
@@ -11935,6 +12051,27 @@ type UpdateLinkParams struct {
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
+// ListMailsParams defines parameters for ListMails.
+type ListMailsParams struct {
+	// Limit The most objects to return.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// StartingAfter An object id; the page begins right after it (older objects). Not together with `ending_before`.
+	StartingAfter *StartingAfter `form:"starting_after,omitempty" json:"starting_after,omitempty"`
+
+	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
+	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
+
+	// Status Only `failed` can be asked for, and is what is meant without it.
+	Status *MailListStatus `form:"status,omitempty" json:"status,omitempty"`
+}
+
+// RetryMailParams defines parameters for RetryMail.
+type RetryMailParams struct {
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
 // RetrieveOpenAPIDocumentParams defines parameters for RetrieveOpenAPIDocument.
 type RetrieveOpenAPIDocumentParams struct {
 	// IfNoneMatch The `ETag` of the copy at hand; while it is current the answer is 304 without a body.
@@ -11996,6 +12133,9 @@ type ListPartnersParams struct {
 
 	// GroupID Only partners of this group.
 	GroupID *GroupID `form:"group_id,omitempty" json:"group_id,omitempty"`
+
+	// TagID Only partners with this tag.
+	TagID *TagID `form:"tag_id,omitempty" json:"tag_id,omitempty"`
 
 	// Email Exactly this email, whatever the case.
 	Email *string `form:"email,omitempty" json:"email,omitempty"`
@@ -14276,6 +14416,20 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/links/{id} (the `UpdateLink` operationId).
 	UpdateLink(ctx context.Context, id ID, params *UpdateLinkParams, body UpdateLinkJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListMails List mails that failed
+	//
+	// The mails of your organization, of all its programs, that could not be delivered, newest first. They are kept for 30 days.
+	//
+	// Corresponds with GET /v1/mails (the `ListMails` operationId).
+	ListMails(ctx context.Context, params *ListMailsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RetryMail Send a mail again
+	//
+	// Sends a mail that failed once more, with all attempts of a new one. A mail of a campaign is not sent again, since the campaign's text may have changed; without a mail server it answers 501.
+	//
+	// Corresponds with POST /v1/mails/{id}/retry (the `RetryMail` operationId).
+	RetryMail(ctx context.Context, id ID, params *RetryMailParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RetrieveOpenAPIDocument Retrieve this description
 	//
@@ -16884,6 +17038,40 @@ func (c *Client) UpdateLinkWithBody(ctx context.Context, id ID, params *UpdateLi
 // Corresponds with POST /v1/links/{id} (the `UpdateLink` operationId).
 func (c *Client) UpdateLink(ctx context.Context, id ID, params *UpdateLinkParams, body UpdateLinkJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewUpdateLinkRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListMails List mails that failed
+//
+// The mails of your organization, of all its programs, that could not be delivered, newest first. They are kept for 30 days.
+//
+// Corresponds with GET /v1/mails (the `ListMails` operationId).
+func (c *Client) ListMails(ctx context.Context, params *ListMailsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListMailsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RetryMail Send a mail again
+//
+// Sends a mail that failed once more, with all attempts of a new one. A mail of a campaign is not sent again, since the campaign's text may have changed; without a mail server it answers 501.
+//
+// Corresponds with POST /v1/mails/{id}/retry (the `RetryMail` operationId).
+func (c *Client) RetryMail(ctx context.Context, id ID, params *RetryMailParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRetryMailRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -23263,6 +23451,18 @@ func NewListInboxEventsRequest(server string, params *ListInboxEventsParams) (*h
 
 		}
 
+		if params.ReasonCode != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "reason_code", *params.ReasonCode, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.ExternalEventID != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "external_event_id", *params.ExternalEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
@@ -23805,6 +24005,157 @@ func NewUpdateLinkRequestWithBody(server string, id ID, params *UpdateLinkParams
 	return req, nil
 }
 
+// NewListMailsRequest constructs an http.Request for the ListMails method
+func NewListMailsRequest(server string, params *ListMailsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/mails")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.StartingAfter != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "starting_after", *params.StartingAfter, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.EndingBefore != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "ending_before", *params.EndingBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Status != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "status", *params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRetryMailRequest constructs an http.Request for the RetryMail method
+func NewRetryMailRequest(server string, id ID, params *RetryMailParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/mails/%s/retry", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewRetrieveOpenAPIDocumentRequest constructs an http.Request for the RetrieveOpenAPIDocument method
 func NewRetrieveOpenAPIDocumentRequest(server string, params *RetrieveOpenAPIDocumentParams) (*http.Request, error) {
 	var err error
@@ -24255,6 +24606,18 @@ func NewListPartnersRequest(server string, params *ListPartnersParams) (*http.Re
 		if params.GroupID != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "group_id", *params.GroupID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.TagID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "tag_id", *params.TagID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -30732,6 +31095,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/links/{id} (the `UpdateLink` operationId).
 	UpdateLinkWithResponse(ctx context.Context, id ID, params *UpdateLinkParams, body UpdateLinkJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateLinkReply, error)
 
+	// ListMailsWithResponse List mails that failed
+	//
+	// The mails of your organization, of all its programs, that could not be delivered, newest first. They are kept for 30 days.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/mails (the `ListMails` operationId).
+	ListMailsWithResponse(ctx context.Context, params *ListMailsParams, reqEditors ...RequestEditorFn) (*ListMailsReply, error)
+
+	// RetryMailWithResponse Send a mail again
+	//
+	// Sends a mail that failed once more, with all attempts of a new one. A mail of a campaign is not sent again, since the campaign's text may have changed; without a mail server it answers 501.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/mails/{id}/retry (the `RetryMail` operationId).
+	RetryMailWithResponse(ctx context.Context, id ID, params *RetryMailParams, reqEditors ...RequestEditorFn) (*RetryMailReply, error)
+
 	// RetrieveOpenAPIDocumentWithResponse Retrieve this description
 	//
 	// The machine-readable description of the API; no key is needed.
@@ -33784,6 +34165,68 @@ func (r UpdateLinkReply) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r UpdateLinkReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListMailsReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *MailList
+}
+
+// Status returns HTTPResponse.Status
+func (r ListMailsReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListMailsReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListMailsReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RetryMailReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Mail
+}
+
+// Status returns HTTPResponse.Status
+func (r RetryMailReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RetryMailReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RetryMailReply) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -37751,6 +38194,36 @@ func (c *ClientWithResponses) UpdateLinkWithResponse(ctx context.Context, id ID,
 	return ParseUpdateLinkReply(rsp)
 }
 
+// ListMailsWithResponse List mails that failed
+//
+// The mails of your organization, of all its programs, that could not be delivered, newest first. They are kept for 30 days.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/mails (the `ListMails` operationId).
+func (c *ClientWithResponses) ListMailsWithResponse(ctx context.Context, params *ListMailsParams, reqEditors ...RequestEditorFn) (*ListMailsReply, error) {
+	rsp, err := c.ListMails(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListMailsReply(rsp)
+}
+
+// RetryMailWithResponse Send a mail again
+//
+// Sends a mail that failed once more, with all attempts of a new one. A mail of a campaign is not sent again, since the campaign's text may have changed; without a mail server it answers 501.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/mails/{id}/retry (the `RetryMail` operationId).
+func (c *ClientWithResponses) RetryMailWithResponse(ctx context.Context, id ID, params *RetryMailParams, reqEditors ...RequestEditorFn) (*RetryMailReply, error) {
+	rsp, err := c.RetryMail(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRetryMailReply(rsp)
+}
+
 // RetrieveOpenAPIDocumentWithResponse Retrieve this description
 //
 // The machine-readable description of the API; no key is needed.
@@ -41177,6 +41650,58 @@ func ParseUpdateLinkReply(rsp *http.Response) (*UpdateLinkReply, error) {
 	return response, nil
 }
 
+// ParseListMailsReply parses an HTTP response from a ListMailsWithResponse call
+func ParseListMailsReply(rsp *http.Response) (*ListMailsReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListMailsReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest MailList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRetryMailReply parses an HTTP response from a RetryMailWithResponse call
+func ParseRetryMailReply(rsp *http.Response) (*RetryMailReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RetryMailReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Mail
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseRetrieveOpenAPIDocumentReply parses an HTTP response from a RetrieveOpenAPIDocumentWithResponse call
 func ParseRetrieveOpenAPIDocumentReply(rsp *http.Response) (*RetrieveOpenAPIDocumentReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -43560,6 +44085,12 @@ type ServerInterface interface {
 	// UpdateLink Update a link
 	// (POST /v1/links/{id})
 	UpdateLink(ctx echo.Context, id ID, params UpdateLinkParams) error
+	// ListMails List mails that failed
+	// (GET /v1/mails)
+	ListMails(ctx echo.Context, params ListMailsParams) error
+	// RetryMail Send a mail again
+	// (POST /v1/mails/{id}/retry)
+	RetryMail(ctx echo.Context, id ID, params RetryMailParams) error
 	// RetrieveOpenAPIDocument Retrieve this description
 	// (GET /v1/openapi.json)
 	RetrieveOpenAPIDocument(ctx echo.Context, params RetrieveOpenAPIDocumentParams) error
@@ -45581,6 +46112,13 @@ func (w *ServerInterfaceWrapper) ListInboxEvents(ctx echo.Context) error {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter type: %s", err))
 	}
 
+	// ------------- Optional query parameter "reason_code" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "reason_code", ctx.QueryParams(), &params.ReasonCode, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter reason_code: %s", err))
+	}
+
 	// ------------- Optional query parameter "external_event_id" -------------
 
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "external_event_id", ctx.QueryParams(), &params.ExternalEventID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
@@ -45808,6 +46346,70 @@ func (w *ServerInterfaceWrapper) UpdateLink(ctx echo.Context) error {
 	return err
 }
 
+// ListMails converts echo context to params.
+func (w *ServerInterfaceWrapper) ListMails(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListMailsParams
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "starting_after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "starting_after", ctx.QueryParams(), &params.StartingAfter, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter starting_after: %s", err))
+	}
+
+	// ------------- Optional query parameter "ending_before" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "ending_before", ctx.QueryParams(), &params.EndingBefore, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter ending_before: %s", err))
+	}
+
+	// ------------- Optional query parameter "status" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "status", ctx.QueryParams(), &params.Status, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter status: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListMails(ctx, params)
+	return err
+}
+
+// RetryMail converts echo context to params.
+func (w *ServerInterfaceWrapper) RetryMail(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RetryMailParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RetryMail(ctx, id, params)
+	return err
+}
+
 // RetrieveOpenAPIDocument converts echo context to params.
 func (w *ServerInterfaceWrapper) RetrieveOpenAPIDocument(ctx echo.Context) error {
 	var err error
@@ -46013,6 +46615,13 @@ func (w *ServerInterfaceWrapper) ListPartners(ctx echo.Context) error {
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "group_id", ctx.QueryParams(), &params.GroupID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
 	if err != nil {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter group_id: %s", err))
+	}
+
+	// ------------- Optional query parameter "tag_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "tag_id", ctx.QueryParams(), &params.TagID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tag_id: %s", err))
 	}
 
 	// ------------- Optional query parameter "email" -------------
@@ -48377,6 +48986,8 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.DELETE(options.BaseURL+"/v1/links/:id", wrapper.DeleteLink, options.OperationMiddlewares["deleteLink"]...)
 	router.GET(options.BaseURL+"/v1/links/:id", wrapper.RetrieveLink, options.OperationMiddlewares["retrieveLink"]...)
 	router.POST(options.BaseURL+"/v1/links/:id", wrapper.UpdateLink, options.OperationMiddlewares["updateLink"]...)
+	router.GET(options.BaseURL+"/v1/mails", wrapper.ListMails, options.OperationMiddlewares["listMails"]...)
+	router.POST(options.BaseURL+"/v1/mails/:id/retry", wrapper.RetryMail, options.OperationMiddlewares["retryMail"]...)
 	router.GET(options.BaseURL+"/v1/openapi.json", wrapper.RetrieveOpenAPIDocument, options.OperationMiddlewares["retrieveOpenAPIDocument"]...)
 	router.GET(options.BaseURL+"/v1/partner_notes", wrapper.ListPartnerNotes, options.OperationMiddlewares["listPartnerNotes"]...)
 	router.POST(options.BaseURL+"/v1/partner_notes", wrapper.CreatePartnerNote, options.OperationMiddlewares["createPartnerNote"]...)
@@ -49990,6 +50601,51 @@ type UpdateLinkResponseObject interface {
 type UpdateLink200JSONResponse Link
 
 func (response UpdateLink200JSONResponse) VisitUpdateLinkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListMailsRequestObject struct {
+	Params ListMailsParams
+}
+
+type ListMailsResponseObject interface {
+	VisitListMailsResponse(w http.ResponseWriter) error
+}
+
+type ListMails200JSONResponse MailList
+
+func (response ListMails200JSONResponse) VisitListMailsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RetryMailRequestObject struct {
+	ID     ID `json:"id"`
+	Params RetryMailParams
+}
+
+type RetryMailResponseObject interface {
+	VisitRetryMailResponse(w http.ResponseWriter) error
+}
+
+type RetryMail200JSONResponse Mail
+
+func (response RetryMail200JSONResponse) VisitRetryMailResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
@@ -52149,6 +52805,12 @@ type StrictServerInterface interface {
 	// UpdateLink Update a link
 	// (POST /v1/links/{id})
 	UpdateLink(ctx context.Context, request UpdateLinkRequestObject) (UpdateLinkResponseObject, error)
+	// ListMails List mails that failed
+	// (GET /v1/mails)
+	ListMails(ctx context.Context, request ListMailsRequestObject) (ListMailsResponseObject, error)
+	// RetryMail Send a mail again
+	// (POST /v1/mails/{id}/retry)
+	RetryMail(ctx context.Context, request RetryMailRequestObject) (RetryMailResponseObject, error)
 	// RetrieveOpenAPIDocument Retrieve this description
 	// (GET /v1/openapi.json)
 	RetrieveOpenAPIDocument(ctx context.Context, request RetrieveOpenAPIDocumentRequestObject) (RetrieveOpenAPIDocumentResponseObject, error)
@@ -54664,6 +55326,57 @@ func (sh *strictHandler) UpdateLink(ctx echo.Context, id ID, params UpdateLinkPa
 		return err
 	} else if validResponse, ok := response.(UpdateLinkResponseObject); ok {
 		return validResponse.VisitUpdateLinkResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ListMails operation middleware
+func (sh *strictHandler) ListMails(ctx echo.Context, params ListMailsParams) error {
+	var request ListMailsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListMails(ctx.Request().Context(), request.(ListMailsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListMails")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListMailsResponseObject); ok {
+		return validResponse.VisitListMailsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// RetryMail operation middleware
+func (sh *strictHandler) RetryMail(ctx echo.Context, id ID, params RetryMailParams) error {
+	var request RetryMailRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RetryMail(ctx.Request().Context(), request.(RetryMailRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RetryMail")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RetryMailResponseObject); ok {
+		return validResponse.VisitRetryMailResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

@@ -18,12 +18,13 @@ SELECT (count(*) + (SELECT count(*) FROM campaign_recipients d WHERE d.campaign_
 FROM (
     SELECT p.unsubscribed_at FROM partners p
     WHERE p.program_id = $3 AND p.org_id = $2 AND p.status = ANY ($4::text[])
-      AND ($5::text[] = '{}' OR p.group_id = ANY ($5::text[]))
-      AND ($6::text[] = '{}' OR EXISTS (SELECT 1 FROM partner_tags pt
-          WHERE pt.partner_id = p.id AND pt.tag_id = ANY ($6::text[])))
+      AND ($5::text[] = '{}' OR p.id = ANY ($5::text[]))
+      AND ($6::text[] = '{}' OR p.group_id = ANY ($6::text[]))
+      AND ($7::text[] = '{}' OR EXISTS (SELECT 1 FROM partner_tags pt
+          WHERE pt.partner_id = p.id AND pt.tag_id = ANY ($7::text[])))
       AND NOT EXISTS (SELECT 1 FROM campaign_recipients d WHERE d.campaign_id = $1 AND d.partner_id = p.id
           AND d.status IN ('mailed', 'sent', 'failed'))
-    LIMIT $7) x
+    LIMIT $8) x
 `
 
 type CampaignAudienceParams struct {
@@ -31,6 +32,7 @@ type CampaignAudienceParams struct {
 	OrgID      string
 	ProgramID  string
 	Statuses   []string
+	PartnerIds []string
 	GroupIds   []string
 	TagIds     []string
 	Lim        int32
@@ -49,6 +51,7 @@ func (q *Queries) CampaignAudience(ctx context.Context, db DBTX, arg CampaignAud
 		arg.OrgID,
 		arg.ProgramID,
 		arg.Statuses,
+		arg.PartnerIds,
 		arg.GroupIds,
 		arg.TagIds,
 		arg.Lim,
@@ -115,7 +118,7 @@ func (q *Queries) CampaignFinish(ctx context.Context, db DBTX, arg CampaignFinis
 }
 
 const campaignGet = `-- name: CampaignGet :one
-SELECT t.id, t.org_id, t.program_id, t.name, t.subject, t.body, t.group_ids, t.tag_ids, t.statuses, t.status, t.scheduled_at, t.started_at, t.sent_at, t.total, t.sent, t.failed, t.skipped, t.opened, t.created_at, t.updated_at, t.audience_after FROM campaigns t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.name, t.subject, t.body, t.group_ids, t.tag_ids, t.statuses, t.status, t.scheduled_at, t.started_at, t.sent_at, t.total, t.sent, t.failed, t.skipped, t.opened, t.created_at, t.updated_at, t.audience_after, t.partner_ids FROM campaigns t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type CampaignGetParams struct {
@@ -148,15 +151,18 @@ func (q *Queries) CampaignGet(ctx context.Context, db DBTX, arg CampaignGetParam
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.AudienceAfter,
+		&i.PartnerIds,
 	)
 	return i, err
 }
 
 const campaignInsert = `-- name: CampaignInsert :exec
 INSERT INTO campaigns (id, org_id, program_id, name, subject, body, group_ids, tag_ids, statuses, status,
-    scheduled_at, started_at, sent_at, total, sent, failed, skipped, opened, created_at, updated_at, audience_after)
+    scheduled_at, started_at, sent_at, total, sent, failed, skipped, opened, created_at, updated_at, audience_after,
+    partner_ids)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,
-    $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)
+    $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
+    $22)
 `
 
 type CampaignInsertParams struct {
@@ -181,6 +187,7 @@ type CampaignInsertParams struct {
 	CreatedAt     clock.Time
 	UpdatedAt     clock.Time
 	AudienceAfter *string
+	PartnerIds    []string
 }
 
 func (q *Queries) CampaignInsert(ctx context.Context, db DBTX, arg CampaignInsertParams) error {
@@ -206,12 +213,13 @@ func (q *Queries) CampaignInsert(ctx context.Context, db DBTX, arg CampaignInser
 		arg.CreatedAt,
 		arg.UpdatedAt,
 		arg.AudienceAfter,
+		arg.PartnerIds,
 	)
 	return err
 }
 
 const campaignLock = `-- name: CampaignLock :one
-SELECT t.id, t.org_id, t.program_id, t.name, t.subject, t.body, t.group_ids, t.tag_ids, t.statuses, t.status, t.scheduled_at, t.started_at, t.sent_at, t.total, t.sent, t.failed, t.skipped, t.opened, t.created_at, t.updated_at, t.audience_after FROM campaigns t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
+SELECT t.id, t.org_id, t.program_id, t.name, t.subject, t.body, t.group_ids, t.tag_ids, t.statuses, t.status, t.scheduled_at, t.started_at, t.sent_at, t.total, t.sent, t.failed, t.skipped, t.opened, t.created_at, t.updated_at, t.audience_after, t.partner_ids FROM campaigns t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
 `
 
 type CampaignLockParams struct {
@@ -244,6 +252,7 @@ func (q *Queries) CampaignLock(ctx context.Context, db DBTX, arg CampaignLockPar
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.AudienceAfter,
+		&i.PartnerIds,
 	)
 	return i, err
 }
@@ -420,11 +429,12 @@ INSERT INTO campaign_recipients (campaign_id, partner_id, org_id, program_id, st
 SELECT $1, p.id, p.org_id, p.program_id, CASE WHEN p.unsubscribed_at IS NULL THEN 'queued' ELSE 'skipped' END
 FROM partners p
 WHERE p.program_id = $2 AND p.org_id = $3 AND p.status = ANY ($4::text[])
-  AND ($5::text[] = '{}' OR p.group_id = ANY ($5::text[]))
-  AND ($6::text[] = '{}' OR EXISTS (SELECT 1 FROM partner_tags pt
-      WHERE pt.partner_id = p.id AND pt.tag_id = ANY ($6::text[])))
-  AND p.id > $7::text AND ($8::text IS NULL OR p.id <= $8::text)
-      AND p.created_at <= $9
+  AND ($5::text[] = '{}' OR p.id = ANY ($5::text[]))
+  AND ($6::text[] = '{}' OR p.group_id = ANY ($6::text[]))
+  AND ($7::text[] = '{}' OR EXISTS (SELECT 1 FROM partner_tags pt
+      WHERE pt.partner_id = p.id AND pt.tag_id = ANY ($7::text[])))
+  AND p.id > $8::text AND ($9::text IS NULL OR p.id <= $9::text)
+      AND p.created_at <= $10
 ON CONFLICT (campaign_id, partner_id) DO NOTHING
 `
 
@@ -433,6 +443,7 @@ type CampaignRecipientsAddParams struct {
 	ProgramID  string
 	OrgID      string
 	Statuses   []string
+	PartnerIds []string
 	GroupIds   []string
 	TagIds     []string
 	AfterID    string
@@ -448,6 +459,7 @@ func (q *Queries) CampaignRecipientsAdd(ctx context.Context, db DBTX, arg Campai
 		arg.ProgramID,
 		arg.OrgID,
 		arg.Statuses,
+		arg.PartnerIds,
 		arg.GroupIds,
 		arg.TagIds,
 		arg.AfterID,
@@ -513,7 +525,7 @@ func (q *Queries) CampaignRecipientsMark(ctx context.Context, db DBTX, arg Campa
 }
 
 const campaignTake = `-- name: CampaignTake :one
-SELECT c.id, c.org_id, c.program_id, c.name, c.subject, c.body, c.group_ids, c.tag_ids, c.statuses, c.status, c.scheduled_at, c.started_at, c.sent_at, c.total, c.sent, c.failed, c.skipped, c.opened, c.created_at, c.updated_at, c.audience_after FROM campaigns c WHERE c.id = $1 AND c.org_id = $2
+SELECT c.id, c.org_id, c.program_id, c.name, c.subject, c.body, c.group_ids, c.tag_ids, c.statuses, c.status, c.scheduled_at, c.started_at, c.sent_at, c.total, c.sent, c.failed, c.skipped, c.opened, c.created_at, c.updated_at, c.audience_after, c.partner_ids FROM campaigns c WHERE c.id = $1 AND c.org_id = $2
     AND c.status = $3 FOR NO KEY UPDATE SKIP LOCKED
 `
 
@@ -550,6 +562,7 @@ func (q *Queries) CampaignTake(ctx context.Context, db DBTX, arg CampaignTakePar
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.AudienceAfter,
+		&i.PartnerIds,
 	)
 	return i, err
 }
@@ -575,10 +588,10 @@ func (q *Queries) CampaignUnopened(ctx context.Context, db DBTX, arg CampaignUno
 
 const campaignUpdate = `-- name: CampaignUpdate :exec
 UPDATE campaigns SET name = $1, subject = $2, body = $3, group_ids = $4, tag_ids = $5,
-    statuses = $6, status = $7,
-    scheduled_at = $8, started_at = $9, total = $10, skipped = $11,
-        audience_after = $12, updated_at = $13
-WHERE id = $14 AND org_id = $15
+    statuses = $6, partner_ids = $7, status = $8,
+    scheduled_at = $9, started_at = $10, total = $11, skipped = $12,
+        audience_after = $13, updated_at = $14
+WHERE id = $15 AND org_id = $16
 `
 
 type CampaignUpdateParams struct {
@@ -588,6 +601,7 @@ type CampaignUpdateParams struct {
 	GroupIds      []string
 	TagIds        []string
 	Statuses      []string
+	PartnerIds    []string
 	Status        CampaignStatus
 	ScheduledAt   *clock.Time
 	StartedAt     *clock.Time
@@ -607,6 +621,7 @@ func (q *Queries) CampaignUpdate(ctx context.Context, db DBTX, arg CampaignUpdat
 		arg.GroupIds,
 		arg.TagIds,
 		arg.Statuses,
+		arg.PartnerIds,
 		arg.Status,
 		arg.ScheduledAt,
 		arg.StartedAt,

@@ -108,6 +108,12 @@ func saleRef(param string, id *string) Ref {
 	}}
 }
 
+func tagRef(param string, id *string) Ref {
+	return Ref{param, id, func(ctx context.Context, tx DBTX, orgID, id string) (string, error) {
+		return New().TagProgram(ctx, tx, TagProgramParams{ID: id, OrgID: orgID})
+	}}
+}
+
 // ApplicationList is a list of rows of applications. A filter that is nil lets every row pass.
 type ApplicationList struct {
 	PartnerID *string
@@ -967,6 +973,7 @@ type InboxEventList struct {
 	ConnectionID    *string
 	Status          []string
 	Type            *string
+	ReasonCode      *string
 	ExternalEventID *string
 }
 
@@ -981,6 +988,7 @@ func (l InboxEventList) Page(ctx context.Context, tx DBTX, in Scope, after, befo
 		Status:          status,
 		StatusIn:        statusIn,
 		Type:            l.Type,
+		ReasonCode:      l.ReasonCode,
 		ExternalEventID: l.ExternalEventID,
 	}
 	if after != nil {
@@ -1016,6 +1024,7 @@ func (l InboxEventList) Count(ctx context.Context, tx DBTX, in Scope, _ int32) (
 		Status:          status,
 		StatusIn:        statusIn,
 		Type:            l.Type,
+		ReasonCode:      l.ReasonCode,
 		ExternalEventID: l.ExternalEventID,
 	})
 }
@@ -1087,10 +1096,55 @@ func (l LinkList) Refs() []Ref {
 	}
 }
 
+// MailList is a list of rows of mails. A filter that is nil lets every row pass.
+type MailList struct {
+}
+
+// Page returns the first rows after a place, or the last before one in reverse.
+func (l MailList) Page(ctx context.Context, tx DBTX, in Scope, after, before *MailCursorRow, lim int32) ([]MailPageRow, error) {
+	p := MailPageParams{
+		OrgID: in.OrgID,
+		Lim:   lim,
+	}
+	if after != nil {
+		p.AfterAt = &after.CreatedAt
+		p.AfterID = &after.ID
+	}
+	if before != nil {
+		p.BeforeAt = &before.CreatedAt
+		p.BeforeID = &before.ID
+	}
+	return New().MailPage(ctx, tx, p)
+}
+
+// Cursor returns the place of a row in the list.
+func (l MailList) Cursor(ctx context.Context, tx DBTX, in Scope, id string) (MailCursorRow, error) {
+	return New().MailCursor(ctx, tx, MailCursorParams{
+		OrgID: in.OrgID,
+		ID:    id,
+	})
+}
+
+// Count returns the number of rows.
+func (l MailList) Count(ctx context.Context, tx DBTX, in Scope, _ int32) (int64, error) {
+	return New().MailCount(ctx, tx, in.OrgID)
+}
+
+// Total returns what counts the list where it is long, or nil where nothing does.
+func (l MailList) Total() *Total {
+	return nil
+}
+
+// Refs returns the ids of other objects that the filters were given.
+func (l MailList) Refs() []Ref {
+	return []Ref{}
+}
+
 // PartnerList is a list of rows of partners. A filter that is nil lets every row pass.
 type PartnerList struct {
 	Status  []string
 	GroupID *string
+	TagID   *string
 	Email   *string
 	Handle  *string
 	Search  *string
@@ -1106,6 +1160,7 @@ func (l PartnerList) Page(ctx context.Context, tx DBTX, in Scope, after, before 
 		Status:    status,
 		StatusIn:  statusIn,
 		GroupID:   l.GroupID,
+		TagID:     l.TagID,
 		Email:     l.Email,
 		Handle:    l.Handle,
 		Search:    l.Search,
@@ -1140,6 +1195,7 @@ func (l PartnerList) Count(ctx context.Context, tx DBTX, in Scope, most int32) (
 		Status:    status,
 		StatusIn:  statusIn,
 		GroupID:   l.GroupID,
+		TagID:     l.TagID,
 		Email:     l.Email,
 		Handle:    l.Handle,
 		Search:    l.Search,
@@ -1148,7 +1204,7 @@ func (l PartnerList) Count(ctx context.Context, tx DBTX, in Scope, most int32) (
 
 // Total returns what counts the list where it is long, or nil where nothing does.
 func (l PartnerList) Total() *Total {
-	if l.Email != nil || l.Handle != nil || l.Search != nil {
+	if l.TagID != nil || l.Email != nil || l.Handle != nil || l.Search != nil {
 		return nil
 	}
 	return &Total{
@@ -1168,6 +1224,7 @@ func (l PartnerList) Total() *Total {
 func (l PartnerList) Refs() []Ref {
 	return []Ref{
 		groupRef("group_id", l.GroupID),
+		tagRef("tag_id", l.TagID),
 	}
 }
 

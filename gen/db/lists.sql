@@ -445,6 +445,7 @@ WHERE t.program_id = @program_id
   AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
   AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]))
   AND (sqlc.narg('type')::text IS NULL OR t.type = sqlc.narg('type')::text)
+  AND (sqlc.narg('reason_code')::text IS NULL OR t.reason_code = sqlc.narg('reason_code')::text)
   AND (sqlc.narg('external_event_id')::text IS NULL OR t.external_event_id = sqlc.narg('external_event_id')::text)
   AND (sqlc.narg('after_at')::timestamptz IS NULL
     OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
@@ -463,6 +464,7 @@ WHERE t.program_id = @program_id
   AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
   AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]))
   AND (sqlc.narg('type')::text IS NULL OR t.type = sqlc.narg('type')::text)
+  AND (sqlc.narg('reason_code')::text IS NULL OR t.reason_code = sqlc.narg('reason_code')::text)
   AND (sqlc.narg('external_event_id')::text IS NULL OR t.external_event_id = sqlc.narg('external_event_id')::text);
 
 -- name: InboxEventCursor :one
@@ -499,6 +501,31 @@ SELECT t.created_at, t.id FROM links t
 WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id
   AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text);
 
+-- name: MailPage :many
+SELECT t.id, t.purpose, t.recipient, t.subject, t.status, t.attempts, t.error, t.created_at, t.campaign_id,
+    coalesce((SELECT p.program_id FROM partners p WHERE p.id = t.partner_id AND p.org_id = t.org_id), '')::text
+    AS program_id
+FROM mails t
+WHERE t.org_id = @org_id
+  AND t.status = 'failed'
+  AND (sqlc.narg('after_at')::timestamptz IS NULL
+    OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
+  AND (sqlc.narg('before_at')::timestamptz IS NULL
+    OR (t.created_at, t.id) > (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::text))
+ORDER BY CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.created_at END,
+         CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.id END,
+         t.created_at DESC, t.id DESC
+LIMIT @lim;
+
+-- name: MailCount :one
+SELECT count(*) FROM mails t
+WHERE t.org_id = @org_id
+  AND t.status = 'failed';
+
+-- name: MailCursor :one
+SELECT t.created_at, t.id FROM mails t
+WHERE t.id = @id AND t.org_id = @org_id;
+
 -- name: PartnerPage :many
 SELECT t.* FROM partners t
 WHERE t.program_id = @program_id
@@ -506,6 +533,9 @@ WHERE t.program_id = @program_id
   AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
   AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]))
   AND (sqlc.narg('group_id')::text IS NULL OR t.group_id = sqlc.narg('group_id')::text)
+  AND (sqlc.narg('tag_id')::text IS NULL
+    OR EXISTS (SELECT 1 FROM partner_tags pt
+    WHERE pt.program_id = t.program_id AND pt.tag_id = sqlc.narg('tag_id')::text AND pt.partner_id = t.id))
   AND (sqlc.narg('email')::text IS NULL OR lower(t.email) = sqlc.narg('email')::text)
   AND (sqlc.narg('handle')::text IS NULL OR t.handle = sqlc.narg('handle')::text)
   AND (sqlc.narg('search')::text IS NULL
@@ -529,6 +559,9 @@ WHERE t.program_id = @program_id
   AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
   AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]))
   AND (sqlc.narg('group_id')::text IS NULL OR t.group_id = sqlc.narg('group_id')::text)
+  AND (sqlc.narg('tag_id')::text IS NULL
+    OR EXISTS (SELECT 1 FROM partner_tags pt
+    WHERE pt.program_id = t.program_id AND pt.tag_id = sqlc.narg('tag_id')::text AND pt.partner_id = t.id))
   AND (sqlc.narg('email')::text IS NULL OR lower(t.email) = sqlc.narg('email')::text)
   AND (sqlc.narg('handle')::text IS NULL OR t.handle = sqlc.narg('handle')::text)
   AND (sqlc.narg('search')::text IS NULL

@@ -568,7 +568,7 @@ func (q *Queries) CampaignCursor(ctx context.Context, db DBTX, arg CampaignCurso
 }
 
 const campaignPage = `-- name: CampaignPage :many
-SELECT t.id, t.org_id, t.program_id, t.name, t.subject, t.body, t.group_ids, t.tag_ids, t.statuses, t.status, t.scheduled_at, t.started_at, t.sent_at, t.total, t.sent, t.failed, t.skipped, t.opened, t.created_at, t.updated_at, t.audience_after FROM campaigns t
+SELECT t.id, t.org_id, t.program_id, t.name, t.subject, t.body, t.group_ids, t.tag_ids, t.statuses, t.status, t.scheduled_at, t.started_at, t.sent_at, t.total, t.sent, t.failed, t.skipped, t.opened, t.created_at, t.updated_at, t.audience_after, t.partner_ids FROM campaigns t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::timestamptz IS NULL
@@ -630,6 +630,7 @@ func (q *Queries) CampaignPage(ctx context.Context, db DBTX, arg CampaignPagePar
 			&i.CreatedAt,
 			&i.UpdatedAt,
 			&i.AudienceAfter,
+			&i.PartnerIds,
 		); err != nil {
 			return nil, err
 		}
@@ -1897,7 +1898,8 @@ WHERE t.program_id = $1
   AND ($4::text IS NULL OR t.status = $4::text)
   AND ($5::text[] IS NULL OR t.status = ANY ($5::text[]))
   AND ($6::text IS NULL OR t.type = $6::text)
-  AND ($7::text IS NULL OR t.external_event_id = $7::text)
+  AND ($7::text IS NULL OR t.reason_code = $7::text)
+  AND ($8::text IS NULL OR t.external_event_id = $8::text)
 `
 
 type InboxEventCountParams struct {
@@ -1907,6 +1909,7 @@ type InboxEventCountParams struct {
 	Status          *string
 	StatusIn        []string
 	Type            *string
+	ReasonCode      *string
 	ExternalEventID *string
 }
 
@@ -1918,6 +1921,7 @@ func (q *Queries) InboxEventCount(ctx context.Context, db DBTX, arg InboxEventCo
 		arg.Status,
 		arg.StatusIn,
 		arg.Type,
+		arg.ReasonCode,
 		arg.ExternalEventID,
 	)
 	var count int64
@@ -1969,15 +1973,16 @@ WHERE t.program_id = $1
   AND ($4::text IS NULL OR t.status = $4::text)
   AND ($5::text[] IS NULL OR t.status = ANY ($5::text[]))
   AND ($6::text IS NULL OR t.type = $6::text)
-  AND ($7::text IS NULL OR t.external_event_id = $7::text)
-  AND ($8::timestamptz IS NULL
-    OR (t.created_at, t.id) < ($8::timestamptz, $9::text))
-  AND ($10::timestamptz IS NULL
-    OR (t.created_at, t.id) > ($10::timestamptz, $11::text))
-ORDER BY CASE WHEN $10::timestamptz IS NOT NULL THEN t.created_at END,
-         CASE WHEN $10::timestamptz IS NOT NULL THEN t.id END,
+  AND ($7::text IS NULL OR t.reason_code = $7::text)
+  AND ($8::text IS NULL OR t.external_event_id = $8::text)
+  AND ($9::timestamptz IS NULL
+    OR (t.created_at, t.id) < ($9::timestamptz, $10::text))
+  AND ($11::timestamptz IS NULL
+    OR (t.created_at, t.id) > ($11::timestamptz, $12::text))
+ORDER BY CASE WHEN $11::timestamptz IS NOT NULL THEN t.created_at END,
+         CASE WHEN $11::timestamptz IS NOT NULL THEN t.id END,
          t.created_at DESC, t.id DESC
-LIMIT $12
+LIMIT $13
 `
 
 type InboxEventPageParams struct {
@@ -1987,6 +1992,7 @@ type InboxEventPageParams struct {
 	Status          *string
 	StatusIn        []string
 	Type            *string
+	ReasonCode      *string
 	ExternalEventID *string
 	AfterAt         *clock.Time
 	AfterID         *string
@@ -2003,6 +2009,7 @@ func (q *Queries) InboxEventPage(ctx context.Context, db DBTX, arg InboxEventPag
 		arg.Status,
 		arg.StatusIn,
 		arg.Type,
+		arg.ReasonCode,
 		arg.ExternalEventID,
 		arg.AfterAt,
 		arg.AfterID,
@@ -2173,6 +2180,118 @@ func (q *Queries) LinkPage(ctx context.Context, db DBTX, arg LinkPageParams) ([]
 	return items, nil
 }
 
+const mailCount = `-- name: MailCount :one
+SELECT count(*) FROM mails t
+WHERE t.org_id = $1
+  AND t.status = 'failed'
+`
+
+func (q *Queries) MailCount(ctx context.Context, db DBTX, orgID string) (int64, error) {
+	row := db.QueryRow(ctx, mailCount, orgID)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
+const mailCursor = `-- name: MailCursor :one
+SELECT t.created_at, t.id FROM mails t
+WHERE t.id = $1 AND t.org_id = $2
+`
+
+type MailCursorParams struct {
+	ID    string
+	OrgID string
+}
+
+type MailCursorRow struct {
+	CreatedAt clock.Time
+	ID        string
+}
+
+func (q *Queries) MailCursor(ctx context.Context, db DBTX, arg MailCursorParams) (MailCursorRow, error) {
+	row := db.QueryRow(ctx, mailCursor, arg.ID, arg.OrgID)
+	var i MailCursorRow
+	err := row.Scan(&i.CreatedAt, &i.ID)
+	return i, err
+}
+
+const mailPage = `-- name: MailPage :many
+SELECT t.id, t.purpose, t.recipient, t.subject, t.status, t.attempts, t.error, t.created_at, t.campaign_id,
+    coalesce((SELECT p.program_id FROM partners p WHERE p.id = t.partner_id AND p.org_id = t.org_id), '')::text
+    AS program_id
+FROM mails t
+WHERE t.org_id = $1
+  AND t.status = 'failed'
+  AND ($2::timestamptz IS NULL
+    OR (t.created_at, t.id) < ($2::timestamptz, $3::text))
+  AND ($4::timestamptz IS NULL
+    OR (t.created_at, t.id) > ($4::timestamptz, $5::text))
+ORDER BY CASE WHEN $4::timestamptz IS NOT NULL THEN t.created_at END,
+         CASE WHEN $4::timestamptz IS NOT NULL THEN t.id END,
+         t.created_at DESC, t.id DESC
+LIMIT $6
+`
+
+type MailPageParams struct {
+	OrgID    string
+	AfterAt  *clock.Time
+	AfterID  *string
+	BeforeAt *clock.Time
+	BeforeID *string
+	Lim      int32
+}
+
+type MailPageRow struct {
+	ID         string
+	Purpose    string
+	Recipient  string
+	Subject    string
+	Status     MailStatus
+	Attempts   int32
+	Error      *string
+	CreatedAt  clock.Time
+	CampaignID *string
+	ProgramID  string
+}
+
+func (q *Queries) MailPage(ctx context.Context, db DBTX, arg MailPageParams) ([]MailPageRow, error) {
+	rows, err := db.Query(ctx, mailPage,
+		arg.OrgID,
+		arg.AfterAt,
+		arg.AfterID,
+		arg.BeforeAt,
+		arg.BeforeID,
+		arg.Lim,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []MailPageRow{}
+	for rows.Next() {
+		var i MailPageRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.Purpose,
+			&i.Recipient,
+			&i.Subject,
+			&i.Status,
+			&i.Attempts,
+			&i.Error,
+			&i.CreatedAt,
+			&i.CampaignID,
+			&i.ProgramID,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const partnerCount = `-- name: PartnerCount :one
 SELECT count(*) FROM (SELECT 1 FROM partners t
 WHERE t.program_id = $1
@@ -2180,14 +2299,17 @@ WHERE t.program_id = $1
   AND ($3::text IS NULL OR t.status = $3::text)
   AND ($4::text[] IS NULL OR t.status = ANY ($4::text[]))
   AND ($5::text IS NULL OR t.group_id = $5::text)
-  AND ($6::text IS NULL OR lower(t.email) = $6::text)
-  AND ($7::text IS NULL OR t.handle = $7::text)
-  AND ($8::text IS NULL
-    OR t.email ILIKE $8::text OR t.handle ILIKE $8::text
-    OR t.first_name ILIKE $8::text OR t.last_name ILIKE $8::text
-    OR concat_ws(' ', t.first_name, t.last_name) ILIKE $8::text
-    OR t.display_name ILIKE $8::text OR t.company_name ILIKE $8::text)
-  LIMIT $9) few
+  AND ($6::text IS NULL
+    OR EXISTS (SELECT 1 FROM partner_tags pt
+    WHERE pt.program_id = t.program_id AND pt.tag_id = $6::text AND pt.partner_id = t.id))
+  AND ($7::text IS NULL OR lower(t.email) = $7::text)
+  AND ($8::text IS NULL OR t.handle = $8::text)
+  AND ($9::text IS NULL
+    OR t.email ILIKE $9::text OR t.handle ILIKE $9::text
+    OR t.first_name ILIKE $9::text OR t.last_name ILIKE $9::text
+    OR concat_ws(' ', t.first_name, t.last_name) ILIKE $9::text
+    OR t.display_name ILIKE $9::text OR t.company_name ILIKE $9::text)
+  LIMIT $10) few
 `
 
 type PartnerCountParams struct {
@@ -2196,6 +2318,7 @@ type PartnerCountParams struct {
 	Status    *string
 	StatusIn  []string
 	GroupID   *string
+	TagID     *string
 	Email     *string
 	Handle    *string
 	Search    *string
@@ -2209,6 +2332,7 @@ func (q *Queries) PartnerCount(ctx context.Context, db DBTX, arg PartnerCountPar
 		arg.Status,
 		arg.StatusIn,
 		arg.GroupID,
+		arg.TagID,
 		arg.Email,
 		arg.Handle,
 		arg.Search,
@@ -2365,21 +2489,24 @@ WHERE t.program_id = $1
   AND ($3::text IS NULL OR t.status = $3::text)
   AND ($4::text[] IS NULL OR t.status = ANY ($4::text[]))
   AND ($5::text IS NULL OR t.group_id = $5::text)
-  AND ($6::text IS NULL OR lower(t.email) = $6::text)
-  AND ($7::text IS NULL OR t.handle = $7::text)
-  AND ($8::text IS NULL
-    OR t.email ILIKE $8::text OR t.handle ILIKE $8::text
-    OR t.first_name ILIKE $8::text OR t.last_name ILIKE $8::text
-    OR concat_ws(' ', t.first_name, t.last_name) ILIKE $8::text
-    OR t.display_name ILIKE $8::text OR t.company_name ILIKE $8::text)
-  AND ($9::timestamptz IS NULL
-    OR (t.created_at, t.id) < ($9::timestamptz, $10::text))
-  AND ($11::timestamptz IS NULL
-    OR (t.created_at, t.id) > ($11::timestamptz, $12::text))
-ORDER BY CASE WHEN $11::timestamptz IS NOT NULL THEN t.created_at END,
-         CASE WHEN $11::timestamptz IS NOT NULL THEN t.id END,
+  AND ($6::text IS NULL
+    OR EXISTS (SELECT 1 FROM partner_tags pt
+    WHERE pt.program_id = t.program_id AND pt.tag_id = $6::text AND pt.partner_id = t.id))
+  AND ($7::text IS NULL OR lower(t.email) = $7::text)
+  AND ($8::text IS NULL OR t.handle = $8::text)
+  AND ($9::text IS NULL
+    OR t.email ILIKE $9::text OR t.handle ILIKE $9::text
+    OR t.first_name ILIKE $9::text OR t.last_name ILIKE $9::text
+    OR concat_ws(' ', t.first_name, t.last_name) ILIKE $9::text
+    OR t.display_name ILIKE $9::text OR t.company_name ILIKE $9::text)
+  AND ($10::timestamptz IS NULL
+    OR (t.created_at, t.id) < ($10::timestamptz, $11::text))
+  AND ($12::timestamptz IS NULL
+    OR (t.created_at, t.id) > ($12::timestamptz, $13::text))
+ORDER BY CASE WHEN $12::timestamptz IS NOT NULL THEN t.created_at END,
+         CASE WHEN $12::timestamptz IS NOT NULL THEN t.id END,
          t.created_at DESC, t.id DESC
-LIMIT $13
+LIMIT $14
 `
 
 type PartnerPageParams struct {
@@ -2388,6 +2515,7 @@ type PartnerPageParams struct {
 	Status    *string
 	StatusIn  []string
 	GroupID   *string
+	TagID     *string
 	Email     *string
 	Handle    *string
 	Search    *string
@@ -2405,6 +2533,7 @@ func (q *Queries) PartnerPage(ctx context.Context, db DBTX, arg PartnerPageParam
 		arg.Status,
 		arg.StatusIn,
 		arg.GroupID,
+		arg.TagID,
 		arg.Email,
 		arg.Handle,
 		arg.Search,

@@ -115,6 +115,50 @@ func (q *Queries) MailDone(ctx context.Context, db DBTX, arg MailDoneParams) err
 	return err
 }
 
+const mailFailed = `-- name: MailFailed :one
+SELECT t.id, t.purpose, t.recipient, t.subject, t.status, t.attempts, t.error, t.created_at, t.campaign_id,
+    coalesce((SELECT p.program_id FROM partners p WHERE p.id = t.partner_id AND p.org_id = t.org_id), '')::text
+        AS program_id
+FROM mails t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
+`
+
+type MailFailedParams struct {
+	ID    string
+	OrgID string
+}
+
+type MailFailedRow struct {
+	ID         string
+	Purpose    string
+	Recipient  string
+	Subject    string
+	Status     MailStatus
+	Attempts   int32
+	Error      *string
+	CreatedAt  clock.Time
+	CampaignID *string
+	ProgramID  string
+}
+
+// MailFailed locks a mail with its program, if that is known.
+func (q *Queries) MailFailed(ctx context.Context, db DBTX, arg MailFailedParams) (MailFailedRow, error) {
+	row := db.QueryRow(ctx, mailFailed, arg.ID, arg.OrgID)
+	var i MailFailedRow
+	err := row.Scan(
+		&i.ID,
+		&i.Purpose,
+		&i.Recipient,
+		&i.Subject,
+		&i.Status,
+		&i.Attempts,
+		&i.Error,
+		&i.CreatedAt,
+		&i.CampaignID,
+		&i.ProgramID,
+	)
+	return i, err
+}
+
 const mailInsert = `-- name: MailInsert :exec
 INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, plain, program_id, status, next_attempt_at,
     created_at)
@@ -203,6 +247,23 @@ func (q *Queries) MailReader(ctx context.Context, db DBTX, arg MailReaderParams)
 		&i.Verdict,
 	)
 	return i, err
+}
+
+const mailRetry = `-- name: MailRetry :exec
+UPDATE mails SET status = 'queued', attempts = 0, error = NULL, next_attempt_at = $1, taken_at = NULL
+WHERE id = $2 AND org_id = $3 AND status = 'failed'
+`
+
+type MailRetryParams struct {
+	Now   *clock.Time
+	ID    string
+	OrgID string
+}
+
+// MailRetry queues a mail that failed as if it were new.
+func (q *Queries) MailRetry(ctx context.Context, db DBTX, arg MailRetryParams) error {
+	_, err := db.Exec(ctx, mailRetry, arg.Now, arg.ID, arg.OrgID)
+	return err
 }
 
 const mailsLost = `-- name: MailsLost :many

@@ -116,6 +116,7 @@ type Campaign struct {
 	CreatedAt     clock.Time
 	UpdatedAt     clock.Time
 	AudienceAfter *string
+	PartnerIds    []string
 }
 
 type CampaignRecipient struct {

@@ -751,6 +751,40 @@ func (q *Queries) PartnerProgram(ctx context.Context, db DBTX, arg PartnerProgra
 	return program_id, err
 }
 
+const partnerPrograms = `-- name: PartnerPrograms :many
+SELECT t.id, t.program_id FROM partners t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+`
+
+type PartnerProgramsParams struct {
+	Ids   []string
+	OrgID string
+}
+
+type PartnerProgramsRow struct {
+	ID        string
+	ProgramID string
+}
+
+func (q *Queries) PartnerPrograms(ctx context.Context, db DBTX, arg PartnerProgramsParams) ([]PartnerProgramsRow, error) {
+	rows, err := db.Query(ctx, partnerPrograms, arg.Ids, arg.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PartnerProgramsRow{}
+	for rows.Next() {
+		var i PartnerProgramsRow
+		if err := rows.Scan(&i.ID, &i.ProgramID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const partnerSessionsEnd = `-- name: PartnerSessionsEnd :exec
 DELETE FROM portal_sessions WHERE program_id = $1 AND org_id = $2 AND partner_id = $3
 `

@@ -309,10 +309,8 @@ SELECT
         AND m.created_at > $1 LIMIT 1000) x) AS failed_mails,
     (SELECT count(*) FROM (SELECT 1 FROM webhook_endpoints w WHERE w.program_id = p.id AND w.org_id = p.org_id
         AND NOT w.enabled LIMIT 1000) x) AS disabled_endpoints,
-    (SELECT least(count(*), 1000) FROM (SELECT i.reason_code FROM inbox_events i WHERE i.program_id = p.id
-        AND i.org_id = p.org_id AND i.status = 'ignored' AND i.created_at > $1
-        ORDER BY i.created_at DESC, i.id DESC LIMIT 5000) x WHERE x.reason_code = 'no_partner')::bigint
-        AS payments_without_partner,
+    (SELECT count(*) FROM (SELECT 1 FROM inbox_events i WHERE i.program_id = p.id AND i.org_id = p.org_id
+        AND i.reason_code = 'no_partner' AND i.created_at > $1 LIMIT 1000) x) AS payments_without_partner,
     (SELECT count(*) FROM (SELECT 1 FROM inbox_events i WHERE i.program_id = p.id AND i.org_id = p.org_id
         AND i.status = 'failed' AND i.created_at > $1 LIMIT 1000) x) AS failed_events,
     script.last_used_at AS script_seen_at,
@@ -360,7 +358,7 @@ type ProgramStatusRow struct {
 }
 
 // ProgramStatus counts what waits in a program, each up to 1,000, and says what of
-// its set-up is there. Of ignored events it looks at the latest 5,000.
+// its set-up is there.
 func (q *Queries) ProgramStatus(ctx context.Context, db DBTX, arg ProgramStatusParams) (ProgramStatusRow, error) {
 	row := db.QueryRow(ctx, programStatus, arg.Since, arg.ID, arg.OrgID)
 	var i ProgramStatusRow

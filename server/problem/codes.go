@@ -88,6 +88,7 @@ const (
 	CampaignNotPausable        Code = "campaign_not_pausable"
 	CampaignNotEditable        Code = "campaign_not_editable"
 	CampaignAudienceEmpty      Code = "campaign_audience_empty"
+	MailNotRetryable           Code = "mail_not_retryable"
 	PartnerNotActive           Code = "partner_not_active"
 	PartnerNotReviewed         Code = "partner_not_reviewed"
 	PartnerNoteLimit           Code = "partner_note_limit"
@@ -168,7 +169,7 @@ var classes = map[Code]class{
 	PayoutAlreadyPaid: conflict, PayoutNotPayable: conflict, PayoutBatchGenerating: conflict, PayoutRailPays: conflict,
 	CampaignNotSendable: conflict,
 	CampaignNotPausable: conflict, CampaignNotEditable: conflict, CampaignAudienceEmpty: conflict,
-	PartnerNotActive: conflict, PartnerNotReviewed: conflict, PartnerNoteLimit: conflict, RiskFlagClosed: conflict,
+	MailNotRetryable: conflict, PartnerNotActive: conflict, PartnerNotReviewed: conflict, PartnerNoteLimit: conflict, RiskFlagClosed: conflict,
 	ProgramPaused:   conflict,
 	ReferralExpired: conflict, SelfReferralBlocked: conflict, WebhookEndpointDisabled: conflict,
 	WebhookEndpointLimit: conflict, WebhookEventExpired: conflict, WebhookTestDelivery: conflict,

@@ -27,6 +27,7 @@ func (o *org) populate(ctx context.Context, stem string) (objects, error) {
 	o.addPartner(ctx, own, stem)
 	o.addSale(ctx, own, stem)
 	o.addReviews(ctx, own, stem)
+	own["mail_"] = o.failedMail(ctx)
 	o.others(ctx, own)
 	return own, o.found(ctx, own)
 }
@@ -148,6 +149,18 @@ func (o *org) addReviews(ctx context.Context, own objects, stem string) {
 	o.object(ctx, "/v1/payout_batches", M{
 		"program_id": program, "period_end": time.Now().UTC().Format(time.RFC3339Nano), "partner_id": payee,
 	})
+}
+
+// failedMail adds a mail that could not be delivered.
+func (o *org) failedMail(ctx context.Context) string {
+	id := ident.New(ident.Mail)
+	_, err := o.sys.pool.Exec(ctx,
+		`INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, status, attempts, error, created_at)
+		VALUES ($1, $2, 'payout_paid', $1, 'gone@example.com', 'Gone', 'Gone', 'failed', 6, 'no such mailbox', now())`, id, o.id)
+	if err != nil {
+		o.sys.fault("a mail: %v", err)
+	}
+	return id
 }
 
 // fillFlows gives a program as many conditions as its active flows may have. Every

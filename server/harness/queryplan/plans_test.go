@@ -41,6 +41,8 @@ var values = map[string][]any{
 	"ReferralID":           {id("ref", 0), "ref_none"},
 	"SaleID":               {id("sale", 0), "sale_none"},
 	"PayoutID":             {id("pyt", 0), id("pyt", 1200), "pyt_none"},
+	"TagID":                {id("tag", 0), id("tag", 40), "tag_none"},
+	"ReasonCode":           {"no_partner", "none"},
 	"GroupID":              {id("grp", 0), id("grp", 20*49), "grp_none"},
 	"Kind":                 {"referral", "reward", "clawback"},
 	"KindIn":               {[]string{"reward", "clawback"}, []string{"referral", "clawback"}},
@@ -207,7 +209,7 @@ func lists(t testing.TB) []list {
 		f := q.Method(i)
 		params := f.Type().In(2)
 		if params.Kind() != reflect.Struct { // these have the organization as their only parameter
-			require.Contains(t, []string{"ProgramCount", "OwnersCount"}, name)
+			require.Contains(t, []string{"ProgramCount", "MailCount", "OwnersCount"}, name)
 			continue
 		}
 		out = append(out, list{resource, name, isPage, params, f})

@@ -17,12 +17,18 @@ var inboxRoutes = map[string]route{
 }
 
 // inboxFilters are what the list of events is filtered by.
-var inboxFilters = []string{"status", "connection_id", "type", "external_event_id"}
+var inboxFilters = []string{"status", "reason_code", "connection_id", "type", "external_event_id"}
 
 // statuses are what became of an event, to choose from.
 var statuses = []design.Option{
 	{Label: "All"}, {Value: "recorded", Label: "Recorded"}, {Value: "ignored", Label: "Ignored"},
 	{Value: "waiting", Label: "Waiting"}, {Value: "failed", Label: "Failed"}, {Value: "pending", Label: "Not worked yet"},
+}
+
+// reasons are those of events that came to nothing which people look for.
+var reasons = []string{
+	"no_partner", "unknown_customer", "unknown_sale", "already_recorded", "recorded_twice", "outside_checkout", "opted_out",
+	"test_event", "live_event", "not_used", "refund_failed", "malformed", "error",
 }
 
 // inboxData is what the list of events shows.
@@ -31,6 +37,7 @@ type inboxData struct {
 
 	Tabs        design.Tabs
 	Statuses    []design.Option
+	Reasons     []design.Option
 	Connections []design.Option
 	Waiting     api.ProgramWaiting
 }
@@ -44,6 +51,7 @@ func inbox(v *visit) error {
 	params := &api.ListInboxEventsParams{
 		ProgramID: v.program.ID, StartingAfter: turn.After, EndingBefore: turn.Before,
 		ConnectionID: v.asked("connection_id"), Type: v.asked("type"), ExternalEventID: v.asked("external_event_id"),
+		ReasonCode: v.asked("reason_code"),
 	}
 	if status := v.asked("status"); status != nil {
 		params.Status = []api.InboxEventStatus{api.InboxEventStatus(*status)}
@@ -64,7 +72,7 @@ func inbox(v *visit) error {
 	found := pageOf(list.Data, list.HasMore, list.TotalCount)
 	return v.show(sheet{"inbox", "/integrations", "What processors sent", inboxData{
 		Listing: design.Listed(v.Request().URL, turn, found, func(e api.InboxEvent) string { return e.ID }, list.Data),
-		Tabs:    v.integrationTabs(true), Statuses: statuses, Connections: choices(connections),
+		Tabs:    v.integrationTabs(true), Statuses: statuses, Reasons: listed(reasons...), Connections: choices(connections),
 		Waiting: status.JSON200.Waiting,
 	}})
 }

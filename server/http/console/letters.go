@@ -63,6 +63,15 @@ func (f frame) Listed(name, label string, options []design.Option) design.Input 
 	return in
 }
 
+// ForChosen is the box of a mail that is for chosen partners alone.
+func (f frame) ForChosen(d mailData) design.Input {
+	n := max(len(d.Chosen), len(d.Letter.Audience.PartnerIds))
+	return f.Tick("chosen", "Only to "+oneOrMany(n, "the chosen partner", "the "+f.locale.Count(int64(n))+" chosen partners"), n > 0)
+}
+
+// ToSome reports whether the mail is, or was, for chosen partners alone.
+func (d mailData) ToSome() bool { return len(d.Chosen)+len(d.Letter.Audience.PartnerIds) > 0 }
+
 // States are the partners' states that a mail can be for.
 func (f frame) States(stored []api.PartnerStatus) design.Input {
 	options, named := []design.Option{}, []string{}

@@ -22,6 +22,10 @@ var mailRoutes = map[string]route{
 	"POST /console/p/{program}/mails/{id}/test":   {do: testMail},
 	"POST /console/p/{program}/mails/{id}/pause":  {do: pauseMail},
 	"POST /console/p/{program}/mails/{id}/delete": {do: deleteMail},
+
+	"GET /console/p/{program}/mails/failed":               {do: failedMails},
+	"GET /console/p/{program}/mails/failed.csv":           {do: failedMailTable},
+	"POST /console/p/{program}/mails/failed/{mail}/retry": {do: retryMail},
 }
 
 const (
@@ -80,6 +84,7 @@ type mailData struct {
 	Groups, Tags []design.Option // those there are, with those of the audience chosen
 	To           string          // the audience in words
 	Me           string          // who gets a test
+	Chosen       []string        // partners of a new mail that it is for alone
 }
 
 // mailOf reads the campaign of the page's address.
@@ -100,7 +105,7 @@ func (v *visit) mailOf() (data mailData, err error) {
 	if data.Groups, data.Tags, err = v.audienceChoices(a.GroupIds, a.TagIds); err != nil {
 		return data, err
 	}
-	data.To = audienceWords(data)
+	data.To = v.audienceWords(data)
 	return data, nil
 }
 
@@ -121,7 +126,7 @@ func (v *visit) audienceChoices(chosenGroups, chosenTags []string) (inGroups, wi
 }
 
 // audienceWords says who gets a mail, such as: active partners of VIP or Press, tagged Podcast.
-func audienceWords(data mailData) string {
+func (v *visit) audienceWords(data mailData) string {
 	var states []string
 	for _, s := range data.Letter.Audience.Statuses {
 		states = append(states, strings.ToLower(design.Words(string(s), vocabulary)))
@@ -130,6 +135,9 @@ func audienceWords(data mailData) string {
 		states = []string{"active"}
 	}
 	text := "All " + strings.Join(states, " and ") + " partners"
+	if n := len(data.Letter.Audience.PartnerIds); n > 0 {
+		text += " among " + v.locale.Count(int64(n)) + " chosen " + oneOrMany(n, "one", "ones")
+	}
 	if names := chosen(data.Groups); len(names) > 0 {
 		text += " of " + strings.Join(names, " or ")
 	}
@@ -149,8 +157,12 @@ func chosen(options []design.Option) (names []string) {
 	return names
 }
 
+// newMail shows the form of a mail, to everybody or to the partners whom the address names.
 func newMail(v *visit) (err error) {
-	var data mailData
+	data := mailData{Chosen: v.QueryParams()["partner_id"]}
+	if v.form != nil {
+		data.Chosen = v.values("partner_id")
+	}
 	if data.Groups, data.Tags, err = v.audienceChoices(nil, nil); err != nil {
 		return err
 	}
@@ -160,15 +172,20 @@ func newMail(v *visit) (err error) {
 // createMail writes a draft, or a mail that is sent at its time.
 func createMail(v *visit) error {
 	var made api.Campaign
-	if err := v.send("createCampaign", v.mailBody("createCampaign"), &made); err != nil {
+	if err := v.send("createCampaign", v.mailBody("createCampaign", v.values("partner_id")), &made); err != nil {
 		return v.again(err, newMail)
 	}
 	return v.done(v.at("/mails/"+made.ID), "The mail is saved. Nothing is sent yet.")
 }
 
-// mailBody is the form of a mail. Its time is typed in UTC and without seconds, as browsers do.
-func (v *visit) mailBody(operation string) map[string]any {
+// mailBody is the form of a mail, which may be for chosen partners alone. Its time is typed in UTC and without
+// seconds, as browsers do.
+func (v *visit) mailBody(operation string, chosen []string) map[string]any {
 	body := v.body(operation)
+	if v.value("chosen") == "" {
+		chosen = []string{}
+	}
+	put(body, "audience.partner_ids", chosen)
 	if at, err := time.Parse(fieldTime, v.value("scheduled_at")); err == nil {
 		body["scheduled_at"] = at.Format(time.RFC3339)
 	}
@@ -192,8 +209,14 @@ func editMail(v *visit) error {
 	return v.show(sheet{"mail-edit", mailsPath, "Change the mail", data})
 }
 
+// saveMail changes a mail. Whom it was chosen for it knows itself: there may be more than a form has room for.
 func saveMail(v *visit) error {
-	if err := v.send("updateCampaign", v.mailBody("updateCampaign"), nil, v.PathValue("id")); err != nil {
+	stored, err := v.mailOf()
+	if err != nil {
+		return err
+	}
+	body := v.mailBody("updateCampaign", stored.Letter.Audience.PartnerIds)
+	if err := v.send("updateCampaign", body, nil, v.PathValue("id")); err != nil {
 		return v.again(err, editMail)
 	}
 	return v.done(v.at("/mails/"+v.PathValue("id")), "The mail is saved.")

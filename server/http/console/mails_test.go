@@ -56,6 +56,54 @@ func TestMails(t *testing.T) {
 	require.NotContains(t, s.owner.page("/mails"), "Good news")
 }
 
+// TestMailToTicked writes to the partners who were ticked, and to everybody once that is unticked.
+func TestMailToTicked(t *testing.T) {
+	t.Parallel()
+	s := newPostSite(t)
+	a, b := s.Partner(s.program), s.Partner(s.program)
+	s.Partner(s.program)
+	s.owner.says(400, "Tick at least one row first.", s.owner.send("/partners/bulk", "do", "mail"))
+	form := s.Must(303, s.owner.send("/partners/bulk", "do", "mail", "id", a, "id", b)).Header.Get("Location")
+	page := s.owner.page(form)
+	require.Contains(t, page, "Only to the 2 chosen partners")
+	require.Contains(t, page, `name="partner_id" value="`+a+`"`)
+	mail := s.owner.wrote("chosen", "on", "partner_id", a, "partner_id", b)
+	require.Contains(t, s.owner.page(mail), "All active partners among 2 chosen ones")
+	require.Contains(t, s.owner.page(mail+"/edit"), "Only to the 2 chosen partners")
+	s.owner.done(s.owner.send(mail, "chosen", "on", "subject", "Still to them"))
+	require.Contains(t, s.owner.page(mail+"/send"), "All active partners among 2 chosen ones: 2 partners.")
+	s.owner.done(s.owner.send(mail, "subject", "To everybody"))
+	require.Contains(t, s.owner.page(mail+"/send"), "All active partners: 3 partners.")
+	refused := s.Must(400, s.owner.send("/mails", "name", "x", "subject", "", "body", "x", "chosen", "on", "partner_id", a))
+	require.Contains(t, string(refused.Raw), "Only to the chosen partner")
+	require.Contains(t, string(refused.Raw), `name="partner_id" value="`+a+`"`)
+}
+
+// TestFailedMails shows what could not be delivered, and sends it again.
+func TestFailedMails(t *testing.T) {
+	t.Parallel()
+	s := newPostSite(t)
+	require.Contains(t, s.owner.page("/mails/failed"), "Every mail was delivered.")
+	_, err := s.Pool.Exec(t.Context(),
+		`INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, status, attempts, error, created_at)
+		VALUES ('mail_failed', $1, 'payout_paid', 'x', 'gone@example.com', 'Your payout was sent', 'x', 'failed', 6, 'no such mailbox', $2)`,
+		s.Org, s.Clock.Now())
+	require.NoError(t, err)
+	require.Contains(t, s.owner.page(""), s.at+"/mails/failed")
+	require.Contains(t, s.owner.page("/mails"), s.at+"/mails/failed")
+	viewer := s.person(s.Org, team.Viewer)
+	require.NotContains(t, viewer.page("/mails/failed"), "Send again")
+	s.Must(403, viewer.send("/mails/failed/mail_failed/retry"))
+	page := s.owner.page("/mails/failed")
+	for _, text := range []string{"gone@example.com", "no such mailbox", "Payout paid", "/mails/failed/mail_failed/retry"} {
+		require.Contains(t, page, text)
+	}
+	require.Contains(t, s.owner.page("/mails/failed.csv"), "gone@example.com")
+	require.Contains(t, s.owner.done(s.owner.send("/mails/failed/mail_failed/retry")), "The mail is sent again.")
+	require.NotContains(t, s.owner.page("/mails/failed"), "gone@example.com")
+	s.owner.says(409, "only a mail that failed can be sent again", s.owner.send("/mails/failed/mail_failed/retry"))
+}
+
 // TestMailForm: what is wrong stands beside its field, and a time makes a mail wait for it.
 func TestMailForm(t *testing.T) {
 	t.Parallel()
@@ -138,7 +186,7 @@ func TestMailToAll(t *testing.T) {
 	d.press("Send a test to myself")
 	d.Reads("A test is on its way to " + d.owner.Email)
 	made := d.site.Must(200, d.site.Get("/v1/campaigns?program_id="+d.program)).Data()[0]["id"].(string)
-	d.Accessible(d.owner.full("/mails"), d.owner.full("/mails/"+made), d.owner.full("/mails/"+made+"/edit"),
+	d.Accessible(d.owner.full("/mails"), d.owner.full("/mails/failed"), d.owner.full("/mails/"+made), d.owner.full("/mails/"+made+"/edit"),
 		d.owner.full("/mails/"+made+"/send"), d.owner.full("/mails/sequences/new"), d.owner.full("/resources"))
 	d.visit("/mails/" + made)
 	d.press("Send")

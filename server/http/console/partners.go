@@ -20,7 +20,7 @@ var partnerListRoutes = map[string]route{
 }
 
 // partnerFilters are the parameters of the list of partners, as the API names them.
-var partnerFilters = []string{"search", "status", "group_id"}
+var partnerFilters = []string{"search", "status", "group_id", "tag_id"}
 
 // partnersData is what the list of partners shows.
 type partnersData struct {
@@ -41,6 +41,7 @@ func partners(v *visit) error {
 	params := &api.ListPartnersParams{
 		ProgramID: v.program.ID, StartingAfter: turn.After, EndingBefore: turn.Before, Limit: new(int64(rowsOfPage)),
 		Status: enums[api.PartnerStatus](v, "status"), Search: opt.OrNil(asked.Get("search")), GroupID: opt.OrNil(asked.Get("group_id")),
+		TagID:   opt.OrNil(asked.Get("tag_id")),
 		Expand:  []api.PartnerExpand{api.PartnerExpandGroup},
 		Include: []api.PartnerInclude{api.PartnerIncludeStats, api.PartnerIncludeTags},
 	}
@@ -57,7 +58,7 @@ func partners(v *visit) error {
 	return v.show(sheet{"partners", "/partners", "Partners", partnersData{
 		Filters: v.filters("Find partners", v.search("search", "Name, e-mail or handle", "search"),
 			v.filter("status", "State", listed(partnerStates...)),
-			v.filter("group_id", "Group", noneFirst("Any", groups))),
+			v.filter("group_id", "Group", noneFirst("Any", groups)), v.filter("tag_id", "Tag", noneFirst("Any", tags))),
 		Groups: groups, Tags: tags, Bulk: partnerBulk,
 		Listing: design.Listed(v.Request().URL, turn, found, func(p api.Partner) string { return p.ID }, list.Data),
 	}})
@@ -71,6 +72,7 @@ var partnerBulk = design.Bulk{What: "partners", Actions: []design.Action{
 	{Label: "Put into the group", Name: "do", Value: "group"},
 	{Label: "Add the tag", Name: "do", Value: "tag"},
 	{Label: "Take the tag away", Name: "do", Value: "untag"},
+	{Label: "Mail…", Name: "do", Value: "mail"},
 	{Label: "Suspend", Name: "do", Value: "suspend", Danger: true, Confirm: "Suspend the ticked partners?"},
 	{Label: "Reinstate", Name: "do", Value: "reinstate"},
 }}

@@ -1,6 +1,8 @@
 package console
 
 import (
+	"net/http"
+	"net/url"
 	"slices"
 
 	"rail/gen/api"
@@ -9,6 +11,9 @@ import (
 
 // changePartners does one thing with several partners, each by a request of its own.
 func changePartners(v *visit) error {
+	if v.value("do") == "mail" {
+		return mailPartners(v)
+	}
 	how, err := v.partnerChange()
 	if err != nil {
 		return v.again(err, partners)
@@ -18,6 +23,15 @@ func changePartners(v *visit) error {
 		return v.again(err, partners)
 	}
 	return v.done(v.at("/partners"), said)
+}
+
+// mailPartners leads to a mail to the ticked partners alone.
+func mailPartners(v *visit) error {
+	ids, err := v.ticked()
+	if err != nil {
+		return v.again(err, partners)
+	}
+	return v.Redirect(http.StatusSeeOther, v.at("/mails/new?")+url.Values{"partner_id": ids}.Encode())
 }
 
 // change is what a form does with each ticked row, and how that is said of those that it was done with.

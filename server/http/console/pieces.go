@@ -27,6 +27,7 @@ var templates = []string{
 	"mail-edit",
 	"mail-send",
 	"mails",
+	"mails-failed",
 	"new-program",
 	"note",
 	"partner",

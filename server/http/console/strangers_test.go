@@ -85,6 +85,11 @@ func (s *site) objects() map[string]string {
 	var key string
 	require.NoError(s.T, s.Pool.QueryRow(s.T.Context(), "SELECT id FROM api_keys WHERE org_id = $1 LIMIT 1", s.Org).Scan(&key))
 	ids["keys"] = key
+	_, err := s.Pool.Exec(s.T.Context(),
+		`INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, status, created_at)
+		VALUES ('mail_failed', $1, 'payout_paid', 'x', 'gone@example.com', 'Gone', '', 'failed', now())`, s.Org)
+	require.NoError(s.T, err)
+	ids["failed"] = "mail_failed"
 	for _, word := range []string{"connect", "deliveries"} { // of no id, or of another's that is absent already
 		ids[word] = "nothing"
 	}
@@ -112,7 +117,7 @@ func (s *site) state() (out []string) {
 	for _, table := range []string{
 		"programs", "partners", "groups", "tags", "customers", "sales", "commissions", "payouts", "payout_batches", "flows",
 		"risk_flags", "webhook_endpoints", "resources", "campaigns", "sequences", "applications", "processor_connections", "api_keys",
-		"links", "coupons", "partner_notes", "ledger_entries",
+		"links", "coupons", "partner_notes", "mails", "ledger_entries",
 	} {
 		var sum string
 		require.NoError(s.T, s.Pool.QueryRow(s.T.Context(), fmt.Sprintf(

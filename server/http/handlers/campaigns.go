@@ -44,7 +44,7 @@ func (s *Server) CreateCampaign(ctx context.Context,
 }
 
 func audience(a api.CampaignAudience) campaign.Audience {
-	return campaign.Audience{GroupIDs: a.GroupIds, TagIDs: a.TagIds, Statuses: texts(a.Statuses)}
+	return campaign.Audience{GroupIDs: a.GroupIds, TagIDs: a.TagIds, Statuses: texts(a.Statuses), PartnerIDs: a.PartnerIds}
 }
 
 // UpdateCampaign changes what is still to be sent. An audience of null is that of a
@@ -89,7 +89,7 @@ func (s *Server) PreviewCampaign(ctx context.Context,
 	return api.PreviewCampaign200JSONResponse{
 		Object: "campaign_preview", CampaignID: p.ID, Subject: p.Subject, Body: p.Body, HTML: p.HTML,
 		Audience: api.CampaignAudience{
-			GroupIds: p.GroupIds, TagIds: p.TagIds, Statuses: mapped(p.Statuses, func(t string) api.PartnerStatus {
+			GroupIds: p.GroupIds, TagIds: p.TagIds, PartnerIds: p.PartnerIds, Statuses: mapped(p.Statuses, func(t string) api.PartnerStatus {
 				return api.PartnerStatus(t)
 			}),
 		},

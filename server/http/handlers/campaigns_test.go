@@ -325,8 +325,10 @@ func TestCampaignAudience(t *testing.T) {
 	gold := m.Must(201, m.Post("/v1/groups", M{"program_id": m.program, "name": "Gold"})).String("id")
 	vip := m.Must(201, m.Post("/v1/tags", M{"program_id": m.program, "name": "VIP"})).String("id")
 	new := m.Must(201, m.Post("/v1/tags", M{"program_id": m.program, "name": "New"})).String("id")
+	var partners []string
 	for i, p := range []M{{"group_id": gold}, {"group_id": gold}, {}, {}} {
 		id := m.Partner(m.program, p)
+		partners = append(partners, id)
 		m.Must(200, m.Post("/v1/partners/"+id, M{"tag_ids": [][]string{{vip}, {}, {new}, {vip, new}}[i]}))
 	}
 	m.Must(201, apply(m.Server, m.program, "pending@example.com"))
@@ -337,6 +339,8 @@ func TestCampaignAudience(t *testing.T) {
 		{nil, 4}, {M{}, 4}, {M{"group_ids": []string{gold}}, 2}, {M{"tag_ids": []string{vip, new}}, 3},
 		{M{"tag_ids": []string{vip}, "group_ids": []string{gold}}, 1},
 		{M{"statuses": []string{"pending"}}, 1}, {M{"statuses": []string{"pending", "active"}}, 5},
+		{M{"partner_ids": []string{partners[1], partners[2], partners[2]}}, 2},
+		{M{"partner_ids": partners[1:], "group_ids": []string{gold}}, 1},
 	} {
 		a := m.Must(200, m.send(m.campaign(M{"audience": c.audience})))
 		require.Equal(t, c.total, apitest.Answer{Body: a.Body["stats"].(M)}.Int("total"), "%v", c.audience)
@@ -348,6 +352,16 @@ func TestCampaignAudience(t *testing.T) {
 	m.Refused(404, "resource_not_found", "audience.tag_ids[0]", m.Post("/v1/campaigns/"+id, M{
 		"audience": M{"tag_ids": []string{"tag_none"}},
 	}))
+	for ids, code := range map[string]string{"part_none": "resource_not_found", m.Partner(m.Server.Program()): "invalid_reference"} {
+		refused := m.Post("/v1/campaigns/"+id, M{"audience": M{"partner_ids": []string{partners[0], ids}}})
+		m.Refused(map[string]int{"resource_not_found": 404, "invalid_reference": 400}[code], code, "audience.partner_ids[1]", refused)
+	}
+	alone := m.campaign(M{"audience": M{"partner_ids": partners[:1]}})
+	shown := m.Must(200, m.Get("/v1/campaigns/"+alone+"/preview"))
+	require.Equal(t, M{"partner_ids": []any{partners[0]}}, shown.Body["audience"])
+	require.EqualValues(t, 1, shown.Int("total"))
+	m.Must(200, m.Delete("/v1/partners/"+partners[0]))
+	m.Refused(409, "campaign_audience_empty", "", m.send(alone))
 	m.Must(200, m.Post("/v1/campaigns/"+id, M{"audience": nil}))
 	m.Must(200, m.send(id))
 }

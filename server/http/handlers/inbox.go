@@ -16,7 +16,8 @@ func (s *Server) ListInboxEvents(ctx context.Context,
 	r api.ListInboxEventsRequestObject) (api.ListInboxEventsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
 	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.InboxEventList{
-		ConnectionID: p.ConnectionID, Status: page.Any(p.Status), Type: p.Type, ExternalEventID: p.ExternalEventID,
+		ConnectionID: p.ConnectionID, Status: page.Any(p.Status), Type: p.Type, ReasonCode: p.ReasonCode,
+		ExternalEventID: p.ExternalEventID,
 	})
 	return api.ListInboxEvents200JSONResponse{
 		Data: mapped(rows.Rows, toInboxEvent), HasMore: rows.HasMore, TotalCount: rows.Total,

@@ -398,7 +398,7 @@ func TestInboxEvents(t *testing.T) {
 	require.Equal(t, "ch_1", shown.Body["payload"].(M)["external_charge_id"])
 	for query, want := range map[string]int64{
 		"status=recorded": 1, "status=recorded,ignored": 2, "type=sale": 1, "external_event_id=msg_2": 1,
-		"connection_id=" + h.c.ID: 2, "status=waiting": 0,
+		"connection_id=" + h.c.ID: 2, "status=waiting": 0, "reason_code=" + events[1].String("reason_code"): 1, "reason_code=none": 0,
 	} {
 		require.Equal(t, want, h.Must(200, h.Get("/v1/inbox_events?program_id="+h.program+"&"+query)).Int("total_count"), query)
 	}

@@ -75,6 +75,7 @@ func (o operation) prefix() string {
 		"sequences": "seq_", "webhook_endpoints": "whe_", "webhook_deliveries": "whd_", "tax_form_statuses": "tax_",
 		"audit_log_entries": "aud_", "processor_connections": "pco_",
 		"inbox_events":     "inb_",
+		"mails":            "mail_",
 		"publishable_keys": "pub_",
 	}[resource]
 }
@@ -228,6 +229,7 @@ func populate(s *apitest.Server, stem string) objects {
 		"program_id": program, "name": stem, "trigger": "approved",
 		"steps": []M{{"delay_days": 0, "subject": stem, "body": stem}},
 	})
+	own["mail_"] = failedMail(s)
 	own["rsk_"] = s.Get("/v1/risk_flags?program_id=" + program).Data()[0]["id"].(string)
 	own["whd_"] = ident.New(ident.Delivery)
 	own["com_"] = s.Get("/v1/commissions?program_id=" + program).Data()[0]["id"].(string)

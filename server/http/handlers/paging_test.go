@@ -33,6 +33,7 @@ func fill(s *apitest.Server) (program string) {
 		handle, priority := fmt.Sprintf("pager-%d", i), i%2
 		partner := s.Partner(program, M{"handle": handle})
 		s.Must(201, s.Post("/v1/tags", M{"program_id": program, "name": handle}))
+		failedMail(s)
 		s.Must(201, s.Post("/v1/partner_notes", M{"program_id": program, "partner_id": partner, "text": handle}))
 		s.Must(201, s.Post("/v1/links", M{
 			"program_id": program, "partner_id": partner, "destination_url": "https://shop.example",

@@ -21,7 +21,7 @@ func (s *Server) ListPartners(ctx context.Context,
 	r api.ListPartnersRequestObject) (api.ListPartnersResponseObject, error) {
 	u, p := work.From(ctx), r.Params
 	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.PartnerList{
-		Status: page.Any(p.Status), GroupID: p.GroupID,
+		Status: page.Any(p.Status), GroupID: p.GroupID, TagID: p.TagID,
 		Email: opt.Lower(p.Email), Handle: opt.Lower(p.Handle), Search: containing(p.Search),
 	})
 	if err != nil {

@@ -446,7 +446,11 @@ func TestPartnerListFilters(t *testing.T) {
 		require.EqualValues(t, len(ids), a.Int("total_count"), query)
 		return ids
 	}
+	tag := s.Must(201, s.Post("/v1/tags", M{"program_id": program, "name": "Press"})).String("id")
+	s.Must(200, s.Post("/v1/partners/"+ada, M{"tag_ids": []string{tag}}))
+	s.Must(200, s.Post("/v1/partners/"+cyd, M{"tag_ids": []string{tag}}))
 	for query, want := range map[string][]string{
+		"&tag_id=" + tag: {ada, cyd}, "&tag_id=" + tag + "&status=active": {ada},
 		"": {ada, ben, cyd}, "&status=active": {ada}, "&status=pending": {ben}, "&status=suspended": {cyd},
 		"&status=declined":       nil,
 		"&status=active,pending": {ada, ben}, "&status=active,active": {ada}, "&group_id=" + group.String("id"): {ben, cyd},
@@ -466,6 +470,7 @@ func TestPartnerListFilters(t *testing.T) {
 		"names the allowed values")
 	s.Refused(400, "invalid_reference", "group_id",
 		s.Get("/v1/partners?program_id="+s.Program()+"&group_id="+group.String("id")))
+	s.Refused(400, "invalid_reference", "tag_id", s.Get("/v1/partners?program_id="+s.Program()+"&tag_id="+tag))
 	list := s.Must(200,
 		s.Get("/v1/partners?program_id="+program+"&expand=group&include=stats,tags&status=pending")).Data()[0]
 	require.Equal(t, group.Body, list["group"])

@@ -2,6 +2,7 @@ package campaign
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/oapi-codegen/nullable"
 
@@ -15,10 +16,10 @@ import (
 )
 
 // Audience is who gets a campaign: the partners of any of the groups, with any of
-// the tags, in any of the states. What is empty excludes nobody, but for Statuses:
-// without them it is the active partners.
+// the tags, in any of the states, any of those named. What is empty excludes nobody,
+// but for Statuses: without them it is the active partners.
 type Audience struct {
-	GroupIDs, TagIDs, Statuses []string
+	GroupIDs, TagIDs, Statuses, PartnerIDs []string
 }
 
 // Input is a campaign to be prepared.
@@ -58,7 +59,38 @@ func Create(ctx context.Context, u *work.Unit, in Input) (db.Campaign, error) {
 // audience.
 func address(ctx context.Context, u *work.Unit, c *db.Campaign, a Audience) error {
 	c.GroupIds, c.TagIds, c.Statuses = opt.Distinct(a.GroupIDs), opt.Distinct(a.TagIDs), opt.Distinct(a.Statuses)
-	return u.Check(ctx, c.ProgramID, work.AudienceRefs("audience.", a.GroupIDs, a.TagIDs)...)
+	c.PartnerIds = opt.Distinct(a.PartnerIDs)
+	if err := u.Check(ctx, c.ProgramID, work.AudienceRefs("audience.", a.GroupIDs, a.TagIDs)...); err != nil {
+		return err
+	}
+	return checkPartners(ctx, u, c.ProgramID, a.PartnerIDs)
+}
+
+// checkPartners refuses the first of an audience's partners who is not of the program. There may be a thousand: one
+// statement reads them all.
+func checkPartners(ctx context.Context, u *work.Unit, programID string, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	rows, err := queries.PartnerPrograms(ctx, u.DB(), db.PartnerProgramsParams{Ids: ids, OrgID: u.OrgID})
+	if err != nil {
+		return err
+	}
+	programs := make(map[string]string, len(rows))
+	for _, r := range rows {
+		programs[r.ID] = r.ProgramID
+	}
+	for i, id := range ids {
+		param := fmt.Sprintf("audience.partner_ids[%d]", i)
+		program, found := programs[id]
+		if !found {
+			return problem.NotFound(param)
+		}
+		if err := work.SameProgram(program, programID, param); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // schedule sets when the campaign is sent. Without a time a scheduled campaign
@@ -121,7 +153,7 @@ func Send(ctx context.Context, u *work.Unit, by *mail.Outbox, id string) (db.Cam
 		return c, err
 	}
 	if !by.Ready() {
-		return c, noMail()
+		return c, mail.Unconfigured()
 	}
 	if c.Status != db.CampaignStatusDraft && c.Status != db.CampaignStatusPaused {
 		return c, problem.New(problem.CampaignNotSendable,

@@ -58,8 +58,9 @@ func fillSome(ctx context.Context, tx *pgtx.Tx, c db.Campaign) (bool, error) {
 	}
 	if err := queries.CampaignRecipientsAdd(ctx, tx.Later(), db.CampaignRecipientsAddParams{
 		CampaignID: c.ID, ProgramID: c.ProgramID, OrgID: c.OrgID, Statuses: statuses(c), GroupIds: c.GroupIds,
-		TagIds:  c.TagIds,
-		AfterID: after, UptoID: upto, StartedAt: c.UpdatedAt, // nothing changes a campaign while it is sending
+		PartnerIds: c.PartnerIds,
+		TagIds:     c.TagIds,
+		AfterID:    after, UptoID: upto, StartedAt: c.UpdatedAt, // nothing changes a campaign while it is sending
 	}); err != nil {
 		return false, err
 	}

@@ -39,7 +39,7 @@ func Show(ctx context.Context, u *work.Unit, id string) (Preview, error) {
 func audience(ctx context.Context, tx pgtx.DBTX, c db.Campaign) (db.CampaignAudienceRow, error) {
 	return queries.CampaignAudience(ctx, tx, db.CampaignAudienceParams{
 		CampaignID: c.ID, OrgID: c.OrgID, ProgramID: c.ProgramID, Statuses: statuses(c), GroupIds: c.GroupIds,
-		TagIds: c.TagIds, Lim: counted,
+		TagIds: c.TagIds, PartnerIds: c.PartnerIds, Lim: counted,
 	})
 }
 
@@ -53,7 +53,7 @@ func Test(ctx context.Context, u *work.Unit, by *mail.Outbox, id string) (string
 		return "", err
 	}
 	if !by.Ready() {
-		return "", noMail()
+		return "", mail.Unconfigured()
 	}
 	to, err := asker(ctx, u)
 	if err != nil {
@@ -73,9 +73,4 @@ func asker(ctx context.Context, u *work.Unit) (string, error) {
 	}
 	person, err := queries.UserGet(ctx, u.Tx, db.UserGetParams{OrgID: u.OrgID, ID: u.Actor.ID})
 	return person.Email, err
-}
-
-// noMail is the refusal of a server that sends none.
-func noMail() error {
-	return problem.New(problem.EmailNotConfigured, "This server sends no mail: its operator has not set RAIL_SMTP_URL.")
 }

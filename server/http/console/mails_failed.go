@@ -1,0 +1,34 @@
+package console
+
+import (
+	"rail/gen/api"
+	"rail/server/http/design"
+)
+
+const failedMailsPath = mailsPath + "/failed"
+
+// failedMails shows the organization's mails that could not be delivered.
+func failedMails(v *visit) error {
+	turn, err := design.TurnOf(v.QueryParams())
+	if err != nil {
+		return err
+	}
+	reply, err := v.console.api.ListMailsWithResponse(v.ctx(),
+		&api.ListMailsParams{StartingAfter: turn.After, EndingBefore: turn.Before})
+	if err != nil {
+		return err
+	}
+	list := reply.JSON200
+	return v.show(sheet{"mails-failed", mailsPath, "Mails that failed", design.Listed(v.Request().URL, turn,
+		pageOf(list.Data, list.HasMore, list.TotalCount), func(m api.Mail) string { return m.ID }, list.Data)})
+}
+
+func failedMailTable(v *visit) error { return v.table("listMails", "failed-mails", v.query()) }
+
+// retryMail sends one of them once more.
+func retryMail(v *visit) error {
+	if err := v.send("retryMail", nil, nil, v.PathValue("mail")); err != nil {
+		return v.again(err, failedMails)
+	}
+	return v.done(v.at(failedMailsPath), "The mail is sent again. If it fails once more, it is here again.")
+}

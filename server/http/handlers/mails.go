@@ -1,0 +1,35 @@
+package handlers
+
+import (
+	"context"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/opt"
+	"rail/server/outbound/mail"
+	"rail/server/page"
+	"rail/server/work"
+)
+
+// ListMails lists the mails of an organization that could not be delivered, newest first.
+func (s *Server) ListMails(ctx context.Context, r api.ListMailsRequestObject) (api.ListMailsResponseObject, error) {
+	u, p := work.From(ctx), r.Params
+	rows, err := page.Of(ctx, u, page.In("", p.Limit, p.StartingAfter, p.EndingBefore), db.MailList{})
+	return api.ListMails200JSONResponse{
+		Data: mapped(rows.Rows, toMail), HasMore: rows.HasMore, TotalCount: rows.Total,
+	}, err
+}
+
+// RetryMail sends a mail that failed once more.
+func (s *Server) RetryMail(ctx context.Context, r api.RetryMailRequestObject) (api.RetryMailResponseObject, error) {
+	m, err := s.Mail.Retry(ctx, work.From(ctx), r.ID)
+	return api.RetryMail200JSONResponse(toMail(m)), err
+}
+
+func toMail(m db.MailPageRow) api.Mail {
+	return api.Mail{
+		ID: m.ID, Object: "mail", ProgramID: opt.OrNil(m.ProgramID), Purpose: m.Purpose, Recipient: m.Recipient,
+		Subject: m.Subject, Status: api.MailStatus(m.Status), Attempts: int64(m.Attempts), Error: m.Error,
+		CanRetry: mail.Retryable(m), CreatedAt: m.CreatedAt,
+	}
+}

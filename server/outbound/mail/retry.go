@@ -1,0 +1,54 @@
+package mail
+
+import (
+	"context"
+
+	"rail/gen/db"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+// Unconfigured is the refusal of a server that sends no mail.
+func Unconfigured() error {
+	return problem.New(problem.EmailNotConfigured, "This server sends no mail: its operator has not set RAIL_SMTP_URL.")
+}
+
+// Retryable reports whether a mail can be sent again: one that failed, unless it is a campaign's, whose text is not
+// kept with it.
+func Retryable(m db.MailPageRow) bool { return m.Status == db.MailStatusFailed && m.CampaignID == nil }
+
+// Retry queues a mail that failed once more (decisions, 264).
+func (o *Outbox) Retry(ctx context.Context, u *work.Unit, id string) (db.MailPageRow, error) {
+	row, err := queries.MailFailed(ctx, u.Tx, db.MailFailedParams{ID: id, OrgID: u.OrgID})
+	m := db.MailPageRow(row)
+	if err != nil {
+		return m, err
+	}
+	if err := ofProgram(ctx, u, m.ProgramID); err != nil {
+		return m, err
+	}
+	switch {
+	case !o.Ready():
+		return m, Unconfigured()
+	case m.CampaignID != nil:
+		return m, problem.New(problem.MailNotRetryable, "The mail is a campaign's, whose text may have changed since.")
+	case !Retryable(m):
+		return m, problem.New(problem.MailNotRetryable, "The mail is %s; only a mail that failed can be sent again.", m.Status)
+	}
+	m.Status, m.Attempts, m.Error = db.MailStatusQueued, 0, nil
+	return m, queries.MailRetry(ctx, u.Later(), db.MailRetryParams{Now: &u.Now, ID: m.ID, OrgID: u.OrgID})
+}
+
+// ofProgram refuses a mail of another program than the request names. One of no program fits each of the
+// organization's.
+func ofProgram(ctx context.Context, u *work.Unit, programID string) error {
+	if programID != "" {
+		return u.CheckProgram(programID)
+	}
+	for _, named := range u.Programs {
+		if err := u.ProgramExists(ctx, u.DB(), named); err != nil {
+			return err
+		}
+	}
+	return nil
+}
