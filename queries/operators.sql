@@ -21,8 +21,8 @@ WHERE id = @id
 RETURNING *;
 
 -- name: APIKeyInsert :exec
-INSERT INTO api_keys (id, org_id, user_id, hash, last4, livemode, scopes, rate_limit, version, created_at)
-VALUES (@id, @org_id, @user_id, @hash, @last4, @livemode, @scopes, @rate_limit, @version, @created_at);
+INSERT INTO api_keys (id, org_id, user_id, hash, last4, livemode, scopes, rate_limit, version, created_at, form)
+VALUES (@id, @org_id, @user_id, @hash, @last4, @livemode, @scopes, @rate_limit, @version, @created_at, @form);
 
 -- name: APIKeyList :many
 SELECT * FROM api_keys WHERE org_id = @org_id ORDER BY created_at, id;

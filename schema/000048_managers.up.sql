@@ -36,6 +36,10 @@ CREATE TABLE partner_note_files (
 -- partner_ids are a part of a campaign's audience, like its groups and tags.
 ALTER TABLE campaigns ADD COLUMN partner_ids text[] COLLATE "C" NOT NULL DEFAULT '{}';
 
+-- form is the page's form that asked for the key, which makes one however often it is sent.
+ALTER TABLE api_keys ADD COLUMN form text COLLATE "C";
+CREATE UNIQUE INDEX api_keys_form_key ON api_keys (org_id, form) WHERE form IS NOT NULL;
+
 CREATE INDEX mails_failed_list_idx ON mails (org_id, created_at, id) WHERE status = 'failed';
 DROP INDEX mails_failed_idx;
 

@@ -8,6 +8,7 @@ type Name string
 
 // All that the migrations leave.
 const (
+	APIKeysFormKey                      Name = "api_keys_form_key"
 	APIKeysHashKey                      Name = "api_keys_hash_key"
 	APIKeysOrgFkey                      Name = "api_keys_org_fkey"
 	APIKeysPkey                         Name = "api_keys_pkey"

@@ -26,6 +26,7 @@ type APIKey struct {
 	SigningChangedAt *clock.Time
 	LastUsedAt       *clock.Time
 	RevokedAt        *clock.Time
+	Form             *string
 }
 
 type Application struct {

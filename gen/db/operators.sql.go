@@ -12,7 +12,7 @@ import (
 )
 
 const aPIKeyByHash = `-- name: APIKeyByHash :one
-SELECT k.id, k.org_id, k.user_id, k.hash, k.last4, k.livemode, k.scopes, k.rate_limit, k.signing_required, k.version, k.created_at, k.signing_changed_at, k.last_used_at, k.revoked_at, o.flow_quota, o.revenue_meter_minor, o.fraud_monitoring
+SELECT k.id, k.org_id, k.user_id, k.hash, k.last4, k.livemode, k.scopes, k.rate_limit, k.signing_required, k.version, k.created_at, k.signing_changed_at, k.last_used_at, k.revoked_at, k.form, o.flow_quota, o.revenue_meter_minor, o.fraud_monitoring
 FROM api_keys k JOIN organizations o ON o.id = k.org_id WHERE k.hash = $1
 `
 
@@ -43,6 +43,7 @@ func (q *Queries) APIKeyByHash(ctx context.Context, db DBTX, hash []byte) (APIKe
 		&i.APIKey.SigningChangedAt,
 		&i.APIKey.LastUsedAt,
 		&i.APIKey.RevokedAt,
+		&i.APIKey.Form,
 		&i.FlowQuota,
 		&i.RevenueMeterMinor,
 		&i.FraudMonitoring,
@@ -51,8 +52,8 @@ func (q *Queries) APIKeyByHash(ctx context.Context, db DBTX, hash []byte) (APIKe
 }
 
 const aPIKeyInsert = `-- name: APIKeyInsert :exec
-INSERT INTO api_keys (id, org_id, user_id, hash, last4, livemode, scopes, rate_limit, version, created_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+INSERT INTO api_keys (id, org_id, user_id, hash, last4, livemode, scopes, rate_limit, version, created_at, form)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 `
 
 type APIKeyInsertParams struct {
@@ -66,6 +67,7 @@ type APIKeyInsertParams struct {
 	RateLimit int32
 	Version   string
 	CreatedAt clock.Time
+	Form      *string
 }
 
 func (q *Queries) APIKeyInsert(ctx context.Context, db DBTX, arg APIKeyInsertParams) error {
@@ -80,12 +82,13 @@ func (q *Queries) APIKeyInsert(ctx context.Context, db DBTX, arg APIKeyInsertPar
 		arg.RateLimit,
 		arg.Version,
 		arg.CreatedAt,
+		arg.Form,
 	)
 	return err
 }
 
 const aPIKeyList = `-- name: APIKeyList :many
-SELECT id, org_id, user_id, hash, last4, livemode, scopes, rate_limit, signing_required, version, created_at, signing_changed_at, last_used_at, revoked_at FROM api_keys WHERE org_id = $1 ORDER BY created_at, id
+SELECT id, org_id, user_id, hash, last4, livemode, scopes, rate_limit, signing_required, version, created_at, signing_changed_at, last_used_at, revoked_at, form FROM api_keys WHERE org_id = $1 ORDER BY created_at, id
 `
 
 func (q *Queries) APIKeyList(ctx context.Context, db DBTX, orgID string) ([]APIKey, error) {
@@ -112,6 +115,7 @@ func (q *Queries) APIKeyList(ctx context.Context, db DBTX, orgID string) ([]APIK
 			&i.SigningChangedAt,
 			&i.LastUsedAt,
 			&i.RevokedAt,
+			&i.Form,
 		); err != nil {
 			return nil, err
 		}

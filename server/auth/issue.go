@@ -9,6 +9,7 @@ import (
 	"rail/server/auditlog"
 	"rail/server/clock"
 	"rail/server/ident"
+	"rail/server/opt"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/secret"
@@ -21,6 +22,7 @@ type Grant struct {
 	Live      bool
 	RateLimit int    // requests a second
 	Version   string // the contract's version that the key was made with
+	Form      string // the form that asks for the key, which makes one however often it is sent; "" for none
 }
 
 // Issued is a new key. Its token is to be read now or never: the database has a keyed hash of it alone.
@@ -38,9 +40,12 @@ func Insert(
 	return out, queries.APIKeyInsert(ctx, q, db.APIKeyInsertParams{
 		ID: out.ID, OrgID: org, UserID: ident.New(ident.User), Hash: keeper.HashAPIKey(out.Token),
 		Last4: out.Token[len(out.Token)-4:], Livemode: g.Live, Scopes: out.Scopes, RateLimit: int32(g.RateLimit),
-		Version: g.Version, CreatedAt: now,
+		Version: g.Version, CreatedAt: now, Form: opt.OrNil(g.Form),
 	})
 }
+
+// maxForm bounds the name of a form, in bytes.
+const maxForm = 64
 
 // maxKeys bounds the keys of an organization that people make, the revoked ones included.
 const maxKeys = 1000
@@ -55,10 +60,17 @@ func Issue(ctx context.Context, u *work.Unit, keeper *secret.Keeper, g Grant) (o
 			return out, problem.Invalid("scopes", "scopes must be of %s.", strings.Join(Scopes, ", "))
 		}
 	}
+	if len(g.Form) > maxForm {
+		return out, problem.Invalid("once", "once must have at most %d bytes.", maxForm)
+	}
 	err = u.Within(ctx, func(u *work.Unit) error {
 		keys, err := queries.APIKeyList(ctx, u.DB(), u.OrgID)
 		if err != nil {
 			return err
+		}
+		if g.Form != "" && slices.ContainsFunc(keys, func(k db.APIKey) bool { return opt.Value(k.Form) == g.Form }) {
+			return problem.New(problem.ParameterInvalid,
+				"This form was sent before, and has made a key, which was shown then. Load the page anew to make another.")
 		}
 		if len(keys) >= maxKeys {
 			return problem.New(problem.ParameterInvalid, "An organization has at most %d keys.", maxKeys)

@@ -9,7 +9,6 @@ import (
 	"rail/server/clock"
 	"rail/server/http/design"
 	"rail/server/opt"
-	"rail/server/page"
 )
 
 var applicationRoutes = map[string]route{
@@ -64,7 +63,7 @@ func applications(v *visit) error {
 	for i, a := range list.Data {
 		rows[i] = rowOf(a)
 	}
-	found := page.Page[api.Application]{Rows: list.Data, HasMore: list.HasMore, Total: list.TotalCount}
+	found := pageOf(list.Data, list.HasMore, list.TotalCount)
 	return v.show(sheet{"applications", "/applications", "Applications", struct {
 		Tabs    design.Tabs
 		Open    bool

@@ -4,7 +4,6 @@ import (
 	"rail/gen/api"
 	"rail/server/http/design"
 	"rail/server/opt"
-	"rail/server/page"
 )
 
 var commissionRoutes = map[string]route{
@@ -81,9 +80,7 @@ func (v *visit) commissionsOf(p api.ListCommissionsParams, turn design.Turn) (de
 	if err != nil {
 		return design.Listing{}, err
 	}
-	list := page.Page[api.Commission]{
-		Rows: reply.JSON200.Data, HasMore: reply.JSON200.HasMore, Total: reply.JSON200.TotalCount,
-	}
+	list := pageOf(reply.JSON200.Data, reply.JSON200.HasMore, reply.JSON200.TotalCount)
 	return among(v, turn, list, func(k api.Commission) string { return k.ID }, toCommissionRow), nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"rail/gen/api"
 	"rail/server/http/design"
 	"rail/server/opt"
-	"rail/server/page"
 )
 
 var customerRoutes = map[string]route{
@@ -52,9 +51,7 @@ func customers(v *visit) error {
 	if err != nil {
 		return err
 	}
-	list := page.Page[api.Customer]{
-		Rows: reply.JSON200.Data, HasMore: reply.JSON200.HasMore, Total: reply.JSON200.TotalCount,
-	}
+	list := pageOf(reply.JSON200.Data, reply.JSON200.HasMore, reply.JSON200.TotalCount)
 	return v.show(sheet{"customers", "/customers", "Customers", struct {
 		Filters design.Filters
 		List    design.Listing

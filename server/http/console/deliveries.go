@@ -7,7 +7,6 @@ import (
 
 	"rail/gen/api"
 	"rail/server/http/design"
-	"rail/server/page"
 	"rail/server/problem"
 )
 
@@ -21,11 +20,6 @@ var deliveryRoutes = map[string]route{
 
 // maxDeliveries is how many deliveries the API's log has.
 const maxDeliveries = 50
-
-// pageOf is a page of a list of the API.
-func pageOf[R any](rows []R, more bool, total int64) page.Page[R] {
-	return page.Page[R]{Rows: rows, HasMore: more, Total: total}
-}
 
 // deliveries is a page of what was sent to an endpoint.
 func (v *visit) deliveries(endpoint string) (design.Listing, error) {

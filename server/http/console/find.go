@@ -86,10 +86,10 @@ func (f frame) Partner(name, label, stored string) design.Input {
 	return f.Line("lookup", name, label, stored).From(f.at("/find/partners")).Says("A name or an email.")
 }
 
-// called is the name under which people know a partner.
+// called is the name under which people know a partner, as reports label it.
 func called(p api.Partner) string {
 	person := strings.TrimSpace(opt.Value(p.FirstName) + " " + opt.Value(p.LastName))
-	for _, name := range []string{opt.Value(p.CompanyName), person, opt.Value(p.DisplayName), p.Email} {
+	for _, name := range []string{opt.Value(p.DisplayName), person, opt.Value(p.CompanyName)} {
 		if name != "" {
 			return name
 		}

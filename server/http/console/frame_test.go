@@ -143,6 +143,17 @@ func TestKeys(t *testing.T) {
 	require.NotEmpty(t, found)
 	s.owner.done(s.owner.send("/keys/" + found[0][1] + "/revoke"))
 	apitest.Eventually(t, func() bool { return s.Do("GET", "/v1/programs", token, nil).Status == 401 }, "the key is refused")
+	formToken := tokens.FindStringSubmatch(s.owner.page("/console/account"))[1]
+	twice := url.Values{"form_token": {formToken}, "once": {"the same form"}, "scopes": {"read"}}.Encode()
+	answers := make(chan apitest.Answer, 2)
+	for range cap(answers) {
+		go func() {
+			answers <- s.owner.ask("POST", s.at+"/keys", twice, "Content-Type", "application/x-www-form-urlencoded")
+		}()
+	}
+	first, second := <-answers, <-answers
+	require.ElementsMatch(t, []int{200, 400}, []int{first.Status, second.Status})
+	s.owner.says(400, "This form was sent before", s.owner.ask("POST", s.at+"/keys", twice, "Content-Type", "application/x-www-form-urlencoded"))
 }
 
 // TestSecondFactor turns it on, signs in by it, and turns it off by a recovery code.

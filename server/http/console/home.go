@@ -17,11 +17,15 @@ var homeRoutes = map[string]route{
 
 // start leads to the organization's first program, or to the page that makes one.
 func start(v *visit) error {
-	if len(v.programs) == 0 {
+	programs, err := v.programs()
+	switch {
+	case err != nil:
+		return err
+	case len(programs) == 0:
 		return v.Redirect(http.StatusSeeOther, "/console/new")
 	}
 	// The list begins with the newest; people begin with the oldest.
-	return v.Redirect(http.StatusSeeOther, "/console/p/"+v.programs[len(v.programs)-1].ID)
+	return v.Redirect(http.StatusSeeOther, "/console/p/"+programs[len(programs)-1].ID)
 }
 
 // spans are the windows that the home page can show, in days.

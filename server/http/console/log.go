@@ -10,7 +10,6 @@ import (
 	"rail/server/clock"
 	"rail/server/http/design"
 	"rail/server/opt"
-	"rail/server/page"
 	"rail/server/work"
 )
 
@@ -46,7 +45,7 @@ func auditLog(v *visit) error {
 	if err != nil {
 		return err
 	}
-	found := page.Page[api.AuditLogEntry]{Rows: list.Data, HasMore: list.HasMore, Total: list.TotalCount}
+	found := pageOf(list.Data, list.HasMore, list.TotalCount)
 	return v.show(sheet{"log", "/log", "Audit log", design.Listed(v.Request().URL, turn, found,
 		func(e api.AuditLogEntry) string { return e.ID }, entries)})
 }

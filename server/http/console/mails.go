@@ -6,7 +6,6 @@ import (
 
 	"rail/gen/api"
 	"rail/server/http/design"
-	"rail/server/page"
 )
 
 var mailRoutes = map[string]route{
@@ -57,7 +56,7 @@ func mails(v *visit) error {
 		return err
 	}
 	list := reply.JSON200
-	found := page.Page[api.Campaign]{Rows: list.Data, HasMore: list.HasMore, Total: list.TotalCount}
+	found := pageOf(list.Data, list.HasMore, list.TotalCount)
 	data := mailList{Listing: design.Listed(v.Request().URL, turn, found,
 		func(c api.Campaign) string { return c.ID }, list.Data)}
 	if data.Sequences, err = v.sequences(); err != nil {

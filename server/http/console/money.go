@@ -16,6 +16,11 @@ import (
 
 // What the pages of payouts, commissions, sales and customers share.
 
+// pageOf is a page of a list of the API.
+func pageOf[R any](rows []R, more bool, total int64) page.Page[R] {
+	return page.Page[R]{Rows: rows, HasMore: more, Total: total}
+}
+
 // among returns the page of a list that the address asks for, as rows.
 func among[R, S any](v *visit, t design.Turn, found page.Page[R], id func(R) string, row func(R) S) design.Listing {
 	rows := make([]S, len(found.Rows))
@@ -43,35 +48,66 @@ func person(c api.Customer) string {
 	return "A customer"
 }
 
-// each changes what was ticked, one by one, and says how many were done, and of the others why not.
-// what is a word for one and for several, such as "payout" and "payouts are paid".
+// each changes what was ticked, one by one, and says how many were done, and of the others why not. What ends it
+// before the last, such as the time that a page has, is a failure only where nothing was done: what was done stays.
+// one and several are what is said, such as "payout is paid" and "payouts are paid".
 func (v *visit) each(one, several string, change func(id string) error) (string, error) {
 	ids, err := v.ticked()
 	if err != nil {
 		return "", err
 	}
-	var why []string
-	done := 0
+	var t tally
 	for _, id := range ids {
-		err := change(id)
-		p, ok := refused(err)
-		switch {
-		case err == nil:
-			done++
-		case !ok || p.Code == problem.InsufficientScope:
-			return "", err
-		case !slices.Contains(why, p.Message):
-			why = append(why, p.Message)
+		err := v.ctx().Err()
+		if err == nil {
+			err = change(id)
 		}
+		if t.add(err) {
+			continue
+		}
+		if t.done == 0 {
+			return "", err
+		}
+		v.failed = err // for the log; the page says how far it came
+		break
 	}
-	said := fmt.Sprintf("%d %s.", done, several)
-	if done == 1 {
-		said = "1 " + one + "."
+	return t.words(len(ids), one, several), nil
+}
+
+// tally is what became of the ticked rows so far.
+type tally struct {
+	done, refused int
+	why           []string
+}
+
+// add counts what became of one row. It reports false for what is no refusal of that row alone.
+func (t *tally) add(err error) bool {
+	p, ok := refused(err)
+	switch {
+	case err == nil:
+		t.done++
+		return true
+	case !ok || p.Code == problem.InsufficientScope:
+		return false
+	case !slices.Contains(t.why, p.Message):
+		t.why = append(t.why, p.Message)
 	}
-	if n := len(ids) - done; n > 0 {
-		said += fmt.Sprintf(" %d %s refused: %s", n, oneOrMany(n, "was", "were"), strings.Join(why[:min(len(why), 3)], " "))
+	t.refused++
+	return true
+}
+
+// words says it.
+func (t *tally) words(of int, one, several string) string {
+	said := fmt.Sprintf("%d %s.", t.done, oneOrMany(t.done, one, several))
+	if t.refused > 0 {
+		said += fmt.Sprintf(" %d %s refused: %s", t.refused, oneOrMany(t.refused, "was", "were"),
+			strings.Join(t.why[:min(len(t.why), 3)], " "))
 	}
-	return said, nil
+	if left := of - t.done - t.refused; left > 0 {
+		said += fmt.Sprintf(" Then it had to stop, and %d %s left: tick %s again.", left, oneOrMany(left, "is", "are"),
+			oneOrMany(left, "it", "them"))
+	}
+	return said
 }
 
 // oneOrMany is the word for so many.

@@ -8,7 +8,6 @@ import (
 	"rail/gen/api"
 	"rail/server/http/design"
 	"rail/server/opt"
-	"rail/server/page"
 )
 
 var partnerListRoutes = map[string]route{
@@ -54,7 +53,7 @@ func partners(v *visit) error {
 		return err
 	}
 	list := reply.JSON200
-	found := page.Page[api.Partner]{Rows: list.Data, HasMore: list.HasMore, Total: list.TotalCount}
+	found := pageOf(list.Data, list.HasMore, list.TotalCount)
 	return v.show(sheet{"partners", "/partners", "Partners", partnersData{
 		Filters: v.filters("Find partners", v.search("search", "Name, e-mail or handle", "search"),
 			v.filter("status", "State", listed(partnerStates...)),

@@ -71,6 +71,40 @@ func TestPartnersBulk(t *testing.T) {
 	require.Equal(t, "active", s.Get("/v1/partners/"+b).String("status"))
 }
 
+// TestPartnersBulkStops: what was done before something went wrong stays done, and the page says how much that was.
+func TestPartnersBulkStops(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	a, b, c := s.Partner(s.program), s.Partner(s.program), s.Partner(s.program)
+	_, err := s.Pool.Exec(t.Context(), `CREATE FUNCTION broken() RETURNS trigger LANGUAGE plpgsql AS $$
+		BEGIN IF NEW.id = TG_ARGV[0] THEN RAISE EXCEPTION 'broken'; END IF; RETURN NEW; END $$`)
+	require.NoError(t, err)
+	_, err = s.Pool.Exec(t.Context(),
+		"CREATE TRIGGER broken BEFORE UPDATE ON partners FOR EACH ROW EXECUTE FUNCTION broken('"+b+"')")
+	require.NoError(t, err)
+	said := s.owner.done(s.owner.send("/partners/bulk", "do", "suspend", "id", a, "id", b, "id", c))
+	require.Equal(t, "1 partner is suspended. Then it had to stop, and 2 are left: tick them again.", said)
+	require.Equal(t, []string{"suspended", "active", "active"}, []string{
+		s.Get("/v1/partners/" + a).String("status"), s.Get("/v1/partners/" + b).String("status"),
+		s.Get("/v1/partners/" + c).String("status"),
+	})
+	s.owner.says(500, "nothing was changed", s.owner.send("/partners/bulk", "do", "suspend", "id", b, "id", c))
+}
+
+// TestPartnerNames: a partner has one name, in lists as in reports.
+func TestPartnerNames(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for name, p := range map[string]M{
+		"Ada Byron": {"first_name": "Ada", "last_name": "Byron", "company_name": "Engines"},
+		"Analytics": {"company_name": "Analytics"},
+		"nameless":  {"handle": "nameless"},
+	} {
+		id := s.Partner(s.program, p)
+		require.Contains(t, s.owner.page("/partners/"+id), "<h1>"+name+" ")
+	}
+}
+
 // TestAddPartner adds one, and shows what is wrong at its field.
 func TestAddPartner(t *testing.T) {
 	t.Parallel()
@@ -112,7 +146,9 @@ func TestPartnerPages(t *testing.T) {
 	s.owner.says(409, "A coupon with this code exists", s.owner.send(at+"/coupon", "code", "ada20"))
 	s.owner.done(s.owner.send(at+"/state", "status", "suspended", "suspension_reason", "Looking into it."))
 	require.Contains(t, s.owner.page(at), "Suspended: Looking into it.")
+	require.NotContains(t, s.owner.page(at+"/coupons"), "A new coupon", "it would earn a suspended partner nothing")
 	s.owner.done(s.owner.send(at+"/state", "status", "active"))
+	require.Contains(t, s.owner.page(at+"/coupons"), "A new coupon")
 	require.Contains(t, s.person(s.Org, team.Viewer).page(at), "Ada")
 }
 

@@ -5,7 +5,6 @@ import (
 	"rail/server/clock"
 	"rail/server/http/design"
 	"rail/server/opt"
-	"rail/server/page"
 )
 
 var payoutRoutes = map[string]route{
@@ -57,9 +56,7 @@ func batches(v *visit) error {
 	if err != nil {
 		return err
 	}
-	list := page.Page[api.PayoutBatch]{
-		Rows: reply.JSON200.Data, HasMore: reply.JSON200.HasMore, Total: reply.JSON200.TotalCount,
-	}
+	list := pageOf(reply.JSON200.Data, reply.JSON200.HasMore, reply.JSON200.TotalCount)
 	return v.show(sheet{"payouts", "/payouts", "Payouts", struct {
 		Tabs design.Tabs
 		List design.Listing
@@ -116,9 +113,7 @@ func (v *visit) payoutsOf(p api.ListPayoutsParams, turn design.Turn) (design.Lis
 	if err != nil {
 		return design.Listing{}, err
 	}
-	list := page.Page[api.Payout]{
-		Rows: reply.JSON200.Data, HasMore: reply.JSON200.HasMore, Total: reply.JSON200.TotalCount,
-	}
+	list := pageOf(reply.JSON200.Data, reply.JSON200.HasMore, reply.JSON200.TotalCount)
 	return among(v, turn, list, func(p api.Payout) string { return p.ID }, toPayoutRow), nil
 }
 

@@ -3,7 +3,6 @@ package console
 import (
 	"rail/gen/api"
 	"rail/server/http/design"
-	"rail/server/page"
 )
 
 var resourceRoutes = map[string]route{
@@ -37,7 +36,7 @@ func resources(v *visit) error {
 		return err
 	}
 	list := reply.JSON200
-	found := page.Page[api.Resource]{Rows: list.Data, HasMore: list.HasMore, Total: list.TotalCount}
+	found := pageOf(list.Data, list.HasMore, list.TotalCount)
 	data := shelf{Listing: design.Listed(v.Request().URL, turn, found,
 		func(r api.Resource) string { return r.ID }, list.Data)}
 	if data.Groups, data.Tags, err = v.audienceChoices(nil, nil); err != nil {

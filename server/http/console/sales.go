@@ -6,7 +6,6 @@ import (
 	"rail/gen/api"
 	"rail/server/http/design"
 	"rail/server/opt"
-	"rail/server/page"
 )
 
 var saleRoutes = map[string]route{
@@ -73,9 +72,7 @@ func (v *visit) salesOf(p api.ListSalesParams, turn design.Turn) (design.Listing
 	if err != nil {
 		return design.Listing{}, err
 	}
-	list := page.Page[api.Sale]{
-		Rows: reply.JSON200.Data, HasMore: reply.JSON200.HasMore, Total: reply.JSON200.TotalCount,
-	}
+	list := pageOf(reply.JSON200.Data, reply.JSON200.HasMore, reply.JSON200.TotalCount)
 	return among(v, turn, list, func(s api.Sale) string { return s.ID }, toSaleRow), nil
 }
 

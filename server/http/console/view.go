@@ -76,9 +76,6 @@ func (f frame) Who() string { return f.session.User.Name }
 // Program is that of the page; its ID is "" where there is none.
 func (f frame) Program() api.Program { return f.program }
 
-// Programs are those of the organization.
-func (f frame) Programs() []api.Program { return f.programs }
-
 // FormToken is what a form of this session carries.
 func (f frame) FormToken() string { return forms.Token(f.token) }
 
@@ -249,8 +246,12 @@ func (f frame) Tick(name, label string, stored bool) design.Input {
 // of the first.
 func (f frame) Menu() design.Menu {
 	m, base := design.Menu{Label: "Menu"}, f.program.ID
-	if base == "" && len(f.programs) > 0 {
-		base = f.programs[len(f.programs)-1].ID
+	programs, err := f.programs()
+	if err != nil { // no page is lost for its menu, least of all one that says what is wrong
+		f.failed = err
+	}
+	if base == "" && len(programs) > 0 {
+		base = programs[len(programs)-1].ID
 	}
 	for _, g := range menu {
 		if base == "" {
@@ -268,7 +269,7 @@ func (f frame) Menu() design.Menu {
 		{Path: "/console/team", Name: "People", Current: f.Title == peopleTitle},
 		{Path: "/console/new", Name: "New program", Current: f.Title == newProgramTitle},
 	}}
-	for _, p := range f.programs {
+	for _, p := range programs {
 		if p.ID != base {
 			organization.Links = append(organization.Links, design.Link{Path: "/console/p/" + p.ID, Name: p.Name})
 		}

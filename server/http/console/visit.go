@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/labstack/echo/v4"
@@ -30,15 +29,13 @@ type visit struct {
 	locale  *locale.Locale // English words, with the figures of the browser's place
 	token   string         // the session's; "" for nobody
 	session team.Session
-	scopes  auth.Key // what the role may do
-	// Of a page of a program: the program, and all of the organization's for the switch.
-	program  api.Program
-	programs []api.Program
-	form     design.Posted
-	upload   design.Upload
-	once     string         // the form's own key
-	fault    *problem.Error // why the form was refused, for the page that shows it again
-	failed   error          // a fault of the server, for the log
+	scopes  auth.Key    // what the role may do
+	program api.Program // of a page of a program
+	form    design.Posted
+	upload  design.Upload
+	once    string         // the form's own key
+	fault   *problem.Error // why the form was refused, for the page that shows it again
+	failed  error          // a fault of the server, for the log
 }
 
 // ctx ends with the time that the request may take, and asks the API as the person.
@@ -102,18 +99,8 @@ func (v *visit) enter() error {
 	if v.token == "" {
 		return nil
 	}
-	list, err := v.console.api.ListProgramsWithResponse(v.ctx(), &api.ListProgramsParams{Limit: new(int64(100))})
-	if err != nil {
-		return err
-	}
-	v.programs = list.JSON200.Data
 	id := v.PathValue("program")
 	if id == "" {
-		return nil
-	}
-	at := slices.IndexFunc(v.programs, func(p api.Program) bool { return p.ID == id })
-	if at >= 0 {
-		v.program = v.programs[at]
 		return nil
 	}
 	one, err := v.console.api.RetrieveProgramWithResponse(v.ctx(), id, nil)
@@ -123,6 +110,18 @@ func (v *visit) enter() error {
 	v.program = *one.JSON200
 	return nil
 }
+
+// programs are the organization's, for the menu, the newest first. A form that leads on has no menu.
+func (v *visit) programs() ([]api.Program, error) {
+	list, err := v.console.api.ListProgramsWithResponse(v.ctx(), &api.ListProgramsParams{Limit: new(int64(maxPrograms))})
+	if err != nil {
+		return nil, err
+	}
+	return list.JSON200.Data, nil
+}
+
+// maxPrograms is how many programs the menu has: a page of the API's list.
+const maxPrograms = 100
 
 // PathValue is a part of the page's address by its name.
 func (v *visit) PathValue(name string) string { return v.Request().PathValue(name) }

@@ -89,7 +89,8 @@ func (s *Server) PreviewCampaign(ctx context.Context,
 	return api.PreviewCampaign200JSONResponse{
 		Object: "campaign_preview", CampaignID: p.ID, Subject: p.Subject, Body: p.Body, HTML: p.HTML,
 		Audience: api.CampaignAudience{
-			GroupIds: p.GroupIds, TagIds: p.TagIds, PartnerIds: p.PartnerIds, Statuses: mapped(p.Statuses, func(t string) api.PartnerStatus {
+			GroupIds: p.GroupIds, TagIds: p.TagIds, PartnerIds: p.PartnerIds,
+			Statuses: mapped(p.Statuses, func(t string) api.PartnerStatus {
 				return api.PartnerStatus(t)
 			}),
 		},

@@ -51,7 +51,8 @@ func statuses(c db.Campaign) []string {
 func save(ctx context.Context, tx pgtx.DBTX, c db.Campaign) error {
 	return queries.CampaignUpdate(ctx, tx, db.CampaignUpdateParams{
 		Name: c.Name, Subject: c.Subject, Body: c.Body, GroupIds: c.GroupIds, TagIds: c.TagIds, Statuses: c.Statuses,
-		PartnerIds: c.PartnerIds, Status: c.Status, ScheduledAt: c.ScheduledAt, StartedAt: c.StartedAt, Total: c.Total, Skipped: c.Skipped,
+		PartnerIds: c.PartnerIds, Status: c.Status, ScheduledAt: c.ScheduledAt, StartedAt: c.StartedAt,
+		Total: c.Total, Skipped: c.Skipped,
 		AudienceAfter: c.AudienceAfter, UpdatedAt: c.UpdatedAt,
 		ID: c.ID, OrgID: c.OrgID,
 	})
