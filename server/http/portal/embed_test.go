@@ -1,14 +1,20 @@
 package portal_test
 
 import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
+	"rail/server/config"
 	"rail/server/harness/apitest"
+	"rail/server/harness/browsertest"
 )
 
 // framing lets pages of hosts frame the portal of a program.
@@ -91,4 +97,39 @@ func TestEmbedRefuses(t *testing.T) {
 	loader := s.Must(200, visit(s, "GET", "/embed.js"))
 	require.Equal(t, "cross-origin", loader.Header.Get("Cross-Origin-Resource-Policy"))
 	require.Less(t, len(loader.Raw), 2000)
+}
+
+// TestInAFrame shows the portal within a page of another origin, which must be one that the
+// program names.
+func TestInAFrame(t *testing.T) {
+	t.Parallel()
+	browsertest.Chromium(t)
+	s := apitest.New(t, apitest.Loopback, func(c *config.Config) { c.BaseURL = "http://127.0.0.1:8080" })
+	partner, _ := furnished(s)
+	program := s.Get("/v1/partners/" + partner).String("program_id")
+	var path string
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = fmt.Fprintf(w, `<!doctype html><title>Acme</title><link rel="icon" href="data:,"><style>body{--rail-main:#7a1f6b}</style>`+
+			`<h1>Your account</h1><div data-rail-embed="%s%s"></div><script src="%[1]s/embed.js"></script>`, s.URL, path)
+	}))
+	defer page.Close()
+	framing(s, program, strings.TrimPrefix(page.URL, "http://"))
+	path = embed(s, M{"program_id": program, "partner_id": partner})
+	b := browsertest.New(t, page.URL)
+	b.Do(chromedp.EmulateViewport(900, 900))
+	height := func() int {
+		return browsertest.Eval[int](b, "parseInt(document.querySelector('iframe').style.height) || 0")
+	}
+	b.Open("/")
+	require.Eventually(t, func() bool { return height() > 600 }, 10*time.Second, 20*time.Millisecond)
+	b.Picture("embedded")
+	b.Silent()
+
+	framing(s, program, "elsewhere.example")
+	refused := browsertest.New(t, page.URL)
+	refused.Open("/")
+	require.Contains(t, strings.Join(browsertest.Eval[[]string](refused,
+		"performance.getEntriesByType('resource').map(e => e.name)"), " "), "/embed.js")
+	require.Zero(t, browsertest.Eval[int](refused, "parseInt(document.querySelector('iframe').style.height) || 0"))
 }
