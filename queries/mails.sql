@@ -15,12 +15,13 @@ FROM (SELECT m.id FROM mails m WHERE m.status = 'queued' AND m.next_attempt_at <
 WHERE t.id = due.id RETURNING t.*;
 
 -- name: MailReader :one
--- MailReader is in whose name a mail is sent, with the program's look, and whether it
--- goes. A mail to many does not where its
+-- MailReader is in whose name a mail is sent, with the program's look and who gets
+-- the answers, and whether it goes. A mail to many does not where its
 -- partner is gone, has unsubscribed or is none of the audience, nor without its
 -- campaign or sequence; and not yet while these are paused, or the partner suspended.
 SELECT coalesce(p.mail_token, '')::text AS mail_token, coalesce(g.name, '')::text AS program_name,
-    coalesce(g.id, '')::text AS program_id, t.accent_color, t.logo_version, t.reply_to,
+    coalesce(g.id, '')::text AS program_id, t.accent_color, t.logo_version,
+    coalesce(t.reply_to, o.owner_email, '')::text AS reply_to,
     CASE WHEN m.partner_id IS NULL THEN 'go'
         WHEN p.id IS NULL OR p.unsubscribed_at IS NOT NULL OR m.campaign_id IS NOT NULL AND c.id IS NULL
         OR m.sequence_id IS NOT NULL AND s.id IS NULL THEN 'skip'
@@ -30,6 +31,7 @@ SELECT coalesce(p.mail_token, '')::text AS mail_token, coalesce(g.name, '')::tex
         ELSE 'go' END::text AS verdict
 FROM mails m LEFT JOIN partners p ON p.id = m.partner_id AND p.org_id = m.org_id
     LEFT JOIN programs g ON g.id = coalesce(p.program_id, m.program_id) AND g.org_id = m.org_id
+    LEFT JOIN organizations o ON o.id = g.org_id
     LEFT JOIN portal_settings t ON t.program_id = g.id AND t.org_id = g.org_id
     LEFT JOIN campaigns c ON c.id = m.campaign_id AND c.org_id = m.org_id LEFT JOIN sequences s ON s.id = m.sequence_id
         AND s.org_id = m.org_id

@@ -51,10 +51,8 @@ func (s Sender) message(m db.Mail, reader *db.MailReaderRow) (*gomail.Msg, error
 		text += s.foot(msg, m, reader, page)
 	}
 	if reader != nil {
-		if reader.ReplyTo != nil {
-			if err := msg.ReplyTo(*reader.ReplyTo); err != nil {
-				return nil, fmt.Errorf("reply to: %w", err)
-			}
+		if to, err := mail.ParseAddress(reader.ReplyTo); err == nil {
+			msg.ReplyToMailAddress(to)
 		}
 		page = s.dressed(page, *reader)
 	}

@@ -88,7 +88,7 @@ func TestLook(t *testing.T) {
 	require.Equal(t, "Ihre Auszahlung wurde gesendet", m.Subject)
 	header, plain, page := parts(t, db.Mail{Subject: m.Subject, Body: m.Markdown, Plain: &m.Plain}, &db.MailReaderRow{
 		ProgramID: "prg_1", ProgramName: to.Program, AccentColor: new("#ffe000"), LogoVersion: new("0a1b"),
-		ReplyTo: new("owner@acme.example"),
+		ReplyTo: "owner@acme.example",
 	})
 	require.Equal(t, "<owner@acme.example>", header.Get("Reply-To"))
 	require.Contains(t, plain, "Acme & Söhne hat Ihnen 1.234,56 EUR gesendet.\n\n"+

@@ -131,5 +131,8 @@ if (document.documentElement.dataset.framed !== undefined && parent !== window) 
       const colour = data.railTheme[name]
       if (CSS.supports('color', colour)) document.documentElement.style.setProperty('--' + name, colour)
     }
+    if (!CSS.supports('color', data.railTheme.main)) return
+    document.documentElement.style.setProperty('--main-strong', 'color-mix(in srgb, var(--main) 80%, var(--text))')
+    document.documentElement.style.setProperty('--main-soft', 'color-mix(in srgb, var(--main) 12%, var(--card))')
   })
 }
