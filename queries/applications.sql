@@ -20,7 +20,8 @@ UPDATE partners SET status = @status, decline_reason = @decline_reason, updated_
 -- says of it.
 UPDATE partners SET status = 'pending', decline_reason = NULL, group_id = @group_id, first_name = @first_name,
     last_name = @last_name,
-    website_url = @website_url, country_code = @country_code, handle = @handle, updated_at = @updated_at
+    website_url = @website_url, country_code = @country_code, language_code = @language_code,
+    terms_accepted_at = @terms_accepted_at, terms_version = @terms_version, handle = @handle, updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id;
 
 -- name: ProgramRevenue :one

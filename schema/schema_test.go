@@ -51,6 +51,7 @@ var serverMade = map[string]string{
 	"publishable_keys_key_key": "a random token",
 	"magic_links_pkey":         "the hash of a random token",
 	"portal_sessions_pkey":     "the hash of a random token",
+	"join_requests_pkey":       "the hash of a random token",
 	"user_sessions_token_key":  "the hash of a random token",
 	"user_links_pkey":          "the hash of a random token",
 	"links_short_slug_key":     "a random slug; the redirect knows no organization",

@@ -133,20 +133,24 @@ func (q *Queries) PartnerDecide(ctx context.Context, db DBTX, arg PartnerDecideP
 const partnerReapply = `-- name: PartnerReapply :exec
 UPDATE partners SET status = 'pending', decline_reason = NULL, group_id = $1, first_name = $2,
     last_name = $3,
-    website_url = $4, country_code = $5, handle = $6, updated_at = $7
-WHERE id = $8 AND org_id = $9
+    website_url = $4, country_code = $5, language_code = $6,
+    terms_accepted_at = $7, terms_version = $8, handle = $9, updated_at = $10
+WHERE id = $11 AND org_id = $12
 `
 
 type PartnerReapplyParams struct {
-	GroupID     *string
-	FirstName   *string
-	LastName    *string
-	WebsiteURL  *string
-	CountryCode *string
-	Handle      string
-	UpdatedAt   clock.Time
-	ID          string
-	OrgID       string
+	GroupID         *string
+	FirstName       *string
+	LastName        *string
+	WebsiteURL      *string
+	CountryCode     *string
+	LanguageCode    *string
+	TermsAcceptedAt *clock.Time
+	TermsVersion    *string
+	Handle          string
+	UpdatedAt       clock.Time
+	ID              string
+	OrgID           string
 }
 
 // PartnerReapply makes a declined partner pending, with what the new application
@@ -158,6 +162,9 @@ func (q *Queries) PartnerReapply(ctx context.Context, db DBTX, arg PartnerReappl
 		arg.LastName,
 		arg.WebsiteURL,
 		arg.CountryCode,
+		arg.LanguageCode,
+		arg.TermsAcceptedAt,
+		arg.TermsVersion,
 		arg.Handle,
 		arg.UpdatedAt,
 		arg.ID,

@@ -338,6 +338,20 @@ type InboxWait struct {
 	EventID   string
 }
 
+type JoinRequest struct {
+	TokenHash     []byte
+	OrgID         string
+	ProgramID     string
+	Email         string
+	AddressHash   []byte
+	Application   []byte
+	ApplicationID *string
+	Language      string
+	CreatedAt     clock.Time
+	ConfirmedAt   *clock.Time
+	ExpiresAt     clock.Time
+}
+
 type KeyFingerprint struct {
 	Fingerprint string
 	UsedSince   clock.Time

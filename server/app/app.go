@@ -35,6 +35,7 @@ import (
 	"rail/server/http/guides"
 	"rail/server/http/handlers"
 	"rail/server/http/hooks"
+	"rail/server/http/join"
 	"rail/server/http/look"
 	"rail/server/http/mailpages"
 	"rail/server/http/middleware"
@@ -53,6 +54,7 @@ import (
 	"rail/server/postgres/migrate"
 	"rail/server/postgres/pgtx"
 	"rail/server/program/customer"
+	"rail/server/program/joining"
 	"rail/server/program/partner"
 	"rail/server/program/publishable"
 	"rail/server/program/tracking"
@@ -147,6 +149,9 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	p.serveHooks(path)
 	if err := p.servePortal(path); err != nil {
 		return nil, fmt.Errorf("portal: %w", err)
+	}
+	if err := p.serveJoin(path); err != nil {
+		return nil, fmt.Errorf("join page: %w", err)
 	}
 	if err := p.serveConsole(path); err != nil {
 		return nil, fmt.Errorf("console: %w", err)
@@ -255,6 +260,21 @@ func (p parts) servePortal(path *middleware.Front) error {
 	partners.Register(p.echo)
 	design.Register(p.echo)
 	look.Looks{Pool: p.pool}.Register(p.echo)
+	return nil
+}
+
+// serveJoin registers the pages of those who want to become partners.
+func (p parts) serveJoin(path *middleware.Front) error {
+	cfg := p.config
+	doors, err := join.New(join.Options{
+		Pool: p.pool, Keeper: p.keeper, BaseURL: cfg.BaseURL, Service: cfg.ServiceName, Document: p.document, Clock: p.clock,
+		Joining: &joining.Service{Pool: p.pool, Partners: p.members, Mail: p.mails.Outbox},
+		Address: path.ClientAddress, Plan: cfg.Plan(), Wake: p.sender.Wake,
+	})
+	if err != nil {
+		return err
+	}
+	doors.Register(p.echo)
 	return nil
 }
 

@@ -34,7 +34,7 @@ var queries = db.New()
 func cleanUp(m Means) Job {
 	return Job{
 		Name:  "clean-up",
-		About: "remove expired Idempotency-Key records, sign-in links and sessions, and mails and partners' addresses past their retention", Every: time.Minute,
+		About: "remove expired Idempotency-Key records, sign-in links, sessions and applications that nobody confirmed, and mails and partners' addresses past their retention", Every: time.Minute,
 		Run: func(ctx context.Context, now clock.Time) error {
 			failed := queries.WebhookCancelOff(ctx, m.Pool, &now)
 			for _, purge := range purges(ctx, m.Pool, now, m.kept(now)) {
@@ -64,6 +64,9 @@ func purges(ctx context.Context, pool *pgxpool.Pool, now, kept clock.Time) []fun
 		},
 		func() (int64, error) {
 			return queries.PortalSessionsPurge(ctx, pool, db.PortalSessionsPurgeParams{Now: now, Lim: purgeBatch})
+		},
+		func() (int64, error) {
+			return queries.JoinRequestsPurge(ctx, pool, db.JoinRequestsPurgeParams{Now: now, Lim: purgeBatch})
 		},
 		func() (int64, error) {
 			return queries.UserSessionsPurge(ctx, pool, db.UserSessionsPurgeParams{

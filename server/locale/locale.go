@@ -12,11 +12,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"golang.org/x/text/language"
 	"golang.org/x/text/language/display"
 	"golang.org/x/text/message"
 	"golang.org/x/text/number"
+	"golang.org/x/text/unicode/norm"
 
 	"rail/server/currency"
 )
@@ -172,4 +174,36 @@ func (l *Locale) Country(code string) string {
 		return code
 	}
 	return display.Regions(l.words).Name(region)
+}
+
+// Countries are the codes of all countries of ISO 3166-1, by their names in the language.
+func (l *Locale) Countries() []string {
+	out, keys := []string{}, map[string]string{}
+	for a := 'A'; a <= 'Z'; a++ {
+		for b := 'A'; b <= 'Z'; b++ {
+			code := string([]rune{a, b})
+			if region, err := language.ParseRegion(code); err == nil && region.IsCountry() && !reserved[code] &&
+				region.Canonicalize().String() == code && region.ISO3() != "ZZZ" {
+				out, keys[code] = append(out, code), plainLetters(l.Country(code))
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b string) int { return strings.Compare(keys[a], keys[b]) })
+	return out
+}
+
+// reserved are codes that are no countries of the standard, though they are used for some.
+var reserved = map[string]bool{
+	"AC": true, "CP": true, "CQ": true, "DG": true, "EA": true, "EU": true, "EZ": true, "IC": true, "QO": true, "TA": true,
+	"UN": true, "XK": true,
+}
+
+// plainLetters is a name without the marks of its letters, to sort by.
+func plainLetters(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Mn, r) {
+			return -1
+		}
+		return r
+	}, norm.NFD.String(name))
 }

@@ -71,6 +71,7 @@ var left = map[string]string{
 	"webhook_leases":   "they are of servers that ran then",
 	"portal_sessions":  "whoever was signed out since would be signed in again",
 	"magic_links":      "a link that was used since would work again",
+	"join_requests":    "as sign-in links, and they are asked for anew",
 	"user_sessions":    "as those of the portal",
 	"user_links":       "as those of the portal",
 	"sign_in_failures": "they are forgotten after a quarter of an hour",

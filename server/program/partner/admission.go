@@ -9,6 +9,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/gen/events"
+	"rail/server/clock"
 	"rail/server/event"
 	"rail/server/ident"
 	"rail/server/metadata"
@@ -32,6 +33,11 @@ type Candidate struct {
 	FirstName, LastName, CompanyName, WebsiteURL, CountryCode *string
 
 	Metadata json.RawMessage
+
+	// What the join page knows of who applies there.
+	Source                     db.ApplicationSource // empty for the API
+	LanguageCode, TermsVersion *string
+	TermsAcceptedAt            *clock.Time
 }
 
 // Create adds a partner, at once or, as a pending one, to the review queue.
@@ -48,7 +54,7 @@ func Create(ctx context.Context, u *work.Unit, c Candidate, pending bool) (db.Pa
 		return p, err
 	}
 	if pending {
-		_, err = submit(ctx, u, p, nil) // without it nobody could approve the partner (decisions, 46)
+		_, err = submit(ctx, u, p, c.Source, nil) // without it nobody could approve the partner (decisions, 46)
 	}
 	return p, err
 }
@@ -156,7 +162,8 @@ func admit(ctx context.Context, u *work.Unit, c Candidate, status db.PartnerStat
 	p := db.Partner{
 		ID: ident.New(ident.Partner), OrgID: org, ProgramID: program, GroupID: &group.ID, Email: c.Email,
 		FirstName: c.FirstName, LastName: c.LastName, CompanyName: c.CompanyName, WebsiteURL: c.WebsiteURL,
-		CountryCode: c.CountryCode, Handle: slug.Unused(stem, handleMax, taken), Status: status,
+		CountryCode: c.CountryCode, LanguageCode: c.LanguageCode, TermsAcceptedAt: c.TermsAcceptedAt,
+		TermsVersion: c.TermsVersion, Handle: slug.Unused(stem, handleMax, taken), Status: status,
 		EmailFirstReferral: true, EmailNewReferral: true, EmailPayoutPaid: true, Metadata: metadata.Stored(c.Metadata),
 		CreatedAt: u.Now, UpdatedAt: u.Now,
 	}

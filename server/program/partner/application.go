@@ -1,6 +1,7 @@
 package partner
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -52,7 +53,7 @@ func Apply(ctx context.Context, u *work.Unit, c Candidate, answers json.RawMessa
 	if err != nil {
 		return db.Application{}, err
 	}
-	return submit(ctx, u, p, answers)
+	return submit(ctx, u, p, c.Source, answers)
 }
 
 // applyAgain makes a declined partner pending once more, under a new
@@ -83,11 +84,14 @@ func applyAgain(
 	// What the new application leaves out stays as it was.
 	for _, f := range []struct{ field, given **string }{
 		{&p.GroupID, &c.GroupID}, {&p.FirstName, &c.FirstName}, {&p.LastName, &c.LastName},
-		{&p.WebsiteURL, &c.WebsiteURL}, {&p.CountryCode, &c.CountryCode},
+		{&p.WebsiteURL, &c.WebsiteURL}, {&p.CountryCode, &c.CountryCode}, {&p.LanguageCode, &c.LanguageCode},
 	} {
 		if *f.given != nil {
 			*f.field = *f.given
 		}
+	}
+	if c.TermsAcceptedAt != nil {
+		p.TermsAcceptedAt, p.TermsVersion = c.TermsAcceptedAt, c.TermsVersion
 	}
 	claims, err := takeHandle(ctx, u, &p, c.Handle)
 	if err != nil {
@@ -95,7 +99,8 @@ func applyAgain(
 	}
 	if err := queries.PartnerReapply(ctx, u.Later(), db.PartnerReapplyParams{
 		GroupID: p.GroupID, FirstName: p.FirstName, LastName: p.LastName, WebsiteURL: p.WebsiteURL,
-		CountryCode: p.CountryCode, Handle: p.Handle, UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID,
+		CountryCode: p.CountryCode, LanguageCode: p.LanguageCode, TermsAcceptedAt: p.TermsAcceptedAt,
+		TermsVersion: p.TermsVersion, Handle: p.Handle, UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID,
 	}); err != nil {
 		return none, err
 	}
@@ -104,18 +109,21 @@ func applyAgain(
 			return none, err
 		}
 	}
-	return submit(ctx, u, p, answers)
+	return submit(ctx, u, p, c.Source, answers)
 }
 
 // submit writes a pending partner's application, which is what reviewers see.
-func submit(ctx context.Context, u *work.Unit, p db.Partner, answers json.RawMessage) (db.Application, error) {
+func submit(
+	ctx context.Context, u *work.Unit, p db.Partner, source db.ApplicationSource, answers json.RawMessage,
+) (db.Application, error) {
 	// No answers are an empty object, in the row and in the event.
 	if metadata.Absent(answers) {
 		answers = json.RawMessage("{}")
 	}
 	a := db.Application{
 		ID: ident.New(ident.Application), OrgID: p.OrgID, ProgramID: p.ProgramID, GroupID: p.GroupID, PartnerID: &p.ID,
-		Email: p.Email, Answers: answers, Source: new(db.ApplicationSourceAPI), Status: db.ApplicationStatusPending,
+		Email: p.Email, Answers: answers, Source: new(cmp.Or(source, db.ApplicationSourceAPI)),
+		Status:    db.ApplicationStatusPending,
 		CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	about := event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: a.ID}
@@ -276,7 +284,7 @@ func decide(
 	ctx context.Context, u *work.Unit, a *db.Application, p db.Partner, partnerStatus db.PartnerStatus, reason *string,
 	toEvent func(api.ApplicationDecidedData) events.Event,
 ) error {
-	a.ReviewedByUserID, a.ReviewedAt, a.UpdatedAt = &u.Actor.User, &u.Now, u.Now
+	a.ReviewedByUserID, a.ReviewedAt, a.UpdatedAt = opt.OrNil(u.Actor.User), &u.Now, u.Now
 	if err := saveDecision(ctx, u, *a, p, partnerStatus, reason); err != nil {
 		return err
 	}

@@ -1,0 +1,266 @@
+package join
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"rail/gen/api"
+	"rail/server/http/design"
+	"rail/server/metadata"
+	"rail/server/opt"
+	"rail/server/program/joining"
+	"rail/server/quota"
+	"rail/server/work"
+)
+
+const (
+	// trap is a field that people do not see: what is typed into it is not from them.
+	trap = "contact_name"
+	// thinking is the least that people take to fill in the form, patience the most that is waited.
+	thinking = 2 * time.Second
+	patience = 24 * time.Hour
+
+	maxAnswer = 1000
+)
+
+// fields are those of every application; those of the questions come beside them.
+var fields = []string{"email", "first_name", "last_name", "country_code", "website_url", "terms"}
+
+// applyData is what the page shows.
+type applyData struct {
+	Introduction, Offer      []string
+	Group, Path, Shown, Trap string
+	TermsURL, TermsVersion   string
+	Form                     design.Form
+	About, Questions         []design.Input
+}
+
+// show answers with the join page, or with what to do after the form was sent.
+func show(v *visit) error {
+	if !v.pages.Joining.Mail.Ready() {
+		return errNoMail
+	}
+	if v.QueryParams().Has("sent") {
+		return v.note(http.StatusOK, v.locale.T("Look into your mail"), v.locale.T(
+			"We have sent a link to the address that you gave. Open it within 48 hours: only then is your application sent."))
+	}
+	return v.page(http.StatusOK, design.Form{Values: map[string]string{}})
+}
+
+// page answers with the form, as it was typed.
+func (v *visit) page(status int, form design.Form) error {
+	offer, err := v.offer()
+	if err != nil {
+		return err
+	}
+	data := applyData{
+		Introduction: paragraphs(opt.Value(v.settings.Introduction)), Offer: offer, Path: v.Request().URL.Path,
+		Shown: v.stamp(), Trap: trap, Form: form, About: v.about(form), Questions: v.questions(form),
+		TermsURL: opt.Value(v.program.TermsURL), TermsVersion: opt.Value(v.program.TermsVersion),
+	}
+	if v.group != nil {
+		data.Group = v.group.Name
+	}
+	return v.write(status, "apply", v.locale.T("Become a partner of %s", v.program.Name), data)
+}
+
+// about are the fields of every application.
+func (v *visit) about(form design.Form) []design.Input {
+	t := v.locale.T
+	countries := []design.Option{{Label: t("Please choose")}}
+	for _, code := range v.locale.Countries() {
+		countries = append(countries, design.Option{Value: code, Label: v.locale.Country(code)})
+	}
+	return []design.Input{
+		design.NewInput(form, "email", t("E-mail"), t("We send a link there."), "email", "email", 254),
+		design.NewInput(form, "first_name", t("First name"), "", "text", "given-name", 255),
+		design.NewInput(form, "last_name", t("Last name"), "", "text", "family-name", 255).Maybe(),
+		design.NewInput(form, "country_code", t("Country"), "", "select", "country", 0).Of(countries),
+		design.NewInput(form, "website_url", t("Website or profile"), "", "text", "url", 2048).Maybe(),
+	}
+}
+
+// questions are the fields of what the program asks.
+func (v *visit) questions(form design.Form) (out []design.Input) {
+	for _, q := range v.settings.Questions {
+		i := design.NewInput(form, fieldOf(q), q.Label, "", "text", "off", maxAnswer)
+		switch q.Type {
+		case api.QuestionTypeText:
+			i.Type = "textarea"
+		case api.QuestionTypeChoice:
+			i.Type, i.Options = "select", []design.Option{{Label: v.locale.T("Please choose")}}
+			for _, o := range q.Options {
+				i.Options = append(i.Options, design.Option{Value: o, Label: o})
+			}
+		case api.QuestionTypeNumber:
+			i.Type = "number"
+		case api.QuestionTypeAddress:
+		}
+		i.Optional = !q.Required
+		out = append(out, i)
+	}
+	return out
+}
+
+// fieldOf is the name of a question's field.
+func fieldOf(q api.PortalQuestion) string { return "answer_" + q.Key }
+
+// stamp says when the form was shown, so that nobody else can.
+func (v *visit) stamp() string {
+	at := strconv.FormatInt(v.now.Unix(), 10)
+	return at + "." + v.pages.Keeper.Mark("join "+v.program.ID+" "+at)
+}
+
+// thought reports whether the form was shown long enough ago for a person, and not too long.
+func (v *visit) thought() bool {
+	at, mark, _ := strings.Cut(v.form.Value("shown"), ".")
+	seconds, err := strconv.ParseInt(at, 10, 64)
+	if err != nil || !v.pages.Keeper.Marked("join "+v.program.ID+" "+at, mark) {
+		return false
+	}
+	took := v.now.Sub(time.Unix(seconds, 0))
+	return took >= thinking && took <= patience
+}
+
+// apply takes the form. What only a machine fills in is answered as if it had been taken.
+func apply(v *visit) error {
+	if !v.pages.Joining.Mail.Ready() {
+		return errNoMail
+	}
+	if v.form.Value(trap) != "" {
+		return v.sent()
+	}
+	asked, wrong := v.read()
+	if len(wrong) == 0 && !v.thought() {
+		wrong = design.Faults{"": v.locale.T("That was quick. Please look at what you typed, and send it once more.")}
+	}
+	if len(wrong) > 0 {
+		return v.again(wrong)
+	}
+	err := v.unit(quota.Own{}).Within(v.ctx(), func(u *work.Unit) error {
+		return v.pages.Joining.Ask(v.ctx(), u, v.program.ID, asked)
+	})
+	if err != nil {
+		return err
+	}
+	return v.sent()
+}
+
+// sent sends the browser on after the form, so that a reload repeats nothing.
+func (v *visit) sent() error { return v.Redirect(http.StatusSeeOther, v.Request().URL.Path+"?sent") }
+
+// again shows the form with what was typed and what is wrong with it.
+func (v *visit) again(wrong design.Faults) error {
+	names := slices.Clone(fields)
+	for _, q := range v.settings.Questions {
+		names = append(names, fieldOf(q))
+	}
+	return v.page(http.StatusUnprocessableEntity, design.Form{Values: v.form.Typed(names...), Errors: wrong})
+}
+
+// read reads the form, with what is wrong with it.
+func (v *visit) read() (joining.Asked, design.Faults) {
+	wrong := design.Faults{}
+	for _, name := range []string{"email", "first_name", "country_code"} {
+		if v.form.Value(name) == "" {
+			wrong[name] = v.locale.T("Please fill this in.")
+		}
+	}
+	terms := v.form.Has("terms")
+	if v.program.TermsURL != nil && !terms {
+		wrong["terms"] = v.locale.T("Partners agree to the terms.")
+	}
+	country := v.form.Value("country_code")
+	if slices.Contains(v.program.BlockedCountries, country) {
+		wrong["country_code"] = v.locale.T("The program takes no partners from %s.", v.locale.Country(country))
+	}
+	answers := v.answers(wrong)
+	body := api.ApplicationCreate{
+		ProgramID: v.program.ID, Email: v.form.Value("email"), FirstName: opt.OrNil(v.form.Value("first_name")),
+		LastName: opt.OrNil(v.form.Value("last_name")), CountryCode: opt.OrNil(country),
+		WebsiteURL: opt.OrNil(address(v.form.Value("website_url"))), Answers: answers,
+	}
+	if len(wrong) == 0 {
+		maps.Copy(wrong, v.faults(v.check(&body)))
+	}
+	return joining.Asked{
+		Email: body.Email, AddressHash: v.pages.Keeper.HashIP(v.program.ID, v.pages.Address(v)), Locale: v.locale,
+		Application: joining.Application{
+			GroupID: v.groupID(), FirstName: body.FirstName, LastName: body.LastName, WebsiteURL: body.WebsiteURL,
+			CountryCode: body.CountryCode, TermsAgreed: v.program.TermsURL != nil && terms,
+			TermsVersion: v.program.TermsVersion, Answers: answers,
+		},
+	}, wrong
+}
+
+// check validates an application like a request of the API.
+func (v *visit) check(body *api.ApplicationCreate) error {
+	if err := v.pages.Document.ValidateBody("ApplicationCreate", body); err != nil {
+		return err
+	}
+	return metadata.Check(body.Answers, "answers")
+}
+
+// faults are those of the form's fields.
+func (v *visit) faults(err error) design.Faults {
+	wrong := design.FaultsOf(err, fields...)
+	for field, text := range wrong {
+		wrong[field] = v.locale.Said(text)
+	}
+	return wrong
+}
+
+// answers reads the answers to the program's questions, by their keys.
+func (v *visit) answers(wrong design.Faults) json.RawMessage {
+	out := map[string]any{}
+	for _, q := range v.settings.Questions {
+		text := v.form.Value(fieldOf(q))
+		switch {
+		case text == "" && q.Required:
+			wrong[fieldOf(q)] = v.locale.T("Please fill this in.")
+		case text == "":
+		default:
+			answer, fault := answerOf(q, text)
+			if fault != "" {
+				wrong[fieldOf(q)] = v.locale.T(fault)
+			}
+			out[q.Key] = answer
+		}
+	}
+	raw, _ := json.Marshal(out) // texts and numbers always are JSON
+	return raw
+}
+
+// answerOf is an answer as it is kept, or what is wrong with it.
+func answerOf(q api.PortalQuestion, text string) (answer any, fault string) {
+	switch n, err := strconv.ParseInt(text, 10, 64); {
+	case len([]rune(text)) > maxAnswer:
+		return nil, "This is too long."
+	case q.Type == api.QuestionTypeNumber && err != nil:
+		return nil, "This must be a whole number."
+	case q.Type == api.QuestionTypeNumber:
+		return n, ""
+	case q.Type == api.QuestionTypeChoice && !slices.Contains(q.Options, text):
+		return nil, "This must be one of the answers that are offered."
+	case q.Type == api.QuestionTypeAddress:
+		text = address(text)
+		if u, err := url.Parse(text); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return nil, "This must be the address of a page."
+		}
+	}
+	return text, ""
+}
+
+// address is the address of a page, which people type without its beginning.
+func address(text string) string {
+	if text == "" || strings.Contains(text, "://") {
+		return text
+	}
+	return "https://" + text
+}

@@ -1,0 +1,107 @@
+package join
+
+import (
+	"errors"
+	"net/http"
+
+	"rail/gen/db"
+	"rail/server/locale"
+	"rail/server/opt"
+	"rail/server/problem"
+	"rail/server/program/joining"
+	"rail/server/program/partner"
+	"rail/server/work"
+)
+
+// opened returns the request of the visit's link, and speaks its language.
+func (v *visit) opened() (joining.Request, error) {
+	r, err := v.pages.Joining.Find(v.ctx(), v.token, v.now)
+	if err != nil {
+		return r, err
+	}
+	v.locale = locale.Of("", r.Language)
+	return r, v.wear(r.Program)
+}
+
+// confirmData is what the page shows that asks for the confirmation.
+type confirmData struct{ Path, Email string }
+
+// ask shows a button, and confirms nothing: programs that look at mails open every address.
+func ask(v *visit) error {
+	r, err := v.opened()
+	if err != nil {
+		return err
+	}
+	if r.ApplicationID != nil {
+		return v.toStatus()
+	}
+	return v.write(http.StatusOK, "confirm", v.locale.T("Confirm your application"),
+		confirmData{v.Request().URL.Path, r.Email})
+}
+
+// toStatus sends the browser to how the application stands.
+func (v *visit) toStatus() error { return v.Redirect(http.StatusSeeOther, folder+"status/"+v.token) }
+
+// confirm makes the application.
+func confirm(v *visit) error {
+	r, err := v.opened()
+	if err != nil {
+		return err
+	}
+	err = v.unit(r.Plan).Within(v.ctx(), func(u *work.Unit) error { return v.pages.Joining.Confirm(v.ctx(), u, r) })
+	if p, ok := errors.AsType[*problem.Error](err); ok && p.Code == problem.PartnerEmailTaken {
+		return errTaken
+	}
+	if err != nil {
+		return err
+	}
+	return v.toStatus()
+}
+
+// statusData is how an application stands.
+type statusData struct {
+	Status           db.ApplicationStatus
+	Reason, Withdraw string
+	FormToken        string
+}
+
+// status shows how the application stands.
+func status(v *visit) error {
+	r, err := v.opened()
+	if err != nil {
+		return err
+	}
+	if r.ApplicationID == nil {
+		return v.Redirect(http.StatusSeeOther, folder+"confirm/"+v.token)
+	}
+	a, err := v.pages.Joining.Status(v.ctx(), r)
+	if err != nil {
+		return err
+	}
+	at := folder + "withdraw/" + v.token
+	return v.write(http.StatusOK, "status", v.locale.T("Your application to %s", v.program.Name), statusData{
+		Status: a.Status, Reason: opt.Value(a.RejectionReason), Withdraw: at, FormToken: guard.Token(at),
+	})
+}
+
+// withdraw takes the application back, unless it is decided.
+func withdraw(v *visit) error {
+	r, err := v.opened()
+	if err != nil {
+		return err
+	}
+	if r.ApplicationID == nil {
+		return joining.ErrLink
+	}
+	err = v.unit(r.Plan).Within(v.ctx(), func(u *work.Unit) error {
+		_, err := partner.Withdraw(v.ctx(), u, *r.ApplicationID)
+		return err
+	})
+	if p, ok := errors.AsType[*problem.Error](err); ok && p.Code == problem.ApplicationAlreadyDecided {
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	return v.toStatus()
+}

@@ -1,0 +1,134 @@
+package join
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/labstack/echo/v4"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/http/design"
+	"rail/server/http/middleware"
+	"rail/server/locale"
+	"rail/server/problem"
+	"rail/server/program/joining"
+	"rail/server/program/portalsettings"
+	"rail/server/quota"
+	"rail/server/work"
+)
+
+// visit is one request, and the program that it is about.
+type visit struct {
+	echo.Context
+	pages    *Pages
+	now      clock.Time
+	locale   *locale.Locale
+	program  db.Program
+	settings portalsettings.Settings
+	group    *db.Group // that the address names; nil for none
+	token    string    // of a mailed link
+	form     design.Posted
+}
+
+// Refusals that only these pages know.
+var (
+	errNoMail = errors.New("join: no mails can be sent")
+	errTaken  = errors.New("join: the applicant is a partner already")
+)
+
+// ctx ends with the time that the request may take.
+func (v *visit) ctx() context.Context { return v.Request().Context() }
+
+// enter finds the program of an address, and its group. One that is closed or paused is not there,
+// just as one that does not exist.
+func (v *visit) enter(door, group string) error {
+	err := v.find(door, group)
+	if err != nil { // what is not there looks like nothing
+		v.program, v.settings = db.Program{}, portalsettings.Settings{}
+	}
+	return err
+}
+
+// find reads the program of an address, and its group.
+func (v *visit) find(door, group string) error {
+	p, err := queries.JoinDoor(v.ctx(), v.pages.Pool, door)
+	if err != nil {
+		return err
+	}
+	if err := v.wear(p); err != nil {
+		return err
+	}
+	if p.Status == db.ProgramStatusPaused || v.settings.Join == db.JoinModeClosed {
+		return pgx.ErrNoRows
+	}
+	if group == "" {
+		return nil
+	}
+	g, err := queries.JoinGroup(v.ctx(), v.pages.Pool, db.JoinGroupParams{ProgramID: p.ID, OrgID: p.OrgID, Name: group})
+	v.group = &g
+	return err
+}
+
+// wear makes a program the one that the visit is about.
+func (v *visit) wear(p db.Program) (err error) {
+	v.program = p
+	v.settings, err = portalsettings.Of(v.ctx(), v.pages.Pool, p.OrgID, p.ID)
+	return err
+}
+
+// groupID is the id of the group that the address names.
+func (v *visit) groupID() *string {
+	if v.group == nil {
+		return nil
+	}
+	return &v.group.ID
+}
+
+// unit is this request as a unit of work on the program.
+func (v *visit) unit(own quota.Own) *work.Unit {
+	return work.New(v.pages.Pool, work.Unit{
+		OrgID: v.program.OrgID, Plan: v.pages.Plan.With(own), Programs: []string{v.program.ID}, Now: v.now,
+		Actor:     work.Actor{Kind: work.Visitor},
+		RequestID: v.Response().Header().Get(middleware.HeaderRequestID), Wake: v.pages.Wake,
+	})
+}
+
+// refuseMethod answers a method that a path does not know.
+func (v *visit) refuseMethod(allowed string) error {
+	v.Response().Header().Set("Allow", allowed)
+	return problem.New(problem.MethodNotAllowed, "This page cannot be asked for in this way.")
+}
+
+// fail answers an error with a page. Errors below 500 end here: they are the visitor's.
+func (v *visit) fail(err error) error {
+	if v.Response().Committed {
+		return err
+	}
+	status, title, text := explain(err)
+	if shown := v.note(status, v.locale.Said(title), v.locale.Said(text)); shown != nil {
+		return shown
+	}
+	if status >= http.StatusInternalServerError && !errors.Is(err, errNoMail) && !errors.Is(err, joining.ErrFull) {
+		return err
+	}
+	return nil
+}
+
+// explain finds the status and the words for an error, of which these pages have some of their own.
+func explain(err error) (status int, title, text string) {
+	switch {
+	case errors.Is(err, joining.ErrLink):
+		return http.StatusGone, "This link no longer works",
+			"An application is to be confirmed within 48 hours. Please fill in the form again."
+	case errors.Is(err, joining.ErrOften):
+		return http.StatusTooManyRequests, "That was often", "Please wait an hour before you apply again."
+	case errors.Is(err, joining.ErrFull), errors.Is(err, errNoMail):
+		return http.StatusServiceUnavailable, "Applications cannot be taken at the moment", "Please come back later."
+	case errors.Is(err, errTaken):
+		return http.StatusConflict, "You are a partner already", "There is an application with your address. You need do nothing more."
+	}
+	return design.Explain(err)
+}

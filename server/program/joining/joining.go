@@ -1,0 +1,237 @@
+// Package joining takes the applications of a join page: it mails a link to the address that
+// was given, makes the application once the link is confirmed, and decides it where the
+// program's rule does. Who asks learns nothing of whether an address is known: the answer
+// is the same, and what differs is in the mail.
+package joining
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/locale"
+	"rail/server/opt"
+	"rail/server/outbound/mail"
+	"rail/server/problem"
+	"rail/server/program/partner"
+	"rail/server/program/portalsettings"
+	"rail/server/quota"
+	"rail/server/secret"
+	"rail/server/work"
+)
+
+var queries = db.New()
+
+// The limits of a program's join page. What was asked for and not confirmed is forgotten after
+// Life; what was confirmed can be looked at by its link for Shown.
+const (
+	perAddress = 10 // applications an hour from one address
+	perEmail   = 3  // mails a day to one e-mail address
+	waiting    = 1000
+
+	Life  = 48 * time.Hour
+	Shown = 90 * 24 * time.Hour
+)
+
+// Refusals of who applies, each with words of its own.
+var (
+	ErrOften = errors.New("joining: too many applications from this address")
+	ErrFull  = errors.New("joining: too many applications wait for their confirmation")
+	ErrLink  = errors.New("joining: the link does not work")
+)
+
+// Service takes applications.
+type Service struct {
+	Pool     *pgxpool.Pool
+	Partners *partner.Service
+	Mail     *mail.Outbox
+}
+
+// Application is what waits for its confirmation.
+type Application struct {
+	GroupID      *string         `json:"group_id"` // nil for the program's default
+	FirstName    *string         `json:"first_name"`
+	LastName     *string         `json:"last_name"`
+	WebsiteURL   *string         `json:"website_url"`
+	CountryCode  *string         `json:"country_code"`
+	TermsAgreed  bool            `json:"terms_agreed"`
+	TermsVersion *string         `json:"terms_version"`
+	Answers      json.RawMessage `json:"answers"`
+}
+
+// Asked is an application with who sent it.
+type Asked struct {
+	Email       string
+	AddressHash []byte // of where it came from
+	Locale      *locale.Locale
+	Application
+}
+
+// reader is who gets the mail, in the language of the page.
+func (a Asked) reader(email string, p db.Program) mail.Reader {
+	return mail.Reader{Email: email, ProgramID: p.ID, Program: p.Name, Locale: a.Locale}
+}
+
+// Ask stores an application to a program of the unit's and mails its link, or the way in where
+// the address is a partner's. Beyond the mails that an address gets in a day it does nothing,
+// and says so to nobody.
+func (s *Service) Ask(ctx context.Context, u *work.Unit, programID string, a Asked) error {
+	// The lock makes applications take turns, so that the limits are exact.
+	p, err := queries.ProgramLock(ctx, u.Tx, db.ProgramLockParams{ID: programID, OrgID: u.OrgID})
+	if err != nil {
+		return err
+	}
+	n, err := queries.JoinCounts(ctx, u.Tx, db.JoinCountsParams{
+		ProgramID: p.ID, OrgID: p.OrgID, AddressHash: a.AddressHash, HourAgo: u.Now.Plus(-time.Hour), Email: a.Email,
+		DayAgo: u.Now.Days(-1), Now: u.Now,
+	})
+	switch {
+	case err != nil:
+		return err
+	case n.FromAddress >= perAddress:
+		return ErrOften
+	case n.Waiting >= waiting:
+		return ErrFull
+	case n.Mails >= perEmail:
+		return nil
+	}
+	known, err := queries.PartnerByEmail(ctx, u.Tx, db.PartnerByEmailParams{
+		ProgramID: p.ID, OrgID: p.OrgID, Email: a.Email,
+	})
+	if work.IgnoreNoRows(err) != nil {
+		return err
+	}
+	if err == nil && known.Status != db.PartnerStatusDeclined {
+		return s.remind(ctx, u, p, known, a)
+	}
+	return s.invite(ctx, u, p, a)
+}
+
+// invite stores the application and mails the link that confirms it.
+func (s *Service) invite(ctx context.Context, u *work.Unit, p db.Program, a Asked) error {
+	raw, err := json.Marshal(a.Application)
+	if err != nil {
+		return err
+	}
+	token := rand.Text()
+	if err := store(ctx, u, p, a, token, raw); err != nil {
+		return err
+	}
+	m := mail.JoinConfirm(a.reader(a.Email, p), keyOf(token), token)
+	return s.Mail.Queue(ctx, u.Later(), p.OrgID, m, u.Now)
+}
+
+// remind tells a partner that it is one, and how to enter if it may.
+func (s *Service) remind(ctx context.Context, u *work.Unit, p db.Program, known db.Partner, a Asked) error {
+	token := rand.Text() // of nothing: the row is there to be counted
+	if err := store(ctx, u, p, a, token, nil); err != nil {
+		return err
+	}
+	m := mail.JoinWaiting(a.reader(known.Email, p), keyOf(token))
+	if known.Status == db.PartnerStatusActive {
+		m = mail.JoinKnown(a.reader(known.Email, p), keyOf(token))
+	}
+	return s.Mail.Queue(ctx, u.Later(), p.OrgID, m, u.Now)
+}
+
+// store writes a request; application is nil for an address that is a partner's.
+func store(ctx context.Context, u *work.Unit, p db.Program, a Asked, token string, application []byte) error {
+	return queries.JoinRequestInsert(ctx, u.Later(), db.JoinRequestInsertParams{
+		TokenHash: secret.HashToken(token), OrgID: p.OrgID, ProgramID: p.ID, Email: a.Email, AddressHash: a.AddressHash,
+		Application: application, Language: a.Locale.Language(), CreatedAt: u.Now, ExpiresAt: u.Now.Plus(Life),
+	})
+}
+
+// keyOf tells the mails of two requests apart, and is not the token.
+func keyOf(token string) string { return hex.EncodeToString(secret.HashToken(token)[:8]) }
+
+// Request is one that a link was mailed for.
+type Request struct {
+	db.JoinRequest
+	Program db.Program
+	Plan    quota.Own // what the organization has of its own
+}
+
+// Find returns the request of a link, or ErrLink.
+func (s *Service) Find(ctx context.Context, token string, now clock.Time) (Request, error) {
+	row, err := queries.JoinRequestFind(ctx, s.Pool, db.JoinRequestFindParams{
+		TokenHash: secret.HashToken(token), Now: now,
+	})
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && row.JoinRequest.Application == nil &&
+		row.JoinRequest.ApplicationID == nil {
+		return Request{}, ErrLink
+	}
+	return Request{row.JoinRequest, row.Program, quota.Own{
+		FlowQuota: row.FlowQuota, RevenueMeterMinor: row.RevenueMeterMinor, FraudMonitoring: row.FraudMonitoring,
+	}}, err
+}
+
+// Confirm makes the application of a request, once, and approves it where the program's rule does.
+// Confirming again does nothing.
+func (s *Service) Confirm(ctx context.Context, u *work.Unit, r Request) error {
+	row, err := queries.JoinRequestLock(ctx, u.Tx, db.JoinRequestLockParams{
+		TokenHash: r.TokenHash, OrgID: u.OrgID, Now: u.Now,
+	})
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return ErrLink
+	case err != nil || row.ApplicationID != nil:
+		return err
+	}
+	var a Application
+	if err := json.Unmarshal(row.Application, &a); err != nil {
+		return err
+	}
+	made, err := partner.Apply(ctx, u, candidate(row, a), a.Answers)
+	if err != nil {
+		return err
+	}
+	err = queries.JoinRequestConfirm(ctx, u.Later(), db.JoinRequestConfirmParams{
+		ApplicationID: &made.ID, ConfirmedAt: &u.Now, ExpiresAt: u.Now.Plus(Shown), TokenHash: row.TokenHash, OrgID: u.OrgID,
+	})
+	if err != nil {
+		return err
+	}
+	return s.decide(ctx, u, made, a.CountryCode)
+}
+
+// candidate is who applies. The terms were agreed to when the form was sent.
+func candidate(r db.JoinRequest, a Application) partner.Candidate {
+	c := partner.Candidate{
+		ProgramID: r.ProgramID, GroupID: a.GroupID, Email: r.Email, FirstName: a.FirstName, LastName: a.LastName,
+		WebsiteURL: a.WebsiteURL, CountryCode: a.CountryCode, Source: db.ApplicationSourcePortal, LanguageCode: &r.Language,
+	}
+	if a.TermsAgreed {
+		c.TermsAcceptedAt, c.TermsVersion = &r.CreatedAt, a.TermsVersion
+	}
+	return c
+}
+
+// decide approves an application where the program's rule does. One that the organization's plan has
+// no room for waits for a person.
+func (s *Service) decide(ctx context.Context, u *work.Unit, a db.Application, country *string) error {
+	settings, err := portalsettings.Of(ctx, u.Tx, u.OrgID, a.ProgramID)
+	if err != nil || !settings.Approves(a.GroupID, country, a.Email) {
+		return err
+	}
+	by := *u
+	by.Actor = work.Actor{Kind: work.Job, ID: "join rule"}
+	_, err = s.Partners.Approve(ctx, &by, a.ID)
+	if p, ok := errors.AsType[*problem.Error](err); ok && p.Code == problem.RevenueMeterExceeded {
+		return nil
+	}
+	return err
+}
+
+// Status returns the application of a confirmed request.
+func (s *Service) Status(ctx context.Context, r Request) (db.Application, error) {
+	return queries.ApplicationGet(ctx, s.Pool, db.ApplicationGetParams{ID: opt.Value(r.ApplicationID), OrgID: r.OrgID})
+}
