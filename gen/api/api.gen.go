@@ -8095,6 +8095,9 @@ type PortalSettings struct {
 	// Examples: open
 	Join JoinMode `json:"join"`
 
+	// JoinURL Where the join page is. Behind another slash it takes the slug of a group to apply for.
+	JoinURL string `json:"join_url"`
+
 	// LinkHosts Hosts that partners' own links may lead to, beside the one of the program's website.
 	LinkHosts []AllowedHost `json:"link_hosts"`
 

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -58,10 +59,14 @@ func applications(v *visit) error {
 	if err != nil {
 		return err
 	}
+	labels, err := v.labels()
+	if err != nil {
+		return err
+	}
 	list := reply.JSON200
 	rows := make([]application, len(list.Data))
 	for i, a := range list.Data {
-		rows[i] = rowOf(a)
+		rows[i] = rowOf(a, labels)
 	}
 	found := pageOf(list.Data, list.HasMore, list.TotalCount)
 	return v.show(sheet{"applications", "/applications", "Applications", struct {
@@ -89,10 +94,10 @@ func (v *visit) applicationTabs(status string) design.Tabs {
 }
 
 // rowOf is an application as the queue shows it.
-func rowOf(a api.Application) application {
+func rowOf(a api.Application, labels map[string]string) application {
 	out := application{
 		ID: a.ID, Email: a.Email, Name: a.Email, Status: a.Status, Reason: opt.Value(a.RejectionReason), At: a.CreatedAt,
-		Partner: opt.Value(a.PartnerID), Answers: answersOf(a.Answers),
+		Partner: opt.Value(a.PartnerID), Answers: answersOf(a.Answers, labels),
 	}
 	if g, err := a.Group.Get(); err == nil {
 		out.Group = g.Name
@@ -106,8 +111,9 @@ func rowOf(a api.Application) application {
 // maxAnswer is how much of an answer the queue shows.
 const maxAnswer = 600
 
-// answersOf reads the answers, which are an object of anybody's members.
-func answersOf(raw json.RawMessage) []answered {
+// answersOf reads the answers, which are an object of anybody's members; those of the join page have the labels
+// of its questions.
+func answersOf(raw json.RawMessage, labels map[string]string) []answered {
 	var all map[string]any
 	if json.Unmarshal(raw, &all) != nil {
 		return nil
@@ -122,7 +128,7 @@ func answersOf(raw json.RawMessage) []answered {
 		if short := []rune(text); len(short) > maxAnswer {
 			text = string(short[:maxAnswer]) + " …"
 		}
-		out = append(out, answered{strings.ReplaceAll(question, "_", " "), text})
+		out = append(out, answered{cmp.Or(labels[question], strings.ReplaceAll(question, "_", " ")), text})
 	}
 	slices.SortFunc(out, func(a, b answered) int { return strings.Compare(a.Question, b.Question) })
 	return out

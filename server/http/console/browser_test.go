@@ -67,7 +67,7 @@ func TestAccessible(t *testing.T) {
 	d := newDesk(t)
 	var paths []string
 	for _, path := range []string{
-		"", "/setup", "/settings", "/groups", "/keys", "/log", "/console/account", "/console/team", "/console/new",
+		"", "/setup", "/settings", "/portal", "/groups", "/keys", "/log", "/console/account", "/console/team", "/console/new",
 	} {
 		paths = append(paths, d.owner.full(path))
 	}

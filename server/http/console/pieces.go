@@ -44,6 +44,7 @@ var templates = []string{
 	"payout-run",
 	"payouts",
 	"plan",
+	"portal",
 	"processors",
 	"recovery",
 	"refund",

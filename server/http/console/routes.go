@@ -28,6 +28,7 @@ func routes() map[string]route {
 		payoutRoutes,
 		peopleRoutes,
 		planRoutes,
+		portalRoutes,
 		processorRoutes,
 		programRoutes,
 		providerRoutes,
@@ -63,7 +64,8 @@ var menu = []struct {
 	}},
 	{"Words", []section{{"/mails", "Mails"}, {"/resources", "Resources"}}},
 	{"Settings", []section{
-		{"/settings", "Program"}, {"/groups", "Groups and tags"}, {"/integrations", "Integrations"},
+		{"/settings", "Program"}, {"/portal", "Portal and join page"}, {"/groups", "Groups and tags"},
+		{"/integrations", "Integrations"},
 		{"/webhooks", "Webhooks"}, {"/keys", "API keys"}, {"/log", "Audit log"}, {"/plan", "Plan"},
 	}},
 }

@@ -7,8 +7,10 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/server/http/join"
 	"rail/server/http/look"
 	"rail/server/opt"
+	"rail/server/program/joining"
 	"rail/server/program/portalsettings"
 	"rail/server/work"
 )
@@ -24,20 +26,29 @@ func (s *Server) RetrievePortalSettings(ctx context.Context,
 		return nil, err
 	}
 	found, err := portalsettings.Of(ctx, u.Short(), u.OrgID, r.ID)
-	return api.RetrievePortalSettings200JSONResponse(s.toPortalSettings(found)), err
+	if err != nil {
+		return nil, err
+	}
+	shown, err := s.toPortalSettings(ctx, u, found)
+	return api.RetrievePortalSettings200JSONResponse(shown), err
 }
 
 // UpdatePortalSettings changes how a program shows itself.
 func (s *Server) UpdatePortalSettings(ctx context.Context,
 	r api.UpdatePortalSettingsRequestObject) (api.UpdatePortalSettingsResponseObject, error) {
 	b := r.Body
-	changed, err := portalsettings.Update(ctx, work.From(ctx), r.ID, portalsettings.Changes{
+	u := work.From(ctx)
+	changed, err := portalsettings.Update(ctx, u, r.ID, portalsettings.Changes{
 		Join: (*db.JoinMode)(b.Join), AccentColor: b.AccentColor, Introduction: b.Introduction, ReplyTo: b.ReplyTo,
 		Logo:      as(b.Logo, func(l api.PortalLogo) string { return l.Data }),
 		Questions: questionsOf(b.Questions), AutoApprove: as(b.AutoApprove, autoApprovalOf),
 		LinkHosts: b.LinkHosts, EmbedHosts: b.EmbedHosts, MaxLinks: b.MaxLinks,
 	})
-	return api.UpdatePortalSettings200JSONResponse(s.toPortalSettings(changed)), err
+	if err != nil {
+		return nil, err
+	}
+	shown, err := s.toPortalSettings(ctx, u, changed)
+	return api.UpdatePortalSettings200JSONResponse(shown), err
 }
 
 // as returns an optional value in another form.
@@ -68,14 +79,18 @@ func questionsOf(given []api.PortalQuestionInput) []api.PortalQuestion {
 // autoApprovalOf is the rule as it is shown.
 func autoApprovalOf(a api.AutoApprovalInput) api.AutoApproval { return api.AutoApproval(a) }
 
-func (s *Server) toPortalSettings(p portalsettings.Settings) api.PortalSettings {
+func (s *Server) toPortalSettings(
+	ctx context.Context, u *work.Unit, p portalsettings.Settings,
+) (api.PortalSettings, error) {
+	door, err := joining.Door(ctx, u.Short(), p.OrgID, p.ProgramID)
 	out := api.PortalSettings{
-		Object: "portal_settings", ProgramID: p.ProgramID, Join: api.JoinMode(p.Join), AccentColor: p.AccentColor,
+		Object: "portal_settings", ProgramID: p.ProgramID, Join: api.JoinMode(p.Join),
+		JoinURL: s.BaseURL + join.PathOf(door), AccentColor: p.AccentColor,
 		Introduction: p.Introduction, ReplyTo: p.ReplyTo, Questions: p.Questions, AutoApprove: p.AutoApprove,
 		LinkHosts: p.LinkHosts, MaxLinks: p.MaxLinks, EmbedHosts: p.EmbedHosts, UpdatedAt: p.UpdatedAt,
 	}
 	if p.LogoVersion != nil {
 		out.LogoURL = new(s.BaseURL + look.LogoPath(p.ProgramID, *p.LogoVersion))
 	}
-	return out
+	return out, err
 }

@@ -1,0 +1,225 @@
+package console
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"rail/gen/api"
+	"rail/server/http/design"
+	"rail/server/opt"
+	"rail/server/problem"
+	"rail/server/slug"
+)
+
+var portalRoutes = map[string]route{
+	"GET /console/p/{program}/portal":                  {do: portalPage},
+	"POST /console/p/{program}/portal":                 {do: savePortal},
+	"POST /console/p/{program}/portal/logo":            {do: saveLogo, file: "logo"},
+	"POST /console/p/{program}/portal/rule":            {do: saveJoinRule},
+	"POST /console/p/{program}/portal/questions":       {do: addQuestion},
+	"POST /console/p/{program}/portal/questions/{key}": {do: changeQuestion},
+}
+
+// portalData is what the page about the portal and the join page shows.
+type portalData struct {
+	api.PortalSettings
+	Groups             []design.Option
+	Rule               api.AutoApproval
+	Countries, Domains string
+}
+
+// portalPage shows how the program shows itself to partners and to those who want to become one.
+func portalPage(v *visit) error {
+	s, err := v.portalSettings()
+	if err != nil {
+		return err
+	}
+	groups, _, err := v.choices()
+	if err != nil {
+		return err
+	}
+	data := portalData{PortalSettings: s, Groups: groups}
+	if s.AutoApprove != nil {
+		data.Rule = *s.AutoApprove
+	}
+	data.Countries, data.Domains = strings.Join(data.Rule.Countries, " "), strings.Join(data.Rule.EmailDomains, "\n")
+	return v.show(sheet{"portal", "/portal", "Portal and join page", data})
+}
+
+// LogoPath is the address of the logo on the server that is asked, whatever its name.
+func (d portalData) LogoPath() string {
+	u, err := url.Parse(opt.Value(d.LogoURL))
+	if err != nil {
+		return ""
+	}
+	return u.Path
+}
+
+// When says whether anybody is approved without a review.
+func (d portalData) When() string {
+	if d.AutoApprove == nil {
+		return "never"
+	}
+	return "some"
+}
+
+// Whens are what the form offers.
+func (portalData) Whens() []design.Option {
+	return []design.Option{
+		{Value: "never", Label: "Nobody", Hint: "A person decides on each application."},
+		{Value: "some", Label: "Everybody for whom all of this holds"},
+	}
+}
+
+// File is a line for a file.
+func (f frame) File(name, label, accept string) design.Input {
+	in := f.Line("file", name, label, nil)
+	in.Accept = accept
+	return in
+}
+
+// Lines are several texts as they are typed, one a line.
+func (portalData) Lines(texts []string) string { return strings.Join(texts, "\n") }
+
+// portalSettings are those of the program.
+func (v *visit) portalSettings() (api.PortalSettings, error) {
+	reply, err := v.console.api.RetrievePortalSettingsWithResponse(v.ctx(), v.program.ID, nil)
+	if err != nil {
+		return api.PortalSettings{}, err
+	}
+	return *reply.JSON200, nil
+}
+
+// updatePortal changes the settings and shows the page again.
+func (v *visit) updatePortal(body map[string]any, notice string) error {
+	if err := v.send("updatePortalSettings", body, nil, v.program.ID); err != nil {
+		return v.again(err, portalPage)
+	}
+	return v.done(v.at("/portal"), notice)
+}
+
+// savePortal changes the look and the words.
+func savePortal(v *visit) error {
+	body := v.body("updatePortalSettings")
+	for _, name := range []string{"link_hosts", "embed_hosts"} {
+		body[name] = strings.Fields(v.value(name))
+	}
+	return v.updatePortal(body, "The settings are saved.")
+}
+
+// saveLogo stores another logo, or takes it away.
+func saveLogo(v *visit) error {
+	if v.value("do") == "remove" {
+		return v.updatePortal(map[string]any{"logo": nil}, "The logo is gone.")
+	}
+	if len(v.upload.Body) == 0 {
+		return v.again(problem.On("logo", problem.ParameterMissing, "Choose a file first."), portalPage)
+	}
+	data := base64.StdEncoding.EncodeToString(v.upload.Body)
+	return v.updatePortal(map[string]any{"logo": map[string]any{"data": data}}, "The logo is saved.")
+}
+
+// saveJoinRule says who is approved without a review.
+func saveJoinRule(v *visit) error {
+	var rule any
+	if v.value("when") == "some" {
+		rule = map[string]any{
+			"group_ids": append([]string{}, v.values("group_ids")...), "countries": words(v.value("countries")),
+			"email_domains": words(v.value("email_domains")),
+		}
+	}
+	return v.updatePortal(map[string]any{"auto_approve": rule}, "The rule is saved.")
+}
+
+// words are those of a text, which spaces, commas and lines part.
+func words(text string) []string { return strings.Fields(strings.ReplaceAll(text, ",", " ")) }
+
+// addQuestion puts a question behind the others.
+func addQuestion(v *visit) error {
+	s, err := v.portalSettings()
+	if err != nil {
+		return err
+	}
+	q := v.question()
+	taken := make([]string, len(s.Questions))
+	for i, other := range s.Questions {
+		taken[i] = other.Key
+	}
+	q.Key = keyOfQuestion(q.Label, taken)
+	return v.saveQuestions(append(s.Questions, q), "The question is asked.")
+}
+
+// maxKey is how long the key of a question may be.
+const maxKey = 40
+
+// keyOfQuestion names the answers of a new question, by the words of its label.
+func keyOfQuestion(label string, taken []string) string {
+	stem := strings.Trim(strings.ReplaceAll(slug.Of(label, maxKey-3), "-", "_"), "_")
+	if stem == "" {
+		stem = "question"
+	}
+	key := stem
+	for n := 2; slices.Contains(taken, key); n++ {
+		key = fmt.Sprintf("%s_%d", stem, n)
+	}
+	return key
+}
+
+// changeQuestion saves, moves or removes a question.
+func changeQuestion(v *visit) error {
+	s, err := v.portalSettings()
+	if err != nil {
+		return err
+	}
+	list := s.Questions
+	at := slices.IndexFunc(list, func(q api.PortalQuestion) bool { return q.Key == v.PathValue("key") })
+	if at < 0 {
+		return problem.New(problem.ResourceNotFound, "There is no such question.")
+	}
+	switch v.value("do") {
+	case "remove":
+		return v.saveQuestions(slices.Delete(list, at, at+1), "The question is gone.")
+	case "up":
+		up := max(at-1, 0)
+		list[at], list[up] = list[up], list[at]
+		return v.saveQuestions(list, "The question is moved.")
+	}
+	q := v.question()
+	q.Key = list[at].Key
+	list[at] = q
+	return v.saveQuestions(list, "The question is saved.")
+}
+
+// question is the one that a form describes.
+func (v *visit) question() api.PortalQuestion {
+	q := api.PortalQuestion{
+		Label: v.value("label"), Type: api.QuestionType(v.value("type")), Required: v.value("required") != "",
+		Options: []string{},
+	}
+	if q.Type != api.QuestionTypeChoice {
+		return q
+	}
+	for line := range strings.SplitSeq(v.value("options"), "\n") {
+		if line = strings.TrimSpace(line); line != "" {
+			q.Options = append(q.Options, line)
+		}
+	}
+	return q
+}
+
+func (v *visit) saveQuestions(list []api.PortalQuestion, notice string) error {
+	return v.updatePortal(map[string]any{"questions": list}, notice)
+}
+
+// labels are the questions of the join page by their keys, for who reads the answers.
+func (v *visit) labels() (map[string]string, error) {
+	s, err := v.portalSettings()
+	out := map[string]string{}
+	for _, q := range s.Questions {
+		out[q.Key] = q.Label
+	}
+	return out, err
+}

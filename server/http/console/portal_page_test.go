@@ -1,0 +1,129 @@
+package console_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"rail/server/config"
+	"rail/server/harness/browsertest"
+	"rail/server/team"
+)
+
+// The manager sets up the join page: its look, its questions in an order, and who is approved at once.
+func TestPortalPage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	p := s.person(s.Org, team.Manager)
+	settings := func() M { return s.Must(200, s.Get("/v1/programs/"+s.program+"/portal")).Body }
+	require.Contains(t, p.page("/portal"), settings()["join_url"].(string))
+	require.Equal(t, "The settings are saved.", p.done(p.send("/portal", "join", "closed", "accent_color", "#0A7D55",
+		"introduction", "One.\r\n\r\nTwo.", "reply_to", "us@shop.example", "max_links", "7",
+		"link_hosts", "blog.shop.example\r\n*.shop.example", "embed_hosts", "")))
+	set := settings()
+	require.Equal(t, []any{
+		"closed", "#0a7d55", "One.\n\nTwo.", "us@shop.example", []any{"blog.shop.example", "*.shop.example"}, []any{},
+	}, []any{set["join"], set["accent_color"], set["introduction"], set["reply_to"], set["link_hosts"], set["embed_hosts"]})
+	p.says(400, "This must be # and six hexadecimal digits", p.send("/portal", "accent_color", "red", "introduction", "Kept"))
+	p.says(400, "Kept", p.send("/portal", "accent_color", "red", "introduction", "Kept"))
+
+	for _, q := range [][]string{
+		{"label", "Who reads you?", "type", "text", "required", "on"},
+		{"label", "Who reads you?", "type", "choice", "options", "Few\r\n\r\nMany"},
+	} {
+		require.Equal(t, "The question is asked.", p.done(p.send("/portal/questions", q...)))
+	}
+	p.says(400, "A choice has at least two options", p.send("/portal/questions", "label", "Which?", "type", "choice", "options", "One"))
+	require.Equal(t, "The question is moved.", p.done(p.send("/portal/questions/who_reads_you_2", "do", "up", "label", "x", "type", "text")))
+	require.Equal(t, "The question is saved.",
+		p.done(p.send("/portal/questions/who_reads_you", "label", "Your readers", "type", "number")))
+	require.Equal(t, []any{
+		M{"key": "who_reads_you_2", "label": "Who reads you?", "type": "choice", "required": false, "options": []any{"Few", "Many"}},
+		M{"key": "who_reads_you", "label": "Your readers", "type": "number", "required": false, "options": []any{}},
+	}, settings()["questions"])
+	require.Equal(t, "The question is gone.", p.done(p.send("/portal/questions/who_reads_you_2", "do", "remove")))
+	require.Len(t, settings()["questions"], 1)
+	p.says(404, "There is nothing here", p.send("/portal/questions/none", "label", "x", "type", "text"))
+
+	group := s.Must(200, s.Get("/v1/groups?program_id="+s.program)).Data()[0]["id"].(string)
+	require.Equal(t, "The rule is saved.", p.done(p.send("/portal/rule", "when", "some", "group_ids", group,
+		"countries", "de, AT", "email_domains", "shop.example")))
+	require.Equal(t, M{
+		"group_ids": []any{group}, "countries": []any{"DE", "AT"}, "email_domains": []any{"shop.example"},
+	}, settings()["auto_approve"])
+	require.Equal(t, "The rule is saved.", p.done(p.send("/portal/rule", "when", "never")))
+	require.Nil(t, settings()["auto_approve"])
+	viewer := s.person(s.Org, team.Viewer)
+	viewer.says(403, "Your role cannot do this", viewer.send("/portal", "join", "open"))
+	require.NotContains(t, viewer.page("/portal"), "Take it away")
+}
+
+// A logo is uploaded and taken away.
+func TestPortalLogo(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	url := func() any { return s.Must(200, s.Get("/v1/programs/"+s.program+"/portal")).Body["logo_url"] }
+	s.owner.says(400, "Choose a file first.", s.owner.upload("/portal/logo", "logo", ""))
+	s.owner.says(400, "must be an image", s.owner.upload("/portal/logo", "logo", "<svg/>"))
+	require.Equal(t, "The logo is saved.", s.owner.done(s.owner.upload("/portal/logo", "logo", "GIF89a and more")))
+	require.NotNil(t, url())
+	require.Contains(t, s.owner.page("/portal"), `src="/look/`+s.program+`/`)
+}
+
+// The queue shows answers of the join page under its questions.
+func TestAnswersHaveLabels(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.Must(200, s.Post("/v1/programs/"+s.program+"/portal", M{"questions": []M{
+		{"key": "audience", "label": "Who reads you?", "type": "text"},
+	}}))
+	s.Must(201, s.Post("/v1/applications", M{
+		"program_id": s.program, "email": "a@example.com", "answers": M{"audience": "Readers", "other_thing": "x"},
+	}))
+	page := s.owner.page("/applications")
+	require.Contains(t, page, "Who reads you?")
+	require.Contains(t, page, "other thing")
+	require.NotContains(t, page, "audience")
+}
+
+// TestJoinInTheBrowser: a stranger applies on the page that the manager has set up, confirms by the mailed link, and
+// is approved in the console.
+func TestJoinInTheBrowser(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, func(c *config.Config) { c.SMTPURL = "dir:" + t.TempDir() })
+	d.visit("/portal")
+	d.fill("introduction", "Earn with us.")
+	d.press("Save")
+	d.Reads("The settings are saved.")
+	at := d.site.Must(200, d.site.Get("/v1/programs/"+d.program+"/portal")).String("join_url")
+	d.Open(strings.TrimPrefix(at, d.Config.BaseURL))
+	d.Reads("Earn with us.")
+	for field, value := range map[string]string{"email": "ada@example.com", "first_name": "Ada", "country_code": "DE"} {
+		d.fill(field, value)
+	}
+	if browsertest.Eval[bool](d.Tab, "!!document.getElementById('terms')") {
+		d.Do(chromedp.Click(chromedp.CSS("#terms")))
+	}
+	d.Clock.Advance(3 * time.Second)
+	d.press("Apply")
+	d.Reads("Look into your mail")
+	var text string
+	require.NoError(t, d.Pool.QueryRow(t.Context(), "SELECT plain FROM mails WHERE purpose = 'join_confirm'").Scan(&text))
+	link := regexp.MustCompile(`/join/confirm/(\w+)`).FindStringSubmatch(text)
+	require.Len(t, link, 2, text)
+	d.Open(link[0])
+	d.press("Send my application")
+	d.Reads("You get a mail once it is decided")
+	d.visit("/applications")
+	d.Reads("ada@example.com")
+	d.tick("ada@example.com")
+	d.press("Approve")
+	d.Reads("1 application is approved.")
+	d.Open("/join/status/" + link[1])
+	d.Reads("Welcome: you are a partner now.")
+	d.Silent()
+}
