@@ -103,12 +103,13 @@ WITH dated AS (
 )
 SELECT sqlc.embed(k), a.at, s.amount_minor AS sale_minor, s.currency AS sale_currency, c.email, c.name,
     coalesce(c.tracked_by, '')::text AS tracked_by, coalesce(l.label, l.value, '')::text AS link_name, u.code AS coupon_code,
-    (c.click_id IS NOT NULL)::boolean AS clicked
+    (c.click_id IS NOT NULL)::boolean AS clicked, y.due_at AS payout_due_at, y.paid_at AS payout_paid_at
 FROM asked a JOIN commissions k ON k.id = a.id
 LEFT JOIN sales s ON s.id = k.sale_id
 LEFT JOIN customers c ON c.id = k.customer_id AND c.partner_id = k.partner_id AND c.org_id = @org_id
 LEFT JOIN links l ON l.id = c.link_id
 LEFT JOIN coupons u ON u.id = c.coupon_id
+LEFT JOIN payouts y ON y.id = k.payout_id
 WHERE k.org_id = @org_id ORDER BY a.at DESC, a.id DESC;
 
 -- name: PortalCommissionSums :many

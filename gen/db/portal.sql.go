@@ -184,12 +184,13 @@ WITH dated AS (
 )
 SELECT k.id, k.org_id, k.program_id, k.partner_id, k.sale_id, k.customer_id, k.flow_id, k.flow_branch_id, k.kind, k.amount_minor, k.revenue_minor, k.rate_type, k.rate_value, k.currency, k.status, k.mature_at, k.approve_at, k.approved_at, k.voided_at, k.void_reason, k.payout_id, k.metadata, k.created_at, k.updated_at, k.created_xid, k.shrunk_minor, k.clawed_minor, k.refunded_before_minor, a.at, s.amount_minor AS sale_minor, s.currency AS sale_currency, c.email, c.name,
     coalesce(c.tracked_by, '')::text AS tracked_by, coalesce(l.label, l.value, '')::text AS link_name, u.code AS coupon_code,
-    (c.click_id IS NOT NULL)::boolean AS clicked
+    (c.click_id IS NOT NULL)::boolean AS clicked, y.due_at AS payout_due_at, y.paid_at AS payout_paid_at
 FROM asked a JOIN commissions k ON k.id = a.id
 LEFT JOIN sales s ON s.id = k.sale_id
 LEFT JOIN customers c ON c.id = k.customer_id AND c.partner_id = k.partner_id AND c.org_id = $1
 LEFT JOIN links l ON l.id = c.link_id
 LEFT JOIN coupons u ON u.id = c.coupon_id
+LEFT JOIN payouts y ON y.id = k.payout_id
 WHERE k.org_id = $1 ORDER BY a.at DESC, a.id DESC
 `
 
@@ -217,6 +218,8 @@ type PortalCommissionsRow struct {
 	LinkName     string
 	CouponCode   *string
 	Clicked      bool
+	PayoutDueAt  *clock.Time
+	PayoutPaidAt *clock.Time
 }
 
 // PortalCommissions lists a partner's commissions with their sales, the newest sale first. A
@@ -280,6 +283,8 @@ func (q *Queries) PortalCommissions(ctx context.Context, db DBTX, arg PortalComm
 			&i.LinkName,
 			&i.CouponCode,
 			&i.Clicked,
+			&i.PayoutDueAt,
+			&i.PayoutPaidAt,
 		); err != nil {
 			return nil, err
 		}

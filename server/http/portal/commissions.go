@@ -124,9 +124,16 @@ func (v *visit) commissionFilters(wrong design.Faults) design.Filters {
 		status, design.NewInput(form, "from", l.T("Sold from"), "", "date", "off", 0),
 		design.NewInput(form, "to", l.T("Sold until"), "", "date", "off", 0),
 	}}
-	if form.Values["status"]+form.Values["from"]+form.Values["to"] != "" {
+	for _, i := range f.Inputs {
+		if i.Value == "" {
+			continue
+		}
+		chosen := i.Value
+		if i.Name == "status" {
+			chosen = l.Said(design.Words(i.Value, vocabulary))
+		}
 		f.Clear = at.Path
-		f.Chips = []design.Chip{}
+		f.Chips = append(f.Chips, design.Chip{Text: i.Label + ": " + chosen, Without: design.Without(at, i.Name)})
 	}
 	return f
 }
@@ -172,7 +179,7 @@ func (v *visit) told(k db.PortalCommissionsRow) earned {
 		out.Customer = mask(k.Email, k.Name)
 	}
 	out.Rule, out.Via = v.rule(k.Commission, out.SaleCurrency), v.via(k)
-	out.Reason, out.Since = v.reason(k.Commission)
+	out.Reason, out.Since = v.reason(k)
 	return out
 }
 
@@ -218,8 +225,8 @@ func (v *visit) via(k db.PortalCommissionsRow) string {
 }
 
 // reason says why a commission is in its state, and since when or from when on that holds.
-func (v *visit) reason(k db.Commission) (string, *clock.Time) {
-	l := v.locale
+func (v *visit) reason(row db.PortalCommissionsRow) (string, *clock.Time) {
+	l, k := v.locale, row.Commission
 	switch k.Status {
 	case db.CommissionStatusPending:
 		return l.T("waits for approval"), nil
@@ -228,10 +235,15 @@ func (v *visit) reason(k db.Commission) (string, *clock.Time) {
 			return l.T("payable from %s", l.Day(k.MatureAt.Time)), nil
 		}
 	case db.CommissionStatusDue:
-		if k.PayoutID != nil {
-			return l.T("is in a payout"), nil
+		switch {
+		case row.PayoutDueAt != nil:
+			return l.T("is in the payout of %s", l.Day(row.PayoutDueAt.Time)), nil
+		case k.AmountMinor < 0:
+			return l.T("will be taken from what you earn next"), nil
 		}
 		return l.T("goes into your next payout"), nil
+	case db.CommissionStatusPaid:
+		return "", row.PayoutPaidAt
 	case db.CommissionStatusVoided, db.CommissionStatusRejected:
 		return l.Said(design.Words(opt.Value(k.VoidReason), vocabulary)), k.VoidedAt
 	}

@@ -28,7 +28,7 @@ func TestProfile(t *testing.T) {
 	partner := s.Partner(program)
 	b := signIn(s, partner)
 	b.moved("/portal/settings?done=profile", b.send("/portal/settings/profile",
-		"first_name", "  Ada\x00 ", "last_name", "Lovelace\n", "website_url", "https://ada.example", "country_code", "gb", "handle", "stolen", "status", "suspended"))
+		"first_name", "  Ada\x00 ", "last_name", "Lovelace\n", "website_url", "ada.example", "country_code", "gb", "handle", "stolen", "status", "suspended"))
 	b.says(200, "Your profile is saved.", b.ask("GET", "/portal/settings?done=profile", nil))
 	p := s.Get("/v1/partners/" + partner)
 	require.Equal(t, []any{"Ada", "Lovelace", nil, nil, "https://ada.example", "GB", "active", false},
@@ -42,14 +42,16 @@ func TestProfile(t *testing.T) {
 	b.moved("/portal/settings?done=profile", b.send("/portal/settings/profile", "first_name", "Ada", "last_name", "Lovelace", "website_url", "https://ada.example", "country_code", "GB"))
 	require.Equal(t, 1, countOf(s, program, "affiliate.updated"), "nothing has changed")
 	for _, c := range []struct{ field, value, text string }{
-		{"website_url", "ada.example", "This must be an absolute http or https URL."}, {"website_url", "javascript:alert(1)", "absolute http or https"},
+		{"website_url", "ftp://ada.example", "This must be an absolute http or https URL."}, {"website_url", "javascript:alert(1)", "absolute http or https"},
 		{"website_url", "https://x.example/" + strings.Repeat("x", 2048), "too long"}, {"country_code", "GBR", "two letters"}, {"country_code", "1", "two letters"},
 		{"first_name", strings.Repeat("x", 256), "too long"}, {"company_name", hostile + strings.Repeat("x", 256), "too long"},
 	} {
 		a := b.send("/portal/settings/profile", "last_name", "Typed", c.field, c.value)
 		b.says(422, c.text, a)
 		page := html.UnescapeString(string(a.Raw))
-		require.Contains(t, page, `value="`+c.value+`"`, "what was typed stays")
+		if c.field != "country_code" { // which is chosen from a list
+			require.Contains(t, page, `value="`+c.value+`"`, "what was typed stays")
+		}
 		require.NotContains(t, string(a.Raw), "<script>alert")
 		require.Contains(t, string(a.Raw), `aria-invalid="true"`)
 	}

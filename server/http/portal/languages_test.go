@@ -44,7 +44,8 @@ func (b *browser) texts(path, language string) (out []string) {
 	b.s.T.Helper()
 	page := string(b.ask("GET", path, nil, "Accept-Language", language).Raw)
 	require.Contains(b.s.T, page, `<html lang="`+language+`">`)
-	page = regexp.MustCompile(`(?s)<svg.*?</svg>`).ReplaceAllString(page, "") // its words are cut in two
+	// The words of a picture are cut in two; many countries have one name in several languages.
+	page = regexp.MustCompile(`(?s)<svg.*?</svg>|<select id="country_code".*?</select>`).ReplaceAllString(page, "")
 	for _, found := range regexp.MustCompile(`>([^<>]+)<|(?:aria|data)-label="([^"]+)"`).FindAllStringSubmatch(page, -1) {
 		text := strings.TrimSuffix(strings.TrimSpace(html.UnescapeString(found[1]+found[2])), " · Northwind Notes")
 		if regexp.MustCompile(`\pL{2}`).MatchString(text) {

@@ -18,6 +18,8 @@ import (
 const (
 	// recentClicks is how many of the last clicks the page of links shows.
 	recentClicks = 10
+	// linksPerPage is how many links the page shows at once: each has two forms.
+	linksPerPage = 10
 	// mostCoupons bounds the coupons of the same page.
 	mostCoupons = 100
 )
@@ -38,13 +40,18 @@ type click struct {
 
 // linkPage is what the page of links shows.
 type linkPage struct {
-	Own    string
-	Links  design.Listing
-	Clicks []click
+	Own     string
+	Links   design.Listing
+	Clicks  []click
+	Coupons []db.Coupon
+	Maker   maker
 }
 
 // links shows the partner's links with what came by each, and the last clicks.
-func links(v *visit) error {
+func links(v *visit) error { return v.showLinks(http.StatusOK, design.Form{}) }
+
+// showLinks is the page with a form as it was typed.
+func (v *visit) showLinks(status int, form design.Form) error {
 	t, err := v.turn()
 	if err != nil {
 		return err
@@ -53,7 +60,8 @@ func links(v *visit) error {
 	if err != nil {
 		return err
 	}
-	found, err := page.Of(v.ctx(), v.unit(), v.asked(t), db.LinkList{PartnerID: &v.partner.ID})
+	some := page.In(v.program.ID, new(int64(linksPerPage)), t.After, t.Before)
+	found, err := page.Of(v.ctx(), v.unit(), some, db.LinkList{PartnerID: &v.partner.ID})
 	if err != nil {
 		return err
 	}
@@ -65,9 +73,18 @@ func links(v *visit) error {
 	if err != nil {
 		return err
 	}
+	coupons, err := v.coupons()
+	if err != nil {
+		return err
+	}
+	maker, err := v.maker(form)
+	if err != nil {
+		return err
+	}
 	id := func(l db.Link) string { return l.ID }
-	return v.show(http.StatusOK, "links", "/portal/links", "Links",
-		linkPage{Own: own, Links: design.Listed(v.Request().URL, t, found, id, rows), Clicks: clicks})
+	return v.show(status, "links", "/portal/links", "Links", linkPage{
+		Own: own, Links: design.Listed(v.Request().URL, t, found, id, rows), Clicks: clicks, Coupons: coupons, Maker: maker,
+	})
 }
 
 // countLinks counts what came by each link.

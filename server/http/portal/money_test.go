@@ -104,7 +104,7 @@ func TestNumbersAgree(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, rows, 3)
 	require.Equal(t, []string{"2026-06-30", "z•••", "200.00", "USD", "20 % of 200.00 USD"}, rows[1][:5])
-	require.Equal(t, []string{"due", "is in a payout", "40.00", "USD"}, rows[1][6:10])
+	require.Equal(t, []string{"due", "is in the payout of " + s.Clock.Now().AddDate(0, 0, 30).Format("2 Jan 2006"), "40.00", "USD"}, rows[1][6:10])
 	payout := s.Get("/v1/payouts?program_id=" + program).Data()[0]
 	require.Equal(t, "12000", fmt.Sprint(payout["amount_minor"]))
 	id := payout["id"].(string)

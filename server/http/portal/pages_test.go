@@ -170,3 +170,27 @@ func TestResourcesAreForTheirPartners(t *testing.T) {
 	vip := s.Partner(program, M{"group_id": group, "handle": "vip-one"})
 	require.Contains(t, signIn(s, vip).get("/portal"), "https://shop.example/vip?ref=vip-one")
 }
+
+// TestPagesAreSmall: with as much as a page shows, each stays below 40 kB, in the language of
+// the longest letters.
+func TestPagesAreSmall(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	s.Flow(program)
+	partner := s.Partner(program)
+	customer := s.Customer(program, partner)
+	for i := range 30 {
+		s.Sale(program, customer, M{"amount_minor": 100_000 + i})
+		s.Must(201, s.Post("/v1/links", M{"program_id": program, "partner_id": partner, "destination_url": fmt.Sprintf("https://shop.example/a-page-with-a-long-name/%d", i), "label": "A link with a name"}))
+	}
+	s.Must(200, s.Post("/v1/partners/"+partner, M{"payout_method": "paypal"}))
+	s.Must(201, s.Post("/v1/payout_batches", M{"program_id": program, "period_end": "2026-09-01"}))
+	b := signIn(s, partner)
+	for _, path := range append(paths, "/portal?range=all", "/portal?range=month", "/portal/payout?id="+payoutOf(s, partner)) {
+		for _, language := range []string{"en", "ja"} {
+			page := s.Must(200, b.ask("GET", path, nil, "Accept-Language", language))
+			require.Less(t, len(page.Raw), 40_000, "%s in %s", path, language)
+		}
+	}
+}

@@ -83,6 +83,9 @@ func New(o Options) (*Portal, error) {
 	p.routes = map[string]route{
 		"/portal":                        {get: overview},
 		"/portal/links":                  {get: links},
+		"/portal/links/add":              {post: addLink},
+		"/portal/links/rename":           {post: renameLink},
+		"/portal/links/delete":           {post: deleteLink},
 		"/portal/qr.svg":                 {get: qrPicture},
 		"/portal/qr.png":                 {get: qrFile},
 		"/portal/customers":              {get: customers},

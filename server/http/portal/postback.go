@@ -50,7 +50,7 @@ func postback(v *visit) error {
 
 // showPostback writes the page with a status.
 func (v *visit) showPostback(status int, page postbackPage) error {
-	return v.show(status, "postback", "/portal/postback", "Postback", page)
+	return v.show(status, "postback", "/portal/settings", "Postback", page)
 }
 
 // postbackPage is the page with what is stored of one endpoint, the first where

@@ -25,6 +25,7 @@ type settingsPage struct {
 	Methods         []method // those that the program pays by
 	Chosen          *method  // whose form is open
 	Stored          *stored
+	Countries       []design.Option
 	Fresh           bool // whether the payout method may be changed now
 	Again           bool // whether a link to sign in anew can be mailed
 }
@@ -53,7 +54,7 @@ func (v *visit) settingsPage(open string) (settingsPage, error) {
 		Payout:  design.Form{Values: map[string]string{}},
 		Choices: partner.ChoicesOf(p), Fresh: v.fresh(),
 		Again:   !v.session.Visitor && v.portal.Partners.Mail.Ready(),
-		Methods: v.methods(),
+		Methods: v.methods(), Countries: v.countries(),
 	}
 	var err error
 	if page.Stored, err = v.stored(); err != nil {
@@ -69,6 +70,20 @@ func (v *visit) settingsPage(open string) (settingsPage, error) {
 	return page, nil
 }
 
+// countries are all, by their names in the partner's language. A code that is none stays.
+func (v *visit) countries() []design.Option {
+	out := []design.Option{{Value: "", Label: v.locale.T("Choose a country")}}
+	known := false
+	for _, code := range v.locale.Countries() {
+		out = append(out, design.Option{Value: code, Label: v.locale.Country(code)})
+		known = known || code == opt.Value(v.partner.CountryCode)
+	}
+	if code := v.partner.CountryCode; code != nil && !known {
+		out = append(out, design.Option{Value: *code, Label: *code})
+	}
+	return out
+}
+
 // saveProfile stores the names, the site and the country. A field that was emptied
 // becomes null, as the API has no empty names.
 func saveProfile(v *visit) error {
@@ -78,7 +93,11 @@ func saveProfile(v *visit) error {
 		"company_name": &body.CompanyName, "website_url": &body.WebsiteURL, "country_code": &body.CountryCode,
 	} {
 		*to = nullable.NewNullNullable[string]()
-		if given := v.form.Value(name); given != "" {
+		given := v.form.Value(name)
+		if name == "website_url" {
+			given = secured(given)
+		}
+		if given != "" {
 			*to = nullable.NewNullableWithValue(given)
 		}
 	}

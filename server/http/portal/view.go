@@ -3,6 +3,7 @@ package portal
 import (
 	"embed"
 	"html/template"
+	"net/http"
 	"strings"
 
 	"rail/server/http/design"
@@ -31,7 +32,7 @@ func detailInput(f design.Form, d detail) design.Input {
 // frame is what every page gets.
 type frame struct {
 	Title, Nav, Program, Who, FormToken, Done string
-	SignedIn, Framed                          bool
+	SignedIn, Framed, Home                    bool
 	Look                                      look.Look
 	Data                                      any
 }
@@ -44,7 +45,7 @@ func (frame) Sections() []section {
 	return []section{
 		{"/portal", "Overview"}, {"/portal/links", "Links"}, {"/portal/customers", "Customers"},
 		{"/portal/commissions", "Commissions"}, {"/portal/payouts", "Payouts"}, {"/portal/resources", "Resources"},
-		{"/portal/postback", "Postback"}, {"/portal/settings", "Settings"},
+		{"/portal/settings", "Settings"},
 	}
 }
 
@@ -60,6 +61,8 @@ func (f frame) Side() string {
 var notices = map[string]string{
 	"profile": "Your profile is saved.", "payout": "Your payout method is saved.",
 	"notifications": "Your notifications are saved.", "postback": "Your postback is saved.",
+	"link": "Your link is made.", "renamed": "Your link has its new name.",
+	"away":    "The link is put away. Where you published it, it goes on counting.",
 	"deleted": "The postback is deleted.", "tested": "A test was sent. Its outcome is in the list of deliveries.",
 }
 
@@ -76,6 +79,7 @@ func (v *visit) show(status int, name, nav, title string, data any) error {
 // may be signed in.
 func (v *visit) note(status int, title, text string) error {
 	return pages.Write(v, v.locale, status, "note", frame{
+		Home:  status == http.StatusNotFound,
 		Title: v.locale.Said(title), Program: v.portal.Service, Data: v.locale.Said(text),
 	})
 }
@@ -95,6 +99,7 @@ var vocabulary = map[string]string{
 	"retrying": "Trying again", "api": "The program", "manual": "The program", "sale_refunded": "The sale was refunded",
 	"below_minimum": "Below the minimum", "no_payout_method": "No payout method", "tax_form_missing": "Tax form missing",
 	"partner_not_active": "Not active", "risk_review": "In review",
+	"mobile": "Phone", "desktop": "Computer", "tablet": "Tablet", "bot": "Robot",
 }
 
 // mask shows that there is a customer, and not who.

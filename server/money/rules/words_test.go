@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rail/server/locale"
 	"rail/server/money/rules"
 )
 
@@ -100,4 +101,25 @@ func TestOverlaps(t *testing.T) {
 		pays("late", 90, gold, nil), pays("all", 50, nil, nil), pays("gold", 10, gold, nil), moves, signup,
 		pays("ada", 30, nil, ada), pays("silver", 20, silver, nil),
 	}))
+}
+
+// TestWordsInEveryLanguage: no field and no operator is said in English to others.
+func TestWordsInEveryLanguage(t *testing.T) {
+	t.Parallel()
+	for _, l := range locale.All()[1:] {
+		for _, f := range rules.FieldsIn(rules.NewPayment) {
+			require.NotEqual(t, f.Words, l.T(f.Words), "%s in %s", f.Name, l.Language())
+			for _, op := range f.Operators {
+				sentence := "%s " + op.Words + " %s"
+				if op.Name == "exists" {
+					sentence = "%s " + op.Words
+				}
+				require.NotContains(t, l.T(sentence, "X", "Y"), " "+op.Words+" ", "%s in %s", op.Name, l.Language())
+			}
+		}
+		says, err := rules.Speaker{Trigger: rules.NewPayment, Currency: "EUR", Locale: l, ToPartner: true}.Conditions(
+			json.RawMessage(`[{"field":"partner.revenue_minor","operator":"gte","value":123450}]`))
+		require.NoError(t, err)
+		require.Contains(t, says, l.Money(123450, "EUR"))
+	}
 }

@@ -108,7 +108,7 @@ func (o Origin) Names() []string {
 	}
 }
 
-// allows reports whether pages of the origin may use a key of these hosts.
-func allows(hosts []string, o Origin) bool {
+// Allows reports whether an origin is one of these hosts.
+func Allows(hosts []string, o Origin) bool {
 	return slices.ContainsFunc(o.Names(), func(n string) bool { return slices.Contains(hosts, n) })
 }

@@ -41,7 +41,7 @@ type Key struct {
 }
 
 // Allows reports whether pages of the origin may use the key.
-func (k Key) Allows(o Origin) bool { return allows(k.hosts, o) }
+func (k Key) Allows(o Origin) bool { return Allows(k.hosts, o) }
 
 // Store finds keys by what stands in pages.
 type Store struct {

@@ -31,6 +31,7 @@ const (
 type LinkInput struct {
 	ProgramID, PartnerID, DestinationURL string
 	Param, Value, Label                  *string
+	Slug                                 *string // of the short address; nil for one made up
 }
 
 // CreateLink adds a link to a partner. Its value is the partner's handle, which
@@ -44,6 +45,9 @@ func CreateLink(ctx context.Context, u *work.Unit, in LinkInput) (db.Link, error
 		ID: ident.New(ident.Link), OrgID: u.OrgID, ProgramID: p.ID, PartnerID: partner.ID, Param: paramOf(in, p),
 		Value: partner.Handle, DestinationURL: in.DestinationURL, DestinationKey: destinationKey(in.DestinationURL),
 		ShortSlug: new(auth.NewSlug(slugLength)), Label: in.Label, CreatedAt: u.Now, UpdatedAt: u.Now,
+	}
+	if in.Slug != nil {
+		link.ShortSlug = in.Slug
 	}
 	if in.Value != nil {
 		link.Value = *in.Value

@@ -1,0 +1,120 @@
+package tracking
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"rail/gen/db"
+	"rail/server/page"
+	"rail/server/problem"
+	"rail/server/program/publishable"
+	"rail/server/work"
+)
+
+// slugForm is the form of a short name that a partner chooses.
+var slugForm = regexp.MustCompile(`^[a-z0-9]{3,32}$`)
+
+// campaignFields are the parameters of a campaign that a partner's link may carry, in the
+// order in which they are added.
+var campaignFields = []string{"utm_source", "utm_medium", "utm_campaign"}
+
+// OwnLink is a link that a partner makes. It may lead to pages of Hosts, and Most is how many
+// links a partner may have. A Slug names it in its short address, and tells its visitors
+// from those of the partner's other links.
+type OwnLink struct {
+	Program                       db.Program
+	PartnerID, Destination, Label string
+	Slug                          string
+	Campaign                      map[string]string
+	Hosts                         []string
+	Most                          int64
+}
+
+// CreateOwn adds a link that a partner makes (decisions, 270 and 271).
+func CreateOwn(ctx context.Context, u *work.Unit, in OwnLink) (db.Link, error) {
+	destination, err := in.destination()
+	if err != nil {
+		return db.Link{}, err
+	}
+	// Past the lock, so that of forms at once none goes beyond the limit.
+	lock := db.PartnerLockParams{ID: in.PartnerID, OrgID: u.OrgID}
+	if _, err := queries.PartnerLock(ctx, u.DB(), lock); err != nil {
+		return db.Link{}, err
+	}
+	has, err := page.Of(ctx, u, page.In(in.Program.ID, new(int64(1)), nil, nil), db.LinkList{PartnerID: &in.PartnerID})
+	if err != nil {
+		return db.Link{}, err
+	}
+	if has.Total >= in.Most {
+		return db.Link{}, problem.Invalid("", "You have as many links as the program allows.")
+	}
+	link := LinkInput{ProgramID: in.Program.ID, PartnerID: in.PartnerID, DestinationURL: destination}
+	if in.Label != "" {
+		link.Label = &in.Label
+	}
+	if in.Slug == "" {
+		return CreateLink(ctx, u, link)
+	}
+	if link.Slug, err = in.slug(ctx, u); err != nil {
+		return db.Link{}, err
+	}
+	link.Value = link.Slug
+	return CreateLink(ctx, u, link)
+}
+
+// slug is the short name, if it is one and free in all programs, as short addresses are of
+// one server.
+func (in OwnLink) slug(ctx context.Context, u *work.Unit) (*string, error) {
+	slug := strings.ToLower(in.Slug)
+	if !slugForm.MatchString(slug) {
+		return nil, problem.Invalid("slug", "A short name has 3 to 32 letters and digits.")
+	}
+	_, err := queries.LinkBySlug(ctx, u.DB(), &slug)
+	switch {
+	case err == nil:
+		return nil, problem.Invalid("slug", "This short name is taken.")
+	case !errors.Is(err, pgx.ErrNoRows):
+		return nil, err
+	}
+	return &slug, nil
+}
+
+// destination is the page with the campaign's parameters, if it is one of the program's.
+func (in OwnLink) destination() (string, error) {
+	u, err := url.Parse(in.Destination)
+	if err != nil || u.User != nil || !in.allows(u) {
+		return "", problem.Invalid("destination_url", "This must be a page of the program.")
+	}
+	address := in.Destination
+	for _, name := range campaignFields {
+		if value := in.Campaign[name]; value != "" {
+			address = URL(address, name, value)
+		}
+	}
+	return address, nil
+}
+
+// Names are the hosts that the link may lead to, the website's first.
+func (in OwnLink) Names() []string {
+	home, err := url.Parse(in.Program.WebsiteURL)
+	if err != nil {
+		return in.Hosts
+	}
+	return append([]string{strings.ToLower(home.Host)}, in.Hosts...)
+}
+
+// allows reports whether the link may lead to an address. Pages that are not encrypted are
+// for programs whose website is not.
+func (in OwnLink) allows(at *url.URL) bool {
+	home, err := url.Parse(in.Program.WebsiteURL)
+	if err != nil || at.Scheme != "https" && at.Scheme != home.Scheme {
+		return false
+	}
+	to, ok := publishable.ParseOrigin(at.Scheme + "://" + at.Host)
+	return ok && publishable.Allows(in.Names(), to)
+}
