@@ -220,7 +220,7 @@ func (v *visit) faults(err error) design.Faults {
 func (v *visit) answers(wrong design.Faults) json.RawMessage {
 	out := map[string]any{}
 	for _, q := range v.settings.Questions {
-		text := v.form.Value(fieldOf(q))
+		text := v.answer(fieldOf(q))
 		switch {
 		case text == "" && q.Required:
 			wrong[fieldOf(q)] = v.locale.T("Please fill this in.")
@@ -235,6 +235,17 @@ func (v *visit) answers(wrong design.Faults) json.RawMessage {
 	}
 	raw, _ := json.Marshal(out) // texts and numbers always are JSON
 	return raw
+}
+
+// lineBreaks are what a field of several lines has between them.
+var lineBreaks = strings.NewReplacer("\r\n", " ", "\n", " ")
+
+// answer is what was typed into a field, which may have several lines, as one.
+func (v *visit) answer(field string) string {
+	for i, text := range v.form[field] {
+		v.form[field][i] = lineBreaks.Replace(text)
+	}
+	return v.form.Value(field)
 }
 
 // answerOf is an answer as it is kept, or what is wrong with it.

@@ -64,7 +64,7 @@ func (s *site) filled(path, email string, more ...map[string]string) url.Values 
 	s.T.Helper()
 	form := url.Values{
 		"email": {email}, "first_name": {"Ada"}, "country_code": {"DE"}, "website_url": {"ada.example/about"}, "terms": {"on"},
-		"answer_audience": {"Readers"}, "answer_size": {"4000"}, "answer_kind": {"Blog"}, "answer_page": {"ada.example/best"},
+		"answer_audience": {"Readers\r\nof mine"}, "answer_size": {"4000"}, "answer_kind": {"Blog"}, "answer_page": {"ada.example/best"},
 	}
 	for _, found := range hidden.FindAllStringSubmatch(string(s.Must(200, s.look(path)).Raw), -1) {
 		form.Set(found[1], html.UnescapeString(found[2]))
@@ -171,7 +171,7 @@ func TestApply(t *testing.T) {
 	answers := a["answers"].(M)
 	require.Equal(t, "4000", fmt.Sprint(answers["size"]))
 	delete(answers, "size")
-	require.Equal(t, M{"audience": "Readers", "kind": "Blog", "page": "https://ada.example/best"}, answers)
+	require.Equal(t, M{"audience": "Readers of mine", "kind": "Blog", "page": "https://ada.example/best"}, answers)
 	p := a["partner"].(M)
 	require.Equal(t, []any{"Ada", "DE", "https://ada.example/about", "en", "2026-09-01T12:00:03.000Z"}, []any{
 		p["first_name"], p["country_code"], p["website_url"], p["language_code"], p["terms_accepted_at"],
