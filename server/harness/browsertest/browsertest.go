@@ -166,6 +166,23 @@ func (b *Tab) Clipboard() string {
 	return Eval[string](b, "navigator.clipboard.readText()")
 }
 
+// Download returns the file of that name to which a step leads.
+func (b *Tab) Download(name string, step func()) string {
+	b.t.Helper()
+	dir := b.t.TempDir()
+	_, err := chromedp.CallBrowser(b.Context, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
+		Behavior: browser.SetDownloadBehaviorBehaviorAllow, DownloadPath: dir,
+	})
+	require.NoError(b.t, err)
+	step()
+	var file []byte
+	apitest.Eventually(b.t, func() bool {
+		file, err = os.ReadFile(filepath.Join(dir, name)) // it has the name once it is whole
+		return err == nil
+	}, "%s is downloaded", name)
+	return string(file)
+}
+
 // Scripts turns the scripts of pages on or off.
 func (b *Tab) Scripts(on bool) {
 	b.t.Helper()

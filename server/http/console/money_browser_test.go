@@ -95,6 +95,9 @@ func TestPayoutRunInTheBrowser(t *testing.T) {
 	d.Reads("payouts-2026-09-paypal-usd.csv")
 	d.Reads("60.00 USD")
 	d.Picture("payout-file")
+	file := d.Download("payouts-2026-09-paypal-usd.csv", func() { d.press("Download the file") })
+	require.Contains(t, file, d.payoutOf(ada).String("id"))
+	require.NotContains(t, file, d.payoutOf(bank).String("id"))
 	d.Open(run)
 	require.Equal(t, "processing", d.payoutOf(ada).String("status"))
 
