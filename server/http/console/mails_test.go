@@ -188,7 +188,8 @@ func TestMailToAll(t *testing.T) {
 	made := d.site.Must(200, d.site.Get("/v1/campaigns?program_id="+d.program)).Data()[0]["id"].(string)
 	d.Accessible(d.owner.full("/mails"), d.owner.full("/mails/failed"), d.owner.full("/mails/"+made), d.owner.full("/mails/"+made+"/edit"),
 		d.owner.full("/mails/"+made+"/send"), d.owner.full("/mails/sequences/new"), d.owner.full("/resources"))
-	d.visit("/mails/" + made)
+	d.visit("/mails")
+	d.press("Autumn")
 	d.press("Send")
 	d.Reads("Send “Good news” to")
 	d.press("Send it now")

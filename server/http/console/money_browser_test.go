@@ -14,10 +14,11 @@ import (
 )
 
 // newTill is a desk of a program of its own, whose money is not a sample's and can be paid.
-func newTill(t *testing.T) *desk {
+func newTill(t *testing.T, configure ...apitest.Option) *desk {
 	t.Helper()
 	browsertest.Chromium(t)
-	s := apitest.New(t, apitest.Loopback, func(c *config.Config) { c.BaseURL = "http://rail.test" })
+	configure = append(configure, apitest.Loopback, func(c *config.Config) { c.BaseURL = "http://rail.test" })
+	s := apitest.New(t, configure...)
 	d := &desk{newSiteOf(s, s.Program(M{"min_payout_minor": 500})), browsertest.New(t, s.URL)}
 	s.Flow(d.program)
 	d.Do(chromedp.EmulateViewport(1280, 900))

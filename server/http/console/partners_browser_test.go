@@ -7,6 +7,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
+	"rail/server/config"
 	"rail/server/harness/browsertest"
 )
 
@@ -74,10 +75,10 @@ func TestApproveInTheBrowser(t *testing.T) {
 	d.Silent()
 }
 
-// TestPartnersInTheBrowser adds a partner, finds it by three letters, and changes its group.
+// TestPartnersInTheBrowser invites a partner by mail, finds it by three letters, and changes its group.
 func TestPartnersInTheBrowser(t *testing.T) {
 	t.Parallel()
-	d := newTill(t)
+	d := newTill(t, func(c *config.Config) { c.SMTPURL = "dir:" + t.TempDir() })
 	d.site.Must(201, d.site.Post("/v1/groups", M{"program_id": d.program, "name": "Gold"}))
 	d.press("Partners")
 	d.Reads("Nobody is a partner yet.")
@@ -88,6 +89,10 @@ func TestPartnersInTheBrowser(t *testing.T) {
 	d.fill("last_name", "Lovelace")
 	d.press("Add the partner")
 	d.Reads("Ada Lovelace is a partner now.")
+	var invited string
+	require.NoError(t, d.site.Pool.QueryRow(t.Context(),
+		"SELECT recipient FROM mails WHERE purpose = 'partner_invited'").Scan(&invited))
+	require.Equal(t, "ada@example.com", invited)
 	d.site.Partner(d.program, M{"first_name": "Grace"})
 	d.press("Partners")
 	d.Reads("2 partners")

@@ -43,7 +43,7 @@ func TestRulesPage(t *testing.T) {
 	page := s.owner.page("/rules")
 	require.Contains(t, page, "For every partner: <strong>20 % of every payment</strong>")
 	require.Contains(t, page,
-		"Big ones: if the amount is at least 1000.00 USD and the partner’s group is Gold, <strong>30 % of every payment</strong>")
+		"Big ones: if the amount is at least 1,000.00 USD and the partner’s group is Gold, <strong>30 % of every payment</strong>")
 	require.Contains(t, page, "For partners in Gold: <strong>5.00 USD for every payment</strong>.")
 	require.Contains(t, page, "Never asked: All decides first about all of these partners.")
 
