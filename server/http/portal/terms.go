@@ -57,7 +57,8 @@ func (v *visit) deciding(trigger rules.Trigger) (*db.Flow, error) {
 	return &found[at], nil
 }
 
-// termsOf puts a flow into sentences: its branches in their order, and its own rate.
+// termsOf puts a flow into sentences: its own rate, and its branches, of which the first that
+// fits counts.
 func (v *visit) termsOf(f db.Flow) (says []string, err error) {
 	var branches []struct {
 		Conditions json.RawMessage
@@ -77,25 +78,20 @@ func (v *visit) termsOf(f db.Flow) (says []string, err error) {
 	pays := func(kind rules.RateType, value int64) string {
 		return rules.Rate{RateType: kind, RateValue: value}.In(v.locale, f.Trigger, v.program.Currency)
 	}
+	own := pays(opt.Value(f.RateType), opt.Value(f.RateValue))
 	for _, b := range branches {
 		when, err := speaker.Conditions(b.Conditions)
 		if err != nil {
 			return nil, err
 		}
+		rate := pays(b.RateType, b.RateValue)
 		if when == "" { // what follows is never asked
-			return append(says, v.earns(len(says), pays(b.RateType, b.RateValue))), nil
+			own = rate
+			break
 		}
-		says = append(says, v.locale.T("You earn %s, if %s.", pays(b.RateType, b.RateValue), when))
+		says = append(says, v.locale.T("But %s, if %s.", rate, when))
 	}
-	return append(says, v.earns(len(says), pays(opt.Value(f.RateType), opt.Value(f.RateValue)))), nil
-}
-
-// earns is the sentence of a rate without conditions, after others that have some.
-func (v *visit) earns(after int, rate string) string {
-	if after > 0 {
-		return v.locale.T("Otherwise you earn %s.", rate)
-	}
-	return v.locale.T("You earn %s.", rate)
+	return append([]string{v.locale.T("You earn %s.", own)}, says...), nil
 }
 
 // namer names what conditions may say to the partner: their own group, and their coupons.
