@@ -68,5 +68,8 @@ func embedded(ctx context.Context, u *work.Unit, c Candidate, id *string) (db.Pa
 	if work.IgnoreNoRows(err) != nil || err == nil {
 		return p, err
 	}
+	if err := u.Check(ctx, c.ProgramID, work.GroupRef("partner.group_id", c.GroupID)); err != nil {
+		return p, err
+	}
 	return Create(ctx, u, c, false)
 }
