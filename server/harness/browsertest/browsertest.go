@@ -203,6 +203,14 @@ func (b *Tab) Zone(name string) {
 	call(b, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: name})
 }
 
+// Language sets the language that the browser prefers, such as de.
+func (b *Tab) Language(tag string) {
+	b.t.Helper()
+	call(b, emulation.SetUserAgentOverride, emulation.SetUserAgentOverrideParams{
+		UserAgent: Eval[string](b, "navigator.userAgent"), AcceptLanguage: tag,
+	})
+}
+
 // call sends a command of the browser's protocol.
 func call[P, R any](b *Tab, command cdp.Command[P, R], params P) {
 	b.t.Helper()
