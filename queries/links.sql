@@ -86,3 +86,7 @@ SELECT t.program_id FROM links t WHERE t.id = @id AND t.org_id = @org_id;
 -- LinksOfPartner counts those that are not deleted.
 SELECT count(*) FROM links t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.partner_id = @partner_id
     AND t.deleted_at IS NULL;
+
+-- name: LinksEver :one
+-- LinksEver counts a partner's links, also those that were deleted.
+SELECT count(*) FROM links t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.partner_id = @partner_id;

@@ -6,6 +6,11 @@ VALUES (@id, @org_id, @purpose, @key, @recipient, @subject, @body, @plain, @prog
     @created_at)
 ON CONFLICT (org_id, purpose, key, lower(recipient)) DO NOTHING;
 
+-- name: MailLinksSince :one
+-- MailLinksSince counts the links into the portal that an address was mailed.
+SELECT count(*) FROM mails t WHERE t.org_id = @org_id AND t.purpose = 'portal_sign_in'
+    AND lower(t.recipient) = lower(@email::text) AND t.created_at > @since;
+
 -- name: MailsTake :many
 -- MailsTake marks the next mails as being sent, before anything is sent; other
 -- replicas skip what this one has locked. Mails to many come last.

@@ -2,11 +2,11 @@
 
 -- name: MagicLinkUse :one
 -- MagicLinkUse takes a sign-in link, once: of several at the same time one gets
--- the row.
+-- the row. A suspension that is on its way is waited for.
 UPDATE magic_links t SET used_at = @now::timestamptz
 WHERE t.token_hash = @token_hash AND t.used_at IS NULL AND t.expires_at > @now::timestamptz
-  AND EXISTS (SELECT 1 FROM partners p WHERE p.program_id = t.program_id AND p.id = t.partner_id
-      AND p.status = 'active')
+  AND t.partner_id = (SELECT p.id FROM partners p WHERE p.program_id = t.program_id AND p.id = t.partner_id
+      AND p.status = 'active' FOR SHARE)
 RETURNING t.org_id, t.program_id, t.partner_id;
 
 -- name: MagicLinksPurge :execrows
@@ -32,13 +32,13 @@ UPDATE portal_sessions SET expires_at = @expires_at WHERE token_hash = @token_ha
 
 -- name: PortalPartners :many
 -- PortalPartners are the active partners with an e-mail address, of one program or of all,
--- the newest first. It is not bound to an organization: who signs in names none. Sample
+-- those who have settled in and then the oldest first. It is not bound to an organization: who signs in names none. Sample
 -- partners get no mails.
 SELECT sqlc.embed(p), sqlc.embed(g) FROM partners p JOIN programs g ON g.id = p.program_id
 WHERE lower(p.email) = lower(@email) AND p.status = 'active' AND NOT starts_with(p.id, 'sample_')
   AND (sqlc.narg('program')::text IS NULL OR g.id = sqlc.narg('program')::text
     OR g.subdomain = sqlc.narg('program')::text)
-ORDER BY p.created_at DESC, p.id DESC LIMIT @lim;
+ORDER BY p.completed_onboarding DESC, p.created_at, p.id LIMIT @lim;
 
 -- name: PortalSessionEnd :exec
 DELETE FROM portal_sessions WHERE token_hash = @token_hash;

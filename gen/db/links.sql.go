@@ -402,6 +402,24 @@ func (q *Queries) LinkUpdate(ctx context.Context, db DBTX, arg LinkUpdateParams)
 	return err
 }
 
+const linksEver = `-- name: LinksEver :one
+SELECT count(*) FROM links t WHERE t.program_id = $1 AND t.org_id = $2 AND t.partner_id = $3
+`
+
+type LinksEverParams struct {
+	ProgramID string
+	OrgID     string
+	PartnerID string
+}
+
+// LinksEver counts a partner's links, also those that were deleted.
+func (q *Queries) LinksEver(ctx context.Context, db DBTX, arg LinksEverParams) (int64, error) {
+	row := db.QueryRow(ctx, linksEver, arg.ProgramID, arg.OrgID, arg.PartnerID)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
 const linksOfPartner = `-- name: LinksOfPartner :one
 SELECT count(*) FROM links t WHERE t.program_id = $1 AND t.org_id = $2 AND t.partner_id = $3
     AND t.deleted_at IS NULL

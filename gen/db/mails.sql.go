@@ -197,6 +197,25 @@ func (q *Queries) MailInsert(ctx context.Context, db DBTX, arg MailInsertParams)
 	return err
 }
 
+const mailLinksSince = `-- name: MailLinksSince :one
+SELECT count(*) FROM mails t WHERE t.org_id = $1 AND t.purpose = 'portal_sign_in'
+    AND lower(t.recipient) = lower($2::text) AND t.created_at > $3
+`
+
+type MailLinksSinceParams struct {
+	OrgID string
+	Email string
+	Since clock.Time
+}
+
+// MailLinksSince counts the links into the portal that an address was mailed.
+func (q *Queries) MailLinksSince(ctx context.Context, db DBTX, arg MailLinksSinceParams) (int64, error) {
+	row := db.QueryRow(ctx, mailLinksSince, arg.OrgID, arg.Email, arg.Since)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
 const mailReader = `-- name: MailReader :one
 SELECT coalesce(p.mail_token, '')::text AS mail_token, coalesce(g.name, '')::text AS program_name,
     coalesce(g.id, '')::text AS program_id, t.accent_color, t.logo_version,

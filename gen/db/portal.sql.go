@@ -15,8 +15,8 @@ const magicLinkUse = `-- name: MagicLinkUse :one
 
 UPDATE magic_links t SET used_at = $1::timestamptz
 WHERE t.token_hash = $2 AND t.used_at IS NULL AND t.expires_at > $1::timestamptz
-  AND EXISTS (SELECT 1 FROM partners p WHERE p.program_id = t.program_id AND p.id = t.partner_id
-      AND p.status = 'active')
+  AND t.partner_id = (SELECT p.id FROM partners p WHERE p.program_id = t.program_id AND p.id = t.partner_id
+      AND p.status = 'active' FOR SHARE)
 RETURNING t.org_id, t.program_id, t.partner_id
 `
 
@@ -33,7 +33,7 @@ type MagicLinkUseRow struct {
 
 // What the partner portal asks besides what the API does.
 // MagicLinkUse takes a sign-in link, once: of several at the same time one gets
-// the row.
+// the row. A suspension that is on its way is waited for.
 func (q *Queries) MagicLinkUse(ctx context.Context, db DBTX, arg MagicLinkUseParams) (MagicLinkUseRow, error) {
 	row := db.QueryRow(ctx, magicLinkUse, arg.Now, arg.TokenHash)
 	var i MagicLinkUseRow
@@ -349,7 +349,7 @@ SELECT p.id, p.org_id, p.program_id, p.group_id, p.email, p.first_name, p.last_n
 WHERE lower(p.email) = lower($1) AND p.status = 'active' AND NOT starts_with(p.id, 'sample_')
   AND ($2::text IS NULL OR g.id = $2::text
     OR g.subdomain = $2::text)
-ORDER BY p.created_at DESC, p.id DESC LIMIT $3
+ORDER BY p.completed_onboarding DESC, p.created_at, p.id LIMIT $3
 `
 
 type PortalPartnersParams struct {
@@ -364,7 +364,7 @@ type PortalPartnersRow struct {
 }
 
 // PortalPartners are the active partners with an e-mail address, of one program or of all,
-// the newest first. It is not bound to an organization: who signs in names none. Sample
+// those who have settled in and then the oldest first. It is not bound to an organization: who signs in names none. Sample
 // partners get no mails.
 func (q *Queries) PortalPartners(ctx context.Context, db DBTX, arg PortalPartnersParams) ([]PortalPartnersRow, error) {
 	rows, err := db.Query(ctx, portalPartners, arg.Email, arg.Program, arg.Lim)

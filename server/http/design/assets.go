@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/labstack/echo/v4"
 
@@ -55,6 +56,9 @@ func Origin(base string) (*http.CrossOriginProtection, error) {
 	// A proxy may hand another Host on.
 	return own, own.AddTrustedOrigin(u.Scheme + "://" + u.Host)
 }
+
+// Spelled reports whether a part of an address is text that the database can look for.
+func Spelled(part string) bool { return utf8.ValidString(part) && !strings.ContainsRune(part, 0) }
 
 // folder is where the assets are, for every site.
 const folder = "/assets/"

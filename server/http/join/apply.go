@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"rail/gen/api"
+	"rail/server/attempt"
 	"rail/server/http/design"
 	"rail/server/metadata"
 	"rail/server/opt"
@@ -190,7 +191,8 @@ func (v *visit) read() (joining.Asked, design.Faults) {
 		maps.Copy(wrong, v.faults(v.check(&body)))
 	}
 	return joining.Asked{
-		Email: body.Email, AddressHash: v.pages.Keeper.HashIP(v.program.ID, v.pages.Address(v)), Locale: v.locale,
+		Email: body.Email, Locale: v.locale,
+		AddressHash: v.pages.Keeper.HashIP(v.program.ID, attempt.Network(v.pages.Address(v))),
 		Application: joining.Application{
 			GroupID: v.groupID(), FirstName: body.FirstName, LastName: body.LastName, WebsiteURL: body.WebsiteURL,
 			CountryCode: body.CountryCode, TermsAgreed: v.program.TermsURL != nil && terms,

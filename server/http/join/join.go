@@ -114,7 +114,7 @@ func (p *Pages) dispatch(v *visit) error {
 		return p.answer(v, link.get, link.post)
 	}
 	v.SetPath(folder + ":program/:group")
-	if strings.Contains(second, "/") || more && second == "" {
+	if strings.Contains(second, "/") || more && second == "" || !design.Spelled(first+second) {
 		return problem.New(problem.RouteNotFound, "There is no such page.")
 	}
 	if err := v.enter(first, second); err != nil {

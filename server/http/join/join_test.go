@@ -330,3 +330,60 @@ func TestWithoutMail(t *testing.T) {
 	s := newSite(t, func(c *config.Config) { c.SMTPURL = "" })
 	s.says(503, "Applications cannot be taken at the moment", s.look(s.at))
 }
+
+// TestAPersonDecidedBefore: the rule approves nobody whom a person has declined.
+func TestAPersonDecidedBefore(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.confirmed("ada@example.com")
+	s.Must(200, s.Post("/v1/applications/"+s.application()["id"].(string)+"/reject", M{"reason": "fraud"}))
+	s.set(M{"auto_approve": M{}})
+	s.Clock.Advance(time.Hour)
+	s.confirmed("ada@example.com")
+	latest := s.Must(200, s.Get("/v1/applications?program_id="+s.program)).Data()[0]
+	require.Equal(t, "pending", latest["status"])
+}
+
+// TestClosedMeanwhile: a page that is closed takes nobody any more.
+func TestClosedMeanwhile(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.Must(303, s.applies("ada@example.com"))
+	_, paths := s.mails("ada@example.com")
+	page := string(s.Must(200, s.look(paths[0])).Raw)
+	s.set(M{"join": "closed"})
+	token := hidden.FindStringSubmatch(page)
+	s.Must(410, s.send(paths[0], url.Values{"form_token": {token[2]}}))
+	require.Empty(t, s.Must(200, s.Get("/v1/applications?program_id="+s.program)).Data())
+}
+
+// TestOffer: the page says what is paid, and nothing that is not for everybody.
+func TestOffer(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	flow := s.Must(200, s.Get("/v1/flows?program_id="+s.program)).Data()[0]["id"].(string)
+	branch := func(value int, conditions ...M) M {
+		return M{"conditions": append([]M{}, conditions...), "rate_type": "percent", "rate_value": value}
+	}
+	s.Must(200, s.Post("/v1/flows/"+flow, M{"branches": []M{
+		branch(4500, M{"field": "sale.metadata.secret_tier", "operator": "eq", "value": "internal"}),
+		branch(5000, M{"field": "partner.id", "operator": "eq", "value": s.Partner(s.program)}),
+		branch(3000, M{"field": "sale.amount_minor", "operator": "gte", "value": 10000}), branch(500),
+	}}))
+	page := html.UnescapeString(string(s.Must(200, s.look(s.at)).Raw))
+	require.Contains(t, page, "You earn 5 % of every payment.")
+	require.Contains(t, page, "But 30 % of every payment, if the amount is at least 100.00 USD.")
+	require.NotRegexp(t, "20 %|45 %|50 %|secret", page)
+}
+
+// TestOddPaths: what is no text is not there.
+func TestOddPaths(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for _, path := range []string{
+		"/join/%00", "/join/%ff", s.at + "/%00", s.at + "/%ff", "/look/%00/x", "/look/%00/x.css", "/look/" + s.program + "/%00",
+		"/look/%ff/x",
+	} {
+		require.Equal(t, 404, s.look(path).Status, path)
+	}
+}

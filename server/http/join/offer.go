@@ -1,9 +1,6 @@
 package join
 
 import (
-	"encoding/json"
-
-	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/money/rules"
 	"rail/server/opt"
@@ -28,6 +25,12 @@ func (v *visit) offer() ([]string, error) {
 			return nil, err
 		}
 		out = append(out, said...)
+	}
+	switch {
+	case v.program.CommissionNetOfFee:
+		out = append(out, v.locale.T("Payments count without tax and without the processor’s fee."))
+	case v.program.CommissionOnNetRevenue:
+		out = append(out, v.locale.T("Payments count without tax."))
 	}
 	out = append(out, v.locale.T("Visitors count as yours for %d days after they followed your link.", v.program.CookieDays))
 	if days := v.program.HoldingPeriodDays; days > 0 {
@@ -57,38 +60,7 @@ func (v *visit) pays(trigger db.FlowTrigger, group *string) ([]string, error) {
 
 // cases says what a flow pays, and in which cases it pays something else.
 func (v *visit) cases(f db.Flow) ([]string, error) {
-	var branches []api.FlowBranch
-	if err := json.Unmarshal(f.Branches, &branches); err != nil {
-		return nil, err
-	}
-	var out []string
-	if opt.Value(f.RateValue) > 0 {
-		out = append(out, v.rate(f.Trigger, *f.RateType, *f.RateValue))
-	}
-	speaker := rules.Speaker{Trigger: f.Trigger, Currency: v.program.Currency}
-	for _, b := range branches {
-		when, err := speaker.Conditions(b.Conditions)
-		if err != nil {
-			return nil, err
-		}
-		pays := v.rate(f.Trigger, db.RateType(b.RateType), b.RateValue)
-		if v.locale.Language() == "en" && when != "" { // conditions are in English
-			out = append(out, v.locale.T("If %s: %s", when, pays))
-			continue
-		}
-		out = append(out, v.locale.T("In certain cases: %s", pays))
-	}
-	return out, nil
-}
-
-// rate says what a rate pays.
-func (v *visit) rate(trigger db.FlowTrigger, kind db.RateType, value int64) string {
-	signup := trigger == db.FlowTriggerNewSignup
-	switch {
-	case kind == db.RateTypePercent:
-		return v.locale.T("You earn %s of every payment.", v.locale.Percent(value))
-	case signup:
-		return v.locale.T("You earn %s for every sign-up.", v.locale.Money(value, v.program.Currency))
-	}
-	return v.locale.T("You earn %s for every payment.", v.locale.Money(value, v.program.Currency))
+	return rules.Speaker{
+		Trigger: f.Trigger, Currency: v.program.Currency, Locale: v.locale, ToPartner: true, Public: true,
+	}.Terms(rules.Rate{RateType: opt.Value(f.RateType), RateValue: opt.Value(f.RateValue)}, f.Branches)
 }

@@ -62,16 +62,22 @@ func (l Looks) Register(e *echo.Echo) {
 	e.Match([]string{http.MethodGet, http.MethodHead}, folder+":program/:version", l.serve)
 }
 
+// none is the answer where nothing is.
+func none() error { return problem.New(problem.RouteNotFound, "There is no such file.") }
+
 // serve answers with a style sheet or a logo.
 func (l Looks) serve(c echo.Context) error {
 	version, styled := strings.CutSuffix(c.Param("version"), ".css")
+	if !design.Spelled(c.Param("program") + version) {
+		return none()
+	}
 	ask := l.logo
 	if styled {
 		ask = l.style
 	}
 	kind, body, err := ask(c, version)
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && body == nil {
-		return problem.New(problem.RouteNotFound, "There is no such file.")
+		return none()
 	}
 	if err != nil {
 		return err

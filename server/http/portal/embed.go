@@ -32,6 +32,11 @@ func framed(path string) (token, page string) {
 
 // serveFrame answers within a page of the program's. The log is not given the token.
 func (p *Portal) serveFrame(v *visit) error {
+	if !tokenForm.MatchString(v.frame) {
+		v.frame = "" // it may be anything, and stands in no page
+		v.SetPath(embedded + ":token")
+		return errEmbed
+	}
 	v.SetPath(embedded + ":token" + strings.TrimPrefix(v.page, "/portal"))
 	method := v.Request().Method
 	if method == http.MethodHead {

@@ -20,6 +20,7 @@ import (
 // framing lets pages of hosts frame the portal of a program.
 func framing(s *apitest.Server, program string, hosts ...string) {
 	s.T.Helper()
+	hosts = append([]string{}, hosts...)
 	s.Must(200, s.Post("/v1/programs/"+program+"/portal", M{"embed_hosts": hosts}))
 }
 
@@ -97,6 +98,31 @@ func TestEmbedRefuses(t *testing.T) {
 	loader := s.Must(200, visit(s, "GET", "/embed.js"))
 	require.Equal(t, "cross-origin", loader.Header.Get("Cross-Origin-Resource-Policy"))
 	require.Less(t, len(loader.Raw), 2000)
+}
+
+// TestEmbedIsNoPage: what stands in the place of a token stands in no page.
+func TestEmbedIsNoPage(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	for _, path := range []string{"/embed/%22%3E%3Cmeta%20http-equiv=refresh%3E/x", "/embed/%22%3Ex", "/embed/%00/links", "/embed/%ff"} {
+		page := visit(s, "GET", path)
+		require.Equal(t, 410, page.Status, path)
+		require.NotContains(t, string(page.Raw), "meta http-equiv")
+		require.NotContains(t, string(page.Raw), "/embed/")
+	}
+}
+
+// TestEmbedEnds: a program that takes its hosts back ends the frames, in which payout details cannot be changed.
+func TestEmbedEnds(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	framing(s, program, "app.acme.example")
+	path := embed(s, M{"program_id": program, "partner_id": s.Partner(program)})
+	settings := string(s.Must(200, visit(s, "GET", path+"/settings")).Raw)
+	require.NotContains(t, settings, "/settings/payout")
+	framing(s, program)
+	s.Must(410, visit(s, "GET", path))
 }
 
 // TestInAFrame shows the portal within a page of another origin, which must be one that the

@@ -46,15 +46,15 @@ func (p *Portal) signIn(v *visit, token string) error {
 	if r.Method == http.MethodHead {
 		return v.NoContent(http.StatusOK)
 	}
+	if !tokenForm.MatchString(strings.TrimPrefix(token, partner.VisitorMark)) {
+		return errLink // a mailed one works by its button alone
+	}
 	return p.enter(v, token)
 }
 
 // enter signs in by a link's token.
 func (p *Portal) enter(v *visit, token string) error {
 	visitor := strings.HasPrefix(token, partner.VisitorMark)
-	if !tokenForm.MatchString(strings.TrimPrefix(token, partner.VisitorMark)) {
-		return errLink
-	}
 	life := sessionLife
 	if visitor {
 		life = visitLife
@@ -141,7 +141,7 @@ func (v *visit) identify() error {
 		of := db.PortalSessionParams{TokenHash: secret.HashToken(token), Embedded: v.frame != "", Now: v.now}
 		who, err = queries.PortalSession(v.ctx(), v.portal.Pool, of)
 	}
-	if errors.Is(err, pgx.ErrNoRows) {
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && v.frame != "" && len(who.EmbedHosts) == 0 {
 		return v.nobody()
 	}
 	v.token, v.session, v.partner, v.program = token, who.PortalSession, who.Partner, who.Program

@@ -53,7 +53,7 @@ func (v *visit) settingsPage(open string) (settingsPage, error) {
 		}},
 		Payout:  design.Form{Values: map[string]string{}},
 		Choices: partner.ChoicesOf(p), Fresh: v.fresh(),
-		Again:   !v.session.Visitor && v.portal.Partners.Mail.Ready(),
+		Again:   v.frame == "" && !v.session.Visitor && v.portal.Partners.Mail.Ready(),
 		Methods: v.methods(), Countries: v.countries(),
 	}
 	var err error

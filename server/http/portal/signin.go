@@ -9,6 +9,7 @@ import (
 	"rail/gen/db"
 	"rail/server/http/design"
 	"rail/server/problem"
+	"rail/server/program/partner"
 )
 
 // door is the page for who is not signed in.
@@ -99,6 +100,10 @@ func problemStatus(err error) int {
 // useMailed shows the button of a mailed link, and signs in by it. A program that scans mails
 // opens links and sends no forms.
 func (p *Portal) useMailed(v *visit, token string) error {
+	own, mailed := strings.CutPrefix(token, partner.MailMark)
+	if !mailed || !tokenForm.MatchString(own) {
+		return errLink
+	}
 	switch v.Request().Method {
 	case http.MethodPost:
 		if err := p.origin.Check(v.Request()); err != nil {
@@ -109,9 +114,6 @@ func (p *Portal) useMailed(v *visit, token string) error {
 	default:
 		return v.refuseMethod("GET, HEAD, POST")
 	}
-	if !tokenForm.MatchString(token) {
-		return errLink
-	}
 	return v.showDoor(http.StatusOK, "Sign in", door{
 		Text: v.locale.T("Press the button to open your portal. The link works once."), Token: token,
 	})
@@ -119,8 +121,7 @@ func (p *Portal) useMailed(v *visit, token string) error {
 
 // again mails who is signed in a link of their own, to sign in anew.
 func again(v *visit) error {
-	err := v.portal.Partners.LinksByMail(v.ctx(), v.portal.Attempts, v.partner.Email, v.program.ID, v.portal.Address(v),
-		v.Request().Header.Get("Accept-Language"))
+	err := v.portal.Partners.LinkAgain(v.ctx(), v.portal.Attempts, v.partner, v.program)
 	if err != nil {
 		return err
 	}
@@ -129,9 +130,10 @@ func again(v *visit) error {
 }
 
 // fresh reports whether the partner has signed in within the last hours, as changes of how
-// money is paid ask for: a browser that was left open is not enough.
+// money is paid ask for: a browser that was left open is not enough, and neither is a frame, whose
+// address the page around it knows.
 func (v *visit) fresh() bool {
-	return !v.session.Visitor && v.session.CreatedAt.Plus(freshFor).After(v.now.Time)
+	return v.frame == "" && !v.session.Visitor && v.session.CreatedAt.Plus(freshFor).After(v.now.Time)
 }
 
 // extend lets a session that is used last longer, at most once a day. Of who looks at the portal

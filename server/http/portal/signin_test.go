@@ -69,6 +69,7 @@ func TestSignInByMail(t *testing.T) {
 	}
 	require.Len(t, append(mailsTo(s, "Ada@example.com"), mailsTo(s, "ada@example.com")...), 2, "one for each program")
 	path := mailsTo(s, "Ada@example.com")[0]
+	s.Must(410, visit(s, "GET", strings.Replace(path, "sign-in", "sso", 1))) // by the button alone
 	for range 2 {
 		page := s.Must(200, visit(s, "GET", path))
 		require.Contains(t, string(page.Raw), `action="`+path+`"`)
@@ -103,6 +104,22 @@ func TestLinksAreBounded(t *testing.T) {
 	s.Must(429, asks(s, "another@example.com", ""))
 	s.Clock.Advance(15 * time.Minute)
 	s.Must(200, asks(s, "ada@example.com", ""))
+}
+
+// TestLinksOfADay: nobody can fill a mailbox, and who is signed in gets a link all the same.
+func TestLinksOfADay(t *testing.T) {
+	t.Parallel()
+	s := mailing(t)
+	b := signIn(s, s.Partner(s.Program(), M{"email": "ada@example.com"}))
+	for range 10 {
+		for range 3 {
+			s.Must(200, asks(s, "ada@example.com", ""))
+		}
+		s.Clock.Advance(16 * time.Minute)
+	}
+	require.Len(t, mailsTo(s, "ada@example.com"), 20)
+	s.Must(200, b.send("/portal/again"))
+	require.Len(t, mailsTo(s, "ada@example.com"), 21)
 }
 
 // TestLinksRunOut: a mailed link works for half an hour, and leaves others as they are.

@@ -2,7 +2,6 @@ package portal
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 
 	"rail/gen/db"
@@ -57,41 +56,15 @@ func (v *visit) deciding(trigger rules.Trigger) (*db.Flow, error) {
 	return &found[at], nil
 }
 
-// termsOf puts a flow into sentences: its own rate, and its branches, of which the first that
-// fits counts.
-func (v *visit) termsOf(f db.Flow) (says []string, err error) {
-	var branches []struct {
-		Conditions json.RawMessage
-		RateType   rules.RateType `json:"rate_type"`
-		RateValue  int64          `json:"rate_value"`
-	}
-	if err := json.Unmarshal(f.Branches, &branches); err != nil {
-		return nil, err
-	}
+// termsOf puts a flow into sentences.
+func (v *visit) termsOf(f db.Flow) ([]string, error) {
 	name, err := v.namer()
 	if err != nil {
 		return nil, err
 	}
-	speaker := rules.Speaker{
+	return rules.Speaker{
 		Trigger: f.Trigger, Currency: v.program.Currency, Locale: v.locale, ToPartner: true, Name: name,
-	}
-	pays := func(kind rules.RateType, value int64) string {
-		return rules.Rate{RateType: kind, RateValue: value}.In(v.locale, f.Trigger, v.program.Currency)
-	}
-	own := pays(opt.Value(f.RateType), opt.Value(f.RateValue))
-	for _, b := range branches {
-		when, err := speaker.Conditions(b.Conditions)
-		if err != nil {
-			return nil, err
-		}
-		rate := pays(b.RateType, b.RateValue)
-		if when == "" { // what follows is never asked
-			own = rate
-			break
-		}
-		says = append(says, v.locale.T("But %s, if %s.", rate, when))
-	}
-	return append([]string{v.locale.T("You earn %s.", own)}, says...), nil
+	}.Terms(rules.Rate{RateType: opt.Value(f.RateType), RateValue: opt.Value(f.RateValue)}, f.Branches)
 }
 
 // namer names what conditions may say to the partner: their own group, and their coupons.

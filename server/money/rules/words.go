@@ -170,6 +170,7 @@ type Speaker struct {
 	Name      func(id string) string
 	Locale    *locale.Locale
 	ToPartner bool // who reads it is a partner, and no other is meant
+	Public    bool // everybody reads it: what is said of single partners and in the program's own words is left out
 }
 
 // locale is the one that is spoken.
@@ -230,6 +231,9 @@ func (s Speaker) item(raw json.RawMessage, inner bool) (string, error) {
 
 // leaf says one condition.
 func (s Speaker) leaf(f *field, op operator, raw json.RawMessage) (string, error) {
+	if s.Public && inside(f) {
+		return "", errInside
+	}
 	l, phrase := s.locale(), s.phrase(f)
 	switch {
 	case f.kind == kindBool && string(raw) == "true":
@@ -240,6 +244,9 @@ func (s Speaker) leaf(f *field, op operator, raw json.RawMessage) (string, error
 		return l.T("%s is not known", phrase), nil
 	case op == opExists:
 		return l.T("%s is known", phrase), nil
+	}
+	if said := s.age(f, op, raw); said != "" {
+		return said, nil
 	}
 	values, err := s.values(f, raw)
 	if err != nil {

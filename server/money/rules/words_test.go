@@ -2,6 +2,7 @@ package rules_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -122,4 +123,28 @@ func TestWordsInEveryLanguage(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, says, l.Money(123450, "EUR"))
 	}
+}
+
+// TestTerms: what a flow pays, as partners read it.
+func TestTerms(t *testing.T) {
+	t.Parallel()
+	year := `{"conditions":[{"field":"customer.months_since_conversion","operator":"%s","value":%d}],"rate_type":"percent","rate_value":5000}`
+	said := func(language string, own int64, branches string) []string {
+		out, err := rules.Speaker{Trigger: rules.NewPayment, Currency: "USD", Locale: locale.Of(language)}.Terms(
+			rules.Rate{RateType: rules.RatePercent, RateValue: own}, json.RawMessage(branches))
+		require.NoError(t, err)
+		return out
+	}
+	require.Equal(t, []string{"You earn 20 % of every payment."}, said("en", 2000, `[]`))
+	require.Equal(t, []string{
+		"You earn 20 % of every payment.",
+		"But 50 % of every payment, if the customer’s first payment was less than 12 months ago.",
+	}, said("en", 2000, "["+fmt.Sprintf(year, "lt", 12)+"]"))
+	require.Equal(t, []string{"You earn 50 % of every payment, if the customer’s first payment was less than 12 months ago."},
+		said("en", 0, "["+fmt.Sprintf(year, "lte", 11)+"]"))
+	require.Equal(t, []string{"Sie verdienen 50 % jeder Zahlung, wenn gilt: die erste Zahlung des Kunden liegt mindestens 12 Monate zurück."},
+		said("de", 0, "["+fmt.Sprintf(year, "gt", 11)+"]"))
+	require.Equal(t, []string{"You earn nothing."}, said("en", 0, `[]`))
+	require.Equal(t, []string{"You earn 5 % of every payment."},
+		said("en", 2000, `[{"conditions":[],"rate_type":"percent","rate_value":500}]`), "a branch that always fits is the rate")
 }

@@ -186,6 +186,13 @@ func (s *Service) Confirm(ctx context.Context, u *work.Unit, r Request) error {
 	case err != nil || row.ApplicationID != nil:
 		return err
 	}
+	settings, err := portalsettings.Of(ctx, u.Tx, u.OrgID, row.ProgramID)
+	if err != nil {
+		return err
+	}
+	if settings.Join == db.JoinModeClosed {
+		return ErrLink
+	}
 	var a Application
 	if err := json.Unmarshal(row.Application, &a); err != nil {
 		return err
@@ -200,7 +207,7 @@ func (s *Service) Confirm(ctx context.Context, u *work.Unit, r Request) error {
 	if err != nil {
 		return err
 	}
-	return s.decide(ctx, u, made, a.CountryCode)
+	return s.decide(ctx, u, settings, made, a.CountryCode)
 }
 
 // candidate is who applies. The terms were agreed to when the form was sent.
@@ -216,10 +223,15 @@ func candidate(r db.JoinRequest, a Application) partner.Candidate {
 }
 
 // decide approves an application where the program's rule does. One that the organization's plan has
-// no room for waits for a person.
-func (s *Service) decide(ctx context.Context, u *work.Unit, a db.Application, country *string) error {
-	settings, err := portalsettings.Of(ctx, u.Tx, u.OrgID, a.ProgramID)
-	if err != nil || !settings.Approves(a.GroupID, country, a.Email) {
+// no room for waits for a person, and so does one of somebody whom a person has declined before.
+func (s *Service) decide(
+	ctx context.Context, u *work.Unit, settings portalsettings.Settings, a db.Application, country *string,
+) error {
+	if !settings.Approves(a.GroupID, country, a.Email) {
+		return nil
+	}
+	p, err := queries.PartnerGet(ctx, u.Tx, db.PartnerGetParams{ID: opt.Value(a.PartnerID), OrgID: u.OrgID})
+	if err != nil || p.CreatedAt.Before(u.Now.Plus(-time.Second).Time) {
 		return err
 	}
 	by := *u

@@ -73,7 +73,7 @@ func (s *Service) Invite(ctx context.Context, u *work.Unit, c Candidate) (db.Par
 	if err != nil {
 		return p, err
 	}
-	token, err := newLink(ctx, u.Later(), "", p, u.Now, inviteLife)
+	token, err := newLink(ctx, u.Later(), MailMark, p, u.Now, inviteLife)
 	if err != nil {
 		return p, err
 	}

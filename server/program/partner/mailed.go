@@ -17,12 +17,16 @@ import (
 const (
 	// mailedLife is how long a link works that a partner has asked for.
 	mailedLife = 30 * time.Minute
-	// accountsOf is how many partners of one address are mailed a link each, the newest first.
+	// accountsOf is how many partners of one address are mailed a link each: those who have signed
+	// in before, and then the oldest, so that later programs crowd nobody out.
 	accountsOf = 5
-	// linksToAddress and linksFromAddress bound the links within attempt.Window: those that
-	// one e-mail address is sent, and those that one network asks for.
-	linksToAddress   = 3
+	// linksToAddress, linksOfBoth and linksFromAddress bound what is asked within
+	// attempt.Window: for one e-mail address by all and by one network, and by a network for all.
+	linksToAddress   = 12
+	linksOfBoth      = 3
 	linksFromAddress = 20
+	// linksOfDay bounds the mails with links that an organization sends an address in a day.
+	linksOfDay = 20
 )
 
 // LinksByMail mails the active partners with an e-mail address a link each into the portal. It
@@ -33,6 +37,7 @@ func (s *Service) LinksByMail(ctx context.Context, book attempt.Book, email, pro
 	email = strings.TrimSpace(email)
 	_, err := book.Note(ctx,
 		attempt.Subject{Key: "portal:" + strings.ToLower(email), Most: linksToAddress},
+		attempt.Subject{Key: "portal:" + strings.ToLower(email) + " " + attempt.Network(from), Most: linksOfBoth},
 		attempt.Subject{Key: "portal from:" + attempt.Network(from), Most: linksFromAddress},
 	)
 	if err != nil || email == "" {
@@ -49,6 +54,15 @@ func (s *Service) LinksByMail(ctx context.Context, book attempt.Book, email, pro
 	now := book.Clock.Now()
 	return pgtx.Within(ctx, book.Pool, func(tx *pgtx.Tx) error {
 		for _, row := range found {
+			n, err := queries.MailLinksSince(ctx, tx, db.MailLinksSinceParams{
+				OrgID: row.Partner.OrgID, Email: row.Partner.Email, Since: now.Days(-1),
+			})
+			if err != nil {
+				return err
+			}
+			if n >= linksOfDay {
+				continue
+			}
 			if err := s.mailLink(ctx, tx.Later(), row.Partner, row.Program, language, now); err != nil {
 				return err
 			}
@@ -57,12 +71,23 @@ func (s *Service) LinksByMail(ctx context.Context, book attempt.Book, email, pro
 	})
 }
 
+// LinkAgain mails a partner who is signed in a link, to sign in anew.
+func (s *Service) LinkAgain(ctx context.Context, book attempt.Book, p db.Partner, prog db.Program) error {
+	_, err := book.Note(ctx, attempt.Subject{Key: "portal partner:" + p.ID, Most: linksOfBoth})
+	if err != nil {
+		return err
+	}
+	return pgtx.Within(ctx, book.Pool, func(tx *pgtx.Tx) error {
+		return s.mailLink(ctx, tx.Later(), p, prog, "", book.Clock.Now())
+	})
+}
+
 // mailLink mails one partner a link. Links that the program has made stay: nobody who knows a
 // partner's address can make them worthless.
 func (s *Service) mailLink(
 	ctx context.Context, q db.DBTX, p db.Partner, prog db.Program, language string, now clock.Time,
 ) error {
-	token, err := newLink(ctx, q, "", p, now, mailedLife)
+	token, err := newLink(ctx, q, MailMark, p, now, mailedLife)
 	if err != nil {
 		return err
 	}

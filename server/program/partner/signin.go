@@ -44,6 +44,10 @@ func SignIn(
 // the portal as the partner: where they come from says nothing of the partner (decisions, 251).
 const VisitorMark = "visit-"
 
+// MailMark begins the token of a sign-in link that is mailed, which works by the button of its
+// page alone: whoever opens it for somebody else does not sign them in.
+const MailMark = "mail-"
+
 // SignInLink returns an address that signs a partner into the portal at base,
 // once, and when it expires. Earlier links stop working. Only the token's hash is
 // stored.

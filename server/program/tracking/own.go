@@ -23,6 +23,9 @@ var slugForm = regexp.MustCompile(`^[a-z0-9]{3,32}$`)
 // order in which they are added.
 var campaignFields = []string{"utm_source", "utm_medium", "utm_campaign"}
 
+// everMost is how many times as many links a partner may have made as it may have.
+const everMost = 10
+
 // OwnLink is a link that a partner makes. It may lead to pages of Hosts, and Most is how many
 // links a partner may have. A Slug names it in its short address, and tells its visitors
 // from those of the partner's other links.
@@ -50,7 +53,14 @@ func CreateOwn(ctx context.Context, u *work.Unit, in OwnLink) (db.Link, error) {
 	if err != nil {
 		return db.Link{}, err
 	}
-	if has.Total >= in.Most {
+	// Links that were put away keep their names, so they are bounded, too.
+	ever, err := queries.LinksEver(ctx, u.DB(), db.LinksEverParams{
+		ProgramID: in.Program.ID, OrgID: u.OrgID, PartnerID: in.PartnerID,
+	})
+	if err != nil {
+		return db.Link{}, err
+	}
+	if has.Total >= in.Most || ever >= in.Most*everMost {
 		return db.Link{}, problem.Invalid("", "You have as many links as the program allows.")
 	}
 	link := LinkInput{ProgramID: in.Program.ID, PartnerID: in.PartnerID, DestinationURL: destination}
