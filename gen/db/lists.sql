@@ -503,8 +503,8 @@ WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id
 
 -- name: MailPage :many
 SELECT t.id, t.purpose, t.recipient, t.subject, t.status, t.attempts, t.error, t.created_at, t.campaign_id,
-    coalesce((SELECT p.program_id FROM partners p WHERE p.id = t.partner_id AND p.org_id = t.org_id), '')::text
-    AS program_id
+    coalesce(t.program_id, (SELECT p.program_id FROM partners p
+    WHERE p.id = t.partner_id AND p.org_id = t.org_id), '')::text AS program_id
 FROM mails t
 WHERE t.org_id = @org_id
   AND t.status = 'failed'
@@ -534,8 +534,8 @@ WHERE t.program_id = @program_id
   AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]))
   AND (sqlc.narg('group_id')::text IS NULL OR t.group_id = sqlc.narg('group_id')::text)
   AND (sqlc.narg('tag_id')::text IS NULL
-    OR EXISTS (SELECT 1 FROM partner_tags pt
-    WHERE pt.program_id = t.program_id AND pt.tag_id = sqlc.narg('tag_id')::text AND pt.partner_id = t.id))
+    OR t.id = ANY (ARRAY(SELECT pt.partner_id FROM partner_tags pt
+    WHERE pt.tag_id = sqlc.narg('tag_id')::text AND pt.org_id = @org_id)))
   AND (sqlc.narg('email')::text IS NULL OR lower(t.email) = sqlc.narg('email')::text)
   AND (sqlc.narg('handle')::text IS NULL OR t.handle = sqlc.narg('handle')::text)
   AND (sqlc.narg('search')::text IS NULL
@@ -560,8 +560,8 @@ WHERE t.program_id = @program_id
   AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]))
   AND (sqlc.narg('group_id')::text IS NULL OR t.group_id = sqlc.narg('group_id')::text)
   AND (sqlc.narg('tag_id')::text IS NULL
-    OR EXISTS (SELECT 1 FROM partner_tags pt
-    WHERE pt.program_id = t.program_id AND pt.tag_id = sqlc.narg('tag_id')::text AND pt.partner_id = t.id))
+    OR t.id = ANY (ARRAY(SELECT pt.partner_id FROM partner_tags pt
+    WHERE pt.tag_id = sqlc.narg('tag_id')::text AND pt.org_id = @org_id)))
   AND (sqlc.narg('email')::text IS NULL OR lower(t.email) = sqlc.narg('email')::text)
   AND (sqlc.narg('handle')::text IS NULL OR t.handle = sqlc.narg('handle')::text)
   AND (sqlc.narg('search')::text IS NULL

@@ -2217,8 +2217,8 @@ func (q *Queries) MailCursor(ctx context.Context, db DBTX, arg MailCursorParams)
 
 const mailPage = `-- name: MailPage :many
 SELECT t.id, t.purpose, t.recipient, t.subject, t.status, t.attempts, t.error, t.created_at, t.campaign_id,
-    coalesce((SELECT p.program_id FROM partners p WHERE p.id = t.partner_id AND p.org_id = t.org_id), '')::text
-    AS program_id
+    coalesce(t.program_id, (SELECT p.program_id FROM partners p
+    WHERE p.id = t.partner_id AND p.org_id = t.org_id), '')::text AS program_id
 FROM mails t
 WHERE t.org_id = $1
   AND t.status = 'failed'
@@ -2300,8 +2300,8 @@ WHERE t.program_id = $1
   AND ($4::text[] IS NULL OR t.status = ANY ($4::text[]))
   AND ($5::text IS NULL OR t.group_id = $5::text)
   AND ($6::text IS NULL
-    OR EXISTS (SELECT 1 FROM partner_tags pt
-    WHERE pt.program_id = t.program_id AND pt.tag_id = $6::text AND pt.partner_id = t.id))
+    OR t.id = ANY (ARRAY(SELECT pt.partner_id FROM partner_tags pt
+    WHERE pt.tag_id = $6::text AND pt.org_id = $2)))
   AND ($7::text IS NULL OR lower(t.email) = $7::text)
   AND ($8::text IS NULL OR t.handle = $8::text)
   AND ($9::text IS NULL
@@ -2490,8 +2490,8 @@ WHERE t.program_id = $1
   AND ($4::text[] IS NULL OR t.status = ANY ($4::text[]))
   AND ($5::text IS NULL OR t.group_id = $5::text)
   AND ($6::text IS NULL
-    OR EXISTS (SELECT 1 FROM partner_tags pt
-    WHERE pt.program_id = t.program_id AND pt.tag_id = $6::text AND pt.partner_id = t.id))
+    OR t.id = ANY (ARRAY(SELECT pt.partner_id FROM partner_tags pt
+    WHERE pt.tag_id = $6::text AND pt.org_id = $2)))
   AND ($7::text IS NULL OR lower(t.email) = $7::text)
   AND ($8::text IS NULL OR t.handle = $8::text)
   AND ($9::text IS NULL

@@ -261,8 +261,12 @@ func TestKindsAreAll(t *testing.T) {
 		"processor_connections.secret", "processor_connections.api_key", "inbox_events.payload",
 		"users.totp_secret", "users.totp_pending",
 	}
+	open := []string{"partner_note_files.content", "portal_logos.image"} // what people of the program have given to be seen
 	for _, column := range columns {
 		_, name, _ := strings.Cut(column, ".")
+		if slices.Contains(open, column) {
+			continue
+		}
 		if !strings.HasSuffix(name, "_hash") && !strings.HasSuffix(name, "_digest") && !slices.Contains(hashes, name) {
 			require.Contains(t, sealed, column, "neither a hash nor a kind of SealedValues (queries/keyring.sql)")
 		}

@@ -98,7 +98,7 @@ var phases = [][]table{{
 		`SELECT id('mail', n), org, 'payout_paid', 'key' || n, 'partner' || n || '@example.com', 'Subject', 'Body', CASE WHEN n % 9 = 0 THEN 'failed' ELSE 'sent' END, at(n, $n)
 		FROM g, LATERAL program(n % 20) p`},
 	{"partner_notes", perPartner(0.4),
-		`SELECT id('note', n), org, prg, id('part', n % #partners), 'key_1', NULL, 'Note ' || n, NULL, NULL, at(n, $n) FROM g, LATERAL program(of_partner(n % #partners)) p`},
+		`SELECT id('note', n), org, prg, id('part', n % #partners), 'key_1', NULL, 'Note ' || n, 'brief.txt', 4, at(n, $n) FROM g, LATERAL program(of_partner(n % #partners)) p`},
 	{"risk_flags (id, org_id, program_id, partner_id, kind, severity, status, evidence, resolved_at, created_at)",
 		perPartner(0.4), `SELECT id('rf', n), org, prg, id('part', n), 'duplicate_partner',
 		CASE WHEN n % 20 = 0 THEN 'high' WHEN n % 5 = 0 THEN 'medium' ELSE 'low' END, CASE WHEN n % 3 = 0 THEN 'open' WHEN n % 3 = 1 THEN 'resolved' ELSE 'dismissed' END, '{}',
@@ -156,6 +156,7 @@ var phases = [][]table{{
 		`SELECT CASE WHEN n = 0 THEN '#org' ELSE '#other' END, 'Organization ' || n, at(0, 1) FROM g`,
 	},
 }, {
+	{"partner_note_files", nil, `SELECT t.id, t.org_id, t.program_id, 'text' FROM partner_notes t`},
 	{
 		"ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at)",
 		nil, moves + " AND k.id < '#open'",

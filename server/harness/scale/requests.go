@@ -47,6 +47,7 @@ var filters = map[string][]string{
 	"external_event_id":    {"{inbox_events.external_event_id}"},
 	"connection_id":        {"{processor_connections}"},
 	"type":                 {"invoice.paid"},
+	"top":                  {"10"},
 	"reason_code":          {"no_partner"},
 	"code":                 {"CODE0"},
 	"currency":             {"USD", "EUR"},

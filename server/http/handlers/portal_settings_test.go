@@ -25,6 +25,7 @@ func TestPortalSettings(t *testing.T) {
 		"object": "portal_settings", "program_id": program, "join": "open", "accent_color": nil, "logo_url": nil,
 		"introduction": nil, "reply_to": nil, "questions": []any{}, "auto_approve": nil, "link_hosts": []any{},
 		"max_links": json.Number("20"), "embed_hosts": []any{}, "updated_at": nil,
+		"join_url": "https://rail.example/join/" + s.Get("/v1/programs/"+program).String("subdomain"),
 	}
 	require.Equal(t, want, s.Must(200, s.Get(path)).Body)
 	require.Equal(t, want, s.Must(200, s.Post(path, M{"max_links": 20, "introduction": " "})).Body, "nothing changed")

@@ -22,9 +22,10 @@ import (
 
 // neverThere are values that a list cannot have.
 var neverThere = map[string][]string{
-	"/v1/commissions/maturing status": {"due", "paid", "rejected", "voided"}, // what matures is on its way
-	"/v1/commissions/maturing kind":   {"clawback"},                          // a clawback is due at once
-	"/v1/programs status":             {"paused"},                            // the sample is one program
+	"/v1/commissions/maturing status": {"due", "paid", "rejected", "voided"},   // what matures is on its way
+	"/v1/commissions/maturing kind":   {"clawback"},                            // a clawback is due at once
+	"/v1/programs status":             {"paused"},                              // the sample is one program
+	"/v1/mails status":                {"queued", "sending", "sent", "failed"}, // the sample sends nothing
 }
 
 // TestSampleHasEveryState asks each list of the description for each status and
