@@ -1,6 +1,7 @@
 package join_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -30,6 +31,7 @@ func TestInABrowser(t *testing.T) {
 		for field, value := range map[string]string{"email": email, "first_name": "Ada", "website_url": "ada.example"} {
 			b.Do(chromedp.SendKeys(chromedp.CSS(`input[name="`+field+`"]`), value))
 		}
+		b.Picture("join" + strconv.FormatInt(width, 10))
 		b.Do(chromedp.SendKeys(chromedp.CSS(`textarea[name="answer_audience"]`), "Readers"),
 			chromedp.SetValue(chromedp.CSS(`select[name="country_code"]`), "DE"), chromedp.Click(chromedp.CSS(`input[name="terms"]`)))
 		s.Clock.Advance(3 * time.Second)

@@ -8,10 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
 	"rail/server/config"
 	"rail/server/harness/apitest"
+	"rail/server/harness/browsertest"
 )
 
 // mailing is a server that takes mails.
@@ -162,4 +164,25 @@ func TestVisitorsOnlyLook(t *testing.T) {
 	s.Clock.Advance(11 * time.Hour)
 	require.Empty(t, session(s.Must(http.StatusOK, b.ask("GET", "/portal", nil))), "the session is not extended")
 	s.Must(200, b.send("/portal/sign-out"))
+}
+
+// TestDoorIsAccessible: so are the pages for who is not signed in, in light and in dark.
+func TestDoorIsAccessible(t *testing.T) {
+	t.Parallel()
+	browsertest.Chromium(t)
+	s := apitest.New(t, apitest.Loopback, func(c *config.Config) {
+		c.SMTPURL, c.BaseURL = "dir:"+t.TempDir(), "http://127.0.0.1:8080"
+	})
+	s.Partner(s.Program(), M{"email": "ada@example.com"})
+	s.Must(200, asks(s, "ada@example.com", ""))
+	b := browsertest.New(t, s.URL)
+	b.Do(chromedp.EmulateViewport(390, 844))
+	link := mailsTo(s, "ada@example.com")[0]
+	b.Open("/portal?program=acme")
+	b.Reads("Send me a link")
+	b.Picture("door")
+	b.Open(link)
+	b.Reads("Press the button")
+	b.Picture("door-link")
+	b.Accessible("/portal", link, "/portal/sso/x")
 }

@@ -101,3 +101,27 @@ func TestLook(t *testing.T) {
 	_, _, page = parts(t, db.Mail{Body: m.Markdown}, &db.MailReaderRow{ProgramName: "A", AccentColor: new("#102040")})
 	require.Contains(t, page, "background:#102040;color:#ffffff")
 }
+
+// TestLanguages: every mail to partners is in every language, with the program's name and its link.
+func TestLanguages(t *testing.T) {
+	t.Parallel()
+	letters := func(l *locale.Locale) []Message {
+		to := named("Acme")
+		to.Locale = l
+		return []Message{
+			PortalSignIn(to, "k", "token"), Approved(to, "app_1"), Rejected(to, "app_1", "No."), NewReferral(to, "cus_1", true),
+			NewReferral(to, "cus_1", false), PayoutPaid(to, "pyt_1", 123456, "USD"), Invited(to, "part_1", "token"),
+			Banned(to, "part_1", "No.", start), JoinConfirm(to, "k", "token"), JoinKnown(to, "k"), JoinWaiting(to, "k"),
+		}
+	}
+	english := letters(locale.English)
+	for _, l := range locale.All()[1:] {
+		for i, m := range letters(l) {
+			require.NotEqual(t, english[i].Subject, m.Subject, l.Language())
+			require.NotEqual(t, english[i].Plain, m.Plain, l.Language())
+			require.Contains(t, m.Plain, "Acme", l.Language())
+			require.Equal(t, strings.Count(english[i].Plain, own), strings.Count(m.Plain, own), l.Language())
+			require.NotContains(t, m.Subject+m.Plain, "%!", l.Language())
+		}
+	}
+}
