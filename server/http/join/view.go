@@ -17,7 +17,7 @@ var pages = design.Source{Files: files, Frame: "templates/frame.html"}.Parse("ap
 // frame is what every page gets.
 type frame struct {
 	Title, Program     string
-	Style, Logo        string // addresses of what the program wears; empty for none
+	Look               look.Look // of the program
 	FormToken, Website string
 	Data               any
 }
@@ -26,13 +26,8 @@ type frame struct {
 func (v *visit) write(status int, name, title string, data any) error {
 	f := frame{
 		Title: title, Program: v.program.Name, Website: v.program.WebsiteURL,
+		Look:      look.Of(v.program.ID, v.settings.AccentColor, v.settings.LogoVersion),
 		FormToken: guard.Token(v.Request().URL.Path), Data: data,
-	}
-	if v.settings.AccentColor != nil {
-		f.Style = look.StylePath(v.program.ID, *v.settings.AccentColor)
-	}
-	if v.settings.LogoVersion != nil {
-		f.Logo = look.LogoPath(v.program.ID, *v.settings.LogoVersion)
 	}
 	if f.Program == "" {
 		f.Program = v.pages.Service

@@ -31,21 +31,17 @@ func framed(path string) (token, page string) {
 }
 
 // serveFrame answers within a page of the program's. The log is not given the token.
-func (p *Portal) serveFrame(v *visit) error {
+func (p *Portal) serveFrame(v *visit, method string) error {
 	if !tokenForm.MatchString(v.frame) {
 		v.frame = "" // it may be anything, and stands in no page
 		v.SetPath(embedded + ":token")
 		return errEmbed
 	}
 	v.SetPath(embedded + ":token" + strings.TrimPrefix(v.page, "/portal"))
-	method := v.Request().Method
-	if method == http.MethodHead {
-		method = http.MethodGet
-	}
 	if v.page == "/portal/sign-out" || v.page == "/portal/again" {
 		return errEmbed // who has no cookie has nothing to end
 	}
-	return p.route(v, v.page, method)
+	return p.route(v, method)
 }
 
 // HTMLBlob sends a page. Within a frame the links of it lead to the pages of the frame.

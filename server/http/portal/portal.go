@@ -159,7 +159,7 @@ func (p *Portal) dispatch(v *visit) error {
 		method = http.MethodGet
 	}
 	if v.frame != "" {
-		return p.serveFrame(v)
+		return p.serveFrame(v, method)
 	}
 	if token, ok := strings.CutPrefix(path, "/portal/sso/"); ok {
 		v.SetPath("/portal/sso/:token")
@@ -177,12 +177,12 @@ func (p *Portal) dispatch(v *visit) error {
 		return p.mailLink(v)
 	}
 	v.SetPath(path)
-	return p.route(v, path, method)
+	return p.route(v, method)
 }
 
 // route answers with a page that needs a session.
-func (p *Portal) route(v *visit, path, method string) error {
-	r, ok := p.routes[path]
+func (p *Portal) route(v *visit, method string) error {
+	r, ok := p.routes[v.page]
 	if !ok {
 		v.SetPath("")
 		return problem.New(problem.RouteNotFound, "There is no such page.")
