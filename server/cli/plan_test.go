@@ -48,11 +48,11 @@ func TestOrgPlan(t *testing.T) {
 		"the other organization has its own")
 
 	for args, says := range map[string]string{
-		"":                               "0 arguments given, 1 wanted",
-		org + " --flow-quota 0":          "from 1 on, none or default",
-		org + " --flow-quota -1":         "from 1 on, none or default",
-		org + " --revenue-meter-minor x": "from 1 on, none or default",
-		org + " --fraud-monitoring yes":  "it must be on or off (or true, false, 1, 0), or default",
+		"":                                "0 arguments given, 1 wanted",
+		org + " --flow-quota 0":           "from 1 on, none or default",
+		org + " --flow-quota -1":          "from 1 on, none or default",
+		org + " --revenue-meter-minor x":  "from 1 on, none or default",
+		org + " --fraud-monitoring maybe": "it must be on or off (or yes, no, true, false, 1, 0), or default",
 	} {
 		status, _, errs := r.run(strings.Fields("org plan " + args)...)
 		require.Equal(t, 2, status, args)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
 
 	"rail/server/app"
@@ -58,6 +59,9 @@ func serve(fs *flag.FlagSet) action {
 				}
 				if err != nil {
 					return err
+				}
+				if os.Geteuid() == 0 {
+					logf("warning: the server runs as root: run it as a user of its own")
 				}
 				return a.Serve(ctx, l)
 			})

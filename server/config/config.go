@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/netip"
 	"net/url"
 	"os"
@@ -30,46 +31,48 @@ import (
 )
 
 // Config is everything that an operator can set. The tags of a field are its variable, its default and, in desc, its
-// meaning, from which the help is made. Fields that end in Text are as written; what they mean is in another field.
+// meaning, from which the help is made; secret marks what nobody should see. Fields that end in Text are as written;
+// what they mean is in another field.
 type Config struct {
-	Addr                string         `env:"RAIL_ADDR" envDefault:"127.0.0.1:8080" desc:"address to listen on"`
-	BaseURL             string         `env:"RAIL_BASE_URL" desc:"address at which clients reach the service; http:// and RAIL_ADDR unless set"`
-	DatabaseURL         string         `env:"RAIL_DATABASE_URL" desc:"PostgreSQL to use; a private one in RAIL_DATA_DIR unless set"`
-	SessionURL          string         `env:"RAIL_DATABASE_SESSION_URL" desc:"the same database past a pooler of transactions, for migrations and for one lock; RAIL_DATABASE_URL unless set"`
-	DataDir             string         `env:"RAIL_DATA_DIR" envDefault:".rail" desc:"where the private PostgreSQL and the generated secret key live"`
-	SecretText          string         `env:"RAIL_SECRET_KEY" desc:"32 bytes as 64 hex digits or base64; needed with RAIL_DATABASE_URL, else generated into RAIL_DATA_DIR"`
-	PreviousText        string         `env:"RAIL_SECRET_KEY_PREVIOUS" desc:"the former key while it is being replaced; see rail secrets rotate"`
-	MetricsAddr         string         `env:"RAIL_METRICS_ADDR" desc:"address of the Prometheus /metrics; off unless set"`
-	ConsoleAddr         string         `env:"RAIL_CONSOLE_ADDR" desc:"address of the console alone; RAIL_ADDR serves it unless set"`
-	ConsoleURL          string         `env:"RAIL_CONSOLE_URL" desc:"where browsers reach the console; RAIL_BASE_URL, or http:// and RAIL_CONSOLE_ADDR, unless set"`
-	LogFormat           string         `env:"RAIL_LOG_FORMAT" envDefault:"text" desc:"text or json"`
-	LogLevel            string         `env:"RAIL_LOG_LEVEL" envDefault:"info" desc:"debug, info, warn or error"`
-	ServiceName         string         `env:"RAIL_SERVICE_NAME" envDefault:"Rail" desc:"product name in webhooks' User-Agent and in mails"`
-	ShortURL            string         `env:"RAIL_SHORT_URL" desc:"where short links live; RAIL_BASE_URL with /r unless set"`
-	StripeURL           string         `env:"RAIL_STRIPE_URL" desc:"where Stripe's API is asked; Stripe's own address unless set"`
-	SMTPURL             string         `env:"RAIL_SMTP_URL" desc:"smtp://user:pass@host:port, or dir:PATH to write mails as files; no mail unless set"`
-	MailFrom            string         `env:"RAIL_MAIL_FROM" desc:"address that mails come from; rail@ and the host of RAIL_BASE_URL unless set"`
-	MailPixel           bool           `env:"RAIL_MAIL_PIXEL" envDefault:"true" desc:"measure by a picture in campaigns how many open them"`
-	OIDCIssuer          string         `env:"RAIL_OIDC_ISSUER" desc:"OpenID Connect provider that users of the console may sign in by, such as https://accounts.google.com; none unless set"`
-	OIDCClientID        string         `env:"RAIL_OIDC_CLIENT_ID" desc:"what the provider calls this service; needed with RAIL_OIDC_ISSUER"`
-	OIDCClientSecret    string         `env:"RAIL_OIDC_CLIENT_SECRET" desc:"its password at the provider; needed with RAIL_OIDC_ISSUER"`
-	OIDCRole            string         `env:"RAIL_OIDC_ROLE" desc:"role of whoever the provider knows and nobody invited, while there is one organization: owner, manager, finance or viewer; none unless set"`
-	WebhookAllowCIDRs   []netip.Prefix `env:"RAIL_WEBHOOK_ALLOW_CIDRS" desc:"private networks that webhooks may reach, comma-separated; for development only"`
-	WebhookHTTPSOnly    bool           `env:"RAIL_WEBHOOK_REQUIRE_HTTPS" envDefault:"false" desc:"refuse http:// webhook addresses"`
-	TrustedProxies      []netip.Prefix `env:"RAIL_TRUSTED_PROXIES" desc:"addresses or networks whose X-Forwarded-For counts, comma-separated"`
-	AddressRateLimit    int            `env:"RAIL_ADDRESS_RATE_LIMIT" envDefault:"25" desc:"requests a second of one address without a valid API key, with its pages and short links"`
-	FlowQuota           int64          `env:"RAIL_FLOW_QUOTA" envDefault:"0" desc:"active flows a program; 0 for no limit"`
-	RevenueMeterMinor   int64          `env:"RAIL_REVENUE_METER_MINOR" envDefault:"0" desc:"what a program may take a month in its own currency, in minor units, before its approvals stop; 0 for no limit"`
-	FraudMonitoring     bool           `env:"RAIL_FRAUD_MONITORING" envDefault:"true" desc:"run the risk checks"`
-	HoldOnHighRisk      bool           `env:"RAIL_HOLD_ON_HIGH_RISK" envDefault:"false" desc:"keep partners with an open high risk flag out of payouts, and payouts of theirs from payment rails"`
-	IgnoreUnknownFields bool           `env:"RAIL_IGNORE_UNKNOWN_FIELDS" envDefault:"false" desc:"ignore body members that the description does not know, instead of refusing them"`
-	DBMaxConns          int            `env:"RAIL_DB_MAX_CONNS" envDefault:"20" desc:"connections to the database"`
-	ShutdownTimeout     time.Duration  `env:"RAIL_SHUTDOWN_TIMEOUT" envDefault:"30s" desc:"time for requests in flight to end when the server stops"`
-	RetentionDays       int            `env:"RAIL_RETENTION_DAYS" envDefault:"30" desc:"days for which events and deliveries are kept; at least 30; they go by whole months"`
-	ClickRetentionDays  int            `env:"RAIL_CLICK_RETENTION_DAYS" envDefault:"0" desc:"days for which clicks, and referrals that led to nothing, are kept; at least 90; 0 keeps them for ever; what brought a customer stays, and the figures do"`
-	SecretKey           [32]byte       `env:"-"` // from SecretText or the data directory
-	KeyFrom             string         `env:"-"` // the variable or the file that SecretKey is from
-	previousKey         [32]byte       `env:"-"`
+	Addr                string            `env:"RAIL_ADDR" envDefault:"127.0.0.1:8080" desc:"address to listen on"`
+	BaseURL             string            `env:"RAIL_BASE_URL" desc:"address at which clients reach the service; http:// and RAIL_ADDR unless set"`
+	DatabaseURL         string            `env:"RAIL_DATABASE_URL" secret:"" desc:"PostgreSQL to use; a private one in RAIL_DATA_DIR unless set"`
+	SessionURL          string            `env:"RAIL_DATABASE_SESSION_URL" secret:"" desc:"the same database past a pooler of transactions, for migrations and for one lock; RAIL_DATABASE_URL unless set"`
+	DataDir             string            `env:"RAIL_DATA_DIR" envDefault:".rail" desc:"where the private PostgreSQL and the generated secret key live"`
+	SecretText          string            `env:"RAIL_SECRET_KEY" secret:"" desc:"32 bytes as 64 hex digits or base64; needed with RAIL_DATABASE_URL, else generated into RAIL_DATA_DIR"`
+	PreviousText        string            `env:"RAIL_SECRET_KEY_PREVIOUS" secret:"" desc:"the former key while it is being replaced; see rail secrets rotate"`
+	MetricsAddr         string            `env:"RAIL_METRICS_ADDR" desc:"address of the Prometheus /metrics; off unless set"`
+	ConsoleAddr         string            `env:"RAIL_CONSOLE_ADDR" desc:"address of the console alone; RAIL_ADDR serves it unless set"`
+	ConsoleURL          string            `env:"RAIL_CONSOLE_URL" desc:"where browsers reach the console; RAIL_BASE_URL, or http:// and RAIL_CONSOLE_ADDR, unless set"`
+	LogFormat           string            `env:"RAIL_LOG_FORMAT" envDefault:"text" desc:"text or json"`
+	LogLevel            string            `env:"RAIL_LOG_LEVEL" envDefault:"info" desc:"debug, info, warn or error"`
+	ServiceName         string            `env:"RAIL_SERVICE_NAME" envDefault:"Rail" desc:"product name in webhooks' User-Agent and in mails"`
+	ShortURL            string            `env:"RAIL_SHORT_URL" desc:"where short links live; RAIL_BASE_URL with /r unless set"`
+	StripeURL           string            `env:"RAIL_STRIPE_URL" desc:"where Stripe's API is asked; Stripe's own address unless set"`
+	SMTPURL             string            `env:"RAIL_SMTP_URL" secret:"" desc:"smtp://user:pass@host:port, or dir:PATH to write mails as files; no mail unless set"`
+	MailFrom            string            `env:"RAIL_MAIL_FROM" desc:"address that mails come from; rail@ and the host of RAIL_BASE_URL unless set"`
+	MailPixel           bool              `env:"RAIL_MAIL_PIXEL" envDefault:"true" desc:"measure by a picture in campaigns how many open them"`
+	OIDCIssuer          string            `env:"RAIL_OIDC_ISSUER" desc:"OpenID Connect provider that users of the console may sign in by, such as https://accounts.google.com; none unless set"`
+	OIDCClientID        string            `env:"RAIL_OIDC_CLIENT_ID" desc:"what the provider calls this service; needed with RAIL_OIDC_ISSUER"`
+	OIDCClientSecret    string            `env:"RAIL_OIDC_CLIENT_SECRET" secret:"" desc:"its password at the provider; needed with RAIL_OIDC_ISSUER"`
+	OIDCRole            string            `env:"RAIL_OIDC_ROLE" desc:"role of whoever the provider knows and nobody invited, while there is one organization: owner, manager, finance or viewer; none unless set"`
+	WebhookAllowCIDRs   []netip.Prefix    `env:"RAIL_WEBHOOK_ALLOW_CIDRS" desc:"private networks that webhooks may reach, comma-separated; for development only"`
+	WebhookHTTPSOnly    bool              `env:"RAIL_WEBHOOK_REQUIRE_HTTPS" envDefault:"false" desc:"refuse http:// webhook addresses"`
+	TrustedProxies      []netip.Prefix    `env:"RAIL_TRUSTED_PROXIES" desc:"addresses or networks whose X-Forwarded-For counts, comma-separated"`
+	AddressRateLimit    int               `env:"RAIL_ADDRESS_RATE_LIMIT" envDefault:"25" desc:"requests a second of one address without a valid API key, with its pages and short links"`
+	FlowQuota           int64             `env:"RAIL_FLOW_QUOTA" envDefault:"0" desc:"active flows a program; 0 for no limit"`
+	RevenueMeterMinor   int64             `env:"RAIL_REVENUE_METER_MINOR" envDefault:"0" desc:"what a program may take a month in its own currency, in minor units, before its approvals stop; 0 for no limit"`
+	FraudMonitoring     bool              `env:"RAIL_FRAUD_MONITORING" envDefault:"true" desc:"run the risk checks"`
+	HoldOnHighRisk      bool              `env:"RAIL_HOLD_ON_HIGH_RISK" envDefault:"false" desc:"keep partners with an open high risk flag out of payouts, and payouts of theirs from payment rails"`
+	IgnoreUnknownFields bool              `env:"RAIL_IGNORE_UNKNOWN_FIELDS" envDefault:"false" desc:"ignore body members that the description does not know, instead of refusing them"`
+	DBMaxConns          int               `env:"RAIL_DB_MAX_CONNS" envDefault:"20" desc:"connections to the database"`
+	ShutdownTimeout     time.Duration     `env:"RAIL_SHUTDOWN_TIMEOUT" envDefault:"30s" desc:"time for requests in flight to end when the server stops"`
+	RetentionDays       int               `env:"RAIL_RETENTION_DAYS" envDefault:"30" desc:"days for which events and deliveries are kept; at least 30; they go by whole months"`
+	ClickRetentionDays  int               `env:"RAIL_CLICK_RETENTION_DAYS" envDefault:"0" desc:"days for which clicks, and referrals that led to nothing, are kept; at least 90; 0 keeps them for ever; what brought a customer stays, and the figures do"`
+	SecretKey           [32]byte          `env:"-"` // from SecretText or the data directory
+	KeyFrom             string            `env:"-"` // the variable or the file that SecretKey is from
+	previousKey         [32]byte          `env:"-"`
+	files               map[string]string `env:"-"` // of the variables whose values are from one
 }
 
 // Load reads the configuration from environ (a map of variables; nil for the
@@ -87,13 +90,14 @@ func Read(environ map[string]string) (Config, error) {
 	if environ == nil {
 		environ = env.ToMap(os.Environ())
 	}
-	var c Config
+	environ, files, refused := readFiles(environ)
+	c := Config{files: files}
 	err := env.ParseWithOptions(&c, env.Options{Environment: environ, FuncMap: map[reflect.Type]env.ParserFunc{
 		reflect.TypeFor[[]netip.Prefix](): func(v string) (any, error) { return networks(v) },
 		reflect.TypeFor[bool]():           func(v string) (any, error) { return Switch(v) },
 	}})
 	// A value that does not parse is in unparsed, so that it is reported like one that is out of range.
-	problems := append(c.check(environ, unparsed(err)), unknown(environ)...)
+	problems := append(c.check(environ, unparsed(err), refused), unknown(environ)...)
 	if len(problems) > 0 {
 		return c, fmt.Errorf("configuration:\n%w", errors.Join(problems...))
 	}
@@ -118,10 +122,14 @@ func unparsed(err error) map[string]bool {
 }
 
 // check returns what is wrong with the values, all of it: an operator should not
-// have to start again for each mistake.
-func (c *Config) check(environ map[string]string, unparsed map[string]bool) []error {
-	var out []error
+// have to start again for each mistake. A secret that was refused has none.
+func (c *Config) check(environ map[string]string, unparsed map[string]bool, refused map[string]error) []error {
+	out := slices.Collect(maps.Values(refused))
+	slices.SortFunc(out, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	for _, r := range rules {
+		if refused[r.variable] != nil {
+			continue
+		}
 		if unparsed[r.variable] || r.valid != nil && !r.valid(c) {
 			out = append(out, r.refusal(environ[r.variable]))
 		}
@@ -136,6 +144,7 @@ func (c *Config) fill() {
 		c.BaseURL = local(c.Addr)
 	}
 	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
+	c.LogFormat = strings.ToLower(c.LogFormat)
 }
 
 // local returns where something that listens on an address is reached from this machine.
@@ -167,6 +176,9 @@ func unknown(environ map[string]string) []error {
 	for f := range reflect.TypeFor[Config]().Fields() {
 		known = append(known, f.Tag.Get("env"))
 	}
+	for name := range secrets() {
+		known = append(known, name+fileSuffix)
+	}
 	var out []error
 	for name := range environ {
 		// RAIL_TEST_ variables are for tests of this program, which may run beside a server.
@@ -192,6 +204,9 @@ var ErrNoKey = errors.New("the database has no secret key beside it")
 func (c *Config) LoadKey() error {
 	if c.SecretText != "" {
 		c.KeyFrom = "RAIL_SECRET_KEY"
+		if file := c.files["RAIL_SECRET_KEY"]; file != "" {
+			c.KeyFrom = file
+		}
 		return nil
 	}
 	path, err := c.keyFile()
@@ -323,6 +338,10 @@ func Usage() string {
 			fmt.Fprintf(&b, " (default %s)", d)
 		}
 		b.WriteByte('\n')
+	}
+	b.WriteString("A secret may be in a file, which another variable names:\n")
+	for name := range secrets() {
+		fmt.Fprintf(&b, "  %s\n", name+fileSuffix)
 	}
 	return b.String()
 }

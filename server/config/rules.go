@@ -21,12 +21,11 @@ import (
 	"rail/server/team"
 )
 
-// rule says what a variable must be. Its value is shown with a refusal, unless it may contain a password or a key. A
-// variable may have several rules; one without valid only has to parse.
+// rule says what a variable must be. Its value is shown with a refusal, unless it is a secret. A variable may have
+// several rules; one without valid only has to parse.
 type rule struct {
 	variable, must string
 	valid          func(*Config) bool
-	secret         bool
 }
 
 // What several variables must be, in words that follow "must be".
@@ -35,7 +34,7 @@ const (
 	aWebSite  = "an http or https address without user, query and fragment, such as https://rail.example"
 	aDatabase = "a PostgreSQL address, such as postgres://user:password@host:5432/name"
 	aKey      = "32 bytes as 64 hex digits or base64, such as openssl rand -hex 32 prints"
-	aSwitch   = "on or off (or true, false, 1, 0)"
+	aSwitch   = "on or off (or yes, no, true, false, 1, 0)"
 	// A provider is of use only to a service that it knows.
 	withIssuer = "be set with RAIL_OIDC_ISSUER, and not without"
 	aNetwork   = "addresses or networks with commas between, such as 10.0.0.0/8,192.0.2.1"
@@ -70,14 +69,14 @@ var rules = []rule{
 		valid: func(c *Config) bool { return unset(c.StripeURL, webAddress) },
 	},
 	{
-		variable: "RAIL_DATABASE_URL", must: "be " + aDatabase, secret: true,
+		variable: "RAIL_DATABASE_URL", must: "be " + aDatabase,
 		valid: func(c *Config) bool { return unset(c.DatabaseURL, database) },
 	},
 	{
-		variable: "RAIL_DATABASE_SESSION_URL", must: "be " + aDatabase, secret: true,
+		variable: "RAIL_DATABASE_SESSION_URL", must: "be " + aDatabase,
 		valid: func(c *Config) bool { return unset(c.SessionURL, database) },
 	},
-	{variable: "RAIL_DATABASE_SESSION_URL", must: "not be set without RAIL_DATABASE_URL", secret: true,
+	{variable: "RAIL_DATABASE_SESSION_URL", must: "not be set without RAIL_DATABASE_URL",
 		valid: func(c *Config) bool {
 			return c.SessionURL == "" || c.DatabaseURL != ""
 		}},
@@ -85,29 +84,29 @@ var rules = []rule{
 		variable: "RAIL_DATA_DIR", must: "be a folder, or where one can be made",
 		valid: func(c *Config) bool { return folder(c.DataDir) },
 	},
-	{variable: "RAIL_SECRET_KEY", must: "be " + aKey, secret: true, valid: func(c *Config) bool {
+	{variable: "RAIL_SECRET_KEY", must: "be " + aKey, valid: func(c *Config) bool {
 		return unset(c.SecretText, func(v string) bool { return parseKey(v, &c.SecretKey) })
 	}},
 	// Beside a database of the operator's there is no place of Rail's own for a generated key.
-	{variable: "RAIL_SECRET_KEY", must: "be set with RAIL_DATABASE_URL: " + aKey, secret: true,
+	{variable: "RAIL_SECRET_KEY", must: "be set with RAIL_DATABASE_URL: " + aKey,
 		valid: func(c *Config) bool {
 			return c.SecretText != "" || c.DatabaseURL == ""
 		}},
-	{variable: "RAIL_SECRET_KEY_PREVIOUS", must: "be " + aKey, secret: true, valid: func(c *Config) bool {
+	{variable: "RAIL_SECRET_KEY_PREVIOUS", must: "be " + aKey, valid: func(c *Config) bool {
 		return unset(c.PreviousText, func(v string) bool { return parseKey(v, &c.previousKey) })
 	}},
 	{
 		variable: "RAIL_LOG_FORMAT", must: "be text or json",
-		valid: func(c *Config) bool { return c.LogFormat == "text" || c.LogFormat == "json" },
+		valid: func(c *Config) bool { return among(c.LogFormat, "text", "json") },
 	},
 	{variable: "RAIL_LOG_LEVEL", must: "be debug, info, warn or error", valid: func(c *Config) bool {
-		return slices.Contains([]string{"debug", "info", "warn", "error"}, c.LogLevel)
+		return among(c.LogLevel, "debug", "info", "warn", "error")
 	}},
 	{
 		variable: "RAIL_SERVICE_NAME", must: "be one line of 1 to 64 characters",
 		valid: func(c *Config) bool { return oneLine(c.ServiceName) },
 	},
-	{variable: "RAIL_SMTP_URL", must: "be smtp://user:password@host:port, smtps:// or dir:PATH", secret: true,
+	{variable: "RAIL_SMTP_URL", must: "be smtp://user:password@host:port, smtps:// or dir:PATH",
 		valid: func(c *Config) bool {
 			return unset(c.SMTPURL, mailServer)
 		}},
@@ -122,7 +121,7 @@ var rules = []rule{
 	{variable: "RAIL_OIDC_CLIENT_ID", must: withIssuer, valid: func(c *Config) bool {
 		return (c.OIDCClientID == "") == (c.OIDCIssuer == "")
 	}},
-	{variable: "RAIL_OIDC_CLIENT_SECRET", must: withIssuer, secret: true, valid: func(c *Config) bool {
+	{variable: "RAIL_OIDC_CLIENT_SECRET", must: withIssuer, valid: func(c *Config) bool {
 		return (c.OIDCClientSecret == "") == (c.OIDCIssuer == "")
 	}},
 	{variable: "RAIL_OIDC_ROLE", must: "be owner, manager, finance or viewer", valid: func(c *Config) bool {
@@ -162,7 +161,7 @@ func number(variable string, least, most int64, value func(*Config) int64) rule 
 
 // refusal names the variable, what it is and what it must be.
 func (r rule) refusal(value string) error {
-	if r.secret || value == "" {
+	if isSecret(r.variable) || value == "" {
 		return fmt.Errorf("%s must %s", r.variable, r.must)
 	}
 	return fmt.Errorf("%s is %q: it must %s", r.variable, value, r.must)
@@ -171,13 +170,16 @@ func (r rule) refusal(value string) error {
 // unset is true for what is not set, and else where is does: most variables may be left out.
 func unset(v string, is func(string) bool) bool { return v == "" || is(v) }
 
+// among reports whether v is one of the words, in capitals or not.
+func among(v string, words ...string) bool { return slices.Contains(words, strings.ToLower(v)) }
+
 // Switch reads a switch as it is written in variables and flags. It fails for anything else: a mistyped
 // "of" must not switch something on.
 func Switch(v string) (bool, error) {
 	switch strings.ToLower(v) {
-	case "on", "true", "1":
+	case "on", "yes", "true", "1":
 		return true, nil
-	case "off", "false", "0":
+	case "off", "no", "false", "0":
 		return false, nil
 	}
 	return false, errors.New("it must be " + aSwitch)

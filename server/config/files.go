@@ -1,0 +1,87 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"os"
+	"reflect"
+	"strings"
+)
+
+const (
+	// fileSuffix ends the variable that names a file with a secret's value, as systemd's credentials and the secrets of
+	// containers are: it then shows neither in the environment nor in what describes a container.
+	fileSuffix = "_FILE"
+	// maxSecretFile is more than any of them needs.
+	maxSecretFile = 16 << 10
+)
+
+// secrets yields the variables whose values nobody should see. Each has another for a file.
+func secrets() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for f := range reflect.TypeFor[Config]().Fields() {
+			if _, ok := f.Tag.Lookup("secret"); ok && !yield(f.Tag.Get("env")) {
+				return
+			}
+		}
+	}
+}
+
+// isSecret reports whether nobody should see the value of a variable.
+func isSecret(variable string) bool {
+	for s := range secrets() {
+		if s == variable {
+			return true
+		}
+	}
+	return false
+}
+
+// readFiles returns environ with the secrets that are in files, and the path of each. What cannot be had is in refused,
+// by the secret's variable.
+func readFiles(environ map[string]string) (values, files map[string]string, refused map[string]error) {
+	values, files, refused = maps.Clone(environ), map[string]string{}, map[string]error{}
+	for name := range secrets() {
+		path := environ[name+fileSuffix]
+		delete(values, name+fileSuffix)
+		if path == "" {
+			continue
+		}
+		value, err := readSecret(path)
+		switch {
+		case environ[name] != "":
+			refused[name] = fmt.Errorf("%s and %s are both set: one of them must go", name, name+fileSuffix)
+		case err != nil:
+			refused[name] = fmt.Errorf("%s is %q: it must be a file with one line, of at most 16 KiB: %w", name+fileSuffix, path, err)
+		default:
+			values[name], files[name] = value, path
+		}
+	}
+	return values, files, refused
+}
+
+// readSecret reads a file of one line.
+func readSecret(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", errors.Unwrap(err) // without the path
+	}
+	defer f.Close() //nolint:errcheck // only read
+	raw, err := io.ReadAll(io.LimitReader(f, maxSecretFile+1))
+	text := strings.TrimRight(string(raw), "\r\n")
+	switch {
+	case err != nil:
+		return "", cmp.Or(errors.Unwrap(err), err)
+	case len(raw) > maxSecretFile:
+		return "", errors.New("it is larger")
+	case text == "":
+		return "", errors.New("it is empty")
+	case strings.ContainsAny(text, "\r\n"):
+		return "", errors.New("it has several")
+	}
+	return text, nil
+}
