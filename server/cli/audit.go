@@ -2,10 +2,11 @@ package cli
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"rail/server/clock"
 	"rail/server/money/ledger/check"
@@ -50,8 +51,7 @@ type finding struct {
 
 // runAudit checks the configured database. It writes nothing but that it has found
 // nothing, so that it may run beside servers at any time.
-func runAudit(fs *flag.FlagSet) action {
-	out := outputFlag(fs)
+func runAudit(fs *pflag.FlagSet) action {
 	connections := fs.Int("connections", auditConnections, "over how many connections the equations are spread, at least 1")
 	since := toggle(fs, "since-last", "look only at partners of whom something was written since the last audit that found nothing")
 	return func(ctx context.Context, env *Env, _ []string) error {
@@ -60,18 +60,18 @@ func runAudit(fs *flag.FlagSet) action {
 		}
 		return withDatabase(ctx, env, func(d *database) error {
 			o := check.Options{Keeper: d.keeper, Connections: *connections, SinceLast: *since}
-			return d.audit(ctx, env, out, o)
+			return d.audit(ctx, env, o)
 		})
 	}
 }
 
 // audit checks the data, prints every equation with its result, and returns
 // errFindings where one is broken.
-func (d *database) audit(ctx context.Context, env *Env, out output, o check.Options) error {
-	shown := newLines(env.Err)
-	o.Progress = checksDone(shown, out)
+func (d *database) audit(ctx context.Context, env *Env, o check.Options) error {
+	o.Progress = func(name string, done, of int) {
+		env.progress.say("%d of %d checks are done, %s the last", done, of, name)
+	}
 	r, err := check.Full(ctx, d.pool, o)
-	shown.clear()
 	if err != nil {
 		// Findings are printed like a clean result: scripts that read the JSON need both.
 		return err
@@ -79,7 +79,7 @@ func (d *database) audit(ctx context.Context, env *Env, out output, o check.Opti
 	if o.SinceLast && r.Since == nil {
 		fmt.Fprintln(env.Err, "no audit of this database has found nothing yet: everything is checked")
 	}
-	if err := out.print(env.Out, auditOf(r), func() []string { return auditTable(r) }); err != nil {
+	if err := env.print(auditOf(r), func() []string { return auditTable(r) }); err != nil {
 		return err
 	}
 	if len(r.Findings) > 0 {
@@ -89,14 +89,6 @@ func (d *database) audit(ctx context.Context, env *Env, out output, o check.Opti
 		fmt.Fprintf(env.Err, "the audit found nothing, but --since-last will not know of it: %s\n", err)
 	}
 	return nil
-}
-
-// checksDone returns what shows how far an audit is; nil with --json, which scripts read.
-func checksDone(shown *lines, out output) func(name string, done, of int) {
-	if *out.json {
-		return nil
-	}
-	return func(name string, done, of int) { shown.say("%d of %d checks are done, %s the last", done, of, name) }
 }
 
 // auditHelp says when an audit may run, and how far its result goes.

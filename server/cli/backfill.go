@@ -3,9 +3,10 @@ package cli
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"strings"
+
+	"github.com/spf13/pflag"
 
 	"rail/gen/db"
 	"rail/server/clock"
@@ -21,10 +22,9 @@ type backfilled struct {
 }
 
 // stripeBackfill reads from Stripe what happened since a day.
-func stripeBackfill(fs *flag.FlagSet) action {
+func stripeBackfill(fs *pflag.FlagSet) action {
 	since := fs.String("since", "", "`DATE` from which on, such as 2026-01-31")
 	one := fs.String("connection", "", "`CONNECTION_ID`; without it all connections to Stripe")
-	out := outputFlag(fs)
 	return func(ctx context.Context, env *Env, _ []string) error {
 		from, _, err := clock.ParseDate(*since)
 		switch {
@@ -40,7 +40,7 @@ func stripeBackfill(fs *flag.FlagSet) action {
 			}
 			found := backfilled{Object: "backfill", Since: from, Connections: []backfill.Report{}}
 			err = backfillAll(ctx, env, d, all, &found)
-			return errors.Join(out.print(env.Out, found, found.table), err)
+			return errors.Join(env.print(found, found.table), err)
 		})
 	}
 }
@@ -65,8 +65,8 @@ func backfillAll(ctx context.Context, env *Env, d *database, all []db.ProcessorC
 	if err != nil {
 		return err
 	}
-	b, progress := means.Backfill(), newLines(env.Err)
-	b.Say = progress.say
+	b := means.Backfill()
+	b.Say = env.progress.say
 	var failed error
 	for _, c := range all {
 		report, err := b.Run(ctx, c, found.Since, env.Clock.Now())
@@ -75,7 +75,6 @@ func backfillAll(ctx context.Context, env *Env, d *database, all []db.ProcessorC
 			failed = errors.Join(failed, fmt.Errorf("%w\ngo on with --connection %s --since %s", err, c.ID, report.Until))
 		}
 	}
-	progress.clear()
 	return failed
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/spf13/pflag"
 
 	"rail/server/config"
 	"rail/server/keyring"
@@ -29,9 +29,9 @@ import (
 // backUp writes a backup into a new file, while servers work. The secret key is part of it
 // unless --without-key is given, since the sealed values are worth nothing without it. The
 // database may be of an older schema: a backup comes before an upgrade.
-func backUp(fs *flag.FlagSet) action {
+func backUp(fs *pflag.FlagSet) action {
 	phrase := passphraseFlag(fs)
-	without := fs.Bool("without-key", false, "leave the secret key out; without it nobody can use the backup")
+	without := toggle(fs, "without-key", "leave the secret key out; without it nobody can use the backup")
 	return func(ctx context.Context, env *Env, args []string) error {
 		return opening{asIs: true, admit: admitAny}.with(ctx, env, func(d *database) error {
 			m, err := d.manifest(ctx, env)
@@ -53,10 +53,16 @@ func backUp(fs *flag.FlagSet) action {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(env.Out, "%s: %d rows, %s\n", args[0], n, key)
-			return err
+			return env.print(writtenBackup{args[0], n, !*without}, line("%s: %d rows, %s", args[0], n, key))
 		})
 	}
+}
+
+// writtenBackup is how a backup is printed.
+type writtenBackup struct {
+	File    string `json:"file"`
+	Rows    int64  `json:"rows"`
+	WithKey bool   `json:"with_key"`
 }
 
 // backupHelp says what is in the file and what is not.
@@ -133,7 +139,7 @@ func (d *database) writeBackup(ctx context.Context, env *Env, path string, m bac
 			_ = os.Remove(f.Name())
 		}
 	}()
-	n, err = backup.Write(ctx, d.direct, f, m, d.keeper, progress(env, "written"))
+	n, err = backup.Write(ctx, d.direct, f, m, d.keeper, doing(env, "written"))
 	// On the disk before the rename: after a crash, the name must not stand for an empty file.
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return n, err
@@ -141,16 +147,14 @@ func (d *database) writeBackup(ctx context.Context, env *Env, path string, m bac
 	return n, os.Rename(f.Name(), path)
 }
 
-// progress returns what reports a backup at work.
-func progress(env *Env, verb string) backup.Progress {
-	l := newLines(env.Err)
-	l.last = l.began
-	return func(what string, bytes int64) { l.say("%s, %d MB %s", what, bytes>>20, verb) }
+// doing returns what reports a backup at work.
+func doing(env *Env, verb string) backup.Progress {
+	return func(what string, bytes int64) { env.progress.say("%s, %d MB %s", what, bytes>>20, verb) }
 }
 
 // restore fills an empty database. The whole file is checked before the key is kept and the
 // database is made, so that a damaged file leaves nothing behind that looks like a database.
-func restore(fs *flag.FlagSet) action {
+func restore(fs *pflag.FlagSet) action {
 	phrase := passphraseFlag(fs)
 	return func(ctx context.Context, env *Env, args []string) error {
 		m, err := backup.Describe(args[0])
@@ -166,7 +170,7 @@ func restore(fs *flag.FlagSet) action {
 			return err
 		}
 		fmt.Fprintf(env.Err, "%s is of %s; checking it\n", args[0], m.CreatedAt.Format(time.RFC3339))
-		if err := backup.Check(ctx, args[0], keeper, progress(env, "read")); err != nil {
+		if err := backup.Check(ctx, args[0], keeper, doing(env, "read")); err != nil {
 			return err
 		}
 		// The key first: without it, what is about to be restored could not be opened.
@@ -239,7 +243,7 @@ func keysOf(env *Env, m backup.Manifest, phrase passphrase) ([][32]byte, error) 
 // fill restores the rows, folds the ledger into balances and audits the result, so that a
 // restored database is known to be sound.
 func fill(ctx context.Context, env *Env, d *database, path string) error {
-	n, err := backup.Restore(ctx, d.direct, path, d.keeper, progress(env, "read"))
+	n, err := backup.Restore(ctx, d.direct, path, d.keeper, doing(env, "read"))
 	if err != nil {
 		return err
 	}
@@ -255,12 +259,12 @@ func fill(ctx context.Context, env *Env, d *database, path string) error {
 	if err := ledger.NewFolder(d.pool).Fold(ctx); err != nil {
 		return err
 	}
-	return d.audit(ctx, env, output{new(bool)}, check.Options{Keeper: d.keeper, Connections: auditConnections})
+	return d.audit(ctx, env, check.Options{Keeper: d.keeper, Connections: auditConnections})
 }
 
 // restoreKey prints the keys of a backup as variables for the environment, at most two: the
 // configuration takes one former key.
-func restoreKey(fs *flag.FlagSet) action {
+func restoreKey(fs *pflag.FlagSet) action {
 	phrase := passphraseFlag(fs)
 	return func(_ context.Context, env *Env, args []string) error {
 		m, err := backup.Describe(args[0])
@@ -271,11 +275,12 @@ func restoreKey(fs *flag.FlagSet) action {
 		if err != nil {
 			return err
 		}
+		held := map[string]string{}
+		var rows []string
 		for i, name := range []string{"RAIL_SECRET_KEY", "RAIL_SECRET_KEY_PREVIOUS"}[:min(2, len(keys))] {
-			if _, err := fmt.Fprintf(env.Out, "%s=%s\n", name, hex.EncodeToString(keys[i][:])); err != nil {
-				return err
-			}
+			held[name] = hex.EncodeToString(keys[i][:])
+			rows = append(rows, name+"="+held[name])
 		}
-		return nil
+		return env.print(held, func() []string { return rows })
 	}
 }

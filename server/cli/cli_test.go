@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -71,12 +72,19 @@ func (r rail) must(args ...string) string {
 	return out
 }
 
-// object runs a command with --json and returns what it prints.
+// object runs a command with --json and returns its result.
 func (r rail) object(args ...string) map[string]any {
 	r.Helper()
-	var v map[string]any
-	require.NoError(r, json.Unmarshal([]byte(r.must(append(args, "--json")...)), &v))
-	return v
+	return resultOf(r, r.must(append(args, "--json")...))
+}
+
+// resultOf returns the result in what a command with --json printed, which is nothing else.
+func resultOf(t require.TestingT, printed string) map[string]any {
+	var v map[string]map[string]any
+	require.NoError(t, json.Unmarshal([]byte(printed), &v), printed)
+	require.Len(t, v, 1)
+	require.NotNil(t, v["data"])
+	return v["data"]
 }
 
 func names(v map[string]any) []string {
@@ -94,15 +102,27 @@ func TestUsage(t *testing.T) {
 		status int
 		says   string
 	}{
-		{"", 2, "rail serve"},
-		{"help", 0, "rail key revoke KEY_ID"},
+		{"", 2, "Running the server:\n  health"},
+		{"help", 0, "Exit status: 0"},
+		{"help key", 0, "revoke an API key"},
+		{"help orgs", 2, "did you mean rail org?"},
 		{"help key create", 0, "--rate-limit REQUESTS"},
-		{"key create --help", 0, "usage: rail key create"},
+		{"key create --help", 0, "rail key create --scope read,write"},
 		{"serve --help", 0, "RAIL_DATABASE_URL"},
 		{"job run --help", 0, "fold-balances"},
-		{"org", 2, "rail org create"},
+		{"org", 2, "create      add an organization"},
 		{"orgs", 2, `no command "orgs"`},
+		{"org crate", 2, "did you mean rail org create?"},
 		{"version", 0, "contract 2026-08-21"},
+		{"--version", 0, "contract 2026-08-21"},
+		{"completion bash", 0, "bash completion V2 for rail"},
+		{"completion zsh", 0, "#compdef rail"},
+		{"completion fish", 0, "fish completion for rail"},
+		{"__complete job run fold", 0, "fold-balances"},
+		{"__complete processor connect lem", 0, "lemon_squeezy"},
+		{"migrate down --steps many", 2, `--steps is "many": it must be a number`},
+		{"key create --test=maybe --scope read", 2, `--test is "maybe": it must be on or off`},
+		{"key create --scope", 2, "--scope needs a value"},
 		{"key revoke", 2, "0 arguments given, 1 wanted"},
 		{"key create --scope admin", 2, `no scope "admin"`},
 		{"key create", 2, "--scope is needed"},
@@ -191,7 +211,7 @@ var needDatabase = []string{
 }
 
 // needNone are the other commands.
-var needNone = []string{"serve", "doctor", "health", "restore", "restore key", "version"}
+var needNone = []string{"serve", "doctor", "health", "restore", "restore key", "version", "man"}
 
 func TestCommandsAreListed(t *testing.T) {
 	t.Parallel()
@@ -299,8 +319,7 @@ func TestAudit(t *testing.T) {
 	require.Regexp(t, `: \d+ findings \(at most 100 of each equation are listed\)\n$`, out)
 	require.NotEmpty(t, func() (found []any) {
 		_, raw, _ := r.run("audit", "--json")
-		require.NoError(t, json.Unmarshal([]byte(raw), &v))
-		return v["findings"].([]any)
+		return resultOf(t, raw)["findings"].([]any)
 	}())
 }
 
@@ -326,25 +345,106 @@ func TestAuditSinceLast(t *testing.T) {
 	require.Contains(t, errs, "--connections must be at least 1")
 }
 
-// Progress is shown from the third second on, every ten where nobody looks, and never to scripts.
+// Progress is shown from the third second on, every ten where nobody looks.
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var w strings.Builder
-		yes, no := true, false
-		l := newLines(&w)
-		require.Nil(t, checksDone(l, output{&yes}))
-		say := checksDone(l, output{&no})
-		say("M01", 1, 30)
-		require.NoError(t, clock.Wait(t.Context(), 2*time.Second))
-		say("M02", 2, 30)
-		require.NoError(t, clock.Wait(t.Context(), 9*time.Second))
-		say("M03", 3, 30)
-		require.NoError(t, clock.Wait(t.Context(), time.Second))
-		say("M04", 4, 30)
-		l.clear()
-		require.Equal(t, "2s: 2 of 30 checks are done, M02 the last\n12s: 4 of 30 checks are done, M04 the last\n", w.String())
+		p := newProgress(&w)
+		stop := p.start()
+		require.NoError(t, clock.Wait(t.Context(), 3*time.Second))
+		p.say("checking %d of %d", 2, 30)
+		fmt.Fprintln(p, "a message")
+		require.NoError(t, clock.Wait(t.Context(), 10*time.Second))
+		release := p.hold()
+		require.NoError(t, clock.Wait(t.Context(), 10*time.Second))
+		release()
+		require.NoError(t, clock.Wait(t.Context(), 10*time.Second))
+		stop()
+		require.NoError(t, clock.Wait(t.Context(), time.Minute))
+		require.Equal(t, "2s: at work\na message\n12s: checking 2 of 30\n32s: checking 2 of 30\n", w.String())
 	})
+}
+
+// On a terminal it is one line, which gives way to messages.
+func TestProgressOnATerminal(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var w strings.Builder
+		p := newProgress(&w)
+		p.every, p.before, p.after = time.Second, "<", ""
+		stop := p.start()
+		require.NoError(t, clock.Wait(t.Context(), 3*time.Second+time.Millisecond))
+		fmt.Fprint(p, "one\n")
+		fmt.Fprint(p, "two\n")
+		stop()
+		require.Equal(t, "<2s: at work<3s: at work<one\ntwo\n", w.String())
+	})
+}
+
+// With --json every command prints one object on standard output and nothing that is none; an error is one, too.
+func TestJSONHasOneShape(t *testing.T) {
+	t.Parallel()
+	r := newRail(t)
+	for _, args := range append(slices.Clone(needDatabase), "restore nowhere", "restore key nowhere", "health --url http://127.0.0.1:1",
+		"serve --prot 1", "key create", "doctor nowhere", "nothing") {
+		status, out, errs := r.run(append(strings.Fields(args), "--json")...)
+		require.NotZero(t, status, args)
+		require.Empty(t, out, args)
+		var v struct{ Error struct{ Message string } }
+		require.NoError(t, json.Unmarshal([]byte(errs), &v), "%s: %s", args, errs)
+		require.NotEmpty(t, v.Error.Message, args)
+	}
+	r = r.running()
+	org := r.object("org", "create", "--name", "Acme")["id"].(string)
+	for _, args := range []string{
+		"sample load", "sample clear", "job run clean-up", "key create --scope read", "user create --email a@b.example --name A --role owner",
+		"org plan " + org, "migrate up", "migrate version", "secrets rotate", "audit", "version",
+		"backup " + filepath.Join(t.TempDir(), "b") + " --without-key", "man " + t.TempDir(),
+	} {
+		require.NotEmpty(t, r.object(strings.Fields(args)...), args)
+	}
+}
+
+// Every command has examples, and each of them is a call that the command takes.
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	for _, c := range commands() {
+		require.NotEmpty(t, c.examples, c.name)
+		for example := range strings.Lines(c.examples) {
+			_, call, found := strings.Cut(" "+strings.TrimSpace(example), " rail ")
+			require.True(t, found, example)
+			call, _, _ = strings.Cut(call, " >")
+			cmd, rest, err := tree(&Env{}).Find(words(call))
+			require.NoError(t, err, example)
+			require.Equal(t, "rail "+c.name, cmd.CommandPath(), example)
+			require.NoError(t, cmd.ParseFlags(rest), example)
+			require.NoError(t, cmd.Args(cmd, cmd.Flags().Args()), example)
+		}
+	}
+}
+
+// words splits a line as a shell does, as far as examples need it.
+func words(line string) []string {
+	return regexp.MustCompile(`"[^"]*"|\S*\$\([^)]*\)\S*|\S+`).FindAllString(line, -1)
+}
+
+// The manual has a page for each command, the same bytes each time.
+func TestManual(t *testing.T) {
+	t.Parallel()
+	r := newRail(t)
+	one, two := t.TempDir(), t.TempDir()
+	r.must("man", one)
+	r.must("man", two)
+	for _, c := range commands() {
+		name := "rail-" + strings.ReplaceAll(c.name, " ", "-") + ".1"
+		page, err := os.ReadFile(filepath.Join(one, name))
+		require.NoError(t, err)
+		require.Contains(t, string(page), ".SH EXAMPLE", name)
+		again, err := os.ReadFile(filepath.Join(two, name))
+		require.NoError(t, err)
+		require.Equal(t, string(page), string(again), name)
+	}
 }
 
 func TestForeignDatabaseIsNotMigratedUnasked(t *testing.T) {

@@ -2,17 +2,17 @@ package cli
 
 import (
 	"context"
-	"flag"
 	"net/url"
+
+	"github.com/spf13/pflag"
 
 	"rail/gen/db"
 	"rail/server/http/script/doctor"
 )
 
 // examine looks at a page that should load the browser's script.
-func examine(fs *flag.FlagSet) action {
+func examine(fs *pflag.FlagSet) action {
 	program := fs.String("program", "", "`PROGRAM_ID` that the page should be for; this looks into the database")
-	out := outputFlag(fs)
 	return func(ctx context.Context, env *Env, args []string) error {
 		if u, err := url.Parse(args[0]); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			return usagef("URL must be an http:// or https:// address")
@@ -22,7 +22,7 @@ func examine(fs *flag.FlagSet) action {
 			return err
 		}
 		report := doctor.Examine(ctx, args[0], meant)
-		err = out.print(env.Out, report, func() []string {
+		err = env.print(report, func() []string {
 			lines := []string{"CHECK\tSTATE\tFOUND"}
 			for _, f := range report.Findings {
 				lines = append(lines, f.Check+"\t"+string(f.State)+"\t"+f.Text)

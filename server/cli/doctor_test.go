@@ -25,15 +25,17 @@ func TestDoctor(t *testing.T) {
 	status, printed, _ = r.run("doctor", web.URL, "--json")
 	require.Equal(t, 1, status)
 	var report struct {
-		URL      string
-		OK       bool
-		Findings []struct{ Check, State, Text, Fix string }
+		Data struct {
+			URL      string
+			OK       bool
+			Findings []struct{ Check, State, Text, Fix string }
+		}
 	}
 	require.NoError(t, json.Unmarshal([]byte(printed), &report))
-	require.Equal(t, web.URL, report.URL)
-	require.False(t, report.OK)
-	require.Equal(t, "tag", report.Findings[1].Check)
-	require.NotEmpty(t, report.Findings[1].Fix)
+	require.Equal(t, web.URL, report.Data.URL)
+	require.False(t, report.Data.OK)
+	require.Equal(t, "tag", report.Data.Findings[1].Check)
+	require.NotEmpty(t, report.Data.Findings[1].Fix)
 	status, _, errs = r.run("doctor", "shop.example")
 	require.Equal(t, 2, status)
 	require.Contains(t, errs, "http:// or https://")

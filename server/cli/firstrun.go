@@ -40,11 +40,11 @@ func firstRun(ctx context.Context, env *Env, d *database) error {
 	}
 	// No key yet. Without an organization to make it for, only the address is printed.
 	if key == "" {
-		if org, err = demo(ctx, env, d); err != nil {
+		if org, err = trial(ctx, env, d); err != nil {
 			return err
 		}
 		if org == "" {
-			return greet(ctx, env, d, "")
+			return greet(ctx, env, d)
 		}
 		// The calls that are printed read and write.
 		k, err := addKey(ctx, d.pool, d.keeper, org, newKey{
@@ -79,10 +79,10 @@ func storedKey(ctx context.Context, d *database, path string) (key, org string, 
 	return key, row.APIKey.OrgID, err
 }
 
-// demo returns the demo organization with its sample, made where there is no
+// trial returns the demo organization with its sample, made where there is no
 // organization at all. It returns "" where others use this database, which a
 // trial must not touch.
-func demo(ctx context.Context, env *Env, d *database) (string, error) {
+func trial(ctx context.Context, env *Env, d *database) (string, error) {
 	all, err := queries.OrganizationList(ctx, d.pool)
 	if err != nil {
 		return "", err
@@ -107,6 +107,7 @@ func demo(ctx context.Context, env *Env, d *database) (string, error) {
 	if _, ok, err := sampleProgram(ctx, d, id); err != nil || ok {
 		return id, err
 	}
+	fmt.Fprintln(env.Err, "Loading the sample program, which takes some seconds, once")
 	return id, sample.Load(ctx, d.pool, d.keeper, id, env.Clock.Now())
 }
 
@@ -136,41 +137,79 @@ func sampleProgram(ctx context.Context, d *database, org string) (db.Program, bo
 	return db.Program{}, false, err
 }
 
-// greet prints where the server is reached, and before it, while there is no user of the console,
-// the address that makes the first one: an owner of org or, for an id of "", of the only
-// organization, or of one that is made then.
-func greet(ctx context.Context, env *Env, d *database, org string) error {
-	start, err := startLink(ctx, env, d, org)
+// greeting is what a server prints when it begins to serve; a first run tells more.
+type greeting struct {
+	Console  string   `json:"console"`
+	NewUser  bool     `json:"console_makes_first_user"` // the address of the console works once, within a day
+	URL      string   `json:"url"`
+	Docs     string   `json:"docs"`
+	APIKey   string   `json:"api_key,omitempty"`
+	Portal   string   `json:"portal,omitempty"` // signs in once, within portalLife
+	SignsIn  string   `json:"portal_partner,omitempty"`
+	MailsDir string   `json:"mails,omitempty"`
+	Try      []string `json:"try,omitempty"`
+}
+
+// lines is what people read.
+func (g greeting) lines() []string {
+	out := []string{"Console: " + g.Console}
+	if g.NewUser {
+		out[0] += " (makes its first user, once, within a day)"
+	}
+	out = append(out, "Rail listens on "+g.URL, "Docs: "+g.Docs)
+	if g.APIKey != "" {
+		out = append(out, "API key: "+g.APIKey)
+	}
+	if g.Portal != "" {
+		out = append(out, fmt.Sprintf("Portal: %s (signs in as the partner %s, once, within an hour)", g.Portal, g.SignsIn))
+	}
+	if g.MailsDir != "" {
+		out = append(out, "Mails: files in "+g.MailsDir)
+	}
+	if len(g.Try) > 0 {
+		out = append(out, "", "Try:")
+	}
+	for _, call := range g.Try {
+		out = append(out, "  "+call)
+	}
+	return out
+}
+
+// greet prints where the server is reached, and where the console is.
+func greet(ctx context.Context, env *Env, d *database) error {
+	g, err := greetingOf(ctx, env, d, "")
 	if err != nil {
 		return err
 	}
-	base := d.config.BaseURL
-	_, err = fmt.Fprintf(env.Out, "%sRail listens on %s\nDocs: %s/docs\n", start, base, base)
-	return err
+	return env.print(g, g.lines)
 }
 
-// startLink returns the line with that address, or "" once there is a user. Each start makes
+// greetingOf returns what every start prints. While there is no user of the console, its address makes the first
+// one: an owner of org or, for an id of "", of the only organization, or of one that is made then. Each start makes
 // another address.
-func startLink(ctx context.Context, env *Env, d *database, org string) (string, error) {
+func greetingOf(ctx context.Context, env *Env, d *database, org string) (greeting, error) {
+	base := d.config.BaseURL
+	g := greeting{Console: d.config.ConsoleBase() + "/console", URL: base, Docs: base + "/docs"}
 	all, err := queries.OrganizationList(ctx, d.pool)
 	if err != nil {
-		return "", err
+		return g, err
 	}
 	if org == "" && len(all) == 1 {
 		org = all[0].ID
 	}
 	begun, err := queries.UsersExist(ctx, d.pool)
 	if err != nil || begun {
-		return "", err
+		return g, err
 	}
 	if org == "" && len(all) > 1 {
-		return "Console: make its first user with rail user create --role owner\n", nil
+		fmt.Fprintln(env.Err, "The console has no user yet: rail user create --role owner makes one")
+		return g, nil
 	}
 	url, err := people(env, d).StartLink(ctx, org)
-	if err != nil || url == "" {
-		return "", err
+	if url != "" {
+		g.Console, g.NewUser = url, true
 	}
-	return "Console: " + url + " (makes its first user, once, within a day)\n", nil
+	return g, err
 }
 
 // portalLife is how long the printed sign-in link works: as long as the API allows.
@@ -179,37 +218,38 @@ const portalLife = time.Hour
 // printFirstSteps prints what to look at and how to call the API, in lines that can be pasted
 // into a shell.
 func printFirstSteps(ctx context.Context, env *Env, d *database, org, key string) error {
-	p, ok, err := sampleProgram(ctx, d, org)
+	g, err := greetingOf(ctx, env, d, org)
 	if err != nil {
 		return err
 	}
-	// -g, since curl would take braces and brackets in an address for patterns.
-	base, auth := d.config.BaseURL, "-H 'Authorization: Bearer "+key+"'"
-	look := []string{"API key: " + key}
-	try := []string{fmt.Sprintf("  curl -g %s '%s/v1/programs'", auth, base)}
-	if ok {
-		try = append(try, fmt.Sprintf("  curl -g %s '%s/v1/partners?program_id=%s'", auth, base, p.ID))
-		shown, found, err := showcase(ctx, d, p)
-		if err != nil {
-			return err
-		}
-		if found {
-			link, _, err := partner.SignInLink(ctx, d.pool, base, shown, env.Clock.Now(), portalLife)
-			if err != nil {
-				return err
-			}
-			look = append(look, fmt.Sprintf("Portal: %s (signs in as the partner %s, once, within an hour)", link, shown.Handle))
-			try = append(try, tryPartner(auth, base, p, shown)...)
-		}
-	}
+	g.APIKey = key
 	// A first run has no mail server: what would be sent can be read in a folder.
 	if path, ok := strings.CutPrefix(d.config.SMTPURL, "dir:"); ok {
-		look = append(look, "Mails: files in "+path)
+		g.MailsDir = path
 	}
-	if err := greet(ctx, env, d, org); err != nil {
+	// -g, since curl would take braces and brackets in an address for patterns.
+	auth := "-H 'Authorization: Bearer " + key + "'"
+	g.Try = []string{fmt.Sprintf("curl -g %s '%s/v1/programs'", auth, g.URL)}
+	p, ok, err := sampleProgram(ctx, d, org)
+	if err == nil && ok {
+		g.Try = append(g.Try, fmt.Sprintf("curl -g %s '%s/v1/partners?program_id=%s'", auth, g.URL, p.ID))
+		err = g.show(ctx, env, d, p, auth)
+	}
+	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(env.Out, "%s\n\nTry:\n%s\n", strings.Join(look, "\n"), strings.Join(try, "\n"))
+	return env.print(g, g.lines)
+}
+
+// show adds a partner of the sample program to look at, if there is one.
+func (g *greeting) show(ctx context.Context, env *Env, d *database, p db.Program, auth string) error {
+	shown, found, err := showcase(ctx, d, p)
+	if err != nil || !found {
+		return err
+	}
+	g.SignsIn = shown.Handle
+	g.Portal, _, err = partner.SignInLink(ctx, d.pool, g.URL, shown, env.Clock.Now(), portalLife)
+	g.Try = append(g.Try, tryPartner(auth, g.URL, p, shown)...)
 	return err
 }
 
@@ -219,8 +259,8 @@ func tryPartner(auth, base string, p db.Program, partner db.Partner) []string {
 	visit := fmt.Sprintf(`{"program_id":%q,"value":%q,"landing_url":%q,"visitor_token":"visitor-0001"}`, p.ID,
 		partner.Handle, p.WebsiteURL)
 	return []string{
-		fmt.Sprintf("  curl -g %s -H 'Content-Type: application/json' '%s/v1/clicks' -d '%s'", auth, base, visit),
-		fmt.Sprintf("  curl -g %s -X POST '%s/v1/partners/%s/sso'", auth, base, partner.ID),
+		fmt.Sprintf("curl -g %s -H 'Content-Type: application/json' '%s/v1/clicks' -d '%s'", auth, base, visit),
+		fmt.Sprintf("curl -g %s -X POST '%s/v1/partners/%s/sso'", auth, base, partner.ID),
 	}
 }
 

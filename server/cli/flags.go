@@ -1,45 +1,56 @@
 package cli
 
 import (
-	"flag"
+	"errors"
+	"strconv"
 	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"rail/server/config"
 )
 
-// plainer rewrites the messages of package flag: two hyphens, and what a number
-// must be.
-var plainer = strings.NewReplacer(" for flag -", " for --", " for -", " for --", "boolean ", "",
-	"parse error", "it must be a number", "value out of range", "the number is too large")
-
-// misused returns the usage error for an argument that package flag has refused,
+// misused returns the usage error for an argument that package pflag has refused,
 // with the flag that was probably meant.
-func misused(fs *flag.FlagSet, err error) error {
-	text := err.Error()
-	if name, ok := strings.CutPrefix(text, "flag provided but not defined: -"); ok {
+func misused(c *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	var bare *pflag.ValueRequiredError
+	var wrong *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &unknown):
 		var known []string
-		fs.VisitAll(func(f *flag.Flag) { known = append(known, f.Name) })
+		c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+		name := unknown.GetSpecifiedName()
 		return usagef("there is no flag --%s%s", name, meant("--", name, known))
+	case errors.As(err, &bare):
+		return usagef("--%s needs a value", bare.GetSpecifiedName())
+	case errors.As(err, &wrong):
+		return usagef("--%s is %q: %s", wrong.GetFlag().Name, wrong.GetValue(), cause(wrong))
 	}
-	if name, ok := strings.CutPrefix(text, "flag needs an argument: -"); ok {
-		return usagef("--%s needs a value", name)
+	return usagef("%s", err)
+}
+
+// cause says what a value must be, in words of Rail's own where it is no number.
+func cause(wrong *pflag.InvalidValueError) string {
+	switch err := errors.Unwrap(wrong); {
+	case errors.Is(err, strconv.ErrSyntax):
+		return "it must be a number"
+	case errors.Is(err, strconv.ErrRange):
+		return "the number is too large"
+	default:
+		return err.Error()
 	}
-	return usagef("%s", plainer.Replace(text))
 }
 
 // toggled is a flag that is on or off, in the same words as the variables of the
 // environment.
 type toggled bool
 
-func (t *toggled) String() string {
-	if t == nil || !bool(*t) {
-		return "false"
-	}
-	return "true"
-}
+func (t *toggled) String() string { return strconv.FormatBool(bool(*t)) }
 
-// IsBoolFlag lets the flag stand without a value.
-func (t *toggled) IsBoolFlag() bool { return true }
+// Type is bool, so that the help shows no value.
+func (t *toggled) Type() string { return "bool" }
 
 // Set turns the flag on or off.
 func (t *toggled) Set(v string) error {
@@ -48,10 +59,10 @@ func (t *toggled) Set(v string) error {
 	return err
 }
 
-// toggle declares a flag that is off unless it is given.
-func toggle(fs *flag.FlagSet, name, about string) *bool {
+// toggle declares a flag that is off unless it is given, with or without a value.
+func toggle(fs *pflag.FlagSet, name, about string) *bool {
 	on := new(bool)
-	fs.Var((*toggled)(on), name, about)
+	fs.VarPF((*toggled)(on), name, "", about).NoOptDefVal = "true"
 	return on
 }
 
@@ -59,6 +70,9 @@ func toggle(fs *flag.FlagSet, name, about string) *bool {
 type list []string
 
 func (l *list) String() string { return strings.Join(*l, ",") }
+
+// Type is what the help shows where the flag names no value.
+func (l *list) Type() string { return "list" }
 
 // Set adds the values of one flag.
 func (l *list) Set(v string) error {
@@ -70,9 +84,13 @@ func (l *list) Set(v string) error {
 	return nil
 }
 
-// given returns which flags were set, whatever their values.
-func given(fs *flag.FlagSet) map[string]bool {
+// given returns which flags were set, whatever their values; --json, which every command has, is left out.
+func given(fs *pflag.FlagSet) map[string]bool {
 	set := map[string]bool{}
-	fs.Visit(func(f *flag.Flag) { set[f.Name] = true })
+	fs.Visit(func(f *pflag.Flag) {
+		if f.Name != "json" {
+			set[f.Name] = true
+		}
+	})
 	return set
 }

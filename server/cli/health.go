@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"rail/server/config"
 )
 
@@ -20,7 +21,7 @@ const healthTimeout = 3 * time.Second
 
 // health asks a running server whether it can answer requests. Images with nothing but the
 // binary have no curl for that.
-func health(fs *flag.FlagSet) action {
+func health(fs *pflag.FlagSet) action {
 	at := fs.String("url", "", "`URL` to ask; /readyz of RAIL_ADDR on this machine unless given")
 	return func(ctx context.Context, env *Env, _ []string) error {
 		address := *at
@@ -35,7 +36,10 @@ func health(fs *flag.FlagSet) action {
 		if u, err := url.Parse(address); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			return usagef("--url must be an http:// or https:// address")
 		}
-		return ask(ctx, env.Out, address)
+		if err := ask(ctx, address); err != nil {
+			return err
+		}
+		return env.print(map[string]string{"url": address, "status": "ok"}, line("ok"))
 	}
 }
 
@@ -54,7 +58,7 @@ func localAddress(addr string) (string, error) {
 
 // ask fails unless the address answers 200 in time, with the reason that the answer gives. At
 // most 1 KiB of it is read: the address may be anybody's.
-func ask(ctx context.Context, out io.Writer, address string) error {
+func ask(ctx context.Context, address string) error {
 	// A probe that hangs is a failed one; whoever runs it has a limit too.
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
@@ -74,6 +78,5 @@ func ask(ctx context.Context, out io.Writer, address string) error {
 	if res.StatusCode != http.StatusOK {
 		return fmt.Errorf("%s answers %d: %s", address, res.StatusCode, strings.TrimSpace(string(body)))
 	}
-	_, err = fmt.Fprintln(out, "ok")
-	return err
+	return nil
 }

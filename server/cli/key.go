@@ -2,11 +2,12 @@ package cli
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"rail/gen/db"
 	"rail/server/auth"
@@ -31,13 +32,12 @@ type newKey struct {
 }
 
 // keyCreate makes a key for an organization and prints it.
-func keyCreate(fs *flag.FlagSet) action {
+func keyCreate(fs *pflag.FlagSet) action {
 	org := fs.String("org", "", "`ORG_ID` of the key; may be left out while there is only one")
 	var scopes list
 	fs.Var(&scopes, "scope", "`SCOPE` to grant; repeatable, or several with commas: "+strings.Join(auth.Scopes, ", "))
 	test := toggle(fs, "test", "make a rail_test_ key")
 	limit := fs.Int("rate-limit", auth.DefaultRateLimit, "`REQUESTS` a second")
-	out := outputFlag(fs)
 	return func(ctx context.Context, env *Env, _ []string) error {
 		if err := checkKey(scopes, *limit); err != nil {
 			return err
@@ -53,7 +53,7 @@ func keyCreate(fs *flag.FlagSet) action {
 			if err != nil {
 				return err
 			}
-			return out.print(env.Out, k, func() []string {
+			return env.print(k, func() []string {
 				// The id is for rail key revoke; the key itself goes into the client's configuration.
 				return []string{
 					"ID\t" + k.ID, "Key\t" + k.Key, "Scopes\t" + strings.Join(k.Scopes, ", "), "",
@@ -106,9 +106,8 @@ type listedKey struct {
 }
 
 // keyList lists all keys, with the revoked ones.
-func keyList(fs *flag.FlagSet) action {
+func keyList(fs *pflag.FlagSet) action {
 	org := fs.String("org", "", "`ORG_ID` of the keys; may be left out while there is only one")
-	out := outputFlag(fs)
 	return func(ctx context.Context, env *Env, _ []string) error {
 		return withDatabase(ctx, env, func(d *database) error {
 			id, err := chooseOrg(ctx, d.pool, *org)
@@ -126,7 +125,7 @@ func keyList(fs *flag.FlagSet) action {
 					r.ID, r.Last4, r.Scopes, r.Livemode, int(r.RateLimit), r.SigningRequired, r.CreatedAt, r.LastUsedAt, r.RevokedAt,
 				}
 			}
-			return out.print(env.Out, keys, keyTable(keys))
+			return env.print(keys, keyTable(keys))
 		})
 	}
 }
@@ -155,9 +154,15 @@ func keyTable(keys []listedKey) func() []string {
 	}
 }
 
+// revokedKey is how a key is printed that was revoked.
+type revokedKey struct {
+	ID        string     `json:"id"`
+	RevokedAt clock.Time `json:"revoked_at"`
+}
+
 // keyRevoke revokes a key and waits until no server accepts it any more: each may remember the
 // key for a moment. Who runs the command after a leak wants to know when it is over.
-func keyRevoke(*flag.FlagSet) action {
+func keyRevoke(*pflag.FlagSet) action {
 	return func(ctx context.Context, env *Env, args []string) error {
 		return withDatabase(ctx, env, func(d *database) error {
 			now := env.Clock.Now()
@@ -173,8 +178,7 @@ func keyRevoke(*flag.FlagSet) action {
 			case <-ctx.Done():
 				return fmt.Errorf("%s is revoked; servers that run may take it for another second", args[0])
 			}
-			_, err = fmt.Fprintf(env.Out, "%s is revoked; no server takes it any more\n", args[0])
-			return err
+			return env.print(revokedKey{args[0], now}, line("%s is revoked; no server takes it any more", args[0]))
 		})
 	}
 }

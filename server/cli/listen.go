@@ -3,11 +3,12 @@ package cli
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"net"
 	"net/url"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"rail/gen/db"
 	"rail/server/event"
@@ -25,7 +26,7 @@ const (
 // listen sends an organization's events to a developer's own machine as they happen, each once,
 // signed with the same secret at every start. It needs no endpoint in the database, and so no
 // address that a server would have to reach.
-func listen(fs *flag.FlagSet) action {
+func listen(fs *pflag.FlagSet) action {
 	to := fs.String("forward-to", "", "`URL` that gets the events, such as http://localhost:3000/hooks")
 	org := fs.String("org", "", "`ID` of the organization; needed where there are several")
 	return func(ctx context.Context, env *Env, _ []string) error {

@@ -3,8 +3,9 @@ package cli
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
+
+	"github.com/spf13/pflag"
 
 	"rail/server/postgres/migrate"
 )
@@ -25,21 +26,19 @@ func onDSN(ctx context.Context, env *Env, work func(dsn string) error) error {
 
 // migrateUp makes or upgrades the tables. Unlike serve without --migrate, it also
 // upgrades a database that is not private.
-func migrateUp(fs *flag.FlagSet) action {
-	out := outputFlag(fs)
+func migrateUp(*pflag.FlagSet) action {
 	return func(ctx context.Context, env *Env, _ []string) error {
 		return opening{fill: true, up: true}.with(ctx, env, func(d *database) error {
-			return printVersion(ctx, env, out, d.direct)
+			return printVersion(ctx, env, d.direct)
 		})
 	}
 }
 
 // migrateDown undoes migrations, and only with --yes: their tables go with their data. The
 // binary of before can then run on the database.
-func migrateDown(fs *flag.FlagSet) action {
+func migrateDown(fs *pflag.FlagSet) action {
 	steps := fs.Int("steps", 1, "`N` migrations to undo")
 	yes := toggle(fs, "yes", "really do it: the data of these migrations is lost")
-	out := outputFlag(fs)
 	return func(ctx context.Context, env *Env, _ []string) error {
 		if !*yes {
 			return usagef("this removes tables with their data; add --yes to do it")
@@ -48,17 +47,16 @@ func migrateDown(fs *flag.FlagSet) action {
 			if err := migrate.Down(ctx, dsn, *steps); err != nil {
 				return err
 			}
-			return printVersion(ctx, env, out, dsn)
+			return printVersion(ctx, env, dsn)
 		})
 	}
 }
 
 // migrateVersion prints the version without changing anything, also of a database that no other
 // command would open.
-func migrateVersion(fs *flag.FlagSet) action {
-	out := outputFlag(fs)
+func migrateVersion(*pflag.FlagSet) action {
 	return func(ctx context.Context, env *Env, _ []string) error {
-		return onDSN(ctx, env, func(dsn string) error { return printVersion(ctx, env, out, dsn) })
+		return onDSN(ctx, env, func(dsn string) error { return printVersion(ctx, env, dsn) })
 	}
 }
 
@@ -71,7 +69,7 @@ type schemaVersion struct {
 }
 
 // printVersion prints the version of a database beside this binary's.
-func printVersion(ctx context.Context, env *Env, out output, dsn string) error {
+func printVersion(ctx context.Context, env *Env, dsn string) error {
 	at, dirty, err := migrate.Version(ctx, dsn)
 	if err != nil {
 		return err
@@ -80,7 +78,7 @@ func printVersion(ctx context.Context, env *Env, out output, dsn string) error {
 	if err != nil {
 		return err
 	}
-	return out.print(env.Out, schemaVersion{at, latest, dirty}, func() []string {
+	return env.print(schemaVersion{at, latest, dirty}, func() []string {
 		line := fmt.Sprintf("schema version %d of %d", at, latest)
 		if dirty {
 			line += ", halfway through a migration that failed"

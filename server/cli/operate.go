@@ -3,11 +3,12 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"runtime/debug"
 	"slices"
 	"strings"
+
+	"github.com/spf13/pflag"
 
 	"rail/gen/db"
 	"rail/server/app"
@@ -25,7 +26,7 @@ const (
 )
 
 // linkRateOverride sets a link's own rate, which overrides every flow, or clears it.
-func linkRateOverride(fs *flag.FlagSet) action {
+func linkRateOverride(fs *pflag.FlagSet) action {
 	percent := fs.Int64("percent", 0, "`BPS` of the sale in basis points; 2000 is 20 %")
 	fixed := fs.Int64("fixed", 0, "`MINOR` units of the program's currency a commission")
 	remove := toggle(fs, "clear", "remove the override")
@@ -61,6 +62,12 @@ func rateOf(kind rules.RateType, value, most int64) (*rules.Rate, error) {
 	return &rules.Rate{RateType: kind, RateValue: value}, nil
 }
 
+// linkRate is how the rate of a link is printed; nil is none of its own.
+type linkRate struct {
+	ID           string      `json:"id"`
+	RateOverride *rules.Rate `json:"rate_override"`
+}
+
 // setRate sets the rate of a link; nil clears it. An unusual rate is set, with a
 // warning.
 func setRate(ctx context.Context, env *Env, d *database, link string, r *rules.Rate) error {
@@ -86,13 +93,12 @@ func setRate(ctx context.Context, env *Env, d *database, link string, r *rules.R
 	if r != nil && rules.Unusual(*r) != "" {
 		fmt.Fprintf(env.Err, "warning: %s\n", rules.Unusual(*r))
 	}
-	_, err = fmt.Fprintf(env.Out, "rate_override of %s is %s\n", link, text)
-	return err
+	return env.print(linkRate{link, r}, line("rate_override of %s is %s", link, text))
 }
 
 // jobRun runs one job once, also at a time that is not now: for a month's end that was missed,
 // and for trying a job out.
-func jobRun(fs *flag.FlagSet) action {
+func jobRun(fs *pflag.FlagSet) action {
 	now := fs.String("now", "", "`TIME` that the job takes for the present, such as 2026-09-01T00:00:00Z")
 	return func(ctx context.Context, env *Env, args []string) error {
 		at := env.Clock.Now()
@@ -112,13 +118,22 @@ func jobRun(fs *flag.FlagSet) action {
 				return err
 			}
 			for _, j := range jobs.All(m) {
-				if j.Name == args[0] {
-					return j.Run(ctx, at)
+				if j.Name != args[0] {
+					continue
+				}
+				if err := j.Run(ctx, at); err != nil {
+					return err
 				}
 			}
-			return nil
+			return env.print(jobDone{args[0], at}, line("%s has run for %s", args[0], at))
 		})
 	}
+}
+
+// jobDone is how a job is printed that has run, with the time that it took for the present.
+type jobDone struct {
+	Job string     `json:"job"`
+	Now clock.Time `json:"now"`
 }
 
 // means returns what a server would give its jobs, so that mails and payments are real.
@@ -150,24 +165,32 @@ func jobHelp() string {
 	return b.String()
 }
 
+// versions is how the versions of a binary are printed.
+type versions struct {
+	Version  string `json:"version"`
+	Contract string `json:"contract"`
+	Schema   uint   `json:"schema"`
+}
+
 // showVersion prints the versions of the binary, of the contract and of the
 // schema that the binary needs.
-func showVersion(fs *flag.FlagSet) action {
-	out := outputFlag(fs)
+func showVersion(*pflag.FlagSet) action {
 	return func(_ context.Context, env *Env, _ []string) error {
 		latest, err := migrate.Latest()
 		if err != nil {
 			return err
 		}
-		v := struct {
-			Version  string `json:"version"`
-			Contract string `json:"contract"`
-			Schema   uint   `json:"schema"`
-		}{build(), middleware.Version, latest}
-		return out.print(env.Out, v, func() []string {
-			return []string{fmt.Sprintf("rail %s, contract %s, schema %d", v.Version, v.Contract, v.Schema)}
-		})
+		return env.print(versions{build(), middleware.Version, latest}, line("%s", versionLine()))
 	}
+}
+
+// versionLine says the same in a line.
+func versionLine() string {
+	latest, err := migrate.Latest()
+	if err != nil { // the migrations are in the binary
+		panic(err)
+	}
+	return fmt.Sprintf("rail %s, contract %s, schema %d", build(), middleware.Version, latest)
 }
 
 // version is set by the linker for images, whose build sees no history. It must stay a variable

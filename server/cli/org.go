@@ -3,13 +3,13 @@ package cli
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"net/mail"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/spf13/pflag"
 
 	"rail/gen/db"
 	"rail/server/clock"
@@ -45,10 +45,9 @@ func orgTable(orgs ...organization) func() []string {
 
 // orgCreate adds an organization, the tenant to which all data belongs. The API cannot: every
 // key of it belongs to one already.
-func orgCreate(fs *flag.FlagSet) action {
+func orgCreate(fs *pflag.FlagSet) action {
 	name := fs.String("name", "", "`NAME` of the organization")
 	owner := fs.String("owner-email", "", "`ADDRESS` that is told about trouble, such as a webhook that was disabled")
-	out := outputFlag(fs)
 	return func(ctx context.Context, env *Env, _ []string) error {
 		// Characters, not bytes, as the API counts names.
 		if n := utf8.RuneCountInString(strings.TrimSpace(*name)); n < 1 || n > 255 {
@@ -63,7 +62,7 @@ func orgCreate(fs *flag.FlagSet) action {
 			if err != nil {
 				return err
 			}
-			return out.print(env.Out, o, orgTable(o))
+			return env.print(o, orgTable(o))
 		})
 	}
 }
@@ -80,8 +79,7 @@ func addOrg(ctx context.Context, q pgtx.DBTX, now clock.Time, name, owner string
 }
 
 // orgList lists all organizations.
-func orgList(fs *flag.FlagSet) action {
-	out := outputFlag(fs)
+func orgList(*pflag.FlagSet) action {
 	return func(ctx context.Context, env *Env, _ []string) error {
 		return withDatabase(ctx, env, func(d *database) error {
 			rows, err := queries.OrganizationList(ctx, d.pool)
@@ -92,7 +90,7 @@ func orgList(fs *flag.FlagSet) action {
 			for i, r := range rows {
 				orgs[i] = organization{ID: r.ID, Name: r.Name, OwnerEmail: r.OwnerEmail, CreatedAt: r.CreatedAt}
 			}
-			return out.print(env.Out, orgs, orgTable(orgs...))
+			return env.print(orgs, orgTable(orgs...))
 		})
 	}
 }

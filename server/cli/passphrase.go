@@ -2,11 +2,11 @@ package cli
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"strings"
 
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 )
 
@@ -23,7 +23,7 @@ var errNoPassphrase = errors.New("no passphrase: set " + passphraseVariable + " 
 // passphrase is the flag with the ways to give one.
 type passphrase struct{ file *string }
 
-func passphraseFlag(fs *flag.FlagSet) passphrase {
+func passphraseFlag(fs *pflag.FlagSet) passphrase {
 	return passphrase{
 		fs.String("passphrase-file", "",
 			"`PATH` of the passphrase of the secret key; without it "+passphraseVariable+", or a question"),
@@ -78,6 +78,7 @@ func typed(env *Env, twice bool) (string, error) {
 
 // question asks without showing what is typed.
 func question(env *Env, text string) (string, error) {
+	defer env.progress.hold()()
 	fmt.Fprint(env.Err, text)
 	raw, err := term.ReadPassword(int(os.Stdin.Fd()))
 	fmt.Fprintln(env.Err)

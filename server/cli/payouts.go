@@ -3,13 +3,13 @@ package cli
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/spf13/pflag"
 
 	"rail/gen/db"
 	"rail/server/app"
@@ -22,10 +22,10 @@ import (
 // payoutsExport writes the payouts of a batch as a file for PayPal or Wise, or as a table. Where
 // a payment rail pays by the same method, it refuses: everybody would be paid
 // twice.
-func payoutsExport(fs *flag.FlagSet) action {
+func payoutsExport(fs *pflag.FlagSet) action {
 	batch := fs.String("batch", "", "`ID` of the payout batch")
 	format := fs.String("format", "", "paypal, wise or csv")
-	fresh := fs.Bool("new", false, "leave out what an earlier file has")
+	fresh := toggle(fs, "new", "leave out what an earlier file has")
 	currency := fs.String("currency", "", "only payouts in this `CODE`; needed where the batch has several")
 	return func(ctx context.Context, env *Env, _ []string) error {
 		if *batch == "" {
@@ -43,14 +43,48 @@ func payoutsExport(fs *flag.FlagSet) action {
 				Pool: d.pool, Keeper: d.keeper, Rails: env.Rails, Batch: b, Format: *format, Currency: strings.ToUpper(*currency),
 				New: *fresh, HoldOnHighRisk: d.config.HoldOnHighRisk,
 			}
-			// What was written stands in the file even where the rest failed, so it is always named.
-			done, err := f.Write(ctx, byHand(env, d, "payouts export"), env.Out)
-			if summarize(env.Err, *format, done) > 0 && err == nil {
-				return errFindings
-			}
-			return err
+			return writeFile(ctx, env, byHand(env, d, "payouts export"), f)
 		})
 	}
+}
+
+// payoutFile is how a file is printed as JSON; without, it is the output itself.
+type payoutFile struct {
+	Format  string       `json:"format"`
+	File    string       `json:"file"`
+	Payouts int          `json:"payouts"`
+	Again   int          `json:"again"`
+	LeftOut []leftPayout `json:"left_out"`
+}
+
+// leftPayout is a payout that is not in the file, and why.
+type leftPayout struct {
+	ID        string `json:"id"`
+	Why       string `json:"why"`
+	Elsewhere bool   `json:"elsewhere"`
+}
+
+// writeFile writes the file to standard output, and on standard error what it has and has not.
+func writeFile(ctx context.Context, env *Env, u *work.Unit, f payout.File) error {
+	var text strings.Builder
+	out := env.Out
+	if env.json {
+		out = &text
+	}
+	// What was written stands in the file even where the rest failed, so it is always named.
+	done, err := f.Write(ctx, u, out)
+	left := summarize(env.Err, f.Format, done)
+	if env.json {
+		shown := payoutFile{Format: f.Format, File: text.String(), Payouts: done.Rows, Again: done.Again, LeftOut: []leftPayout{}}
+		for _, l := range done.Left {
+			shown.LeftOut = append(shown.LeftOut, leftPayout{l.PayoutID, l.Why, l.Elsewhere})
+		}
+		err = errors.Join(err, env.print(shown, nil))
+	}
+	if left > 0 && err == nil {
+		return errFindings
+	}
+	return err
 }
 
 // summarize prints what the file has and what it leaves out. It returns how many payouts are left
@@ -93,7 +127,7 @@ or with --new what has come since.
 
 // payoutsPaid settles payouts that left in a file, or one of them. It does by hand what a payment
 // rail reports by itself, with the same events and mails.
-func payoutsPaid(fs *flag.FlagSet) action {
+func payoutsPaid(fs *pflag.FlagSet) action {
 	external := fs.String("external-id", "", "`ID` of the transfer at whoever sent the money")
 	at := fs.String("paid-at", "", "`TIME` of the payment, such as 2026-09-30T09:00:00Z; now when left out")
 	return func(ctx context.Context, env *Env, args []string) error {
@@ -119,8 +153,7 @@ func payoutsPaid(fs *flag.FlagSet) action {
 			sender := payout.Sender{Pool: d.pool, Keeper: d.keeper, Mail: mails.Outbox}
 			n, err := paid(ctx, d, byHand(env, d, "payouts paid"), sender, args[0], payment)
 			// Also after an error: these are paid all the same.
-			fmt.Fprintf(env.Out, "%d payouts are paid\n", n)
-			return err
+			return errors.Join(env.print(map[string]int{"paid": n}, line("%d payouts are paid", n)), err)
 		})
 	}
 }
@@ -166,7 +199,7 @@ func byHand(env *Env, d *database, command string) *work.Unit {
 
 // payoutsFail ends a payout as failed that left in a file or that a rail does not end. Only
 // the operator can know that no money has left.
-func payoutsFail(fs *flag.FlagSet) action {
+func payoutsFail(fs *pflag.FlagSet) action {
 	reason := fs.String("reason", "", "`WORDS` for the payout's error message")
 	return func(ctx context.Context, env *Env, args []string) error {
 		if *reason == "" {
@@ -177,7 +210,11 @@ func payoutsFail(fs *flag.FlagSet) action {
 			if err != nil {
 				return err
 			}
-			return payout.Sender{Pool: d.pool, Keeper: d.keeper}.GiveUp(ctx, byHand(env, d, "payouts fail"), p, *reason)
+			err = payout.Sender{Pool: d.pool, Keeper: d.keeper}.GiveUp(ctx, byHand(env, d, "payouts fail"), p, *reason)
+			if err != nil {
+				return err
+			}
+			return env.print(map[string]string{"id": p.ID, "status": "failed"}, line("%s has failed", p.ID))
 		})
 	}
 }

@@ -3,11 +3,11 @@ package cli
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"strconv"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/spf13/pflag"
 
 	"rail/gen/db"
 	"rail/server/config"
@@ -37,7 +37,7 @@ type planSwitch struct {
 
 // orgPlan changes the limits that flags name and prints all of them. A limit that no flag names
 // stays as it is.
-func orgPlan(fs *flag.FlagSet) action {
+func orgPlan(fs *pflag.FlagSet) action {
 	change := db.OrganizationPlanParams{}
 	// Func, since each value has two words besides numbers.
 	fs.Func("flow-quota", "active flows a program: `N`, none or default", limit(&change.SetFlowQuota, &change.FlowQuota))
@@ -46,7 +46,6 @@ func orgPlan(fs *flag.FlagSet) action {
 		limit(&change.SetRevenueMeterMinor, &change.RevenueMeterMinor))
 	fs.Func("fraud-monitoring", "the risk checks: `on`, off or default",
 		onOff(&change.SetFraudMonitoring, &change.FraudMonitoring))
-	out := outputFlag(fs)
 	return func(ctx context.Context, env *Env, args []string) error {
 		// The flags have been parsed into change by now.
 		change.ID = args[0]
@@ -59,7 +58,7 @@ func orgPlan(fs *flag.FlagSet) action {
 				return err
 			}
 			p := inForce(o, d.config.Plan())
-			return out.print(env.Out, p, p.table)
+			return env.print(p, p.table)
 		})
 	}
 }

@@ -3,12 +3,12 @@ package cli
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/spf13/pflag"
 
 	"rail/gen/db"
 	"rail/server/clock"
@@ -67,7 +67,7 @@ func connectionTable(all ...printedConnection) func() []string {
 }
 
 // processorConnect connects a program to a payment processor.
-func processorConnect(fs *flag.FlagSet) action {
+func processorConnect(fs *pflag.FlagSet) action {
 	in := connection.Input{}
 	fs.StringVar(&in.ProgramID, "program", "", "`PROGRAM_ID` whose payments it records")
 	fs.StringVar(&in.Secret, "secret", "", "`SECRET` with which the processor signs its events, or - to read it; Rail can make it for generic, chargebee and lemon_squeezy")
@@ -76,7 +76,6 @@ func processorConnect(fs *flag.FlagSet) action {
 	direct := toggle(fs, "record-direct", "record payments that no partner brought, too")
 	outside := toggle(fs, "outside-checkout", "record payments outside Stripe's checkout and invoices, too")
 	replace := toggle(fs, "replace", "end the connection that works until now")
-	out := outputFlag(fs)
 	return func(ctx context.Context, env *Env, args []string) error {
 		if in.ProgramID == "" {
 			return usagef("--program is needed")
@@ -100,7 +99,7 @@ func processorConnect(fs *flag.FlagSet) action {
 			if !given {
 				shown.Secret = made.Secret
 			}
-			return out.print(env.Out, shown, func() []string { return connected(shown) })
+			return env.print(shown, func() []string { return connected(shown) })
 		})
 	}
 }
@@ -157,9 +156,8 @@ func ofProgram(ctx context.Context, env *Env, d *database, command, program stri
 }
 
 // processorList lists the connections of a program.
-func processorList(fs *flag.FlagSet) action {
+func processorList(fs *pflag.FlagSet) action {
 	program := fs.String("program", "", "`PROGRAM_ID` of the connections")
-	out := outputFlag(fs)
 	return func(ctx context.Context, env *Env, _ []string) error {
 		if *program == "" {
 			return usagef("--program is needed")
@@ -179,14 +177,13 @@ func processorList(fs *flag.FlagSet) action {
 			for i, c := range rows {
 				all[i] = printable(d, c)
 			}
-			return out.print(env.Out, all, connectionTable(all...))
+			return env.print(all, connectionTable(all...))
 		})
 	}
 }
 
 // processorCheck shows one connection, and fails where it cannot record payments.
-func processorCheck(fs *flag.FlagSet) action {
-	out := outputFlag(fs)
+func processorCheck(*pflag.FlagSet) action {
 	return func(ctx context.Context, env *Env, args []string) error {
 		return withDatabase(ctx, env, func(d *database) error {
 			c, err := connectionOf(ctx, d, args[0])
@@ -194,7 +191,7 @@ func processorCheck(fs *flag.FlagSet) action {
 				return err
 			}
 			shown := printable(d, c)
-			if err := out.print(env.Out, shown, connectionTable(shown)); err != nil {
+			if err := env.print(shown, connectionTable(shown)); err != nil {
 				return err
 			}
 			return hookups(d).Check(ctx, c)
@@ -203,8 +200,7 @@ func processorCheck(fs *flag.FlagSet) action {
 }
 
 // processorDisconnect ends a connection.
-func processorDisconnect(fs *flag.FlagSet) action {
-	out := outputFlag(fs)
+func processorDisconnect(*pflag.FlagSet) action {
 	return func(ctx context.Context, env *Env, args []string) error {
 		return withDatabase(ctx, env, func(d *database) error {
 			c, err := connectionOf(ctx, d, args[0])
@@ -220,7 +216,7 @@ func processorDisconnect(fs *flag.FlagSet) action {
 				return err
 			}
 			shown := printable(d, c)
-			return out.print(env.Out, shown, connectionTable(shown))
+			return env.print(shown, connectionTable(shown))
 		})
 	}
 }

@@ -3,11 +3,11 @@ package cli
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/spf13/pflag"
 
 	"rail/gen/db"
 	"rail/server/clock"
@@ -60,13 +60,12 @@ func pubkeyTable(all ...printedPubkey) func() []string {
 }
 
 // pubkeyCreate makes a key for the pages of a program.
-func pubkeyCreate(fs *flag.FlagSet) action {
+func pubkeyCreate(fs *pflag.FlagSet) action {
 	in := publishable.Input{}
 	fs.StringVar(&in.ProgramID, "program", "", "`PROGRAM_ID` whose visits the pages report")
 	fs.Var((*list)(&in.AllowedHosts), "host",
 		"`HOST` whose pages may use it, such as shop.example or *.shop.example; repeatable, or several with commas")
 	leads := toggle(fs, "allow-leads", "let pages report leads, too")
-	out := outputFlag(fs)
 	return func(ctx context.Context, env *Env, _ []string) error {
 		switch {
 		case in.ProgramID == "":
@@ -90,7 +89,7 @@ func pubkeyCreate(fs *flag.FlagSet) action {
 				return err
 			}
 			shown := printablePubkey(d, k)
-			return out.print(env.Out, shown, func() []string {
+			return env.print(shown, func() []string {
 				return []string{"ID\t" + shown.ID, "Key\t" + shown.Key, "", "Paste this into the pages:", shown.Tag}
 			})
 		})
@@ -98,9 +97,8 @@ func pubkeyCreate(fs *flag.FlagSet) action {
 }
 
 // pubkeyList lists the keys of a program, with the revoked ones.
-func pubkeyList(fs *flag.FlagSet) action {
+func pubkeyList(fs *pflag.FlagSet) action {
 	program := fs.String("program", "", "`PROGRAM_ID` of the keys")
-	out := outputFlag(fs)
 	return func(ctx context.Context, env *Env, _ []string) error {
 		if *program == "" {
 			return usagef("--program is needed")
@@ -120,14 +118,13 @@ func pubkeyList(fs *flag.FlagSet) action {
 			for i, k := range rows {
 				all[i] = printablePubkey(d, k)
 			}
-			return out.print(env.Out, all, pubkeyTable(all...))
+			return env.print(all, pubkeyTable(all...))
 		})
 	}
 }
 
 // pubkeyRevoke revokes a key; servers that run take it for another second at most.
-func pubkeyRevoke(fs *flag.FlagSet) action {
-	out := outputFlag(fs)
+func pubkeyRevoke(*pflag.FlagSet) action {
 	return func(ctx context.Context, env *Env, args []string) error {
 		return withDatabase(ctx, env, func(d *database) error {
 			k, err := queries.PublishableKeyOperated(ctx, d.pool, args[0])
@@ -150,7 +147,7 @@ func pubkeyRevoke(fs *flag.FlagSet) action {
 				return err
 			}
 			shown := printablePubkey(d, k)
-			return out.print(env.Out, shown, pubkeyTable(shown))
+			return env.print(shown, pubkeyTable(shown))
 		})
 	}
 }

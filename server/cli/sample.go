@@ -2,8 +2,8 @@ package cli
 
 import (
 	"context"
-	"flag"
-	"fmt"
+
+	"github.com/spf13/pflag"
 
 	"rail/server/sample"
 )
@@ -11,8 +11,14 @@ import (
 // sampleOrgHelp is the help of --org.
 const sampleOrgHelp = "`ORG_ID` of the sample; may be left out while there is only one"
 
+// sampled is how an organization is printed that has got a sample, or has none any more.
+type sampled struct {
+	OrganizationID string `json:"organization_id"`
+	Sample         bool   `json:"sample"`
+}
+
 // sampleLoad adds the sample program to an organization. It fails where there is one.
-func sampleLoad(fs *flag.FlagSet) action {
+func sampleLoad(fs *pflag.FlagSet) action {
 	org := fs.String("org", "", sampleOrgHelp)
 	return func(ctx context.Context, env *Env, _ []string) error {
 		return withDatabase(ctx, env, func(d *database) error {
@@ -23,15 +29,14 @@ func sampleLoad(fs *flag.FlagSet) action {
 			if err := sample.Load(ctx, d.pool, d.keeper, id, env.Clock.Now()); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(env.Out, "the sample program is loaded into %s\n", id)
-			return err
+			return env.print(sampled{id, true}, line("the sample program is loaded into %s", id))
 		})
 	}
 }
 
 // sampleClear removes the sample program with all that belongs to it, also what was added since.
 // Data that is not a sample's is never touched.
-func sampleClear(fs *flag.FlagSet) action {
+func sampleClear(fs *pflag.FlagSet) action {
 	org := fs.String("org", "", sampleOrgHelp)
 	return func(ctx context.Context, env *Env, _ []string) error {
 		return withDatabase(ctx, env, func(d *database) error {
@@ -43,8 +48,7 @@ func sampleClear(fs *flag.FlagSet) action {
 			if err := sample.Clear(ctx, d.pool, id); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(env.Out, "%s has no sample rows any more\n", id)
-			return err
+			return env.print(sampled{id, false}, line("%s has no sample rows any more", id))
 		})
 	}
 }

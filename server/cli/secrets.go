@@ -2,10 +2,10 @@ package cli
 
 import (
 	"context"
-	"flag"
 	"fmt"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/spf13/pflag"
 
 	"rail/gen/db"
 	"rail/server/http/middleware"
@@ -25,7 +25,7 @@ const resealBatch = 500
 // meanwhile: each row is changed only if it is still as it was read, so one that a server
 // has changed is left to it, which seals with the current key as well. It can be stopped
 // and run again.
-func secretsRotate(*flag.FlagSet) action {
+func secretsRotate(*pflag.FlagSet) action {
 	return func(ctx context.Context, env *Env, _ []string) error {
 		return withDatabase(ctx, env, func(d *database) error {
 			r := resealing{d: d}
@@ -38,8 +38,8 @@ func secretsRotate(*flag.FlagSet) action {
 			if err := keyring.Rotated(ctx, d.pool, d.given(env, false)); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(env.Out, "%d values sealed with the current key\n", r.n)
-			return err
+			return env.print(map[string]any{"sealed": r.n, "fingerprint": d.keeper.Fingerprint()},
+				line("%d values sealed with the current key", r.n))
 		})
 	}
 }
@@ -54,7 +54,7 @@ the new key with its next use; one that was not used by then no longer works).
 
 // secretsAdopt records the given secret key as that of a database which cannot recognize its key
 // by its own data.
-func secretsAdopt(fs *flag.FlagSet) action {
+func secretsAdopt(fs *pflag.FlagSet) action {
 	token := fs.String("api-key", "", "`API_KEY` of this database, as a proof of the secret key")
 	yes := toggle(fs, "yes",
 		"without a proof: what other secret keys have sealed, and the API keys of their time, may be lost")
@@ -71,9 +71,9 @@ func secretsAdopt(fs *flag.FlagSet) action {
 			}
 		}
 		return opening{admit: admit}.with(ctx, env, func(d *database) error {
-			_, err := fmt.Fprintf(env.Out, "this database's secret key is the one with the fingerprint %s, from %s\n",
-				d.keeper.Fingerprint(), d.config.KeyFrom)
-			return err
+			return env.print(map[string]string{"fingerprint": d.keeper.Fingerprint(), "from": d.config.KeyFrom},
+				line("this database's secret key is the one with the fingerprint %s, from %s", d.keeper.Fingerprint(),
+					d.config.KeyFrom))
 		})
 	}
 }

@@ -3,13 +3,14 @@ package cli
 import (
 	"cmp"
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
+
+	"github.com/spf13/pflag"
 
 	"rail/server/app"
 	"rail/server/config"
@@ -18,7 +19,7 @@ import (
 
 // serve runs the server until its context ends. It makes or joins the private database where none
 // is configured; another is migrated only with --migrate.
-func serve(fs *flag.FlagSet) action {
+func serve(fs *pflag.FlagSet) action {
 	up := toggle(fs, "migrate", "first bring the database to this binary's schema")
 	first := toggle(fs, "first-run",
 		"while there is no organization, make one with a key and the sample program; show what to look at "+
@@ -55,7 +56,7 @@ func serve(fs *flag.FlagSet) action {
 				if *first {
 					err = firstRun(ctx, env, d)
 				} else {
-					err = greet(ctx, env, d, "")
+					err = greet(ctx, env, d)
 				}
 				if err != nil {
 					return err

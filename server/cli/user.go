@@ -2,10 +2,11 @@ package cli
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/spf13/pflag"
 
 	"rail/gen/db"
 	"rail/server/clock"
@@ -67,12 +68,11 @@ func people(env *Env, d *database) *team.Service {
 
 // userCreate makes a user and prints a link to set the password: a password that was typed here
 // would be in the shell's history, and known to two.
-func userCreate(fs *flag.FlagSet) action {
+func userCreate(fs *pflag.FlagSet) action {
 	org := fs.String("org", "", "`ORG_ID` of the user; may be left out while there is only one")
 	email := fs.String("email", "", "`ADDRESS` to sign in with")
 	name := fs.String("name", "", "`NAME` as others see it")
 	role := roleFlag(fs)
-	out := outputFlag(fs)
 	return func(ctx context.Context, env *Env, _ []string) error {
 		if *email == "" || *name == "" {
 			return usagef("--email and --name are needed")
@@ -92,12 +92,12 @@ func userCreate(fs *flag.FlagSet) action {
 				return err
 			}
 			shown := printableUser(made, link)
-			return out.print(env.Out, shown, userTable(shown))
+			return env.print(shown, userTable(shown))
 		})
 	}
 }
 
-func roleFlag(fs *flag.FlagSet) *string {
+func roleFlag(fs *pflag.FlagSet) *string {
 	return fs.String("role", "", "`ROLE`: "+roleNames())
 }
 
@@ -121,9 +121,8 @@ func checkRole(role string) error {
 }
 
 // userList lists the users of an organization.
-func userList(fs *flag.FlagSet) action {
+func userList(fs *pflag.FlagSet) action {
 	org := fs.String("org", "", "`ORG_ID` of the users; may be left out while there is only one")
-	out := outputFlag(fs)
 	return func(ctx context.Context, env *Env, _ []string) error {
 		return withDatabase(ctx, env, func(d *database) error {
 			id, err := chooseOrg(ctx, d.pool, *org)
@@ -138,13 +137,13 @@ func userList(fs *flag.FlagSet) action {
 			for i, u := range users {
 				all[i] = printableUser(u, "")
 			}
-			return out.print(env.Out, all, userTable(all...))
+			return env.print(all, userTable(all...))
 		})
 	}
 }
 
 // userRole gives a user another role.
-func userRole(fs *flag.FlagSet) action {
+func userRole(fs *pflag.FlagSet) action {
 	role := roleFlag(fs)
 	return changeUser(fs, "user role", func() error { return checkRole(*role) },
 		func(ctx context.Context, s *team.Service, u *work.Unit, id string) (string, error) {
@@ -153,7 +152,7 @@ func userRole(fs *flag.FlagSet) action {
 }
 
 // userReset lets back in who cannot sign in, also where nobody can.
-func userReset(fs *flag.FlagSet) action {
+func userReset(fs *pflag.FlagSet) action {
 	factor := toggle(fs, "factor", "turn the second factor off, too")
 	return changeUser(fs, "user reset", nil,
 		func(ctx context.Context, s *team.Service, u *work.Unit, id string) (string, error) {
@@ -162,7 +161,7 @@ func userReset(fs *flag.FlagSet) action {
 }
 
 // userDisable ends a user's sessions and lets no new ones begin.
-func userDisable(fs *flag.FlagSet) action {
+func userDisable(fs *pflag.FlagSet) action {
 	return changeUser(fs, "user disable", nil,
 		func(ctx context.Context, s *team.Service, u *work.Unit, id string) (string, error) {
 			return "", s.Disable(ctx, u, id)
@@ -170,7 +169,7 @@ func userDisable(fs *flag.FlagSet) action {
 }
 
 // userEnable lets a disabled user sign in again.
-func userEnable(fs *flag.FlagSet) action {
+func userEnable(fs *pflag.FlagSet) action {
 	return changeUser(fs, "user enable", nil,
 		func(ctx context.Context, s *team.Service, u *work.Unit, id string) (string, error) {
 			return "", s.Enable(ctx, u, id)
@@ -180,11 +179,10 @@ func userEnable(fs *flag.FlagSet) action {
 // changeUser returns the action of a command that changes one user, whom its argument names, and
 // prints them. check is done before the database is opened; it may be nil.
 func changeUser(
-	fs *flag.FlagSet, command string, check func() error,
+	fs *pflag.FlagSet, command string, check func() error,
 	change func(ctx context.Context, s *team.Service, u *work.Unit, id string) (link string, err error),
 ) action {
 	org := fs.String("org", "", "`ORG_ID` of the user; may be left out while only one has them")
-	out := outputFlag(fs)
 	return func(ctx context.Context, env *Env, args []string) error {
 		if check != nil {
 			if err := check(); err != nil {
@@ -206,7 +204,7 @@ func changeUser(
 				return err
 			}
 			shown := printableUser(now, link)
-			return out.print(env.Out, shown, userTable(shown))
+			return env.print(shown, userTable(shown))
 		})
 	}
 }

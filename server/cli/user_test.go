@@ -68,7 +68,7 @@ func TestStartLink(t *testing.T) {
 		var out bytes.Buffer
 		env := &Env{Out: &out, Err: &out, Clock: r.now, Environ: r.environ}
 		require.NoError(t, withDatabase(t.Context(), env, func(d *database) error {
-			return greet(context.WithoutCancel(t.Context()), env, d, "")
+			return greet(context.WithoutCancel(t.Context()), env, d)
 		}))
 		return out.String()
 	}
@@ -83,5 +83,5 @@ func TestStartLink(t *testing.T) {
 	greeted()
 	require.Equal(t, 1, links())
 	r.must("org", "create", "--name", "Second")
-	require.Contains(t, greeted(), "Console: make its first user with rail user create")
+	require.Contains(t, greeted(), "rail user create --role owner makes one")
 }

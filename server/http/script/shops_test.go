@@ -147,12 +147,12 @@ func newMarket(t *testing.T) *market {
 		},
 	}
 	require.NoError(t, keyring.Adopt(t.Context(), m.Pool, keyring.Given{Keeper: m.keeper(), Now: m.Clock.Now()}))
-	var connected struct{ URL string }
+	var connected struct{ Data struct{ URL string } }
 	command := strings.NewReplacer("{PROGRAM}", m.tag.program, "{SECRET}", shopSecret).Replace(tagShopConnected)
 	line := marked(command)
 	require.Len(t, line, 1)
 	require.NoError(t, json.Unmarshal([]byte(m.rail(strings.Fields(line[0])[1:]...)), &connected))
-	_, path, _ := strings.Cut(connected.URL, "/hooks/")
+	_, path, _ := strings.Cut(connected.Data.URL, "/hooks/")
 	m.tag.endpoint = m.URL + "/hooks/" + path
 	return m
 }

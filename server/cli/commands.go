@@ -1,0 +1,230 @@
+package cli
+
+import (
+	"slices"
+
+	"rail/server/inbound/connection"
+)
+
+// The titles of groups that others name.
+const develop = "Developing against Rail"
+
+// groups returns the table in the order of the help.
+func groups() []group {
+	return []group{serverGroup(), tenantsGroup(), processorsGroup(), moneyGroup(), dataGroup(), developGroup()}
+}
+
+// commands returns the commands of all groups.
+func commands() (all []command) {
+	for _, g := range groups() {
+		all = slices.Concat(all, g.commands)
+	}
+	return all
+}
+
+// serverGroup is what runs, and whether it does.
+func serverGroup() group {
+	return group{title: "Running the server", families: map[string]string{
+		"migrate": "bring the database to another schema version", "job": "run background jobs by hand",
+	}, commands: []command{
+		{
+			name: "serve", about: "run the server", setUp: serve, more: serveHelp, lasting: true,
+			examples: "rail serve\nRAIL_ADDR=:80 RAIL_BASE_URL=https://rail.example rail serve --migrate",
+		},
+		{
+			name: "health", about: "ask a running server whether it can answer requests; status 1 when it cannot",
+			setUp: health, examples: "rail health\nrail health --url https://rail.example/readyz",
+		},
+		{
+			name: "migrate up", about: "bring the database to this binary's schema", setUp: migrateUp,
+			examples: "rail migrate up",
+		},
+		{
+			name: "migrate down", about: "undo the last migration; its data is lost", setUp: migrateDown,
+			examples: "rail migrate down --yes\nrail migrate down --steps 2 --yes",
+		},
+		{
+			name: "migrate version", about: "show the database's schema version", setUp: migrateVersion,
+			examples: "rail migrate version --json",
+		},
+		{
+			name: "job run", args: "NAME", about: "run a background job once, now", setUp: jobRun, more: jobHelp, words: jobNames,
+			examples: "rail job run mature-commissions\nrail job run auto-payouts --now 2026-10-01T00:00:00Z",
+		},
+		{
+			name: "version", about: "show the versions of the binary, the contract and the schema", setUp: showVersion,
+			examples: "rail version",
+		},
+	}}
+}
+
+// tenantsGroup is about organizations, their keys, and who works in the console.
+func tenantsGroup() group {
+	return group{title: "Organizations, keys and people", families: map[string]string{
+		"org": "organizations and their limits", "key": "API keys", "pubkey": "publishable keys, for pages",
+		"user": "who works in the console",
+	}, commands: slices.Concat([]command{
+		{
+			name: "org create", about: "add an organization", setUp: orgCreate,
+			examples: `rail org create --name "Acme" --owner-email ada@acme.example`,
+		},
+		{name: "org list", about: "list the organizations", setUp: orgList, examples: "rail org list"},
+		{
+			name: "org plan", args: "ORG_ID", about: "show or change the limits of an organization", setUp: orgPlan,
+			more: planHelp, examples: "rail org plan org_06h2\nrail org plan org_06h2 --flow-quota 20 --fraud-monitoring on",
+		},
+		{
+			name: "key create", about: "make an API key and show it, this once", setUp: keyCreate,
+			examples: "rail key create --scope read,write\nrail key create --scope read --test --rate-limit 5",
+		},
+		{name: "key list", about: "list an organization's API keys", setUp: keyList, examples: "rail key list --json"},
+		{name: "key revoke", args: "KEY_ID", about: "revoke an API key", setUp: keyRevoke, examples: "rail key revoke key_06h2"},
+		{
+			name: "pubkey create", about: "make a publishable key, for a program's pages", setUp: pubkeyCreate,
+			examples: "rail pubkey create --program prg_06h2 --host shop.example,*.shop.example",
+		},
+		{
+			name: "pubkey list", about: "list a program's publishable keys, whole", setUp: pubkeyList,
+			examples: "rail pubkey list --program prg_06h2",
+		},
+		{
+			name: "pubkey revoke", args: "KEY_ID", about: "revoke a publishable key", setUp: pubkeyRevoke,
+			examples: "rail pubkey revoke pub_06h2",
+		},
+	}, users())}
+}
+
+// users is about who works in the console.
+func users() []command {
+	return []command{
+		{
+			name: "user create", about: "make a user of the console, and a link to set the password", setUp: userCreate,
+			more: userHelp, examples: "rail user create --email ada@acme.example --name Ada --role owner",
+		},
+		{name: "user list", about: "list an organization's users", setUp: userList, examples: "rail user list"},
+		{
+			name: "user role", args: "USER", about: "give a user another role", setUp: userRole, more: userHelp,
+			examples: "rail user role ada@acme.example --role manager",
+		},
+		{
+			name: "user reset", args: "USER", about: "make a link for a user who cannot sign in", setUp: userReset,
+			more: userHelp, examples: "rail user reset ada@acme.example\nrail user reset ada@acme.example --factor",
+		},
+		{
+			name: "user disable", args: "USER", about: "end a user's sessions, and let no new ones begin", setUp: userDisable,
+			examples: "rail user disable ada@acme.example",
+		},
+		{
+			name: "user enable", args: "USER", about: "let a disabled user sign in again", setUp: userEnable,
+			examples: "rail user enable ada@acme.example",
+		},
+	}
+}
+
+// processorsGroup is about payment processors.
+func processorsGroup() group {
+	return group{title: "Payment processors", families: map[string]string{
+		"processor": "connections to payment processors", "stripe": "what Stripe alone can do",
+	}, commands: []command{
+		{
+			name: "processor connect", args: "PROCESSOR", about: "connect a program to a payment processor",
+			setUp: processorConnect, more: processorHelp, words: func() []string { return connection.Processors },
+			examples: "rail processor connect stripe --program prg_06h2 --api-key -\nrail processor connect generic --program prg_06h2",
+		},
+		{
+			name: "processor list", about: "list a program's connections to payment processors", setUp: processorList,
+			examples: "rail processor list --program prg_06h2",
+		},
+		{
+			name: "processor check", args: "CONNECTION_ID", about: "show a connection; status 1 when it takes no events",
+			setUp: processorCheck, examples: "rail processor check pco_06h2",
+		},
+		{
+			name: "processor disconnect", args: "CONNECTION_ID", about: "end a connection for ever", setUp: processorDisconnect,
+			examples: "rail processor disconnect pco_06h2",
+		},
+		{
+			name: "stripe backfill", about: "read from Stripe what happened since a day, and record what is missing",
+			setUp: stripeBackfill, more: backfillHelp, examples: "rail stripe backfill --since 2026-01-31",
+		},
+	}}
+}
+
+// moneyGroup is about what partners are paid.
+func moneyGroup() group {
+	return group{title: "Payouts and rates", families: map[string]string{
+		"payouts": "payouts that leave as files", "link": "single links of partners",
+	}, commands: []command{
+		{
+			name: "payouts export", about: "write what is left to pay of a batch as a file for PayPal, Wise or a bank",
+			setUp: payoutsExport, more: exportHelp,
+			examples: "rail payouts export --batch batch_06h2 --format wise > september.csv",
+		},
+		{
+			name: "payouts paid", args: "PAYOUT_ID_OR_BATCH_ID", about: "end payouts that left in a file and were paid",
+			setUp: payoutsPaid, more: paidHelp, examples: "rail payouts paid batch_06h2\nrail payouts paid pyt_06h2 --external-id TR-7",
+		},
+		{
+			name: "payouts fail", args: "PAYOUT_ID",
+			about: "end a payout as failed that left in a file, or that a payment rail has in flight and will not end",
+			setUp: payoutsFail, examples: `rail payouts fail pyt_06h2 --reason "The account is closed."`,
+		},
+		{
+			name: "link rate-override", args: "LINK_ID", about: "set the rate of one link above every rule",
+			setUp:    linkRateOverride,
+			examples: "rail link rate-override lnk_06h2 --percent 2500\nrail link rate-override lnk_06h2 --clear",
+		},
+	}}
+}
+
+// dataGroup works on the data as a whole.
+func dataGroup() group {
+	return group{title: "Data", families: map[string]string{
+		"secrets": "the secret key that seals values", "sample": "a program with data to look at",
+	}, commands: []command{
+		{
+			name: "audit", about: "check the data against its invariants; status 1 when one is broken", setUp: runAudit,
+			more: auditHelp, examples: "rail audit\nrail audit --since-last --json",
+		},
+		{
+			name: "backup", args: "FILE", about: "write the database, while servers use it, and its secret key into a file",
+			setUp: backUp, more: backupHelp, examples: "rail backup /backups/rail-$(date +%F).rail",
+		},
+		{
+			name: "restore", args: "FILE", about: "fill an empty database from a backup, and check it", setUp: restore,
+			more: restoreHelp, examples: "RAIL_DATA_DIR=/srv/rail rail restore /backups/rail-2026-11-01.rail",
+		},
+		{
+			name: "restore key", args: "FILE", about: "show the secret key that a backup holds", setUp: restoreKey,
+			examples: "rail restore key /backups/rail-2026-11-01.rail",
+		},
+		{
+			name: "secrets rotate", about: "seal everything with the current secret key that a former one has sealed",
+			setUp: secretsRotate, more: rotateHelp, examples: "rail secrets rotate",
+		},
+		{
+			name: "secrets adopt", about: "make the secret key that is given the one of a database that does not know its own",
+			setUp: secretsAdopt, more: adoptHelp, examples: "rail secrets adopt --yes",
+		},
+		{name: "sample load", about: "load the sample program", setUp: sampleLoad, examples: "rail sample load"},
+		{name: "sample clear", about: "remove every sample row", setUp: sampleClear, examples: "rail sample clear"},
+	}}
+}
+
+// developGroup is for those who build on Rail.
+func developGroup() group {
+	return group{title: develop, commands: []command{
+		{
+			name: "listen", about: "send an organization's events to your own machine as they happen", setUp: listen,
+			lasting: true, examples: "rail listen --forward-to http://localhost:3000/hooks",
+		},
+		{
+			name: "doctor", args: "URL", about: "look at a page that loads rail.js, and say what is wrong; status 1 when something is",
+			setUp: examine, more: doctorHelp, examples: "rail doctor https://shop.example/",
+		},
+		{
+			name: "man", args: "FOLDER", about: "write the manual pages of all commands into a folder", setUp: manual,
+			examples: "rail man /usr/local/share/man/man1",
+		},
+	}}
+}

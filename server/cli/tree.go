@@ -1,0 +1,178 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"rail/server/problem"
+)
+
+// action does the work of a command, given its positional arguments.
+type action func(ctx context.Context, env *Env, args []string) error
+
+// command is one entry of the table. setUp declares the flags and returns what to do with them;
+// it must touch nothing, since the help declares flags as well.
+type command struct {
+	name     string // one or two words
+	args     string // the positional arguments, for the help
+	about    string
+	setUp    func(fs *pflag.FlagSet) action
+	more     func() string   // further help, or nil
+	examples string          // a line each
+	words    func() []string // what the argument may be, for completion, or nil
+	lasting  bool            // it works until it is stopped, and so shows no progress
+	hidden   bool            // it is for Rail itself, and not in the help
+}
+
+// group is a part of the help. families are the first words that several of its commands share, with what they
+// are about.
+type group struct {
+	title    string
+	families map[string]string
+	commands []command
+}
+
+// rootHelp is the end of the first help.
+const rootHelp = `Rail runs affiliate programs behind a REST API.
+
+Every command heeds RAIL_DATABASE_URL and RAIL_DATA_DIR; rail serve --help lists all variables of the environment.
+With --json a command prints {"data": …}, and an error as {"error": {"message": …}} on standard error.
+
+Exit status: 0 when all is well; 1 when something failed, or audit, doctor or a check found something; 2 when the
+command was called wrongly.`
+
+// tree returns the commands as package cobra takes them.
+func tree(env *Env) *cobra.Command {
+	root := &cobra.Command{
+		Use: "rail COMMAND", Long: rootHelp, Version: versionLine(), SilenceErrors: true, SilenceUsage: true,
+		DisableFlagsInUseLine: true, Args: cobra.ArbitraryArgs, RunE: missing,
+	}
+	root.SetVersionTemplate("{{.Version}}\n")
+	// A family is no command by itself: its line of use says that a word is missing.
+	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "\n  {{.CommandPath}} [command]", "", 1))
+	root.SetOut(env.Out)
+	root.SetErr(env.Err)
+	root.SetFlagErrorFunc(misused)
+	root.PersistentFlags().BoolVar(&env.json, "json", false, "print the result as JSON")
+	for _, g := range groups() {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
+		for _, c := range g.commands {
+			parent := root
+			if family, _, two := strings.Cut(c.name, " "); two {
+				parent = g.family(root, family)
+			}
+			child := c.cobra(env)
+			if parent == root {
+				child.GroupID = g.title
+			}
+			parent.AddCommand(child)
+		}
+	}
+	root.SetHelpCommand(helpCommand())
+	root.SetHelpCommandGroupID(develop)
+	root.SetCompletionCommandGroupID(develop)
+	return root
+}
+
+// family returns the command of the first word that several commands share. It may be a command
+// itself, as restore is beside restore key.
+func (g group) family(root *cobra.Command, name string) *cobra.Command {
+	for _, c := range root.Commands() {
+		if c.Name() == name {
+			return c
+		}
+	}
+	c := &cobra.Command{
+		Use: name + " COMMAND", Short: g.families[name], GroupID: g.title, DisableFlagsInUseLine: true,
+		Args: cobra.ArbitraryArgs, RunE: missing,
+	}
+	root.AddCommand(c)
+	return c
+}
+
+// cobra returns the command as package cobra takes it.
+func (c command) cobra(env *Env) *cobra.Command {
+	out := &cobra.Command{
+		Use:   strings.TrimSpace(c.name[strings.LastIndex(c.name, " ")+1:] + " " + c.args),
+		Short: c.about, Long: sentence(c.about), Example: indented(c.examples), Hidden: c.hidden,
+	}
+	if c.more != nil {
+		out.Long += "\n\n" + strings.TrimSpace(c.more())
+	}
+	do := c.setUp(out.Flags())
+	out.Args = func(_ *cobra.Command, args []string) error {
+		if want := len(strings.Fields(c.args)); len(args) != want {
+			return usagef("%d arguments given, %d wanted", len(args), want)
+		}
+		return nil
+	}
+	out.RunE = func(cmd *cobra.Command, args []string) error {
+		if !c.lasting && !env.json {
+			defer env.progress.start()()
+		}
+		return do(cmd.Context(), env, args)
+	}
+	out.ValidArgsFunction = cobra.NoFileCompletions
+	if c.words != nil {
+		out.ValidArgs, out.ValidArgsFunction = c.words(), nil
+	}
+	if strings.Contains(c.args, "FILE") {
+		out.ValidArgsFunction = nil // the shell's own completion of files
+	}
+	return out
+}
+
+// sentence makes one of what a command does, which the table has without a capital and a point.
+func sentence(about string) string { return strings.ToUpper(about[:1]) + about[1:] + "." }
+
+// indented sets lines in by two columns, as the help does.
+func indented(lines string) string {
+	if lines == "" {
+		return ""
+	}
+	return "  " + strings.ReplaceAll(strings.TrimSpace(lines), "\n", "\n  ")
+}
+
+// missing answers where a command's name ends too soon or goes wrong: with the commands that there
+// are, or with the nearest one.
+func missing(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		fmt.Fprint(c.ErrOrStderr(), c.UsageString())
+		return errHelped
+	}
+	var known []string
+	for _, child := range c.Commands() {
+		if child.IsAvailableCommand() {
+			known = append(known, child.Name())
+		}
+	}
+	return usagef("there is no command %q%s", args[0], meant(c.CommandPath()+" ", args[0], known))
+}
+
+// meant returns a question for the known name that is nearest to a mistyped one,
+// or "".
+func meant(before, name string, known []string) string {
+	near := problem.Nearest(name, known)
+	if near == "" {
+		return ""
+	}
+	return "; did you mean " + before + near + "?"
+}
+
+// helpCommand returns `rail help`, which unlike package cobra's own fails for what is no command.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND]", Short: "tell more about a command", DisableFlagsInUseLine: true,
+		RunE: func(c *cobra.Command, args []string) error {
+			about, rest, err := c.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return missing(about, rest)
+			}
+			return about.Help()
+		},
+	}
+}
