@@ -61,6 +61,7 @@ var serverMade = map[string]string{
 	"sequence_steps_pkey":      "the id of the step's sequence",
 	"sequence_enrolments_pkey": "the ids of a sequence and a partner of its program",
 	"key_fingerprints_pkey":    "the fingerprint of a key of the server",
+	"certificates_pkey":        "a host of the service",
 	"partner_tags_pkey":        "two ids, checked to be of one program",
 	"sales_first_sale_key":     "the id of the sale's customer",
 	"commissions_sale_key":     "the id of the commission's sale",

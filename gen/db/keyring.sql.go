@@ -101,6 +101,7 @@ WITH sealed AS NOT MATERIALIZED (
     UNION ALL SELECT 'pending second factor', 'users.totp/' || u.id, u.totp_pending FROM users u
     UNION ALL SELECT 'inbox event', 'inbox_events.payload/' || b.id, b.payload FROM inbox_events b
     UNION ALL SELECT 'stored answer', 'idempotency/' || i.org_id || '/' || i.key, i.body FROM idempotency_keys i
+    UNION ALL SELECT 'certificate', 'certificates/' || c.name, c.content FROM certificates c
 ), heads AS (
     SELECT s.kind, min(s.place) AS place, count(*) AS n FROM sealed s WHERE length(s.value) > 0
     GROUP BY s.kind, substring(s.value FROM 1 FOR CASE get_byte(s.value, 0) WHEN 1 THEN 1 ELSE 5 END)

@@ -129,6 +129,12 @@ type CampaignRecipient struct {
 	OpenedAt   *clock.Time
 }
 
+type Certificate struct {
+	Name      string
+	Content   []byte
+	UpdatedAt clock.Time
+}
+
 type ChargeAlias struct {
 	OrgID            string
 	ProgramID        string

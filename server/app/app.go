@@ -62,6 +62,8 @@ import (
 	"rail/server/team"
 )
 
+var queries = db.New()
+
 // App is a server that is ready to serve.
 type App struct {
 	config  config.Config
@@ -72,6 +74,7 @@ type App struct {
 	metrics *prometheus.Registry
 	jobs    []jobs.Job
 	sender  *webhook.Sender
+	tls     *certificates // nil where the server speaks http
 }
 
 // The description is read once a process, in either strictness: it never
@@ -156,6 +159,7 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	if err := p.serveConsole(path); err != nil {
 		return nil, fmt.Errorf("console: %w", err)
 	}
+	a.tls = newCertificates(cfg, certificateStore{pool: pool, keeper: keeper, clock: c, log: log})
 	a.handler, err = middleware.Compress(a.echo)
 	return a, err
 }
@@ -324,7 +328,7 @@ func Mail(cfg config.Config, pool *pgxpool.Pool, keeper *secret.Keeper, c clock.
 // that a second time sends a second mail.
 func notifyOwner(outbox *mail.Outbox, c clock.Clock) func(context.Context, db.DBTX, db.WebhookEndpoint) error {
 	return func(ctx context.Context, tx db.DBTX, e db.WebhookEndpoint) error {
-		owner, err := db.New().OrganizationOwner(ctx, tx, e.OrgID)
+		owner, err := queries.OrganizationOwner(ctx, tx, e.OrgID)
 		if err != nil || owner == nil {
 			return err
 		}

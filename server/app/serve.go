@@ -32,10 +32,13 @@ func (a *App) Serve(ctx context.Context, l net.Listener) error {
 		jobsDone.Go(func() { j.Loop(jobsCtx, a.clock, a.log) })
 	}
 	jobsDone.Go(func() { a.sender.Run(jobsCtx) })
+	if a.tls != nil {
+		go a.tls.watch(jobsCtx) // nobody waits for an authority
+	}
 	// Room for all, so that none waits for a reader that has gone.
 	failed := make(chan error, len(servers))
 	for _, s := range servers {
-		go func() { failed <- s.Serve(s.listener) }()
+		go func() { failed <- s.serve() }()
 	}
 	select {
 	case <-ctx.Done():
@@ -55,16 +58,28 @@ type bound struct {
 	listener net.Listener
 }
 
+// serve answers until the server is stopped.
+func (b bound) serve() error {
+	if b.TLSConfig != nil {
+		return b.ServeTLS(b.listener, "", "")
+	}
+	return b.Serve(b.listener)
+}
+
 // listen returns the server of the API and, where they are asked for, the ones of
-// the console and of the metrics.
+// the console, of the metrics and of what still comes by http.
 func (a *App) listen(l net.Listener) ([]bound, error) {
 	servers := []bound{{a.server(a.Handler()), l}}
+	if a.tls != nil {
+		servers[0].TLSConfig, servers[0].Handler = a.tls.config(), a.strict(a.Handler())
+	}
 	for _, more := range []struct {
 		variable, address string
 		handler           http.Handler
 	}{
 		{"RAIL_CONSOLE_ADDR", a.config.ConsoleAddr, a.consoleHandler()},
 		{"RAIL_METRICS_ADDR", a.config.MetricsAddr, a.metricsHandler()},
+		{"RAIL_TLS_HTTP_ADDR", a.config.RedirectAddr, http.HandlerFunc(a.redirect)},
 	} {
 		if more.address == "" {
 			continue

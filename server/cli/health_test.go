@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -55,12 +57,30 @@ func TestLocalAddress(t *testing.T) {
 		"0.0.0.0:8080": "http://127.0.0.1:8080", ":8080": "http://127.0.0.1:8080", "[::]:80": "http://127.0.0.1:80",
 		"127.0.0.1:1": "http://127.0.0.1:1", "[::1]:2": "http://[::1]:2", "rail:3": "http://rail:3",
 	} {
-		got, err := localAddress(addr)
+		got, err := localAddress(addr, false)
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
 	for _, addr := range []string{"", "8080", "host:", "host:0"} {
-		_, err := localAddress(addr)
+		_, err := localAddress(addr, true)
 		require.Error(t, err, addr)
 	}
+}
+
+// A server that speaks https itself is asked by the name of its certificate; others have to prove who they are.
+func TestHealthByTLS(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.TLS.ServerName != "rail.example" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	defer s.Close()
+	require.NoError(t, ask(t.Context(), s.URL, "rail.example"))
+	require.ErrorContains(t, ask(t.Context(), s.URL, ""), "certificate")
+	at, err := localAddress(":8443", true)
+	require.NoError(t, err)
+	require.Equal(t, "https://127.0.0.1:8443", at)
 }

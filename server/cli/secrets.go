@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"rail/gen/db"
+	"rail/server/app"
 	"rail/server/http/middleware"
 	"rail/server/inbound/connection"
 	"rail/server/inbound/inbox"
@@ -29,7 +30,7 @@ func secretsRotate(*pflag.FlagSet) action {
 	return func(ctx context.Context, env *Env, _ []string) error {
 		return withDatabase(ctx, env, func(d *database) error {
 			r := resealing{d: d}
-			for _, step := range []func(context.Context) error{r.details, r.secrets, r.connections, r.events, r.responses, r.factors} {
+			for _, step := range []func(context.Context) error{r.details, r.secrets, r.connections, r.events, r.responses, r.factors, r.certificates} {
 				if err := step(ctx); err != nil {
 					return err
 				}
@@ -229,6 +230,21 @@ func (r *resealing) factors(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// certificates goes through those that servers got.
+func (r *resealing) certificates(ctx context.Context) error {
+	rows, err := queries.CertificateList(ctx, r.d.pool)
+	for _, row := range rows {
+		fresh, changed, err := r.again(row.Content, app.CertificatePlace(row.Name))
+		if err == nil && changed {
+			err = queries.CertificateReseal(ctx, r.d.pool, db.CertificateResealParams{Content: fresh, Name: row.Name, Was: row.Content})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return err
 }
 
 // events goes through what payment processors sent.

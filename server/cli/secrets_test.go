@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"rail/server/app"
 	"rail/server/auth"
 	"rail/server/config"
 	"rail/server/money/payout"
@@ -79,6 +80,9 @@ func (w sealing) seal(keeper *secret.Keeper) {
 	require.NoError(w, err)
 	w.exec(`INSERT INTO users (id, org_id, email, name, role, totp_secret, created_at, updated_at)
 		SELECT 'usr_1', id, 'ada@example.com', 'Ada', 'owner', $1, now(), now() FROM organizations`, factor)
+	certificate, err := keeper.Seal([]byte("PRIVATE KEY"), app.CertificatePlace("rail.example"))
+	require.NoError(w, err)
+	w.exec("INSERT INTO certificates (name, content, updated_at) VALUES ('rail.example', $1, now())", certificate)
 }
 
 func (w sealing) exec(sql string, args ...any) {
@@ -105,7 +109,7 @@ func TestSecretsRotate(t *testing.T) {
 	t.Parallel()
 	w := newSealing(t)
 	w.replaceKey()
-	require.Equal(t, "3 values sealed with the current key\n", w.must("secrets", "rotate"))
+	require.Equal(t, "4 values sealed with the current key\n", w.must("secrets", "rotate"))
 	require.Equal(t, "0 values sealed with the current key\n", w.must("secrets", "rotate"))
 	cfg := w.config()
 	_, err := auth.NewStore(w.pool, w.keeper(cfg.SecretKey, cfg.FormerKeys()...), w.now).Find(t.Context(), w.key, asked)
@@ -131,6 +135,7 @@ func TestSecretsAdopt(t *testing.T) {
 	w.exec("DELETE FROM key_fingerprints")
 	w.exec("UPDATE webhook_endpoints SET secret = ''")
 	w.exec("UPDATE users SET totp_secret = NULL")
+	w.exec("DELETE FROM certificates")
 	w.exec("UPDATE partners SET payout_method = NULL, payout_details = NULL, payout_details_hash = NULL")
 	status, _, errs := w.run("org", "list")
 	require.Equal(t, 1, status)

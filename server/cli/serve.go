@@ -75,6 +75,7 @@ func serve(fs *pflag.FlagSet) action {
 func tryAddresses(cfg config.Config) error {
 	for variable, address := range map[string]string{
 		"RAIL_ADDR": cfg.Addr, "RAIL_CONSOLE_ADDR": cfg.ConsoleAddr, "RAIL_METRICS_ADDR": cfg.MetricsAddr,
+		"RAIL_TLS_HTTP_ADDR": cfg.RedirectAddr,
 	} {
 		if address == "" {
 			continue

@@ -7,12 +7,14 @@
 package config
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
+	"net"
 	"net/netip"
 	"net/url"
 	"os"
@@ -34,8 +36,12 @@ import (
 // meaning, from which the help is made; secret marks what nobody should see. Fields that end in Text are as written;
 // what they mean is in another field.
 type Config struct {
-	Addr                string            `env:"RAIL_ADDR" envDefault:"127.0.0.1:8080" desc:"address to listen on"`
-	BaseURL             string            `env:"RAIL_BASE_URL" desc:"address at which clients reach the service; http:// and RAIL_ADDR unless set"`
+	Addr                string            `env:"RAIL_ADDR" desc:"address to listen on; 127.0.0.1:8080 unless set, and :443 with RAIL_TLS_DOMAIN"`
+	BaseURL             string            `env:"RAIL_BASE_URL" desc:"address at which clients reach the service; http:// and RAIL_ADDR, or https:// and RAIL_TLS_DOMAIN, unless set"`
+	TLSDomains          []string          `env:"RAIL_TLS_DOMAIN" desc:"host names, comma-separated, that the server gets certificates for by ACME; RAIL_ADDR then speaks https, and has to be reached on port 443"`
+	TLSEmail            string            `env:"RAIL_TLS_EMAIL" desc:"address that the certificate authority may write to; none unless set"`
+	TLSDirectory        string            `env:"RAIL_TLS_DIRECTORY" envDefault:"https://acme-v02.api.letsencrypt.org/directory" desc:"the certificate authority's ACME directory"`
+	RedirectAddr        string            `env:"RAIL_TLS_HTTP_ADDR" desc:"address that leads from http:// to https://; :80 with RAIL_TLS_DOMAIN unless set; off for none"`
 	DatabaseURL         string            `env:"RAIL_DATABASE_URL" secret:"" desc:"PostgreSQL to use; a private one in RAIL_DATA_DIR unless set"`
 	SessionURL          string            `env:"RAIL_DATABASE_SESSION_URL" secret:"" desc:"the same database past a pooler of transactions, for migrations and for one lock; RAIL_DATABASE_URL unless set"`
 	DataDir             string            `env:"RAIL_DATA_DIR" envDefault:".rail" desc:"where the private PostgreSQL and the generated secret key live"`
@@ -94,6 +100,7 @@ func Read(environ map[string]string) (Config, error) {
 	c := Config{files: files}
 	err := env.ParseWithOptions(&c, env.Options{Environment: environ, FuncMap: map[reflect.Type]env.ParserFunc{
 		reflect.TypeFor[[]netip.Prefix](): func(v string) (any, error) { return networks(v) },
+		reflect.TypeFor[[]string]():       func(v string) (any, error) { return hosts(v) },
 		reflect.TypeFor[bool]():           func(v string) (any, error) { return Switch(v) },
 	}})
 	// A value that does not parse is in unparsed, so that it is reported like one that is out of range.
@@ -140,9 +147,15 @@ func (c *Config) check(environ map[string]string, unparsed map[string]bool, refu
 
 // fill sets the defaults that follow from other values.
 func (c *Config) fill() {
-	if c.BaseURL == "" {
-		c.BaseURL = local(c.Addr)
+	c.Addr = cmp.Or(c.Addr, address(len(c.TLSDomains) > 0))
+	if len(c.TLSDomains) > 0 {
+		c.RedirectAddr = cmp.Or(c.RedirectAddr, ":80")
+		c.BaseURL = cmp.Or(c.BaseURL, "https://"+c.TLSDomains[0]+c.TLSPort())
 	}
+	if c.RedirectAddr == "off" {
+		c.RedirectAddr = ""
+	}
+	c.BaseURL = cmp.Or(c.BaseURL, local(c.Addr))
 	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
 	c.LogFormat = strings.ToLower(c.LogFormat)
 }
@@ -155,17 +168,32 @@ func local(addr string) string {
 	return "http://" + addr
 }
 
-// Address returns RAIL_ADDR alone, for commands that only call a server: it reads no other variable and makes no
-// key, so it works where the rest of the configuration is missing.
-func Address(environ map[string]string) string {
+// TLSPort returns the port of addresses that begin with https://, with a colon, or "" where it is the usual one.
+func (c *Config) TLSPort() string {
+	if _, port, _ := net.SplitHostPort(c.Addr); port != "443" {
+		return ":" + port
+	}
+	return ""
+}
+
+// address returns where the server listens unless RAIL_ADDR is set.
+func address(tls bool) string {
+	if tls {
+		return ":443"
+	}
+	return "127.0.0.1:8080"
+}
+
+// Address returns RAIL_ADDR and the first host of RAIL_TLS_DOMAIN, or "", for commands that only call a server: it
+// reads no other variable and makes no key, so it works where the rest of the configuration is missing.
+func Address(environ map[string]string) (addr, host string) {
 	if environ == nil {
 		environ = env.ToMap(os.Environ())
 	}
-	if v := environ["RAIL_ADDR"]; v != "" {
-		return v
+	if all, err := hosts(environ["RAIL_TLS_DOMAIN"]); err == nil {
+		host = all[0]
 	}
-	f, _ := reflect.TypeFor[Config]().FieldByName("Addr")
-	return f.Tag.Get("envDefault")
+	return cmp.Or(environ["RAIL_ADDR"], address(host != "")), host
 }
 
 // unknown returns an error for each RAIL_ variable without a meaning: a mistyped

@@ -56,7 +56,15 @@ var variables = map[string]struct {
 		[]string{":8080", "[::1]:0", "rail:65535", ""}, []string{"nowhere", "x:99999", "x:y", "127.0.0.1", "8080"},
 		"must be host:port",
 	},
-	"RAIL_CONSOLE_ADDR": {[]string{":8081", ""}, []string{"junk", "8081"}, "must be host:port"},
+	"RAIL_TLS_DOMAIN": {
+		[]string{"rail.example", "rail.example, Links.Example", "bücher.example", ""},
+		[]string{"localhost", "192.0.2.1", "rail.example,", "https://rail.example", "rail.example:443", "*.rail.example", "a b.example", "rail."},
+		"must be host names",
+	},
+	"RAIL_TLS_EMAIL":     {[]string{"ops@rail.example", ""}, []string{"ops", "a@b.example, c@d.example"}, "must be an e-mail address"},
+	"RAIL_TLS_DIRECTORY": {[]string{"https://ca.example:14000/dir", ""}, []string{"http://ca.example/dir", "ca.example"}, "must be an https address"},
+	"RAIL_TLS_HTTP_ADDR": {[]string{""}, []string{"80", "no", ":80"}, "RAIL_TLS_HTTP_ADDR"},
+	"RAIL_CONSOLE_ADDR":  {[]string{":8081", ""}, []string{"junk", "8081"}, "must be host:port"},
 	"RAIL_CONSOLE_URL": {
 		[]string{"https://console.example/", ""}, []string{"console.example", "https://x?y"}, "must be an http or https address",
 	},
@@ -216,6 +224,27 @@ func TestVariablesTogether(t *testing.T) {
 		"RAIL_DATABASE_URL": "postgres://h/n", "RAIL_DATABASE_SESSION_URL": "postgres://h/n", "RAIL_SECRET_KEY": key,
 	})
 	require.NoError(t, err)
+}
+
+// One variable is enough to speak https.
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ domain, addr, redirect, wantAddr, wantRedirect, wantURL string }{
+		{"rail.example", "", "", ":443", ":80", "https://rail.example"},
+		{"b.example,a.example", "10.0.0.1:443", "off", "10.0.0.1:443", "", "https://b.example"},
+		{"Rail.Example", ":8443", ":8080", ":8443", ":8080", "https://rail.example:8443"},
+	} {
+		environ := map[string]string{"RAIL_TLS_DOMAIN": c.domain, "RAIL_ADDR": c.addr, "RAIL_TLS_HTTP_ADDR": c.redirect}
+		got, err := Read(environ)
+		require.NoError(t, err)
+		require.Equal(t, []string{c.wantAddr, c.wantRedirect, c.wantURL}, []string{got.Addr, got.RedirectAddr, got.BaseURL})
+		addr, host := Address(environ)
+		require.Equal(t, []string{c.wantAddr, got.TLSDomains[0]}, []string{addr, host})
+	}
+	_, err := Read(map[string]string{"RAIL_TLS_DOMAIN": "rail.example", "RAIL_BASE_URL": "http://rail.example"})
+	require.ErrorContains(t, err, "must begin with https://")
+	_, err = Read(map[string]string{"RAIL_TLS_DOMAIN": strings.Repeat("a.example,", mostHosts) + "a.example"})
+	require.ErrorContains(t, err, "RAIL_TLS_DOMAIN")
 }
 
 func TestUsageNamesEverything(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"unicode"
 
 	"github.com/jackc/pgx/v5"
+	"golang.org/x/net/idna"
 
 	"rail/server/team"
 )
@@ -43,7 +44,24 @@ const (
 // rules has every variable, since a value that does not parse is refused with the words of its rule. The bounds are
 // wide: they catch slips, such as a missing unit, and leave decisions to the operator.
 var rules = []rule{
-	{variable: "RAIL_ADDR", must: "be " + anAddress, valid: func(c *Config) bool { return listenAddress(c.Addr) }},
+	{variable: "RAIL_ADDR", must: "be " + anAddress, valid: func(c *Config) bool { return unset(c.Addr, listenAddress) }},
+	{variable: "RAIL_TLS_DOMAIN", must: "be host names with commas between, such as rail.example"},
+	{
+		variable: "RAIL_TLS_EMAIL", must: "be an e-mail address, such as ops@shop.example",
+		valid: func(c *Config) bool { return unset(c.TLSEmail, mailAddress) },
+	},
+	{
+		variable: "RAIL_TLS_DIRECTORY", must: "be an https address, such as https://ca.example/acme/directory",
+		valid: func(c *Config) bool { return webAddress(c.TLSDirectory) && strings.HasPrefix(c.TLSDirectory, "https:") },
+	},
+	{
+		variable: "RAIL_TLS_HTTP_ADDR", must: "be " + anAddress + ", or off",
+		valid: func(c *Config) bool { return c.RedirectAddr == "off" || unset(c.RedirectAddr, listenAddress) },
+	},
+	{
+		variable: "RAIL_TLS_HTTP_ADDR", must: "not be set without RAIL_TLS_DOMAIN",
+		valid: func(c *Config) bool { return c.RedirectAddr == "" || len(c.TLSDomains) > 0 },
+	},
 	{
 		variable: "RAIL_METRICS_ADDR", must: "be " + anAddress,
 		valid: func(c *Config) bool { return unset(c.MetricsAddr, listenAddress) },
@@ -59,6 +77,12 @@ var rules = []rule{
 	{
 		variable: "RAIL_BASE_URL", must: "be " + aWebSite,
 		valid: func(c *Config) bool { return unset(c.BaseURL, webAddress) },
+	},
+	{
+		variable: "RAIL_BASE_URL", must: "begin with https:// where RAIL_TLS_DOMAIN is set",
+		valid: func(c *Config) bool {
+			return c.BaseURL == "" || len(c.TLSDomains) == 0 || strings.HasPrefix(c.BaseURL, "https:")
+		},
 	},
 	{
 		variable: "RAIL_SHORT_URL", must: "be " + aWebSite,
@@ -194,6 +218,27 @@ func networks(v string) ([]netip.Prefix, error) {
 			return nil, err
 		}
 		out = append(out, n)
+	}
+	return out, nil
+}
+
+// mostHosts is as many as a certificate authority gives certificates for in a while.
+const mostHosts = 50
+
+// hosts reads host names with commas between, in the form that certificates have. Of a name without a dot no authority
+// gives one.
+func hosts(v string) ([]string, error) {
+	var out []string
+	for one := range strings.SplitSeq(v, ",") {
+		host, err := idna.Lookup.ToASCII(strings.TrimSpace(one))
+		_, isAddress := netip.ParseAddr(host)
+		if err != nil || isAddress == nil || !strings.Contains(host, ".") || strings.HasSuffix(host, ".") || len(host) > 253 {
+			return nil, fmt.Errorf("%q is not a host name", one)
+		}
+		out = append(out, host)
+	}
+	if len(out) > mostHosts {
+		return nil, fmt.Errorf("more than %d", mostHosts)
 	}
 	return out, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"rail/server/app"
 	"rail/server/clock"
 	"rail/server/harness/pgtest"
 	"rail/server/http/middleware"
@@ -63,6 +64,10 @@ var places = map[string]struct{ place, sql string }{
 	},
 	"second factor":         {team.FactorPlace("usr_1"), "UPDATE users SET totp_secret = $1"},
 	"pending second factor": {team.FactorPlace("usr_1"), "UPDATE users SET totp_pending = $1"},
+	"certificate": {
+		app.CertificatePlace("rail.example"),
+		"INSERT INTO certificates (name, content, updated_at) VALUES ('rail.example', $1, now())",
+	},
 	"stored answer": {
 		middleware.IdempotencyPlace("org_1", "k/1"),
 		"INSERT INTO idempotency_keys (org_id, key, fingerprint, status, body, created_at) VALUES ('org_1', 'k/1', '', 200, $1, now())",
@@ -259,7 +264,7 @@ func TestKindsAreAll(t *testing.T) {
 	sealed := []string{
 		"partners.payout_details", "webhook_endpoints.secret", "webhook_endpoints.previous_secret", "idempotency_keys.body",
 		"processor_connections.secret", "processor_connections.api_key", "inbox_events.payload",
-		"users.totp_secret", "users.totp_pending",
+		"users.totp_secret", "users.totp_pending", "certificates.content",
 	}
 	open := []string{"partner_note_files.content", "portal_logos.image"} // what people of the program have given to be seen
 	for _, column := range columns {

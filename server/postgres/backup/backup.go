@@ -74,6 +74,7 @@ var left = map[string]string{
 	"join_requests":    "as sign-in links, and they are asked for anew",
 	"user_sessions":    "as those of the portal",
 	"user_links":       "as those of the portal",
+	"certificates":     "servers get others",
 	"sign_in_failures": "they are forgotten after a quarter of an hour",
 }
 

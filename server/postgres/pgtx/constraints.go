@@ -25,6 +25,7 @@ const (
 // tables are random.
 var raced = map[constraint.Name]bool{
 	constraint.CampaignRecipientsPkey: true,
+	constraint.CertificatesPkey:       true,
 	constraint.ChargeAliasesPkey:      true,
 	constraint.InboxWaitsPkey:         true,
 	constraint.ForgottenPkey:          true,

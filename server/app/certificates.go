@@ -1,0 +1,166 @@
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/crypto/acme"
+	"golang.org/x/crypto/acme/autocert"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/config"
+	"rail/server/secret"
+)
+
+// certificates are what the server gets by ACME for the hosts of RAIL_TLS_DOMAIN. The authority asks for proof by
+// tls-alpn-01, on the address of the API itself. Servers share all of it through the database, so that whichever is
+// asked can answer, and one that starts has what the others got.
+type certificates struct {
+	*autocert.Manager
+	hosts []string
+	log   *slog.Logger
+}
+
+// newCertificates returns nil where the server does without.
+func newCertificates(cfg config.Config, store certificateStore) *certificates {
+	if len(cfg.TLSDomains) == 0 {
+		return nil
+	}
+	return &certificates{hosts: cfg.TLSDomains, log: store.log, Manager: &autocert.Manager{
+		Prompt: autocert.AcceptTOS, Email: cfg.TLSEmail, Cache: store, HostPolicy: autocert.HostWhitelist(cfg.TLSDomains...),
+		Client: &acme.Client{DirectoryURL: cfg.TLSDirectory, UserAgent: "Rail"},
+	}}
+}
+
+// config returns how https is spoken.
+func (c *certificates) config() *tls.Config {
+	t := c.TLSConfig()
+	t.MinVersion = tls.VersionTLS12
+	t.GetCertificate = func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+		// The manager would look for proofs of any host first.
+		if !slices.Contains(c.hosts, strings.ToLower(hello.ServerName)) {
+			return nil, fmt.Errorf("%q is not a host of RAIL_TLS_DOMAIN", hello.ServerName)
+		}
+		return c.GetCertificate(hello)
+	}
+	return t
+}
+
+// lookEvery leaves room between tries: of an hour's failures an authority forgives few.
+const lookEvery = 15 * time.Minute
+
+// watch gets certificates before the first visitor needs one. It says when one cannot be had or renewed, and when it
+// can again.
+func (c *certificates) watch(ctx context.Context) {
+	failing := map[string]bool{}
+	for {
+		for _, host := range c.hosts {
+			err := c.look(host)
+			if err != nil && !failing[host] {
+				c.log.Warn("no certificate", "host", host, "error", err)
+			}
+			if err == nil && failing[host] {
+				c.log.Info("certificate there again", "host", host)
+			}
+			failing[host] = err != nil
+		}
+		if clock.Wait(ctx, lookEvery) != nil {
+			return
+		}
+	}
+}
+
+// look returns why there is no certificate of a host, or none that lasts. The manager renews in the last third of its
+// time.
+func (c *certificates) look(host string) error {
+	got, err := c.GetCertificate(&tls.ClientHelloInfo{
+		ServerName: host, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256},
+	})
+	if err != nil {
+		return err
+	}
+	from, to := got.Leaf.NotBefore, got.Leaf.NotAfter
+	if to.Sub(clock.Real()) < to.Sub(from)/5 {
+		return fmt.Errorf("it is not renewed, and ends on %s", to.Format(time.DateOnly))
+	}
+	return nil
+}
+
+// strict asks browsers to use https alone for a year. A console with an address of its own does not speak it, and may
+// have the same host.
+func (a *App) strict(h http.Handler) http.Handler {
+	if a.config.ConsoleAddr != "" {
+		return h
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Strict-Transport-Security", "max-age=31536000")
+		h.ServeHTTP(w, r)
+	})
+}
+
+// redirect leads pages from http to https. What else came with http may have carried a key in the open: it is refused,
+// so that somebody notices (decisions, 290).
+func (a *App) redirect(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		http.Error(w, "Use https://.", http.StatusForbidden)
+		return
+	}
+	name, _, _ := strings.Cut(strings.ToLower(r.Host), ":")
+	ours := a.config.TLSDomains[max(0, slices.Index(a.config.TLSDomains, name))]
+	to := "https://" + ours + a.config.TLSPort() + r.URL.RequestURI()
+	http.Redirect(w, r, to, http.StatusMovedPermanently) //nolint:gosec // the host is one of the operator's
+}
+
+// certificateStore keeps them, sealed, in the database.
+type certificateStore struct {
+	pool   *pgxpool.Pool
+	keeper *secret.Keeper
+	clock  clock.Clock
+	log    *slog.Logger
+}
+
+// CertificatePlace is where a certificate, or what it takes to get one, is sealed for.
+func CertificatePlace(name string) string { return "certificates/" + name }
+
+// Get returns what has a name. What does not open is as good as lost, and is got anew.
+func (s certificateStore) Get(ctx context.Context, name string) ([]byte, error) {
+	sealed, err := queries.Certificate(ctx, s.pool, name)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, autocert.ErrCacheMiss
+	}
+	if err != nil {
+		return nil, err
+	}
+	content, err := s.keeper.Open(sealed, CertificatePlace(name))
+	if err != nil {
+		return nil, autocert.ErrCacheMiss
+	}
+	return content, nil
+}
+
+// Put keeps what has a name. The manager goes on after a failure, and says nothing.
+func (s certificateStore) Put(ctx context.Context, name string, content []byte) error {
+	sealed, err := s.keeper.Seal(content, CertificatePlace(name))
+	if err == nil {
+		err = queries.CertificatePut(ctx, s.pool, db.CertificatePutParams{Name: name, Content: sealed, Now: s.clock.Now()})
+	}
+	if err != nil {
+		s.log.Error("certificate not kept", "name", name, "error", err)
+	}
+	return err
+}
+
+// Delete forgets what has a name.
+func (s certificateStore) Delete(ctx context.Context, name string) error {
+	return queries.CertificateDelete(ctx, s.pool, name)
+}
