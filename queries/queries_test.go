@@ -123,6 +123,9 @@ var unbound = map[string]string{
 	"ReferralsExpire":         "the window runs out in every organization",
 	"RefundsExpire":           "the wait runs out in every organization",
 	"BalancesUnfold":          "undoes the folds of another cluster, whosever they are",
+	// Metrics tell of the whole database, and of nobody in it.
+	"Backlog":      "what waits in every organization",
+	"PayoutTotals": "counts the payouts of every organization",
 	// The counters of a flow's conditions. The same transaction has read the customer or
 	// sign-up of the program and partner with the organization; org_id in each part would
 	// prevent its index-only scan.

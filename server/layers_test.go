@@ -42,14 +42,14 @@ var layers = map[string]layer{
 	"ground": {
 		rule: "the ground (time, ids, secrets, problems, the database) knows nothing of Rail",
 		packages: []string{"server/clock", "server/currency", "server/ident", "server/locale", "server/metadata",
-			"server/opt", "server/problem", "server/secret", "server/slug", "server/postgres/..."},
+			"server/opt", "server/outage", "server/problem", "server/secret", "server/slug", "server/postgres/..."},
 		contract: []string{"schema", "gen/constraint"},
 		never:    []string{echo},
 	},
 	"work": {
 		rule: "a unit of work has a tenant, a time, a transaction and events, and knows no rule on them",
 		packages: []string{"server/work", "server/attempt", "server/event", "server/auditlog", "server/auth", "server/keyring",
-			"server/quota", "server/count", "server/page"},
+			"server/quota", "server/count", "server/page", "server/backlog"},
 		below:    []string{"ground"},
 		contract: []string{"gen/api", "gen/db", "gen/events"},
 		never:    []string{echo, netHTTP},

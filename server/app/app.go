@@ -26,6 +26,7 @@ import (
 	"rail/gen/db"
 	"rail/server/attempt"
 	"rail/server/auth"
+	"rail/server/backlog"
 	"rail/server/clock"
 	"rail/server/config"
 	"rail/server/http/browser"
@@ -73,6 +74,8 @@ type App struct {
 	handler http.Handler // echo, its answers compressed
 	metrics *prometheus.Registry
 	jobs    []jobs.Job
+	runner  *jobs.Runner
+	backlog *backlog.Reader
 	sender  *webhook.Sender
 	tls     *certificates // nil where the server speaks http
 }
@@ -127,14 +130,17 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	if err != nil {
 		return nil, err
 	}
+	metrics := registry(pool)
+	mails.Sender.Outcomes = mail.NewOutcomes(metrics)
 	// The jobs get the same means as requests, and run only within Serve.
-	a := &App{config: cfg, clock: c, log: log, echo: echo.New(), metrics: registry(pool), jobs: jobs.All(jobs.Means{
+	a := &App{config: cfg, clock: c, log: log, echo: echo.New(), metrics: metrics, jobs: jobs.All(jobs.Means{
 		Pool: pool, Keeper: keeper, Rails: rails, Clock: c, RetentionDays: cfg.RetentionDays,
 		ClickRetentionDays: cfg.ClickRetentionDays,
 		HoldOnHighRisk:     cfg.HoldOnHighRisk, FraudMonitoring: cfg.FraudMonitoring,
 		Outbox: mails.Outbox, Mail: mails.Sender, Plan: cfg.Plan(),
 		Log: log, StripeURL: cfg.StripeURL,
-	})}
+	}), runner: jobs.NewRunner(c, log, metrics), backlog: backlog.NewReader(pool, c)}
+	metrics.MustRegister(a.backlog)
 	// What several of the parts below share.
 	p := parts{
 		App: a, pool: pool, rails: rails, keeper: keeper, document: document, mails: mails,
@@ -182,7 +188,7 @@ func (p parts) newSender() (*webhook.Sender, error) {
 	}
 	return webhook.NewSender(webhook.Options{
 		Pool: p.pool, Session: session, Keeper: p.keeper, Clock: p.clock, Log: p.log, Dial: p.guard.DialContext,
-		Service: cfg.ServiceName, Disabled: notifyOwner(p.mails.Outbox, p.clock),
+		Service: cfg.ServiceName, Disabled: notifyOwner(p.mails.Outbox, p.clock), Registry: p.metrics,
 	}), nil
 }
 
@@ -210,9 +216,11 @@ func (p parts) serveAPI() *middleware.Front {
 		Customers: customers, Sales: sale.Service{Customers: customers}, Rails: p.rails,
 	})
 	pageKeys := publishable.NewStore(p.pool, p.clock)
+	bus := pgtx.NewBus(p.pool, lone, max(lanes, runtime.NumCPU()/2))
+	reads := pgtx.NewReads(p.pool, loneReads, runtime.NumCPU())
+	p.metrics.MustRegister(sharing{"transactions", bus.Shared}, sharing{"reads", reads.Shared})
 	path := middleware.New(middleware.Options{
-		Pool: p.pool, Bus: pgtx.NewBus(p.pool, lone, max(lanes, runtime.NumCPU()/2)),
-		Reads: pgtx.NewReads(p.pool, loneReads, runtime.NumCPU()), Keys: keys, Pages: pageKeys,
+		Pool: p.pool, Bus: bus, Reads: reads, Keys: keys, Pages: pageKeys,
 		Plain: !strings.HasPrefix(cfg.BaseURL, "https:"), Keeper: p.keeper, Clock: p.clock, Document: p.document, Log: p.log,
 		Metrics: middleware.NewMetrics(p.metrics), TrustedProxies: cfg.TrustedProxies, AddressLimit: cfg.AddressRateLimit,
 		Plan: cfg.Plan(), Existing: server.Existing, Wake: p.sender.Wake,

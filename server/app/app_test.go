@@ -224,19 +224,3 @@ func TestConsoleListensApart(t *testing.T) {
 		require.Equal(t, want[1], w.Code, path)
 	}
 }
-
-func TestMetricsListenApart(t *testing.T) {
-	a := newApp(t, pgtest.New(t), nil)
-	get(a, "/v1/openapi.json")
-	require.Equal(t, http.StatusNotFound, get(a, "/metrics").Code)
-	w := httptest.NewRecorder()
-	a.metricsHandler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-	require.Contains(t,
-		w.Body.String(), `rail_requests_total{operation="retrieveOpenAPIDocument",status="200"} 1`)
-	require.Contains(t, w.Body.String(), "rail_db_connections ")
-	a.Handler().ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/hooks/stripe/pco_1", nil))
-	w = httptest.NewRecorder()
-	a.metricsHandler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-	require.Contains(t,
-		w.Body.String(), `rail_requests_total{operation="receiveProcessorEvent",status="404"} 1`, "what is refused is counted")
-}

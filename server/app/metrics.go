@@ -2,11 +2,14 @@ package app
 
 import (
 	"net/http"
+	"runtime"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"rail/server/postgres/pgtx"
 )
 
 // registry returns the metrics of the process and of its pool of connections.
@@ -25,6 +28,40 @@ func registry(pool *pgxpool.Pool) *prometheus.Registry {
 		Name: "rail_db_wait_seconds_total", Help: "Time spent waiting for a free database connection.",
 	}, func() float64 { return pool.Stat().EmptyAcquireWaitTime().Seconds() }))
 	return r
+}
+
+// BuiltAs adds a metric of the binary's version.
+func (a *App) BuiltAs(version string) {
+	a.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "rail_build_info", Help: "1, with the version of the binary and of Go.",
+		ConstLabels: prometheus.Labels{"version": version, "go_version": runtime.Version()},
+	}, func() float64 { return 1 }))
+}
+
+// sharing has the metrics of what requests do together, of one kind.
+type sharing struct {
+	kind string
+	read func() pgtx.Shared
+}
+
+// What is counted of it.
+var (
+	trips = prometheus.NewDesc("rail_shared_trips_total",
+		"Transactions, and batches of reads, that requests shared.", []string{"kind"}, nil)
+	riders = prometheus.NewDesc("rail_shared_riders_total", "Requests in them.", []string{"kind"}, nil)
+	again  = prometheus.NewDesc("rail_shared_again_total",
+		"Requests of them that did their work again, alone.", []string{"kind"}, nil)
+)
+
+// Describe says nothing: the same names come once for each kind.
+func (sharing) Describe(chan<- *prometheus.Desc) {}
+
+// Collect tells what was shared so far.
+func (s sharing) Collect(out chan<- prometheus.Metric) {
+	n := s.read()
+	for desc, value := range map[*prometheus.Desc]uint64{trips: n.Trips, riders: n.Riders, again: n.Again} {
+		out <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(value), s.kind)
+	}
 }
 
 // metricsHandler serves the metrics on an address of their own, since they are

@@ -27,9 +27,9 @@ func (a *App) Serve(ctx context.Context, l net.Listener) error {
 	var jobsDone sync.WaitGroup
 	for _, j := range a.jobs {
 		if j.First {
-			j.Round(jobsCtx, a.clock, a.log)
+			a.runner.Round(jobsCtx, j)
 		}
-		jobsDone.Go(func() { j.Loop(jobsCtx, a.clock, a.log) })
+		jobsDone.Go(func() { a.runner.Loop(jobsCtx, j) })
 	}
 	jobsDone.Go(func() { a.sender.Run(jobsCtx) })
 	if a.tls != nil {

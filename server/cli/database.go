@@ -14,6 +14,7 @@ import (
 
 	"rail/server/config"
 	"rail/server/keyring"
+	"rail/server/outage"
 	"rail/server/postgres"
 	"rail/server/postgres/embedded"
 	"rail/server/postgres/migrate"
@@ -68,6 +69,7 @@ type opening struct {
 	fill  bool // make the tables of an empty one, and note the secret key in it
 	up    bool // bring one that is not private to the right version too
 	asIs  bool // take one of an older version as it is
+	watch bool // log when connections begin to fail
 	logf  func(string, ...any)
 	// before is done before anything is made or started; nil for nothing.
 	before func(config.Config) error
@@ -137,7 +139,9 @@ func (d *database) open(ctx context.Context, env *Env, o opening) (err error) {
 	if d.keeper, err = secret.New(d.config.SecretKey, d.config.FormerKeys()...); err != nil {
 		return err
 	}
-	if d.pool, err = postgres.Open(ctx, d.dsn, postgres.Options{MaxConns: d.config.DBMaxConns, Check: true}); err != nil {
+	if d.pool, err = postgres.Open(ctx, d.dsn, postgres.Options{
+		MaxConns: d.config.DBMaxConns, Check: true, Outages: o.outages(env, d.config),
+	}); err != nil {
 		return err
 	}
 	if o.admit == nil {
@@ -147,6 +151,14 @@ func (d *database) open(ctx context.Context, env *Env, o opening) (err error) {
 		d.pool.Close()
 	}
 	return err
+}
+
+// outages returns what tells of connections that fail, for a command that goes on without them.
+func (o opening) outages(env *Env, cfg config.Config) *outage.Log {
+	if !o.watch {
+		return nil
+	}
+	return outage.New(logger(env.Err, cfg), env.Clock, "the database", "")
 }
 
 // given returns the secret key that this process has. For a database from before

@@ -26,7 +26,7 @@ func serve(fs *pflag.FlagSet) action {
 			"and how to call the API; write mails into RAIL_DATA_DIR unless RAIL_SMTP_URL is set")
 	return func(ctx context.Context, env *Env, _ []string) error {
 		logf := func(format string, args ...any) { fmt.Fprintf(env.Err, format+"\n", args...) }
-		return opening{fresh: true, fill: true, up: *up, logf: logf, before: tryAddresses}.with(ctx, env,
+		return opening{fresh: true, fill: true, up: *up, watch: true, logf: logf, before: tryAddresses}.with(ctx, env,
 			func(d *database) error {
 				// Listening comes before the slow steps below: the address is known, and a second server
 				// fails here.
@@ -49,6 +49,7 @@ func serve(fs *pflag.FlagSet) action {
 				if err != nil {
 					return err
 				}
+				a.BuiltAs(build())
 				// Starts the private database again where it died.
 				if d.private() {
 					go d.server.Keep(ctx)

@@ -92,30 +92,6 @@ func unit(pool *pgxpool.Pool, job string, now clock.Time) *work.Unit {
 	return work.NewRun(pool, work.Actor{Kind: work.Job, ID: job}, now)
 }
 
-// Loop runs the job again and again until ctx ends. A failure is logged, and
-// the next round tries again.
-func (j Job) Loop(ctx context.Context, c clock.Clock, log *slog.Logger) {
-	// A ticker drops ticks while a round runs, so that a slow job does not queue up.
-	tick := time.NewTicker(j.Every)
-	defer tick.Stop()
-	for {
-		j.Round(ctx, c, log)
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
-}
-
-// Round runs the job once and logs a failure.
-func (j Job) Round(ctx context.Context, c clock.Clock, log *slog.Logger) {
-	// What fails because the server stops is no failure.
-	if err := j.guarded(ctx, c.Now()); err != nil && ctx.Err() == nil {
-		log.Error("job", "job", j.Name, "error", err)
-	}
-}
-
 // guarded turns a panic into an error: a mistake in a job must not end the
 // server.
 func (j Job) guarded(ctx context.Context, now clock.Time) (err error) {

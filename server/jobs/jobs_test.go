@@ -27,11 +27,11 @@ func TestLoopOutlivesFailuresAndPanics(t *testing.T) {
 		return nil
 	}}
 	var log bytes.Buffer
-	job.Loop(ctx, clock.System{}, slog.New(slog.NewTextHandler(&log, nil)))
+	NewRunner(clock.System{}, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})), nil).Loop(ctx, job)
 	if runs != 3 {
 		t.Errorf("%d runs", runs)
 	}
-	for _, want := range []string{"job=shaky", "error=lost", "panic of type string"} {
+	for _, want := range []string{"job began to fail", "job=shaky", "error=lost", "panic of type string"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("%q is not in the log", want)
 		}

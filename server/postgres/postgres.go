@@ -11,6 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"rail/server/outage"
 )
 
 // session has the settings of each connection, unless the DSN names its own.
@@ -36,6 +38,8 @@ type Options struct {
 	Tracer pgx.QueryTracer
 	// Check refuses connections to a server that could lose commits.
 	Check bool
+	// Outages tells when connections begin to fail, and when they recover; may be nil.
+	Outages *outage.Log
 }
 
 // Open makes a pool and waits for its first connection. It fails when the DSN
@@ -80,7 +84,7 @@ func configure(dsn string, o Options) (*pgxpool.Config, error) {
 	case pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol:
 		return nil, errors.New("database URL: default_query_exec_mode must be cache_statement, cache_describe or describe_exec: the others send JSON as bytes")
 	}
-	cfg.ConnConfig.Tracer = o.Tracer
+	cfg.ConnConfig.Tracer = o.tracer()
 	for name, value := range session {
 		if _, set := cfg.ConnConfig.RuntimeParams[name]; !set {
 			cfg.ConnConfig.RuntimeParams[name] = value

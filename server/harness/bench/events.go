@@ -59,11 +59,12 @@ func (b *bench) events(ctx context.Context, base run) (out []paid, err error) {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	runner := jobs.NewRunner(clock.System{}, slog.New(slog.DiscardHandler), nil)
 	for _, j := range jobs.All(jobs.Means{
 		Pool: b.server.pool, Keeper: s.keeper, Clock: clock.System{}, Plan: b.config.Plan(), Log: slog.New(slog.DiscardHandler),
 	}) {
 		if j.Name == "work-inbox" {
-			go j.Loop(ctx, clock.System{}, slog.New(slog.DiscardHandler))
+			go runner.Loop(ctx, j)
 		}
 	}
 	for _, clients := range b.Clients {

@@ -242,6 +242,36 @@ func TestRetrySchedule(t *testing.T) {
 	require.Equal(t, []string{"1", "2", "3", "4", "5", "6", "7", "8"}, attempts)
 }
 
+// TestFailingEndpointIsTold: the log has a line when an endpoint begins to fail and one when it recovers, and none
+// for each try.
+func TestFailingEndpointIsTold(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	id := h.endpoint("/in", M{"event_types": []string{"affiliate.created"}}).String("id")
+	var up atomic.Bool
+	h.sink.Answer = func(w http.ResponseWriter, _ apitest.Received) {
+		if !up.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}
+	for range 3 {
+		h.s.Partner(h.program)
+	}
+	h.s.Deliver()
+	h.settled(t, id, "retrying", 3)
+	h.s.Clock.Advance(time.Hour)
+	h.sink.Wait(t, "/in", 6)
+	h.settled(t, id, "retrying", 3)
+	up.Store(true)
+	h.s.Clock.Advance(2 * time.Hour)
+	h.settled(t, id, "delivered", 3)
+	apitest.Eventually(t, func() bool { return strings.Contains(h.s.Log(), "webhook endpoint recovered") }, "told")
+	require.Equal(t, 1, strings.Count(h.s.Log(), `msg="webhook endpoint began to fail" endpoint=`+id+
+		` error="The receiver answered 503."`))
+	require.Contains(t, h.s.Log(), `msg="webhook endpoint recovered" endpoint=`+id+" failures=6 after=3h")
+	require.Equal(t, 2, strings.Count(h.s.Log(), "endpoint="+id))
+}
+
 // last waits until the oldest delivery of an endpoint has had n attempts.
 func (h hooked) last(t *testing.T, id string, n int, status string) apitest.Answer {
 	t.Helper()

@@ -21,7 +21,7 @@ func (f *Front) observe(next echo.HandlerFunc) echo.HandlerFunc {
 		s := stateOf(c)
 		took := time.Since(s.started)
 		status := c.Response().Status
-		operation := cmp.Or(f.free[c.Path()], "-")
+		operation := cmp.Or(f.free[c.Path()], area(c.Path()), "-")
 		if s.route != nil {
 			operation = s.route.ID
 		}

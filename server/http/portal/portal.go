@@ -184,7 +184,7 @@ func (p *Portal) dispatch(v *visit) error {
 func (p *Portal) route(v *visit, method string) error {
 	r, ok := p.routes[v.page]
 	if !ok {
-		v.SetPath("")
+		v.SetPath("/portal/*")
 		return problem.New(problem.RouteNotFound, "There is no such page.")
 	}
 	switch {

@@ -61,6 +61,9 @@ func (w Worker) one(ctx context.Context, t db.InboxClaimRow, now clock.Time) err
 	var refused *problem.Error
 	switch {
 	case err == nil:
+		if w.Log != nil && t.Failures > 1 {
+			w.Log.Info("inbox event worked after failures", "event", t.ID, "failures", t.Failures-1)
+		}
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err() // the server stops; the lease runs out
@@ -69,7 +72,8 @@ func (w Worker) one(ctx context.Context, t db.InboxClaimRow, now clock.Time) err
 			status: db.InboxStatusFailed, code: string(refused.Code), reason: refused.Message,
 		})
 	}
-	if w.Log != nil {
+	// Once when it begins, and once where it is given up.
+	if w.Log != nil && (t.Failures == 1 || t.Failures == maxFailures) {
 		w.Log.Error("inbox event not worked", "event", t.ID, "failures", t.Failures, "error", err)
 	}
 	o := outcome{

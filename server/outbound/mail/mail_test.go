@@ -2,6 +2,7 @@ package mail
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	gomail "github.com/wneessen/go-mail"
 
@@ -23,6 +25,7 @@ import (
 	"rail/server/clock"
 	"rail/server/harness/pgtest"
 	"rail/server/locale"
+	"rail/server/outage"
 	"rail/server/postgres/pgtx"
 )
 
@@ -100,8 +103,12 @@ func TestBackOff(t *testing.T) {
 	pool, o := outbox(t)
 	require.NoError(t, o.Queue(t.Context(), pool, "org_1", PayoutPaid(ada, "pyt_1", 1, "USD"), start))
 	c := &carrier{err: errors.New("connection refused")}
+	var told bytes.Buffer
+	r := prometheus.NewRegistry()
+	log, still := slog.New(slog.NewTextHandler(&told, nil)), clock.NewManual(start.Time)
 	s := Sender{
-		Pool: pool, Transport: c, From: "rail@rail.example", Name: "Rail", Clock: clock.NewManual(start.Time), Log: quiet(),
+		Pool: pool, Transport: c, From: "rail@rail.example", Name: "Rail", Clock: still, Log: log,
+		Outcomes: NewOutcomes(r), Outages: outage.New(log, still, "the mail server", ""),
 	}
 	now := start
 	for n, wait := range waits {
@@ -114,6 +121,29 @@ func TestBackOff(t *testing.T) {
 	require.NoError(t, s.Run(t.Context(), now))
 	status, attempts := state(t, pool)
 	require.Equal(t, []any{"failed", len(waits) + 1}, []any{status, attempts})
+	require.InDelta(t, len(waits), counted(t, r, retried), 0)
+	require.InDelta(t, 1, counted(t, r, failed), 0)
+	require.Equal(t, 1, strings.Count(told.String(), "the mail server began to fail"), "no line a try")
+	require.Equal(t, 1, strings.Count(told.String(), "mail failed"))
+
+	require.NoError(t, o.Queue(t.Context(), pool, "org_1", PayoutPaid(ada, "pyt_2", 1, "USD"), now))
+	c.err = nil
+	require.NoError(t, s.Run(t.Context(), now))
+	require.InDelta(t, 1, counted(t, r, sent), 0)
+	require.Contains(t, told.String(), "the mail server recovered")
+}
+
+// counted returns how many attempts had an outcome.
+func counted(t *testing.T, r *prometheus.Registry, outcome string) float64 {
+	t.Helper()
+	all, err := r.Gather()
+	require.NoError(t, err)
+	for _, m := range all[0].GetMetric() {
+		if m.GetLabel()[0].GetValue() == outcome {
+			return m.GetCounter().GetValue()
+		}
+	}
+	return 0
 }
 
 // TestAtMostOnce: a mail whose worker died while it sent it is not sent again.

@@ -21,11 +21,13 @@ const (
 	sent    = "sent"
 	failed  = "failed"
 	skipped = "skipped" // its reader wants none, or what it belongs to is gone
+	retried = "retried" // it has not ended
 )
 
 // done ends a mail with an outcome, and counts it in its campaign. text is the
 // error, "" for none.
 func (s Sender) done(ctx context.Context, m db.Mail, outcome, text string) error {
+	s.count(outcome)
 	return s.write(ctx, func(ctx context.Context, tx *pgtx.Tx) error {
 		if _, err := campaignOf(ctx, tx, m); err != nil && !errors.Is(err, pgx.ErrNoRows) {
 			return err
@@ -48,6 +50,7 @@ func (s Sender) end(ctx context.Context, tx *pgtx.Tx, m db.Mail, outcome, text s
 // or started anew since the mail was written, the mail goes back to the campaign:
 // the text may have changed.
 func (s Sender) later(ctx context.Context, m db.Mail, wait time.Duration, text string) error {
+	s.count(retried)
 	return s.write(ctx, func(ctx context.Context, tx *pgtx.Tx) error {
 		c, err := campaignOf(ctx, tx, m)
 		if errors.Is(err, pgx.ErrNoRows) {

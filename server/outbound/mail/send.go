@@ -13,10 +13,13 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	gomail "github.com/wneessen/go-mail"
 
 	"rail/gen/db"
 	"rail/server/clock"
+	"rail/server/outage"
 	"rail/server/postgres/pgtx"
 	"rail/server/secret"
 )
@@ -101,7 +104,29 @@ type Sender struct {
 	Pixel bool
 	Clock clock.Clock
 	Log   *slog.Logger
-	now   func() clock.Time // of the run
+	// Outcomes counts how attempts end; nil for nobody.
+	Outcomes *prometheus.CounterVec
+	// Outages tells when the mail server fails; nil for nobody.
+	Outages *outage.Log
+	now     func() clock.Time // of the run
+}
+
+// NewOutcomes returns the counter of a sender's outcomes, in r.
+func NewOutcomes(r prometheus.Registerer) *prometheus.CounterVec {
+	c := promauto.With(r).NewCounterVec(prometheus.CounterOpts{
+		Name: "rail_mails_total", Help: "Attempts to send a mail, by what became of the mail.",
+	}, []string{"outcome"})
+	for _, outcome := range []string{sent, retried, failed, skipped} {
+		c.WithLabelValues(outcome)
+	}
+	return c
+}
+
+// count counts an attempt.
+func (s Sender) count(outcome string) {
+	if s.Outcomes != nil {
+		s.Outcomes.WithLabelValues(outcome).Inc()
+	}
 }
 
 // workers is how many mails one replica sends at once.
@@ -183,13 +208,17 @@ func (s Sender) send(ctx context.Context, m db.Mail) error {
 		}
 	}
 	if err == nil {
+		s.Outages.Note("", nil)
 		return s.done(ctx, m, sent, "")
 	}
-	s.Log.Warn("mail not sent", "id", m.ID, "purpose", m.Purpose, "attempt", m.Attempts, "error", err)
-	// m.Attempts counts this attempt.
-	if n := int(m.Attempts); again(err) && n <= len(waits) {
-		return s.later(ctx, m, waits[n-1], err.Error())
+	if again(err) {
+		s.Outages.Note("", err)
+		// m.Attempts counts this attempt.
+		if n := int(m.Attempts); n <= len(waits) {
+			return s.later(ctx, m, waits[n-1], err.Error())
+		}
 	}
+	s.Log.Warn("mail failed", "id", m.ID, "purpose", m.Purpose, "attempts", m.Attempts, "error", err)
 	return s.done(ctx, m, failed, err.Error())
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"rail/server/clock"
+	"rail/server/outage"
 	"rail/server/secret"
 )
 
@@ -35,7 +36,7 @@ func SetUp(o Options) (Set, error) {
 		Outbox: &Outbox{Configured: o.Address != "", Log: o.Log},
 		Sender: Sender{
 			Pool: o.Pool, From: o.From, Name: o.Name, BaseURL: o.BaseURL, Keeper: o.Keeper, Pixel: o.Pixel, Clock: o.Clock,
-			Log: o.Log,
+			Log: o.Log, Outages: outage.New(o.Log, o.Clock, "the mail server", ""),
 		},
 	}
 	if o.Address == "" {

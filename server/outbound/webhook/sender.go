@@ -14,9 +14,12 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"rail/gen/db"
 	"rail/server/clock"
+	"rail/server/outage"
 	"rail/server/secret"
 )
 
@@ -69,6 +72,8 @@ type Options struct {
 	// Disabled is called when an endpoint is turned off for lasting failure, in the
 	// same transaction; it may be nil.
 	Disabled func(ctx context.Context, tx db.DBTX, e db.WebhookEndpoint) error
+	// Registry gets the metrics; nil for none.
+	Registry prometheus.Registerer
 }
 
 // Sender delivers events to endpoints. Any number of senders work on one database:
@@ -82,16 +87,31 @@ type Sender struct {
 	horizon horizon
 	working sync.WaitGroup
 	alive   atomic.Bool // the lock that shows it is taken
+
+	outcomes  *prometheus.CounterVec
+	endpoints *outage.Log
+	steps     *outage.Log // of the sender's own work
 }
 
 // NewSender returns a sender; Run makes it work.
 func NewSender(o Options) *Sender {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
-	return &Sender{
+	s := &Sender{
 		Options: o, owner: int64(binary.BigEndian.Uint64(b[:]) >> 1), // 63 bits
 		wake: make(chan struct{}, 1), slots: make(chan struct{}, maxBusy), results: make(chan result),
+		outcomes: promauto.With(o.Registry).NewCounterVec(prometheus.CounterOpts{
+			Name: "rail_webhook_deliveries_total", Help: "Attempts to deliver an event, by what became of the delivery.",
+		}, []string{"outcome"}),
+		endpoints: outage.New(o.Log, o.Clock, "webhook endpoint", "endpoint"),
+		steps:     outage.New(o.Log, o.Clock, "sending webhooks", "step"),
 	}
+	for _, outcome := range []db.DeliveryStatus{
+		db.DeliveryStatusDelivered, db.DeliveryStatusRetrying, db.DeliveryStatusFailed,
+	} {
+		s.outcomes.WithLabelValues(string(outcome))
+	}
+	return s
 }
 
 // Wake makes the sender look for work soon, as after a commit with events. It
@@ -159,8 +179,8 @@ func (s *Sender) claim(ctx context.Context) (delayed bool) {
 		p.Classes, p.Belows = h.Arrays()
 		leases, err = queries.WebhookClaim(ctx, s.Pool, p)
 	}
-	if err != nil && ctx.Err() == nil {
-		s.Log.Error("webhooks: claim", "error", err)
+	if ctx.Err() == nil {
+		s.steps.Note("claim", err)
 	}
 	for _, l := range leases {
 		s.slots <- struct{}{}
@@ -184,7 +204,7 @@ func (s *Sender) claim(ctx context.Context) (delayed bool) {
 func (s *Sender) heartbeat(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := s.keepLock(ctx); err != nil && ctx.Err() == nil {
-			s.Log.Error("webhooks: lock", "error", err)
+			s.steps.Note("lock", err)
 			_ = clock.Wait(ctx, 50*time.Millisecond)
 		}
 	}
@@ -215,6 +235,7 @@ func (s *Sender) keepLock(ctx context.Context) error {
 			return errLockLost
 		}
 		dead := slices.DeleteFunc(slices.Clone(absent), func(owner int64) bool { return !slices.Contains(missing, owner) })
+		s.steps.Note("lock", nil)
 		if missing = absent; len(dead) > 0 {
 			if err := queries.WebhookBury(ctx, conn, dead); err != nil {
 				return err

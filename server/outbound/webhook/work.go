@@ -2,6 +2,8 @@ package webhook
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"time"
 
@@ -115,7 +117,7 @@ func (s *Sender) sendOne(ctx context.Context, client *Client, l lease, d db.Webh
 		Endpoint: l.endpoint, Secret: d.Secret, Previous: d.PreviousSecret, PreviousExpiresAt: d.PreviousExpiresAt,
 	}.Live(s.Keeper, now)
 	if err != nil {
-		s.Log.Error("webhooks: the secret does not open", "endpoint", l.endpoint, "error", err)
+		s.endpoints.Note(l.endpoint, fmt.Errorf("the secret does not open: %w", err))
 		return verdict{}
 	}
 	r := result{lease: l, d: d, status: db.DeliveryStatusDelivered, done: make(chan verdict, 1)}
@@ -134,8 +136,19 @@ func (s *Sender) sendOne(ctx context.Context, client *Client, l lease, d db.Webh
 	}
 	s.results <- r
 	v := <-r.done
+	s.told(r)
 	v.quick = r.outcome.Err == "" && r.outcome.Took < quick
 	return v
+}
+
+// told counts an attempt, and notes how its endpoint does.
+func (s *Sender) told(r result) {
+	s.outcomes.WithLabelValues(string(r.status)).Inc()
+	var err error
+	if r.outcome.Err != "" {
+		err = errors.New(r.outcome.Err)
+	}
+	s.endpoints.Note(r.lease.endpoint, err)
 }
 
 // Sealed has the secrets of an endpoint as they are stored. Previous is nil, or
@@ -207,8 +220,8 @@ func (s *Sender) storeAll(ctx context.Context, batch []result) map[string]db.Web
 		leased, err = s.store(ctx, batch)
 		return err
 	})
+	s.steps.Note("results", err)
 	if err != nil {
-		s.Log.Error("webhooks: results", "error", err)
 		leased = map[string]db.WebhookResultsRow{}
 		for _, r := range batch {
 			one, err := s.store(ctx, []result{r})
@@ -263,6 +276,7 @@ func (s *Sender) turnOff(ctx context.Context, r result) error {
 		})
 		for _, e := range off {
 			reason := "The endpoint was turned off: its last 20 events all failed, over five days."
+			s.endpoints.Forget(e.ID)
 			s.Log.Warn("webhooks: endpoint turned off after lasting failure", "endpoint", e.ID, "program", e.ProgramID)
 			if err := queries.WebhookCancel(ctx, tx,
 				db.WebhookCancelParams{Error: &reason, Now: &r.at, EndpointID: e.ID, OrgID: e.OrgID}); err != nil {

@@ -50,6 +50,7 @@ type Bus struct {
 	waiting []*seat          // in the order in which they came
 	claimed map[string]*seat // by name, of those under way
 	conduct conduct
+	shared  Shared
 }
 
 // NewBus returns a bus on pool. As long as no more than lone of its transactions
@@ -175,7 +176,9 @@ func (b *Bus) board() []*seat {
 	b.waiting = stay
 	if len(seats) == 0 {
 		b.running--
+		return nil
 	}
+	b.shared.carries(len(seats))
 	return seats
 }
 
@@ -217,6 +220,16 @@ func (b *Bus) arrived(seats []*seat, err error) {
 			b.conduct.forgive(s.tenant)
 		}
 	}
+	if errors.Is(err, errAlone) {
+		b.shared.Again += uint64(len(seats))
+	}
+}
+
+// Shared returns what has been shared so far.
+func (b *Bus) Shared() Shared {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.shared
 }
 
 // Alone returns the error of those who shared a transaction that failed: if

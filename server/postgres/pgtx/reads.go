@@ -34,6 +34,7 @@ type Reads struct {
 	running int      // goroutines that carry riders
 	waiting []*short // in the order in which they came
 	conduct conduct
+	shared  Shared
 }
 
 // NewReads returns what short reads on pool travel with. As long as no more than
@@ -81,6 +82,7 @@ func (s *short) Scan(dest ...any) error {
 		if err := s.wait(); !errors.Is(err, errAlone) {
 			return err
 		}
+		s.reads.sentAway()
 	}
 	return s.reads.pool.QueryRow(s.ctx, s.stmt.sql, s.stmt.args...).Scan(dest...)
 }
@@ -123,6 +125,20 @@ func (r *Reads) returned() {
 	r.mu.Unlock()
 }
 
+// sentAway notes a read that is asked again, alone.
+func (r *Reads) sentAway() {
+	r.mu.Lock()
+	r.shared.Again++
+	r.mu.Unlock()
+}
+
+// Shared returns what has been shared so far.
+func (r *Reads) Shared() Shared {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.shared
+}
+
 // run carries those who wait, batch by batch, until nobody does.
 func (r *Reads) run(ctx context.Context) {
 	for {
@@ -142,7 +158,9 @@ func (r *Reads) board() []*short {
 	riders := r.waiting[:n:n]
 	if r.waiting = r.waiting[n:]; n == 0 {
 		r.running--
+		return nil
 	}
+	r.shared.carries(n)
 	return riders
 }
 

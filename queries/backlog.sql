@@ -1,0 +1,44 @@
+-- What waits in the database, for metrics and probes. Nothing is counted that could be long: a queue is read by the
+-- index of what waits in it, up to a limit; the orders are those of the indexes.
+
+-- name: Backlog :one
+-- Backlog counts what waits, each up to lim, and how many seconds that of it has been due which was due first.
+-- What belongs to a sample is never sent.
+WITH present AS (
+    SELECT @now::timestamptz AS at
+), line AS (
+    SELECT greatest(d.next_attempt_at, d.created_at)::timestamptz AS due FROM webhook_deliveries d
+    WHERE d.next_attempt_at IS NOT NULL AND NOT starts_with(d.endpoint_id, 'sample_') LIMIT @lim::integer
+), outbox AS (
+    SELECT m.next_attempt_at AS due FROM mails m WHERE m.status = 'queued'
+    ORDER BY (m.partner_id IS NOT NULL), m.next_attempt_at LIMIT @lim::integer
+), inbox AS (
+    SELECT e.due_at AS due FROM inbox_events e WHERE e.due_at IS NOT NULL ORDER BY e.org_id, e.due_at LIMIT @lim::integer
+), marks AS (
+    SELECT r.program_id, r.day FROM report_marks r LIMIT @lim::integer
+), refused AS (
+    SELECT f.id FROM (SELECT DISTINCT c.program_id FROM processor_connections c) g CROSS JOIN LATERAL (
+        SELECT e.id FROM inbox_events e WHERE e.program_id = g.program_id AND e.status = 'failed'
+        ORDER BY e.created_at LIMIT @lim::integer) f LIMIT @lim::integer
+)
+SELECT (SELECT count(*) FROM line) AS deliveries,
+    (SELECT coalesce(extract(epoch FROM max(p.at - l.due)), 0) FROM line l, present p
+        WHERE l.due <= p.at)::float8 AS deliveries_due,
+    (SELECT count(*) FROM webhook_endpoints w WHERE NOT w.enabled AND NOT starts_with(w.id, 'sample_')) AS endpoints_off,
+    (SELECT count(*) FROM outbox) AS mails,
+    (SELECT coalesce(extract(epoch FROM max(p.at - o.due)), 0) FROM outbox o, present p
+        WHERE o.due <= p.at)::float8 AS mails_due,
+    (SELECT count(*) FROM inbox i, present p WHERE i.due <= p.at) AS inbox,
+    (SELECT coalesce(extract(epoch FROM max(p.at - i.due)), 0) FROM inbox i, present p
+        WHERE i.due <= p.at)::float8 AS inbox_due,
+    (SELECT count(*) FROM inbox i, present p WHERE i.due > p.at) AS inbox_waiting,
+    (SELECT count(*) FROM refused) AS inbox_failed,
+    greatest(0, (SELECT coalesce(max(l.id), 0) FROM ledger_entries l)
+        - (SELECT coalesce(max(k.after_id), 0) FROM ledger_mark k))::bigint AS ledger_unfolded,
+    (SELECT count(*) FROM (SELECT DISTINCT k.program_id, k.day FROM marks k) d) AS report_days,
+    pg_database_size(current_database()) AS bytes;
+
+-- name: PayoutTotals :many
+-- PayoutTotals counts payouts by their status, as far as the totals of lists are folded.
+SELECT t.status, sum(t.total)::bigint AS total FROM programs g JOIN tallies t ON t.program_id = g.id
+WHERE t.list = 'payouts' AND t.owner_id = '' GROUP BY 1;

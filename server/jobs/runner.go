@@ -1,0 +1,115 @@
+package jobs
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"rail/server/clock"
+	"rail/server/outage"
+)
+
+const (
+	// lateRounds is after how many of its periods without success a job is late, and leastLate the least time.
+	lateRounds = 10
+	leastLate  = time.Minute
+)
+
+// Runner runs jobs again and again, measures their rounds, and knows which of them do not succeed.
+type Runner struct {
+	clock   clock.Clock
+	outages *outage.Log
+	seconds *prometheus.HistogramVec
+	failed  *prometheus.CounterVec
+	last    *prometheus.GaugeVec
+	period  *prometheus.GaugeVec
+
+	mu        sync.Mutex
+	succeeded map[string]clock.Time // or when the job was first run
+}
+
+// NewRunner returns a runner whose metrics are in r; nil for none.
+func NewRunner(c clock.Clock, log *slog.Logger, r prometheus.Registerer) *Runner {
+	made, job := promauto.With(r), []string{"job"}
+	return &Runner{
+		clock: c, outages: outage.New(log, c, "job", "job"), succeeded: map[string]clock.Time{},
+		seconds: made.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "rail_job_seconds", Help: "Time that a round of a job took.",
+			Buckets: []float64{.001, .005, .025, .1, .5, 2.5, 10, 60, 300},
+		}, job),
+		failed: made.NewCounterVec(prometheus.CounterOpts{
+			Name: "rail_job_failures_total", Help: "Rounds of a job that failed.",
+		}, job),
+		last: made.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "rail_job_last_success_timestamp_seconds", Help: "When a round of a job last went well; 0 before the first.",
+		}, job),
+		period: made.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "rail_job_period_seconds", Help: "Time between the starts of two rounds of a job.",
+		}, job),
+	}
+}
+
+// Loop runs the job again and again until ctx ends. The next round tries again what failed.
+func (r *Runner) Loop(ctx context.Context, j Job) {
+	// A ticker drops ticks while a round runs, so that a slow job does not queue up.
+	tick := time.NewTicker(j.Every)
+	defer tick.Stop()
+	for {
+		r.Round(ctx, j)
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Round runs the job once.
+func (r *Runner) Round(ctx context.Context, j Job) {
+	r.begin(j)
+	began := clock.Real()
+	err := j.guarded(ctx, r.clock.Now())
+	if ctx.Err() != nil {
+		return // what fails because the server stops is no failure
+	}
+	r.seconds.WithLabelValues(j.Name).Observe(time.Since(began).Seconds())
+	r.outages.Note(j.Name, err)
+	if err != nil {
+		r.failed.WithLabelValues(j.Name).Inc()
+		return
+	}
+	now := r.clock.Now()
+	r.last.WithLabelValues(j.Name).Set(float64(now.UnixMilli()) / 1000)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.succeeded[j.Name] = now
+}
+
+// begin notes when the job first ran, and makes its metrics, so that they are there before anything goes wrong.
+func (r *Runner) begin(j Job) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, known := r.succeeded[j.Name]; known {
+		return
+	}
+	r.succeeded[j.Name] = r.clock.Now()
+	r.failed.WithLabelValues(j.Name)
+	r.last.WithLabelValues(j.Name)
+	r.period.WithLabelValues(j.Name).Set(j.Every.Seconds())
+}
+
+// Late returns for how long a job has had no success, where that is ten of its periods, and a minute at least; else 0.
+// A job that does not run here is not late.
+func (r *Runner) Late(j Job) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	last, known := r.succeeded[j.Name]
+	if age := r.clock.Now().Sub(last.Time); known && age > max(lateRounds*j.Every, leastLate) {
+		return age
+	}
+	return 0
+}

@@ -1,0 +1,34 @@
+package postgres_test
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/clock"
+	"rail/server/harness/pgtest"
+	"rail/server/outage"
+	"rail/server/postgres"
+)
+
+// TestOutagesOfConnections: a database that is away is told of once, and when it is back, beside a tracer of queries.
+func TestOutagesOfConnections(t *testing.T) {
+	t.Parallel()
+	var told bytes.Buffer
+	o := postgres.Options{
+		MaxConns: 1, Outages: outage.New(slog.New(slog.NewTextHandler(&told, nil)), clock.System{}, "the database", ""),
+	}
+	for range 3 {
+		_, err := postgres.Open(t.Context(), "postgres://rail:hunter2@127.0.0.1:1/rail", o)
+		require.Error(t, err)
+	}
+	require.Equal(t, 1, strings.Count(told.String(), "the database began to fail"))
+	require.NotContains(t, told.String(), "hunter2")
+	pool, err := postgres.Open(t.Context(), pgtest.DSN(t), o)
+	require.NoError(t, err)
+	pool.Close()
+	require.Contains(t, told.String(), "the database recovered")
+}
