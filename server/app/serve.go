@@ -115,12 +115,15 @@ func withoutConsole(all http.Handler) http.Handler {
 	})
 }
 
+// ErrInUse means that another program listens on an address.
+var ErrInUse = errors.New("is in use")
+
 // Listen listens on the address that a variable has. It says what to do where that
 // is not possible.
 func Listen(variable, address string) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("%s is in use: is Rail already running there? Set %s to another address", address, variable)
+		return nil, fmt.Errorf("%s %w: is Rail already running there? Set %s to another address", address, ErrInUse, variable)
 	}
 	// The cause alone: the error of package net repeats the address.
 	if err != nil {

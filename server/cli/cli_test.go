@@ -102,7 +102,7 @@ func TestUsage(t *testing.T) {
 		status int
 		says   string
 	}{
-		{"", 2, "Running the server:\n  health"},
+		{"", 2, "Running the server:\n  config"},
 		{"help", 0, "Exit status: 0"},
 		{"help key", 0, "revoke an API key"},
 		{"help orgs", 2, "did you mean rail org?"},

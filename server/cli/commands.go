@@ -25,11 +25,20 @@ func commands() (all []command) {
 // serverGroup is what runs, and whether it does.
 func serverGroup() group {
 	return group{title: "Running the server", families: map[string]string{
-		"migrate": "bring the database to another schema version", "job": "run background jobs by hand",
+		"config": "what the variables of the environment say", "job": "run background jobs by hand",
+		"migrate": "bring the database to another schema version",
 	}, commands: []command{
 		{
 			name: "serve", about: "run the server", setUp: serve, more: serveHelp, lasting: true,
 			examples: "rail serve\nRAIL_ADDR=:80 RAIL_BASE_URL=https://rail.example rail serve --migrate",
+		},
+		{
+			name: "config check", about: "say all that is wrong with the configuration; status 1 when anything is",
+			setUp: configCheck, examples: "rail config check\nrail config check --connect",
+		},
+		{
+			name: "config show", about: "show every variable, with the value in force and where it is from; secrets as stars",
+			setUp: configShow, examples: "rail config show\nrail config show --json",
 		},
 		{
 			name: "health", about: "ask a running server whether it can answer requests; status 1 when it cannot",

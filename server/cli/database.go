@@ -70,6 +70,7 @@ type opening struct {
 	up    bool // bring one that is not private to the right version too
 	asIs  bool // take one of an older version as it is
 	watch bool // log when connections begin to fail
+	look  bool // bring none to another version
 	logf  func(string, ...any)
 	// before is done before anything is made or started; nil for nothing.
 	before func(config.Config) error
@@ -133,7 +134,7 @@ func noDatabase(dir string) error {
 // open checks the schema and the secret key before anything is read: a wrong key
 // would look like broken data.
 func (d *database) open(ctx context.Context, env *Env, o opening) (err error) {
-	if err := atVersion(ctx, d.direct, raising{empty: o.fill, older: d.private() || o.up, asIs: o.asIs}); err != nil {
+	if err := atVersion(ctx, d.direct, raising{empty: o.fill, older: !o.look && (d.private() || o.up), asIs: o.asIs}); err != nil {
 		return err
 	}
 	if d.keeper, err = secret.New(d.config.SecretKey, d.config.FormerKeys()...); err != nil {

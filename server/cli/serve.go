@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"log/slog"
 	"net"
 	"os"
@@ -70,26 +71,37 @@ func serve(fs *pflag.FlagSet) action {
 	}
 }
 
-// tryAddresses fails where another program listens, before a database is started. It closes the
-// listeners again: until there is a database, callers are to be refused rather than kept
-// waiting.
+// listening returns the addresses of a server by their variables, in a fixed order.
+func listening(cfg config.Config) iter.Seq2[string, string] {
+	return func(yield func(variable, address string) bool) {
+		for _, at := range [][2]string{
+			{"RAIL_ADDR", cfg.Addr}, {"RAIL_CONSOLE_ADDR", cfg.ConsoleAddr}, {"RAIL_METRICS_ADDR", cfg.MetricsAddr},
+			{"RAIL_TLS_HTTP_ADDR", cfg.RedirectAddr},
+		} {
+			if at[1] != "" && !yield(at[0], at[1]) {
+				return
+			}
+		}
+	}
+}
+
+// tryAddresses fails where another program listens, before a database is started.
 func tryAddresses(cfg config.Config) error {
-	for variable, address := range map[string]string{
-		"RAIL_ADDR": cfg.Addr, "RAIL_CONSOLE_ADDR": cfg.ConsoleAddr, "RAIL_METRICS_ADDR": cfg.MetricsAddr,
-		"RAIL_TLS_HTTP_ADDR": cfg.RedirectAddr,
-	} {
-		if address == "" {
-			continue
-		}
-		l, err := app.Listen(variable, address)
-		if err != nil {
-			return err
-		}
-		if err := l.Close(); err != nil {
+	for variable, address := range listening(cfg) {
+		if err := tryAddress(variable, address); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// tryAddress listens and stops again: until there is a database, callers are to be refused rather than kept waiting.
+func tryAddress(variable, address string) error {
+	l, err := app.Listen(variable, address)
+	if err != nil {
+		return err
+	}
+	return l.Close()
 }
 
 // mailFolder returns where a first run writes mails unless RAIL_SMTP_URL is set:

@@ -78,7 +78,7 @@ type Config struct {
 	SecretKey           [32]byte          `env:"-"` // from SecretText or the data directory
 	KeyFrom             string            `env:"-"` // the variable or the file that SecretKey is from
 	previousKey         [32]byte          `env:"-"`
-	files               map[string]string `env:"-"` // of the variables whose values are from one
+	sources             map[string]string `env:"-"` // environment, or the file, of each variable that is set
 }
 
 // Load reads the configuration from environ (a map of variables; nil for the
@@ -96,8 +96,8 @@ func Read(environ map[string]string) (Config, error) {
 	if environ == nil {
 		environ = env.ToMap(os.Environ())
 	}
-	environ, files, refused := readFiles(environ)
-	c := Config{files: files}
+	environ, sources, refused := readFiles(environ)
+	c := Config{sources: sources}
 	err := env.ParseWithOptions(&c, env.Options{Environment: environ, FuncMap: map[reflect.Type]env.ParserFunc{
 		reflect.TypeFor[[]netip.Prefix](): func(v string) (any, error) { return networks(v) },
 		reflect.TypeFor[[]string]():       func(v string) (any, error) { return hosts(v) },
@@ -105,10 +105,10 @@ func Read(environ map[string]string) (Config, error) {
 	}})
 	// A value that does not parse is in unparsed, so that it is reported like one that is out of range.
 	problems := append(c.check(environ, unparsed(err), refused), unknown(environ)...)
+	c.fill()
 	if len(problems) > 0 {
 		return c, fmt.Errorf("configuration:\n%w", errors.Join(problems...))
 	}
-	c.fill()
 	return c, nil
 }
 
@@ -232,8 +232,8 @@ var ErrNoKey = errors.New("the database has no secret key beside it")
 func (c *Config) LoadKey() error {
 	if c.SecretText != "" {
 		c.KeyFrom = "RAIL_SECRET_KEY"
-		if file := c.files["RAIL_SECRET_KEY"]; file != "" {
-			c.KeyFrom = file
+		if from := c.sources[c.KeyFrom]; from != environment {
+			c.KeyFrom = from
 		}
 		return nil
 	}

@@ -41,10 +41,15 @@ func isSecret(variable string) bool {
 	return false
 }
 
-// readFiles returns environ with the secrets that are in files, and the path of each. What cannot be had is in refused,
-// by the secret's variable.
-func readFiles(environ map[string]string) (values, files map[string]string, refused map[string]error) {
-	values, files, refused = maps.Clone(environ), map[string]string{}, map[string]error{}
+// readFiles returns environ with the secrets that are in files, and where each value is from. What cannot be had is in
+// refused, by the secret's variable.
+func readFiles(environ map[string]string) (values, sources map[string]string, refused map[string]error) {
+	values, sources, refused = maps.Clone(environ), map[string]string{}, map[string]error{}
+	for name, value := range environ {
+		if value != "" {
+			sources[name] = environment
+		}
+	}
 	for name := range secrets() {
 		path := environ[name+fileSuffix]
 		delete(values, name+fileSuffix)
@@ -58,10 +63,10 @@ func readFiles(environ map[string]string) (values, files map[string]string, refu
 		case err != nil:
 			refused[name] = fmt.Errorf("%s is %q: it must be a file with one line, of at most 16 KiB: %w", name+fileSuffix, path, err)
 		default:
-			values[name], files[name] = value, path
+			values[name], sources[name] = value, path
 		}
 	}
-	return values, files, refused
+	return values, sources, refused
 }
 
 // readSecret reads a file of one line.
