@@ -7,14 +7,19 @@ import (
 	"rail/server/clock"
 )
 
-// watchEvery is how often a joined cluster, which is no child whose end could be
-// waited for, is pinged.
-const watchEvery = time.Second
+const (
+	// watchEvery is how often a joined cluster, which is no child whose end could be
+	// waited for, is pinged.
+	watchEvery = time.Second
+	// logEvery is how often the log is looked at: few errors fill so much of it in that time.
+	logEvery = time.Hour
+)
 
-// Keep starts the cluster again whenever it has died, until ctx ends or Stop is
+// Keep bounds the log of the cluster, and starts the cluster again whenever it has died, until ctx ends or Stop is
 // called. A joined cluster that its owner took down becomes this process's own.
 // The address stays the same, so that pools find it by themselves.
 func (s *Server) Keep(ctx context.Context) {
+	go s.keepLogShort(ctx)
 	for s.waitForEnd(ctx) {
 		s.options.Logf("PostgreSQL has ended; starting it again")
 		next, err := Start(ctx, s.options)
@@ -72,4 +77,13 @@ func (s *Server) adopt(next *Server) bool {
 		_ = next.Stop() // the log says what went wrong
 	}
 	return !stopped
+}
+
+// keepLogShort bounds the log until ctx ends.
+func (s *Server) keepLogShort(ctx context.Context) {
+	for clock.Wait(ctx, logEvery) == nil {
+		if err := boundLog(layout{dir: s.options.Dir}.log()); err != nil {
+			s.options.Logf("the log of PostgreSQL stays long: %v", err)
+		}
+	}
 }

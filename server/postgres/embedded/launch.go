@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -145,13 +146,10 @@ func (s *Server) ping(ctx context.Context) error {
 	return conn.Close(ctx)
 }
 
-// openLog opens the log for appending, and begins a new one above 10 MB. The size
-// is where the lines of this start will begin.
+// openLog opens the log for appending. The size is where the lines of this start will begin.
 func openLog(path string) (f *os.File, size int64, err error) {
-	if st, err := os.Stat(path); err == nil && st.Size() > 10<<20 {
-		if err := os.Rename(path, path+".1"); err != nil {
-			return nil, 0, err
-		}
+	if err := boundLog(path); err != nil {
+		return nil, 0, err
 	}
 	if f, err = os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600); err != nil {
 		return nil, 0, err
@@ -161,6 +159,32 @@ func openLog(path string) (f *os.File, size int64, err error) {
 		return nil, 0, errors.Join(err, f.Close())
 	}
 	return f, st.Size(), nil
+}
+
+// maxLog is how long the log becomes, about, and how much of the one before is kept.
+const maxLog = 10 << 20
+
+// boundLog empties a log that is longer, and keeps its end beside it. It is not renamed: a server that runs goes on
+// appending to the same file.
+func boundLog(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // truncated by then
+	st, err := f.Stat()
+	if err != nil || st.Size() <= maxLog {
+		return err
+	}
+	kept, err := os.OpenFile(path+".1", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(kept, io.NewSectionReader(f, st.Size()-maxLog, maxLog))
+	return errors.Join(err, kept.Close(), f.Truncate(0))
 }
 
 // explain adds what the server wrote to an error, and turns it into errBusy if the
