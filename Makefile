@@ -102,6 +102,10 @@ node_modules/.package-lock.json: package.json cmd/example/typescript/package.jso
 	npm install --no-audit --no-fund --no-package-lock --ignore-scripts --loglevel=error
 	@touch node_modules/.package-lock.json
 
+.PHONY: release
+release: go ## make the archives of a release for Linux and macOS, with checksums, in bin/release; VERSION names it
+	.ci/release
+
 .PHONY: clean
 clean: ## remove what was built; .rail with its data stays
 	rm -rf bin
