@@ -60,8 +60,8 @@ WHERE k.locktype = 'advisory' AND k.objsubid = 2 AND k.database = (SELECT b.oid 
     WHERE b.datname = current_database());
 
 -- name: EventsSince :many
--- EventsSince follows an organization's events for the operator's listener.
-SELECT e.id, e.type, e.body, coalesce(e.request_id, '')::text AS request_id, e.seq::bigint AS seq FROM events e
+-- EventsSince follows an organization's events, up to a horizon (package event).
+SELECT e.id, e.program_id, e.type, e.body, e.seq::bigint AS seq, e.created_at FROM events e
 WHERE e.org_id = @org_id AND e.seq > @after_seq::bigint AND e.seq < @before_seq::bigint
 ORDER BY e.seq LIMIT @lim;
 

@@ -98,7 +98,7 @@ var layers = map[string]layer{
 		rule:     "cli runs the app and the operator's commands, and is all that cmd/rail has",
 		packages: []string{"cmd/rail", "server/cli", "server/sample"},
 		below:    []string{"ground", "work", "outbound", "rules", "inbound", "http", "jobs", "app"},
-		contract: []string{"gen/db"},
+		contract: []string{"gen/api", "gen/db"},
 		never:    []string{echo},
 	},
 	"harness": {

@@ -5555,6 +5555,21 @@ type ErrorType string
 // Event defines model for Event.
 type Event = json.RawMessage
 
+// EventFeed What follows a cursor.
+type EventFeed struct {
+	// Object Always `event_feed`.
+	Object string `json:"object"`
+
+	// CaughtUp Whether there was nothing more at this moment.
+	CaughtUp bool `json:"caught_up"`
+
+	// Cursor Where the next answer begins: `after` of the next call.
+	Cursor string `json:"cursor"`
+
+	// Data The events, oldest first.
+	Data []FollowedEvent `json:"data"`
+}
+
 // EventID The id of a event.
 //
 // Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
@@ -6096,6 +6111,33 @@ type FlowWarning struct {
 //
 // Examples: rate_unusual
 type FlowWarningCode string
+
+// FollowedEvent An event, with the body that webhooks get.
+type FollowedEvent struct {
+	// ID The id of a event.
+	//
+	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ID EventID `json:"id"`
+
+	// Object Always `event`.
+	Object string `json:"object"`
+
+	// CreatedAt When it happened.
+	CreatedAt clock.Time `json:"created_at"`
+
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID ProgramID `json:"program_id"`
+
+	// RequestBody The exact body that is sent to webhook endpoints, and signed.
+	RequestBody string `json:"request_body"`
+
+	// Type The type of an event; the catalogue describes each.
+	//
+	// Examples: sale.created
+	Type EventType `json:"type"`
+}
 
 // Group A group of partners: the axis of commission and approval.
 type Group struct {
@@ -11874,6 +11916,15 @@ type UpdateCustomerParams struct {
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
+// FollowEventsParams defines parameters for FollowEvents.
+type FollowEventsParams struct {
+	// After The `cursor` of an earlier answer.
+	After *string `form:"after,omitempty" json:"after,omitempty"`
+
+	// Limit How many events are looked at, those of other programs among them.
+	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // ListFlowsParams defines parameters for ListFlows.
 type ListFlowsParams struct {
 	// ProgramID The program whose objects are listed.
@@ -14173,6 +14224,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/embed_tokens (the `CreateEmbedToken` operationId).
 	CreateEmbedToken(ctx context.Context, body CreateEmbedTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// FollowEvents Follow events
+	//
+	// What happened in your organization's programs since a cursor, oldest first and each event once, with the exact body that webhooks get. Without `after` there are none, and `cursor` is where what happens from now on begins: ask with the `cursor` of each answer, at once while `caught_up` is false, else every second or so. An event is here a moment after its change, and for as long as events are kept, at least 30 days.
+	//
+	// Corresponds with GET /v1/events (the `FollowEvents` operationId).
+	FollowEvents(ctx context.Context, params *FollowEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListFlows List flows
 	//
@@ -16495,6 +16553,23 @@ func (c *Client) CreateEmbedTokenWithBody(ctx context.Context, contentType strin
 // Corresponds with POST /v1/embed_tokens (the `CreateEmbedToken` operationId).
 func (c *Client) CreateEmbedToken(ctx context.Context, body CreateEmbedTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCreateEmbedTokenRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// FollowEvents Follow events
+//
+// What happened in your organization's programs since a cursor, oldest first and each event once, with the exact body that webhooks get. Without `after` there are none, and `cursor` is where what happens from now on begins: ask with the `cursor` of each answer, at once while `caught_up` is false, else every second or so. An event is here a moment after its change, and for as long as events are kept, at least 30 days.
+//
+// Corresponds with GET /v1/events (the `FollowEvents` operationId).
+func (c *Client) FollowEvents(ctx context.Context, params *FollowEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewFollowEventsRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -22494,6 +22569,72 @@ func NewCreateEmbedTokenRequestWithBody(server string, contentType string, body 
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewFollowEventsRequest constructs an http.Request for the FollowEvents method
+func NewFollowEventsRequest(server string, params *FollowEventsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/events")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	return req, nil
 }
@@ -30828,6 +30969,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/embed_tokens (the `CreateEmbedToken` operationId).
 	CreateEmbedTokenWithResponse(ctx context.Context, body CreateEmbedTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateEmbedTokenReply, error)
 
+	// FollowEventsWithResponse Follow events
+	//
+	// What happened in your organization's programs since a cursor, oldest first and each event once, with the exact body that webhooks get. Without `after` there are none, and `cursor` is where what happens from now on begins: ask with the `cursor` of each answer, at once while `caught_up` is false, else every second or so. An event is here a moment after its change, and for as long as events are kept, at least 30 days.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/events (the `FollowEvents` operationId).
+	FollowEventsWithResponse(ctx context.Context, params *FollowEventsParams, reqEditors ...RequestEditorFn) (*FollowEventsReply, error)
+
 	// ListFlowsWithResponse List flows
 	//
 	// The flows of the program in the order in which they are tried: by `priority`, then partner before group before program, then the oldest first.
@@ -33517,6 +33667,37 @@ func (r CreateEmbedTokenReply) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r CreateEmbedTokenReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type FollowEventsReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *EventFeed
+}
+
+// Status returns HTTPResponse.Status
+func (r FollowEventsReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r FollowEventsReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r FollowEventsReply) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -37747,6 +37928,21 @@ func (c *ClientWithResponses) CreateEmbedTokenWithResponse(ctx context.Context, 
 	return ParseCreateEmbedTokenReply(rsp)
 }
 
+// FollowEventsWithResponse Follow events
+//
+// What happened in your organization's programs since a cursor, oldest first and each event once, with the exact body that webhooks get. Without `after` there are none, and `cursor` is where what happens from now on begins: ask with the `cursor` of each answer, at once while `caught_up` is false, else every second or so. An event is here a moment after its change, and for as long as events are kept, at least 30 days.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/events (the `FollowEvents` operationId).
+func (c *ClientWithResponses) FollowEventsWithResponse(ctx context.Context, params *FollowEventsParams, reqEditors ...RequestEditorFn) (*FollowEventsReply, error) {
+	rsp, err := c.FollowEvents(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseFollowEventsReply(rsp)
+}
+
 // ListFlowsWithResponse List flows
 //
 // The flows of the program in the order in which they are tried: by `priority`, then partner before group before program, then the oldest first.
@@ -41107,6 +41303,32 @@ func ParseCreateEmbedTokenReply(rsp *http.Response) (*CreateEmbedTokenReply, err
 	return response, nil
 }
 
+// ParseFollowEventsReply parses an HTTP response from a FollowEventsWithResponse call
+func ParseFollowEventsReply(rsp *http.Response) (*FollowEventsReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &FollowEventsReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest EventFeed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListFlowsReply parses an HTTP response from a ListFlowsWithResponse call
 func ParseListFlowsReply(rsp *http.Response) (*ListFlowsReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -44025,6 +44247,9 @@ type ServerInterface interface {
 	// CreateEmbedToken Create an embed token
 	// (POST /v1/embed_tokens)
 	CreateEmbedToken(ctx echo.Context) error
+	// FollowEvents Follow events
+	// (GET /v1/events)
+	FollowEvents(ctx echo.Context, params FollowEventsParams) error
 	// ListFlows List flows
 	// (GET /v1/flows)
 	ListFlows(ctx echo.Context, params ListFlowsParams) error
@@ -45735,6 +45960,31 @@ func (w *ServerInterfaceWrapper) CreateEmbedToken(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.CreateEmbedToken(ctx)
+	return err
+}
+
+// FollowEvents converts echo context to params.
+func (w *ServerInterfaceWrapper) FollowEvents(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params FollowEventsParams
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", ctx.QueryParams(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter after: %s", err))
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.FollowEvents(ctx, params)
 	return err
 }
 
@@ -48968,6 +49218,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/v1/customers/:id", wrapper.RetrieveCustomer, options.OperationMiddlewares["retrieveCustomer"]...)
 	router.POST(options.BaseURL+"/v1/customers/:id", wrapper.UpdateCustomer, options.OperationMiddlewares["updateCustomer"]...)
 	router.POST(options.BaseURL+"/v1/embed_tokens", wrapper.CreateEmbedToken, options.OperationMiddlewares["createEmbedToken"]...)
+	router.GET(options.BaseURL+"/v1/events", wrapper.FollowEvents, options.OperationMiddlewares["followEvents"]...)
 	router.GET(options.BaseURL+"/v1/flows", wrapper.ListFlows, options.OperationMiddlewares["listFlows"]...)
 	router.POST(options.BaseURL+"/v1/flows", wrapper.CreateFlow, options.OperationMiddlewares["createFlow"]...)
 	router.DELETE(options.BaseURL+"/v1/flows/:id", wrapper.DeleteFlow, options.OperationMiddlewares["deleteFlow"]...)
@@ -50135,6 +50386,28 @@ func (response CreateEmbedToken201JSONResponse) VisitCreateEmbedTokenResponse(w 
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type FollowEventsRequestObject struct {
+	Params FollowEventsParams
+}
+
+type FollowEventsResponseObject interface {
+	VisitFollowEventsResponse(w http.ResponseWriter) error
+}
+
+type FollowEvents200JSONResponse EventFeed
+
+func (response FollowEvents200JSONResponse) VisitFollowEventsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -52745,6 +53018,9 @@ type StrictServerInterface interface {
 	// CreateEmbedToken Create an embed token
 	// (POST /v1/embed_tokens)
 	CreateEmbedToken(ctx context.Context, request CreateEmbedTokenRequestObject) (CreateEmbedTokenResponseObject, error)
+	// FollowEvents Follow events
+	// (GET /v1/events)
+	FollowEvents(ctx context.Context, request FollowEventsRequestObject) (FollowEventsResponseObject, error)
 	// ListFlows List flows
 	// (GET /v1/flows)
 	ListFlows(ctx context.Context, request ListFlowsRequestObject) (ListFlowsResponseObject, error)
@@ -54598,6 +54874,31 @@ func (sh *strictHandler) CreateEmbedToken(ctx echo.Context) error {
 		return err
 	} else if validResponse, ok := response.(CreateEmbedTokenResponseObject); ok {
 		return validResponse.VisitCreateEmbedTokenResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// FollowEvents operation middleware
+func (sh *strictHandler) FollowEvents(ctx echo.Context, params FollowEventsParams) error {
+	var request FollowEventsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.FollowEvents(ctx.Request().Context(), request.(FollowEventsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "FollowEvents")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(FollowEventsResponseObject); ok {
+		return validResponse.VisitFollowEventsResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

@@ -226,7 +226,7 @@ func (q *Queries) EventsInsert(ctx context.Context, db DBTX, arg EventsInsertPar
 }
 
 const eventsSince = `-- name: EventsSince :many
-SELECT e.id, e.type, e.body, coalesce(e.request_id, '')::text AS request_id, e.seq::bigint AS seq FROM events e
+SELECT e.id, e.program_id, e.type, e.body, e.seq::bigint AS seq, e.created_at FROM events e
 WHERE e.org_id = $1 AND e.seq > $2::bigint AND e.seq < $3::bigint
 ORDER BY e.seq LIMIT $4
 `
@@ -240,13 +240,14 @@ type EventsSinceParams struct {
 
 type EventsSinceRow struct {
 	ID        string
+	ProgramID string
 	Type      string
 	Body      string
-	RequestID string
 	Seq       int64
+	CreatedAt clock.Time
 }
 
-// EventsSince follows an organization's events for the operator's listener.
+// EventsSince follows an organization's events, up to a horizon (package event).
 func (q *Queries) EventsSince(ctx context.Context, db DBTX, arg EventsSinceParams) ([]EventsSinceRow, error) {
 	rows, err := db.Query(ctx, eventsSince,
 		arg.OrgID,
@@ -263,10 +264,11 @@ func (q *Queries) EventsSince(ctx context.Context, db DBTX, arg EventsSinceParam
 		var i EventsSinceRow
 		if err := rows.Scan(
 			&i.ID,
+			&i.ProgramID,
 			&i.Type,
 			&i.Body,
-			&i.RequestID,
 			&i.Seq,
+			&i.CreatedAt,
 		); err != nil {
 			return nil, err
 		}

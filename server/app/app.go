@@ -151,7 +151,9 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	if a.sender, err = p.newSender(); err != nil {
 		return nil, err
 	}
-	p.webhooks = &webhook.Endpoints{Keeper: keeper, Guard: p.guard, Service: cfg.ServiceName, Wake: a.sender.Wake}
+	p.webhooks = &webhook.Endpoints{
+		Primary: pool, Keeper: keeper, Guard: p.guard, Service: cfg.ServiceName, Wake: a.sender.Wake,
+	}
 	a.echo.HideBanner, a.echo.HidePort = true, true
 	path := p.serveAPI()
 	p.servePages(path)

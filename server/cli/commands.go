@@ -225,7 +225,17 @@ func developGroup() group {
 	return group{title: develop, commands: []command{
 		{
 			name: "listen", about: "send an organization's events to your own machine as they happen", setUp: listen,
-			lasting: true, examples: "rail listen --forward-to http://localhost:3000/hooks",
+			more: listenHelp, lasting: true,
+			examples: "rail listen --forward-to http://localhost:3000/hooks\n" +
+				"rail listen --url https://rail.example --key - --forward-to http://localhost:3000/hooks --events sale.created --print-body",
+		},
+		{
+			name: "trigger", args: "EVENT_TYPE", about: "send the example of an event, signed as rail listen signs", setUp: trigger,
+			more: triggerHelp, words: eventTypes, examples: "rail trigger sale.created --forward-to http://localhost:3000/hooks",
+		},
+		{
+			name: "demo", about: "do the main job against a running server, and print each call as a line to paste", setUp: runDemo,
+			more: demoHelp, examples: "rail demo\nrail demo --url https://rail.example --key -",
 		},
 		{
 			name: "doctor", args: "URL", about: "look at a page that loads rail.js, and say what is wrong; status 1 when something is",

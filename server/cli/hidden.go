@@ -29,10 +29,8 @@ const maxHidden = 4 << 10
 // command.
 func (h hidden) read(env *Env, in *bufio.Reader, value string) (string, error) {
 	switch {
-	case value == "" && env.Environ != nil:
-		return env.Environ[h.variable], nil
 	case value == "":
-		return os.Getenv(h.variable), nil
+		return env.variable(h.variable), nil
 	case value != "-":
 		return value, nil
 	case env.In == nil && term.IsTerminal(int(os.Stdin.Fd())):
@@ -46,6 +44,14 @@ func (h hidden) read(env *Env, in *bufio.Reader, value string) (string, error) {
 		err = errors.New("standard input has no line for it")
 	}
 	return "", fmt.Errorf("%s -: %w", h.flag, err)
+}
+
+// variable returns a variable of the environment, or "".
+func (env *Env) variable(name string) string {
+	if env.Environ != nil {
+		return env.Environ[name]
+	}
+	return os.Getenv(name)
 }
 
 // input returns standard input, to be read line by line.

@@ -2,146 +2,253 @@ package cli
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
-	"rail/gen/db"
-	"rail/server/event"
+	"rail/gen/api"
+	"rail/server/clock"
 	"rail/server/ident"
+	"rail/server/opt"
 	"rail/server/outbound/webhook"
 )
 
 const (
-	// listenPoll is how often new events are looked for.
-	listenPoll = 200 * time.Millisecond
-	// listenRetry is how long a database that did not answer is left alone.
-	listenRetry = time.Second
+	// listenPoll is how often new events are asked for.
+	listenPoll = time.Second
+	// An event that the developer's machine does not take is sent again, up to listenTries times with a pause that
+	// doubles: about as long as a program there needs to start again.
+	listenTries = 6
+	listenPause = 250 * time.Millisecond
 )
 
 // listen sends an organization's events to a developer's own machine as they happen, each once,
-// signed with the same secret at every start. It needs no endpoint in the database, and so no
+// signed with the same secret at every start. It needs no endpoint in the program, and so no
 // address that a server would have to reach.
 func listen(fs *pflag.FlagSet) action {
+	from := remoteFlags(fs)
 	to := fs.String("forward-to", "", "`URL` that gets the events, such as http://localhost:3000/hooks")
-	org := fs.String("org", "", "`ID` of the organization; needed where there are several")
+	var types list
+	fs.Var(&types, "events", "only these `TYPES`; repeatable, or several with commas")
+	body := toggle(fs, "print-body", "print the body of each event")
 	return func(ctx context.Context, env *Env, _ []string) error {
-		u, err := url.Parse(*to)
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return usagef("--forward-to must be an http:// or https:// address")
+		if err := forwardable(*to); err != nil {
+			return err
 		}
-		return withDatabase(ctx, env, func(d *database) error {
-			id, err := theOrg(ctx, d, *org)
-			if err != nil {
+		for _, t := range types {
+			if err := known(t); err != nil {
 				return err
 			}
-			f := forwarder{env: env, d: d, org: id, to: *to, secret: webhook.SecretOf(d.keeper.ListenKey(id))}
-			return f.run(ctx)
-		})
+		}
+		c, err := from.caller(env)
+		if err != nil {
+			return err
+		}
+		f := forwarder{env: env, caller: c, to: *to, types: types, body: *body, client: localClient()}
+		defer f.client.Close()
+		return f.run(ctx)
 	}
 }
 
-// theOrg returns the organization with the given id, or the only one where none is given.
-func theOrg(ctx context.Context, d *database, given string) (string, error) {
-	all, err := queries.OrganizationList(ctx, d.pool)
-	if err != nil {
-		return "", err
+// listenHelp says how to verify what comes, and what happens in between.
+func listenHelp() string {
+	return `It asks the server every second, from any machine that reaches its API, for what has happened since it was started. The secret
+that it prints belongs to the API key: it is the same at every start, on every machine. While the server is away it waits, and misses
+nothing. An event that URL does not take is sent again for some seconds, before the next one; then it is given up, with a line that says so.
+`
+}
+
+// forwardable refuses what is no address for events.
+func forwardable(to string) error {
+	if u, err := url.Parse(to); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return usagef("--forward-to must be an http:// or https:// address")
 	}
-	for _, o := range all {
-		if o.ID == given || given == "" && len(all) == 1 {
-			return o.ID, nil
-		}
+	return nil
+}
+
+// eventTypes returns the types of the catalogue.
+func eventTypes() []string {
+	var out []string
+	for _, t := range webhook.Catalogue() {
+		out = append(out, t.Type)
 	}
-	if given == "" {
-		return "", usagef("there are %d organizations: choose one with --org", len(all))
+	return out
+}
+
+// known refuses what is no type of an event.
+func known(kind string) error {
+	all := eventTypes()
+	if slices.Contains(all, kind) {
+		return nil
 	}
-	return "", fmt.Errorf("there is no organization %q", given)
+	return usagef("there is no event %q%s", kind, meant("", kind, all))
+}
+
+// localClient returns a client for the developer's own machine: a plain dialer in place of the guard, which refuses
+// private addresses.
+func localClient() *webhook.Client {
+	return webhook.NewClient("Rail", (&net.Dialer{}).DialContext)
+}
+
+// secretOf returns what signs events for whoever has an API key.
+func secretOf(key string) string {
+	h := hmac.New(sha256.New, []byte(key))
+	h.Write([]byte("rail listen"))
+	return webhook.SecretOf(h.Sum(nil))
 }
 
 // forwarder sends the events of one organization to one address. Its state is in memory: a new
 // start begins with what happens then.
 type forwarder struct {
-	env             *Env
-	d               *database
-	org, to, secret string
-	seq             int64 // of the last event that was sent
-	away            bool  // the database did not answer the last time
+	env    *Env
+	caller *caller
+	client *webhook.Client
+	to     string
+	types  []string // empty for all
+	body   bool
+	cursor string
+	away   bool // the server did not answer the last time
 }
 
-// run forwards the events from now on, in their order, until ctx ends. Errors of the database
-// are waited out, those of the address are printed.
+// run forwards the events from now on, in their order, until ctx ends. Errors of the server that
+// may pass are waited out, those of the address are printed.
 func (f *forwarder) run(ctx context.Context) error {
-	now, err := event.ReadHorizon(ctx, f.d.pool)
+	feed, err := f.next(ctx)
 	if err != nil {
 		return err
 	}
-	// What happened before the start is not forwarded.
-	f.seq = now.Lowest() - 1
-	fmt.Fprintf(f.env.Out, "Events of %s go to %s, signed with %s\n", f.org, f.to, f.secret)
-	// A plain dialer in place of the guard: the developer's own machine is a private address.
-	client := webhook.NewClient(f.d.config.ServiceName, (&net.Dialer{}).DialContext)
-	defer client.Close()
-	for {
-		wait := listenPoll
-		rows, err := f.next(ctx)
-		if f.heard(err); err != nil {
-			wait = listenRetry
+	f.cursor = feed.Cursor
+	fmt.Fprintf(f.env.Err, "Events at %s go to %s, signed with %s\n", f.caller.base, f.to, secretOf(f.caller.key))
+	for ctx.Err() == nil {
+		wait, err := f.round(ctx)
+		if err != nil && ctx.Err() == nil {
+			return err
 		}
-		for _, e := range rows {
-			f.forward(ctx, client, e)
-			f.seq = e.Seq
-		}
-		// There may be more than one page; a wait is for when there is none.
-		if len(rows) > 0 {
-			continue
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(wait):
-		}
+		_ = clock.Wait(ctx, wait) // the loop sees why it ended
 	}
+	return nil
 }
 
-// heard prints once that the database has gone, as it does while its server restarts, and once
-// that it is back. No event is lost meanwhile: the number of the last one is remembered.
-func (f *forwarder) heard(err error) {
+// round forwards what follows the cursor, and returns how long to wait for more.
+func (f *forwarder) round(ctx context.Context) (wait time.Duration, err error) {
+	feed, err := f.next(ctx)
+	f.heard(ctx, err)
+	if passing(err) {
+		return pauseAfter(err), nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	for _, e := range feed.Data {
+		f.forward(ctx, e)
+	}
+	f.cursor = feed.Cursor
+	if feed.CaughtUp {
+		wait = listenPoll
+	}
+	return wait, nil
+}
+
+// next returns what follows the cursor.
+func (f *forwarder) next(ctx context.Context) (feed api.EventFeed, err error) {
+	path := "/v1/events"
+	if f.cursor != "" {
+		path += "?after=" + url.QueryEscape(f.cursor)
+	}
+	_, err = f.caller.ask(ctx, http.MethodGet, path, nil, "", &feed)
+	return feed, err
+}
+
+// pauseAfter returns how long to leave a server alone.
+func pauseAfter(err error) time.Duration {
+	if r, ok := errors.AsType[*refused](err); ok {
+		return max(listenPoll, r.retryAfter)
+	}
+	return listenPoll
+}
+
+// heard prints once that the server has gone, as it does while it is started again, and once
+// that it is back. No event is lost meanwhile: the cursor of the last one is remembered.
+func (f *forwarder) heard(ctx context.Context, err error) {
 	switch {
-	case err != nil && !f.away && !errors.Is(err, context.Canceled):
-		fmt.Fprintln(f.env.Err, "The database is away; waiting for it:", err)
+	case passing(err) && !f.away && ctx.Err() == nil:
+		fmt.Fprintln(f.env.Err, "The server is away; waiting for it:", err)
 		f.away = true
 	case err == nil && f.away:
-		fmt.Fprintln(f.env.Err, "The database is back.")
+		fmt.Fprintln(f.env.Err, "The server is back.")
 		f.away = false
 	}
 }
 
-// next returns the events after the last one, up to the first number that an open
-// transaction may still fill: an event that commits late must not be skipped.
-func (f *forwarder) next(ctx context.Context) ([]db.EventsSinceRow, error) {
-	now, err := event.ReadHorizon(ctx, f.d.pool)
-	if err != nil {
-		return nil, err
-	}
-	return queries.EventsSince(ctx, f.d.pool, db.EventsSinceParams{
-		OrgID: f.org, AfterSeq: f.seq, BeforeSeq: now.Lowest(), Lim: 100,
-	})
+// forwarded is how an event is printed that was sent.
+type forwarded struct {
+	Type     string          `json:"type"`
+	ID       string          `json:"id"`
+	Status   int             `json:"status"` // 0 without an answer
+	Error    string          `json:"error,omitempty"`
+	Attempts int             `json:"attempts"`
+	TookMS   int64           `json:"took_ms"` // of the last attempt
+	Body     json.RawMessage `json:"body,omitempty"`
 }
 
-// forward sends one event and prints its type, id, status and time. It does not
-// retry: the developer sees the failure.
-func (f *forwarder) forward(ctx context.Context, client *webhook.Client, e db.EventsSinceRow) {
-	o := client.Send(ctx, webhook.Message{
-		URL: f.to, EventID: e.ID, DeliveryID: ident.New(ident.Delivery), Type: e.Type, RequestID: e.RequestID, Attempt: 1,
-		Body: []byte(e.Body), Secrets: []string{f.secret},
-	}, f.env.Clock.Now().Time)
-	status := fmt.Sprint(o.Code)
-	if o.Code == 0 {
-		status = o.Err
+// line is what people read.
+func (f forwarded) lines() []string {
+	status := fmt.Sprint(f.Status)
+	if f.Status == 0 {
+		status = f.Error
 	}
-	fmt.Fprintf(f.env.Out, "%-28s %s  %s  %d ms\n", e.Type, e.ID, status, o.Took.Milliseconds())
+	text := fmt.Sprintf("%-28s %s  %s  %d ms", f.Type, f.ID, status, f.TookMS)
+	if f.Attempts > 1 {
+		text += fmt.Sprintf(", attempt %d", f.Attempts)
+	}
+	if f.Body != nil {
+		text += "\n" + string(f.Body)
+	}
+	return strings.Split(text, "\n")
+}
+
+// forward sends one event, and again where it is not taken, and prints what became of it.
+func (f *forwarder) forward(ctx context.Context, e api.FollowedEvent) {
+	if len(f.types) > 0 && !slices.Contains(f.types, string(e.Type)) {
+		return
+	}
+	m := webhook.Message{
+		URL: f.to, EventID: e.ID, DeliveryID: ident.New(ident.Delivery), Type: string(e.Type), RequestID: causeOf(e),
+		Body: []byte(e.RequestBody), Secrets: []string{secretOf(f.caller.key)},
+	}
+	done := forwarded{Type: m.Type, ID: m.EventID}
+	if f.body {
+		done.Body = m.Body
+	}
+	for pause := listenPause; ; pause *= 2 {
+		m.Attempt++
+		o := f.client.Send(ctx, m, f.env.Clock.Now().Time)
+		done.Status, done.Error, done.Attempts, done.TookMS = o.Code, o.Err, m.Attempt, o.Took.Milliseconds()
+		if m.Attempt == 1 && o.Err != "" {
+			fmt.Fprintf(f.env.Err, "%s %s: %s Trying again.\n", m.Type, m.EventID, o.Err)
+		}
+		if o.Err == "" || m.Attempt == listenTries || clock.Wait(ctx, pause) != nil {
+			break
+		}
+	}
+	_ = f.env.print(done, done.lines) // a closed output ends nothing
+}
+
+// causeOf returns the request that caused an event, or "".
+func causeOf(e api.FollowedEvent) string {
+	var b struct{ Request struct{ ID *string } }
+	if err := json.Unmarshal([]byte(e.RequestBody), &b); err != nil {
+		return ""
+	}
+	return opt.Value(b.Request.ID)
 }

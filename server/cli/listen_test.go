@@ -1,114 +1,215 @@
 package cli
 
 import (
-	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os/exec"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"rail/gen/api"
-	"rail/gen/events"
-	"rail/server/config"
-	"rail/server/event"
+	"rail/server/clock"
 	"rail/server/outbound/webhook/verify"
-	"rail/server/postgres"
 )
 
-// shared is output that may be read while it is written.
-type shared struct {
-	mu sync.Mutex
-	b  bytes.Buffer
+// arrived is a request that a developer's machine has got.
+type arrived struct {
+	header http.Header
+	body   []byte
 }
 
-func (s *shared) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
+// sink is a developer's machine. It refuses the first event that comes.
+func sink(t *testing.T) (url string, got chan arrived) {
+	t.Helper()
+	got = make(chan arrived, 100)
+	first := true
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body) // the test fails on a short body
+		got <- arrived{r.Header, body}
+		if first {
+			first = false
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s.URL + "/hooks", got
 }
 
-func (s *shared) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
+// listening runs `rail listen` and returns what it prints, with messages, once it has begun.
+func (r rail) listening(args ...string) (out *screen, end func()) {
+	r.Helper()
+	ctx, stop := context.WithCancel(r.Context())
+	out, status := &screen{}, make(chan int, 1)
+	go func() {
+		status <- Run(ctx, &Env{Out: out, Err: out, Clock: r.now, Environ: r.environ}, append([]string{"listen"}, args...))
+	}()
+	r.says(out, `signed with whsec_\S+`)
+	return out, func() {
+		stop()
+		require.Zero(r, <-status, out.text())
+	}
 }
 
-// TestListen: events reach the developer's machine once and in order, signed
-// with the secret that was shown; those of before do not.
+// says waits until something was printed.
+func (r rail) says(out *screen, pattern string) {
+	r.Helper()
+	require.Eventually(r, func() bool { return regexp.MustCompile(pattern).MatchString(out.text()) }, 30*time.Second,
+		20*time.Millisecond, "%s: %s", pattern, out.text())
+}
+
+// passes has time pass for the server: a key has its limit of calls.
+func (r rail) passes() {
+	tick := time.NewTicker(100 * time.Millisecond)
+	ctx := r.Context()
+	go func() {
+		defer tick.Stop()
+		for ctx.Err() == nil {
+			<-tick.C
+			r.now.Advance(200 * time.Millisecond)
+		}
+	}()
+}
+
+// TestListen: events reach the developer's machine in order, signed with the secret that was shown, again where it
+// has refused them, and through a restart of the server; those of before, and of other types, do not.
 func TestListen(t *testing.T) {
 	t.Parallel()
-	r := newRail(t).running()
-	org := r.object("org", "create", "--name", "Acme")["id"].(string)
-	cfg, err := config.Load(r.environ)
-	require.NoError(t, err)
-	at, err := locate(t.Context(), cfg, nil)
-	require.NoError(t, err)
-	pool, err := postgres.Open(t.Context(), at.dsn, postgres.Options{MaxConns: 4})
-	require.NoError(t, err)
-	defer pool.Close()
-	record := func(id string) {
-		e := event.Recorder{RequestID: "req_1", Now: r.now.Now()}
-		about := event.Subject{ProgramID: "prg_1", ID: id}
-		e.Record(org, about, events.AffiliateDeleted(api.AffiliateDeletedData{PartnerID: id}))
-		require.NoError(t, e.Flush(t.Context(), pool))
+	r := newRail(t)
+	r.now = clock.NewManual(time.Now())
+	r.passes()
+	r.environ["RAIL_ADDR"] = "127.0.0.1:" + freePort(t)
+	_, end := r.serving()
+	r.must("demo") // before the start
+	url, got := sink(t)
+	out, stop := r.listening("--forward-to", url, "--events", "affiliate.created,sale.created", "--print-body")
+	secret := regexp.MustCompile(`whsec_\S+`).FindString(out.text())
+	next := func(kind, attempt string) {
+		t.Helper()
+		select {
+		case a := <-got:
+			require.Contains(t, string(a.body), `"type":"`+kind+`"`)
+			require.Equal(t, attempt, a.header.Get("Rail-Attempt"))
+			require.NoError(t, verify.Signature(a.header, a.body, secret, r.now.Now().Time))
+			require.NoError(t, verify.Standard(a.header, a.body, secret, r.now.Now().Time))
+		case <-time.After(30 * time.Second):
+			t.Fatal(out.text())
+		}
 	}
-	record("part_before")
-	type got struct {
-		header http.Header
-		body   []byte
-	}
-	arrived := make(chan got, 10)
-	sink := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		body, _ := io.ReadAll(req.Body) // the test fails on a short body
-		arrived <- got{req.Header, body}
-		w.WriteHeader(http.StatusNoContent)
-	}))
-	defer sink.Close()
-	ctx, cancel := context.WithCancel(t.Context())
-	out, ended := &shared{}, make(chan int)
-	go func() {
-		env := &Env{Out: out, Err: out, Clock: r.now, Environ: r.environ}
-		ended <- Run(ctx, env, []string{"listen", "--forward-to", sink.URL + "/hooks"})
-	}()
-	require.Eventually(t, func() bool { return regexp.MustCompile(`whsec_\S+`).MatchString(out.String()) }, 10*time.Second,
-		20*time.Millisecond)
-	secret := regexp.MustCompile(`whsec_\S+`).FindString(out.String())
-	record("part_1")
-	record("part_2")
-	for _, id := range []string{"part_1", "part_2"} {
-		g := <-arrived
-		require.Contains(t, string(g.body), id)
-		require.NoError(t, verify.Signature(g.header, g.body, secret, r.now.Now().Time))
-		require.NoError(t, verify.Standard(g.header, g.body, secret, r.now.Now().Time))
-	}
-	require.Eventually(t, func() bool {
-		return len(regexp.MustCompile(`affiliate\.deleted +evt_\w+  204  \d+ ms`).FindAllString(out.String(), -1)) == 2
-	}, 10*time.Second, 20*time.Millisecond)
-	_, err = pool.Exec(t.Context(),
-		"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
-	require.NoError(t, err)
-	record("part_3")
-	require.Contains(t, string((<-arrived).body), "part_3", "a listener outlives the connection to its database")
-	cancel()
-	require.Zero(t, <-ended, out.String())
-	again, stop := context.WithCancel(t.Context())
-	out = &shared{}
-	go func() {
-		env := &Env{Out: out, Err: out, Clock: r.now, Environ: r.environ}
-		ended <- Run(again, env, []string{"listen", "--forward-to", sink.URL + "/hooks"})
-	}()
-	require.Eventually(t, func() bool { return strings.Contains(out.String(), secret) }, 10*time.Second,
-		20*time.Millisecond, "the same secret at every start")
+	r.must("demo")
+	next("affiliate.created", "1")
+	next("affiliate.created", "2")
+	next("sale.created", "1")
+	r.says(out, `affiliate\.created +evt_\w+  200  \d+ ms, attempt 2\n\{"id":"evt_`)
+	end()
+	r.says(out, "The server is away; waiting for it: ")
+	_, end = r.serving()
+	r.says(out, "The server is back")
+	r.must("demo")
+	next("affiliate.created", "1")
+	next("sale.created", "1")
 	stop()
-	require.Zero(t, <-ended, out.String())
-	status, _, errs := r.run("listen", "--forward-to", "localhost:3000")
-	require.Equal(t, 2, status)
-	require.Contains(t, errs, "--forward-to")
+	again, stop := r.listening("--forward-to", url)
+	require.Contains(t, again.text(), secret, "the same at every start")
+	stop()
+	end()
+}
+
+// Wrong calls of listen and trigger are told apart from a server that refuses.
+func TestListenRefused(t *testing.T) {
+	t.Parallel()
+	r := newRail(t)
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = w.Write([]byte(`{"error":{"message":"This API key is not known."}}`))
+	}))
+	t.Cleanup(api.Close)
+	for _, c := range []struct {
+		args   string
+		status int
+		says   string
+	}{
+		{"listen --forward-to localhost:3000", 2, "--forward-to"},
+		{"listen --forward-to http://localhost:1 --events sale.creatd", 2, "did you mean sale.created?"},
+		{"listen --forward-to http://localhost:1 --url http://localhost:1", 2, "there is no API key: give --key, or set RAIL_API_KEY"},
+		{"listen --forward-to http://localhost:1 --url rail.example --key k", 2, "--url must be"},
+		{"listen --forward-to http://localhost:1 --url " + api.URL + " --key k", 1, "answers 401: This API key is not known."},
+		{"trigger sale.creatd --forward-to http://localhost:1", 2, "did you mean sale.created?"},
+		{"trigger sale.created", 2, "give --forward-to or --endpoint"},
+		{"trigger sale.created --forward-to http://127.0.0.1:1 --key k", 1, "connection was refused"},
+		{"trigger sale.created --endpoint whe_1 --key k --url " + api.URL, 1, "answers 401"},
+		{"demo --key k --url " + api.URL, 1, "A program, here without a holding period: the server answers 401"},
+	} {
+		status, _, errs := r.run(strings.Fields(c.args)...)
+		require.Equal(t, c.status, status, c.args)
+		require.Contains(t, errs, c.says, c.args)
+	}
+}
+
+// TestTrigger: the example of every type comes signed as listen signs.
+func TestTrigger(t *testing.T) {
+	t.Parallel()
+	r := newRail(t)
+	url, got := sink(t)
+	status, _, errs := r.run("trigger", "sale.created", "--forward-to", url, "--key", "k")
+	require.Equal(t, 1, status)
+	require.Contains(t, errs, "The receiver answered 500.")
+	<-got
+	for _, kind := range eventTypes() {
+		sent := r.object("trigger", kind, "--forward-to", url, "--key", "k")
+		a := <-got
+		require.EqualValues(t, 200, sent["status"])
+		require.Contains(t, string(a.body), `{"id":"evt_test_`)
+		require.NoError(t, verify.Signature(a.header, a.body, secretOf("k"), r.now.Now().Time))
+	}
+}
+
+// TestTriggerEndpoint: the server sends it to an endpoint of its own.
+func TestTriggerEndpoint(t *testing.T) {
+	t.Parallel()
+	r := newRail(t)
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		body, _ := io.ReadAll(q.Body) // the test fails on a short body
+		if q.URL.Path != "/v1/webhook_endpoints/whe_1/ping" || string(body) != `{"event_type":"sale.created"}` {
+			w.WriteHeader(http.StatusNotFound)
+		}
+		_, _ = w.Write([]byte(`{"event_id":"evt_test_1","response_code":200,"duration_ms":8,"request_body":"{}"}`))
+	}))
+	t.Cleanup(api.Close)
+	sent := r.object("trigger", "sale.created", "--endpoint", "whe_1", "--key", "k", "--url", api.URL)
+	require.EqualValues(t, 200, sent["status"])
+	require.Equal(t, "evt_test_1", sent["id"])
+}
+
+// TestDemo pastes what demo prints into a shell, and opens the portal at its end.
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"bash", "curl"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skip("no " + name)
+		}
+	}
+	r := newRail(t)
+	r.environ["RAIL_ADDR"] = "127.0.0.1:" + freePort(t)
+	_, end := r.serving()
+	printed := r.must("demo")
+	require.Contains(t, printed, "# The partner has earned 10.00 USD: http://")
+	require.NotContains(t, printed, "rail_live_", "keys are not shown")
+	cmd := exec.CommandContext(t.Context(), "bash", "-euc", `curl() { command curl --fail "$@"; echo; }`+"\n"+printed)
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), `"due_minor":1000`)
+	res, err := http.Get(regexp.MustCompile(`http\S+/portal/sso/\S+`).FindString(printed))
+	require.NoError(t, err)
+	defer res.Body.Close() // only read
+	require.Equal(t, "/portal", res.Request.URL.Path)
+	var calls struct{ Data []demoCall }
+	require.NoError(t, json.Unmarshal([]byte(r.must("demo", "--json")), &calls))
+	require.Len(t, calls.Data, len(demoSteps))
+	end()
 }

@@ -45,10 +45,7 @@ func (p passphrase) read(env *Env, fresh bool) (string, error) {
 
 // given returns the passphrase of the file or, without one, of the variable.
 func (p passphrase) given(env *Env) (string, error) {
-	text := os.Getenv(passphraseVariable)
-	if env.Environ != nil {
-		text = env.Environ[passphraseVariable]
-	}
+	text := env.variable(passphraseVariable)
 	if *p.file != "" {
 		raw, err := os.ReadFile(*p.file)
 		if err != nil {

@@ -200,7 +200,7 @@ func Address(environ map[string]string) (addr, host string) {
 // name must not be ignored silently.
 func unknown(environ map[string]string) []error {
 	// These are read elsewhere: by package embedded, and by commands.
-	known := []string{"RAIL_PG_BINDIR", "RAIL_BACKUP_PASSPHRASE", "RAIL_PROCESSOR_SECRET", "RAIL_PROCESSOR_API_KEY"}
+	known := []string{"RAIL_PG_BINDIR", "RAIL_BACKUP_PASSPHRASE", "RAIL_PROCESSOR_SECRET", "RAIL_PROCESSOR_API_KEY", "RAIL_API_URL", "RAIL_API_KEY"}
 	for f := range reflect.TypeFor[Config]().Fields() {
 		known = append(known, f.Tag.Get("env"))
 	}

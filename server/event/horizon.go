@@ -28,8 +28,8 @@ type Lock struct {
 	Below int64
 }
 
-// ReadHorizon reads the horizon in one round trip. End is read before the locks:
-// numbers that are drawn in between are not below it.
+// ReadHorizon reads the horizon in one round trip, on the primary: a standby has no locks.
+// End is read before the locks: numbers that are drawn in between are not below it.
 func ReadHorizon(ctx context.Context, pool *pgxpool.Pool) (h Horizon, err error) {
 	var drawn int64
 	var locks []db.EventsHeldRow

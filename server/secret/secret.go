@@ -36,7 +36,6 @@ type keys struct {
 	ip     []byte
 	mark   []byte
 	detail []byte
-	listen []byte
 	signIn []byte
 }
 
@@ -93,9 +92,6 @@ func keysOf(master [32]byte) (k keys, err error) {
 		return k, err
 	}
 	if k.detail, err = derive(master, "payout-details"); err != nil {
-		return k, err
-	}
-	if k.listen, err = derive(master, "listen"); err != nil {
 		return k, err
 	}
 	k.signIn, err = derive(master, "sign-in")
@@ -220,10 +216,6 @@ func (k *keys) marked(text string) string { return hex.EncodeToString(mac(k.mark
 func (k *Keeper) HashDevice(programID, userAgent string) []byte {
 	return mac(k.current.ip, programID+"\x00device\x00"+userAgent)[:16]
 }
-
-// ListenKey returns the 32 bytes that sign an organization's events for the
-// operator's own listener. They are the same at every start.
-func (k *Keeper) ListenKey(orgID string) []byte { return mac(k.current.listen, orgID) }
 
 // HashSignIn returns 16 bytes that recognize who tries to sign in, an account or an
 // address, and reveal nothing about it.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"rail/gen/db"
 	"rail/server/event"
 	"rail/server/ident"
@@ -25,6 +27,7 @@ const (
 
 // Endpoints are the rules of endpoints and of their deliveries.
 type Endpoints struct {
+	Primary *pgxpool.Pool // which alone knows whose events are still to be committed
 	Keeper  *secret.Keeper
 	Guard   *Guard // which addresses may be sent to
 	Service string // the product's name, for User-Agent

@@ -1,0 +1,183 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"rail/server/ident"
+)
+
+// runDemo does the main job against a running server: from a program to what its partner has earned, and a link into
+// the partner's portal. Each call bears an Idempotency-Key, so that pasting what was printed answers the same again.
+func runDemo(fs *pflag.FlagSet) action {
+	from := remoteFlags(fs)
+	return func(ctx context.Context, env *Env, _ []string) error {
+		c, err := from.caller(env)
+		if err != nil {
+			return err
+		}
+		d := demo{env: env, caller: c, run: strings.TrimPrefix(ident.New(ident.Request), string(ident.Request)), ids: map[string]string{}}
+		d.tell(d.preamble())
+		for i, s := range demoSteps {
+			if err := d.step(ctx, i+1, s); err != nil {
+				return fmt.Errorf("%s: %w", s.about, err)
+			}
+		}
+		d.tell("\n# The partner has earned %s: %s", d.ids["earned"], d.ids["url"])
+		if !env.json {
+			return nil
+		}
+		return env.print(d.done, nil)
+	}
+}
+
+// demoHelp says what is left behind.
+func demoHelp() string {
+	return `The key needs the scope write. The program, its partner, customer and sale are real and stay: on a server with
+programs of its own, take a key of another organization. The lines that are printed can be pasted; for a day they answer
+the same again instead of doing it again, by their Idempotency-Key. The link into the portal works once, within a quarter of an hour.
+`
+}
+
+// demoStep is a call of the main job. In path and body, {name} is what an earlier answer had by that name.
+type demoStep struct {
+	about, method, path, body string
+	keeps                     string // the name by which the answer's id is known to later steps
+}
+
+// demoSteps is the main job.
+var demoSteps = []demoStep{
+	{
+		"A program, here without a holding period", "POST", "/v1/programs",
+		`{"name":"Rail demo","website_url":"https://acme.example","currency":"USD","holding_period_days":0}`, "program",
+	},
+	{"A partner", "POST", "/v1/partners", `{"program_id":"{program}","email":"ada@example.com","handle":"ada"}`, "partner"},
+	{
+		"A rule: 20 % for everyone", "POST", "/v1/flows",
+		`{"program_id":"{program}","name":"Everyone","rate_type":"percent","rate_value":2000}`, "flow",
+	},
+	{
+		"A visitor arrives with ?ref=ada", "POST", "/v1/clicks",
+		`{"program_id":"{program}","value":"ada","visitor_token":"visitor-{run}","landing_url":"https://acme.example/?ref=ada"}`,
+		"click",
+	},
+	{
+		"signs up", "POST", "/v1/customers",
+		`{"program_id":"{program}","click_id":"{click}","email":"buyer@example.org"}`, "customer",
+	},
+	{
+		"and pays 49.99", "POST", "/v1/sales", `{"program_id":"{program}","customer_id":"{customer}",` +
+			`"external_charge_id":"ch_{run}","amount_minor":4999,"currency":"USD"}`, "sale",
+	},
+	{"What the partner has earned", "GET", "/v1/balances?program_id={program}", "", ""},
+	{"A link into the partner's portal", "POST", "/v1/partners/{partner}/sso", "", ""},
+}
+
+// demo is one run.
+type demo struct {
+	env    *Env
+	caller *caller
+	run    string            // tells runs apart
+	ids    map[string]string // what answers had
+	done   []demoCall
+}
+
+// demoCall is how a call is printed as JSON.
+type demoCall struct {
+	About  string          `json:"about"`
+	Curl   string          `json:"curl"`
+	Status int             `json:"status"`
+	Answer json.RawMessage `json:"answer"`
+}
+
+// tell prints a line for people.
+func (d *demo) tell(format string, args ...any) {
+	if !d.env.json {
+		fmt.Fprintf(d.env.Out, format+"\n", args...)
+	}
+}
+
+// preamble sets the variable that the lines use. A key that was given is not shown.
+func (d *demo) preamble() string {
+	if d.caller.keyFile != "" {
+		return keyVariable + "=$(cat '" + d.caller.keyFile + "')"
+	}
+	return "# " + keyVariable + " must hold the API key."
+}
+
+// step makes a call, prints it, and keeps what later ones need.
+func (d *demo) step(ctx context.Context, n int, s demoStep) error {
+	path, body := d.fill(s.path), d.fill(s.body)
+	key := ""
+	if s.method == http.MethodPost {
+		key = fmt.Sprintf("demo-%s-%d", d.run, n)
+	}
+	var answer json.RawMessage
+	status, err := d.caller.ask(ctx, s.method, path, []byte(body), key, &answer)
+	if err != nil {
+		return err
+	}
+	line := d.curl(s.method, path, body, key)
+	d.done = append(d.done, demoCall{s.about, line, status, answer})
+	d.tell("\n# %d. %s\n%s\n# %d %s", n, s.about, line, status, shortened(answer))
+	return d.learn(s, answer)
+}
+
+// fill puts in what earlier answers had.
+func (d *demo) fill(text string) string {
+	text = strings.ReplaceAll(text, "{run}", d.run)
+	for name, id := range d.ids {
+		text = strings.ReplaceAll(text, "{"+name+"}", id)
+	}
+	return text
+}
+
+// curl returns the call as a line for a shell.
+func (d *demo) curl(method, path, body, key string) string {
+	line := fmt.Sprintf(`curl -sS -g -X %s -H "Authorization: Bearer $%s"`, method, keyVariable)
+	if key != "" {
+		line += " -H 'Idempotency-Key: " + key + "'"
+	}
+	if body != "" {
+		line += " -H 'Content-Type: application/json' -d '" + body + "'"
+	}
+	return line + " '" + d.caller.base + path + "'"
+}
+
+// learn keeps what an answer has for later steps and for the last line.
+func (d *demo) learn(s demoStep, answer []byte) error {
+	var a struct {
+		ID, URL string
+		Data    []struct {
+			Currency string `json:"currency"`
+			DueMinor int64  `json:"due_minor"`
+		}
+	}
+	if err := json.Unmarshal(answer, &a); err != nil {
+		return err
+	}
+	if s.keeps != "" {
+		d.ids[s.keeps] = a.ID
+	}
+	if a.URL != "" {
+		d.ids["url"] = a.URL
+	}
+	for _, b := range a.Data {
+		d.ids["earned"] = fmt.Sprintf("%d.%02d %s", b.DueMinor/100, b.DueMinor%100, b.Currency)
+	}
+	return nil
+}
+
+// shortened returns the beginning of an answer, as much as fits a line.
+func shortened(answer []byte) string {
+	const most = 100
+	if text := []rune(string(answer)); len(text) > most {
+		return string(text[:most]) + "…"
+	}
+	return string(answer)
+}

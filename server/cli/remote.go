@@ -1,0 +1,159 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"rail/server/config"
+)
+
+// Variables of those who ask a server over its API.
+const (
+	urlVariable = "RAIL_API_URL"
+	keyVariable = "RAIL_API_KEY"
+)
+
+// hiddenAPIKey is the key that a server is asked with.
+var hiddenAPIKey = hidden{"--key", keyVariable}
+
+// remote is the server that a command asks over its API, which may be anywhere.
+type remote struct{ url, key *string }
+
+// remoteFlags declares which server it is.
+func remoteFlags(fs *pflag.FlagSet) remote {
+	return remote{
+		url: fs.String("url", "", "`URL` of the server; without it "+urlVariable+", or RAIL_ADDR on this machine"),
+		key: fs.String("key", "", "API `KEY`, or - to read it; without it "+keyVariable+", or the one that a first run has left in RAIL_DATA_DIR"),
+	}
+}
+
+// caller asks a server over its API.
+type caller struct {
+	base, key string
+	keyFile   string // of a first run, where the key is from there
+	http      http.Client
+}
+
+// A call takes at most callTime, and at most maxAnswer of its answer is read.
+const (
+	callTime  = 30 * time.Second
+	maxAnswer = 4 << 20
+)
+
+// caller returns what asks the server, with the key that was given or found.
+func (r remote) caller(env *Env) (c *caller, err error) {
+	c = &caller{http: http.Client{Timeout: callTime}}
+	if c.base, err = r.base(env); err != nil {
+		return nil, err
+	}
+	c.key, c.keyFile, err = r.apiKey(env)
+	return c, err
+}
+
+// base returns the address of the server, without a slash at its end.
+func (r remote) base(env *Env) (string, error) {
+	base := cmp.Or(*r.url, env.variable(urlVariable))
+	if base == "" {
+		addr, name := config.Address(env.Environ)
+		if name != "" {
+			return "https://" + name, nil // by which its certificate can be checked
+		}
+		return localAddress(addr, false)
+	}
+	if u, err := url.Parse(base); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return "", usagef("--url must be an http:// or https:// address")
+	}
+	return strings.TrimSuffix(base, "/"), nil
+}
+
+// apiKey returns the key, and the file that a first run has left it in where nobody gave one.
+func (r remote) apiKey(env *Env) (key, file string, err error) {
+	if key, err = hiddenAPIKey.read(env, env.input(), *r.key); err != nil || key != "" {
+		return key, "", err
+	}
+	cfg, err := config.Read(env.Environ)
+	if err != nil {
+		return "", "", err
+	}
+	file = demoKey(cfg)
+	raw, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", "", usagef("there is no API key: give --key, or set %s", keyVariable)
+	}
+	return strings.TrimSpace(string(raw)), file, err
+}
+
+// refused is an answer of the API that is no success.
+type refused struct {
+	status     int
+	retryAfter time.Duration
+	message    string
+}
+
+func (r *refused) Error() string {
+	return fmt.Sprintf("the server answers %d: %s", r.status, r.message)
+}
+
+// ask makes a call and reads its answer into out. body may be nil; key is its Idempotency-Key, or "".
+func (c *caller) ask(ctx context.Context, method, path string, body []byte, key string, out any) (status int, err error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
+	if err != nil {
+		return 0, err
+	}
+	req.Header.Set("Authorization", "Bearer "+c.key)
+	if len(body) > 0 {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if key != "" {
+		req.Header.Set("Idempotency-Key", key)
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", c.base, errors.Unwrap(err)) // package http repeats the whole call
+	}
+	defer res.Body.Close() //nolint:errcheck // only read
+	text, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	if err != nil {
+		return res.StatusCode, err
+	}
+	if res.StatusCode >= http.StatusBadRequest {
+		return res.StatusCode, refusal(res, text)
+	}
+	return res.StatusCode, json.Unmarshal(text, out)
+}
+
+// refusal returns the error that an answer tells, or its beginning where it is not Rail's.
+func refusal(res *http.Response, text []byte) error {
+	var told struct {
+		Error struct{ Message string }
+	}
+	if json.Unmarshal(text, &told) != nil || told.Error.Message == "" {
+		told.Error.Message = strings.TrimSpace(string(text[:min(200, len(text))]))
+	}
+	seconds, err := time.ParseDuration(res.Header.Get("Retry-After") + "s")
+	if err != nil {
+		seconds = 0
+	}
+	return &refused{status: res.StatusCode, retryAfter: seconds, message: told.Error.Message}
+}
+
+// passing reports whether a call may do better later, as while a server starts again.
+func passing(err error) bool {
+	if r, ok := errors.AsType[*refused](err); ok {
+		return r.status >= http.StatusInternalServerError || r.status == http.StatusTooManyRequests
+	}
+	return err != nil
+}

@@ -1,0 +1,33 @@
+package handlers
+
+import (
+	"context"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/opt"
+	"rail/server/outbound/webhook"
+	"rail/server/work"
+)
+
+// FollowEvents returns what happened since a cursor, oldest first.
+func (s *Server) FollowEvents(
+	ctx context.Context, r api.FollowEventsRequestObject,
+) (api.FollowEventsResponseObject, error) {
+	limit := webhook.FeedLength
+	if r.Params.Limit != nil {
+		limit = int(*r.Params.Limit)
+	}
+	feed, err := s.Webhooks.Follow(ctx, work.From(ctx), opt.Value(r.Params.After), limit)
+	return api.FollowEvents200JSONResponse{
+		Object: "event_feed", Data: mapped(feed.Events, toFollowedEvent), Cursor: feed.Cursor, CaughtUp: feed.CaughtUp,
+	}, err
+}
+
+// toFollowedEvent shows an event with the body as it is sent.
+func toFollowedEvent(e db.EventsSinceRow) api.FollowedEvent {
+	return api.FollowedEvent{
+		ID: e.ID, Object: "event", ProgramID: e.ProgramID, Type: api.EventType(e.Type), RequestBody: e.Body,
+		CreatedAt: e.CreatedAt,
+	}
+}

@@ -1,0 +1,74 @@
+package webhook
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+
+	"rail/gen/db"
+	"rail/server/event"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+// FeedLength is how many events are looked at unless told.
+const FeedLength = 100
+
+// Feed is what follows a cursor: events in their order, and where the next ones begin.
+type Feed struct {
+	Events   []db.EventsSinceRow
+	Cursor   string
+	CaughtUp bool // there was nothing more
+}
+
+// Follow looks at up to limit events after a cursor, of all programs of the unit's organization, and returns those
+// of the programs to which the unit is confined. Without a cursor it returns the one of now. It reads the
+// primary, which alone knows whose events are still to be committed.
+func (s *Endpoints) Follow(ctx context.Context, u *work.Unit, after string, limit int) (Feed, error) {
+	now, err := event.ReadHorizon(ctx, s.Primary)
+	if err != nil {
+		return Feed{}, err
+	}
+	if after == "" {
+		cursor, err := s.cursor(u.OrgID, now.Lowest()-1)
+		return Feed{Cursor: cursor, CaughtUp: true}, err
+	}
+	seq, err := s.position(u.OrgID, after)
+	if err != nil {
+		return Feed{}, err
+	}
+	rows, err := queries.EventsSince(ctx, s.Primary, db.EventsSinceParams{
+		OrgID: u.OrgID, AfterSeq: seq, BeforeSeq: now.Lowest(), Lim: int32(limit),
+	})
+	if err != nil {
+		return Feed{}, err
+	}
+	out := Feed{Cursor: after, CaughtUp: len(rows) < limit}
+	for _, e := range rows {
+		if u.CheckProgram(e.ProgramID) == nil {
+			out.Events = append(out.Events, e)
+		}
+	}
+	if len(rows) > 0 {
+		out.Cursor, err = s.cursor(u.OrgID, rows[len(rows)-1].Seq)
+	}
+	return out, err
+}
+
+// cursor seals the number of an event: it counts those of all organizations, which is nobody's business.
+func (s *Endpoints) cursor(org string, seq int64) (string, error) {
+	sealed, err := s.Keeper.Seal(binary.BigEndian.AppendUint64(nil, uint64(seq)), "events/"+org)
+	return base64.RawURLEncoding.EncodeToString(sealed), err
+}
+
+// position returns the number in a cursor of the organization's.
+func (s *Endpoints) position(org, cursor string) (int64, error) {
+	sealed, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err == nil {
+		sealed, err = s.Keeper.Open(sealed, "events/"+org)
+	}
+	if err != nil || len(sealed) != 8 {
+		return 0, problem.Invalid("after", "after is no cursor of your organization's events; ask without it for a new one.")
+	}
+	return int64(binary.BigEndian.Uint64(sealed)), nil
+}
