@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -183,4 +185,38 @@ func TestKeepReplacesAsAWhole(t *testing.T) {
 	text, err := io.ReadAll(f)
 	require.NoError(t, err)
 	require.Equal(t, "two\n", string(text))
+}
+
+// A second server says who has the address, before it makes anything.
+func TestAddressInUse(t *testing.T) {
+	t.Parallel()
+	running := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if q.URL.Path != "/healthz" {
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}))
+	t.Cleanup(running.Close)
+	other, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = other.Close() })
+	go func() {
+		for {
+			c, err := other.Accept()
+			if err != nil {
+				return
+			}
+			_ = c.Close() // speaks no HTTP
+		}
+	}()
+	r := newRail(t)
+	for address, says := range map[string]string{
+		running.Listener.Addr().String(): "Rail is already running: open " + running.URL + ", or set RAIL_ADDR",
+		other.Addr().String():            other.Addr().String() + " is in use",
+	} {
+		r.environ["RAIL_ADDR"] = address
+		status, _, errs := r.run("serve", "--first-run")
+		require.Equal(t, 1, status)
+		require.Contains(t, errs, says)
+	}
+	require.NoDirExists(t, r.environ["RAIL_DATA_DIR"])
 }

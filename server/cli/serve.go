@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -27,7 +28,7 @@ func serve(fs *pflag.FlagSet) action {
 			"and how to call the API; write mails into RAIL_DATA_DIR unless RAIL_SMTP_URL is set")
 	return func(ctx context.Context, env *Env, _ []string) error {
 		logf := func(format string, args ...any) { fmt.Fprintf(env.Err, format+"\n", args...) }
-		return opening{fresh: true, fill: true, up: *up, watch: true, logf: logf, before: tryAddresses}.with(ctx, env,
+		err := opening{fresh: true, fill: true, up: *up, watch: true, logf: logf, before: tryAddresses}.with(ctx, env,
 			func(d *database) error {
 				// Listening comes before the slow steps below: the address is known, and a second server
 				// fails here.
@@ -68,7 +69,21 @@ func serve(fs *pflag.FlagSet) action {
 				}
 				return a.Serve(ctx, l)
 			})
+		return orRunning(ctx, env, err)
 	}
+}
+
+// orRunning names the server that has the address already, where it is Rail.
+func orRunning(ctx context.Context, env *Env, err error) error {
+	if !errors.Is(err, app.ErrInUse) {
+		return err
+	}
+	addr, name := config.Address(env.Environ)
+	at, unknown := localAddress(addr, name != "")
+	if unknown != nil || ask(ctx, at+"/healthz", name) != nil {
+		return err
+	}
+	return fmt.Errorf("Rail is already running: open %s, or set RAIL_ADDR to another address", at) //nolint:staticcheck // a name
 }
 
 // listening returns the addresses of a server by their variables, in a fixed order.
