@@ -134,7 +134,11 @@ func noDatabase(dir string) error {
 // open checks the schema and the secret key before anything is read: a wrong key
 // would look like broken data.
 func (d *database) open(ctx context.Context, env *Env, o opening) (err error) {
-	if err := atVersion(ctx, d.direct, raising{empty: o.fill, older: !o.look && (d.private() || o.up), asIs: o.asIs}); err != nil {
+	err = atVersion(ctx, d.direct, raising{
+		empty: o.fill, older: !o.look && (d.private() || o.up), asIs: o.asIs,
+		tell: func(version int) { env.progress.say("bringing the database to schema version %d", version) },
+	})
+	if err != nil {
 		return err
 	}
 	if d.keeper, err = secret.New(d.config.SecretKey, d.config.FormerKeys()...); err != nil {
@@ -174,7 +178,10 @@ func (d *database) given(env *Env, claim bool) keyring.Given {
 
 // raising says which databases are brought to this binary's version: empty ones,
 // older ones, or neither but taken as they are.
-type raising struct{ empty, older, asIs bool }
+type raising struct {
+	empty, older, asIs bool
+	tell               func(version int) // hears of each step
+}
 
 // atVersion migrates a database to this binary's version where it may, and
 // refuses it otherwise: an upgrade is for the operator to begin.
@@ -190,7 +197,7 @@ func atVersion(ctx context.Context, dsn string, may raising) error {
 	case older && may.asIs:
 		err = nil
 	case empty && may.empty || older && may.older:
-		err = migrate.Up(ctx, dsn)
+		err = migrate.Schema().Telling(may.tell).Up(ctx, dsn)
 	case empty:
 		err = fmt.Errorf("%w: rail serve or rail migrate up makes them", err)
 	case older:

@@ -52,8 +52,11 @@ func (p *progress) clear() {
 	p.shown = false
 }
 
-// say tells what is done now. The next line shows it.
+// say tells what is done now. The next line shows it. Without a progress nobody hears it.
 func (p *progress) say(format string, args ...any) {
+	if p == nil {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.doing = fmt.Sprintf(format, args...)

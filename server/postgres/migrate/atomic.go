@@ -38,12 +38,14 @@ type atomic struct {
 	ctx  context.Context //nolint:containedctx // the methods of a driver take none
 	next int             // the version that Run is to reach
 	at   int             // the version that Run has noted
+	tell func(version int)
 }
 
 // SetVersion does nothing if Run records the version, or has recorded it.
 func (a *atomic) SetVersion(version int, dirty bool) error {
 	if dirty {
 		a.next = version
+		a.tell(version)
 		return nil
 	}
 	if version == a.at {

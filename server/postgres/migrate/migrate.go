@@ -33,13 +33,19 @@ var ErrNewer = errors.New("the database is newer than this program")
 var ErrDirty = errors.New("an earlier migration of the database failed halfway")
 
 // Set is a set of migrations.
-type Set struct{ files fs.FS }
+type Set struct {
+	files fs.FS
+	tell  func(version int)
+}
 
 // From takes the migrations at the root of files, named NNNNNN_name.up.sql.
-func From(files fs.FS) Set { return Set{files} }
+func From(files fs.FS) Set { return Set{files: files, tell: func(int) {}} }
 
 // Schema is the set that is built into this program.
 func Schema() Set { return From(schema.FS) }
+
+// Telling returns the set, which calls tell before it brings a database to each next version.
+func (s Set) Telling(tell func(version int)) Set { return Set{files: s.files, tell: tell} }
 
 // Up applies what is missing from the program's own set; see Set.Up.
 func Up(ctx context.Context, dsn string) error { return Schema().Up(ctx, dsn) }
@@ -161,7 +167,7 @@ func (s Set) open(ctx context.Context, dsn string) (*migrate.Migrate, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("migrate: %w", err), src.Close(), db.Close())
 	}
-	m, err := migrate.NewWithInstance("embedded", src, "database", &atomic{Driver: target, ctx: ctx, at: unknown})
+	m, err := migrate.NewWithInstance("embedded", src, "database", &atomic{Driver: target, ctx: ctx, at: unknown, tell: s.tell})
 	if err != nil {
 		return nil, errors.Join(err, src.Close(), target.Close())
 	}

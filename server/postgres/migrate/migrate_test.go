@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -53,11 +54,15 @@ func ok(t *testing.T, err error) {
 }
 
 func TestUpAndDown(t *testing.T) {
-	dsn, set := empty(t), migrate.From(two())
+	var told []int
+	dsn, set := empty(t), migrate.From(two()).Telling(func(version int) { told = append(told, version) })
 	expect(t, dsn, 0, false)
 	ok(t, set.Up(t.Context(), dsn))
 	expect(t, dsn, 7, false)
 	ok(t, set.Up(t.Context(), dsn))
+	if !slices.Equal(told, []int{1, 7}) {
+		t.Errorf("told of %v", told)
+	}
 	ok(t, set.Down(t.Context(), dsn, 1))
 	expect(t, dsn, 1, false)
 	ok(t, set.Down(t.Context(), dsn, 1))
