@@ -11368,6 +11368,9 @@ type PublishableKeyNeeded = PublishableKeyToken
 // Examples: rail_pub_4fT9xQ2mZ7kLw8Rb1Vn6Yc3Hd5Jg0PsA
 type PublishableKeyQuery = PublishableKeyToken
 
+// RailPosition defines model for RailPosition.
+type RailPosition = string
+
 // RailSignature defines model for RailSignature.
 type RailSignature = string
 

@@ -49,11 +49,13 @@ import (
 	"rail/server/jobs"
 	"rail/server/money/payout"
 	"rail/server/money/sale"
+	"rail/server/outage"
 	"rail/server/outbound/mail"
 	"rail/server/outbound/webhook"
 	"rail/server/postgres"
 	"rail/server/postgres/migrate"
 	"rail/server/postgres/pgtx"
+	"rail/server/postgres/standby"
 	"rail/server/program/customer"
 	"rail/server/program/joining"
 	"rail/server/program/partner"
@@ -78,6 +80,7 @@ type App struct {
 	backlog *backlog.Reader
 	sender  *webhook.Sender
 	tls     *certificates // nil where the server speaks http
+	standby *standby.Set
 }
 
 // The description is read once a process, in either strictness: it never
@@ -141,6 +144,13 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 		Log: log, StripeURL: cfg.StripeURL,
 	}), runner: jobs.NewRunner(c, log, metrics), backlog: backlog.NewReader(pool, c)}
 	metrics.MustRegister(a.backlog)
+	if a.standby, err = standby.Open(standby.Options{
+		Primary: pool, URLs: cfg.ReadURLs(), MaxConns: cfg.DBMaxConns, Reads: shortReads,
+		Outages: outage.New(log, c, "a standby", "standby"),
+	}); err != nil {
+		return nil, fmt.Errorf("RAIL_DATABASE_READ_URL: %w", err)
+	}
+	watched(a.metrics, a.standby)
 	// What several of the parts below share.
 	p := parts{
 		App: a, pool: pool, rails: rails, keeper: keeper, document: document, mails: mails,
@@ -207,6 +217,11 @@ const (
 	loneReads = 8
 )
 
+// shortReads returns what short reads on a pool travel with.
+func shortReads(pool *pgxpool.Pool) *pgtx.Reads {
+	return pgtx.NewReads(pool, loneReads, runtime.NumCPU())
+}
+
 // serveAPI registers the operations behind the path of every request, which it
 // returns.
 func (p parts) serveAPI() *middleware.Front {
@@ -219,10 +234,10 @@ func (p parts) serveAPI() *middleware.Front {
 	})
 	pageKeys := publishable.NewStore(p.pool, p.clock)
 	bus := pgtx.NewBus(p.pool, lone, max(lanes, runtime.NumCPU()/2))
-	reads := pgtx.NewReads(p.pool, loneReads, runtime.NumCPU())
+	reads := shortReads(p.pool)
 	p.metrics.MustRegister(sharing{"transactions", bus.Shared}, sharing{"reads", reads.Shared})
 	path := middleware.New(middleware.Options{
-		Pool: p.pool, Bus: bus, Reads: reads, Keys: keys, Pages: pageKeys,
+		Pool: p.pool, Bus: bus, Reads: reads, Standbys: p.standby, Keys: keys, Pages: pageKeys,
 		Plain: !strings.HasPrefix(cfg.BaseURL, "https:"), Keeper: p.keeper, Clock: p.clock, Document: p.document, Log: p.log,
 		Metrics: middleware.NewMetrics(p.metrics), TrustedProxies: cfg.TrustedProxies, AddressLimit: cfg.AddressRateLimit,
 		Plan: cfg.Plan(), Existing: server.Existing, Wake: p.sender.Wake,
@@ -302,6 +317,10 @@ func (p parts) serveConsole(path *middleware.Front) error {
 			RedirectURL: cfg.ConsoleBase() + "/console/oidc", Keeper: p.keeper, Clock: p.clock,
 		})
 	}
+	var position func(context.Context) string
+	if p.standby != nil {
+		position = func(ctx context.Context) string { return pgtx.Current(ctx, p.pool).String() }
+	}
 	pages, err := console.New(console.Options{
 		Provider: provider, FirstRole: team.Role(cfg.OIDCRole),
 		Handler: p.echo, BaseURL: cfg.ConsoleBase(), Docs: cfg.BaseURL + "/docs", Document: p.document, Keeper: p.keeper, Pool: p.pool,
@@ -311,7 +330,7 @@ func (p parts) serveConsole(path *middleware.Front) error {
 		Processors: hookup.Service{Keeper: p.keeper, BaseURL: cfg.BaseURL, StripeURL: cfg.StripeURL},
 		Service:    cfg.ServiceName, Clock: p.clock, Address: path.ClientAddress, Limit: path.ChargeTo,
 		PerPerson: cfg.AddressRateLimit, Plan: cfg.Plan(),
-		Wake: p.sender.Wake,
+		Wake: p.sender.Wake, Position: position,
 	})
 	if err != nil {
 		return err
@@ -345,6 +364,9 @@ func notifyOwner(outbox *mail.Outbox, c clock.Clock) func(context.Context, db.DB
 		return outbox.Queue(ctx, tx, e.OrgID, mail.EndpointOff(*owner, e.ID, e.URL, e.ID+" "+e.UpdatedAt.String()), c.Now())
 	}
 }
+
+// Follow watches the standbys until ctx ends, as Serve does: before, none is used.
+func (a *App) Follow(ctx context.Context) { a.standby.Run(ctx) }
 
 // Handler returns the whole server as a handler, for tests and for embedding; the
 // console is not in it where it has an address of its own.

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"rail/server/postgres/pgtx"
+	"rail/server/postgres/standby"
 )
 
 // registry returns the metrics of the process and of its pool of connections.
@@ -28,6 +29,25 @@ func registry(pool *pgxpool.Pool) *prometheus.Registry {
 		Name: "rail_db_wait_seconds_total", Help: "Time spent waiting for a free database connection.",
 	}, func() float64 { return pool.Stat().EmptyAcquireWaitTime().Seconds() }))
 	return r
+}
+
+// watched adds the state of each standby.
+func watched(r prometheus.Registerer, standbys *standby.Set) {
+	for _, s := range standbys.All() {
+		gauge := func(name, help string, value func() float64) {
+			r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+				Name: name, Help: help, ConstLabels: prometheus.Labels{"standby": s.Name},
+			}, value))
+		}
+		gauge("rail_standby_up", "1 while reads may go to the standby.", func() float64 {
+			if s.Up() {
+				return 1
+			}
+			return 0
+		})
+		gauge("rail_standby_lag_seconds", "How far behind the primary the standby was at most, when it was asked last.",
+			func() float64 { return s.Lag().Seconds() })
+	}
 }
 
 // BuiltAs adds a metric of the binary's version.

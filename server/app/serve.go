@@ -32,6 +32,7 @@ func (a *App) Serve(ctx context.Context, l net.Listener) error {
 		jobsDone.Go(func() { a.runner.Loop(jobsCtx, j) })
 	}
 	jobsDone.Go(func() { a.sender.Run(jobsCtx) })
+	jobsDone.Go(func() { a.Follow(jobsCtx) })
 	if a.tls != nil {
 		go a.tls.watch(jobsCtx) // nobody waits for an authority
 	}

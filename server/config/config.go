@@ -44,6 +44,7 @@ type Config struct {
 	RedirectAddr        string            `env:"RAIL_TLS_HTTP_ADDR" desc:"address that leads from http:// to https://; :80 with RAIL_TLS_DOMAIN unless set; off for none"`
 	DatabaseURL         string            `env:"RAIL_DATABASE_URL" secret:"" desc:"PostgreSQL to use; a private one in RAIL_DATA_DIR unless set"`
 	SessionURL          string            `env:"RAIL_DATABASE_SESSION_URL" secret:"" desc:"the same database past a pooler of transactions, for migrations and for one lock; RAIL_DATABASE_URL unless set"`
+	ReadURL             string            `env:"RAIL_DATABASE_READ_URL" secret:"" desc:"standbys of RAIL_DATABASE_URL for the API's reads, each by an address of its own, with spaces between; none unless set"`
 	DataDir             string            `env:"RAIL_DATA_DIR" envDefault:".rail" desc:"where the private PostgreSQL and the generated secret key live"`
 	SecretText          string            `env:"RAIL_SECRET_KEY" secret:"" desc:"32 bytes as 64 hex digits or base64; needed with RAIL_DATABASE_URL, else generated into RAIL_DATA_DIR"`
 	PreviousText        string            `env:"RAIL_SECRET_KEY_PREVIOUS" secret:"" desc:"the former key while it is being replaced; see rail secrets rotate"`
@@ -167,6 +168,9 @@ func local(addr string) string {
 	}
 	return "http://" + addr
 }
+
+// ReadURLs returns the addresses of the standbys.
+func (c *Config) ReadURLs() []string { return strings.Fields(c.ReadURL) }
 
 // TLSPort returns the port of addresses that begin with https://, with a colon, or "" where it is the usual one.
 func (c *Config) TLSPort() string {

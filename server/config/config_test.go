@@ -87,6 +87,10 @@ var variables = map[string]struct {
 	"RAIL_DATABASE_SESSION_URL": {
 		[]string{""}, []string{"::", "postgres://u:hunter2@h:port/n"}, "must be a PostgreSQL address",
 	},
+	"RAIL_DATABASE_READ_URL": {
+		[]string{""}, []string{"host=h", "postgres://h/n junk", "postgres://u:hunter2@h:port/n"},
+		"must be PostgreSQL addresses that begin with postgres://",
+	},
 	"RAIL_DATA_DIR": {[]string{"/none/yet", "."}, []string{"config.go"}, "must be a folder"},
 	"RAIL_SECRET_KEY": {
 		[]string{key, "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="}, []string{key[2:], "short", key + "07"},
@@ -208,6 +212,8 @@ func TestVariablesTogether(t *testing.T) {
 	t.Parallel()
 	_, err := Read(map[string]string{"RAIL_DATABASE_SESSION_URL": "postgres://h/n"})
 	require.ErrorContains(t, err, "RAIL_DATABASE_SESSION_URL must not be set without RAIL_DATABASE_URL")
+	_, err = Read(map[string]string{"RAIL_DATABASE_READ_URL": "postgres://h/n"})
+	require.ErrorContains(t, err, "RAIL_DATABASE_READ_URL must not be set without RAIL_DATABASE_URL")
 	_, err = Read(map[string]string{"RAIL_OIDC_ROLE": "viewer"})
 	require.ErrorContains(t, err, "must not be set without RAIL_OIDC_ISSUER")
 	_, err = Read(map[string]string{"RAIL_OIDC_ISSUER": "https://id.example/"})
@@ -224,6 +230,11 @@ func TestVariablesTogether(t *testing.T) {
 		"RAIL_DATABASE_URL": "postgres://h/n", "RAIL_DATABASE_SESSION_URL": "postgres://h/n", "RAIL_SECRET_KEY": key,
 	})
 	require.NoError(t, err)
+	c, err := Read(map[string]string{
+		"RAIL_DATABASE_URL": "postgres://h/n", "RAIL_DATABASE_READ_URL": " postgres://a/n\npostgresql://b/n ", "RAIL_SECRET_KEY": key,
+	})
+	require.NoError(t, err)
+	require.Equal(t, []string{"postgres://a/n", "postgresql://b/n"}, c.ReadURLs())
 }
 
 // One variable is enough to speak https.

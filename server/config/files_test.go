@@ -24,7 +24,7 @@ func TestSecretFiles(t *testing.T) {
 	t.Parallel()
 	values := map[string]string{
 		"RAIL_SECRET_KEY": key, "RAIL_SECRET_KEY_PREVIOUS": key + "\n", "RAIL_DATABASE_URL": "postgres://u:p@h/n\n",
-		"RAIL_DATABASE_SESSION_URL": "postgres://u:p@h/s\r\n", "RAIL_SMTP_URL": "smtp://u:p@h:587",
+		"RAIL_DATABASE_SESSION_URL": "postgres://u:p@h/s\r\n", "RAIL_DATABASE_READ_URL": "postgres://u:p@h/r", "RAIL_SMTP_URL": "smtp://u:p@h:587",
 		"RAIL_OIDC_CLIENT_SECRET": "hush\n",
 	}
 	environ := map[string]string{"RAIL_OIDC_ISSUER": "https://id.example", "RAIL_OIDC_CLIENT_ID": "rail", "RAIL_SMTP_URL": ""}

@@ -104,6 +104,16 @@ var rules = []rule{
 		valid: func(c *Config) bool {
 			return c.SessionURL == "" || c.DatabaseURL != ""
 		}},
+	{variable: "RAIL_DATABASE_READ_URL", must: "be PostgreSQL addresses that begin with postgres://, with spaces between",
+		valid: func(c *Config) bool {
+			return !slices.ContainsFunc(c.ReadURLs(), func(v string) bool {
+				return !strings.HasPrefix(v, "postgres://") && !strings.HasPrefix(v, "postgresql://") || !database(v)
+			})
+		}},
+	{variable: "RAIL_DATABASE_READ_URL", must: "not be set without RAIL_DATABASE_URL",
+		valid: func(c *Config) bool {
+			return c.ReadURL == "" || c.DatabaseURL != ""
+		}},
 	{
 		variable: "RAIL_DATA_DIR", must: "be a folder, or where one can be made",
 		valid: func(c *Config) bool { return folder(c.DataDir) },

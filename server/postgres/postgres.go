@@ -40,22 +40,34 @@ type Options struct {
 	Check bool
 	// Outages tells when connections begin to fail, and when they recover; may be nil.
 	Outages *outage.Log
+	// Accept refuses connections by its error; may be nil.
+	Accept func(context.Context, *pgx.Conn) error
 }
 
 // Open makes a pool and waits for its first connection. It fails when the DSN
 // is malformed, when the server cannot be reached, and with ErrNotDurable when
 // o.Check finds an unsafe server. With o.Check later connections may fail so too.
 func Open(ctx context.Context, dsn string, o Options) (*pgxpool.Pool, error) {
+	pool, err := Pool(dsn, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := pool.Ping(ctx); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("database: %w", err)
+	}
+	return pool, nil
+}
+
+// Pool makes a pool, which connects once it is used. It fails when the DSN is
+// malformed.
+func Pool(dsn string, o Options) (*pgxpool.Pool, error) {
 	cfg, err := configure(dsn, o)
 	if err != nil {
 		return nil, err
 	}
-	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	pool, err := pgxpool.NewWithConfig(context.Background(), cfg)
 	if err != nil {
-		return nil, fmt.Errorf("database: %w", err)
-	}
-	if err := pool.Ping(ctx); err != nil {
-		pool.Close()
 		return nil, fmt.Errorf("database: %w", err)
 	}
 	return pool, nil
@@ -92,6 +104,11 @@ func configure(dsn string, o Options) (*pgxpool.Config, error) {
 	}
 	cfg.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		readInUTC(conn.TypeMap())
+		if o.Accept != nil {
+			if err := o.Accept(ctx, conn); err != nil {
+				return err
+			}
+		}
 		if !o.Check {
 			return nil
 		}

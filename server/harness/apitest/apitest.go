@@ -79,6 +79,9 @@ func On(t testing.TB, dsn string, c *clock.Manual, options ...Option) *Server {
 	s := &Server{T: t, Pool: pool, DSN: dsn, Clock: c, Config: cfg, log: &record{}}
 	a, err := app.New(t.Context(), cfg, pool, c, slog.New(slog.NewTextHandler(io.MultiWriter(s.log, console()), nil)))
 	require.NoError(t, err)
+	var following sync.WaitGroup
+	following.Go(func() { a.Follow(t.Context()) })
+	t.Cleanup(following.Wait) // the context has ended by then
 	web := httptest.NewServer(a.Handler())
 	t.Cleanup(web.Close)
 	s.URL = web.URL

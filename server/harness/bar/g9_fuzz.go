@@ -329,7 +329,7 @@ func (f *fuzzer) malform(g *generator, op *operation, c *call) {
 		c.header.Set("Idempotency-Key", pick(g.rnd, []string{"", strings.Repeat("k", 256), "caf\u00e9", "same", "same"}))
 	case 5:
 		name := pick(g.rnd, []string{
-			"Content-Type", "Content-Encoding", "X-Rail-Version", "Rail-Signature", "Authorization", "If-None-Match", "Accept",
+			"Content-Type", "Content-Encoding", "X-Rail-Version", "Rail-Signature", "Rail-Position", "Authorization", "If-None-Match", "Accept",
 		})
 		c.header.Set(name, pick(g.rnd, []string{
 			"x", "text/plain", "gzip", "application/json; charset=latin1", "t=1,v1=00", "Bearer " + pick(g.rnd, f.keys),

@@ -22,6 +22,7 @@ const dirPrefix = "rail-pgtest-"
 // it.
 type cluster struct {
 	durable bool
+	apart   bool // a test's own, whatever server the others use
 	once    sync.Once
 	server  *embedded.Server
 	dir     string
@@ -62,7 +63,7 @@ func (c *cluster) stop() error {
 
 // dsn returns the DSN of a database of the server, from which to create others.
 func (c *cluster) dsn(ctx context.Context) (string, error) {
-	if dsn := os.Getenv("RAIL_TEST_DATABASE_URL"); dsn != "" {
+	if dsn := os.Getenv("RAIL_TEST_DATABASE_URL"); dsn != "" && !c.apart {
 		return dsn, nil
 	}
 	c.once.Do(func() { c.err = c.start(context.WithoutCancel(ctx)) })

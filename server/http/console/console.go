@@ -64,6 +64,8 @@ type Options struct {
 	Plan quota.Plan
 	// Wake is called when events have been committed; it may be nil.
 	Wake func()
+	// Position tells where the database is; nil where no reads go to standbys of it.
+	Position func(context.Context) string
 }
 
 // Console serves everything under /console.
@@ -162,6 +164,7 @@ func (r route) answer(v *visit) error {
 		if err := v.readForm(r.file); err != nil {
 			return err
 		}
+		v.Response().Before(v.keepPosition)
 	}
 	if err := v.enter(); err != nil {
 		return err

@@ -22,6 +22,9 @@ type door struct{ handler http.Handler }
 
 // Do answers a request of the generated client. A refusal is an error, a *problem.Error.
 func (d door) Do(r *http.Request) (*http.Response, error) {
+	if v, ok := r.Context().Value(visitKey{}).(*visit); ok {
+		v.showPosition(r.Header)
+	}
 	w := &answer{header: http.Header{}, status: http.StatusOK}
 	d.handler.ServeHTTP(w, r)
 	res := &http.Response{

@@ -78,7 +78,7 @@ func (b *reference) common() {
 // takes.
 func shared(p parameter) bool {
 	switch p.Name {
-	case "X-Rail-Version", "Rail-Signature", "Idempotency-Key":
+	case "X-Rail-Version", "Rail-Signature", "Rail-Position", "Idempotency-Key":
 		return p.In == "header" && !p.Required
 	}
 	return false

@@ -53,6 +53,10 @@ func (r *route) waits() bool { return r.ID == "pingWebhookEndpoint" }
 // writes last, so that requests may share a transaction.
 func (r *route) rides() bool { return r.ID == "createSale" || r.ID == "createClick" }
 
+// atPrimary reports whether a read asks what a standby cannot know: who is about to
+// commit.
+func (r *route) atPrimary() bool { return r.ID == "followEvents" }
+
 // batches reports whether the items of an operation's body are requests of their own.
 func (r *route) batches() bool { return r.ID == "createSaleBatch" || r.ID == "createClickBatch" }
 

@@ -12,6 +12,7 @@ import (
 type Metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
+	reads    *prometheus.CounterVec
 }
 
 // NewMetrics registers the metrics of the request path.
@@ -24,9 +25,19 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Name: "rail_request_seconds", Help: "Time to answer a request, by operation.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"operation"}),
+		reads: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "rail_reads_total", Help: "Reads of the API by the server that answered them, where there are standbys.",
+		}, []string{"target"}),
 	}
-	r.MustRegister(m.requests, m.seconds)
+	r.MustRegister(m.requests, m.seconds, m.reads)
 	return m
+}
+
+// read counts a read by what has answered it.
+func (m *Metrics) read(target string) {
+	if m != nil {
+		m.reads.WithLabelValues(target).Inc()
+	}
 }
 
 // request counts a request that was answered.

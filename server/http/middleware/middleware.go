@@ -14,7 +14,7 @@
 //  11. a page's key and origin      browser.go
 //  12. validation                   validate.go, document.go
 //  13. a table of the answer        table.go
-//  14. transaction and idempotency  work.go, idempotency.go
+//  14. transaction and idempotency  work.go, idempotency.go; a read's standby, standby.go
 //
 // Who asks is decided by the headers alone: nothing that a caller without a key
 // sends is kept, and a look-up in the database needs a token of the address's
@@ -32,6 +32,7 @@ import (
 	"rail/server/auth"
 	"rail/server/clock"
 	"rail/server/postgres/pgtx"
+	"rail/server/postgres/standby"
 	"rail/server/program/publishable"
 	"rail/server/quota"
 	"rail/server/secret"
@@ -45,6 +46,7 @@ type Options struct {
 	Pool           *pgxpool.Pool
 	Bus            *pgtx.Bus   // of operations that many send at once; nil for none
 	Reads          *pgtx.Reads // of short reads; nil for none
+	Standbys       *standby.Set
 	Keys           *auth.Store
 	Pages          *publishable.Store // the keys that stand in pages
 	Plain          bool               // the service is reached without TLS

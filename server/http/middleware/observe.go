@@ -52,6 +52,9 @@ func (f *Front) logLine(c echo.Context, s *state, operation string, status int, 
 	if s.limited {
 		attrs = append(attrs, slog.Bool("limited", true))
 	}
+	if s.standby {
+		attrs = append(attrs, slog.Bool("standby", true))
+	}
 	if p := s.problem; p != nil {
 		attrs = append(attrs, slog.String("code", string(p.Code)))
 		if p.Cause != nil {

@@ -28,6 +28,7 @@ type state struct {
 	unread   error // why there is no body although one was sent
 	replayed bool
 	limited  bool // its address had no token left, and it was served less
+	standby  bool // a standby of the database has answered
 	problem  *problem.Error
 	budget   *budget         // what the rate headers say
 	caller   *browser.Caller // of a page's request

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/labstack/echo/v4"
 
 	"rail/server/http/browser"
@@ -40,14 +41,13 @@ func (f *Front) work(next echo.HandlerFunc) echo.HandlerFunc {
 			c.SetRequest(c.Request().WithContext(work.Into(browser.Into(ctx, s.caller), f.visitorUnit(c, s))))
 			return next(c)
 		}
-		base := f.unit(c, s)
 		if s.route.Method == http.MethodGet || s.route.Public {
 			// The generated handlers do not get the request, but the documents
 			// need the header.
 			ctx = static.Accepting(ctx, c.Request().Header.Get("Accept-Encoding"))
-			c.SetRequest(c.Request().WithContext(work.Into(ctx, base)))
-			return next(c)
+			return f.read(ctx, c, next)
 		}
+		base := f.unit(c, s, f.Pool, f.Reads)
 		record, err := f.newRecord(c, s)
 		if err != nil {
 			return err
@@ -70,12 +70,12 @@ func (f *Front) work(next echo.HandlerFunc) echo.HandlerFunc {
 
 // unit returns the request as a unit of work: whose data it may see and who is
 // noted as the actor of its changes.
-func (f *Front) unit(c echo.Context, s *state) *work.Unit {
-	return work.New(f.Pool, work.Unit{
+func (f *Front) unit(c echo.Context, s *state, pool *pgxpool.Pool, reads *pgtx.Reads) *work.Unit {
+	return work.New(pool, work.Unit{
 		OrgID: s.key.OrgID, Plan: f.Plan.With(s.key.Plan),
 		Actor:     s.actor(),
 		RequestID: s.id, Now: s.now, Programs: programs(c, s.body), Wake: f.Wake,
-		Reads: f.Reads,
+		Reads: reads,
 	})
 }
 
@@ -83,12 +83,17 @@ func (f *Front) unit(c echo.Context, s *state) *work.Unit {
 // an operation that many send at once may share its transaction.
 func (f *Front) boards(s *state) func() *pgtx.Tx {
 	rides := f.Bus != nil && s.route.rides()
-	return func() *pgtx.Tx {
+	return func() (tx *pgtx.Tx) {
 		if rides {
 			rides = false
-			return f.Bus.Begin(s.key.OrgID)
+			tx = f.Bus.Begin(s.key.OrgID)
+		} else {
+			tx = pgtx.Begin(f.Pool)
 		}
-		return pgtx.Begin(f.Pool)
+		if f.Standbys != nil {
+			tx.Trace()
+		}
+		return tx
 	}
 }
 
@@ -99,6 +104,9 @@ func (f *Front) attempt(c echo.Context, next echo.HandlerFunc, u *work.Unit, r *
 	defer tx.Rollback()
 	if r != nil {
 		if stored, err := f.take(ctx, tx, c, r); err != nil || stored != nil {
+			if tx.Rollback(); stored != nil {
+				f.wrote(ctx, stateOf(c), stored, tx.Position())
+			}
 			return stored, err
 		}
 		// A refusal is undone up to here, so that the refusal itself can be
@@ -138,6 +146,7 @@ func (f *Front) attempt(c echo.Context, next echo.HandlerFunc, u *work.Unit, r *
 	if err := tx.Commit(ctx); err != nil {
 		return nil, err
 	}
+	f.wrote(ctx, stateOf(c), out, tx.Position())
 	if r != nil {
 		// The answer has replaced the claim, so there is nothing to release.
 		r.claimed = false

@@ -104,6 +104,7 @@ func (g *group) commit(ctx context.Context) error {
 	for _, s := range g.seats {
 		if !s.gone && s.wish.commit && len(s.tx.later) > 0 {
 			queues = append(queues, s.tx.later)
+			g.tx.traced = g.tx.traced || s.tx.traced
 		}
 	}
 	if len(queues) == 0 {
@@ -123,6 +124,7 @@ func (g *group) end(err error) {
 	g.bus.arrived(g.seats, err)
 	for _, s := range g.seats {
 		if !s.gone { // who is gone may have no wish
+			s.tx.at = g.tx.at
 			if s.wish.err = err; s.wish.reads != nil {
 				s.wish.errs = repeat(err, len(s.wish.reads))
 			}

@@ -52,6 +52,8 @@ type Tx struct {
 	done   bool
 	later  []statement
 	onDone func() // may be nil
+	traced bool
+	at     Position // of the commit, where it is traced
 }
 
 // statement is a statement that waits to be sent.
@@ -101,6 +103,20 @@ func (t *Tx) sent() {
 		t.begun = true
 	}
 }
+
+// Trace has Commit ask for its position, which travels with it and costs no trip.
+func (t *Tx) Trace() { t.traced = true }
+
+// WriteFor has t ask for its position if another transaction, whose work it does, is
+// traced, which Wrote then tells it.
+func (t *Tx) WriteFor(other *Tx) { t.traced = t.traced || other.traced }
+
+// Wrote notes what another transaction has committed for t.
+func (t *Tx) Wrote(other *Tx) { t.at = t.at.Later(other.at) }
+
+// Position is behind what a traced transaction has committed; the zero value where
+// it had nothing to send.
+func (t *Tx) Position() Position { return t.at }
 
 // Exec runs one statement now.
 func (t *Tx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
@@ -176,15 +192,27 @@ func (t *Tx) opened() *pgx.Batch {
 	return b
 }
 
-// run sends a batch whose results do not matter, but for their errors.
+// run sends a batch that ends with the commit, whose results do not matter but for
+// their errors. Behind the commit comes the position, without which it stands, too.
 func (t *Tx) run(ctx context.Context, b *pgx.Batch) error {
-	br := t.conn.SendBatch(ctx, b)
 	n := b.Len()
+	if t.traced {
+		b.Queue(PositionSQL)
+	}
+	br := t.conn.SendBatch(ctx, b)
 	for range n {
 		if _, err := br.Exec(); err != nil {
 			_ = br.Close() // repeats the same error
 			return err
 		}
+	}
+	if t.traced {
+		t.at = Unknown
+		if br.QueryRow().Scan(&t.at.Timeline, &t.at.LSN) != nil {
+			t.at = Unknown
+		}
+		_ = br.Close() // says the same of the position
+		return nil
 	}
 	return br.Close()
 }

@@ -35,7 +35,7 @@ func NewWriter(pool *pgxpool.Pool) *Writer { return &Writer{pool: pool} }
 type pending struct {
 	arrival
 	service Service
-	unit    *work.Unit // of its request, without its transaction
+	unit    *work.Unit // of its request, whose transaction has not begun
 	click   recorded
 	err     error
 	done    chan struct{}
@@ -129,6 +129,7 @@ func (w *Writer) store(ctx context.Context, visits []*pending) (err error) {
 		}
 		opened[visitor], clicked[visitor+" "+p.value] = *p.click.ReferralID, p.click.ID
 		parts, written = append(parts, u.Tx), append(written, u)
+		tx.WriteFor(p.unit.Tx)
 	}
 	tx.Join(parts...)
 	if err := tx.Commit(ctx); err != nil {
@@ -136,6 +137,9 @@ func (w *Writer) store(ctx context.Context, visits []*pending) (err error) {
 	}
 	for _, u := range written {
 		u.Committed()
+	}
+	for _, p := range visits {
+		p.unit.Tx.Wrote(tx)
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func pend(x *worktest.Tenant, s Service, u *work.Unit, value, visitor string) *p
 			Visit: visitOf(value, visitor), programID: x.Program.ID, value: value,
 			landingKey: destinationKey("https://shop.example/"),
 		},
-		service: s, unit: u, done: make(chan struct{}),
+		service: s, unit: u.WithTx(pgtx.Begin(x.Pool)), done: make(chan struct{}),
 	}
 }
 

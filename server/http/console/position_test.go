@@ -1,0 +1,48 @@
+package console_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/clock"
+	"rail/server/config"
+	"rail/server/harness/apitest"
+	"rail/server/harness/pgtest"
+)
+
+// TestPagesAfterAForm: the page behind a form shows what the form did, also where another server makes it
+// whose standby is behind.
+func TestPagesAfterAForm(t *testing.T) {
+	t.Parallel()
+	dsn, standby := pgtest.Replicated(t)
+	with := func(c *config.Config) { c.ReadURL = standby.DSN() }
+	s := apitest.On(t, dsn, clock.NewManual(apitest.Start), with)
+	site := newSiteOf(s, s.Program())
+	second := apitest.On(t, dsn, s.Clock, with)
+	for _, one := range []*apitest.Server{s, second} {
+		require.Eventually(t, func() bool {
+			one.Must(200, one.Get("/v1/programs"))
+			return strings.Contains(one.Log(), "standby=true")
+		}, time.Minute, 5*time.Millisecond)
+	}
+	standby.Pause()
+	p := site.owner
+	made := p.Must(303, p.send("/groups", "name", "Late arrivals"))
+	session := cookieName + "=" + p.token
+	page := func(cookies string) string {
+		return string(second.Must(200, second.Do("GET", site.at+"/groups", "", nil, "Cookie", cookies)).Raw)
+	}
+	require.NotContains(t, page(session), "Late arrivals", "at the standby")
+	for _, c := range (&http.Response{Header: made.Header}).Cookies() {
+		if c.Name == "rail_console_position" {
+			require.Contains(t, page(session+"; "+c.Name+"="+c.Value), "Late arrivals")
+			require.NotContains(t, page(session+"; "+c.Name+"=junk"), "Late arrivals", "what is no position is not sent on")
+			return
+		}
+	}
+	t.Fatal("no position")
+}

@@ -1,0 +1,44 @@
+package handlers_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/clock"
+	"rail/server/config"
+	"rail/server/harness/apitest"
+	"rail/server/harness/pgtest"
+)
+
+// TestEveryReadAtAStandby: each GET of the description answers at a standby, and what it
+// answers at the primary.
+func TestEveryReadAtAStandby(t *testing.T) {
+	t.Parallel()
+	dsn, standby := pgtest.Replicated(t)
+	s := apitest.On(t, dsn, clock.NewManual(apitest.Start))
+	own := populate(s, "here")
+	reader := apitest.On(t, dsn, s.Clock, func(c *config.Config) { c.ReadURL = standby.DSN() })
+	standby.CatchUp()
+	require.Eventually(t, func() bool {
+		reader.Must(200, reader.Do("GET", "/v1/programs", s.Key, nil))
+		return strings.Contains(reader.Log(), "standby=true")
+	}, time.Minute, 5*time.Millisecond)
+	for _, o := range operations() {
+		if o.method != "GET" || !strings.HasPrefix(o.path, "/v1/") || o.id == "retrieveOpenAPIDocument" ||
+			o.id == "followEvents" { // which asks the primary
+			continue
+		}
+		t.Run(o.id, func(t *testing.T) {
+			url := o.url(own[o.prefix()]) + "?program_id=" + own["prg_"] + o.window()
+			want, got := s.Get(url), reader.Do("GET", url, s.Key, nil)
+			require.Equal(t, 200, want.Status, "%s %s", url, want.Raw)
+			require.Equal(t, string(want.Raw), string(got.Raw))
+			line := regexp.MustCompile(`.*operation=` + o.id + " .*").FindString(reader.Log())
+			require.Contains(t, line, "standby=true")
+		})
+	}
+}

@@ -1,0 +1,130 @@
+package middleware_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"rail/server/clock"
+	"rail/server/config"
+	"rail/server/harness/apitest"
+	"rail/server/harness/pgtest"
+)
+
+// replicated returns a server with a standby in use.
+func replicated(t *testing.T) (*apitest.Server, *pgtest.Standby) {
+	t.Helper()
+	dsn, standby := pgtest.Replicated(t)
+	s := apitest.On(t, dsn, clock.NewManual(apitest.Start), at(standby))
+	used(s, s.Key)
+	return s, standby
+}
+
+// at gives a server a standby.
+func at(standby *pgtest.Standby) apitest.Option {
+	return func(c *config.Config) { c.ReadURL = standby.DSN() }
+}
+
+// used waits until reads of a key are answered by the standby.
+func used(s *apitest.Server, key string) {
+	s.T.Helper()
+	before := strings.Count(s.Log(), "standby=true")
+	require.Eventually(s.T, func() bool {
+		total(s, key)
+		return strings.Count(s.Log(), "standby=true") > before
+	}, time.Minute, 5*time.Millisecond)
+}
+
+// total returns how many programs a key sees.
+func total(s *apitest.Server, key string, headers ...string) int64 {
+	s.T.Helper()
+	return s.Must(200, s.Do("GET", "/v1/programs", key, nil, headers...)).Int("total_count")
+}
+
+// TestReadsAtAStandby: who writes reads its own writes while the standby shows nothing
+// new; all others read at the standby, also the writer once the standby has caught up.
+func TestReadsAtAStandby(t *testing.T) {
+	t.Parallel()
+	s, standby := replicated(t)
+	other := s.NewKey(s.Org, true, "read", "write")
+	before := total(s, other)
+	standby.Pause()
+	made := s.Must(201, s.Post("/v1/programs", M{"name": "New", "website_url": "https://x.example", "currency": "USD"}))
+	position := made.Header.Get("Rail-Position")
+	require.Regexp(t, "^1-[0-9a-f]+$", position)
+	require.Equal(t, before+1, total(s, s.Key), "the writer's own")
+	require.Equal(t, before, total(s, other), "at the standby")
+	require.Equal(t, before+1, total(s, other, "Rail-Position", position), "the position came along")
+	s.Must(200, s.Do("GET", "/v1/programs/"+made.String("id"), other, nil)) // what is absent there is asked for at the primary
+	require.Equal(t, before, total(s, other, "Rail-Position", "1-0"), "an old position")
+
+	standby.Resume()
+	seesAll := func(key string, n int64) func() bool { return func() bool { return total(s, key) == n } }
+	require.Eventually(t, seesAll(other, before+1), time.Minute, 5*time.Millisecond)
+	standby.Pause()
+	s.Must(201, s.Do("POST", "/v1/programs", other, M{"name": "B", "website_url": "https://x.example", "currency": "USD"}))
+	require.Eventually(t, seesAll(s.Key, before+1), time.Minute, 5*time.Millisecond, "at the standby again")
+	require.Equal(t, before+2, total(s, other))
+}
+
+// TestStandbyGone: reads go on while a standby is away, which the log says once, and use
+// it again when it is back, or has become a primary itself, which it may not be.
+func TestStandbyGone(t *testing.T) {
+	t.Parallel()
+	s, standby := replicated(t)
+	n := total(s, s.Key)
+	standby.Stop()
+	for range 20 {
+		require.Equal(t, n, total(s, s.Key))
+	}
+	says := func(words string) func() bool { return func() bool { return strings.Contains(s.Log(), words) } }
+	require.Eventually(t, says("a standby began to fail"), time.Minute, 5*time.Millisecond)
+	standby.Start()
+	used(s, s.Key)
+	require.Contains(t, s.Log(), "a standby recovered")
+	require.Equal(t, 1, strings.Count(s.Log(), "a standby began to fail"))
+
+	s.Clock.Advance(time.Hour)
+	standby.Promote()
+	require.Eventually(t, says("it is no standby"), time.Minute, 5*time.Millisecond)
+	s.Program()
+	require.Equal(t, n+1, total(s, s.Key))
+}
+
+// TestPositions: writes that share a transaction have one, too, and so has a replay at
+// another server, which then shows what it told of.
+func TestPositions(t *testing.T) {
+	t.Parallel()
+	s, standby := replicated(t)
+	program := s.Program()
+	s.Partner(program, M{"handle": "ada"})
+	second := apitest.On(t, s.DSN, s.Clock, at(standby))
+	used(second, s.Key)
+	standby.Pause()
+	var clicks sync.WaitGroup
+	for range 24 {
+		clicks.Go(func() {
+			a := s.Post("/v1/clicks", M{"program_id": program, "value": "ada", "landing_url": "https://shop.example", "visitor_token": apitest.Unique("visitor-token-")})
+			assert.Equal(t, 201, a.Status)
+			assert.NotEmpty(t, a.Header.Get("Rail-Position"))
+		})
+	}
+	clicks.Wait()
+	body := M{"name": "New", "website_url": "https://x.example", "currency": "USD"}
+	n := total(second, s.Key)
+	s.Must(201, s.Do("POST", "/v1/programs", s.Key, body, "Idempotency-Key", "k"))
+	require.Equal(t, n, total(second, s.Key), "another server does not know of the write")
+	again := s.Must(201, second.Do("POST", "/v1/programs", s.Key, body, "Idempotency-Key", "k"))
+	require.Equal(t, "true", again.Header.Get("Idempotent-Replayed"))
+	require.NotEmpty(t, again.Header.Get("Rail-Position"))
+	require.Equal(t, n+1, total(second, s.Key))
+
+	bad := s.Do("GET", "/v1/programs", s.Key, nil, "Rail-Position", "here")
+	require.Equal(t, []any{400, "Rail-Position"}, []any{bad.Status, bad.Param()})
+	alone := apitest.On(t, s.DSN, s.Clock)
+	require.Empty(t, alone.Must(201, alone.Post("/v1/programs", body)).Header.Get("Rail-Position"), "no standby, no position")
+}

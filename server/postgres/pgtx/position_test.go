@@ -1,0 +1,90 @@
+package pgtx_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/harness/pgtest"
+	"rail/server/postgres/pgtx"
+)
+
+func TestParsePosition(t *testing.T) {
+	t.Parallel()
+	p := pgtx.Position{Timeline: 26, LSN: 0x16b3748}
+	require.Equal(t, "1a-16b3748", p.String())
+	again, ok := pgtx.ParsePosition(p.String())
+	require.True(t, ok)
+	require.Equal(t, p, again)
+	again, ok = pgtx.ParsePosition(pgtx.Unknown.String())
+	require.True(t, ok)
+	require.Equal(t, pgtx.Unknown, again)
+	for _, bad := range []string{"", "1", "1-", "-1", "1-x", "1-1 ", "1/1", "123456789-1", "1-12345678901234567"} {
+		_, ok := pgtx.ParsePosition(bad)
+		require.False(t, ok, bad)
+	}
+}
+
+func TestPositionOrder(t *testing.T) {
+	t.Parallel()
+	at := func(timeline uint32, lsn uint64) pgtx.Position { return pgtx.Position{Timeline: timeline, LSN: lsn} }
+	require.Equal(t, at(1, 9), at(1, 9).Later(at(1, 8)))
+	require.Equal(t, at(2, 1), at(1, 9).Later(at(2, 1)))
+	require.True(t, at(2, 9).Reaches(at(1, 9)))
+	require.False(t, at(2, 8).Reaches(at(1, 9)), "the branch may be behind it")
+	require.False(t, at(1, 9).Reaches(at(2, 1)))
+}
+
+// TestTrace: a traced transaction knows the place behind its commit, alone and shared; one
+// that fails or sends nothing knows none.
+func TestTrace(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Pool(t, pgtest.DurableDSN(t))
+	ctx := t.Context()
+	_, err := pool.Exec(ctx, "CREATE TABLE noted (n int PRIMARY KEY)")
+	require.NoError(t, err)
+	write := func(tx *pgtx.Tx, n int) error {
+		defer tx.Rollback()
+		tx.Trace()
+		_, err := tx.Later().Exec(ctx, "INSERT INTO noted VALUES ($1)", n)
+		require.NoError(t, err)
+		return tx.Commit(ctx)
+	}
+	before := pgtx.Current(ctx, pool)
+	tx := pgtx.Begin(pool)
+	require.NoError(t, write(tx, 1))
+	require.True(t, tx.Position().Reaches(before))
+	require.NotEqual(t, before, tx.Position())
+	require.True(t, pgtx.Current(ctx, pool).Reaches(tx.Position()))
+
+	refused := pgtx.Begin(pool)
+	require.Error(t, write(refused, 1))
+	require.Zero(t, refused.Position())
+	idle := pgtx.Begin(pool)
+	idle.Trace()
+	require.NoError(t, idle.Commit(ctx))
+	require.Zero(t, idle.Position())
+
+	bus := pgtx.NewBus(pool, 0, 1)
+	var riders sync.WaitGroup
+	for n := range 8 {
+		riders.Go(func() {
+			rider := bus.Begin("org")
+			if err := write(rider, 10+n); err != nil || !rider.Position().Reaches(tx.Position()) || rider.Position() == pgtx.Unknown {
+				t.Error(err, rider.Position())
+			}
+		})
+	}
+	riders.Wait()
+}
+
+// TestPositionUnknown: where nobody answers, the position is one that no standby reaches.
+func TestPositionUnknown(t *testing.T) {
+	t.Parallel()
+	ctx, end := context.WithCancel(t.Context())
+	pool := pgtest.New(t)
+	end()
+	require.Equal(t, pgtx.Unknown, pgtx.Current(ctx, pool))
+}
