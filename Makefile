@@ -72,6 +72,7 @@ lint: go fmt-check contract clients ## run vet and golangci-lint; judge the imag
 	go vet ./...
 	go tool -modfile=.ci/golangci.mod golangci-lint run
 	go run -modfile=.ci/image.mod ./.ci/image
+	go run -modfile=.ci/kubernetes.mod cmd/rail/ops/manifests.go cmd/rail/ops/kubernetes.yaml
 	@if ! command -v npm >/dev/null; then echo 'npm is not installed: the description is not linted'; \
 	elif ! $(MAKE) --no-print-directory packages; then echo 'npm could not install the linters: the description is not linted'; \
 	else $(MAKE) --no-print-directory lint-description; fi

@@ -114,7 +114,7 @@ var layers = map[string]layer{
 	},
 	"tools": {
 		rule:     "a tool or an example of cmd stands alone",
-		packages: []string{"cmd/bundle", "cmd/example", "cmd/generate", "cmd/lists"},
+		packages: []string{"cmd/bundle", "cmd/example", "cmd/generate", "cmd/lists", "cmd/rail/ops"},
 		contract: []string{"gen/api", "queries", "schema"},
 	},
 }

@@ -8,7 +8,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -20,7 +19,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sync/singleflight"
 
 	gen "rail/gen/api"
 	"rail/gen/db"
@@ -53,7 +51,6 @@ import (
 	"rail/server/outbound/mail"
 	"rail/server/outbound/webhook"
 	"rail/server/postgres"
-	"rail/server/postgres/migrate"
 	"rail/server/postgres/pgtx"
 	"rail/server/postgres/standby"
 	"rail/server/program/customer"
@@ -253,7 +250,8 @@ func (p parts) serveAPI() *middleware.Front {
 // servePages registers what the description does not have: probes and documents,
 // the pages of mails, and short links.
 func (p parts) servePages(path *middleware.Front) {
-	pages.Register(p.echo, ready(p.pool))
+	ready := ready(p.pool)
+	pages.Register(p.echo, ready, p.checks(ready))
 	guides.Register(p.echo)
 	script.Register(p.echo, path.Beyond)
 	mailpages.Pages{Pool: p.pool, Keeper: p.keeper, Clock: p.clock}.Register(p.echo)
@@ -375,21 +373,4 @@ func (a *App) Handler() http.Handler {
 		return withoutConsole(a.handler)
 	}
 	return a.handler
-}
-
-// ready reports whether requests can be answered: the database is there, and at
-// a version that serves this binary. The reasons are for everybody
-// to read, so they contain nothing of the connection.
-//
-// Those who ask at once get the same answer of one query: probes are not limited.
-func ready(pool *pgxpool.Pool) pages.Ready {
-	var asking singleflight.Group
-	return func(ctx context.Context) error {
-		_, err, _ := asking.Do("", func() (any, error) { return nil, migrate.Serves(ctx, pool) })
-		if err == nil || errors.Is(err, migrate.ErrOlder) || errors.Is(err, migrate.ErrNewer) ||
-			errors.Is(err, migrate.ErrDirty) {
-			return err
-		}
-		return errors.New("the database is away or has no tables")
-	}
 }

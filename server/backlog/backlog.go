@@ -3,6 +3,7 @@ package backlog
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -21,11 +22,17 @@ const (
 	fresh = 5 * time.Second
 )
 
+// noPayouts has what payouts may be.
+var noPayouts = map[db.PayoutStatus]int64{
+	db.PayoutStatusPending: 0, db.PayoutStatusProcessing: 0, db.PayoutStatusPaid: 0, db.PayoutStatusFailed: 0,
+	db.PayoutStatusNotEligible: 0,
+}
+
 // State is what waited at a moment.
 type State struct {
 	db.BacklogRow
 
-	Payouts []db.PayoutTotalsRow
+	Payouts map[db.PayoutStatus]int64
 }
 
 // Reader reads the backlog. Those who ask within five seconds get the same answer.
@@ -61,6 +68,10 @@ func (r *Reader) read(ctx context.Context) (s State, err error) {
 	if s.BacklogRow, err = queries.Backlog(ctx, r.pool, db.BacklogParams{Now: r.clock.Now(), Lim: Most}); err != nil {
 		return s, err
 	}
-	s.Payouts, err = queries.PayoutTotals(ctx, r.pool)
+	rows, err := queries.PayoutTotals(ctx, r.pool)
+	s.Payouts = maps.Clone(noPayouts)
+	for _, row := range rows {
+		s.Payouts[db.PayoutStatus(row.Status)] = row.Total
+	}
 	return s, err
 }

@@ -68,7 +68,7 @@ func (r *Reader) Collect(out chan<- prometheus.Metric) {
 	for _, g := range gauges {
 		out <- prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, g.value(s))
 	}
-	for _, p := range s.Payouts {
-		out <- prometheus.MustNewConstMetric(payouts, prometheus.GaugeValue, float64(p.Total), p.Status)
+	for status, n := range s.Payouts {
+		out <- prometheus.MustNewConstMetric(payouts, prometheus.GaugeValue, float64(n), string(status))
 	}
 }

@@ -45,7 +45,7 @@ func NewRunner(c clock.Clock, log *slog.Logger, r prometheus.Registerer) *Runner
 			Name: "rail_job_failures_total", Help: "Rounds of a job that failed.",
 		}, job),
 		last: made.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "rail_job_last_success_timestamp_seconds", Help: "When a round of a job last went well; 0 before the first.",
+			Name: "rail_job_last_success_timestamp_seconds", Help: "When a round of a job last went well; before the first, when it began.",
 		}, job),
 		period: made.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "rail_job_period_seconds", Help: "Time between the starts of two rounds of a job.",
@@ -82,11 +82,16 @@ func (r *Runner) Round(ctx context.Context, j Job) {
 		r.failed.WithLabelValues(j.Name).Inc()
 		return
 	}
-	now := r.clock.Now()
-	r.last.WithLabelValues(j.Name).Set(float64(now.UnixMilli()) / 1000)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.succeeded[j.Name] = now
+	r.success(j.Name)
+}
+
+// success notes that all is well with a job. The caller holds mu.
+func (r *Runner) success(job string) {
+	now := r.clock.Now()
+	r.succeeded[job] = now
+	r.last.WithLabelValues(job).Set(float64(now.UnixMilli()) / 1000)
 }
 
 // begin notes when the job first ran, and makes its metrics, so that they are there before anything goes wrong.
@@ -96,9 +101,8 @@ func (r *Runner) begin(j Job) {
 	if _, known := r.succeeded[j.Name]; known {
 		return
 	}
-	r.succeeded[j.Name] = r.clock.Now()
+	r.success(j.Name)
 	r.failed.WithLabelValues(j.Name)
-	r.last.WithLabelValues(j.Name)
 	r.period.WithLabelValues(j.Name).Set(j.Every.Seconds())
 }
 

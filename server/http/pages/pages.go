@@ -40,15 +40,15 @@ func file(name string) func() ([]byte, error) {
 }
 
 // Register adds the pages and the probes to e. ready returns why the server
-// cannot answer requests now, or nil.
-func Register(e *echo.Echo, ready Ready) {
+// cannot answer requests now, or nil; checks say more of it.
+func Register(e *echo.Echo, ready Ready, checks Checks) {
 	both := []string{http.MethodGet, http.MethodHead}
 	for path, text := range files {
 		e.Match(both, path, func(c echo.Context) error { return serve(c, text) })
 	}
 	e.Match(both, "/", func(c echo.Context) error { return c.Redirect(http.StatusFound, "/docs") })
 	e.Match(both, "/healthz", healthz)
-	e.Match(both, "/readyz", ready.readyz)
+	e.Match(both, "/readyz", func(c echo.Context) error { return ready.readyz(c, checks) })
 }
 
 // serve answers with a file and the headers that confine the page.

@@ -23,7 +23,7 @@ func get(t *testing.T, ready Ready, path string) *httptest.ResponseRecorder {
 func accepting(t *testing.T, ready Ready, path, encoding string) *httptest.ResponseRecorder {
 	t.Helper()
 	e := echo.New()
-	Register(e, ready)
+	Register(e, ready, few)
 	w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, path, nil)
 	r.Header.Set("Accept-Encoding", encoding)
 	e.ServeHTTP(w, r)
@@ -31,6 +31,10 @@ func accepting(t *testing.T, ready Ready, path, encoding string) *httptest.Respo
 }
 
 func up(context.Context) error { return nil }
+
+func few(context.Context) []Check {
+	return []Check{{"database", ""}, {"job send-mail", "no success for 2m0s, every 5s"}}
+}
 
 func TestProbes(t *testing.T) {
 	down := func(context.Context) error { return errors.New("the database is away") }
@@ -43,6 +47,8 @@ func TestProbes(t *testing.T) {
 		{up, "/healthz", 200, `{"status":"ok"}`},
 		{down, "/healthz", 200, `{"status":"ok"}`},
 		{up, "/readyz", 200, `{"status":"ok"}`},
+		{up, "/readyz?verbose", 200, "[+]database ok\n[-]job send-mail failed: no success for 2m0s, every 5s\nreadyz check passed"},
+		{down, "/readyz?verbose", 503, "[+]database ok\n[-]job send-mail failed: no success for 2m0s, every 5s\nreadyz check failed"},
 		{down, "/readyz", 503, `{"status":"unavailable","reason":"the database is away"}`},
 	} {
 		w := get(t, c.ready, c.path)

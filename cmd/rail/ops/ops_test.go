@@ -1,0 +1,196 @@
+// Package ops_test holds the files of this folder against the program that they are for.
+package ops_test
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"rail/server/config"
+	"rail/server/harness/apitest"
+	"rail/server/harness/pgtest"
+)
+
+var update = flag.Bool("update", false, "write .env.example anew")
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// tool runs a program that judges files, and skips the test where it is not installed.
+func tool(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Skipf("%s is not installed", name)
+	}
+	out, err := exec.CommandContext(t.Context(), path, args...).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return string(out)
+}
+
+// metrics returns the names of a running server's metrics.
+func metrics(t *testing.T) map[string]bool {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := l.Addr().String()
+	require.NoError(t, l.Close())
+	s := apitest.StartProcess(t, apitest.Real(t), "RAIL_METRICS_ADDR="+address)
+	names := map[string]bool{}
+	apitest.Eventually(t, func() bool {
+		for _, url := range []string{s.URL + "/docs", "http://" + address + "/metrics"} {
+			res, err := http.Get(url)
+			require.NoError(t, err)
+			text, err := io.ReadAll(res.Body)
+			require.NoError(t, err)
+			require.NoError(t, res.Body.Close())
+			for _, m := range regexp.MustCompile(`(?m)^# TYPE (\w+) `).FindAllSubmatch(text, -1) {
+				names[string(m[1])] = true
+			}
+		}
+		return names["rail_job_seconds"] && names["rail_requests_total"]
+	}, "no job has run")
+	return names
+}
+
+// TestMetricsExist: alerts and dashboard ask for what a server tells, and together for everything of Rail's own.
+func TestMetricsExist(t *testing.T) {
+	t.Parallel()
+	there := metrics(t)
+	asked := map[string]bool{}
+	for _, name := range []string{"alerts.yaml", "grafana.json"} {
+		for _, m := range regexp.MustCompile(`\b(?:rail|process)_[a-z_]+\b`).FindAllString(read(t, name), -1) {
+			if base := regexp.MustCompile(`_(bucket|sum|count)$`).ReplaceAllString(m, ""); there[base] {
+				m = base
+			}
+			assert.True(t, there[m], "%s asks for %s, which no server tells", name, m)
+			asked[m] = true
+		}
+	}
+	for name := range there {
+		assert.True(t, asked[name] || !strings.HasPrefix(name, "rail_"), "%s is on no dashboard", name)
+	}
+	for name := range there {
+		if strings.HasPrefix(name, "rail_") {
+			assert.Contains(t, read(t, "../README.md"), "`"+name, "the operator's page has every metric")
+		}
+	}
+}
+
+func TestAlerts(t *testing.T) {
+	t.Parallel()
+	tool(t, "promtool", "check", "rules", "alerts.yaml")
+	tool(t, "promtool", "test", "rules", "alerts_test.yaml")
+	tested := read(t, "alerts_test.yaml")
+	for _, m := range regexp.MustCompile(`- alert: (\w+)`).FindAllStringSubmatch(read(t, "alerts.yaml"), -1) {
+		fires := regexp.MustCompile(`alertname: ` + m[1] + `\n\s+eval_time: \w+\n\s+exp_alerts:\n`)
+		require.Regexp(t, fires, tested, "%s never fires", m[1])
+		require.Regexp(t, `alertname: `+m[1]+`\n\s+eval_time: \w+\n\s+exp_alerts: \[\]`, tested, "%s is never silent", m[1])
+	}
+}
+
+// TestUnits: systemd takes the units, and finds the server confined.
+func TestUnits(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var units []string
+	for _, name := range []string{"rail.service", "rail-migrate.service"} {
+		// A program that is there, whatever it is: verify looks for it.
+		text := strings.ReplaceAll(read(t, name), "/usr/local/bin/rail", "/bin/true")
+		units = append(units, filepath.Join(dir, name))
+		require.NoError(t, os.WriteFile(units[len(units)-1], []byte(text), 0o600))
+	}
+	require.Empty(t, tool(t, "systemd-analyze", append([]string{"verify"}, units...)...))
+	tool(t, "systemd-analyze", "security", "--offline=true", "--threshold=20", units[0])
+}
+
+// usage matches a line of the help on variables.
+var usage = regexp.MustCompile(`(?m)^  (RAIL_\w+)(?: +(.*?)(?: \(default (.*)\))?)?$`)
+
+// example is the file of all variables, none of which is set.
+func example() string {
+	var b strings.Builder
+	b.WriteString("# Every variable of Rail with its default. What is here may be read by systemd (EnvironmentFile), Docker\n" +
+		"# (--env-file) and a shell; secrets are better kept in files of their own, which the variables in _FILE name.\n")
+	for _, m := range usage.FindAllStringSubmatch(config.Usage(), -1) {
+		if m[2] != "" {
+			fmt.Fprintf(&b, "\n# %s\n", m[2])
+		}
+		fmt.Fprintf(&b, "#%s=%s\n", m[1], m[3])
+	}
+	return b.String()
+}
+
+// TestEnvExample: the example has every variable, with what it means.
+func TestEnvExample(t *testing.T) {
+	t.Parallel()
+	if *update {
+		require.NoError(t, os.WriteFile(".env.example", []byte(example()), 0o644))
+	}
+	require.Equal(t, example(), read(t, ".env.example"), "go test ./cmd/rail/ops -run TestEnvExample -update writes it anew")
+	require.Contains(t, example(), "\n#RAIL_LOG_FORMAT=text\n")
+}
+
+// TestVariablesExist: the other files set what there is.
+func TestVariablesExist(t *testing.T) {
+	t.Parallel()
+	known := map[string]bool{}
+	for _, m := range usage.FindAllStringSubmatch(config.Usage(), -1) {
+		known[m[1]] = true
+	}
+	require.Greater(t, len(known), 30)
+	files, err := filepath.Glob("*")
+	require.NoError(t, err)
+	for _, name := range files {
+		set := regexp.MustCompile(`\bRAIL_[A-Z_]+\b`).FindAllString(read(t, name), -1)
+		for _, variable := range slices.Compact(set) {
+			if name != "ops_test.go" && name != "kubernetes.yaml" { // which speaks of RAIL_PORT
+				assert.True(t, known[variable], "%s has %s, which is no variable", name, variable)
+			}
+		}
+	}
+	// A server with the settings of the manifests is one that starts.
+	text := read(t, "kubernetes.yaml")
+	environ := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?m)^  (RAIL_\w+): (.+)$`).FindAllStringSubmatch(text, -1) {
+		environ[m[1]] = m[2]
+	}
+	secret := filepath.Join(t.TempDir(), "key")
+	require.NoError(t, os.WriteFile(secret, []byte(strings.Repeat("07", 32)), 0o600))
+	database := filepath.Join(t.TempDir(), "database")
+	require.NoError(t, os.WriteFile(database, []byte("postgres://h/n"), 0o600))
+	maps.Copy(environ, map[string]string{"RAIL_SECRET_KEY_FILE": secret, "RAIL_DATABASE_URL_FILE": database})
+	_, err = config.Read(environ)
+	require.NoError(t, err)
+}
+
+// TestFilesAreShown: the folder's page has a line for each file.
+func TestFilesAreShown(t *testing.T) {
+	t.Parallel()
+	entries, err := os.ReadDir(".")
+	require.NoError(t, err)
+	for _, e := range entries {
+		if e.Name() != "README.md" {
+			assert.Contains(t, read(t, "README.md"), "("+e.Name()+")")
+		}
+	}
+}

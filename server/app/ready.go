@@ -1,0 +1,96 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/singleflight"
+
+	"rail/server/http/pages"
+	"rail/server/postgres/migrate"
+)
+
+// ready reports whether requests can be answered: the database is there, and at
+// a version that serves this binary. The reasons are for everybody
+// to read, so they contain nothing of the connection.
+//
+// Those who ask at once get the same answer of one query: probes are not limited.
+func ready(pool *pgxpool.Pool) pages.Ready {
+	var asking singleflight.Group
+	return func(ctx context.Context) error {
+		_, err, _ := asking.Do("", func() (any, error) { return nil, migrate.Serves(ctx, pool) })
+		if err == nil || schemaOf(err) {
+			return err
+		}
+		return errors.New("the database is away or has no tables")
+	}
+}
+
+// schemaOf reports whether an error is of a database that is there, at a version that does not serve this binary.
+func schemaOf(err error) bool {
+	return errors.Is(err, migrate.ErrOlder) || errors.Is(err, migrate.ErrNewer) || errors.Is(err, migrate.ErrDirty)
+}
+
+// What is due and has waited for longer is a failure: alerts are as patient.
+const (
+	lateWebhook = 5 * time.Minute
+	lateMail    = 15 * time.Minute
+	lateInbox   = 2 * time.Minute
+)
+
+// checks returns what looks at everything that a server does. As all may ask, it tells of no error, nor of anybody, and
+// reads nothing that others have not read a moment ago.
+func (a *App) checks(ready pages.Ready) pages.Checks {
+	return func(ctx context.Context) []pages.Check {
+		away, schema := ready(ctx), ""
+		if schemaOf(away) {
+			schema, away = away.Error(), nil
+		}
+		out := []pages.Check{{Name: "database", Problem: problemOf(away)}, {Name: "schema", Problem: schema}}
+		if away == nil {
+			out = append(out, a.queues(ctx)...)
+		}
+		for _, j := range a.jobs {
+			late := ""
+			if age := a.runner.Late(j); age > 0 {
+				late = fmt.Sprintf("no success for %s, every %s", age.Round(time.Second), j.Every)
+			}
+			out = append(out, pages.Check{Name: "job " + j.Name, Problem: late})
+		}
+		return out
+	}
+}
+
+// queues looks at what waits.
+func (a *App) queues(ctx context.Context) []pages.Check {
+	s, err := a.backlog.Read(ctx)
+	var out []pages.Check
+	for _, q := range []struct {
+		name string
+		due  float64 // seconds
+		most time.Duration
+	}{
+		{"webhooks", s.DeliveriesDue, lateWebhook}, {"mail", s.MailsDue, lateMail}, {"inbox", s.InboxDue, lateInbox},
+	} {
+		c := pages.Check{Name: q.name}
+		if age := time.Duration(q.due * float64(time.Second)); age > q.most {
+			c.Problem = fmt.Sprintf("what was due first has waited for %s", age.Round(time.Second))
+		}
+		if err != nil {
+			c.Problem = "what waits could not be read"
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// problemOf returns the text of an error, "" for none.
+func problemOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
