@@ -233,6 +233,9 @@ func HashToken(token string) []byte {
 	return sum[:]
 }
 
+// NameOf returns what tells tokens apart and reveals none, such as the key of a mail with a link.
+func NameOf(token string) string { return hex.EncodeToString(HashToken(token)[:16]) }
+
 // mac returns the HMAC-SHA256 of text.
 func mac(key []byte, text string) []byte {
 	h := hmac.New(sha256.New, key)

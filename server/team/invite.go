@@ -9,6 +9,7 @@ import (
 	"rail/server/opt"
 	"rail/server/outbound/mail"
 	"rail/server/problem"
+	"rail/server/secret"
 	"rail/server/work"
 )
 
@@ -72,7 +73,7 @@ func (s *Service) mailInvitation(ctx context.Context, u *work.Unit, email, url s
 	if err != nil {
 		return err
 	}
-	return s.Mail.Queue(ctx, u.DB(), u.OrgID, mail.Invitation(email, mailKey(url), org.Name, url), u.Now)
+	return s.Mail.Queue(ctx, u.DB(), u.OrgID, mail.Invitation(email, secret.NameOf(url), org.Name, url), u.Now)
 }
 
 // Uninvite takes the open invitation of an address back.

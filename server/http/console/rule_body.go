@@ -13,13 +13,12 @@ import (
 	"rail/gen/api"
 	"rail/server/currency"
 	"rail/server/http/design"
-	"rail/server/money/rules"
 )
 
 // typedRate is a rate as it is typed: percent, or an amount of the currency.
 func typedRate(rateType string, value int64, code string) string {
 	if rateType == string(api.RateTypePercent) {
-		return strings.TrimSuffix(rules.PercentWords(value), " %")
+		return strconv.FormatFloat(float64(value)/100, 'f', -1, 64)
 	}
 	return currency.Decimal(value, code)
 }

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/labstack/echo/v4"
+
 	"rail/server/http/middleware"
 	"rail/server/problem"
 )
@@ -70,4 +72,11 @@ func Explain(err error) (status int, title, text string) {
 		return status, "Something went wrong", "The mistake is ours, and nothing was changed. Try again later."
 	}
 	return status, "This cannot be done", p.Message
+}
+
+// RefuseMethod answers a method that a path does not know. allowed goes into Allow, which a 405 must carry
+// (RFC 9110, 15.5.6).
+func RefuseMethod(c echo.Context, allowed string) error {
+	c.Response().Header().Set("Allow", allowed)
+	return problem.New(problem.MethodNotAllowed, "This page cannot be asked for in this way.")
 }

@@ -131,11 +131,11 @@ func (p *Pages) answer(v *visit, get, post action) error {
 	case post != nil && method == http.MethodPost:
 		return p.change(v, post)
 	case get == nil:
-		return v.refuseMethod("POST")
+		return design.RefuseMethod(v, "POST")
 	case post == nil:
-		return v.refuseMethod("GET, HEAD")
+		return design.RefuseMethod(v, "GET, HEAD")
 	}
-	return v.refuseMethod("GET, HEAD, POST")
+	return design.RefuseMethod(v, "GET, HEAD, POST")
 }
 
 // change answers a form, which must come from a page of this server.

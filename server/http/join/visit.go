@@ -13,7 +13,6 @@ import (
 	"rail/server/http/design"
 	"rail/server/http/middleware"
 	"rail/server/locale"
-	"rail/server/problem"
 	"rail/server/program/joining"
 	"rail/server/program/portalsettings"
 	"rail/server/quota"
@@ -94,12 +93,6 @@ func (v *visit) unit(own quota.Own) *work.Unit {
 		Actor:     work.Actor{Kind: work.Visitor},
 		RequestID: v.Response().Header().Get(middleware.HeaderRequestID), Wake: v.pages.Wake,
 	})
-}
-
-// refuseMethod answers a method that a path does not know.
-func (v *visit) refuseMethod(allowed string) error {
-	v.Response().Header().Set("Allow", allowed)
-	return problem.New(problem.MethodNotAllowed, "This page cannot be asked for in this way.")
 }
 
 // fail answers an error with a page. Errors below 500 end here: they are the visitor's.

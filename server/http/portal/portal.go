@@ -164,7 +164,7 @@ func (p *Portal) dispatch(v *visit) error {
 	if token, ok := strings.CutPrefix(path, "/portal/sso/"); ok {
 		v.SetPath("/portal/sso/:token")
 		if method != http.MethodGet {
-			return v.refuseMethod("GET, HEAD")
+			return design.RefuseMethod(v, "GET, HEAD")
 		}
 		return p.signIn(v, token)
 	}
@@ -193,9 +193,9 @@ func (p *Portal) route(v *visit, method string) error {
 	case method == http.MethodPost && r.post != nil:
 		return p.change(v, r.post)
 	case r.get != nil:
-		return v.refuseMethod("GET, HEAD")
+		return design.RefuseMethod(v, "GET, HEAD")
 	}
-	return v.refuseMethod("POST")
+	return design.RefuseMethod(v, "POST")
 }
 
 // read answers a GET.

@@ -112,7 +112,7 @@ func (p *Portal) useMailed(v *visit, token string) error {
 		return p.enter(v, token)
 	case http.MethodGet, http.MethodHead:
 	default:
-		return v.refuseMethod("GET, HEAD, POST")
+		return design.RefuseMethod(v, "GET, HEAD, POST")
 	}
 	return v.showDoor(http.StatusOK, "Sign in", door{
 		Text: v.locale.T("Press the button to open your portal. The link works once."), Token: token,

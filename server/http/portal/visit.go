@@ -13,7 +13,6 @@ import (
 	"rail/server/http/look"
 	"rail/server/http/middleware"
 	"rail/server/locale"
-	"rail/server/problem"
 	"rail/server/work"
 )
 
@@ -56,13 +55,6 @@ func (v *visit) write(change func(ctx context.Context) error) error {
 // done sends the browser on after a change, so that a reload repeats nothing.
 func (v *visit) done(page, what string) error {
 	return v.Redirect(http.StatusSeeOther, page+"?done="+what)
-}
-
-// refuseMethod answers a method that a path does not know.
-// allowed goes into Allow, which a 405 must carry (RFC 9110, 15.5.6).
-func (v *visit) refuseMethod(allowed string) error {
-	v.Response().Header().Set("Allow", allowed)
-	return problem.New(problem.MethodNotAllowed, "This page cannot be asked for in this way.")
 }
 
 // fail answers an error with a page. The error itself goes on to the log.

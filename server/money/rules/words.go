@@ -30,11 +30,6 @@ func (r Rate) In(l *locale.Locale, trigger Trigger, code string) string {
 	return l.T("%s for every payment", l.Money(r.RateValue, code))
 }
 
-// PercentWords writes basis points as a percentage: 1250 is 12.5 %.
-func PercentWords(basisPoints int64) string {
-	return strconv.FormatFloat(float64(basisPoints)/100, 'f', -1, 64) + " %"
-}
-
 // phrases are the fields as the subject of a sentence. Those of a yes or no, and of
 // dates, are sentences of their own.
 var phrases = map[string]string{

@@ -7,7 +7,6 @@ package joining
 import (
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"time"
@@ -125,7 +124,7 @@ func (s *Service) invite(ctx context.Context, u *work.Unit, p db.Program, a Aske
 	if err := store(ctx, u, p, a, token, raw); err != nil {
 		return err
 	}
-	m := mail.JoinConfirm(a.reader(a.Email, p), keyOf(token), token)
+	m := mail.JoinConfirm(a.reader(a.Email, p), secret.NameOf(token), token)
 	return s.Mail.Queue(ctx, u.Later(), p.OrgID, m, u.Now)
 }
 
@@ -135,9 +134,9 @@ func (s *Service) remind(ctx context.Context, u *work.Unit, p db.Program, known 
 	if err := store(ctx, u, p, a, token, nil); err != nil {
 		return err
 	}
-	m := mail.JoinWaiting(a.reader(known.Email, p), keyOf(token))
+	m := mail.JoinWaiting(a.reader(known.Email, p), secret.NameOf(token))
 	if known.Status == db.PartnerStatusActive {
-		m = mail.JoinKnown(a.reader(known.Email, p), keyOf(token))
+		m = mail.JoinKnown(a.reader(known.Email, p), secret.NameOf(token))
 	}
 	return s.Mail.Queue(ctx, u.Later(), p.OrgID, m, u.Now)
 }
@@ -149,9 +148,6 @@ func store(ctx context.Context, u *work.Unit, p db.Program, a Asked, token strin
 		Application: application, Language: a.Locale.Language(), CreatedAt: u.Now, ExpiresAt: u.Now.Plus(Life),
 	})
 }
-
-// keyOf tells the mails of two requests apart, and is not the token.
-func keyOf(token string) string { return hex.EncodeToString(secret.HashToken(token)[:8]) }
 
 // Request is one that a link was mailed for.
 type Request struct {

@@ -2,7 +2,6 @@ package partner
 
 import (
 	"context"
-	"encoding/hex"
 	"strings"
 	"time"
 
@@ -91,6 +90,6 @@ func (s *Service) mailLink(
 	if err != nil {
 		return err
 	}
-	key := hex.EncodeToString(secret.HashToken(token)[:16]) // tells mails of links apart, and reveals none
+	key := secret.NameOf(token)
 	return s.Mail.Queue(ctx, q, p.OrgID, mail.PortalSignIn(mail.ToPartner(p, prog, language), key, token), now)
 }
