@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -117,7 +118,11 @@ func (a *App) redirect(w http.ResponseWriter, r *http.Request) {
 	}
 	name, _, _ := strings.Cut(strings.ToLower(r.Host), ":")
 	ours := a.config.TLSDomains[max(0, slices.Index(a.config.TLSDomains, name))]
-	to := "https://" + ours + a.config.TLSPort() + r.URL.RequestURI()
+	// The port is the one by which clients come, which need not be the one that the server listens on.
+	if base, err := url.Parse(a.config.BaseURL); err == nil && base.Port() != "" {
+		ours += ":" + base.Port()
+	}
+	to := "https://" + ours + r.URL.RequestURI()
 	http.Redirect(w, r, to, http.StatusMovedPermanently) //nolint:gosec // the host is one of the operator's
 }
 

@@ -137,7 +137,9 @@ func TestCertificateFails(t *testing.T) {
 }
 
 func TestRedirect(t *testing.T) {
-	a := newApp(t, nil, func(c *config.Config) { c.TLSDomains, c.Addr = []string{"rail.example", "b.example"}, ":443" })
+	a := newApp(t, nil, func(c *config.Config) {
+		c.TLSDomains, c.BaseURL = []string{"rail.example", "b.example"}, "https://rail.example"
+	})
 	for from, to := range map[string]string{
 		"http://rail.example/portal?x=1":  "https://rail.example/portal?x=1",
 		"http://B.example:80/r/AAA":       "https://b.example/r/AAA",
@@ -147,7 +149,11 @@ func TestRedirect(t *testing.T) {
 		a.redirect(w, httptest.NewRequest(http.MethodGet, from, nil))
 		require.Equal(t, []any{http.StatusMovedPermanently, to}, []any{w.Code, w.Header().Get("Location")})
 	}
+	a.config.BaseURL = "https://rail.example:8443"
 	w := httptest.NewRecorder()
+	a.redirect(w, httptest.NewRequest(http.MethodGet, "http://rail.example:8080/docs", nil))
+	require.Equal(t, "https://rail.example:8443/docs", w.Header().Get("Location"))
+	w = httptest.NewRecorder()
 	a.redirect(w, httptest.NewRequest(http.MethodPost, "http://rail.example/v1/sales", nil))
 	require.Equal(t, http.StatusForbidden, w.Code)
 }

@@ -151,7 +151,7 @@ func (c *Config) fill() {
 	c.Addr = cmp.Or(c.Addr, address(len(c.TLSDomains) > 0))
 	if len(c.TLSDomains) > 0 {
 		c.RedirectAddr = cmp.Or(c.RedirectAddr, ":80")
-		c.BaseURL = cmp.Or(c.BaseURL, "https://"+c.TLSDomains[0]+c.TLSPort())
+		c.BaseURL = cmp.Or(c.BaseURL, overTLS(c.TLSDomains[0], c.Addr))
 	}
 	if c.RedirectAddr == "off" {
 		c.RedirectAddr = ""
@@ -172,12 +172,12 @@ func local(addr string) string {
 // ReadURLs returns the addresses of the standbys.
 func (c *Config) ReadURLs() []string { return strings.Fields(c.ReadURL) }
 
-// TLSPort returns the port of addresses that begin with https://, with a colon, or "" where it is the usual one.
-func (c *Config) TLSPort() string {
-	if _, port, _ := net.SplitHostPort(c.Addr); port != "443" {
-		return ":" + port
+// overTLS returns the address of a host that listens on addr for https, without the port that is the usual one.
+func overTLS(host, addr string) string {
+	if _, port, _ := net.SplitHostPort(addr); port != "443" {
+		host += ":" + port
 	}
-	return ""
+	return "https://" + host
 }
 
 // address returns where the server listens unless RAIL_ADDR is set.
