@@ -189,7 +189,7 @@ func (b *bench) start(ctx context.Context) error {
 	if b.floor, err = serveFloor(ctx, b.server.pool); err != nil {
 		return err
 	}
-	b.meter = newMeter(filepath.Join(b.db.dir, "pg"))
+	b.meter = newMeter(filepath.Join(b.db.dir, "pg"), b.server.pool)
 	settings := b.server.pool.Config().ConnConfig.RuntimeParams
 	b.pgbench, err = newPgbench(b.db.server.DSN("bench"), dir, settings, b.Seconds, b.meter)
 	return err

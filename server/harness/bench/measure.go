@@ -71,6 +71,7 @@ func (b *bench) rail(ctx context.Context, l load, f *figure) error {
 	}
 	f.Rate, f.P50, f.P99 = float64(seen.Requests)/seen.Seconds, float64(seen.P50), float64(seen.P99)
 	f.Server, f.CPU = used.of(float64(seen.Requests))
+	f.Log, f.Files = float64(used.log)/float64(seen.Requests), float64(used.files)/float64(seen.Requests)
 	return nil
 }
 

@@ -2,25 +2,35 @@ package bench
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // tick is the unit of /proc, the same on every Linux.
 const tick = 10 * time.Millisecond
 
-// meter reads the processor time of a database server.
-type meter struct{ postmaster int }
+// meter reads what a database server has used.
+type meter struct {
+	postmaster int
+	pool       *pgxpool.Pool // to it; nil to read processor time alone
+}
 
-// spent is the processor time of a program and of the database, so far or from one reading to another.
-type spent struct{ program, database time.Duration }
+// spent is the processor time of a program and of the database, and the bytes of the database's log and of its files,
+// so far or from one reading to another.
+type spent struct {
+	program, database time.Duration
+	log, files        int64
+}
 
 func (s spent) since(began spent) spent {
-	return spent{s.program - began.program, s.database - began.database}
+	return spent{s.program - began.program, s.database - began.database, s.log - began.log, s.files - began.files}
 }
 
 // of returns the microseconds that each request took: of the program alone, and with the database.
@@ -28,25 +38,29 @@ func (s spent) of(requests float64) (program, both float64) {
 	return float64(s.program.Microseconds()) / requests, float64((s.program + s.database).Microseconds()) / requests
 }
 
-// newMeter returns the meter of the cluster in a directory. Where the system has no /proc,
+// newMeter returns the meter of the cluster in a directory, which pool leads to. Where the system has no /proc,
 // the database's time is 0.
-func newMeter(dir string) meter {
+func newMeter(dir string, pool *pgxpool.Pool) meter {
 	text, err := os.ReadFile(filepath.Join(dir, "data", "postmaster.pid"))
 	if err != nil {
-		return meter{}
+		return meter{pool: pool}
 	}
 	first, _, _ := strings.Cut(string(text), "\n")
 	pid, err := strconv.Atoi(first)
 	if err != nil {
-		return meter{}
+		return meter{pool: pool}
 	}
-	return meter{pid}
+	return meter{pid, pool}
 }
 
 // read returns the time of a process and of all processes of the database; pid 0 is this process.
 // Sessions that have ended count too: their parent has their time.
 func (m meter) read(pid int) spent {
 	s := spent{program: processorTime()}
+	if m.pool != nil { // where it fails, the load does too
+		_ = m.pool.QueryRow(context.Background(),
+			"SELECT (pg_current_wal_insert_lsn() - '0/0')::int8, pg_database_size(current_database())").Scan(&s.log, &s.files)
+	}
 	if pid != 0 {
 		_, s.program, _ = processTime(pid)
 	}

@@ -37,6 +37,7 @@ type figure struct {
 	PgbenchCPU, CPURatio    float64
 	FloorRate, FloorCPU     float64
 	FloorRatio              float64 // of CPU to FloorCPU
+	Log, Files              float64 // bytes that the database wrote to its log, and grew by
 }
 
 // deliveries is how many webhooks a second went to a number of endpoints.
@@ -80,7 +81,7 @@ func (r run) events(clients int) paid {
 func (f *figure) measured() []*float64 {
 	return []*float64{
 		&f.Rate, &f.P50, &f.P99, &f.Pgbench, &f.Ratio, &f.Server, &f.CPU, &f.PgbenchCPU, &f.CPURatio, &f.FloorRate, &f.FloorCPU,
-		&f.FloorRatio,
+		&f.FloorRatio, &f.Log, &f.Files,
 	}
 }
 

@@ -66,13 +66,14 @@ func (b *bench) webhooks(ctx context.Context, base run) ([]deliveries, error) {
 	})
 	var out []deliveries
 	for _, q := range []struct{ endpoints, events int }{{1, 1000}, {manyEndpoints, 10000}} {
-		rate, err := h.drain(ctx, q.endpoints, q.events)
+		rate, used, err := h.drain(ctx, q.endpoints, q.events, b.meter)
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, deliveries{q.endpoints, rate})
-		fmt.Fprintf(b.Out, "webhooks: %.0f deliveries/s to %d endpoints%s\n", rate, q.endpoints,
-			was("%.0f", base.deliveries(q.endpoints)))
+		fmt.Fprintf(b.Out, "webhooks: %.0f deliveries/s to %d endpoints%s, each %d us of the database and %d bytes of its log\n",
+			rate, q.endpoints, was("%.0f", base.deliveries(q.endpoints)), used.database.Microseconds()/int64(q.events),
+			used.log/int64(q.events))
 	}
 	p50, p99, err := h.delay(ctx, time.Duration(b.Seconds)*time.Second)
 	fmt.Fprintf(b.Out, "webhooks: from commit to arrival p50 %.1f ms, p99 %.1f ms at %d events/s over %d endpoints\n",
@@ -148,28 +149,30 @@ func (h *hooks) record(ctx context.Context, program string, n int) error {
 	return nil
 }
 
-// drain measures the rate at which a queue of events empties. The sender starts when all are there.
-func (h *hooks) drain(ctx context.Context, endpoints, events int) (perSecond float64, err error) {
+// drain measures the rate at which a queue of events empties, and what that costs. The sender starts when all are
+// there.
+func (h *hooks) drain(ctx context.Context, endpoints, events int, m meter) (perSecond float64, used spent, err error) {
 	programs, err := h.programs(ctx, endpoints)
 	if err != nil {
-		return 0, err
+		return 0, used, err
 	}
 	for _, p := range programs {
 		if err := h.record(ctx, p, events/endpoints); err != nil {
-			return 0, err
+			return 0, used, err
 		}
 	}
 	// The sender ends with the measurement.
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	h.arrived.Store(0)
-	began := time.Now()
+	before, began := m.read(0), time.Now()
 	go h.sender.Run(ctx)
 	// A millisecond is little against the seconds that this takes.
 	for h.arrived.Load() < int64(events) {
 		time.Sleep(time.Millisecond)
 	}
-	return float64(events) / time.Since(began).Seconds(), nil
+	perSecond = float64(events) / time.Since(began).Seconds()
+	return perSecond, m.read(0).since(before), nil
 }
 
 // delay measures the time from commit to arrival at a steady rate, which is far below what the sender
