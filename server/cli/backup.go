@@ -19,8 +19,6 @@ import (
 
 	"rail/server/config"
 	"rail/server/keyring"
-	"rail/server/money/ledger"
-	"rail/server/money/ledger/check"
 	"rail/server/postgres"
 	"rail/server/postgres/backup"
 	"rail/server/secret"
@@ -152,11 +150,19 @@ func doing(env *Env, verb string) backup.Progress {
 	return func(what string, bytes int64) { env.progress.say("%s, %d MB %s", what, bytes>>20, verb) }
 }
 
-// restore fills an empty database. The whole file is checked before the key is kept and the
-// database is made, so that a damaged file leaves nothing behind that looks like a database.
+// restore fills an empty database from a backup, or makes one from an archive. The whole file
+// is checked before the key is kept and the database is made, so that a damaged file leaves
+// nothing behind that looks like a database.
 func restore(fs *pflag.FlagSet) action {
 	phrase := passphraseFlag(fs)
+	to := fs.String("to", "", "`TIME` to restore an archive to, such as 2026-09-01T12:00:00Z; its last moment unless given")
 	return func(ctx context.Context, env *Env, args []string) error {
+		if st, err := os.Stat(args[0]); err == nil && st.IsDir() {
+			return restoreArchive(ctx, env, args[0], *to, phrase)
+		}
+		if *to != "" {
+			return usagef("--to is for an archive, which is a folder: %s is none", args[0])
+		}
 		m, err := backup.Describe(args[0])
 		if err != nil {
 			return err
@@ -191,7 +197,10 @@ func restoreHelp() string {
 RAIL_DATABASE_URL, for which RAIL_SECRET_KEY must hold that key: rail restore key shows it. No server may run on it. The
 file is read twice: nothing is written before it is known to be whole.
 
-What came after the backup is not in it: payouts that were sent since are due again, API keys that were revoked since work
+A folder is an archive (RAIL_ARCHIVE_DIR), from which a private database is made as it was at a moment: rail archive list
+shows which there are.
+
+What came after the backup, or the moment, is not in it: payouts that were sent since are due again, API keys that were revoked since work
 again, and webhooks that were delivered since may come again. Look at these before you start the server.
 `
 }
@@ -240,8 +249,7 @@ func keysOf(env *Env, m backup.Manifest, phrase passphrase) ([][32]byte, error) 
 	return m.Keys.Open(text)
 }
 
-// fill restores the rows, folds the ledger into balances and audits the result, so that a
-// restored database is known to be sound.
+// fill restores the rows and checks the result.
 func fill(ctx context.Context, env *Env, d *database, path string) error {
 	n, err := backup.Restore(ctx, d.direct, path, d.keeper, doing(env, "read"))
 	if err != nil {
@@ -256,10 +264,7 @@ func fill(ctx context.Context, env *Env, d *database, path string) error {
 	if err := keyring.Admit(ctx, d.pool, d.given(env, true)); err != nil {
 		return err
 	}
-	if err := ledger.NewFolder(d.pool).Fold(ctx); err != nil {
-		return err
-	}
-	return d.audit(ctx, env, check.Options{Keeper: d.keeper, Connections: auditConnections})
+	return d.checked(ctx, env)
 }
 
 // restoreKey prints the keys of a backup as variables for the environment, at most two: the

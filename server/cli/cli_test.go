@@ -207,11 +207,11 @@ var needDatabase = []string{
 	"pubkey list --program prg_1", "pubkey revoke pub_1", "stripe backfill --since 2026-01-01",
 	"user create --email ada@shop.example --name Ada --role owner", "user list", "user role ada@shop.example --role viewer",
 	"user reset ada@shop.example", "user disable ada@shop.example", "user enable ada@shop.example",
-	"job run clean-up", "audit", "backup nowhere",
+	"job run clean-up", "audit", "backup nowhere", "archive base",
 }
 
 // needNone are the other commands.
-var needNone = []string{"serve", "doctor", "health", "restore", "restore key", "version", "man", "listen", "trigger", "demo"}
+var needNone = []string{"archive list", "serve", "doctor", "health", "restore", "restore key", "version", "man", "listen", "trigger", "demo"}
 
 func TestCommandsAreListed(t *testing.T) {
 	t.Parallel()

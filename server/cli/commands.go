@@ -189,7 +189,7 @@ func moneyGroup() group {
 // dataGroup works on the data as a whole.
 func dataGroup() group {
 	return group{title: "Data", families: map[string]string{
-		"secrets": "the secret key that seals values", "sample": "a program with data to look at",
+		"archive": "restore to any moment", "secrets": "the secret key that seals values", "sample": "a program with data to look at",
 	}, commands: []command{
 		{
 			name: "audit", about: "check the data against its invariants; status 1 when one is broken", setUp: runAudit,
@@ -200,8 +200,17 @@ func dataGroup() group {
 			setUp: backUp, more: backupHelp, examples: "rail backup /backups/rail-$(date +%F).rail",
 		},
 		{
-			name: "restore", args: "FILE", about: "fill an empty database from a backup, and check it", setUp: restore,
-			more: restoreHelp, examples: "RAIL_DATA_DIR=/srv/rail rail restore /backups/rail-2026-11-01.rail",
+			name: "archive base", about: "make a base backup in the archive now", setUp: archiveBase, more: archiveHelp,
+			examples: "rail archive base",
+		},
+		{
+			name: "archive list", about: "show the moments that the archive can restore", setUp: archiveList, more: archiveHelp,
+			examples: "RAIL_ARCHIVE_DIR=/backups/archive rail archive list",
+		},
+		{
+			name: "restore", args: "FILE_OR_ARCHIVE", about: "fill an empty database from a backup or an archive, and check it",
+			setUp: restore, more: restoreHelp, examples: "RAIL_DATA_DIR=/srv/rail rail restore /backups/rail-2026-11-01.rail\n" +
+				"RAIL_DATA_DIR=/srv/rail rail restore /backups/archive --to 2026-11-01T12:00:00Z",
 		},
 		{
 			name: "restore key", args: "FILE", about: "show the secret key that a backup holds", setUp: restoreKey,

@@ -46,7 +46,7 @@ func locate(ctx context.Context, cfg config.Config, logf func(string, ...any)) (
 	if cfg.DatabaseURL != "" {
 		return place{dsn: cfg.DatabaseURL, direct: cmp.Or(cfg.SessionURL, cfg.DatabaseURL)}, nil
 	}
-	s, err := embedded.Start(ctx, embedded.Options{Dir: cfg.DataDir, Durable: true, Logf: logf})
+	s, err := embedded.Start(ctx, embedded.Options{Dir: cfg.DataDir, Durable: true, ArchiveDir: cfg.ArchiveDir, Logf: logf})
 	if err != nil {
 		return place{}, err
 	}

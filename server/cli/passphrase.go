@@ -59,6 +59,12 @@ func (p passphrase) given(env *Env) (string, error) {
 	return text, nil
 }
 
+// isGiven reports whether nobody has to be asked.
+func (p passphrase) isGiven(env *Env) bool {
+	_, err := p.given(env)
+	return err == nil
+}
+
 // typed asks at the terminal, twice for a new passphrase: nobody could open the
 // backup after a slip.
 func typed(env *Env, twice bool) (string, error) {

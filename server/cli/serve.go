@@ -56,6 +56,9 @@ func serve(fs *pflag.FlagSet) action {
 				if d.private() {
 					go d.server.Keep(ctx)
 				}
+				if d.config.ArchiveDir != "" {
+					go d.keepArchive(ctx, env)
+				}
 				if *first {
 					err = firstRun(ctx, env, d)
 				} else {

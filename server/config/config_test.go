@@ -91,7 +91,9 @@ var variables = map[string]struct {
 		[]string{""}, []string{"host=h", "postgres://h/n junk", "postgres://u:hunter2@h:port/n"},
 		"must be PostgreSQL addresses that begin with postgres://",
 	},
-	"RAIL_DATA_DIR": {[]string{"/none/yet", "."}, []string{"config.go"}, "must be a folder"},
+	"RAIL_DATA_DIR":     {[]string{"/none/yet", "."}, []string{"config.go"}, "must be a folder"},
+	"RAIL_ARCHIVE_DIR":  {[]string{"/none/yet", ".", ""}, []string{"config.go"}, "must be a folder"},
+	"RAIL_ARCHIVE_DAYS": {[]string{"1", "3650"}, []string{"0", "week"}, "must be a whole number from 1 to 3650"},
 	"RAIL_SECRET_KEY": {
 		[]string{key, "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="}, []string{key[2:], "short", key + "07"},
 		"must be 32 bytes",

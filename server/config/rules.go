@@ -118,6 +118,15 @@ var rules = []rule{
 		variable: "RAIL_DATA_DIR", must: "be a folder, or where one can be made",
 		valid: func(c *Config) bool { return folder(c.DataDir) },
 	},
+	{
+		variable: "RAIL_ARCHIVE_DIR", must: "be a folder, or where one can be made",
+		valid: func(c *Config) bool { return unset(c.ArchiveDir, folder) },
+	},
+	{variable: "RAIL_ARCHIVE_DIR", must: "not be set with RAIL_DATABASE_URL: PostgreSQL of your own has an archive of its own",
+		valid: func(c *Config) bool {
+			return c.ArchiveDir == "" || c.DatabaseURL == ""
+		}},
+	number("RAIL_ARCHIVE_DAYS", 1, 3650, func(c *Config) int64 { return int64(c.ArchiveDays) }),
 	{variable: "RAIL_SECRET_KEY", must: "be " + aKey, valid: func(c *Config) bool {
 		return unset(c.SecretText, func(v string) bool { return parseKey(v, &c.SecretKey) })
 	}},

@@ -77,15 +77,24 @@ func (c cluster) join(ctx context.Context, pm *postmaster) (*Server, error) {
 	return s, nil
 }
 
-// launch starts the server as a child and waits until it answers.
-func (c cluster) launch(ctx context.Context) (_ *Server, err error) {
+// launch starts the server, which archives where it is to.
+func (c cluster) launch(ctx context.Context) (*Server, error) {
+	settings, err := c.continues()
+	if err != nil {
+		return nil, fmt.Errorf("archive: %w", err)
+	}
+	return c.run(ctx, settings)
+}
+
+// run starts the server with further settings as a child and waits until it answers.
+func (c cluster) run(ctx context.Context, settings []string) (_ *Server, err error) {
 	log, from, err := openLog(c.log())
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
 	// Not under ctx: the server lives on after Start.
-	cmd := c.command(context.Background(), "postgres", syscall.SIGINT, c.serverArgs()...)
+	cmd := c.command(context.Background(), "postgres", syscall.SIGINT, c.serverArgs(settings)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = c.data(), log, log
 	p, err := spawn(cmd)
 	if err != nil {
@@ -102,20 +111,20 @@ func (c cluster) launch(ctx context.Context) (_ *Server, err error) {
 	return s, nil
 }
 
-// serverArgs returns the server's settings: a socket and no network, UTC, and the
+// serverArgs returns the server's settings: more, a socket and no network, UTC, and the
 // safety of commits as Durable says.
-func (c cluster) serverArgs() []string {
+func (c cluster) serverArgs(more []string) []string {
 	durable := "off"
 	if c.Durable {
 		durable = "on"
 	}
 	args := []string{"-D", c.data(), "-k", c.socket}
-	for _, set := range []string{
-		"listen_addresses=", "unix_socket_permissions=0700", "port=" + strconv.Itoa(defaultPort),
-		"max_connections=" + strconv.Itoa(c.MaxConnections),
-		"fsync=" + durable, "full_page_writes=" + durable, "synchronous_commit=" + durable,
+	for _, set := range append(more,
+		"listen_addresses=", "unix_socket_permissions=0700", "port="+strconv.Itoa(defaultPort),
+		"max_connections="+strconv.Itoa(c.MaxConnections),
+		"fsync="+durable, "full_page_writes="+durable, "synchronous_commit="+durable,
 		"timezone=UTC", "log_timezone=UTC", "logging_collector=off", "log_destination=stderr",
-	} {
+	) {
 		args = append(args, "-c", set)
 	}
 	return args

@@ -32,6 +32,8 @@ type Options struct {
 	Durable bool
 	// MaxConnections is the server's limit; 0 means 100.
 	MaxConnections int
+	// ArchiveDir gets every file of WAL within a minute, packed; none unless set.
+	ArchiveDir string
 	// Logf gets a line for each step that takes time; may be nil.
 	Logf func(format string, args ...any)
 }
@@ -118,26 +120,29 @@ func (o Options) withDefaults() Options {
 // start makes, joins or launches the cluster under a lock on the directory, so that
 // of processes that start at once one does it and the others join.
 func start(ctx context.Context, o Options) (_ *Server, err error) {
-	who, err := serverAccount()
-	if err != nil {
-		return nil, err
-	}
-	bin, err := binDirFor(who)
-	if err != nil {
-		return nil, err
-	}
-	l, err := prepare(o.Dir, who)
-	if err != nil {
-		return nil, err
-	}
-	unlock, err := lockFile(ctx, l.lock())
+	c, unlock, err := open(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	c := cluster{Options: o, layout: l, account: who, bin: bin}
 	if err := c.initialise(ctx); err != nil {
 		return nil, err
 	}
 	return c.joinOrLaunch(ctx)
+}
+
+// open makes the directory of a cluster and locks it.
+func open(ctx context.Context, o Options) (c cluster, unlock func() error, err error) {
+	c.Options = o
+	if c.account, err = serverAccount(); err != nil {
+		return c, nil, err
+	}
+	if c.bin, err = binDirFor(c.account); err != nil {
+		return c, nil, err
+	}
+	if c.layout, err = prepare(o.Dir, c.account); err != nil {
+		return c, nil, err
+	}
+	unlock, err = lockFile(ctx, c.lock())
+	return c, unlock, err
 }

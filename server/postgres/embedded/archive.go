@@ -1,0 +1,95 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"rail/server/clock"
+)
+
+// archiveEvery is how long a file of WAL that is not full waits at most: what is lost
+// with the disk of the data.
+const archiveEvery = time.Minute
+
+// archiveCommand packs a file of WAL under another name and flushes it before it gets its
+// own: a name stands for a whole file. A file that is there stays: PostgreSQL may send one
+// twice, and one with other bytes is another cluster's. The time of the file is kept, which
+// is that of the last record in it.
+const archiveCommand = `d=%s; f="$d/%%f.gz"; if [ -e "$f" ]; then gzip -dc "$f" | cmp - "%%p"; ` +
+	`else gzip -1c "%%p" >"$f.new" && touch -r "%%p" "$f.new" && sync "$f.new" && mv "$f.new" "$f"; fi && sync "$d"`
+
+// archiving returns the settings of a server that archives into the cluster's history.
+func archiving(history string) []string {
+	quoted := "'" + strings.ReplaceAll(WAL(history), "'", `'\''`) + "'"
+	return []string{
+		"archive_mode=on", "archive_timeout=" + strconv.Itoa(int(archiveEvery.Seconds())),
+		"archive_command=" + fmt.Sprintf(archiveCommand, strings.ReplaceAll(quoted, "%", "%%")),
+	}
+}
+
+// WAL returns the folder of a history that has the files of WAL.
+func WAL(history string) string { return filepath.Join(history, "wal") }
+
+// Bases returns the folder of a history that has its base backups.
+func Bases(history string) string { return filepath.Join(history, "base") }
+
+// History returns the folder that the cluster archives into, or "" where it archives
+// nothing. It is one without a gap: a cluster that was restored, or ran for a while
+// without an archive, begins another.
+func (s *Server) History() (string, error) { return layout{dir: s.options.Dir}.history() }
+
+// history reads the note of the folder.
+func (l layout) history() (string, error) {
+	noted, err := os.ReadFile(l.note())
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return string(noted), err
+}
+
+// note is where the folder is noted. It is no part of a base backup.
+func (l layout) note() string { return filepath.Join(l.dir, "archive.history") }
+
+// continues returns the settings for archiving into the history that is noted, also where
+// it is away: PostgreSQL then keeps its files. Where none is noted in this archive it
+// begins one.
+func (c cluster) continues() ([]string, error) {
+	if c.ArchiveDir == "" {
+		if err := os.Remove(c.note()); !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		return nil, nil
+	}
+	dir, err := filepath.Abs(c.ArchiveDir)
+	if err != nil {
+		return nil, err
+	}
+	history, err := c.history()
+	if err == nil && filepath.Dir(history) != dir {
+		history, err = c.begins(dir)
+	}
+	return archiving(history), err
+}
+
+// begins makes the folder of a new history.
+func (c cluster) begins(dir string) (string, error) {
+	if err := reachable(dir, c.account); err != nil {
+		return "", err
+	}
+	if err := makeOpen(dir); err != nil {
+		return "", err
+	}
+	history := filepath.Join(dir, clock.Real().UTC().Format("20060102T150405.000Z"))
+	for _, path := range []string{history, WAL(history), Bases(history)} {
+		if err := makePrivate(path, c.account); err != nil {
+			return "", err
+		}
+	}
+	return history, os.WriteFile(c.note(), []byte(history), 0o600)
+}
