@@ -30,6 +30,9 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		}, []string{"target"}),
 	}
 	r.MustRegister(m.requests, m.seconds, m.reads)
+	for _, target := range []string{"primary", "standby"} {
+		m.reads.WithLabelValues(target) // told of from the start
+	}
 	return m
 }
 
