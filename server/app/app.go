@@ -76,6 +76,7 @@ type App struct {
 	runner  *jobs.Runner
 	backlog *backlog.Reader
 	sender  *webhook.Sender
+	path    *middleware.Front
 	tls     *certificates // nil where the server speaks http
 	standby *standby.Set
 }
@@ -163,6 +164,7 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	}
 	a.echo.HideBanner, a.echo.HidePort = true, true
 	path := p.serveAPI()
+	a.path = path
 	p.servePages(path)
 	p.serveHooks(path)
 	if err := p.servePortal(path); err != nil {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -19,6 +20,7 @@ import (
 	"rail/server/postgres/embedded"
 	"rail/server/postgres/migrate"
 	"rail/server/secret"
+	"rail/server/tracing"
 )
 
 // place is where the database is. server is set where this process has started
@@ -59,6 +61,7 @@ type database struct {
 	config config.Config
 	pool   *pgxpool.Pool
 	keeper *secret.Keeper
+	tracer *tracing.Tracer // nil for none
 }
 
 // opening says how to open a database. Without more it must be there, have its tables
@@ -69,7 +72,7 @@ type opening struct {
 	fill  bool // make the tables of an empty one, and note the secret key in it
 	up    bool // bring one that is not private to the right version too
 	asIs  bool // take one of an older version as it is
-	watch bool // log when connections begin to fail
+	watch bool // log when connections begin to fail, and trace statements
 	look  bool // bring none to another version
 	logf  func(string, ...any)
 	// before is done before anything is made or started; nil for nothing.
@@ -144,8 +147,11 @@ func (d *database) open(ctx context.Context, env *Env, o opening) (err error) {
 	if d.keeper, err = secret.New(d.config.SecretKey, d.config.FormerKeys()...); err != nil {
 		return err
 	}
+	if err := d.trace(ctx, env, o); err != nil {
+		return err
+	}
 	if d.pool, err = postgres.Open(ctx, d.dsn, postgres.Options{
-		MaxConns: d.config.DBMaxConns, Check: true, Outages: o.outages(env, d.config),
+		MaxConns: d.config.DBMaxConns, Check: true, Outages: o.outages(env, d.config), Tracer: d.tracer.Statements(),
 	}); err != nil {
 		return err
 	}
@@ -156,6 +162,22 @@ func (d *database) open(ctx context.Context, env *Env, o opening) (err error) {
 		d.pool.Close()
 	}
 	return err
+}
+
+// trace makes the tracer of a server, where a collector is configured.
+func (d *database) trace(ctx context.Context, env *Env, o opening) (err error) {
+	if o.watch && d.config.OTLPEndpoint != "" {
+		outages := outage.New(logger(env.Err, d.config), env.Clock, "the collector of traces", "")
+		d.tracer, err = tracing.New(ctx, d.config.OTLPEndpoint, build(), outages)
+	}
+	return err
+}
+
+// endTraces sends what is left of the traces; a collector that is away keeps nobody.
+func (d *database) endTraces(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	_ = d.tracer.Stop(ctx)
 }
 
 // outages returns what tells of connections that fail, for a command that goes on without them.

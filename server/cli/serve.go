@@ -52,6 +52,8 @@ func serve(fs *pflag.FlagSet) action {
 					return err
 				}
 				a.BuiltAs(build())
+				a.Trace(d.tracer)
+				defer d.endTraces(ctx)
 				// Starts the private database again where it died.
 				if d.private() {
 					go d.server.Keep(ctx)

@@ -51,6 +51,7 @@ type Config struct {
 	SecretText          string            `env:"RAIL_SECRET_KEY" secret:"" desc:"32 bytes as 64 hex digits or base64; needed with RAIL_DATABASE_URL, else generated into RAIL_DATA_DIR"`
 	PreviousText        string            `env:"RAIL_SECRET_KEY_PREVIOUS" secret:"" desc:"the former key while it is being replaced; see rail secrets rotate"`
 	MetricsAddr         string            `env:"RAIL_METRICS_ADDR" desc:"address of the Prometheus /metrics; off unless set"`
+	OTLPEndpoint        string            `env:"OTEL_EXPORTER_OTLP_ENDPOINT" desc:"OpenTelemetry collector that gets traces by OTLP over HTTP, such as http://127.0.0.1:4318; none unless set"`
 	ConsoleAddr         string            `env:"RAIL_CONSOLE_ADDR" desc:"address of the console alone; RAIL_ADDR serves it unless set"`
 	ConsoleURL          string            `env:"RAIL_CONSOLE_URL" desc:"where browsers reach the console; RAIL_BASE_URL, or http:// and RAIL_CONSOLE_ADDR, unless set"`
 	LogFormat           string            `env:"RAIL_LOG_FORMAT" envDefault:"text" desc:"text or json"`

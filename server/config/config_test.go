@@ -64,7 +64,10 @@ var variables = map[string]struct {
 	"RAIL_TLS_EMAIL":     {[]string{"ops@rail.example", ""}, []string{"ops", "a@b.example, c@d.example"}, "must be an e-mail address"},
 	"RAIL_TLS_DIRECTORY": {[]string{"https://ca.example:14000/dir", ""}, []string{"http://ca.example/dir", "ca.example"}, "must be an https address"},
 	"RAIL_TLS_HTTP_ADDR": {[]string{""}, []string{"80", "no", ":80"}, "RAIL_TLS_HTTP_ADDR"},
-	"RAIL_CONSOLE_ADDR":  {[]string{":8081", ""}, []string{"junk", "8081"}, "must be host:port"},
+	"OTEL_EXPORTER_OTLP_ENDPOINT": {
+		[]string{"http://127.0.0.1:4318", ""}, []string{"127.0.0.1:4318", "grpc://x"}, "must be an http or https address",
+	},
+	"RAIL_CONSOLE_ADDR": {[]string{":8081", ""}, []string{"junk", "8081"}, "must be host:port"},
 	"RAIL_CONSOLE_URL": {
 		[]string{"https://console.example/", ""}, []string{"console.example", "https://x?y"}, "must be an http or https address",
 	},

@@ -67,6 +67,10 @@ var rules = []rule{
 		valid: func(c *Config) bool { return unset(c.MetricsAddr, listenAddress) },
 	},
 	{
+		variable: "OTEL_EXPORTER_OTLP_ENDPOINT", must: "be " + aWebSite,
+		valid: func(c *Config) bool { return unset(c.OTLPEndpoint, webAddress) },
+	},
+	{
 		variable: "RAIL_CONSOLE_ADDR", must: "be " + anAddress,
 		valid: func(c *Config) bool { return unset(c.ConsoleAddr, listenAddress) },
 	},

@@ -125,7 +125,7 @@ func TestUnits(t *testing.T) {
 }
 
 // usage matches a line of the help on variables.
-var usage = regexp.MustCompile(`(?m)^  (RAIL_\w+)(?: +(.*?)(?: \(default (.*)\))?)?$`)
+var usage = regexp.MustCompile(`(?m)^  ((?:RAIL|OTEL)_\w+)(?: +(.*?)(?: \(default (.*)\))?)?$`)
 
 // example is the file of all variables, none of which is set.
 func example() string {

@@ -36,6 +36,7 @@ import (
 	"rail/server/program/publishable"
 	"rail/server/quota"
 	"rail/server/secret"
+	"rail/server/tracing"
 )
 
 // Version is the contract's version: a date, which additions never change.
@@ -55,6 +56,7 @@ type Options struct {
 	Document       *Document
 	Log            *slog.Logger
 	Metrics        *Metrics
+	Tracer         *tracing.Tracer // nil for none
 	TrustedProxies []netip.Prefix
 	// Plan is the limits of organizations that have none of their own.
 	Plan quota.Plan

@@ -15,10 +15,14 @@ import (
 // body, a header, an e-mail or an address: none of them may get into logs.
 func (f *Front) observe(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
+		s := stateOf(c)
+		ctx, span := f.Tracer.Request(c.Request().Context(), c.Request(), s.id)
+		if span != nil {
+			c.SetRequest(c.Request().WithContext(ctx))
+		}
 		if err := next(c); err != nil {
 			f.writeError(err, c)
 		}
-		s := stateOf(c)
 		took := time.Since(s.started)
 		status := c.Response().Status
 		operation := cmp.Or(f.free[c.Path()], area(c.Path()), "-")
@@ -29,6 +33,7 @@ func (f *Front) observe(next echo.HandlerFunc) echo.HandlerFunc {
 			f.Metrics.request(operation, status, took)
 		}
 		f.logLine(c, s, operation, status, took)
+		span.Answered(operation, c.Path(), status)
 		return nil
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"rail/server/clock"
 	"rail/server/outage"
 	"rail/server/secret"
+	"rail/server/tracing"
 )
 
 var queries = db.New()
@@ -74,6 +75,8 @@ type Options struct {
 	Disabled func(ctx context.Context, tx db.DBTX, e db.WebhookEndpoint) error
 	// Registry gets the metrics; nil for none.
 	Registry prometheus.Registerer
+	// Tracer gets a span for each attempt; nil for none.
+	Tracer *tracing.Tracer
 }
 
 // Sender delivers events to endpoints. Any number of senders work on one database:

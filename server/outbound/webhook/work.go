@@ -12,6 +12,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/secret"
+	"rail/server/tracing"
 	"rail/server/work"
 )
 
@@ -121,11 +122,15 @@ func (s *Sender) sendOne(ctx context.Context, client *Client, l lease, d db.Webh
 		return verdict{}
 	}
 	r := result{lease: l, d: d, status: db.DeliveryStatusDelivered, done: make(chan verdict, 1)}
-	r.outcome = client.Send(context.WithoutCancel(ctx), Message{
+	ctx, span := s.Tracer.Deliver(context.WithoutCancel(ctx), tracing.Delivery{
+		ID: d.ID, Endpoint: l.endpoint, Event: d.EventType, RequestID: d.RequestID, Attempt: int(d.Attempts) + 1,
+	})
+	r.outcome = client.Send(ctx, Message{
 		URL: d.URL, EventID: d.EventID, DeliveryID: d.ID, Type: d.EventType, RequestID: d.RequestID,
 		Attempt: int(d.Attempts) + 1,
 		Body:    []byte(d.Body), Secrets: secrets,
 	}, now.Time)
+	span.Attempted(r.outcome.Code, r.outcome.Err)
 	if r.at = s.Clock.Now(); r.outcome.Err != "" {
 		var again bool
 		if r.next, again = Next(int(d.Attempts)+1, now); again {
