@@ -15,7 +15,7 @@ import (
 
 const (
 	// Most is how far a queue is counted.
-	Most = 100_000
+	Most = 10_000
 	// patience bounds the reading: whoever asks has the rest to tell.
 	patience = 2 * time.Second
 	// fresh is how long what was read is told again, so that those who ask cannot load the database.

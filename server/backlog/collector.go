@@ -17,17 +17,17 @@ func newGauge(name, help string, value func(State) float64) gauge {
 }
 
 var gauges = []gauge{
-	newGauge("rail_webhook_queue", "Deliveries of events that wait, counted up to 100000.",
+	newGauge("rail_webhook_queue", "Deliveries of events that wait, counted up to 10000.",
 		func(s State) float64 { return float64(s.Deliveries) }),
 	newGauge("rail_webhook_oldest_seconds", "How long the delivery has been due that was due first.",
 		func(s State) float64 { return s.DeliveriesDue }),
 	newGauge("rail_webhook_endpoints_disabled", "Endpoints that are turned off, by hand or after lasting failure.",
 		func(s State) float64 { return float64(s.EndpointsOff) }),
-	newGauge("rail_mail_queue", "Mails that wait, counted up to 100000.",
+	newGauge("rail_mail_queue", "Mails that wait, counted up to 10000.",
 		func(s State) float64 { return float64(s.Mails) }),
 	newGauge("rail_mail_oldest_seconds", "How long the mail has been due that was due first.",
 		func(s State) float64 { return s.MailsDue }),
-	newGauge("rail_inbox_queue", "Events of payment processors that are due, counted up to 100000.",
+	newGauge("rail_inbox_queue", "Events of payment processors that are due, counted up to 10000.",
 		func(s State) float64 { return float64(s.Inbox) }),
 	newGauge("rail_inbox_oldest_seconds", "How long the event of a payment processor has been due that was due first.",
 		func(s State) float64 { return s.InboxDue }),

@@ -43,7 +43,7 @@ var hot = map[string]struct {
 	}},
 	// Whatever waits is read once by its index, and looked at four times.
 	"Backlog": {1, 6 * endpoints * line, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
-		_, err := q.Backlog(ctx, c, db.BacklogParams{Now: at(0), Lim: 100_000})
+		_, err := q.Backlog(ctx, c, db.BacklogParams{Now: at(0), Lim: 10_000})
 		return err
 	}},
 	"TrackingResolve": {batch, 8 * batch, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
