@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -37,6 +38,10 @@ func newCertificates(cfg config.Config, store certificateStore) *certificates {
 	if len(cfg.TLSDomains) == 0 {
 		return nil
 	}
+	store.asked = &asked{of: map[string]clock.Time{}}
+	for _, host := range cfg.TLSDomains {
+		store.asked.of[host], store.asked.of[host+"+rsa"] = clock.Time{}, clock.Time{}
+	}
 	return &certificates{hosts: cfg.TLSDomains, log: store.log, Manager: &autocert.Manager{
 		Prompt: autocert.AcceptTOS, Email: cfg.TLSEmail, Cache: store, HostPolicy: autocert.HostWhitelist(cfg.TLSDomains...),
 		Client: &acme.Client{DirectoryURL: cfg.TLSDirectory, UserAgent: "Rail"},
@@ -57,7 +62,7 @@ func (c *certificates) config() *tls.Config {
 	return t
 }
 
-// lookEvery leaves room between tries: of an hour's failures an authority forgives few.
+// lookEvery leaves room between tries, also where many visitors wait: of an hour's failures an authority forgives few.
 const lookEvery = 15 * time.Minute
 
 // watch gets certificates before the first visitor needs one. It says when one cannot be had or renewed, and when it
@@ -132,6 +137,31 @@ type certificateStore struct {
 	keeper *secret.Keeper
 	clock  clock.Clock
 	log    *slog.Logger
+	asked  *asked
+}
+
+// asked is when the authority was asked for what is not there, by the names of all certificates that may be asked for.
+type asked struct {
+	mu sync.Mutex
+	of map[string]clock.Time
+}
+
+// errAsked keeps the manager from asking the authority once more.
+var errAsked = errors.New("the authority was asked for a certificate a short while ago")
+
+// missing returns the error of what is not there, upon which the manager asks the authority.
+func (a *asked) missing(name string, now clock.Time) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	last, certificate := a.of[name]
+	if !certificate {
+		return autocert.ErrCacheMiss
+	}
+	if now.Sub(last.Time) < lookEvery {
+		return errAsked
+	}
+	a.of[name] = now
+	return autocert.ErrCacheMiss
 }
 
 // CertificatePlace is where a certificate, or what it takes to get one, is sealed for.
@@ -141,14 +171,14 @@ func CertificatePlace(name string) string { return "certificates/" + name }
 func (s certificateStore) Get(ctx context.Context, name string) ([]byte, error) {
 	sealed, err := queries.Certificate(ctx, s.pool, name)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, autocert.ErrCacheMiss
+		return nil, s.asked.missing(name, s.clock.Now())
 	}
 	if err != nil {
 		return nil, err
 	}
 	content, err := s.keeper.Open(sealed, CertificatePlace(name))
 	if err != nil {
-		return nil, autocert.ErrCacheMiss
+		return nil, s.asked.missing(name, s.clock.Now())
 	}
 	return content, nil
 }

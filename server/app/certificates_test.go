@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/letsencrypt/pebble/v2/ca"
@@ -18,7 +19,9 @@ import (
 	"github.com/letsencrypt/pebble/v2/wfe"
 	"github.com/miekg/dns"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/crypto/acme/autocert"
 
+	"rail/server/clock"
 	"rail/server/config"
 	"rail/server/harness/pgtest"
 )
@@ -134,6 +137,31 @@ func TestCertificateFails(t *testing.T) {
 	defer by.serveTLS(t, pgtest.New(t), l)()
 	_, err = by.ask(t, "rail.example", l.Addr())
 	require.ErrorContains(t, err, "tls: ")
+}
+
+// TestAuthorityIsAskedSeldom: visitors of a host without a certificate do not use up what an authority forgives, and get the
+// one that another server was given.
+func TestAuthorityIsAskedSeldom(t *testing.T) {
+	now := clock.NewManual(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC))
+	store := newAppBy(t, now, pgtest.New(t), func(c *config.Config) { c.TLSDomains = []string{"rail.example"} }).tls.Cache
+	get := func(name string) error {
+		_, err := store.Get(t.Context(), name)
+		return err
+	}
+	for range 2 {
+		require.ErrorIs(t, get("rail.example"), autocert.ErrCacheMiss)
+		require.ErrorIs(t, get("rail.example"), errAsked)
+		require.ErrorIs(t, get("rail.example+rsa"), autocert.ErrCacheMiss)
+		now.Advance(lookEvery - time.Second)
+		require.ErrorIs(t, get("rail.example"), errAsked)
+		now.Advance(time.Second)
+	}
+	for range 2 {
+		require.ErrorIs(t, get("acme_account+key"), autocert.ErrCacheMiss, "it is made here")
+	}
+	require.ErrorIs(t, get("rail.example"), autocert.ErrCacheMiss)
+	require.NoError(t, store.Put(t.Context(), "rail.example", []byte("of another server")))
+	require.NoError(t, get("rail.example"))
 }
 
 func TestRedirect(t *testing.T) {
