@@ -120,6 +120,17 @@ func TestListen(t *testing.T) {
 	end()
 }
 
+// TestRefusalBounds: nobody waits for as long as a server, or what stands before it, may say.
+func TestRefusalBounds(t *testing.T) {
+	t.Parallel()
+	for said, rest := range map[string]time.Duration{
+		"": 0, "7": 7 * time.Second, "86400": maxRest, "Wed, 21 Oct 2026 07:28:00 GMT": 0,
+	} {
+		res := &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {said}}}
+		require.Equal(t, max(listenPoll, rest), pauseAfter(refusal(res, []byte("<html>"))), said)
+	}
+}
+
 // Wrong calls of listen and trigger are told apart from a server that refuses.
 func TestListenRefused(t *testing.T) {
 	t.Parallel()

@@ -47,10 +47,12 @@ type caller struct {
 	http      http.Client
 }
 
-// A call takes at most callTime, and at most maxAnswer of its answer is read.
+// A call takes at most callTime, and at most maxAnswer of its answer is read. A server that is busy is asked
+// again after maxRest at the latest.
 const (
 	callTime  = 30 * time.Second
 	maxAnswer = 4 << 20
+	maxRest   = time.Minute
 )
 
 // caller returns what asks the server, with the key that was given or found.
@@ -147,7 +149,7 @@ func refusal(res *http.Response, text []byte) error {
 	if err != nil {
 		seconds = 0
 	}
-	return &refused{status: res.StatusCode, retryAfter: seconds, message: told.Error.Message}
+	return &refused{status: res.StatusCode, retryAfter: min(seconds, maxRest), message: told.Error.Message}
 }
 
 // passing reports whether a call may do better later, as while a server starts again.
