@@ -75,7 +75,29 @@ func tree(env *Env) *cobra.Command {
 	root.SetHelpCommand(helpCommand())
 	root.SetHelpCommandGroupID(develop)
 	root.SetCompletionCommandGroupID(develop)
+	root.InitDefaultCompletionCmd()
+	if completion, _, err := root.Find([]string{"completion"}); err == nil {
+		strict(completion)
+	}
 	return root
+}
+
+// strict has package cobra's own completion refuse wrong calls as all commands do.
+func strict(completion *cobra.Command) {
+	completion.Args, completion.RunE = cobra.ArbitraryArgs, missing
+	for _, shell := range completion.Commands() {
+		shell.Args = exactly(0)
+	}
+}
+
+// exactly refuses another number of arguments.
+func exactly(want int) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != want {
+			return usagef("%d arguments given, %d wanted", len(args), want)
+		}
+		return nil
+	}
 }
 
 // family returns the command of the first word that several commands share. It may be a command
@@ -104,12 +126,7 @@ func (c command) cobra(env *Env) *cobra.Command {
 		out.Long += "\n\n" + strings.TrimSpace(c.more())
 	}
 	do := c.setUp(out.Flags())
-	out.Args = func(_ *cobra.Command, args []string) error {
-		if want := len(strings.Fields(c.args)); len(args) != want {
-			return usagef("%d arguments given, %d wanted", len(args), want)
-		}
-		return nil
-	}
+	out.Args = exactly(len(strings.Fields(c.args)))
 	out.RunE = func(cmd *cobra.Command, args []string) error {
 		if !c.lasting && !env.json {
 			defer env.progress.start()()
