@@ -3,6 +3,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"rail/server/outage"
+	"rail/server/postgres/pgtx"
 )
 
 // session has the settings of each connection, unless the DSN names its own.
@@ -97,6 +99,9 @@ func configure(dsn string, o Options) (*pgxpool.Config, error) {
 		return nil, errors.New("database URL: default_query_exec_mode must be cache_statement, cache_describe or describe_exec: the others send JSON as bytes")
 	}
 	cfg.ConnConfig.Tracer = o.tracer()
+	cfg.ConnConfig.DialFunc = dialer().DialContext
+	cfg.ConnConfig.ConnectTimeout = cmp.Or(cfg.ConnConfig.ConnectTimeout, connectWithin)
+	cfg.ConnConfig.OnNotice = pgtx.NoteReplication
 	for name, value := range session {
 		if _, set := cfg.ConnConfig.RuntimeParams[name]; !set {
 			cfg.ConnConfig.RuntimeParams[name] = value

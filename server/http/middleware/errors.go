@@ -138,10 +138,10 @@ func databaseProblem(err error) *problem.Error {
 }
 
 // away lists the states in which a database cannot serve right now: lock and
-// statement time-outs, shutdown, recovery, too many connections.
+// statement time-outs, shutdown, recovery, too many connections, a primary that has become a standby.
 func away(code string) bool {
 	switch code {
-	case "55P03", "57014", "57P01", "57P02", "57P03", "57P05", "53300", "25P03", "25P04", "40001", "40P01", "53400":
+	case "25006", "55P03", "57014", "57P01", "57P02", "57P03", "57P05", "53300", "25P03", "25P04", "40001", "40P01", "53400":
 		return true
 	}
 	return len(code) == 5 && code[:2] == "08"

@@ -242,8 +242,9 @@ func (t *Tx) Commit(ctx context.Context) error {
 		t.Rollback()
 		return err
 	}
+	err := t.replicated(ctx)
 	t.release()
-	return nil
+	return err
 }
 
 // Savepoint marks a place to which Undo returns. It travels with the next

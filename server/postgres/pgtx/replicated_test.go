@@ -1,0 +1,67 @@
+package pgtx_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/stretchr/testify/require"
+
+	"rail/server/postgres"
+	"rail/server/postgres/embedded"
+	"rail/server/postgres/pgtx"
+)
+
+// TestUnreplicated: a commit that waits for its synchronous standby and is cancelled there is made, with no more than a
+// warning. Nobody is told that it is done, since a fail-over would lose it.
+func TestUnreplicated(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o755)) // for PostgreSQL's account, where root runs the tests
+	s, err := embedded.Start(t.Context(), embedded.Options{Dir: filepath.Join(dir, "data"), Durable: true})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Stop()) })
+	pool, err := postgres.Open(t.Context(), s.DSN("postgres"), postgres.Options{MaxConns: 2})
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	exec := func(sql string) {
+		t.Helper()
+		_, err := pool.Exec(t.Context(), sql)
+		require.NoError(t, err)
+	}
+	write := func() error {
+		tx := pgtx.Begin(pool)
+		defer tx.Rollback()
+		if _, err := tx.Exec(t.Context(), "INSERT INTO written VALUES (1)"); err != nil {
+			return err
+		}
+		return tx.Commit(t.Context())
+	}
+	exec("CREATE TABLE written (n int)")
+	require.NoError(t, write())
+
+	exec("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+	exec("SELECT pg_reload_conf()")
+	var waits error
+	require.Eventually(t, func() bool { // the setting counts by and by
+		done := make(chan error, 1)
+		go func() { done <- write() }()
+		for {
+			select {
+			case waits = <-done:
+				return waits != nil
+			default:
+				exec("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+			}
+		}
+	}, time.Minute, 10*time.Millisecond)
+	var refused *pgconn.PgError
+	require.ErrorAs(t, waits, &refused)
+	require.Equal(t, "08007", refused.Code)
+
+	exec("ALTER SYSTEM RESET synchronous_standby_names")
+	exec("SELECT pg_reload_conf()")
+	require.NoError(t, write(), "the pool has got another connection")
+}
