@@ -48,6 +48,10 @@ bar: go ## hold the server against the reliability bar; BAR holds options, such 
 bar-smoke: go ## the same in small sizes, as make test runs it
 	@source .ci/postgres.sh && go run ./cmd/bar -smoke $(BAR)
 
+.PHONY: ha
+ha: go ## kill and cut off the primary of three PostgreSQL under Patroni, as root; HA holds options, such as HA='-kills 3 -cuts 1'
+	@source .ci/postgres.sh && source .ci/ha.sh && go run ./cmd/ha $(HA)
+
 .PHONY: generate
 generate: go ## write openapi/bundle.json and gen/ anew
 	go run ./cmd/bundle openapi/openapi.yaml openapi/bundle.json

@@ -102,8 +102,8 @@ var layers = map[string]layer{
 		never:    []string{echo},
 	},
 	"harness": {
-		rule:     "harness tests and measures from outside: only tests, cmd/bar and cmd/bench import it",
-		packages: []string{"cmd/bar", "cmd/bench", "server/harness/..."},
+		rule:     "harness tests and measures from outside: only tests, cmd/bar, cmd/bench and cmd/ha import it",
+		packages: []string{"cmd/bar", "cmd/bench", "cmd/ha", "server/harness/..."},
 		below:    []string{"ground", "work", "outbound", "rules", "inbound", "http", "jobs", "app", "cli"},
 		contract: []string{"gen/api", "gen/db", "gen/events", "openapi", "schema"},
 	},

@@ -34,7 +34,7 @@ func crashes(ctx context.Context, sys *system, size Size) (figures, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &storm{sys: sys, o: o, dir: dir}
+	s := &storm{sys: sys, o: o, dir: dir, patience: stuck}
 	if err := s.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -73,6 +73,9 @@ type storm struct {
 	cut, unavailable atomic.Int64 // answers seen by clients
 	mu               sync.Mutex
 	longest          time.Duration // from a client's first failure to its answer
+	patience         time.Duration // the longest that may be
+	answered         time.Time     // the last definite answer
+	stop             time.Duration // the longest time without one, since it was last set back
 	slowest          time.Duration // from the database's answer to the API's
 }
 
@@ -273,11 +276,15 @@ func (s *storm) retry(ctx context.Context, c call) (answer, error) {
 		default:
 			s.mu.Lock()
 			s.longest = max(s.longest, time.Since(began))
+			if !s.answered.IsZero() {
+				s.stop = max(s.stop, time.Since(s.answered))
+			}
+			s.answered = time.Now()
 			s.mu.Unlock()
 			return a, nil
 		}
-		if time.Since(began) > stuck {
-			return a, fmt.Errorf("%s has no answer after %s: %d %s %w", c.path, stuck, a.status, a.raw, err)
+		if time.Since(began) > s.patience {
+			return a, fmt.Errorf("%s has no answer after %s: %d %s %w", c.path, s.patience, a.status, a.raw, err)
 		}
 		if err := pause(ctx, 15*time.Millisecond); err != nil {
 			return a, err
@@ -347,7 +354,7 @@ func (s *storm) delivered(ctx context.Context, f *figures) error {
 	began := time.Now()
 	var got []received
 	bodies := map[string]string{}
-	for len(bodies) < len(order) && time.Since(began) < time.Minute {
+	for len(bodies) < len(order) && time.Since(began) < 4*s.patience {
 		got = s.sys.sink.got("/storm")
 		clear(bodies)
 		for _, r := range got {
@@ -376,7 +383,7 @@ func (s *storm) delivered(ctx context.Context, f *figures) error {
 	longest := longestPause(got)
 	f.add("ms the longest pause between two", longest.Milliseconds())
 	f.add("ms until the last, from the end of the storm", arrived.Milliseconds())
-	if longest > 45*time.Second { // a lease taken as the database died ends after half a minute
+	if longest > s.patience+30*time.Second { // a lease taken as the database died ends after half a minute
 		s.sys.fault("an endpoint of senders that live stood still for %s", longest)
 	}
 	// A sender that was killed may have left a request that the receiver still reads.

@@ -56,7 +56,20 @@ const mostFaults = 12
 // newSystem starts two servers on a database of their own, so that a stage leaves
 // nothing to another system.
 func newSystem(ctx context.Context, c *cluster, binary string, seed uint64) (*system, error) {
-	sys := &system{cluster: c, binary: binary, seed: seed, canary: map[string]string{}, similar: map[string]int{}}
+	dsn, err := c.database(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sys, err := newSystemOn(ctx, dsn, binary, seed)
+	if err == nil {
+		sys.cluster = c
+	}
+	return sys, err
+}
+
+// newSystemOn starts two servers on a database that has Rail's tables.
+func newSystemOn(ctx context.Context, dsn, binary string, seed uint64) (*system, error) {
+	sys := &system{dsn: dsn, binary: binary, seed: seed, canary: map[string]string{}, similar: map[string]int{}}
 	sys.http = &http.Client{
 		Timeout:       20 * time.Second,
 		Transport:     &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true},
@@ -67,9 +80,6 @@ func newSystem(ctx context.Context, c *cluster, binary string, seed uint64) (*sy
 	}
 	var err error
 	if sys.keeper, err = secret.New(sys.secretKey); err != nil {
-		return nil, err
-	}
-	if sys.dsn, err = c.database(ctx); err != nil {
 		return nil, err
 	}
 	if sys.pool, err = postgres.Open(ctx, sys.dsn, postgres.Options{MaxConns: 8, Check: true}); err != nil {
