@@ -36,7 +36,10 @@ SELECT (SELECT count(*) FROM line) AS deliveries,
     greatest(0, (SELECT coalesce(max(l.id), 0) FROM ledger_entries l)
         - (SELECT coalesce(max(k.after_id), 0) FROM ledger_mark k))::bigint AS ledger_unfolded,
     (SELECT count(*) FROM (SELECT DISTINCT k.program_id, k.day FROM marks k) d) AS report_days,
-    pg_database_size(current_database()) AS bytes;
+    pg_database_size(current_database()) AS bytes,
+    (SELECT coalesce(max(extract(epoch FROM p.at - coalesce(a.last_archived_time, a.stats_reset))), 0)
+        FROM pg_catalog.pg_stat_archiver a, present p
+        WHERE a.last_failed_time > coalesce(a.last_archived_time, '-infinity'))::float8 AS archive_behind;
 
 -- name: PayoutTotals :many
 -- PayoutTotals counts payouts by their status, as far as the totals of lists are folded.

@@ -45,7 +45,10 @@ SELECT (SELECT count(*) FROM line) AS deliveries,
     greatest(0, (SELECT coalesce(max(l.id), 0) FROM ledger_entries l)
         - (SELECT coalesce(max(k.after_id), 0) FROM ledger_mark k))::bigint AS ledger_unfolded,
     (SELECT count(*) FROM (SELECT DISTINCT k.program_id, k.day FROM marks k) d) AS report_days,
-    pg_database_size(current_database()) AS bytes
+    pg_database_size(current_database()) AS bytes,
+    (SELECT coalesce(max(extract(epoch FROM p.at - coalesce(a.last_archived_time, a.stats_reset))), 0)
+        FROM pg_catalog.pg_stat_archiver a, present p
+        WHERE a.last_failed_time > coalesce(a.last_archived_time, '-infinity'))::float8 AS archive_behind
 `
 
 type BacklogParams struct {
@@ -66,6 +69,7 @@ type BacklogRow struct {
 	LedgerUnfolded int64
 	ReportDays     int64
 	Bytes          int64
+	ArchiveBehind  float64
 }
 
 // What waits in the database, for metrics and probes. Nothing is counted that could be long: a queue is read by the
@@ -88,6 +92,7 @@ func (q *Queries) Backlog(ctx context.Context, db DBTX, arg BacklogParams) (Back
 		&i.LedgerUnfolded,
 		&i.ReportDays,
 		&i.Bytes,
+		&i.ArchiveBehind,
 	)
 	return i, err
 }

@@ -39,6 +39,9 @@ var gauges = []gauge{
 		func(s State) float64 { return float64(s.LedgerUnfolded) }),
 	newGauge("rail_report_sums_dirty", "Days of programs whose sums are to be made again.",
 		func(s State) float64 { return float64(s.ReportDays) }),
+	newGauge("rail_archive_behind_seconds",
+		"How long ago the database archived its log the last time, while it fails to; 0 while it does not fail.",
+		func(s State) float64 { return s.ArchiveBehind }),
 	newGauge("rail_database_bytes", "Size of the database.",
 		func(s State) float64 { return float64(s.Bytes) }),
 }
