@@ -147,7 +147,8 @@ func TestListenRefused(t *testing.T) {
 	}{
 		{"listen --forward-to localhost:3000", 2, "--forward-to"},
 		{"listen --forward-to http://localhost:1 --events sale.creatd", 2, "did you mean sale.created?"},
-		{"listen --forward-to http://localhost:1 --url http://localhost:1", 2, "there is no API key: give --key, or set RAIL_API_KEY"},
+		{"listen --forward-to http://localhost:1 --url http://localhost:1", 2, "a server elsewhere needs its own API key"},
+		{"trigger sale.created --forward-to http://localhost:1", 2, "there is no API key: give --key, or set RAIL_API_KEY"},
 		{"listen --forward-to http://localhost:1 --url rail.example --key k", 2, "--url must be"},
 		{"listen --forward-to http://localhost:1 --url " + api.URL + " --key k", 1, "answers 401: This API key is not known."},
 		{"trigger sale.creatd --forward-to http://localhost:1", 2, "did you mean sale.created?"},

@@ -81,7 +81,8 @@ func (r remote) base(env *Env) (string, error) {
 	return strings.TrimSuffix(base, "/"), nil
 }
 
-// apiKey returns the key, and the file that a first run has left it in where nobody gave one.
+// apiKey returns the key, and the file that a first run has left it in where nobody gave one: that key is of this
+// machine's server, and goes to no other.
 func (r remote) apiKey(env *Env) (key, file string, err error) {
 	if key, err = hiddenAPIKey.read(env, env.input(), *r.key); err != nil || key != "" {
 		return key, "", err
@@ -89,6 +90,9 @@ func (r remote) apiKey(env *Env) (key, file string, err error) {
 	cfg, err := config.Read(env.Environ)
 	if err != nil {
 		return "", "", err
+	}
+	if *r.url != "" || env.variable(urlVariable) != "" {
+		return "", "", usagef("a server elsewhere needs its own API key: give --key, or set %s", keyVariable)
 	}
 	file = demoKey(cfg)
 	raw, err := os.ReadFile(file)

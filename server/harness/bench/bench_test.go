@@ -40,8 +40,10 @@ func TestRun(t *testing.T) {
 	for _, load := range []string{"sale", "retrieve"} {
 		f := saved.of(load, 8)
 		for i, v := range f.measured() {
-			floors := load != "retrieve" && i >= 9
-			require.Equal(t, !floors, *v > 0, "%s: figure %d of %+v", load, i, f)
+			floors, logged := i >= 9 && i < 12, i >= 12
+			if load == "sale" || !logged { // what a read writes is somebody else's
+				require.Equal(t, load == "retrieve" || !floors, *v > 0, "%s: figure %d of %+v", load, i, f)
+			}
 		}
 	}
 	require.Positive(t, saved.events(8).Recorded)

@@ -60,6 +60,7 @@ func TestFollowEventsRefused(t *testing.T) {
 	for _, after := range []string{foreign, "x", own[1:], own + "AA"} {
 		s.Refused(400, "parameter_invalid", "after", s.Get("/v1/events?after="+after))
 	}
+	s.Refused(404, "resource_not_found", "program_id", s.Do("GET", "/v1/events?program_id="+s.Program(), stranger, nil))
 	s.Partner(s.Program())
 	seen := s.Must(200, s.Do("GET", "/v1/events?after="+foreign, stranger, nil))
 	require.Empty(t, seen.Data(), "nobody sees another's events")

@@ -25,6 +25,11 @@ type Feed struct {
 // of the programs to which the unit is confined. Without a cursor it returns the one of now. It reads the
 // primary, which alone knows whose events are still to be committed.
 func (s *Endpoints) Follow(ctx context.Context, u *work.Unit, after string, limit int) (Feed, error) {
+	for _, named := range u.Programs {
+		if err := u.ProgramExists(ctx, s.Primary, named); err != nil {
+			return Feed{}, err
+		}
+	}
 	now, err := event.ReadHorizon(ctx, s.Primary)
 	if err != nil {
 		return Feed{}, err
