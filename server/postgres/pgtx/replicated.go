@@ -2,7 +2,6 @@ package pgtx
 
 import (
 	"context"
-	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -12,9 +11,9 @@ const unreplicated = "rail.unreplicated"
 
 // NoteReplication marks a connection when PostgreSQL gives up waiting for a synchronous
 // standby, as pg_cancel_backend makes it do. It then commits, with a warning and no error,
-// what a fail-over would lose.
+// what a fail-over would lose. The routine tells the warning in any language (lc_messages).
 func NoteReplication(c *pgconn.PgConn, n *pgconn.Notice) {
-	if n.Code == "01000" && strings.Contains(n.Detail, "might not have been replicated") {
+	if n.Routine == "SyncRepWaitForLSN" {
 		c.CustomData()[unreplicated] = true
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
+	"rail/server/harness/pgtest"
 	"rail/server/postgres"
 	"rail/server/postgres/embedded"
 	"rail/server/postgres/pgtx"
@@ -64,4 +65,18 @@ func TestUnreplicated(t *testing.T) {
 	exec("ALTER SYSTEM RESET synchronous_standby_names")
 	exec("SELECT pg_reload_conf()")
 	require.NoError(t, write(), "the pool has got another connection")
+}
+
+// TestUnreplicatedInAnyLanguage: PostgreSQL warns in the language of its lc_messages.
+func TestUnreplicatedInAnyLanguage(t *testing.T) {
+	t.Parallel()
+	conn, err := pgtest.New(t).Acquire(t.Context())
+	require.NoError(t, err)
+	defer conn.Release()
+	c := conn.Conn().PgConn()
+	pgtx.NoteReplication(c, &pgconn.Notice{Code: "01000", Routine: "exec_stmt_raise", Detail: "might not have been replicated"})
+	require.Empty(t, c.CustomData(), "whoever says so is not the commit")
+	pgtx.NoteReplication(c, &pgconn.Notice{Code: "01000", Routine: "SyncRepWaitForLSN", Detail: "Die Transaktion wurde lokal schon committet."})
+	require.NotEmpty(t, c.CustomData())
+	require.NoError(t, c.Close(t.Context())) // the mark is not for who comes next
 }
