@@ -21,7 +21,7 @@ type request struct{ name, url string }
 
 // pages lists the parameters that choose a page, and are not measured: all pages
 // cost the same.
-var pages = []string{"limit", "starting_after", "ending_before", "offset"}
+var pages = []string{"limit", "starting_after", "ending_before", "offset", "after"}
 
 // filters has values for parameters whose values the description does not list: those
 // of the most rows, or a range with most of them.

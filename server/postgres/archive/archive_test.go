@@ -161,6 +161,7 @@ func TestPrune(t *testing.T) {
 	require.NoError(t, os.Mkdir(half, 0o700))
 	require.NoError(t, sweep(first))
 	require.NoDirExists(t, half)
+	require.NoError(t, os.RemoveAll(second))
 
 	require.NoError(t, Prune(dir, noon.Add(time.Minute)))
 	require.FileExists(t, filepath.Join(first, "wal", seg(1)+".gz"), "the first base backup is still needed")
@@ -173,7 +174,17 @@ func TestPrune(t *testing.T) {
 	require.NoError(t, err)
 	_, err = Choose(dir, noon.Add(3*time.Minute))
 	require.ErrorContains(t, err, "it begins at 2026-09-01T12:04:01.000Z")
+	require.NoError(t, Prune(dir, noon.Add(30*24*time.Hour)))
+	require.FileExists(t, filepath.Join(first, "wal", seg(5)+".gz"), "the only base backup stays")
+}
+
+// TestPruneHistories: what was restored from stays whole until the history that follows reaches back so far.
+func TestPruneHistories(t *testing.T) {
+	t.Parallel()
+	dir, first, second := made(t)
 	require.NoError(t, Prune(dir, noon.Add(30*time.Minute)))
+	require.FileExists(t, filepath.Join(first, "wal", seg(1)+".gz"))
+	require.NoError(t, Prune(dir, noon.Add(61*time.Minute)))
 	require.NoDirExists(t, first)
 	require.DirExists(t, second)
 }

@@ -10,23 +10,30 @@ import (
 	"rail/server/postgres/embedded"
 )
 
-// Prune removes what no moment from oldest on needs: base backups but the last one before
-// it, the WAL before what stays, and histories that ended before.
+// Prune removes what no moment from oldest on needs: of the newest history base backups but the last
+// one before it, and the WAL before what stays. An older history stays whole until the one
+// that follows it reaches back so far: whoever has restored from it may want another moment.
 func Prune(dir string, oldest time.Time) error {
 	all, err := bases(dir)
 	if err != nil {
 		return err
 	}
-	of := map[string][]Base{}
+	of, histories := map[string][]Base{}, []string{} // in the order of their first base backups
 	for _, b := range all {
+		if of[b.history] == nil {
+			histories = append(histories, b.history)
+		}
 		of[b.history] = append(of[b.history], b)
 	}
-	for history, own := range of {
-		if last := own[len(own)-1]; last.Ended.Before(oldest) && last.wal.reaches().Before(oldest) {
+	for i, history := range histories {
+		own := of[history]
+		last := own[len(own)-1]
+		switch {
+		case i == len(histories)-1:
+			err = errors.Join(err, shorten(history, own, oldest))
+		case of[histories[i+1]][0].Ended.Before(oldest) && last.Ended.Before(oldest) && last.wal.reaches().Before(oldest):
 			err = errors.Join(err, os.RemoveAll(history))
-			continue
 		}
-		err = errors.Join(err, shorten(history, own, oldest))
 	}
 	return err
 }
