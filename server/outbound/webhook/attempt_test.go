@@ -94,17 +94,18 @@ func request(c net.Conn) { _, _ = http.ReadRequest(bufio.NewReader(c)) }
 // no valid certificate or name fail, and the log says why in words.
 func TestOddReceivers(t *testing.T) {
 	t.Parallel()
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, closed.Close())
 	selfSigned := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(selfSigned.Close)
+	// A port at which nobody listens, and which nobody can take meanwhile: a client has it.
+	taken, err := net.Dial("tcp", selfSigned.Listener.Addr().String())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = taken.Close() })
 	old := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	old.TLS = &tls.Config{MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10} // what is refused
 	old.StartTLS()
 	t.Cleanup(old.Close)
 	for _, c := range []struct{ name, url, want string }{
-		{"refused", "http://" + closed.Addr().String(), "The connection was refused."},
+		{"refused", "http://" + taken.LocalAddr().String(), "The connection was refused."},
 		{
 			"reset", raw(t, func(c net.Conn) { request(c); _ = c.(*net.TCPConn).SetLinger(0) }),
 			"The connection was closed without an answer.",
