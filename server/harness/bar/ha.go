@@ -49,7 +49,14 @@ func HA(ctx context.Context, o HAOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // temporary
+	// After a failure the logs of Patroni, etcd and PostgreSQL stay.
+	defer func() {
+		if err == nil {
+			err = os.RemoveAll(dir)
+			return
+		}
+		err = fmt.Errorf("%w\nthe nodes' folders are in %s", err, dir)
+	}()
 	nodes, err := startNodes(ctx, dir)
 	defer func() { err = errors.Join(err, stopNodes(nodes)) }()
 	if err != nil {
