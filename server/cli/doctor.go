@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"net/url"
 
 	"github.com/spf13/pflag"
 
@@ -14,8 +13,8 @@ import (
 func examine(fs *pflag.FlagSet) action {
 	program := fs.String("program", "", "`PROGRAM_ID` that the page should be for; this looks into the database")
 	return func(ctx context.Context, env *Env, args []string) error {
-		if u, err := url.Parse(args[0]); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return usagef("URL must be an http:// or https:// address")
+		if err := checkWeb("URL", args[0]); err != nil {
+			return err
 		}
 		meant, err := programOfPage(ctx, env, *program)
 		if err != nil {

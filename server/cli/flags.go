@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -80,6 +81,15 @@ func (l *list) Set(v string) error {
 		if s = strings.TrimSpace(s); s != "" {
 			*l = append(*l, s)
 		}
+	}
+	return nil
+}
+
+// checkWeb refuses what is no address of a server, which the flag or argument what gave. A path alone, or an address
+// without its scheme, would fail later with a message about neither.
+func checkWeb(what, address string) error {
+	if u, err := url.Parse(address); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return usagef("%s must be an http:// or https:// address", what)
 	}
 	return nil
 }

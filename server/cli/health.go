@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"strings"
 	"time"
 
@@ -27,23 +26,28 @@ func health(fs *pflag.FlagSet) action {
 	return func(ctx context.Context, env *Env, _ []string) error {
 		address, name := *at, ""
 		if address == "" {
-			var addr string
-			addr, name = config.Address(env.Environ)
-			local, err := localAddress(addr, name != "")
+			local, of, err := ownServer(env)
 			if err != nil {
 				return err
 			}
-			address = local + "/readyz"
+			address, name = local+"/readyz", of
 		}
-		// A path alone, or an address without its scheme, would fail later with a message about neither.
-		if u, err := url.Parse(address); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return usagef("--url must be an http:// or https:// address")
+		if err := checkWeb("--url", address); err != nil {
+			return err
 		}
 		if err := ask(ctx, address, name); err != nil {
 			return err
 		}
 		return env.print(map[string]string{"url": address, "status": "ok"}, line("ok"))
 	}
+}
+
+// ownServer returns where the server of this configuration is reached from its own machine, with the name that its
+// certificate has, "" for none.
+func ownServer(env *Env) (base, name string, err error) {
+	addr, name := config.Address(env.Environ)
+	base, err = localAddress(addr, name != "")
+	return base, name, err
 }
 
 // localAddress returns the URL at which a server that listens on addr is reached

@@ -42,7 +42,7 @@ func listen(fs *pflag.FlagSet) action {
 	fs.Var(&types, "events", "only these `TYPES`; repeatable, or several with commas")
 	body := toggle(fs, "print-body", "print the body of each event")
 	return func(ctx context.Context, env *Env, _ []string) error {
-		if err := forwardable(*to); err != nil {
+		if err := checkWeb("--forward-to", *to); err != nil {
 			return err
 		}
 		for _, t := range types {
@@ -66,14 +66,6 @@ func listenHelp() string {
 that it prints belongs to the API key: it is the same at every start, on every machine. While the server is away it waits, and misses
 nothing. An event that URL does not take is sent again for some seconds, before the next one; then it is given up, with a line that says so.
 `
-}
-
-// forwardable refuses what is no address for events.
-func forwardable(to string) error {
-	if u, err := url.Parse(to); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return usagef("--forward-to must be an http:// or https:// address")
-	}
-	return nil
 }
 
 // eventTypes returns the types of the catalogue.

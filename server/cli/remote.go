@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
-	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -75,10 +74,7 @@ func (r remote) base(env *Env) (string, error) {
 		}
 		return localAddress(addr, false)
 	}
-	if u, err := url.Parse(base); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "", usagef("--url must be an http:// or https:// address")
-	}
-	return strings.TrimSuffix(base, "/"), nil
+	return strings.TrimSuffix(base, "/"), checkWeb("--url", base)
 }
 
 // apiKey returns the key, and the file that a first run has left it in where nobody gave one: that key is of this

@@ -83,8 +83,7 @@ func orRunning(ctx context.Context, env *Env, err error) error {
 	if !errors.Is(err, app.ErrInUse) {
 		return err
 	}
-	addr, name := config.Address(env.Environ)
-	at, unknown := localAddress(addr, name != "")
+	at, name, unknown := ownServer(env)
 	if unknown != nil || ask(ctx, at+"/healthz", name) != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func trigger(fs *pflag.FlagSet) action {
 			return usagef("give --forward-to or --endpoint")
 		}
 		if *to != "" {
-			if err := forwardable(*to); err != nil {
+			if err := checkWeb("--forward-to", *to); err != nil {
 				return err
 			}
 		}
