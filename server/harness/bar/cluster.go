@@ -68,8 +68,11 @@ func (c *cluster) database(ctx context.Context) (string, error) {
 }
 
 // killPostmaster kills the parent of all processes of the cluster.
-func (c *cluster) killPostmaster() error {
-	text, err := os.ReadFile(filepath.Join(c.dir, "pg", "data", "postmaster.pid"))
+func (c *cluster) killPostmaster() error { return killPostmaster(filepath.Join(c.dir, "pg", "data")) }
+
+// killPostmaster kills the parent of all processes of the PostgreSQL that works on a data directory.
+func killPostmaster(data string) error {
+	text, err := os.ReadFile(filepath.Join(data, "postmaster.pid"))
 	if err != nil {
 		return err
 	}

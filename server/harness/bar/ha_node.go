@@ -155,18 +155,7 @@ func (n *node) startPatroni() (err error) {
 }
 
 // killPostgres kills the parent of all of PostgreSQL's processes.
-func (n *node) killPostgres() error {
-	text, err := os.ReadFile(n.path("data/postmaster.pid"))
-	if err != nil {
-		return err
-	}
-	first, _, _ := strings.Cut(string(text), "\n")
-	pid, err := strconv.Atoi(first)
-	if err != nil {
-		return err
-	}
-	return syscall.Kill(pid, syscall.SIGKILL)
-}
+func (n *node) killPostgres() error { return killPostmaster(n.path("data")) }
 
 // killPatroni kills Patroni alone.
 func (n *node) killPatroni() error { return finish(n.patroni) }
