@@ -60,11 +60,12 @@ func stopNodes(nodes []*node) error {
 }
 
 // patroniSettings are as short in their times as Patroni allows: a leader that is silent for 20 s is replaced. A
-// write is confirmed by one standby at least, and none is taken without one.
+// write is confirmed by one standby at least, and none is taken without one. Patroni 3.0.2 speaks etcd's second
+// interface: through the third it takes the leader's key from whoever was elected meanwhile.
 const patroniSettings = `scope: rail
 name: %[1]s
 restapi: {listen: "%[2]s:8008", connect_address: "%[2]s:8008"}
-etcd3: {hosts: [%[3]s]}
+etcd: {hosts: [%[3]s]}
 bootstrap:
   dcs:
     ttl: 20
@@ -142,7 +143,7 @@ func (n *node) startAll() (err error) {
 	n.etcd, err = n.start("etcd", "--name", n.name, "--data-dir", n.path("etcd"), "--listen-client-urls", client,
 		"--advertise-client-urls", client, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
 		"--initial-cluster", strings.Join(cluster, ","), "--initial-cluster-state", "new",
-		"--heartbeat-interval", "200", "--election-timeout", "2000")
+		"--heartbeat-interval", "200", "--election-timeout", "2000", "--pre-vote", "--enable-v2")
 	if err != nil {
 		return err
 	}
