@@ -23,7 +23,7 @@ var forms = design.Guard{Purpose: "rail/console-form"}
 
 // pages are the templates of all pages, each with the frame around it.
 var pages = design.Source{
-	Files: files, Frame: "templates/frame.html", Parts: []string{"parts.html"}, Vocabulary: vocabulary,
+	Files: files, Folder: "templates", Parts: []string{"parts"}, Vocabulary: vocabulary,
 	Functions: template.FuncMap{
 		"partnerName": called, "groupName": groupName, "inc": func(n int) int { return n + 1 },
 		"deref": opt.Value[string], "boxes": func(names ...string) []string { return names },

@@ -2,7 +2,7 @@
 // style sheet and one script, templates for the parts that pages share, and the way
 // from a form that was sent to the words about what is wrong with it.
 //
-// A site has templates of its own: a frame, which stands around every page, and the
+// A site has templates of its own: a frame, whose top and bottom every page begins and ends with, and the
 // pages (Source), which say things by a locale: {{t "A text"}}, {{money .Minor .Currency}}. Its forms are guarded by Guard, read as Posted and shown as Form
 // with Inputs; Explain and FaultsOf turn errors into words. Everything here is made on
 // the server and can be used without JavaScript.
@@ -45,6 +45,7 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"slices"
 	"sync"
 
 	"github.com/labstack/echo/v4"
@@ -58,10 +59,9 @@ var files embed.FS
 // Source is the templates of a site.
 type Source struct {
 	Files fs.FS
-	// Frame is the file of the template around every page, which runs the block
-	// "content". The pages lie beside it.
-	Frame string
-	// Parts are files beside the frame with templates that pages share.
+	// Folder is where they lie. Its frame.html has the templates "top" and "bottom", which every page begins and ends with.
+	Folder string
+	// Parts are the names of files beside the frame with templates that pages share.
 	Parts []string
 	// Vocabulary has the values of enums whose own name would not be understood.
 	Vocabulary map[string]string
@@ -69,54 +69,42 @@ type Source struct {
 	Functions template.FuncMap
 }
 
-// Pages are a site's pages by name, each with the frame around it, for every locale.
+// Pages are a site's pages by name, for every locale. Templates that a page defines are known to all pages of the site.
 type Pages struct {
 	source Source
-	frame  string
 	names  []string
 	mu     sync.Mutex
-	sets   map[*locale.Locale]func() set
+	sets   map[*locale.Locale]func() *template.Template
 }
-
-// set is the pages of a locale by name.
-type set map[string]*template.Template
 
 // Parse reads the pages NAME.html. A mistake in them ends the start.
 func (s Source) Parse(names ...string) *Pages {
-	_, frame := path.Split(s.Frame)
-	p := &Pages{source: s, frame: frame, names: names, sets: map[*locale.Locale]func() set{}}
+	p := &Pages{source: s, names: names, sets: map[*locale.Locale]func() *template.Template{}}
 	p.in(locale.English)
 	return p
 }
 
 // in returns the pages for a locale, which are parsed when its first reader comes.
-func (p *Pages) in(l *locale.Locale) set {
+func (p *Pages) in(l *locale.Locale) *template.Template {
 	p.mu.Lock()
 	parsed, ok := p.sets[l]
 	if !ok {
-		parsed = sync.OnceValue(func() set { return p.source.parse(l, p.names) })
+		parsed = sync.OnceValue(func() *template.Template { return p.source.parse(l, p.names) })
 		p.sets[l] = parsed
 	}
 	p.mu.Unlock()
 	return parsed()
 }
 
-// parse reads each page into a copy of the frame: every page defines the same block, and in
-// one set the last would win.
-func (s Source) parse(l *locale.Locale, names []string) set {
-	folder, frame := path.Split(s.Frame)
+// parse reads all pages into one set. Copies of what they share would be most of a server's memory.
+func (s Source) parse(l *locale.Locale, names []string) *template.Template {
 	known := functions(l, s.Vocabulary)
 	maps.Copy(known, s.Functions)
-	shared := template.Must(template.New(frame).Funcs(known).ParseFS(files, "templates/*.html"))
-	for _, name := range append([]string{frame}, s.Parts...) {
-		template.Must(shared.ParseFS(s.Files, folder+name))
+	all := template.Must(template.New("").Funcs(known).ParseFS(files, "templates/*.html"))
+	for _, name := range slices.Concat([]string{"frame"}, s.Parts, names) {
+		template.Must(all.ParseFS(s.Files, path.Join(s.Folder, name+".html")))
 	}
-	out := set{}
-	for _, name := range names {
-		page := template.Must(shared.Clone())
-		out[name] = template.Must(page.ParseFS(s.Files, folder+name+".html"))
-	}
-	return out
+	return all
 }
 
 // Write answers with a page, as its reader l is used to. The whole page is made before
@@ -124,7 +112,7 @@ func (s Source) parse(l *locale.Locale, names []string) set {
 // page with 200.
 func (p *Pages) Write(c echo.Context, l *locale.Locale, status int, name string, data any) error {
 	var b bytes.Buffer
-	if err := p.in(l)[name].ExecuteTemplate(&b, p.frame, data); err != nil {
+	if err := p.in(l).ExecuteTemplate(&b, name+".html", data); err != nil {
 		return err
 	}
 	c.Response().Header().Set("Content-Language", l.Language())

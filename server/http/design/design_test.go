@@ -8,6 +8,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -240,6 +243,28 @@ func TestListed(t *testing.T) {
 
 // TestAssets: the names of this release are kept for good; a page of another release
 // gets what there is, and nothing else has a name here.
+// TestTemplatesAreDefinedOnce: all pages of a site are one set, in which the last definition of a name would win.
+func TestTemplatesAreDefinedOnce(t *testing.T) {
+	t.Parallel()
+	define := regexp.MustCompile(`{{-? *(?:define|block) ("[^"]+")`)
+	for _, site := range []string{"console", "join", "portal"} {
+		own, err := filepath.Glob("templates/*.html")
+		require.NoError(t, err)
+		files, err := filepath.Glob("../" + site + "/templates/*.html")
+		require.NoError(t, err)
+		require.NotEmpty(t, files)
+		by := map[string]string{}
+		for _, file := range append(own, files...) {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			for _, m := range define.FindAllStringSubmatch(string(text), -1) {
+				require.Empty(t, by[m[1]], "%s defines %s, too", file, m[1])
+				by[m[1]] = file
+			}
+		}
+	}
+}
+
 func TestAssets(t *testing.T) {
 	t.Parallel()
 	e := echo.New()

@@ -17,7 +17,7 @@ var files embed.FS
 
 // pages are the templates, each with the frame around it.
 var pages = design.Source{
-	Files: files, Frame: "templates/frame.html", Parts: []string{"parts.html"}, Vocabulary: vocabulary,
+	Files: files, Folder: "templates", Parts: []string{"parts"}, Vocabulary: vocabulary,
 	Functions: template.FuncMap{"method": methodLabel, "detail": detailInput},
 }.Parse("overview", "links", "customers", "commissions", "payouts", "payout", "statement", "resources", "settings",
 	"postback", "note", "sign-in")
