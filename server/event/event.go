@@ -33,11 +33,11 @@ type Subject struct {
 
 // envelope is the body of an event. Its members are in the order of the contract.
 type envelope struct {
-	ID        string          `json:"id"`
-	Type      string          `json:"type"`
-	CreatedAt clock.Time      `json:"created_at"`
-	Data      json.RawMessage `json:"data"`
-	Request   request         `json:"request"`
+	ID        string     `json:"id"`
+	Type      string     `json:"type"`
+	CreatedAt clock.Time `json:"created_at"`
+	Data      any        `json:"data"`
+	Request   request    `json:"request"`
 }
 
 // request names the API call, or the run of a job, that caused the event.
@@ -75,13 +75,13 @@ func (r *Recorder) Record(orgID string, about Subject, e events.Event) {
 // bodies returns the body of an event, and the body for partners if that differs,
 // else "".
 func (r *Recorder) bodies(id, kind string, data any) (body, partnerBody string, err error) {
+	e := envelope{ID: id, Type: kind, CreatedAt: r.Now, Data: data, Request: request{ID: opt.OrNil(r.RequestID)}}
+	if body, err = e.encode(); err != nil || !hides(kind) {
+		return body, "", err
+	}
 	whole, err := plain(data)
 	if err != nil {
 		return "", "", err
-	}
-	e := envelope{ID: id, Type: kind, CreatedAt: r.Now, Data: whole, Request: request{ID: opt.OrNil(r.RequestID)}}
-	if body, err = e.encode(); err != nil || !hides(kind) {
-		return body, "", err
 	}
 	if e.Data, err = ForPartner(kind, whole); err != nil {
 		return "", "", err

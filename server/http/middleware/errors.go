@@ -51,9 +51,9 @@ func brief(text string, most int) string {
 // writeError is the only writer of errors, so that all have the same form. After
 // a response has begun it only records the problem for the log.
 func (f *Front) writeError(err error, c echo.Context) {
-	p := Problem(err)
+	p, id := Problem(err), ""
 	if s, ok := c.Get(stateKey).(*state); ok {
-		s.problem = p
+		s.problem, id = p, s.id
 	}
 	if c.Response().Committed {
 		return
@@ -69,7 +69,7 @@ func (f *Front) writeError(err error, c echo.Context) {
 	c.Response().WriteHeader(p.Status())
 	body := json.NewEncoder(c.Response())
 	body.SetEscapeHTML(false) // people read the message
-	about := errorBody{p.Type(), p.Code, p.Message, p.Param, h.Get(HeaderRequestID)}
+	about := errorBody{p.Type(), p.Code, p.Message, p.Param, id}
 	if err := body.Encode(envelope{about, f.existing(p.Existing)}); err != nil {
 		f.Log.Debug("response not written", "error", err)
 	}

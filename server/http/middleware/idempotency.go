@@ -206,7 +206,7 @@ func (f *Front) replay(c echo.Context, r *record, row db.IdempotencyKey) (*buffe
 		return nil, problem.Internal(err)
 	}
 	stateOf(c).replayed = true
-	out := &buffered{header: c.Response().Header().Clone(), status: int(row.Status)}
+	out := &buffered{header: http.Header{}, status: int(row.Status)}
 	out.header.Set("Idempotent-Replayed", "true")
 	out.header.Set(echo.HeaderContentType, echo.MIMEApplicationJSON)
 	out.body.Write(body)

@@ -37,3 +37,20 @@ func TestCheckJSON(t *testing.T) {
 		require.Contains(t, err.Message, want, body)
 	}
 }
+
+func TestProgramOf(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		`{"program_id":"prg_1"}`:                        "prg_1",
+		`{"a":{"program_id":"x"},"program_id":"prg_1"}`: "prg_1",
+		`{"a":[1,{}],"program_id":"pr\u0067_1","b":1}`:  "prg_1",
+		`{"a":{"program_id":"x"}}`:                      "",
+		`{"program_id":null}`:                           "",
+		`[{"program_id":"x"}]`:                          "",
+		`{}`:                                            "",
+		`{"a"`:                                          "",
+		``:                                              "",
+	} {
+		require.Equal(t, want, programOf([]byte(body)), body)
+	}
+}

@@ -1,11 +1,12 @@
 package middleware
 
 import (
-	"encoding/json"
+	"bytes"
 	"errors"
 	"slices"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/labstack/echo/v4"
 
 	"rail/server/problem"
@@ -47,9 +48,26 @@ func (d *Document) spare(s *state) error {
 // body, for handlers to compare with the program of the object. The schemas have
 // validated them.
 func programs(c echo.Context, body []byte) []string {
-	var in struct {
-		ProgramID string `json:"program_id"`
+	return slices.DeleteFunc([]string{c.QueryParam("program_id"), programOf(body)}, func(id string) bool { return id == "" })
+}
+
+// programOf returns the program_id of a body, "" where there is none. It reads no further than that.
+func programOf(body []byte) string {
+	d := jsontext.NewDecoder(bytes.NewBuffer(body))
+	if open, err := d.ReadToken(); err != nil || open.Kind() != '{' {
+		return ""
 	}
-	_ = json.Unmarshal(body, &in) // without a body there is nothing to read
-	return slices.DeleteFunc([]string{c.QueryParam("program_id"), in.ProgramID}, func(id string) bool { return id == "" })
+	for d.PeekKind() == '"' {
+		name, err := d.ReadToken()
+		found := err == nil && name.String() == "program_id"
+		value, err := d.ReadValue()
+		if found && value.Kind() == '"' {
+			id, _ := jsontext.AppendUnquote(nil, value) // it was read as a string
+			return string(id)
+		}
+		if err != nil {
+			break
+		}
+	}
+	return ""
 }

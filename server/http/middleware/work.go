@@ -17,7 +17,7 @@ import (
 )
 
 // buffered keeps a response back until its transaction has committed: a client
-// must not read of a change that is then undone.
+// must not read of a change that is then undone. Its headers come on top of those that the response has.
 type buffered struct {
 	header http.Header
 	status int
@@ -190,7 +190,7 @@ func (f *Front) capture(c echo.Context, next echo.HandlerFunc, u *work.Unit) (*b
 // unused, as another attempt and the writer of errors need it.
 func buffer(c echo.Context, next echo.HandlerFunc) (*buffered, error) {
 	res := c.Response()
-	out := &buffered{header: res.Header().Clone(), status: http.StatusOK}
+	out := &buffered{header: http.Header{}, status: http.StatusOK}
 	original := res.Writer
 	res.Writer = out
 	defer func() {

@@ -3,14 +3,9 @@ package pgtx
 import (
 	"reflect"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 )
-
-// sizes is how many texts there are of one INSERT: of 1, 2, 4 … 64 rows, so that
-// few are prepared.
-const sizes = 7
 
 // merge joins the statements of several riders, each in its own order. Equal
 // texts come together where every rider's order allows, and become one statement
@@ -78,8 +73,12 @@ func join(equal []statement) []statement {
 	switch shape := shapeOf(equal[0].sql); {
 	case shape.arrays:
 		return []statement{appended(equal)}
-	case shape.inserts != nil:
-		return shape.rows(equal)
+	case shape.row != "":
+		rows := make([][]any, len(equal))
+		for i, s := range equal {
+			rows[i] = s.args
+		}
+		return []statement{{sql: equal[0].sql, rows: rows}}
 	}
 	return equal
 }
@@ -95,15 +94,15 @@ func appended(equal []statement) statement {
 		}
 		args[i] = all.Interface()
 	}
-	return statement{equal[0].sql, args}
+	return statement{sql: equal[0].sql, args: args}
 }
 
 // shape is what merge knows of a text. Arrays reports whether every parameter is
-// an array that is unnested, wherever it stands; inserts are the texts of one
-// INSERT … VALUES with 1, 2, 4 … rows, nil of other texts.
+// an array that is unnested, wherever it stands; of an INSERT … VALUES, row is what
+// stands in the parentheses, and head and tail what stands around them.
 type shape struct {
-	arrays  bool
-	inserts []string
+	arrays          bool
+	head, row, tail string
 }
 
 var (
@@ -139,44 +138,8 @@ func parse(sql string) shape {
 			depth--
 		}
 	}
-	if depth > 0 || strings.Contains(rest[end:], "$") {
+	if depth > 0 || strings.Contains(head+rest[end:], "$") {
 		return shape{}
 	}
-	return shape{inserts: inserts(head+"VALUES ", "("+rest[:end], rest[end:])}
-}
-
-// inserts returns the texts of an INSERT by its size.
-func inserts(head, row, tail string) []string {
-	width := 0 // a parameter may stand twice
-	for _, p := range parameter.FindAllString(row, -1) {
-		n, _ := strconv.Atoi(p[1:]) // parameter matches digits
-		width = max(width, n)
-	}
-	texts := make([]string, sizes)
-	for i := range texts {
-		var rows []string
-		for r := range 1 << i {
-			rows = append(rows, parameter.ReplaceAllStringFunc(row, func(p string) string {
-				n, _ := strconv.Atoi(p[1:])
-				return "$" + strconv.Itoa(r*width+n)
-			}))
-		}
-		texts[i] = head + strings.Join(rows, ", ") + tail
-	}
-	return texts
-}
-
-// rows returns INSERTs of as many rows as there are statements.
-func (s shape) rows(equal []statement) []statement {
-	var out []statement
-	for size := sizes - 1; len(equal) > 0; size-- {
-		for n := 1 << size; len(equal) >= n; equal = equal[n:] {
-			var args []any
-			for _, one := range equal[:n] {
-				args = append(args, one.args...)
-			}
-			out = append(out, statement{s.inserts[size], args})
-		}
-	}
-	return out
+	return shape{head: head, row: rest[:end-1], tail: rest[end:]}
 }

@@ -10,31 +10,30 @@ import (
 
 func TestJoin(t *testing.T) {
 	t.Parallel()
-	head := "-- name: X :exec\nINSERT INTO x (a, b)\nVALUES "
-	insert := head + "($1, f($2::int, 'x'))\nON CONFLICT DO NOTHING"
-	got := join([]statement{{insert, []any{1, 2}}, {insert, []any{3, 4}}, {insert, []any{5, 6}}})
-	require.Equal(t, []statement{
-		{
-			head + "($1, f($2::int, 'x')), ($3, f($4::int, 'x'))\nON CONFLICT DO NOTHING",
-			[]any{1, 2, 3, 4},
-		},
-		{insert, []any{5, 6}},
-	}, got, "in powers of two")
+	insert := "-- name: X :exec\nINSERT INTO x (a, b)\nVALUES ($1, f($2::int, 'x'))\nON CONFLICT DO NOTHING"
+	ones := []statement{{sql: insert, args: []any{1, 2}}, {sql: insert, args: []any{3, 4}}}
+	require.Equal(t, []statement{{sql: insert, rows: [][]any{{1, 2}, {3, 4}}}}, join(ones))
+	require.Equal(t, "-- name: X :exec\nINSERT INTO x (a, b)\nSELECT given.p1, f(given.p2::int, 'x')"+
+		" FROM (SELECT unnest($1::text[]) AS p1, unnest($2::int8[]) AS p2) given\nON CONFLICT DO NOTHING",
+		shapeOf(insert).of([]string{"text", "int8"}))
 
 	rows := "INSERT INTO x SELECT unnest($1::text[]), nullif(unnest($2::bigint[]), 0)"
 	mine := make([]string, 1, 8)
-	got = join([]statement{{rows, []any{mine, []int64{1}}}, {rows, []any{[]string{"b", "c"}, []int64{2, 3}}}})
-	require.Equal(t, []statement{{rows, []any{[]string{"", "b", "c"}, []int64{1, 2, 3}}}}, got)
+	got := join([]statement{
+		{sql: rows, args: []any{mine, []int64{1}}}, {sql: rows, args: []any{[]string{"b", "c"}, []int64{2, 3}}},
+	})
+	require.Equal(t, []statement{{sql: rows, args: []any{[]string{"", "b", "c"}, []int64{1, 2, 3}}}}, got)
 	require.Equal(t, make([]string, 7), mine[1:8], "the rider's own array stays")
 
 	for _, other := range []string{
+		"WITH y AS (SELECT $1::int AS n) INSERT INTO x VALUES ($2)",
 		"UPDATE x SET a = $1",
 		"SELECT 1",
 		"INSERT INTO x SELECT unnest($1::text[]), $2",
 		"INSERT INTO x VALUES ($1) ON CONFLICT DO UPDATE SET a = $2",
 		"INSERT INTO x VALUES ($1",
 	} {
-		same := []statement{{other, []any{1, 2}}, {other, []any{3, 4}}}
+		same := []statement{{sql: other, args: []any{1, 2}}, {sql: other, args: []any{3, 4}}}
 		require.Equal(t, same, join(slices.Clone(same)), other)
 	}
 }
@@ -48,7 +47,7 @@ func TestMergeKeepsOrder(t *testing.T) {
 		for rider := range rapid.IntRange(1, 6).Draw(t, "riders") {
 			var q []statement
 			for _, text := range rapid.SliceOfN(rapid.SampledFrom([]string{"A", "B", "C", "D"}), 0, 6).Draw(t, "texts") {
-				q = append(q, statement{text, []any{rider}})
+				q = append(q, statement{sql: text, args: []any{rider}})
 			}
 			queues, left = append(queues, slices.Clone(q)), append(left, q)
 		}

@@ -58,7 +58,7 @@ type shorts struct {
 
 // QueryRow returns a row that is asked for when it is scanned.
 func (d shorts) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
-	return &short{reads: d.reads, tenant: d.tenant, ctx: ctx, stmt: statement{sql, args}}
+	return &short{reads: d.reads, tenant: d.tenant, ctx: ctx, stmt: statement{sql: sql, args: args}}
 }
 
 // short is one short read. A rider and the goroutine that carries it settle by

@@ -146,7 +146,7 @@ func (l *lane) Query(_ context.Context, sql string, args ...any) (pgx.Rows, erro
 		return nil, errSecond
 	}
 	l.used = true
-	l.ask <- statement{sql, args}
+	l.ask <- statement{sql: sql, args: args}
 	r := <-l.rows
 	return r.rows, r.err
 }

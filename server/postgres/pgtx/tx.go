@@ -60,6 +60,7 @@ type Tx struct {
 type statement struct {
 	sql  string
 	args []any
+	rows [][]any // of an INSERT that stands for several: the arguments of each; else nil
 }
 
 // Begin sends nothing, and takes no connection until something is sent: what a
@@ -84,16 +85,19 @@ func (t *Tx) words() (begin, keep, undo string) {
 	return "BEGIN", "COMMIT", "ROLLBACK"
 }
 
-// take acquires a connection, once.
+// take acquires a connection, once, and makes what waits ready to be sent on it.
 func (t *Tx) take(ctx context.Context) (err error) {
 	switch {
-	case t.conn != nil:
 	case t.outer != nil:
 		err = t.outer.take(ctx)
 		t.conn = t.outer.conn
-	default:
+	case t.conn == nil:
 		t.conn, err = t.pool.Acquire(ctx)
 	}
+	if err != nil {
+		return err
+	}
+	t.later, err = unnest(ctx, t.conn.Conn(), t.later)
 	return err
 }
 
@@ -231,7 +235,7 @@ func (t *Tx) Commit(ctx context.Context) error {
 		return nil
 	}
 	if err := t.take(ctx); err != nil {
-		t.release()
+		t.Rollback()
 		return err
 	}
 	b := t.opened()
@@ -306,7 +310,7 @@ func (d deferred) Exec(_ context.Context, sql string, args ...any) (pgconn.Comma
 	if d.tx.done {
 		return pgconn.CommandTag{}, errDone
 	}
-	d.tx.later = append(d.tx.later, statement{sql, args})
+	d.tx.later = append(d.tx.later, statement{sql: sql, args: args})
 	return pgconn.CommandTag{}, nil
 }
 
