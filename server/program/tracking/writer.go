@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"sync"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -13,8 +12,13 @@ import (
 	"rail/server/work"
 )
 
-// mostVisits bounds the visits that are written together.
-const mostVisits = 128
+const (
+	// mostVisits bounds the visits that are written together.
+	mostVisits = 128
+	// enough is how many have to wait for a second transaction to begin beside one that is not larger
+	// than twice that: fewer cost more than the second gains, and of large ones one is enough.
+	enough = 16
+)
 
 // Writer writes the visits of requests that come at the same moment with one
 // look-up and one transaction. It has no timer: while some are written, the next
@@ -25,30 +29,36 @@ type Writer struct {
 
 	mu      sync.Mutex
 	waiting []*pending
-	running bool
+	running int             // transactions, two at most
+	away    map[string]bool // the browsers of which they write visits
 }
 
-// NewWriter returns a writer on pool, which has one connection at a time.
-func NewWriter(pool *pgxpool.Pool) *Writer { return &Writer{pool: pool} }
+// NewWriter returns a writer on pool, which has two connections at most.
+func NewWriter(pool *pgxpool.Pool) *Writer { return &Writer{pool: pool, away: map[string]bool{}} }
 
 // pending is a visit that waits to be written.
 type pending struct {
 	arrival
 	service Service
+	who     string     // the program and the browser
 	unit    *work.Unit // of its request, whose transaction has not begun
 	click   recorded
 	err     error
 	done    chan struct{}
 }
 
+func newPending(s Service, u *work.Unit, a arrival) *pending {
+	return &pending{arrival: a, service: s, unit: u, who: a.programID + string(a.visitor()), done: make(chan struct{})}
+}
+
 // write records a visit of the unit's tenant, and its events, and wakes their
 // sender. Of an error for which pgtx.Again is true nothing was kept.
 func (w *Writer) write(ctx context.Context, s Service, u *work.Unit, a arrival) (recorded, error) {
-	p := &pending{arrival: a, service: s, unit: u, done: make(chan struct{})}
+	p := newPending(s, u, a)
 	w.mu.Lock()
 	w.waiting = append(w.waiting, p)
-	if !w.running {
-		w.running = true
+	if w.running == 0 || w.running == 1 && w.crowded() {
+		w.running++
 		go w.run(context.WithoutCancel(ctx))
 	}
 	w.mu.Unlock()
@@ -60,20 +70,42 @@ func (w *Writer) write(ctx context.Context, s Service, u *work.Unit, a arrival) 
 	}
 }
 
+// crowded reports whether a second transaction is worth its while. The caller has mu.
+func (w *Writer) crowded() bool { return len(w.waiting) >= enough && len(w.away) <= 2*enough }
+
 // run writes those who wait, until nobody does.
 func (w *Writer) run(ctx context.Context) {
-	for {
-		w.mu.Lock()
-		n := min(len(w.waiting), mostVisits)
-		visits := slices.Clone(w.waiting[:n])
-		w.waiting = slices.Delete(w.waiting, 0, n)
-		w.running = n > 0
-		w.mu.Unlock()
-		if n == 0 {
-			return
-		}
+	for visits := w.board(nil); len(visits) > 0; visits = w.board(visits) {
 		w.batch(ctx, visits)
 	}
+}
+
+// board takes the next visits, after those that were written. One of a browser of which another is being written
+// stays: it would not see the referral that the other opens.
+func (w *Writer) board(written []*pending) (next []*pending) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, p := range written {
+		delete(w.away, p.who)
+	}
+	if w.running == 1 || w.crowded() {
+		var stay []*pending
+		for _, p := range w.waiting {
+			if len(next) == mostVisits || w.away[p.who] {
+				stay = append(stay, p)
+			} else {
+				next = append(next, p)
+			}
+		}
+		w.waiting = stay
+	}
+	for _, p := range next {
+		w.away[p.who] = true
+	}
+	if len(next) == 0 {
+		w.running--
+	}
+	return next
 }
 
 // batch records visits and answers them.
@@ -113,7 +145,7 @@ func (w *Writer) store(ctx context.Context, visits []*pending) (err error) {
 	var written []*work.Unit
 	for i, p := range visits {
 		// Two clicks of one visitor join one referral.
-		visitor := p.programID + hits[i].PartnerID + string(p.visitor())
+		visitor := p.who + hits[i].PartnerID
 		if hits[i].ReferralID == "" {
 			hits[i].ReferralID = opened[visitor]
 		}

@@ -25,13 +25,10 @@ func visitOf(value, visitor string) Visit {
 
 // pend is a visit that waits to be written.
 func pend(x *worktest.Tenant, s Service, u *work.Unit, value, visitor string) *pending {
-	return &pending{
-		arrival: arrival{
-			Visit: visitOf(value, visitor), programID: x.Program.ID, value: value,
-			landingKey: destinationKey("https://shop.example/"),
-		},
-		service: s, unit: u.WithTx(pgtx.Begin(x.Pool)), done: make(chan struct{}),
-	}
+	return newPending(s, u.WithTx(pgtx.Begin(x.Pool)), arrival{
+		Visit: visitOf(value, visitor), programID: x.Program.ID, value: value,
+		landingKey: destinationKey("https://shop.example/"),
+	})
 }
 
 // TestWriterBatch writes visits of every fate together: in one transaction, two of one
@@ -66,6 +63,48 @@ func TestWriterBatch(t *testing.T) {
 	require.Equal(t, []int64{4, 3}, worktest.Rows[int64](x,
 		"SELECT count(*) FROM clicks UNION ALL SELECT count(*) FROM referrals"))
 	require.Equal(t, []string{"referral.created", "referral.created", "referral.created"}, x.Events())
+}
+
+// TestWriterBoards follows which visits go together: sixteen begin a second transaction beside a small one, and no
+// browser has visits in both.
+func TestWriterBoards(t *testing.T) {
+	t.Parallel()
+	x, s := worktest.New(t), service(t)
+	u := work.New(x.Pool, work.Unit{OrgID: x.OrgID, Now: x.Now})
+	wait := func(w *Writer, visitors ...int) {
+		for _, n := range visitors {
+			w.waiting = append(w.waiting, pend(x, s, u, "ann", fmt.Sprint(n)))
+		}
+	}
+	upTo := func(n int) (out []int) {
+		for i := range n {
+			out = append(out, i)
+		}
+		return out
+	}
+	w := NewWriter(x.Pool)
+	wait(w, 0, 0, 1)
+	w.running = 1
+	first := w.board(nil)
+	require.Len(t, first, 3, "of one browser two at once")
+	wait(w, upTo(enough-1)...)
+	require.False(t, w.crowded(), "too few for a second")
+	wait(w, 100)
+	require.True(t, w.crowded())
+	w.running = 2
+	second := w.board(nil)
+	require.Len(t, second, enough-2)
+	require.Len(t, w.waiting, 2, "the visits of 0 and 1 stay")
+	require.Empty(t, w.board(second), "too few for both")
+	require.Equal(t, 1, w.running)
+	last := w.board(first)
+	require.Len(t, last, 2)
+	wait(w, upTo(3*enough)...)
+	large := w.board(last)
+	require.Len(t, large, 3*enough)
+	wait(w, upTo(9*enough)...)
+	require.False(t, w.crowded(), "one large one is enough")
+	require.Len(t, w.board(large), mostVisits)
 }
 
 // TestWriterReturns: of browsers that come again the batch has no click, but what they
