@@ -23,13 +23,13 @@ var forms = design.Guard{Purpose: "rail/console-form"}
 
 // pages are the templates of all pages, each with the frame around it.
 var pages = design.Source{
-	Files: files, Folder: "templates", Parts: []string{"parts"}, Vocabulary: vocabulary,
+	Files: files, Folder: "templates", Vocabulary: vocabulary,
 	Functions: template.FuncMap{
 		"partnerName": called, "groupName": groupName, "inc": func(n int) int { return n + 1 },
 		"deref": opt.Value[string], "boxes": func(names ...string) []string { return names },
 		"lines": func(texts []string) string { return strings.Join(texts, "\n") },
 	},
-}.Parse(templates...)
+}.Parse()
 
 // frame is what every page has around its own data.
 type frame struct {

@@ -45,7 +45,6 @@ import (
 	"io/fs"
 	"maps"
 	"path"
-	"slices"
 	"sync"
 
 	"github.com/labstack/echo/v4"
@@ -59,10 +58,9 @@ var files embed.FS
 // Source is the templates of a site.
 type Source struct {
 	Files fs.FS
-	// Folder is where they lie. Its frame.html has the templates "top" and "bottom", which every page begins and ends with.
+	// Folder is where they lie, all that end with .html. Together they define "top" and "bottom", which every page begins
+	// and ends with.
 	Folder string
-	// Parts are the names of files beside the frame with templates that pages share.
-	Parts []string
 	// Vocabulary has the values of enums whose own name would not be understood.
 	Vocabulary map[string]string
 	// Functions are what the templates call beside those of this package.
@@ -72,14 +70,13 @@ type Source struct {
 // Pages are a site's pages by name, for every locale. Templates that a page defines are known to all pages of the site.
 type Pages struct {
 	source Source
-	names  []string
 	mu     sync.Mutex
 	sets   map[*locale.Locale]func() *template.Template
 }
 
-// Parse reads the pages NAME.html. A mistake in them ends the start.
-func (s Source) Parse(names ...string) *Pages {
-	p := &Pages{source: s, names: names, sets: map[*locale.Locale]func() *template.Template{}}
+// Parse reads the pages. A mistake in them ends the start.
+func (s Source) Parse() *Pages {
+	p := &Pages{source: s, sets: map[*locale.Locale]func() *template.Template{}}
 	p.in(locale.English)
 	return p
 }
@@ -89,7 +86,7 @@ func (p *Pages) in(l *locale.Locale) *template.Template {
 	p.mu.Lock()
 	parsed, ok := p.sets[l]
 	if !ok {
-		parsed = sync.OnceValue(func() *template.Template { return p.source.parse(l, p.names) })
+		parsed = sync.OnceValue(func() *template.Template { return p.source.parse(l) })
 		p.sets[l] = parsed
 	}
 	p.mu.Unlock()
@@ -97,17 +94,14 @@ func (p *Pages) in(l *locale.Locale) *template.Template {
 }
 
 // parse reads all pages into one set. Copies of what they share would be most of a server's memory.
-func (s Source) parse(l *locale.Locale, names []string) *template.Template {
+func (s Source) parse(l *locale.Locale) *template.Template {
 	known := functions(l, s.Vocabulary)
 	maps.Copy(known, s.Functions)
 	all := template.Must(template.New("").Funcs(known).ParseFS(files, "templates/*.html"))
-	for _, name := range slices.Concat([]string{"frame"}, s.Parts, names) {
-		template.Must(all.ParseFS(s.Files, path.Join(s.Folder, name+".html")))
-	}
-	return all
+	return template.Must(all.ParseFS(s.Files, path.Join(s.Folder, "*.html")))
 }
 
-// Write answers with a page, as its reader l is used to. The whole page is made before
+// Write answers with the page NAME.html, as its reader l is used to. The whole page is made before
 // anything of it leaves: a template that fails halfway then leaves an error page, not half a
 // page with 200.
 func (p *Pages) Write(c echo.Context, l *locale.Locale, status int, name string, data any) error {

@@ -33,7 +33,7 @@ type M = map[string]any
 // open serves the gallery. Forms that were sent are answered with what was sent.
 func open(t *testing.T) string {
 	t.Helper()
-	pages := design.Source{Files: os.DirFS("."), Folder: "testdata"}.Parse("list", "panel", "form", "confirm")
+	pages := design.Source{Files: os.DirFS("."), Folder: "testdata"}.Parse()
 	e := echo.New()
 	design.Register(e)
 	e.GET("/favicon.ico", func(c echo.Context) error { return c.NoContent(http.StatusNoContent) })

@@ -12,7 +12,7 @@ import (
 var files embed.FS
 
 // pages are the templates, each with the frame around it.
-var pages = design.Source{Files: files, Folder: "templates"}.Parse("apply", "confirm", "status", "note")
+var pages = design.Source{Files: files, Folder: "templates"}.Parse()
 
 // frame is what every page gets.
 type frame struct {

@@ -17,10 +17,9 @@ var files embed.FS
 
 // pages are the templates, each with the frame around it.
 var pages = design.Source{
-	Files: files, Folder: "templates", Parts: []string{"parts"}, Vocabulary: vocabulary,
+	Files: files, Folder: "templates", Vocabulary: vocabulary,
 	Functions: template.FuncMap{"method": methodLabel, "detail": detailInput},
-}.Parse("overview", "links", "customers", "commissions", "payouts", "payout", "statement", "resources", "settings",
-	"postback", "note", "sign-in")
+}.Parse()
 
 // detailInput is the line for a detail of a payout method.
 func detailInput(f design.Form, d detail) design.Input {
