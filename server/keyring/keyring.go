@@ -105,11 +105,14 @@ func (g Given) only(ctx context.Context, tx pgx.Tx) error {
 	})
 }
 
-// locked runs work in a transaction, one program at a time. Looking for sealed
-// values may read whole tables, for longer than a request's time limits.
+// unhurried is what looking for sealed values needs, which may read whole tables: more
+// time than is allowed to a request, and plans for it.
+const unhurried = "SET LOCAL statement_timeout = '10min'; SET LOCAL lock_timeout = '10min'; SET LOCAL enable_seqscan = on"
+
+// locked runs work in a transaction, one program at a time.
 func locked(ctx context.Context, pool *pgxpool.Pool, work func(pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, "SET LOCAL statement_timeout = '10min'; SET LOCAL lock_timeout = '10min'"); err != nil {
+		if _, err := tx.Exec(ctx, unhurried); err != nil {
 			return err
 		}
 		if err := queries.KeyFingerprintsLock(ctx, tx); err != nil {

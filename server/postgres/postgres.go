@@ -24,8 +24,11 @@ var session = map[string]string{
 	"timezone":         "UTC",
 	// Short statements profit from kept plans; lists ask for plans of their
 	// own (queries/operators.sql, PlanForValues).
-	"plan_cache_mode":                     "auto",
-	"jit":                                 "off", // no statement runs long enough to be worth compiling
+	"plan_cache_mode": "auto",
+	"jit":             "off", // no statement runs long enough to be worth compiling
+	// What requests read has indexes. A plan that was made while a table was nearly empty, and is kept until the
+	// table is analyzed again, must not read it whole when it has grown.
+	"enable_seqscan":                      "off",
 	"statement_timeout":                   "5000",
 	"lock_timeout":                        "3000",
 	"idle_in_transaction_session_timeout": "10000",

@@ -25,7 +25,7 @@ func TestSession(t *testing.T) {
 	for name, want := range map[string]string{
 		"application_name": "rail", "TimeZone": "UTC", "plan_cache_mode": "auto", "jit": "off",
 		"statement_timeout": "5s", "lock_timeout": "77ms", "idle_in_transaction_session_timeout": "10s",
-		"client_connection_check_interval": "1s",
+		"client_connection_check_interval": "1s", "enable_seqscan": "off",
 	} {
 		var got string
 		if err := pool.QueryRow(t.Context(), "SELECT current_setting($1)", name).Scan(&got); err != nil || got != want {

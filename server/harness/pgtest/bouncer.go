@@ -26,7 +26,7 @@ pool_mode = transaction
 default_pool_size = 6
 max_client_conn = 500
 server_lifetime = 1
-ignore_startup_parameters = plan_cache_mode,jit,statement_timeout,lock_timeout,idle_in_transaction_session_timeout,client_connection_check_interval
+ignore_startup_parameters = plan_cache_mode,enable_seqscan,jit,statement_timeout,lock_timeout,idle_in_transaction_session_timeout,client_connection_check_interval
 `
 
 // Bouncer starts a PgBouncer in transaction mode before the database at dsn and

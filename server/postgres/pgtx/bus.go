@@ -20,6 +20,9 @@ const (
 	// mostRiders bounds the riders of one transaction. More of them gain little,
 	// and wait longer for the slowest.
 	mostRiders = 64
+	// enough is how many have to wait for a transaction to be shared beside another:
+	// fewer cost more than they gain by not waiting.
+	enough = 12
 	// LockWait bounds how long a shared transaction waits for a lock that somebody
 	// outside has: it is what the others wait, too.
 	LockWait = "SET LOCAL lock_timeout = '100ms'"
@@ -122,7 +125,7 @@ func (b *Bus) join(s *seat) {
 	if s.onJoin != nil {
 		s.onJoin()
 	}
-	if b.running < b.lanes {
+	if b.running < b.lanes && (b.running == 0 || len(b.waiting) >= enough) {
 		b.running++
 		go b.run(context.Background())
 	}
@@ -149,7 +152,8 @@ func (b *Bus) quit(s *seat) bool {
 	return true
 }
 
-// run carries those who wait, group by group, until nobody does.
+// run carries those who wait, group by group, until nobody does, or too few for
+// two.
 func (b *Bus) run(ctx context.Context) {
 	for {
 		seats := b.board()
@@ -166,8 +170,9 @@ func (b *Bus) board() []*seat {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var seats, stay []*seat
+	few := b.running > 1 && len(b.waiting) < enough // the other carries them
 	for _, s := range b.waiting {
-		if len(seats) == b.most || !b.take(s, s.claims) {
+		if few || len(seats) == b.most || !b.take(s, s.claims) {
 			stay = append(stay, s)
 			continue
 		}

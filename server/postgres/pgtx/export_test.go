@@ -7,6 +7,16 @@ func (b *Bus) Waiting() int {
 	return len(b.waiting)
 }
 
+// Enough is how many have to wait for a second shared transaction to begin.
+const Enough = enough
+
+// Running returns how many shared transactions are under way.
+func (b *Bus) Running() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.running
+}
+
 // Apart returns how many transactions of a tenant still go alone.
 func (b *Bus) Apart(tenant string) int {
 	b.mu.Lock()

@@ -15,10 +15,11 @@ import (
 	"rail/server/clock"
 )
 
-// timeout bounds each statement of the audit: they read whole tables, which the
-// time allowed to a request does not cover. As long may a connection wait for the
-// others, with nothing to do in its transaction.
-const timeout = "SET LOCAL statement_timeout = '15min'; SET LOCAL idle_in_transaction_session_timeout = '15min'"
+// unhurried is what statements need that read whole tables: more time than is allowed to
+// a request, and plans for it. As long may a connection wait for the others, with
+// nothing to do in its transaction.
+const unhurried = "SET LOCAL statement_timeout = '15min'; SET LOCAL idle_in_transaction_session_timeout = '15min';" +
+	"SET LOCAL enable_seqscan = on"
 
 // audit is one audit at work. Its first connection exports the snapshot that the
 // others read, and keeps it until they are done.
@@ -45,7 +46,7 @@ func (a *audit) in(ctx context.Context, snapshot string, work func(context.Conte
 		_, err = tx.Exec(ctx, "SET TRANSACTION SNAPSHOT '"+snapshot+"'")
 	}
 	if err == nil {
-		_, err = tx.Exec(ctx, timeout)
+		_, err = tx.Exec(ctx, unhurried)
 	}
 	if err == nil {
 		err = work(ctx, tx)
