@@ -211,9 +211,9 @@ const (
 	// one waits for the disk, another works. On two processors a third made them smaller
 	// and each request dearer.
 	lanes = 2
-	// loneReads is how many short reads may go alone at once. With fewer, to wait for
-	// others costs as much as a trip of one's own.
-	loneReads = 8
+	// loneReads is how many short reads may go alone at once: to two at a moment, one
+	// trip is cheaper.
+	loneReads = 1
 )
 
 // shortReads returns what short reads on a pool travel with.

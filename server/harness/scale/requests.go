@@ -40,7 +40,7 @@ var filters = map[string][]string{
 	"email":                {"partner0@example.com", "customer0@example.com"},
 	"handle":               {"partner-0"},
 	"search":               {"last77", "partner"},
-	"external_customer_id": {"ext0"},
+	"external_customer_id": {"{customers.external_customer_id}"},
 	"external_charge_id":   {"{sales.external_charge_id}"},
 	"external_refund_id":   {"re_0"},
 	"external_id":          {"none"},

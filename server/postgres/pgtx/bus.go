@@ -20,9 +20,6 @@ const (
 	// mostRiders bounds the riders of one transaction. More of them gain little,
 	// and wait longer for the slowest.
 	mostRiders = 64
-	// enough is how many have to wait for a transaction to be shared beside another:
-	// fewer cost more than they gain by not waiting.
-	enough = 12
 	// LockWait bounds how long a shared transaction waits for a lock that somebody
 	// outside has: it is what the others wait, too.
 	LockWait = "SET LOCAL lock_timeout = '100ms'"
@@ -31,7 +28,7 @@ const (
 	// is slow.
 	SharedTime = 8 * time.Second
 	// patience is how long the others wait for a rider that works between two
-	// statements, before they go on without it.
+	// statements, before they go on without it, and for the rows of short reads.
 	patience = 250 * time.Millisecond
 )
 
@@ -125,7 +122,7 @@ func (b *Bus) join(s *seat) {
 	if s.onJoin != nil {
 		s.onJoin()
 	}
-	if b.running < b.lanes && (b.running == 0 || len(b.waiting) >= enough) {
+	if b.running < b.lanes && worth(b.running, len(b.waiting)) {
 		b.running++
 		go b.run(context.Background())
 	}
@@ -170,7 +167,7 @@ func (b *Bus) board() []*seat {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var seats, stay []*seat
-	few := b.running > 1 && len(b.waiting) < enough // the other carries them
+	few := !worth(b.running-1, len(b.waiting)) // another carries them
 	for _, s := range b.waiting {
 		if few || len(seats) == b.most || !b.take(s, s.claims) {
 			stay = append(stay, s)

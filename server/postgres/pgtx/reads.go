@@ -12,10 +12,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// shortTime bounds what one read may cost those that travel with it. One that
-// takes longer, or waits for a lock, is asked again alone, in its own time.
-const shortTime = "SELECT set_config('lock_timeout', '100ms', true), set_config('statement_timeout', '250ms', true)"
-
 // Reads lets short reads of requests that run at the same moment travel as one
 // batch, on one connection. As a Bus, it has no timer: while one batch is under
 // way, those who come gather for the next, and where few are under way each goes
@@ -23,7 +19,8 @@ const shortTime = "SELECT set_config('lock_timeout', '100ms', true), set_config(
 //
 // The trip is all that they share. Each read has a snapshot, a deadline and an
 // error of its own: one that fails is asked again alone, and so are those behind
-// it.
+// it. One that takes its time, or waits for a lock, ends the trip after a quarter of
+// a second, and the connection with it.
 type Reads struct {
 	pool  *pgxpool.Pool
 	lone  int // how many may go alone before others ride
@@ -111,7 +108,7 @@ func (r *Reads) join(s *short) bool {
 	}
 	s.done = make(chan struct{})
 	r.waiting = append(r.waiting, s)
-	if r.running < r.lanes {
+	if r.running < r.lanes && worth(r.running, len(r.waiting)) {
 		r.running++
 		go r.run(context.Background())
 	}
@@ -155,39 +152,55 @@ func (r *Reads) board() []*short {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := min(len(r.waiting), mostRiders)
-	riders := r.waiting[:n:n]
-	if r.waiting = r.waiting[n:]; n == 0 {
+	if n == 0 || !worth(r.running-1, n) {
 		r.running--
 		return nil
 	}
+	riders := r.waiting[:n:n]
+	r.waiting = r.waiting[n:]
 	r.shared.carries(n)
 	return riders
 }
 
-// carry sends the reads of riders in one trip, and answers each as its row comes.
-// From the first error on they go alone: the database skips what is behind it.
+// carry has riders travel, once there is a connection. Where there is none, each
+// waits for one of its own.
 func (r *Reads) carry(ctx context.Context, riders []*short) {
 	ctx, cancel := context.WithTimeout(ctx, SharedTime)
 	defer cancel()
+	conn, err := r.pool.Acquire(ctx)
+	if err != nil {
+		for _, s := range riders {
+			s.leave()
+		}
+		return
+	}
+	defer conn.Release()
+	r.settle(riders, travel(ctx, conn, riders))
+}
+
+// travel sends the reads of riders in one trip, and answers each as its row comes.
+// From the first error on they go alone: the database skips what is behind it. It
+// returns the rider whose read has cost the others theirs, if any.
+func travel(ctx context.Context, conn *pgxpool.Conn, riders []*short) (bad *short) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	b := &pgx.Batch{}
-	b.Queue(shortTime)
 	for _, s := range riders {
 		b.Queue(s.stmt.sql, s.stmt.args...)
 	}
-	rows := r.pool.SendBatch(ctx, b)
-	_, err := rows.Exec()
-	var bad *short
+	rows := conn.SendBatch(ctx, b)
+	var err error
 	for _, s := range riders {
 		if err != nil {
 			s.leave()
 			continue
 		}
-		if err = s.take(rows); undone(err) {
+		if err = s.take(rows); undone(err) || err != nil && ctx.Err() != nil {
 			bad = s
 		}
 	}
 	_ = rows.Close() // every rider has its answer
-	r.settle(riders, bad)
+	return bad
 }
 
 // take answers a rider with its row. An error is that of the whole batch, and

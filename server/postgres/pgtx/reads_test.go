@@ -85,31 +85,59 @@ func TestReadsAlone(t *testing.T) {
 	t.Parallel()
 	r := pgtx.NewReads(pgtest.New(t), 2, 1)
 	open := shut(t, r) // the first of two
-	var timeout string
-	require.NoError(t, r.For("t").QueryRow(t.Context(), "SHOW statement_timeout").Scan(&timeout))
-	require.NotEqual(t, "250ms", timeout)
+	one := func() {
+		n := 0
+		require.NoError(t, r.For("t").QueryRow(t.Context(), "SELECT 1").Scan(&n))
+	}
+	one()
+	require.Zero(t, r.Shared().Riders)
 	second := shut(t, r)
-	require.NoError(t, r.For("t").QueryRow(t.Context(), "SHOW statement_timeout").Scan(&timeout))
-	require.Equal(t, "250ms", timeout, "the third rides")
+	one()
+	require.EqualValues(t, 1, r.Shared().Riders, "the third rides")
 	second()
 	open()
 	quiet(t, r)
 }
 
-// TestReadsSettings leaves a connection as it was: the limits of a batch end with
-// it.
-func TestReadsSettings(t *testing.T) {
+// TestReadsSecond sends a second batch beside one under way only when enough wait
+// for it.
+func TestReadsSecond(t *testing.T) {
+	t.Parallel()
+	r := pgtx.NewReads(pgtest.New(t), 0, 2)
+	few := together(t, r, pgtx.Enough-1, func(int) error {
+		n := 0
+		return r.For("t").QueryRow(t.Context(), "SELECT 1").Scan(&n)
+	})
+	require.NoError(t, errors.Join(few...))
+	require.EqualValues(t, 2, r.Shared().Trips, "that of the gate, and one")
+
+	open := shut(t, r)
+	var all sync.WaitGroup
+	for range pgtx.Enough {
+		all.Go(func() {
+			n := 0
+			_ = r.For("t").QueryRow(t.Context(), "SELECT 1").Scan(&n)
+		})
+	}
+	all.Wait() // though the gate is shut
+	open()
+	quiet(t, r)
+}
+
+// TestReadsEndTheirTrip cancels what takes its time, at the database too.
+func TestReadsEndTheirTrip(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
 	r := pgtx.NewReads(pool, 0, 1)
-	var before, within, after string
-	show := "SELECT pg_backend_pid() || current_setting('statement_timeout') || ' ' || current_setting('lock_timeout')"
-	require.NoError(t, pool.QueryRow(t.Context(), show).Scan(&before))
-	require.NoError(t, r.For("t").QueryRow(t.Context(), show).Scan(&within))
+	ctx, end := context.WithTimeout(t.Context(), 2*time.Second) // alone, it takes as long as its request
+	defer end()
+	n := 0
+	require.Error(t, r.For("t").QueryRow(ctx, "SELECT 1 FROM pg_sleep(60)").Scan(&n))
+	require.EqualValues(t, 1, r.Shared().Again)
+	const asleep = `SELECT count(*) FROM pg_stat_activity
+		WHERE datname = current_database() AND state = 'active' AND query LIKE 'SELECT 1 FROM pg_sleep(60%'`
+	require.Eventually(t, func() bool { return number(t, pool, asleep) == 0 }, 5*time.Second, 10*time.Millisecond)
 	quiet(t, r)
-	require.NoError(t, pool.QueryRow(t.Context(), show).Scan(&after))
-	require.Contains(t, within, "250ms 100ms")
-	require.Equal(t, before, after)
 }
 
 // TestReadsMany fills several batches.
