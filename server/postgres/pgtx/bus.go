@@ -35,7 +35,8 @@ const (
 // Bus lets transactions of requests that run at the same moment become one. It
 // has no timer: while one shared transaction is under way, those who come gather
 // for the next, so that it grows with the load, and a request that is alone on
-// the server has a transaction of its own.
+// the server has a transaction of its own. Another one begins beside it once as many
+// wait as it has riders: small ones would cost more than they gain.
 type Bus struct {
 	begin func() *Tx  // the transaction to share
 	first []statement // of a shared transaction
@@ -47,6 +48,7 @@ type Bus struct {
 	mu      sync.Mutex
 	alone   int
 	running int              // goroutines that carry riders
+	carried int              // riders under way
 	waiting []*seat          // in the order in which they came
 	claimed map[string]*seat // by name, of those under way
 	conduct conduct
@@ -122,7 +124,7 @@ func (b *Bus) join(s *seat) {
 	if s.onJoin != nil {
 		s.onJoin()
 	}
-	if b.running < b.lanes && worth(b.running, len(b.waiting)) {
+	if b.running < b.lanes && len(b.waiting) >= b.carried {
 		b.running++
 		go b.run(context.Background())
 	}
@@ -150,7 +152,7 @@ func (b *Bus) quit(s *seat) bool {
 }
 
 // run carries those who wait, group by group, until nobody does, or too few for
-// two.
+// another transaction beside one.
 func (b *Bus) run(ctx context.Context) {
 	for {
 		seats := b.board()
@@ -167,7 +169,7 @@ func (b *Bus) board() []*seat {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var seats, stay []*seat
-	few := !worth(b.running-1, len(b.waiting)) // another carries them
+	few := len(b.waiting) < b.carried // another goroutine carries them
 	for _, s := range b.waiting {
 		if few || len(seats) == b.most || !b.take(s, s.claims) {
 			stay = append(stay, s)
@@ -181,6 +183,7 @@ func (b *Bus) board() []*seat {
 		return nil
 	}
 	b.shared.carries(len(seats))
+	b.carried += len(seats)
 	return seats
 }
 
@@ -213,6 +216,7 @@ func (b *Bus) claim(s *seat, names []string) error {
 func (b *Bus) arrived(seats []*seat, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.carried -= len(seats)
 	for _, s := range seats {
 		s.over = true
 		for _, name := range s.claims {

@@ -125,37 +125,6 @@ func TestBusShares(t *testing.T) {
 	idle(t, b)
 }
 
-// TestBusSecond shares a second transaction beside one under way only when enough
-// wait for it.
-func TestBusSecond(t *testing.T) {
-	t.Parallel()
-	pool := counters(t)
-	b := pgtx.NewBus(pool, 0, 2)
-	taking := func(i int) error {
-		return ride(t.Context(), pool, b, "t", func(tx *pgtx.Tx) error { return take(t.Context(), tx, i) })
-	}
-	require.NoError(t, errors.Join(held(t, b, pgtx.Enough-1, taking)...))
-	require.Equal(t, 1, number(t, pool, "SELECT count(DISTINCT xid) FROM taken"))
-
-	first, seen := b.Begin("first"), make(chan struct{})
-	require.NoError(t, count(t.Context(), first, "first"))
-	var all sync.WaitGroup
-	for i := range pgtx.Enough {
-		all.Go(func() {
-			_ = ride(t.Context(), pool, b, "t", func(tx *pgtx.Tx) error { // where it takes long, again alone
-				defer func() { <-seen }()
-				return count(t.Context(), tx, strconv.Itoa(i))
-			})
-		})
-	}
-	require.Eventually(t, func() bool { return b.Running() == 2 }, time.Second, 100*time.Microsecond)
-	close(seen)
-	all.Wait()
-	first.Rollback()
-	require.Equal(t, pgtx.Enough, number(t, pool, "SELECT sum(n) FROM counter"))
-	idle(t, b)
-}
-
 // TestBusAlone gives a request that is alone a transaction of its own.
 func TestBusAlone(t *testing.T) {
 	t.Parallel()

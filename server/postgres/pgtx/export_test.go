@@ -7,16 +7,6 @@ func (b *Bus) Waiting() int {
 	return len(b.waiting)
 }
 
-// Enough is how many have to wait for a second shared transaction to begin.
-const Enough = enough
-
-// Running returns how many shared transactions are under way.
-func (b *Bus) Running() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.running
-}
-
 // Apart returns how many transactions of a tenant still go alone.
 func (b *Bus) Apart(tenant string) int {
 	b.mu.Lock()
@@ -28,7 +18,7 @@ func (b *Bus) Apart(tenant string) int {
 func (b *Bus) Idle() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return len(b.waiting) == 0 && len(b.claimed) == 0 && b.running == 0 && b.alone == 0
+	return len(b.waiting) == 0 && len(b.claimed) == 0 && b.running == 0 && b.carried == 0 && b.alone == 0
 }
 
 // Waiting returns how many riders wait for the next batch.
@@ -49,5 +39,5 @@ func (r *Reads) Apart(tenant string) int {
 func (r *Reads) Idle() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.waiting) == 0 && r.running == 0 && r.active == 0
+	return len(r.waiting) == 0 && r.running == 0 && r.carried == 0 && r.active == 0
 }

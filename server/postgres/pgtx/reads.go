@@ -15,7 +15,7 @@ import (
 // Reads lets short reads of requests that run at the same moment travel as one
 // batch, on one connection. As a Bus, it has no timer: while one batch is under
 // way, those who come gather for the next, and where few are under way each goes
-// alone.
+// alone. Another one is sent beside it once as many wait as it carries.
 //
 // The trip is all that they share. Each read has a snapshot, a deadline and an
 // error of its own: one that fails is asked again alone, and so are those behind
@@ -29,6 +29,7 @@ type Reads struct {
 	mu      sync.Mutex
 	active  int      // alone, waiting or carried
 	running int      // goroutines that carry riders
+	carried int      // riders under way
 	waiting []*short // in the order in which they came
 	conduct conduct
 	shared  Shared
@@ -108,7 +109,7 @@ func (r *Reads) join(s *short) bool {
 	}
 	s.done = make(chan struct{})
 	r.waiting = append(r.waiting, s)
-	if r.running < r.lanes && worth(r.running, len(r.waiting)) {
+	if r.running < r.lanes && len(r.waiting) >= r.carried {
 		r.running++
 		go r.run(context.Background())
 	}
@@ -138,24 +139,22 @@ func (r *Reads) Shared() Shared {
 
 // run carries those who wait, batch by batch, until nobody does.
 func (r *Reads) run(ctx context.Context) {
-	for {
-		riders := r.board()
-		if len(riders) == 0 {
-			return
-		}
+	for riders := r.board(0); len(riders) > 0; riders = r.board(len(riders)) {
 		r.carry(ctx, riders)
 	}
 }
 
-// board takes the next riders from the queue.
-func (r *Reads) board() []*short {
+// board takes the next riders from the queue, after some have arrived.
+func (r *Reads) board(arrived int) []*short {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.carried -= arrived
 	n := min(len(r.waiting), mostRiders)
-	if n == 0 || !worth(r.running-1, n) {
+	if n == 0 || len(r.waiting) < r.carried {
 		r.running--
 		return nil
 	}
+	r.carried += n
 	riders := r.waiting[:n:n]
 	r.waiting = r.waiting[n:]
 	r.shared.carries(n)

@@ -99,31 +99,6 @@ func TestReadsAlone(t *testing.T) {
 	quiet(t, r)
 }
 
-// TestReadsSecond sends a second batch beside one under way only when enough wait
-// for it.
-func TestReadsSecond(t *testing.T) {
-	t.Parallel()
-	r := pgtx.NewReads(pgtest.New(t), 0, 2)
-	few := together(t, r, pgtx.Enough-1, func(int) error {
-		n := 0
-		return r.For("t").QueryRow(t.Context(), "SELECT 1").Scan(&n)
-	})
-	require.NoError(t, errors.Join(few...))
-	require.EqualValues(t, 2, r.Shared().Trips, "that of the gate, and one")
-
-	open := shut(t, r)
-	var all sync.WaitGroup
-	for range pgtx.Enough {
-		all.Go(func() {
-			n := 0
-			_ = r.For("t").QueryRow(t.Context(), "SELECT 1").Scan(&n)
-		})
-	}
-	all.Wait() // though the gate is shut
-	open()
-	quiet(t, r)
-}
-
 // TestReadsEndTheirTrip cancels what takes its time, at the database too.
 func TestReadsEndTheirTrip(t *testing.T) {
 	t.Parallel()

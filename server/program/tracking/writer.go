@@ -15,8 +15,8 @@ import (
 const (
 	// mostVisits bounds the visits that are written together.
 	mostVisits = 128
-	// enough is how many have to wait for a second transaction to begin beside one that is not larger
-	// than twice that: fewer cost more than the second gains, and of large ones one is enough.
+	// enough is how many have to wait for a second transaction to begin, and as many as the first has: fewer cost
+	// more than the second gains.
 	enough = 16
 )
 
@@ -71,7 +71,7 @@ func (w *Writer) write(ctx context.Context, s Service, u *work.Unit, a arrival) 
 }
 
 // crowded reports whether a second transaction is worth its while. The caller has mu.
-func (w *Writer) crowded() bool { return len(w.waiting) >= enough && len(w.away) <= 2*enough }
+func (w *Writer) crowded() bool { return len(w.waiting) >= max(enough, len(w.away)) }
 
 // run writes those who wait, until nobody does.
 func (w *Writer) run(ctx context.Context) {

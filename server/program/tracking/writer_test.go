@@ -102,8 +102,10 @@ func TestWriterBoards(t *testing.T) {
 	wait(w, upTo(3*enough)...)
 	large := w.board(last)
 	require.Len(t, large, 3*enough)
-	wait(w, upTo(9*enough)...)
-	require.False(t, w.crowded(), "one large one is enough")
+	wait(w, upTo(3*enough-1)...)
+	require.False(t, w.crowded(), "too few beside a large one")
+	wait(w, upTo(6*enough)...)
+	require.True(t, w.crowded())
 	require.Len(t, w.board(large), mostVisits)
 }
 
