@@ -158,15 +158,14 @@ func TestPlansOfEmptyTables(t *testing.T) {
 	_, err := conn.Exec(t.Context(), "VACUUM ANALYZE")
 	require.NoError(t, err)
 	for name, h := range hot {
+		if name == "Backlog" { // counts what it reads whole: the endpoints, and a table of one row
+			continue
+		}
 		var c capture
 		require.ErrorIs(t, h.call(t.Context(), db.New(), &c), errCaptured, name)
 		for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
 			top := planned(t, conn, mode, c)
-			top.walk(func(n node) {
-				if name != "Backlog" { // counts what it reads whole: the endpoints, and a table of one row
-					assert.NotEqual(t, "Seq Scan", n.Type, "%s, %s:\n%s", name, mode, top.shape())
-				}
-			})
+			top.walk(func(n node) { assert.NotEqual(t, "Seq Scan", n.Type, "%s, %s:\n%s", name, mode, top.shape()) })
 		}
 	}
 }

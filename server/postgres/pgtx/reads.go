@@ -137,7 +137,8 @@ func (r *Reads) Shared() Shared {
 	return r.shared
 }
 
-// run carries those who wait, batch by batch, until nobody does.
+// run carries those who wait, batch by batch, until nobody does, or too few for
+// another batch beside one.
 func (r *Reads) run(ctx context.Context) {
 	for riders := r.board(0); len(riders) > 0; riders = r.board(len(riders)) {
 		r.carry(ctx, riders)
