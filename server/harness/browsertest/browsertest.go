@@ -170,16 +170,22 @@ func (b *Tab) Clipboard() string {
 func (b *Tab) Download(name string, step func()) string {
 	b.t.Helper()
 	dir := b.t.TempDir()
+	progress := chromedp.BrowserEvents(b.Context, browser.DownloadProgress)
 	_, err := chromedp.CallBrowser(b.Context, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
-		Behavior: browser.SetDownloadBehaviorBehaviorAllow, DownloadPath: dir,
+		Behavior: browser.SetDownloadBehaviorBehaviorAllow, DownloadPath: dir, EventsEnabled: new(true),
 	})
 	require.NoError(b.t, err)
 	step()
-	var file []byte
-	apitest.Eventually(b.t, func() bool {
-		file, err = os.ReadFile(filepath.Join(dir, name)) // it has the name once it is whole
-		return err == nil
-	}, "%s is downloaded", name)
+	// The file may have its name before it has its content.
+	for at, err := range progress {
+		require.NoError(b.t, err)
+		if at.State != browser.DownloadProgressStateInProgress {
+			require.Equal(b.t, browser.DownloadProgressStateCompleted, at.State, name)
+			break
+		}
+	}
+	file, err := os.ReadFile(filepath.Join(dir, name))
+	require.NoError(b.t, err)
 	return string(file)
 }
 
