@@ -112,12 +112,18 @@ func fingerprint(c echo.Context, s *state) []byte {
 	return h.Sum(nil)
 }
 
-// take claims the key for work in tx, or returns the stored response of the first
-// request. Of the attempts of one request, only the first claims ahead.
-func (f *Front) take(ctx context.Context, tx *pgtx.Tx, c echo.Context, r *record) (*buffered, error) {
+// repeated is the error of work that has been done before: its first response is what
+// there is to answer.
+type repeated struct{ response *buffered }
+
+func (repeated) Error() string { return "middleware: the work has been done before" }
+
+// take claims the key for work in tx. Of the attempts of one request, only the first
+// claims ahead.
+func (f *Front) take(ctx context.Context, tx *pgtx.Tx, c echo.Context, r *record) error {
 	switch {
-	case r.claimed:
-		return nil, nil //nolint:nilnil // claimed by an attempt before
+	case r.claimed: // by an attempt before
+		return nil
 	case r.ahead:
 		return f.claimAhead(ctx, c, r)
 	}
@@ -125,11 +131,11 @@ func (f *Front) take(ctx context.Context, tx *pgtx.Tx, c echo.Context, r *record
 }
 
 // claimAhead claims the key in a transaction of its own, for work during which no
-// transaction is open, or returns the stored response of the first request. A
-// crash before the answer leaves the claim behind, for as long as claimTerm.
-func (f *Front) claimAhead(ctx context.Context, c echo.Context, r *record) (stored *buffered, err error) {
-	err = pgtx.Within(ctx, f.Pool, func(tx *pgtx.Tx) error {
-		if stored, err = f.claim(ctx, tx, c, r); err != nil || stored != nil {
+// transaction is open. A crash before the answer leaves the claim behind, for as long
+// as claimTerm.
+func (f *Front) claimAhead(ctx context.Context, c echo.Context, r *record) error {
+	err := pgtx.Within(ctx, f.Pool, func(tx *pgtx.Tx) error {
+		if err := f.claim(ctx, tx, c, r); err != nil {
 			return err
 		}
 		none, err := f.Keeper.Seal(nil, IdempotencyPlace(r.org, r.key))
@@ -138,8 +144,8 @@ func (f *Front) claimAhead(ctx context.Context, c echo.Context, r *record) (stor
 		}
 		return put(ctx, tx.Later(), r, inFlight, none, stateOf(c).now)
 	})
-	r.claimed = err == nil && stored == nil
-	return stored, err
+	r.claimed = err == nil
+	return err
 }
 
 // release gives up a claim that no answer followed, as if the key were new. Where
@@ -155,17 +161,25 @@ func (f *Front) release(ctx context.Context, r *record) {
 	}
 }
 
-// claim locks the key for this transaction, in one round trip with its BEGIN, or
-// returns the stored response of the first request. The lock vanishes with the
-// connection, so that a crash leaves nothing behind.
-func (f *Front) claim(ctx context.Context, tx *pgtx.Tx, c echo.Context, r *record) (*buffered, error) {
+// claim locks the key for this transaction, in one round trip with its BEGIN and, where
+// that is shared, with the first reads of the work: their error is that of a key that
+// another request has, or has had. The lock vanishes with the connection, so that a
+// crash leaves nothing behind.
+func (f *Front) claim(ctx context.Context, tx *pgtx.Tx, c echo.Context, r *record) error {
 	s := stateOf(c)
 	if err := tx.Claim("key " + r.org + " " + r.key); err != nil {
-		return nil, err
+		return err
 	}
 	var locked bool
 	var row db.IdempotencyKey
-	errs := tx.Together(ctx,
+	return tx.Ahead(ctx,
+		func(errs []error) error {
+			if err := pgtx.First(errs); err != nil {
+				return err
+			}
+			found := !errors.Is(errs[1], pgx.ErrNoRows)
+			return f.claimed(c, r, locked, found, row)
+		},
 		func(q pgtx.DBTX) (err error) {
 			locked, err = queries.IdempotencyLock(ctx, q, db.IdempotencyLockParams{OrgID: r.org, Key: r.key})
 			return err
@@ -176,41 +190,40 @@ func (f *Front) claim(ctx context.Context, tx *pgtx.Tx, c echo.Context, r *recor
 			})
 			return err
 		})
-	if err := pgtx.First(errs); err != nil {
-		return nil, err
-	}
-	found := !errors.Is(errs[1], pgx.ErrNoRows)
+}
+
+// claimed returns why a request does not have its key: it has been answered, or another
+// request has the lock, or a claim of its own that is not yet too old.
+func (f *Front) claimed(c echo.Context, r *record, locked, found bool, row db.IdempotencyKey) error {
 	switch {
 	case found && row.Status != inFlight:
 		return f.replay(c, r, row)
-	// Another request has the lock, or a claim of its own that is not yet too
-	// old.
-	case !locked, found && row.CreatedAt.After(s.now.Add(-claimTerm)):
+	case !locked, found && row.CreatedAt.After(stateOf(c).now.Add(-claimTerm)):
 		e := problem.New(problem.IdempotencyInProgress, "The first request with this Idempotency-Key is still running.")
 		e.RetryAfter = 1
-		return nil, e
+		return e
 	}
-	return nil, nil //nolint:nilnil // claimed: there is nothing to replay
+	return nil
 }
 
-// replay returns the stored response, marked as a replay. A key that comes with
-// another request is refused: answering it with the first response would hide
-// that the second was not done.
-func (f *Front) replay(c echo.Context, r *record, row db.IdempotencyKey) (*buffered, error) {
+// replay returns the stored response, marked as a replay, as the error of work that is
+// not done twice. A key that comes with another request is refused: answering it with
+// the first response would hide that the second was not done.
+func (f *Front) replay(c echo.Context, r *record, row db.IdempotencyKey) error {
 	if !hmac.Equal(row.Fingerprint, r.fingerprint) {
-		return nil, problem.On(HeaderIdempotencyKey, problem.IdempotencyKeyReused,
+		return problem.On(HeaderIdempotencyKey, problem.IdempotencyKeyReused,
 			"This Idempotency-Key was used with a different request.")
 	}
 	body, err := f.Keeper.Open(row.Body, IdempotencyPlace(r.org, r.key))
 	if err != nil {
-		return nil, problem.Internal(err)
+		return problem.Internal(err)
 	}
 	stateOf(c).replayed = true
 	out := &buffered{header: http.Header{}, status: int(row.Status)}
 	out.header.Set("Idempotent-Replayed", "true")
 	out.header.Set(echo.HeaderContentType, echo.MIMEApplicationJSON)
 	out.body.Write(body)
-	return out, nil
+	return repeated{out}
 }
 
 // keep stores the response in the transaction of the work: either both are

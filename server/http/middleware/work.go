@@ -103,17 +103,17 @@ func (f *Front) attempt(c echo.Context, next echo.HandlerFunc, u *work.Unit, r *
 	ctx, tx := c.Request().Context(), u.Tx
 	defer tx.Rollback()
 	if r != nil {
-		if stored, err := f.take(ctx, tx, c, r); err != nil || stored != nil {
-			if tx.Rollback(); stored != nil {
-				f.wrote(ctx, stateOf(c), stored, tx.Position())
-			}
-			return stored, err
+		if err := f.take(ctx, tx, c, r); err != nil {
+			return f.unclaimed(c, tx, err)
 		}
 		// A refusal is undone up to here, so that the refusal itself can be
 		// stored.
 		tx.Savepoint()
 	}
 	out, p, err := f.capture(c, next, u)
+	if err := tx.Settle(ctx); err != nil {
+		return f.unclaimed(c, tx, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -157,6 +157,18 @@ func (f *Front) attempt(c echo.Context, next echo.HandlerFunc, u *work.Unit, r *
 		u.Committed()
 	}
 	return out, nil
+}
+
+// unclaimed returns the response to send by a request that does not have its key, if
+// there is one.
+func (f *Front) unclaimed(c echo.Context, tx *pgtx.Tx, err error) (*buffered, error) {
+	tx.Rollback()
+	var done repeated
+	if !errors.As(err, &done) {
+		return nil, err
+	}
+	f.wrote(c.Request().Context(), stateOf(c), done.response, tx.Position())
+	return done.response, nil
 }
 
 // capture runs the handler into a buffer. A refusal is rendered there, as part of

@@ -1,6 +1,9 @@
 package pgtx
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // seat is a rider's place on a Bus. The rider and the goroutine that carries it
 // take turns: whoever does not have the wish waits.
@@ -11,10 +14,13 @@ type seat struct {
 	order  int    // of riders that Share begins
 	onJoin func() // likewise; else nil
 	claims []string
-	joined bool         // in the queue or under way
-	over   bool         // what it shared has ended; the bus has the lock
-	gone   bool         // the others have gone on without it
-	wishes chan<- *seat // of the group that it has boarded
+	ahead  []Read              // to go with its first reads, for then
+	then   func([]error) error // see Ahead
+	barred error               // what then returned
+	joined bool                // in the queue or under way
+	over   bool                // what it shared has ended; the bus has the lock
+	gone   bool                // the others have gone on without it
+	wishes chan<- *seat        // of the group that it has boarded
 	wish   wish
 	off    chan struct{} // closed when what it shared has ended
 }
@@ -40,19 +46,66 @@ func (t *Tx) Claim(names ...string) error {
 	return t.seat.bus.claim(t.seat, names)
 }
 
+// Ahead makes reads before all others of t, whose work is worth nothing unless then,
+// which gets their errors, returns nil. A rider's travel with the first reads of its
+// work, which get the error of then, too.
+func (t *Tx) Ahead(ctx context.Context, then func([]error) error, reads ...Read) error {
+	if t.seat == nil || t.seat.joined {
+		return then(t.Together(ctx, reads...))
+	}
+	t.seat.ahead, t.seat.then = reads, then
+	return nil
+}
+
+// Settle returns the error of what was to go ahead, and sends it if the work has asked
+// for nothing.
+func (t *Tx) Settle(ctx context.Context) error {
+	if t.seat == nil {
+		return nil
+	}
+	return t.seat.settle(ctx)
+}
+
+func (s *seat) settle(ctx context.Context) error {
+	if s.then != nil {
+		s.read(ctx, nil)
+	}
+	return s.barred
+}
+
 // together is Together of a rider.
 func (s *seat) together(ctx context.Context, reads []Read) []error {
 	if len(s.tx.later) > 0 { // reads that follow writes would have to see them
 		return repeat(errAlone, len(reads))
 	}
-	if err := s.ask(ctx, wish{reads: reads}); err != nil {
+	return s.read(ctx, reads)
+}
+
+// read asks for reads, and for those that go ahead of them.
+func (s *seat) read(ctx context.Context, reads []Read) []error {
+	ahead, then, err := s.ahead, s.then, s.barred
+	s.ahead, s.then = nil, nil
+	if err == nil {
+		err = s.ask(ctx, wish{reads: slices.Concat(ahead, reads)})
+	}
+	if then != nil {
+		if err == nil {
+			err = then(s.wish.errs[:len(ahead)])
+		}
+		s.barred = err
+	}
+	if err != nil {
 		return repeat(err, len(reads))
 	}
-	return s.wish.errs
+	return s.wish.errs[len(ahead):]
 }
 
 // commit is Commit of a rider.
 func (s *seat) commit(ctx context.Context) error {
+	if err := s.settle(ctx); err != nil {
+		s.leave()
+		return err
+	}
 	defer s.tx.release()
 	if !s.joined && len(s.tx.later) == 0 {
 		return nil

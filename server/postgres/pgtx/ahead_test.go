@@ -1,0 +1,109 @@
+package pgtx_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/postgres/pgtx"
+)
+
+// TestAhead refuses work, or does not, by what was read ahead of it: alone and
+// together with others, whether the work reads anything or only writes.
+func TestAhead(t *testing.T) {
+	t.Parallel()
+	pool := counters(t)
+	b := pgtx.NewBus(pool, 0, 1)
+	refused := errors.New("refused")
+	for i := range 8 {
+		rides, reads, refuses := i&1 > 0, i&2 > 0, i&4 > 0
+		name := fmt.Sprintf("rides %v reads %v refused %v", rides, reads, refuses)
+		begin := func() *pgtx.Tx { return pgtx.Begin(pool) }
+		if rides {
+			begin = func() *pgtx.Tx { return b.Begin("t") }
+		}
+		tx := begin()
+		var first, second int
+		err := tx.Ahead(t.Context(), func(errs []error) error {
+			require.NoError(t, pgtx.First(errs), name)
+			require.Equal(t, 1, first, name)
+			require.Equal(t, rides && reads, second == 2, "%s: with the first of a rider's work", name)
+			if refuses {
+				return refused
+			}
+			return nil
+		}, one(&first, 1))
+		require.True(t, tx.Begun(), name)
+		require.Equal(t, !rides && refuses, errors.Is(err, refused), name)
+		if err == nil && reads {
+			err = pgtx.First(tx.Together(t.Context(), one(&second, 2)))
+			require.Equal(t, refuses, errors.Is(err, refused), name)
+			require.Equal(t, 2, second)
+		}
+		if err == nil {
+			require.NoError(t, take(t.Context(), tx, i)) // puts off what is never written if it is refused
+			if err = tx.Settle(t.Context()); err == nil {
+				err = tx.Commit(t.Context())
+			}
+		}
+		require.Equal(t, refuses, errors.Is(err, refused), "%s: %v", name, err)
+		if refuses && rides {
+			require.ErrorIs(t, tx.Commit(t.Context()), refused, name)
+		}
+		tx.Rollback()
+	}
+	require.Equal(t, 4, number(t, pool, "SELECT count(*) FROM taken"))
+	idle(t, b)
+}
+
+// TestAheadOfTheCommit has a rider commit without asking what went ahead of it.
+func TestAheadOfTheCommit(t *testing.T) {
+	t.Parallel()
+	pool := counters(t)
+	b := pgtx.NewBus(pool, 0, 1)
+	refused := errors.New("refused")
+	for i, want := range []error{nil, refused} {
+		tx := b.Begin("t")
+		require.NoError(t, tx.Ahead(t.Context(), func([]error) error { return want }, one(new(int), 1)))
+		require.NoError(t, take(t.Context(), tx, i))
+		require.ErrorIs(t, tx.Commit(t.Context()), want)
+	}
+	require.Equal(t, 1, number(t, pool, "SELECT count(*) FROM taken"))
+	idle(t, b)
+}
+
+// TestAheadThatFails has all do their work again, alone.
+func TestAheadThatFails(t *testing.T) {
+	t.Parallel()
+	pool := counters(t)
+	b := pgtx.NewBus(pool, 0, 1)
+	tries := 0
+	errs := held(t, b, 2, func(i int) error {
+		return ride(t.Context(), pool, b, "t", func(tx *pgtx.Tx) error {
+			err := tx.Ahead(t.Context(), pgtx.First, func(q pgtx.DBTX) error {
+				by := 1
+				if i == 1 {
+					by, tries = tries, tries+1
+				}
+				_, err := q.Exec(t.Context(), "SELECT 1 / $1::int", by)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			return count(t.Context(), tx, "n"+string(rune('a'+i)))
+		})
+	})
+	require.NoError(t, errors.Join(errs...))
+	require.Equal(t, 2, tries)
+	require.Equal(t, 2, number(t, pool, "SELECT sum(n) FROM counter"))
+	idle(t, b)
+}
+
+// one returns a read of a number.
+func one(to *int, n int) pgtx.Read {
+	return func(q pgtx.DBTX) error { return q.QueryRow(context.Background(), "SELECT $1::int", n).Scan(to) }
+}
