@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"runtime/debug"
 
 	"github.com/jackc/pgx/v5"
@@ -91,64 +92,52 @@ func repeat(err error, n int) []error {
 	return out
 }
 
-// lane is one read, run in its own goroutine. Reads never run at the same time:
-// the goroutine waits whenever it does not have its turn.
+// lane is one read, a coroutine: it runs until it asks for its statement, and goes on
+// when it is handed the result.
 type lane struct {
 	stmt  statement
 	asked bool // a statement waits in stmt
-	ask   chan statement
-	rows  chan result
-	done  chan error
-	used  bool
-}
-
-// result is what a read gets for its statement.
-type result struct {
-	rows pgx.Rows
-	err  error
+	rows  pgx.Rows
+	err   error               // of the statement, then of the read
+	yield func(struct{}) bool // gives the turn back
+	next  func() (struct{}, bool)
 }
 
 // start runs read until it asks for its statement, or ends without one.
 func start(read Read) *lane {
-	l := &lane{ask: make(chan statement), rows: make(chan result), done: make(chan error, 1)}
-	go func() {
+	l := &lane{}
+	l.next, _ = iter.Pull(func(yield func(struct{}) bool) {
 		defer func() {
 			if v := recover(); v != nil {
-				l.done <- fmt.Errorf("pgtx: a read panicked: %v\n%s", v, debug.Stack())
+				l.err = fmt.Errorf("pgtx: a read panicked: %v\n%s", v, debug.Stack())
 			}
 		}()
-		l.done <- read(l)
-	}()
-	select {
-	case l.stmt = <-l.ask:
-		l.asked = true
-	case err := <-l.done:
-		l.done <- err
-	}
+		l.yield = yield
+		l.err = read(l)
+	})
+	_, l.asked = l.next()
 	return l
 }
 
-// finish hands the read its result and waits for its end.
+// finish hands the read its result and returns how it ended.
 func (l *lane) finish(br pgx.BatchResults, failed error) error {
 	if l.asked {
-		r := result{err: failed}
-		if failed == nil {
-			r.rows, r.err = br.Query()
+		if l.err = failed; failed == nil {
+			l.rows, l.err = br.Query()
 		}
-		l.rows <- r
+		l.next()
 	}
-	return <-l.done
+	return l.err
 }
 
 // Query hands the statement over and waits until its result has arrived.
 func (l *lane) Query(_ context.Context, sql string, args ...any) (pgx.Rows, error) {
-	if l.used {
+	if l.stmt.sql != "" {
 		return nil, errSecond
 	}
-	l.used = true
-	l.ask <- statement{sql: sql, args: args}
-	r := <-l.rows
-	return r.rows, r.err
+	l.stmt = statement{sql: sql, args: args}
+	l.yield(struct{}{})
+	return l.rows, l.err
 }
 
 func (l *lane) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
