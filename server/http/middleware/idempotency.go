@@ -163,32 +163,28 @@ func (f *Front) release(ctx context.Context, r *record) {
 
 // claim locks the key for this transaction, in one round trip with its BEGIN and, where
 // that is shared, with the first reads of the work: their error is that of a key that
-// another request has, or has had. The lock vanishes with the connection, so that a
-// crash leaves nothing behind.
+// another request has, or has had. Such a request may wait for the locks of its work,
+// for as long as LockWait, and learns alone what became of the key. The lock vanishes
+// with the connection, so that a crash leaves nothing behind.
 func (f *Front) claim(ctx context.Context, tx *pgtx.Tx, c echo.Context, r *record) error {
 	s := stateOf(c)
 	if err := tx.Claim("key " + r.org + " " + r.key); err != nil {
 		return err
 	}
-	var locked bool
-	var row db.IdempotencyKey
+	locked := false
 	return tx.Ahead(ctx,
-		func(errs []error) error {
-			if err := pgtx.First(errs); err != nil {
-				return err
-			}
-			found := !errors.Is(errs[1], pgx.ErrNoRows)
-			return f.claimed(c, r, locked, found, row)
-		},
 		func(q pgtx.DBTX) (err error) {
 			locked, err = queries.IdempotencyLock(ctx, q, db.IdempotencyLockParams{OrgID: r.org, Key: r.key})
 			return err
 		},
-		func(q pgtx.DBTX) (err error) {
-			row, err = queries.IdempotencyGet(ctx, q, db.IdempotencyGetParams{
+		func(q pgtx.DBTX) error {
+			row, err := queries.IdempotencyGet(ctx, q, db.IdempotencyGetParams{
 				OrgID: r.org, Key: r.key, ValidSince: s.now.Plus(-replay),
 			})
-			return err
+			if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+				return err
+			}
+			return f.claimed(c, r, locked, err == nil, row)
 		})
 }
 

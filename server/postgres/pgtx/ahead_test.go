@@ -27,19 +27,22 @@ func TestAhead(t *testing.T) {
 		}
 		tx := begin()
 		var first, second int
-		err := tx.Ahead(t.Context(), func(errs []error) error {
-			require.NoError(t, pgtx.First(errs), name)
-			require.Equal(t, 1, first, name)
-			require.Equal(t, rides && reads, second == 2, "%s: with the first of a rider's work", name)
+		asked := false
+		err := tx.Ahead(t.Context(), func(q pgtx.DBTX) error {
+			require.NoError(t, one(&first, 1)(q), name)
+			require.Equal(t, rides && reads, asked, "%s: in the trip of the first of a rider's work", name)
 			if refuses {
 				return refused
 			}
 			return nil
-		}, one(&first, 1))
+		})
 		require.True(t, tx.Begun(), name)
 		require.Equal(t, !rides && refuses, errors.Is(err, refused), name)
 		if err == nil && reads {
-			err = pgtx.First(tx.Together(t.Context(), one(&second, 2)))
+			err = pgtx.First(tx.Together(t.Context(), func(q pgtx.DBTX) error {
+				asked = true
+				return one(&second, 2)(q)
+			}))
 			require.Equal(t, refuses, errors.Is(err, refused), name)
 			require.Equal(t, 2, second)
 		}
@@ -67,7 +70,7 @@ func TestAheadOfTheCommit(t *testing.T) {
 	refused := errors.New("refused")
 	for i, want := range []error{nil, refused} {
 		tx := b.Begin("t")
-		require.NoError(t, tx.Ahead(t.Context(), func([]error) error { return want }, one(new(int), 1)))
+		require.NoError(t, tx.Ahead(t.Context(), func(q pgtx.DBTX) error { return errors.Join(one(new(int), 1)(q), want) }))
 		require.NoError(t, take(t.Context(), tx, i))
 		require.ErrorIs(t, tx.Commit(t.Context()), want)
 	}
@@ -83,7 +86,7 @@ func TestAheadThatFails(t *testing.T) {
 	tries := 0
 	errs := held(t, b, 2, func(i int) error {
 		return ride(t.Context(), pool, b, "t", func(tx *pgtx.Tx) error {
-			err := tx.Ahead(t.Context(), pgtx.First, func(q pgtx.DBTX) error {
+			err := tx.Ahead(t.Context(), func(q pgtx.DBTX) error {
 				by := 1
 				if i == 1 {
 					by, tries = tries, tries+1
@@ -101,6 +104,47 @@ func TestAheadThatFails(t *testing.T) {
 	require.Equal(t, 2, tries)
 	require.Equal(t, 2, number(t, pool, "SELECT sum(n) FROM counter"))
 	idle(t, b)
+}
+
+// TestAheadThatPanics bars the work, whatever that makes of it.
+func TestAheadThatPanics(t *testing.T) {
+	t.Parallel()
+	pool := counters(t)
+	b := pgtx.NewBus(pool, 0, 1)
+	tx := b.Begin("t")
+	require.NoError(t, tx.Ahead(t.Context(), func(q pgtx.DBTX) error {
+		_ = one(new(int), 1)(q)
+		panic("as a mistake does")
+	}))
+	tx.Together(t.Context(), one(new(int), 2))
+	require.NoError(t, take(t.Context(), tx, 1))
+	require.ErrorContains(t, tx.Settle(t.Context()), "panicked")
+	require.ErrorContains(t, tx.Commit(t.Context()), "panicked")
+	require.Zero(t, number(t, pool, "SELECT count(*) FROM taken"))
+	idle(t, b)
+}
+
+// TestNothingTogether asks for nothing, alone and as a rider.
+func TestNothingTogether(t *testing.T) {
+	t.Parallel()
+	pool := counters(t)
+	b := pgtx.NewBus(pool, 0, 1)
+	for i, tx := range []*pgtx.Tx{pgtx.Begin(pool), b.Begin("t")} {
+		require.Empty(t, tx.Together(t.Context(), []pgtx.Read{}...))
+		require.NoError(t, take(t.Context(), tx, i))
+		require.NoError(t, tx.Commit(t.Context()))
+	}
+	require.Equal(t, 2, number(t, pool, "SELECT count(*) FROM taken"))
+	idle(t, b)
+}
+
+// TestReadThatAsksTooLate gets an error, and not the process an end.
+func TestReadThatAsksTooLate(t *testing.T) {
+	t.Parallel()
+	tx := begin(t, counters(t))
+	var left pgtx.DBTX
+	tx.Together(t.Context(), func(q pgtx.DBTX) error { left = q; return nil })
+	require.Error(t, one(new(int), 1)(left))
 }
 
 // one returns a read of a number.

@@ -14,13 +14,12 @@ type seat struct {
 	order  int    // of riders that Share begins
 	onJoin func() // likewise; else nil
 	claims []string
-	ahead  []Read              // to go with its first reads, for then
-	then   func([]error) error // see Ahead
-	barred error               // what then returned
-	joined bool                // in the queue or under way
-	over   bool                // what it shared has ended; the bus has the lock
-	gone   bool                // the others have gone on without it
-	wishes chan<- *seat        // of the group that it has boarded
+	ahead  []Read       // to go with its first reads
+	barred error        // of those
+	joined bool         // in the queue or under way
+	over   bool         // what it shared has ended; the bus has the lock
+	gone   bool         // the others have gone on without it
+	wishes chan<- *seat // of the group that it has boarded
 	wish   wish
 	off    chan struct{} // closed when what it shared has ended
 }
@@ -46,14 +45,14 @@ func (t *Tx) Claim(names ...string) error {
 	return t.seat.bus.claim(t.seat, names)
 }
 
-// Ahead makes reads before all others of t, whose work is worth nothing unless then,
-// which gets their errors, returns nil. A rider's travel with the first reads of its
-// work, which get the error of then, too.
-func (t *Tx) Ahead(ctx context.Context, then func([]error) error, reads ...Read) error {
+// Ahead makes reads before all others of t, whose work is worth nothing if one of them
+// has an error. A rider's travel with the first reads of its work, which get that error,
+// too.
+func (t *Tx) Ahead(ctx context.Context, reads ...Read) error {
 	if t.seat == nil || t.seat.joined {
-		return then(t.Together(ctx, reads...))
+		return First(t.Together(ctx, reads...))
 	}
-	t.seat.ahead, t.seat.then = reads, then
+	t.seat.ahead = reads
 	return nil
 }
 
@@ -67,7 +66,7 @@ func (t *Tx) Settle(ctx context.Context) error {
 }
 
 func (s *seat) settle(ctx context.Context) error {
-	if s.then != nil {
+	if s.ahead != nil && !s.tx.done {
 		s.read(ctx, nil)
 	}
 	return s.barred
@@ -83,18 +82,19 @@ func (s *seat) together(ctx context.Context, reads []Read) []error {
 
 // read asks for reads, and for those that go ahead of them.
 func (s *seat) read(ctx context.Context, reads []Read) []error {
-	ahead, then, err := s.ahead, s.then, s.barred
-	s.ahead, s.then = nil, nil
-	if err == nil {
-		err = s.ask(ctx, wish{reads: slices.Concat(ahead, reads)})
+	ahead := s.ahead
+	s.ahead = nil
+	all, err := slices.Concat(ahead, reads), s.barred
+	if err == nil && len(all) > 0 {
+		err = s.ask(ctx, wish{reads: all})
 	}
-	if then != nil {
-		if err == nil {
-			err = then(s.wish.errs[:len(ahead)])
-		}
+	if err == nil && ahead != nil {
+		err = First(s.wish.errs[:len(ahead)])
+	}
+	if ahead != nil {
 		s.barred = err
 	}
-	if err != nil {
+	if err != nil || len(all) == 0 {
 		return repeat(err, len(reads))
 	}
 	return s.wish.errs[len(ahead):]

@@ -136,7 +136,9 @@ func (l *lane) Query(_ context.Context, sql string, args ...any) (pgx.Rows, erro
 		return nil, errSecond
 	}
 	l.stmt = statement{sql: sql, args: args}
-	l.yield(struct{}{})
+	if !l.yield(struct{}{}) {
+		return nil, errDone // the read has ended, and something that it left behind asks
+	}
 	return l.rows, l.err
 }
 

@@ -71,7 +71,7 @@ func Begin(pool *pgxpool.Pool) *Tx { return &Tx{pool: pool} }
 // Begun reports whether anything has been sent or is to go ahead, also for what t is a
 // part of.
 func (t *Tx) Begun() bool {
-	return t.begun || t.seat != nil && (t.seat.joined || t.seat.then != nil) || t.outer != nil && t.outer.Begun()
+	return t.begun || t.seat != nil && (t.seat.joined || t.seat.ahead != nil) || t.outer != nil && t.outer.Begun()
 }
 
 // nested returns a transaction inside t, which ends before t goes on. Undone, it
