@@ -106,6 +106,9 @@ func (f *fuzzer) prepare(ctx context.Context, n int) error {
 		for prefix, id := range own {
 			m.pool[prefix] = []string{id}
 		}
+		for range 3 { // of payouts that left in a file, which some are to fail
+			m.pool["pyt_"] = append(m.pool["pyt_"], o.subject(ctx, operations()["markPayoutFailed"], own)["pyt_"])
+		}
 		f.families = append(f.families, m)
 		// The families differ, so that rules meet in more than one combination.
 		if i%2 == 0 { // for commissions to approve
