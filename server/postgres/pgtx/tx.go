@@ -7,7 +7,8 @@
 // trip, and their writes in another, with one COMMIT, in which equal INSERTs of
 // several riders are one INSERT of several rows. Each is answered after that
 // commit, and none sees what another writes. What only one of them may decide
-// about, such as a charge, a rider claims ([Tx.Claim]). Whatever goes wrong in
+// about, such as a charge, a rider claims ([Tx.Claim]); what says whether its work
+// is to be done at all goes ahead of its reads ([Tx.Ahead]). Whatever goes wrong in
 // such a transaction undoes it, and every rider does its work again, alone.
 //
 // Requests that only read have no transaction. Short ones of the same moment, such
