@@ -30,7 +30,8 @@ var reasons = []struct{ prefix, why string }{
 	{"retrieveProgram include", "counts the rows of the day that is not over"},
 	{"listPrograms include", "the same, of every program"},
 	{"listPartners search", "a part of a name is looked for in all partners of the program"},
-	{"listCommissions created_", counts}, {"listLinks", counts}, {"listCoupons", counts}, {"listTaxFormStatuses", counts}, {"listRefunds", counts},
+	{"listCommissions created_", counts},
+	{"listLinks", counts}, {"listCoupons", counts}, {"listTaxFormStatuses", counts}, {"listRefunds", counts},
 }
 
 // explained returns the reason for which a cost may grow, or "".

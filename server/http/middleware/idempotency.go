@@ -184,13 +184,13 @@ func (f *Front) claim(ctx context.Context, tx *pgtx.Tx, c echo.Context, r *recor
 			if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 				return err
 			}
-			return f.claimed(c, r, locked, err == nil, row)
+			return f.denial(c, r, locked, err == nil, row)
 		})
 }
 
-// claimed returns why a request does not have its key: it has been answered, or another
+// denial returns why a request does not have its key: it has been answered, or another
 // request has the lock, or a claim of its own that is not yet too old.
-func (f *Front) claimed(c echo.Context, r *record, locked, found bool, row db.IdempotencyKey) error {
+func (f *Front) denial(c echo.Context, r *record, locked, found bool, row db.IdempotencyKey) error {
 	switch {
 	case found && row.Status != inFlight:
 		return f.replay(c, r, row)

@@ -1,7 +1,6 @@
 package pgtx_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -21,15 +20,14 @@ func TestAhead(t *testing.T) {
 	for i := range 8 {
 		rides, reads, refuses := i&1 > 0, i&2 > 0, i&4 > 0
 		name := fmt.Sprintf("rides %v reads %v refused %v", rides, reads, refuses)
-		begin := func() *pgtx.Tx { return pgtx.Begin(pool) }
+		tx := pgtx.Begin(pool)
 		if rides {
-			begin = func() *pgtx.Tx { return b.Begin("t") }
+			tx = b.Begin("t")
 		}
-		tx := begin()
 		var first, second int
 		asked := false
 		err := tx.Ahead(t.Context(), func(q pgtx.DBTX) error {
-			require.NoError(t, one(&first, 1)(q), name)
+			require.NoError(t, one("SELECT 1", &first)(q), name)
 			require.Equal(t, rides && reads, asked, "%s: in the trip of the first of a rider's work", name)
 			if refuses {
 				return refused
@@ -41,7 +39,7 @@ func TestAhead(t *testing.T) {
 		if err == nil && reads {
 			err = pgtx.First(tx.Together(t.Context(), func(q pgtx.DBTX) error {
 				asked = true
-				return one(&second, 2)(q)
+				return one("SELECT 2", &second)(q)
 			}))
 			require.Equal(t, refuses, errors.Is(err, refused), name)
 			require.Equal(t, 2, second)
@@ -70,7 +68,7 @@ func TestAheadOfTheCommit(t *testing.T) {
 	refused := errors.New("refused")
 	for i, want := range []error{nil, refused} {
 		tx := b.Begin("t")
-		require.NoError(t, tx.Ahead(t.Context(), func(q pgtx.DBTX) error { return errors.Join(one(new(int), 1)(q), want) }))
+		require.NoError(t, tx.Ahead(t.Context(), func(q pgtx.DBTX) error { return errors.Join(one("SELECT 1", new(int))(q), want) }))
 		require.NoError(t, take(t.Context(), tx, i))
 		require.ErrorIs(t, tx.Commit(t.Context()), want)
 	}
@@ -113,10 +111,10 @@ func TestAheadThatPanics(t *testing.T) {
 	b := pgtx.NewBus(pool, 0, 1)
 	tx := b.Begin("t")
 	require.NoError(t, tx.Ahead(t.Context(), func(q pgtx.DBTX) error {
-		_ = one(new(int), 1)(q)
+		_ = one("SELECT 1", new(int))(q)
 		panic("as a mistake does")
 	}))
-	tx.Together(t.Context(), one(new(int), 2))
+	tx.Together(t.Context(), one("SELECT 2", new(int)))
 	require.NoError(t, take(t.Context(), tx, 1))
 	require.ErrorContains(t, tx.Settle(t.Context()), "panicked")
 	require.ErrorContains(t, tx.Commit(t.Context()), "panicked")
@@ -144,10 +142,5 @@ func TestReadThatAsksTooLate(t *testing.T) {
 	tx := begin(t, counters(t))
 	var left pgtx.DBTX
 	tx.Together(t.Context(), func(q pgtx.DBTX) error { left = q; return nil })
-	require.Error(t, one(new(int), 1)(left))
-}
-
-// one returns a read of a number.
-func one(to *int, n int) pgtx.Read {
-	return func(q pgtx.DBTX) error { return q.QueryRow(context.Background(), "SELECT $1::int", n).Scan(to) }
+	require.Error(t, one("SELECT 1", new(int))(left))
 }

@@ -43,14 +43,16 @@ func later(t *testing.T, tx *pgtx.Tx, a int) {
 	require.NoError(t, err)
 }
 
+// one returns a read of a number.
+func one(sql string, into *int) pgtx.Read {
+	return func(q pgtx.DBTX) error { return q.QueryRow(context.Background(), sql).Scan(into) }
+}
+
 func TestTogether(t *testing.T) {
 	t.Parallel()
 	pool := table(t)
 	tx := begin(t, pool)
 	var a, b int
-	one := func(sql string, into *int) pgtx.Read {
-		return func(q pgtx.DBTX) error { return q.QueryRow(t.Context(), sql).Scan(into) }
-	}
 	errs := tx.Together(t.Context(), one("SELECT 1", &a), one("SELECT 2 WHERE false", &b), one("SELECT 3", &b),
 		func(pgtx.DBTX) error { return nil })
 	require.NoError(t, pgtx.First(errs))
@@ -69,7 +71,7 @@ func TestTogetherFails(t *testing.T) {
 	later(t, tx, 1)
 	later(t, tx, 1)
 	var a int
-	errs := tx.Together(t.Context(), func(q pgtx.DBTX) error { return q.QueryRow(t.Context(), "SELECT 1").Scan(&a) })
+	errs := tx.Together(t.Context(), one("SELECT 1", &a))
 	require.ErrorContains(t, pgtx.First(errs), "q_a_key")
 	require.True(t, pgtx.Again(pgtx.First(errs)))
 	tx.Rollback()

@@ -84,17 +84,18 @@ func (s *seat) together(ctx context.Context, reads []Read) []error {
 func (s *seat) read(ctx context.Context, reads []Read) []error {
 	ahead := s.ahead
 	s.ahead = nil
-	all, err := slices.Concat(ahead, reads), s.barred
-	if err == nil && len(all) > 0 {
-		err = s.ask(ctx, wish{reads: all})
+	all := slices.Concat(ahead, reads)
+	if s.barred != nil || len(all) == 0 {
+		return repeat(s.barred, len(reads))
 	}
-	if err == nil && ahead != nil {
-		err = First(s.wish.errs[:len(ahead)])
-	}
+	err := s.ask(ctx, wish{reads: all})
 	if ahead != nil {
+		if err == nil {
+			err = First(s.wish.errs[:len(ahead)])
+		}
 		s.barred = err
 	}
-	if err != nil || len(all) == 0 {
+	if err != nil {
 		return repeat(err, len(reads))
 	}
 	return s.wish.errs[len(ahead):]

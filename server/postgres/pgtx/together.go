@@ -98,15 +98,15 @@ type lane struct {
 	stmt  statement
 	asked bool // a statement waits in stmt
 	rows  pgx.Rows
-	err   error               // of the statement, then of the read
-	yield func(struct{}) bool // gives the turn back
-	next  func() (struct{}, bool)
+	err   error                // of the statement, then of the read
+	yield func(statement) bool // gives the turn back
+	next  func() (statement, bool)
 }
 
 // start runs read until it asks for its statement, or ends without one.
 func start(read Read) *lane {
 	l := &lane{}
-	l.next, _ = iter.Pull(func(yield func(struct{}) bool) {
+	l.next, _ = iter.Pull(func(yield func(statement) bool) {
 		defer func() {
 			if v := recover(); v != nil {
 				l.err = fmt.Errorf("pgtx: a read panicked: %v\n%s", v, debug.Stack())
@@ -115,7 +115,7 @@ func start(read Read) *lane {
 		l.yield = yield
 		l.err = read(l)
 	})
-	_, l.asked = l.next()
+	l.stmt, l.asked = l.next()
 	return l
 }
 
@@ -132,11 +132,10 @@ func (l *lane) finish(br pgx.BatchResults, failed error) error {
 
 // Query hands the statement over and waits until its result has arrived.
 func (l *lane) Query(_ context.Context, sql string, args ...any) (pgx.Rows, error) {
-	if l.stmt.sql != "" {
+	if l.asked {
 		return nil, errSecond
 	}
-	l.stmt = statement{sql: sql, args: args}
-	if !l.yield(struct{}{}) {
+	if !l.yield(statement{sql: sql, args: args}) {
 		return nil, errDone // the read has ended, and something that it left behind asks
 	}
 	return l.rows, l.err
