@@ -246,15 +246,16 @@ func (v *visit) stored() (*stored, error) {
 }
 
 // veiled shows no more of a detail than its owner needs to recognize it: of an
-// address the first letter and the domain, of a number its end.
+// address the first letter and the domain, of a number its end, without the
+// spaces that group it.
 // A short number loses all but its first character: its end would be most of it.
 func veiled(text string) string {
-	runes := []rune(text)
+	first := string([]rune(text)[:1]) + "•••"
 	if at := strings.LastIndexByte(text, '@'); at > 0 {
-		return string(runes[0]) + "•••" + text[at:]
+		return first + text[at:]
 	}
-	if len(runes) >= 12 {
-		return "•••• " + string(runes[len(runes)-4:])
+	if number := []rune(strings.ReplaceAll(text, " ", "")); len(number) >= 12 {
+		return "•••• " + string(number[len(number)-4:])
 	}
-	return string(runes[0]) + "•••"
+	return first
 }
