@@ -36,23 +36,20 @@ const (
 // has no timer: while one shared transaction is under way, those who come gather
 // for the next, so that it grows with the load, and a request that is alone on
 // the server has a transaction of its own. Another one begins beside it once as many
-// wait as it has riders: small ones would cost more than they gain.
+// wait as it has riders.
 type Bus struct {
 	begin func() *Tx  // the transaction to share
 	first []statement // of a shared transaction
 	lone  int         // how many may go alone while nobody rides
-	lanes int         // how many may be shared at once
 	most  int         // riders of one
 	turns bool        // riders work one after the other, in their order
 
 	mu      sync.Mutex
 	alone   int
-	running int              // goroutines that carry riders
-	carried int              // riders under way
+	lanes   lanes
 	waiting []*seat          // in the order in which they came
 	claimed map[string]*seat // by name, of those under way
 	conduct conduct
-	shared  Shared
 }
 
 // NewBus returns a bus on pool. As long as no more than lone of its transactions
@@ -60,7 +57,7 @@ type Bus struct {
 // as much as several of them. At most lanes are shared at a time.
 func NewBus(pool *pgxpool.Pool, lone, lanes int) *Bus {
 	b := newBus(func() *Tx { return Begin(pool) }, mostRiders)
-	b.first, b.lone, b.lanes = []statement{{sql: LockWait}}, lone, lanes
+	b.first, b.lone, b.lanes.most = []statement{{sql: LockWait}}, lone, lanes
 	return b
 }
 
@@ -79,7 +76,7 @@ func (b *Bus) Begin(tenant string) *Tx {
 	switch {
 	case b.conduct.alone(tenant):
 		return b.begin()
-	case b.alone < b.lone && b.running == 0:
+	case b.alone < b.lone && b.lanes.running == 0:
 		b.alone++
 		tx := b.begin()
 		tx.onDone = b.returned
@@ -124,8 +121,7 @@ func (b *Bus) join(s *seat) {
 	if s.onJoin != nil {
 		s.onJoin()
 	}
-	if b.running < b.lanes && len(b.waiting) >= b.carried {
-		b.running++
+	if b.lanes.open(len(b.waiting)) {
 		go b.run(context.Background())
 	}
 }
@@ -136,7 +132,7 @@ func (b *Bus) sort() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	slices.SortFunc(b.waiting, func(x, y *seat) int { return cmp.Compare(x.order, y.order) })
-	b.running++
+	b.lanes.running++
 }
 
 // quit takes a rider out of the queue again, and reports whether it was there.
@@ -169,7 +165,7 @@ func (b *Bus) board() []*seat {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var seats, stay []*seat
-	few := len(b.waiting) < b.carried // another goroutine carries them
+	few := b.lanes.few(len(b.waiting)) // another goroutine carries them
 	for _, s := range b.waiting {
 		if few || len(seats) == b.most || !b.take(s, s.claims) {
 			stay = append(stay, s)
@@ -178,12 +174,7 @@ func (b *Bus) board() []*seat {
 		seats = append(seats, s)
 	}
 	b.waiting = stay
-	if len(seats) == 0 {
-		b.running--
-		return nil
-	}
-	b.shared.carries(len(seats))
-	b.carried += len(seats)
+	b.lanes.leave(len(seats))
 	return seats
 }
 
@@ -216,7 +207,7 @@ func (b *Bus) claim(s *seat, names []string) error {
 func (b *Bus) arrived(seats []*seat, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.carried -= len(seats)
+	b.lanes.carried -= len(seats)
 	for _, s := range seats {
 		s.over = true
 		for _, name := range s.claims {
@@ -227,7 +218,7 @@ func (b *Bus) arrived(seats []*seat, err error) {
 		}
 	}
 	if errors.Is(err, errAlone) {
-		b.shared.Again += uint64(len(seats))
+		b.lanes.shared.Again += uint64(len(seats))
 	}
 }
 
@@ -235,7 +226,7 @@ func (b *Bus) arrived(seats []*seat, err error) {
 func (b *Bus) Shared() Shared {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.shared
+	return b.lanes.shared
 }
 
 // Alone returns the error of those who shared a transaction that failed: if

@@ -18,7 +18,7 @@ func (b *Bus) Apart(tenant string) int {
 func (b *Bus) Idle() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return len(b.waiting) == 0 && len(b.claimed) == 0 && b.running == 0 && b.carried == 0 && b.alone == 0
+	return len(b.waiting) == 0 && len(b.claimed) == 0 && b.lanes.running == 0 && b.lanes.carried == 0 && b.alone == 0
 }
 
 // Waiting returns how many riders wait for the next batch.
@@ -39,5 +39,5 @@ func (r *Reads) Apart(tenant string) int {
 func (r *Reads) Idle() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.waiting) == 0 && r.running == 0 && r.carried == 0 && r.active == 0
+	return len(r.waiting) == 0 && r.lanes.running == 0 && r.lanes.carried == 0 && r.active == 0
 }

@@ -22,23 +22,22 @@ import (
 // it. One that takes its time, or waits for a lock, ends the trip after a quarter of
 // a second, and the connection with it.
 type Reads struct {
-	pool  *pgxpool.Pool
-	lone  int // how many may go alone before others ride
-	lanes int // how many batches may be under way at once
+	pool *pgxpool.Pool
+	lone int // how many may go alone before others ride
 
 	mu      sync.Mutex
-	active  int      // alone, waiting or carried
-	running int      // goroutines that carry riders
-	carried int      // riders under way
+	active  int // alone, waiting or carried
+	lanes   lanes
 	waiting []*short // in the order in which they came
 	conduct conduct
-	shared  Shared
 }
 
 // NewReads returns what short reads on pool travel with. As long as no more than
 // lone are under way, each goes alone; at most lanes batches are sent at a time.
 func NewReads(pool *pgxpool.Pool, lone, lanes int) *Reads {
-	return &Reads{pool: pool, lone: lone, lanes: lanes, conduct: newConduct()}
+	r := &Reads{pool: pool, lone: lone, conduct: newConduct()}
+	r.lanes.most = lanes
+	return r
 }
 
 // For returns what reads of a tenant run on. QueryRow is for statements that are
@@ -109,8 +108,7 @@ func (r *Reads) join(s *short) bool {
 	}
 	s.done = make(chan struct{})
 	r.waiting = append(r.waiting, s)
-	if r.running < r.lanes && len(r.waiting) >= r.carried {
-		r.running++
+	if r.lanes.open(len(r.waiting)) {
 		go r.run(context.Background())
 	}
 	return true
@@ -126,7 +124,7 @@ func (r *Reads) returned() {
 // sentAway notes a read that is asked again, alone.
 func (r *Reads) sentAway() {
 	r.mu.Lock()
-	r.shared.Again++
+	r.lanes.shared.Again++
 	r.mu.Unlock()
 }
 
@@ -134,7 +132,7 @@ func (r *Reads) sentAway() {
 func (r *Reads) Shared() Shared {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.shared
+	return r.lanes.shared
 }
 
 // run carries those who wait, batch by batch, until nobody does, or too few for
@@ -149,16 +147,14 @@ func (r *Reads) run(ctx context.Context) {
 func (r *Reads) board(arrived int) []*short {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.carried -= arrived
+	r.lanes.carried -= arrived
 	n := min(len(r.waiting), mostRiders)
-	if n == 0 || len(r.waiting) < r.carried {
-		r.running--
-		return nil
+	if r.lanes.few(len(r.waiting)) {
+		n = 0 // another goroutine carries them
 	}
-	r.carried += n
+	r.lanes.leave(n)
 	riders := r.waiting[:n:n]
 	r.waiting = r.waiting[n:]
-	r.shared.carries(n)
 	return riders
 }
 

@@ -20,8 +20,7 @@ const maxTries = 4
 // for its claims. t goes on when all have ended.
 func (t *Tx) Share(ctx context.Context, n int, do func(i int, rider *Tx) error) []error {
 	b := newBus(t.nested, n)
-	b.lanes = 0 // nobody is carried before all are there
-	b.turns = true
+	b.turns = true // and no lanes: nobody is carried before all are there
 	errs, ended := make([]error, n), make([]chan struct{}, n)
 	var ready sync.WaitGroup
 	ready.Add(n)

@@ -4,8 +4,35 @@ package pgtx
 // away to do their work again, alone.
 type Shared struct{ Trips, Riders, Again uint64 }
 
-// carries notes a trip that begins.
-func (s *Shared) carries(riders int) {
-	s.Trips++
-	s.Riders += uint64(riders)
+// lanes counts the goroutines that carry riders side by side, and those they carry.
+// Whoever has it has a lock for it.
+type lanes struct {
+	most    int // goroutines at once
+	running int
+	carried int // riders under way
+	shared  Shared
+}
+
+// open reports whether one more goroutine is to carry those who wait, and counts it.
+func (l *lanes) open(waiting int) bool {
+	if l.running >= l.most || l.few(waiting) {
+		return false
+	}
+	l.running++
+	return true
+}
+
+// few reports whether those who wait are too few for a trip beside those under way:
+// small ones would cost more than they gain.
+func (l *lanes) few(waiting int) bool { return waiting < l.carried }
+
+// leave notes a trip that begins. With nobody to carry, its goroutine ends.
+func (l *lanes) leave(riders int) {
+	if riders == 0 {
+		l.running--
+		return
+	}
+	l.carried += riders
+	l.shared.Trips++
+	l.shared.Riders += uint64(riders)
 }
