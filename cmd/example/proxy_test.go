@@ -3,8 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -17,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/server/harness/apitest"
+	"rail/server/harness/process"
 )
 
 // violation matches Prism's log of an exchange that the description does not allow.
@@ -109,12 +108,10 @@ func proxied(t *testing.T, prism, server string, document []byte) proxy {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "openapi.json")
 	require.NoError(t, os.WriteFile(path, document, 0o600))
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := process.FreePort()
 	require.NoError(t, err)
-	port := l.Addr().(*net.TCPAddr).Port
-	require.NoError(t, l.Close())
-	p := proxy{fmt.Sprintf("http://127.0.0.1:%d", port), &screen{}}
-	cmd := exec.CommandContext(t.Context(), prism, "proxy", path, server, "--errors", "--port", fmt.Sprint(port))
+	p := proxy{"http://127.0.0.1:" + port, &screen{}}
+	cmd := exec.CommandContext(t.Context(), prism, "proxy", path, server, "--errors", "--port", port)
 	cmd.Stdout, cmd.Stderr = p.log, p.log
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {

@@ -26,7 +26,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	_ = os.Setenv("PEBBLE_VA_NOSLEEP", "1") // the only way to tell a validator, which waits as those of a busy authority do
+	// The only way to tell a validator, which waits and refuses by chance as those of a busy authority do.
+	_, _ = os.Setenv("PEBBLE_VA_NOSLEEP", "1"), os.Setenv("PEBBLE_WFE_NONCEREJECT", "0")
 	pgtest.Main(m)
 }
 

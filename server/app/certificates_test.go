@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"testing"
 	"time"
 
@@ -24,6 +25,7 @@ import (
 	"rail/server/clock"
 	"rail/server/config"
 	"rail/server/harness/pgtest"
+	"rail/server/harness/process"
 )
 
 // authority is a certificate authority on this machine, which asks for proof as a real one does. It finds every host here,
@@ -108,6 +110,11 @@ func TestCertificates(t *testing.T) {
 		_, err = by.ask(t, other, l.Addr())
 		require.ErrorContains(t, err, "tls: ", other)
 	}
+	require.Eventually(t, func() bool {
+		var kept int
+		require.NoError(t, pool.QueryRow(t.Context(), `SELECT count(*) FROM certificates`).Scan(&kept))
+		return kept == 2
+	}, time.Minute, 10*time.Millisecond, "the account and the certificate")
 	end()
 	by.Close()
 
@@ -128,10 +135,11 @@ func TestCertificates(t *testing.T) {
 
 // TestCertificateFails: a host that the authority does not find here has none, and nothing hangs.
 func TestCertificateFails(t *testing.T) {
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := process.FreePort()
 	require.NoError(t, err)
-	by := newAuthority(t, closed.Addr().(*net.TCPAddr).Port)
-	require.NoError(t, closed.Close())
+	closed, err := strconv.Atoi(port)
+	require.NoError(t, err)
+	by := newAuthority(t, closed)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer by.serveTLS(t, pgtest.New(t), l)()

@@ -38,7 +38,8 @@ func running(t *testing.T) *App {
 	go func() { served <- a.Serve(ctx, l) }()
 	t.Cleanup(func() { stop(); require.NoError(t, <-served) })
 	require.Eventually(t, func() bool {
-		return strings.Contains(scrape(t, a), `rail_job_seconds_count{job="send-mail"}`)
+		text := scrape(t, a)
+		return strings.Contains(text, `rail_job_seconds_count{job="send-mail"}`) && strings.Contains(text, "rail_webhook_queue 0")
 	}, time.Minute, 10*time.Millisecond, "no job has run")
 	return a
 }

@@ -279,7 +279,7 @@ func TestDamagedBackup(t *testing.T) {
 		require.NoError(t, os.WriteFile(other, raw[:n], 0o600))
 		r.refuses(other, "the backup is damaged")
 		flipped := bytes.Clone(raw)
-		flipped[n] ^= 0x10
+		flipped[n] = ^flipped[n]
 		require.NoError(t, os.WriteFile(other, flipped, 0o600))
 		r.refuses(other, "")
 	}

@@ -340,7 +340,7 @@ func TestAuditSinceLast(t *testing.T) {
 	require.Regexp(t, `checks over 1 organizations, .*: no findings\n$`, out)
 	status, out, errs = r.run("audit", "--since-last")
 	require.Zero(t, status)
-	require.Empty(t, errs)
+	require.NotContains(t, errs, "no audit of this database")
 	require.Regexp(t, `checks over \d+ partners of whom something was written since 20\S+ \(the last audit of all was at 20\S+\) in .*: no findings\n$`, out)
 	since := r.object("audit", "--since-last")["since"].(map[string]any)
 	require.Contains(t, since, "partners")

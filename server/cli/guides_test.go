@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -60,10 +59,7 @@ func TestGuides(t *testing.T) {
 // freePort is one that nobody listens on.
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close() // given to another
-	_, port, err := net.SplitHostPort(l.Addr().String())
+	port, err := process.FreePort()
 	require.NoError(t, err)
 	return port
 }

@@ -58,7 +58,7 @@ func TestPartitionsComeUnderLoad(t *testing.T) {
 	t.Parallel()
 	dsn := pgtest.DSN(t)
 	require.NoError(t, migrate.To(t.Context(), dsn, 33))
-	pool := pgtest.Pool(t, dsn)
+	pool := pgtest.Pool(t, dsn+"&statement_timeout=60000&lock_timeout=60000") // the machine may be busy
 	for _, sql := range world {
 		_, err := pool.Exec(t.Context(), sql)
 		require.NoError(t, err, sql)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -22,6 +21,7 @@ import (
 	"rail/server/config"
 	"rail/server/harness/apitest"
 	"rail/server/harness/pgtest"
+	"rail/server/harness/process"
 )
 
 var update = flag.Bool("update", false, "write .env.example anew")
@@ -50,10 +50,9 @@ func tool(t *testing.T, name string, args ...string) string {
 // metrics returns the names of a running server's metrics.
 func metrics(t *testing.T) map[string]bool {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := process.FreePort()
 	require.NoError(t, err)
-	address := l.Addr().String()
-	require.NoError(t, l.Close())
+	address := "127.0.0.1:" + port
 	s := apitest.StartProcess(t, apitest.Real(t), "RAIL_METRICS_ADDR="+address,
 		"RAIL_DATABASE_READ_URL=postgres://127.0.0.1:1/none") // a standby has metrics, also while it is away
 	names := map[string]bool{}
@@ -68,7 +67,7 @@ func metrics(t *testing.T) map[string]bool {
 				names[string(m[1])] = true
 			}
 		}
-		return names["rail_job_seconds"] && names["rail_requests_total"]
+		return names["rail_job_seconds"] && names["rail_requests_total"] && names["rail_webhook_queue"]
 	}, "no job has run")
 	return names
 }

@@ -18,9 +18,6 @@ const (
 	// salesPerSecond is the neighbour's rate, which does not wait for answers: a
 	// slow server must not lower its own load.
 	salesPerSecond = 15
-	// tries is the number of measurements of which one must be within the bounds:
-	// other work may slow the machine for a while.
-	tries = 3
 	// arriving is the longest wait for the last events.
 	arriving = 15 * time.Second
 )
@@ -72,7 +69,7 @@ func siege(ctx context.Context, n *neighbour, a *attacker, calm traded,
 	attacking, stop := context.WithCancel(ctx)
 	var all sync.WaitGroup
 	all.Go(func() { a.attack(attacking, under, size) })
-	for range tries {
+	for range size.of(3, 6) { // other work may slow the machine for a while: one must be within the bounds
 		if worst, err = n.trade(ctx, time.Duration(size.of(60, 6))*time.Second); err != nil || worst.beyond(calm) == nil {
 			break
 		}

@@ -201,7 +201,10 @@ func (s *storm) killBackend(ctx context.Context, rnd *rand.Rand) error {
 	if err := rows.Err(); err != nil || len(pids) == 0 {
 		return fmt.Errorf("no backend to kill: %w", err)
 	}
-	return syscall.Kill(pick(rnd, pids), syscall.SIGKILL)
+	if err := syscall.Kill(pick(rnd, pids), syscall.SIGKILL); !errors.Is(err, syscall.ESRCH) {
+		return err
+	}
+	return s.killBackend(ctx, rnd) // it was one of a server that had just been killed
 }
 
 // client writes until the storm is over, and keeps a journal of acknowledged writes. Sales

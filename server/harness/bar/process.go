@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,23 +43,19 @@ type instance struct {
 // environment than it needs: what a developer has set must not decide a test. It trusts
 // forwarded addresses, which callers without a key are limited by.
 func newInstance(binary, dsn string, key [32]byte, environ ...string) (*instance, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := process.FreePort()
 	if err != nil {
-		return nil, err
-	}
-	addr := l.Addr().String()
-	if err := l.Close(); err != nil {
 		return nil, err
 	}
 	home, err := temporary()
 	if err != nil {
 		return nil, err
 	}
-	p := &instance{binary: binary, addr: addr, home: home}
+	p := &instance{binary: binary, addr: "127.0.0.1:" + port, home: home}
 	p.environ = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "RAIL_DATA_DIR=" + home, "RAIL_DATABASE_URL=" + dsn,
 		"RAIL_SECRET_KEY=" + hex.EncodeToString(key[:]),
-		"RAIL_ADDR=" + addr, "RAIL_DB_MAX_CONNS=16", "RAIL_LOG_LEVEL=error", "RAIL_TRUSTED_PROXIES=127.0.0.0/8",
+		"RAIL_ADDR=" + p.addr, "RAIL_DB_MAX_CONNS=16", "RAIL_LOG_LEVEL=error", "RAIL_TRUSTED_PROXIES=127.0.0.0/8",
 		"RAIL_SMTP_URL=dir:" + filepath.Join(home, "mail"),
 	}, environ...)
 	return p, p.start()

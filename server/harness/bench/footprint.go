@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -96,17 +95,13 @@ type running struct {
 	addr string
 }
 
-// launch starts the binary, which migrates, and returns the time until it was ready. The port is
-// one that was free a moment ago: the binary cannot be asked which it has chosen.
+// launch starts the binary, which migrates, and returns the time until it was ready.
 func launch(ctx context.Context, rail, dir string, environ ...string) (running, time.Duration, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := process.FreePort()
 	if err != nil {
 		return running{}, 0, err
 	}
-	addr := l.Addr().String()
-	if err := l.Close(); err != nil {
-		return running{}, 0, err
-	}
+	addr := "127.0.0.1:" + port
 	cmd := exec.CommandContext(ctx, rail, "serve", "--migrate")
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "RAIL_DATA_DIR=" + dir, "RAIL_ADDR=" + addr},
 		environ...)

@@ -2,7 +2,6 @@ package pgtest
 
 import (
 	"fmt"
-	"net"
 	"os"
 	command "os/exec"
 	"path/filepath"
@@ -11,6 +10,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"rail/server/harness/process"
 )
 
 // bouncerConfig is the configuration of cmd/rail/README.md, with a pool so small that
@@ -19,7 +20,7 @@ const bouncerConfig = `[databases]
 * = host=%s port=%d user=%s
 [pgbouncer]
 listen_addr = 127.0.0.1
-listen_port = %d
+listen_port = %s
 unix_socket_dir =
 auth_type = any
 pool_mode = transaction
@@ -42,8 +43,10 @@ func Bouncer(t testing.TB, dsn string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// PgBouncer takes no port of 0, so a free one is looked for.
-	port := freePort(t)
+	port, err := process.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
 	ini := filepath.Join(t.TempDir(), "pgbouncer.ini")
 	text := fmt.Sprintf(bouncerConfig, cfg.Host, cfg.Port, cfg.User, port)
 	if err := os.WriteFile(ini, []byte(text), 0o644); err != nil {
@@ -69,21 +72,10 @@ func Bouncer(t testing.TB, dsn string) string {
 		_ = cmd.Wait()
 		_ = log.Close()
 	})
-	url := fmt.Sprintf("postgres://%s@127.0.0.1:%d/%s?sslmode=disable&default_query_exec_mode=cache_describe", cfg.User,
+	url := fmt.Sprintf("postgres://%s@127.0.0.1:%s/%s?sslmode=disable&default_query_exec_mode=cache_describe", cfg.User,
 		port, cfg.Database)
 	answers(t, url, log.Name())
 	return url
-}
-
-// freePort returns a port that was free a moment ago.
-func freePort(t testing.TB) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close() //nolint:errcheck // only the port is needed
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 // ownerOf returns the account that owns PostgreSQL's socket and alone may connect to

@@ -364,7 +364,7 @@ func TestResultAndDeletion(t *testing.T) {
 			pool.QueryRow(t.Context(),
 				"SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')").Scan(&waiting))
 		return waiting
-	}, 3*time.Second, 5*time.Millisecond)
+	}, 30*time.Second, 5*time.Millisecond)
 	_, err = changing.Exec(t.Context(), "SELECT 1 FROM campaign_recipients FOR UPDATE NOWAIT")
 	require.NoError(t, err, "who waits for the campaign locks nothing of it")
 	require.NoError(t, changing.Commit(t.Context()))

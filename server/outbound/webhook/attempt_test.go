@@ -142,7 +142,7 @@ func TestOddReceivers(t *testing.T) {
 			o := send(t, c.url)
 			require.Contains(t, o.Err, c.want)
 			require.NotContains(t, o.Err, "127.0.0.1")
-			require.Less(t, o.Took, 4*time.Second)
+			require.Less(t, o.Took, Deadline)
 		})
 	}
 }
@@ -156,19 +156,19 @@ func TestSlowReceivers(t *testing.T) {
 		least      time.Duration
 	}{
 		{"in time", "", func(t *testing.T) string {
-			return serving(t, func(http.ResponseWriter, *http.Request) { <-time.After(9500 * time.Millisecond) })
-		}, 9500 * time.Millisecond},
+			return serving(t, func(http.ResponseWriter, *http.Request) { <-time.After(8 * time.Second) })
+		}, 8 * time.Second},
 		{"too late", "10 seconds", func(t *testing.T) string {
-			return serving(t, func(http.ResponseWriter, *http.Request) { <-time.After(10500 * time.Millisecond) })
+			return serving(t, func(http.ResponseWriter, *http.Request) { <-time.After(15 * time.Second) })
 		}, Deadline},
 		{"never", "10 seconds", func(t *testing.T) string {
-			return raw(t, func(c net.Conn) { request(c); <-time.After(12 * time.Second) })
+			return raw(t, func(c net.Conn) { request(c); <-time.After(15 * time.Second) })
 		}, Deadline},
 		{"drips", "", func(t *testing.T) string {
 			return raw(t, func(c net.Conn) {
 				request(c)
 				_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
-				for range 12 {
+				for range 15 {
 					_, _ = io.WriteString(c, "x") // the receiver of it may be gone
 					<-time.After(time.Second)
 				}
@@ -183,7 +183,7 @@ func TestSlowReceivers(t *testing.T) {
 			}
 			require.Contains(t, o.Err, c.want)
 			require.GreaterOrEqual(t, o.Took, c.least)
-			require.Less(t, o.Took, Deadline+500*time.Millisecond)
+			require.Less(t, o.Took, Deadline+4*time.Second)
 		})
 	}
 }

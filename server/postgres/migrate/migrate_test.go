@@ -292,9 +292,9 @@ func TestDumpMeanwhile(t *testing.T) {
 // The limits that a database sets for requests do not end a migration.
 func TestUnbounded(t *testing.T) {
 	dsn, files := empty(t), two()
-	files["000007_b.up.sql"] = file("CREATE TABLE b (); SELECT pg_sleep(0.2);")
+	files["000007_b.up.sql"] = file("CREATE TABLE b (); SELECT pg_sleep(1.5);")
 	_, err := pgtest.Pool(t, dsn).Exec(t.Context(),
-		`DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET statement_timeout = 100', current_database()); END $$`)
+		`DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET statement_timeout = 1000', current_database()); END $$`)
 	ok(t, err)
 	ok(t, migrate.From(files).Up(t.Context(), dsn))
 	expect(t, dsn, 7, false)

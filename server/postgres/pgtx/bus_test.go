@@ -93,7 +93,7 @@ func held(t *testing.T, b *pgtx.Bus, n int, work func(i int) error) []error {
 	for i := range n {
 		before := b.Waiting()
 		all.Go(func() { errs[i] = work(i) })
-		require.Eventually(t, func() bool { return b.Waiting() > before }, time.Second, 100*time.Microsecond)
+		require.Eventually(t, func() bool { return b.Waiting() > before }, 30*time.Second, 100*time.Microsecond)
 	}
 	first.Rollback()
 	all.Wait()
@@ -102,7 +102,7 @@ func held(t *testing.T, b *pgtx.Bus, n int, work func(i int) error) []error {
 
 // idle waits until nothing is left of any rider.
 func idle(t require.TestingT, b *pgtx.Bus) {
-	require.Eventually(t, b.Idle, time.Second, 100*time.Microsecond)
+	require.Eventually(t, b.Idle, 30*time.Second, 100*time.Microsecond)
 }
 
 // TestBusShares has ten riders share one transaction, with one INSERT of as many
@@ -310,7 +310,7 @@ func TestBusGivesUp(t *testing.T) {
 	go func() {
 		errs <- ride(ctx, pool, b, "t", func(tx *pgtx.Tx) error { return count(ctx, tx, "one") })
 	}()
-	require.Eventually(t, func() bool { return b.Waiting() == 1 }, time.Second, 100*time.Microsecond)
+	require.Eventually(t, func() bool { return b.Waiting() == 1 }, 30*time.Second, 100*time.Microsecond)
 	cancel()
 	require.ErrorIs(t, <-errs, context.Canceled)
 	require.NoError(t, first.Commit(t.Context()))

@@ -104,7 +104,7 @@ func TestReadsEndTheirTrip(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
 	r := pgtx.NewReads(pool, 0, 1)
-	ctx, end := context.WithTimeout(t.Context(), 2*time.Second) // alone, it takes as long as its request
+	ctx, end := context.WithTimeout(t.Context(), 5*time.Second) // alone, it takes as long as its request
 	defer end()
 	n := 0
 	require.Error(t, r.For("t").QueryRow(ctx, "SELECT 1 FROM pg_sleep(60)").Scan(&n))

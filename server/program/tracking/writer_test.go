@@ -193,7 +193,7 @@ func TestWriterLocked(t *testing.T) {
 		if _, err := u.DB().Exec(ctx, "SELECT 1"); err != nil { // sends what waits
 			return err
 		}
-		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+		ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 		defer cancel()
 		NewWriter(x.Pool).batch(ctx, visits)
 		return nil

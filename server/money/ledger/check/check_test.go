@@ -553,15 +553,15 @@ func TestConnections(t *testing.T) {
 func TestOwnTimeout(t *testing.T) {
 	b := newBooks(t)
 	b.exec(`ALTER TABLE balances RENAME TO kept`)
-	b.exec(`CREATE VIEW balances AS SELECT kept.* FROM kept, pg_sleep(0.2)`)
+	b.exec(`CREATE VIEW balances AS SELECT kept.* FROM kept, pg_sleep(0.6)`)
 	config := b.pool.Config().Copy()
-	config.ConnConfig.RuntimeParams["statement_timeout"] = "100"
+	config.ConnConfig.RuntimeParams["statement_timeout"] = "500"
 	config.MaxConns = 1
 	short := open(t, config)
 	findings, err := Run(t.Context(), short)
 	require.NoError(t, err)
 	require.Empty(t, findings)
-	_, err = short.Exec(t.Context(), "SELECT pg_sleep(1)")
+	_, err = short.Exec(t.Context(), "SELECT pg_sleep(60)")
 	require.ErrorContains(t, err, "statement timeout")
 }
 
@@ -571,7 +571,7 @@ func TestOwnIdleTimeout(t *testing.T) {
 	t.Parallel()
 	b := newBooks(t)
 	config := b.pool.Config().Copy()
-	config.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = "100"
+	config.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = "1000"
 	a := audit{Options: Options{Connections: 2}, pool: open(t, config)}
 	require.NoError(t, a.in(t.Context(), "", func(ctx context.Context, tx pgx.Tx) error {
 		m, err := queries.AuditSnapshot(ctx, tx)
@@ -586,7 +586,7 @@ func TestOwnIdleTimeout(t *testing.T) {
 			if tx.Conn().PgConn().PID() == own {
 				return nil, nil
 			}
-			_, err := tx.Exec(ctx, "SELECT pg_sleep(0.5)")
+			_, err := tx.Exec(ctx, "SELECT pg_sleep(1.5)")
 			return nil, err
 		}}}, 2)
 		require.NoError(t, a.spread(ctx, tx, m.Snapshot))
