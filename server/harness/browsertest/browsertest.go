@@ -115,11 +115,11 @@ func (b *Tab) Submit(form string, fields map[string]string) {
 	b.Do(chromedp.Click(chromedp.CSS(`form[action="` + form + `"] button[type="submit"]`)))
 }
 
-// Reads waits until the page says something.
+// Reads waits until the page says something, and its scripts have run.
 func (b *Tab) Reads(text string) {
 	b.t.Helper()
 	apitest.Eventually(b.t, func() bool {
-		said, err := chromedp.Run(b.Context, chromedp.Evaluate[string]("document.body.innerText"))
+		said, err := chromedp.Run(b.Context, chromedp.Evaluate[string]("document.readyState == 'complete' ? document.body.innerText : ''"))
 		return err == nil && strings.Contains(said, text)
 	}, "the page says %q", text)
 }

@@ -49,14 +49,15 @@ func (d *desk) visit(path string) {
 func (d *desk) press(name string) {
 	d.site.T.Helper()
 	apitest.Eventually(d.site.T, func() bool {
-		return browsertest.Eval[bool](d.Tab, `(() => {
+		there, err := chromedp.Run(d.Context, chromedp.Evaluate[bool](`(() => {
 			const called = e => e.textContent.trim() === `+quoted(name)+` && e.offsetParent !== null;
 			const all = [...document.querySelectorAll('button, a, label, summary')].filter(called);
 			for (const e of document.querySelectorAll('[data-pressed]')) e.removeAttribute('data-pressed');
 			if (!all.length) return false;
 			all[0].setAttribute('data-pressed', '');
 			return true;
-		})()`)
+		})()`))
+		return err == nil && there // it may leave for another page at this moment
 	}, "something is called %q", name)
 	d.Do(chromedp.Click(chromedp.CSS("[data-pressed]")))
 }

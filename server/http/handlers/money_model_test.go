@@ -431,14 +431,27 @@ func TestMoneyAgainstModel(t *testing.T) {
 	s := apitest.New(t)
 	rapid.Check(t, func(t2 *rapid.T) {
 		b := newBook(s, t2)
+		few := func() { // a page of the API shows 100
+			if len(b.commissions) > 90 {
+				t2.Skip("enough")
+			}
+		}
 		draw := func(n int, what string) int { return rapid.IntRange(0, n-1).Draw(t2, what) }
 		t2.Repeat(map[string]func(*rapid.T){
-			"sale":     func(*rapid.T) { b.sell(draw(4, "customer"), rapid.Int64Range(1, 9999).Draw(t2, "amount")) },
-			"sale too": func(*rapid.T) { b.sell(draw(4, "customer"), rapid.Int64Range(1000, 9999).Draw(t2, "amount")) },
+			"sale": func(*rapid.T) {
+				few()
+				b.sell(draw(4, "customer"), rapid.Int64Range(1, 9999).Draw(t2, "amount"))
+			},
+			"sale too": func(*rapid.T) {
+				few()
+				b.sell(draw(4, "customer"), rapid.Int64Range(1000, 9999).Draw(t2, "amount"))
+			},
 			"grant": func(*rapid.T) {
+				few()
 				b.grant(nil, draw(3, "partner"), rapid.SampledFrom([]int64{700, 250, -400, -1}).Draw(t2, "amount"))
 			},
 			"grant for a sale": func(*rapid.T) {
+				few()
 				b.grant(pick(t2, b.sales), draw(3, "partner"), rapid.SampledFrom([]int64{901, 250, -333}).Draw(t2, "amount"))
 			},
 			"refund":   func(*rapid.T) { b.refund(pick(t2, b.sales), 0) },

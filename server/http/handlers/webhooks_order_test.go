@@ -152,7 +152,7 @@ func TestShares(t *testing.T) {
 		of.record(t, h.s.Pool)
 		sent := time.Now()
 		of.arrived(t, path, n)
-		require.Less(t, time.Since(sent), 2*time.Second, "number %d of %s", n, path)
+		require.Less(t, time.Since(sent), 8*time.Second, "number %d of %s", n, path)
 	}
 	soon(well, "/well", 1)
 	h.hang(t, 700, 20)
@@ -160,9 +160,11 @@ func TestShares(t *testing.T) {
 		soon(other, "/other", n+1)
 		soon(well, "/well", n+2)
 	}
-	var busy int
-	require.NoError(t,
-		h.s.Pool.QueryRow(t.Context(), "SELECT count(*) FROM webhook_leases WHERE until > now()").Scan(&busy))
-	require.Less(t, busy, 70, "an eighth of 512 places, and what is at work besides")
-	require.Greater(t, busy, 50)
+	apitest.Eventually(t, func() bool {
+		var busy int
+		require.NoError(t,
+			h.s.Pool.QueryRow(t.Context(), "SELECT count(*) FROM webhook_leases WHERE until > now()").Scan(&busy))
+		require.Less(t, busy, 70, "an eighth of 512 places, and what is at work besides")
+		return busy > 50 // but for the moment in which all end at once
+	}, "they hang")
 }

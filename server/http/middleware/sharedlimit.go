@@ -21,21 +21,22 @@ const (
 	// keptFor is how long a replica keeps tokens that it took; later they would let
 	// a burst grow beyond the bucket.
 	keptFor = time.Second
-	// askTimeout bounds the wait for the database; without it each replica limits
+	// askPatience bounds the wait for the database; without it each replica limits
 	// for itself, for awayFor.
-	askTimeout = 250 * time.Millisecond
-	awayFor    = time.Second
+	askPatience = 250 * time.Millisecond
+	awayFor     = time.Second
 )
 
 // sharedLimiter keeps one token bucket a key for all replicas, in the database:
 // they never let in more than the key's limit together.
 type sharedLimiter struct {
-	pool  *pgxpool.Pool
-	clock clock.Clock
-	alone *limiter     // where the database does not answer
-	away  atomic.Int64 // when the database did not answer, in microseconds
-	mu    sync.Mutex
-	mine  map[string]*share
+	pool     *pgxpool.Pool
+	clock    clock.Clock
+	patience time.Duration
+	alone    *limiter     // where the database does not answer
+	away     atomic.Int64 // when the database did not answer, in microseconds
+	mu       sync.Mutex
+	mine     map[string]*share
 }
 
 // share is what this replica has taken of one key's bucket.
@@ -50,7 +51,7 @@ type share struct {
 
 // newSharedLimiter returns the limiter; alone serves while the database is away.
 func newSharedLimiter(pool *pgxpool.Pool, c clock.Clock, alone *limiter) *sharedLimiter {
-	return &sharedLimiter{pool: pool, clock: c, alone: alone, mine: map[string]*share{}}
+	return &sharedLimiter{pool: pool, clock: c, patience: askPatience, alone: alone, mine: map[string]*share{}}
 }
 
 // take takes one token of the key's bucket.
@@ -91,7 +92,7 @@ func (l *sharedLimiter) owe(ctx context.Context, id string, limit, n int) {
 	if h.tokens -= mine; n == mine {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.patience)
 	defer cancel()
 	rest := n - mine
 	if err := queries.RateOwe(ctx, l.pool, db.RateOweParams{ID: id, Owed: float64(rest)}); err != nil {
@@ -119,7 +120,7 @@ func (l *sharedLimiter) share(id string) *share {
 // ask takes tokens out of the shared bucket. It does not end with the request: a
 // client that went away says nothing about the database.
 func (l *sharedLimiter) ask(ctx context.Context, h *share, id string, limit int, now clock.Time) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.patience)
 	defer cancel()
 	// Twice the last portion, up to an eighth of the bucket.
 	want := max(1, min(2*h.taken, limit/portion))

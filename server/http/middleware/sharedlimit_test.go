@@ -15,6 +15,7 @@ func replicas(pool *pgxpool.Pool, c clock.Clock, n int) []*sharedLimiter {
 	out := make([]*sharedLimiter, n)
 	for i := range out {
 		out[i] = newSharedLimiter(pool, c, newLimiter(c))
+		out[i].patience = time.Minute // the machine may be busy
 	}
 	return out
 }

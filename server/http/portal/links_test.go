@@ -68,5 +68,5 @@ func TestOwnLinksAreRefused(t *testing.T) {
 	}
 	s.Must(200, s.Post("/v1/programs/"+program+"/portal", M{"max_links": 0}))
 	require.NotContains(t, b.get("/portal/links"), "/portal/links/add")
-	require.NotContains(t, b.get("/portal/links"), "mine")
+	require.NotContains(t, b.get("/portal/links"), `"mine"`)
 }

@@ -126,7 +126,7 @@ func TestRailIsSlow(t *testing.T) {
 	w.shop("", "")
 	held := make(chan struct{})
 	w.behaves(false, held)
-	b := newTab(t, w)
+	b := newHasty(t, w)
 	b.open("shop.test/?ref=ada")
 	require.Equal(t, "complete", eval[string](b, "document.readyState"))
 	require.Nil(t, b.settled())
