@@ -24,8 +24,9 @@ func TestAhead(t *testing.T) {
 		if rides {
 			tx = b.Begin("t")
 		}
-		var first, second int
+		zeroth, first, second := -1, 0, 0
 		asked := false
+		require.NoError(t, tx.Ahead(t.Context(), one("SELECT 0", &zeroth)))
 		err := tx.Ahead(t.Context(), func(q pgtx.DBTX) error {
 			require.NoError(t, one("SELECT 1", &first)(q), name)
 			require.Equal(t, rides && reads, asked, "%s: in the trip of the first of a rider's work", name)
@@ -51,6 +52,7 @@ func TestAhead(t *testing.T) {
 			}
 		}
 		require.Equal(t, refuses, errors.Is(err, refused), "%s: %v", name, err)
+		require.Zero(t, zeroth, "%s: two go ahead", name)
 		if refuses && rides {
 			require.ErrorIs(t, tx.Commit(t.Context()), refused, name)
 		}

@@ -52,7 +52,7 @@ func (t *Tx) Ahead(ctx context.Context, reads ...Read) error {
 	if t.seat == nil || t.seat.joined {
 		return First(t.Together(ctx, reads...))
 	}
-	t.seat.ahead = reads
+	t.seat.ahead = append(t.seat.ahead, reads...)
 	return nil
 }
 
