@@ -190,7 +190,7 @@ func TestMailToAll(t *testing.T) {
 		d.owner.full("/mails/"+made+"/send"), d.owner.full("/mails/sequences/new"), d.owner.full("/resources"))
 	d.visit("/mails")
 	d.press("Autumn")
-	d.Reads("Nothing is sent yet.")
+	d.Reads("As your partners see it")
 	d.press("Send")
 	d.Reads("Send “Good news” to")
 	d.press("Send it now")
