@@ -164,7 +164,8 @@ func (f *Front) release(ctx context.Context, r *record) {
 // claim locks the key for this transaction, in one round trip with its BEGIN and, where
 // that is shared, with the first reads of the work: their error is that of a key that
 // another request has, or has had. Such a request may wait for the locks of its work,
-// for as long as LockWait, and learns alone what became of the key. The lock vanishes
+// for as long as LockWait, as do those who share with it; all are done again alone, and it
+// learns so what became of the key. The lock vanishes
 // with the connection, so that a crash leaves nothing behind.
 func (f *Front) claim(ctx context.Context, tx *pgtx.Tx, c echo.Context, r *record) error {
 	s := stateOf(c)

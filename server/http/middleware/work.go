@@ -111,6 +111,9 @@ func (f *Front) attempt(c echo.Context, next echo.HandlerFunc, u *work.Unit, r *
 		tx.Savepoint()
 	}
 	out, p, err := f.capture(c, next, u)
+	if pgtx.Again(err) {
+		return nil, err // what goes ahead goes with the next attempt
+	}
 	if err := tx.Settle(ctx); err != nil {
 		return f.unclaimed(c, tx, err)
 	}

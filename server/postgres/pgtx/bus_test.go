@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -270,6 +271,69 @@ func TestBusGoesOnWithoutWhoDawdles(t *testing.T) {
 	require.NoError(t, errors.Join(errs[1:]...))
 	require.Equal(t, 2, number(t, pool, "SELECT count(*) FROM counter"))
 	idle(t, b)
+}
+
+// TestBusPutsApartWhoIsSlow has a tenant keep others waiting, by a statement that takes
+// long and by working long between two: it goes alone then, and no other does.
+func TestBusPutsApartWhoIsSlow(t *testing.T) {
+	t.Parallel()
+	pool := counters(t)
+	b := pgtx.NewBus(pool, 0, 1)
+	for round := range 2 {
+		others := make(chan struct{})
+		errs := held(t, b, 2, func(i int) error {
+			tx := b.Begin([]string{"slow", "quick"}[i])
+			defer tx.Rollback()
+			err := pgtx.First(tx.Together(t.Context(), func(q pgtx.DBTX) error {
+				_, err := q.Exec(t.Context(), []string{"SELECT pg_sleep(0.3)", "SELECT 1"}[i*round])
+				return err
+			}))
+			if i == 1 {
+				defer close(others)
+			} else if round == 1 {
+				<-others
+			}
+			return errors.Join(err, take(t.Context(), tx, 2*round+i), tx.Commit(t.Context()))
+		})
+		require.NoError(t, errs[1])
+		idle(t, b)
+	}
+	require.Equal(t, 100, b.Apart("slow"))
+	require.Zero(t, b.Apart("quick"))
+}
+
+// TestBusPanics has a rider's statement panic as it is encoded, in a read and in what it
+// puts off: nothing was sent, and all are done again alone.
+func TestBusPanics(t *testing.T) {
+	t.Parallel()
+	pool := counters(t)
+	b := pgtx.NewBus(pool, 0, 1)
+	for round := range 2 {
+		var said atomic.Bool
+		errs := held(t, b, 3, func(i int) error {
+			return ride(t.Context(), pool, b, "t", func(tx *pgtx.Tx) error {
+				say := func(q pgtx.DBTX) error {
+					_, err := q.Exec(t.Context(), "SELECT $1::text", unsayable{&said})
+					return err
+				}
+				switch {
+				case i == 1 && round == 0:
+					if err := say(tx.Later()); err != nil {
+						return err
+					}
+				case i == 1:
+					if errs := tx.Together(t.Context(), say); errs[0] != nil {
+						return errs[0]
+					}
+				}
+				return take(t.Context(), tx, 3*round+i)
+			})
+		})
+		require.NoError(t, errors.Join(errs...))
+		require.True(t, said.Load())
+		idle(t, b)
+	}
+	require.Equal(t, 6, number(t, pool, "SELECT count(*) FROM taken"))
 }
 
 // TestBusCutOff ends the connection in the middle of what ten riders share: nothing

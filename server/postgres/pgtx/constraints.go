@@ -61,7 +61,7 @@ func ConstraintMeaning(name string) Constraint {
 // deadlock or a serialization conflict, or its place on a Bus, and nothing of it
 // was kept.
 func Again(err error) bool {
-	if errors.Is(err, errAlone) {
+	if errors.Is(err, ErrAlone) {
 		return true
 	}
 	var pg *pgconn.PgError

@@ -1,43 +1,50 @@
 package pgtx
 
-// Waiting returns how many riders wait for the next shared transaction.
-func (b *Bus) Waiting() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return len(b.waiting)
+// Waiting returns how many riders wait for the next trip.
+func (q *Queue[T]) Waiting() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.waiting)
 }
 
-// Apart returns how many transactions of a tenant still go alone.
-func (b *Bus) Apart(tenant string) int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.conduct.apart[tenant]
+// PutApart returns how often a tenant still goes alone.
+func (q *Queue[T]) PutApart(tenant string) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.conduct.apart[tenant]
 }
+
+// Idle reports whether nothing is left of any rider.
+func (q *Queue[T]) Idle() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.waiting) == 0 && len(q.claimed) == 0 && q.lanes.running == 0 && q.lanes.carried == 0
+}
+
+// Waiting returns how many riders wait for the next shared transaction.
+func (b *Bus) Waiting() int { return b.queue.Waiting() }
+
+// Apart returns how many transactions of a tenant still go alone.
+func (b *Bus) Apart(tenant string) int { return b.queue.PutApart(tenant) }
 
 // Idle reports whether nothing is left of any rider.
 func (b *Bus) Idle() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return len(b.waiting) == 0 && len(b.claimed) == 0 && b.lanes.running == 0 && b.lanes.carried == 0 && b.alone == 0
+	b.queue.mu.Lock()
+	alone := b.alone
+	b.queue.mu.Unlock()
+	return alone == 0 && b.queue.Idle()
 }
 
 // Waiting returns how many riders wait for the next batch.
-func (r *Reads) Waiting() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.waiting)
-}
+func (r *Reads) Waiting() int { return r.queue.Waiting() }
 
 // Apart returns how many reads of a tenant still go alone.
-func (r *Reads) Apart(tenant string) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.conduct.apart[tenant]
-}
+func (r *Reads) Apart(tenant string) int { return r.queue.PutApart(tenant) }
 
 // Idle reports whether nothing is left of any rider.
 func (r *Reads) Idle() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.waiting) == 0 && r.lanes.running == 0 && r.lanes.carried == 0 && r.active == 0
+	r.queue.mu.Lock()
+	active := r.active
+	r.queue.mu.Unlock()
+	return active == 0 && r.queue.Idle()
 }

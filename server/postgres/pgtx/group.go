@@ -2,6 +2,7 @@ package pgtx
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 )
@@ -11,15 +12,16 @@ type group struct {
 	bus    *Bus
 	tx     *Tx
 	seats  []*seat
+	blamed []*seat // for what it cost the others
+	ended  bool
 	wishes chan *seat
 }
 
 // carry brings riders through one transaction: in each trip the reads of all who
 // want some, and, when nobody does, the writes of all with the commit.
 func (b *Bus) carry(ctx context.Context, seats []*seat) {
-	ctx, cancel := context.WithTimeout(ctx, SharedTime)
-	defer cancel()
 	g := &group{bus: b, tx: b.begin(), seats: seats, wishes: make(chan *seat, len(seats))}
+	defer g.recovered()
 	g.tx.later = slices.Clone(b.first)
 	for _, s := range seats {
 		s.wishes = g.wishes
@@ -27,7 +29,7 @@ func (b *Bus) carry(ctx context.Context, seats []*seat) {
 	for reading := g.reading(); len(reading) > 0; reading = g.reading() {
 		if !g.read(ctx, reading) {
 			g.tx.Rollback()
-			g.end(errAlone)
+			g.end(ErrAlone)
 			return
 		}
 		if !b.turns {
@@ -52,24 +54,57 @@ func (g *group) reading() []*seat {
 	return out
 }
 
+// recovered ends what panicked, of which nothing was sent: that was the encoding of a
+// rider's statement. Alone it panics in its own request.
+func (g *group) recovered() {
+	if v := recover(); v != nil && !g.ended {
+		g.tx.Rollback()
+		g.end(ErrAlone)
+	}
+}
+
 // read sends the reads of several riders in one trip, and reports whether the
-// transaction can go on.
+// transaction can go on. A rider may have kept the others waiting for its reads.
 func (g *group) read(ctx context.Context, riders []*seat) bool {
 	var all []Read
-	for _, s := range riders {
-		all = append(all, s.wish.reads...)
+	came := make([]time.Time, len(riders)) // when each had what it asked for
+	for i, s := range riders {
+		last := len(s.wish.reads) - 1
+		all = append(all, s.wish.reads[:last]...)
+		all = append(all, noted(s.wish.reads[last], &came[i]))
 	}
+	since := time.Now()
 	errs := g.tx.Together(ctx, all...)
 	whole := g.tx.conn != nil && g.tx.conn.Conn().PgConn().TxStatus() == 'T'
-	for _, s := range riders {
+	for i, s := range riders {
 		n := len(s.wish.reads)
 		s.wish.errs, errs = errs[:n:n], errs[n:]
 		if !whole && undone(First(s.wish.errs)) {
-			g.bus.blame(s)
+			g.blamed = append(g.blamed, s)
 			return false // those behind it have its error
+		}
+		if came[i].Sub(since) > patience && g.mixed(s) {
+			g.blamed = append(g.blamed, s)
+		}
+		if came[i].After(since) {
+			since = came[i]
 		}
 	}
 	return whole
+}
+
+// noted returns the read, which notes when it has ended.
+func noted(read Read, at *time.Time) Read {
+	return func(db DBTX) error {
+		err := read(db)
+		*at = time.Now()
+		return err
+	}
+}
+
+// mixed reports whether there are riders of others than the tenant of s.
+func (g *group) mixed(s *seat) bool {
+	return slices.ContainsFunc(g.seats, func(o *seat) bool { return o.Tenant != s.Tenant })
 }
 
 // gather lets riders work on with what they have read, until each of them wants
@@ -91,6 +126,7 @@ func (g *group) gather(riders ...*seat) {
 		case <-late.C:
 			for s := range busy {
 				s.gone = true
+				g.blamed = append(g.blamed, s)
 			}
 			return
 		}
@@ -114,14 +150,18 @@ func (g *group) commit(ctx context.Context) error {
 	g.tx.later = append(g.tx.later, merge(queues)...)
 	err := g.tx.Commit(ctx)
 	if len(queues) > 1 && undone(err) {
-		g.bus.blame(g.seats...) // it cannot be seen whose statement it was
+		g.blamed = g.seats // it cannot be seen whose statement it was
 	}
 	return Alone(err)
 }
 
 // end answers every rider that is still there.
 func (g *group) end(err error) {
-	g.bus.arrived(g.seats, err)
+	g.ended = true
+	g.bus.queue.Arrived(g.seats, g.blamed...)
+	if errors.Is(err, ErrAlone) {
+		g.bus.queue.SentAway(len(g.seats))
+	}
 	for _, s := range g.seats {
 		if !s.gone { // who is gone may have no wish
 			s.tx.at = g.tx.at

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"sync"
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
@@ -13,30 +12,25 @@ import (
 )
 
 // Reads lets short reads of requests that run at the same moment travel as one
-// batch, on one connection. As a Bus, it has no timer: while one batch is under
-// way, those who come gather for the next, and where few are under way each goes
-// alone. Another one is sent beside it once as many wait as it carries.
+// batch, on one connection: while one is under way, those who come gather for the
+// next in a Queue. Where few are under way each goes alone.
 //
-// The trip is all that they share. Each read has a snapshot, a deadline and an
-// error of its own: one that fails is asked again alone, and so are those behind
-// it. One that takes its time, or waits for a lock, ends the trip after a quarter of
-// a second, and the connection with it.
+// The trip is all that they share. Each read has a snapshot and an error of its own,
+// and waits no longer than its request: one that fails is asked again alone, and so are
+// those behind it. One that takes its time, or waits for a lock, ends the trip after a
+// quarter of a second, and the connection with it.
 type Reads struct {
-	pool *pgxpool.Pool
-	lone int // how many may go alone before others ride
-
-	mu      sync.Mutex
-	active  int // alone, waiting or carried
-	lanes   lanes
-	waiting []*short // in the order in which they came
-	conduct conduct
+	pool   *pgxpool.Pool
+	lone   int // how many may go alone before others ride
+	queue  *Queue[*short]
+	active int // alone, waiting or carried; its lock is the queue's
 }
 
 // NewReads returns what short reads on pool travel with. As long as no more than
 // lone are under way, each goes alone; at most lanes batches are sent at a time.
 func NewReads(pool *pgxpool.Pool, lone, lanes int) *Reads {
-	r := &Reads{pool: pool, lone: lone, conduct: newConduct()}
-	r.lanes.most = lanes
+	r := &Reads{pool: pool, lone: lone}
+	r.queue = NewQueue(Limits{Riders: mostRiders, Trips: lanes}, r.carry)
 	return r
 }
 
@@ -55,20 +49,21 @@ type shorts struct {
 
 // QueryRow returns a row that is asked for when it is scanned.
 func (d shorts) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
-	return &short{reads: d.reads, tenant: d.tenant, ctx: ctx, stmt: statement{sql: sql, args: args}}
+	return &short{Ticket: Ticket{Tenant: d.tenant}, reads: d.reads, ctx: ctx, stmt: statement{sql: sql, args: args}}
 }
 
 // short is one short read. A rider and the goroutine that carries it settle by
 // taken whose dest is: nobody writes to that of a request that is gone.
 type short struct {
-	reads  *Reads
-	tenant string
-	ctx    context.Context //nolint:containedctx // pgx.Row has none in Scan
-	stmt   statement
-	dest   []any
-	taken  atomic.Bool
-	done   chan struct{} // closed when err is set; nil unless it rides
-	err    error
+	Ticket
+
+	reads *Reads
+	ctx   context.Context //nolint:containedctx // pgx.Row has none in Scan
+	stmt  statement
+	dest  []any
+	taken atomic.Bool
+	done  chan struct{} // closed when err is set; nil unless it rides
+	err   error
 }
 
 // Scan asks for the row, with others or alone.
@@ -76,10 +71,10 @@ func (s *short) Scan(dest ...any) error {
 	s.dest = dest
 	defer s.reads.returned()
 	if s.reads.join(s) {
-		if err := s.wait(); !errors.Is(err, errAlone) {
+		if err := s.wait(); !errors.Is(err, ErrAlone) {
 			return err
 		}
-		s.reads.sentAway()
+		s.reads.queue.SentAway(1)
 	}
 	return s.reads.pool.QueryRow(s.ctx, s.stmt.sql, s.stmt.args...).Scan(dest...)
 }
@@ -92,7 +87,7 @@ func (s *short) wait() error {
 		return s.err
 	case <-s.ctx.Done():
 	}
-	if s.taken.CompareAndSwap(false, true) {
+	if s.reads.queue.Quit(s) || s.taken.CompareAndSwap(false, true) {
 		return s.ctx.Err()
 	}
 	<-s.done // it is scanned at this moment
@@ -101,83 +96,52 @@ func (s *short) wait() error {
 
 // join puts a read into the queue, or reports false for one that goes alone.
 func (r *Reads) join(s *short) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.active++; r.active <= r.lone || r.conduct.alone(s.tenant) {
+	q := r.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if r.active++; r.active <= r.lone || q.conduct.alone(s.Tenant) {
 		return false
 	}
 	s.done = make(chan struct{})
-	r.waiting = append(r.waiting, s)
-	if r.lanes.open(len(r.waiting)) {
-		go r.run(context.Background())
-	}
+	q.join(s)
 	return true
 }
 
 // returned ends a read.
 func (r *Reads) returned() {
-	r.mu.Lock()
+	r.queue.mu.Lock()
 	r.active--
-	r.mu.Unlock()
-}
-
-// sentAway notes a read that is asked again, alone.
-func (r *Reads) sentAway() {
-	r.mu.Lock()
-	r.lanes.shared.Again++
-	r.mu.Unlock()
+	r.queue.mu.Unlock()
 }
 
 // Shared returns what has been shared so far.
-func (r *Reads) Shared() Shared {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.lanes.shared
-}
-
-// run carries those who wait, batch by batch, until nobody does, or too few for
-// another batch beside one.
-func (r *Reads) run(ctx context.Context) {
-	for riders := r.board(0); len(riders) > 0; riders = r.board(len(riders)) {
-		r.carry(ctx, riders)
-	}
-}
-
-// board takes the next riders from the queue, after some have arrived.
-func (r *Reads) board(arrived int) []*short {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.lanes.carried -= arrived
-	n := min(len(r.waiting), mostRiders)
-	if r.lanes.few(len(r.waiting)) {
-		n = 0 // another goroutine carries them
-	}
-	r.lanes.leave(n)
-	riders := r.waiting[:n:n]
-	r.waiting = r.waiting[n:]
-	return riders
-}
+func (r *Reads) Shared() Shared { return r.queue.Shared() }
 
 // carry has riders travel, once there is a connection. Where there is none, each
-// waits for one of its own.
-func (r *Reads) carry(ctx context.Context, riders []*short) {
-	ctx, cancel := context.WithTimeout(ctx, SharedTime)
+// waits for one of its own, and so does each without an answer if something panics.
+func (r *Reads) carry(riders []*short) {
+	ctx, cancel := context.WithTimeout(context.Background(), SharedTime)
 	defer cancel()
-	conn, err := r.pool.Acquire(ctx)
-	if err != nil {
+	var bad []*short
+	defer func() {
+		_ = recover() // it panics again in the request that asks alone
+		r.queue.Arrived(riders, bad...)
 		for _, s := range riders {
 			s.leave()
 		}
+	}()
+	conn, err := r.pool.Acquire(ctx)
+	if err != nil {
 		return
 	}
 	defer conn.Release()
-	r.settle(riders, travel(ctx, conn, riders))
+	bad = travel(ctx, conn, riders)
 }
 
-// travel sends the reads of riders in one trip, and answers each as its row comes.
-// From the first error on they go alone: the database skips what is behind it. It
-// returns the rider whose read has cost the others theirs, if any.
-func travel(ctx context.Context, conn *pgxpool.Conn, riders []*short) (bad *short) {
+// travel sends the reads of riders in one trip, and answers each as its row comes,
+// up to the first error: the database skips what is behind it. It returns the rider
+// whose read has cost the others theirs, if any.
+func travel(ctx context.Context, conn *pgxpool.Conn, riders []*short) (bad []*short) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	b := &pgx.Batch{}
@@ -185,18 +149,16 @@ func travel(ctx context.Context, conn *pgxpool.Conn, riders []*short) (bad *shor
 		b.Queue(s.stmt.sql, s.stmt.args...)
 	}
 	rows := conn.SendBatch(ctx, b)
-	var err error
+	defer rows.Close() // every rider has its answer
 	for _, s := range riders {
-		if err != nil {
-			s.leave()
-			continue
-		}
-		if err = s.take(rows); undone(err) || err != nil && ctx.Err() != nil {
-			bad = s
+		if err := s.take(rows); err != nil {
+			if undone(err) || ctx.Err() != nil {
+				bad = append(bad, s)
+			}
+			return bad
 		}
 	}
-	_ = rows.Close() // every rider has its answer
-	return bad
+	return nil
 }
 
 // take answers a rider with its row. An error is that of the whole batch, and
@@ -211,14 +173,14 @@ func (s *short) take(rows pgx.BatchResults) error {
 		s.answer(err)
 		return nil
 	}
-	s.answer(errAlone)
+	s.answer(ErrAlone)
 	return err
 }
 
 // leave sends a rider away, to go alone.
 func (s *short) leave() {
 	if s.taken.CompareAndSwap(false, true) {
-		s.answer(errAlone)
+		s.answer(ErrAlone)
 	}
 }
 
@@ -237,17 +199,4 @@ func scan(rows pgx.BatchResults, dest []any) (err error) {
 		}
 	}()
 	return rows.QueryRow().Scan(dest...)
-}
-
-// settle notes whose read has cost the others theirs, or that all went well.
-func (r *Reads) settle(riders []*short, bad *short) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if bad != nil {
-		r.conduct.blame(bad.tenant)
-		return
-	}
-	for _, s := range riders {
-		r.conduct.forgive(s.tenant)
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -179,38 +180,44 @@ func TestReadsSlow(t *testing.T) {
 	}
 }
 
-// TestReadsGone lets riders go whose request ends: the others go on, and nobody
-// writes to what is theirs.
+// TestReadsGone lets a rider go whose request ends under way: the others go on, and
+// nobody writes to what is its own.
 func TestReadsGone(t *testing.T) {
 	t.Parallel()
-	pool := counters(t)
-	r := pgtx.NewReads(pool, 0, 1)
-	early, endEarly := context.WithCancel(t.Context())
+	r := pgtx.NewReads(counters(t), 0, 1)
 	gone, end := context.WithCancel(t.Context())
-	left, ended := make(chan struct{}), make(chan struct{})
-	errs := together(t, r, 4, func(i int) error {
+	ended := make(chan struct{})
+	errs := together(t, r, 3, func(i int) error {
 		n := -1
 		switch i {
-		case 1: // waits in the queue
-			defer close(left)
-			err := r.For("t").QueryRow(early, "SELECT 1").Scan(&n)
-			n++
-			return err
-		case 2: // is under way, behind one that ends it
+		case 0:
+			return r.For("t").QueryRow(t.Context(), "SELECT 1").Scan(ender{end, ended})
+		case 1: // behind the one that ends it
 			defer close(ended)
 			err := r.For("t").QueryRow(gone, "SELECT 1").Scan(&n)
 			n++
 			return err
-		case 3:
-			endEarly()
-			<-left
-			return r.For("t").QueryRow(t.Context(), "SELECT 1").Scan(&n)
 		}
-		return r.For("t").QueryRow(t.Context(), "SELECT 1").Scan(ender{end, ended})
+		return r.For("t").QueryRow(t.Context(), "SELECT 1").Scan(&n)
 	})
 	require.ErrorIs(t, errs[1], context.Canceled)
-	require.ErrorIs(t, errs[2], context.Canceled)
-	require.NoError(t, errors.Join(errs[0], errs[3]))
+	require.NoError(t, errors.Join(errs[0], errs[2]))
+}
+
+// TestReadsGiveUp does not ask for one whose request ends while it waits.
+func TestReadsGiveUp(t *testing.T) {
+	t.Parallel()
+	r := pgtx.NewReads(counters(t), 0, 1)
+	ctx, end := context.WithCancel(t.Context())
+	open, err := shut(t, r), make(chan error)
+	go func() { err <- r.For("t").QueryRow(ctx, "SELECT 1").Scan(new(int)) }()
+	require.Eventually(t, func() bool { return r.Waiting() == 1 }, 5*time.Second, 100*time.Microsecond)
+	end()
+	require.ErrorIs(t, <-err, context.Canceled)
+	require.Zero(t, r.Waiting())
+	open()
+	quiet(t, r)
+	require.EqualValues(t, 1, r.Shared().Riders, "the one that kept the lane")
 }
 
 // ender is a row that ends another request, and waits until that has gone.
@@ -243,6 +250,33 @@ func TestReadsPanic(t *testing.T) {
 		return r.For("t").QueryRow(t.Context(), "SELECT 1").Scan(&n)
 	})
 	require.NoError(t, errors.Join(errs...))
+}
+
+// unsayable is an argument that cannot be sent the first time.
+type unsayable struct{ said *atomic.Bool }
+
+func (u unsayable) TextValue() (pgtype.Text, error) {
+	if u.said.CompareAndSwap(false, true) {
+		panic("unsayable")
+	}
+	return pgtype.Text{String: "fine", Valid: true}, nil
+}
+
+// TestReadsEncodingPanics has an argument panic before anything is sent: each asks alone.
+func TestReadsEncodingPanics(t *testing.T) {
+	t.Parallel()
+	r := pgtx.NewReads(pgtest.New(t), 0, 1)
+	var said atomic.Bool
+	errs := together(t, r, 3, func(i int) error {
+		fine := ""
+		if i == 1 {
+			return r.For("t").QueryRow(t.Context(), "SELECT $1::text", unsayable{&said}).Scan(&fine)
+		}
+		return r.For("t").QueryRow(t.Context(), "SELECT 'fine'").Scan(&fine)
+	})
+	require.NoError(t, errors.Join(errs...))
+	require.True(t, said.Load())
+	require.EqualValues(t, 3, r.Shared().Again)
 }
 
 // TestReadsConnection loses the connection under a batch: its riders ask again.

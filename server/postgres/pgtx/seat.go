@@ -8,16 +8,15 @@ import (
 // seat is a rider's place on a Bus. The rider and the goroutine that carries it
 // take turns: whoever does not have the wish waits.
 type seat struct {
+	Ticket
+
 	bus    *Bus
 	tx     *Tx
-	tenant string
-	order  int    // of riders that Share begins
-	onJoin func() // likewise; else nil
-	claims []string
+	order  int          // of riders that Share begins
+	onJoin func()       // likewise; else nil
 	ahead  []Read       // to go with its first reads
 	barred error        // of those
 	joined bool         // in the queue or under way
-	over   bool         // what it shared has ended; the bus has the lock
 	gone   bool         // the others have gone on without it
 	wishes chan<- *seat // of the group that it has boarded
 	wish   wish
@@ -39,10 +38,10 @@ type wish struct {
 // statement, the rider waits for its turn instead. In a transaction that is not
 // shared, locks do all this, and Claim does nothing.
 func (t *Tx) Claim(names ...string) error {
-	if t.seat == nil {
+	if t.seat == nil || t.seat.bus.queue.claim(t.seat, names) {
 		return nil
 	}
-	return t.seat.bus.claim(t.seat, names)
+	return ErrAlone
 }
 
 // Ahead makes reads before all others of t, whose work is worth nothing if one of them
@@ -75,7 +74,7 @@ func (s *seat) settle(ctx context.Context) error {
 // together is Together of a rider.
 func (s *seat) together(ctx context.Context, reads []Read) []error {
 	if len(s.tx.later) > 0 { // reads that follow writes would have to see them
-		return repeat(errAlone, len(reads))
+		return repeat(ErrAlone, len(reads))
 	}
 	return s.read(ctx, reads)
 }
@@ -130,24 +129,24 @@ func (s *seat) leave() {
 
 // ask hands a wish over and waits until it has been met. A rider that still
 // queues may give up; one that is under way is bound to the others, for as long
-// as SharedTime.
+// as SharedTime and a rollback take.
 func (s *seat) ask(ctx context.Context, w wish) error {
 	select {
 	case <-s.off: // as its last answer said
-		return errAlone
+		return ErrAlone
 	default:
 	}
 	w.done = make(chan struct{})
 	if s.wish = w; s.joined {
 		s.wishes <- s // has room for one of each rider
 	} else {
-		s.bus.join(s)
+		s.join()
 	}
 	select {
 	case <-w.done:
 	case <-s.off:
 	case <-ctx.Done():
-		if s.bus.quit(s) {
+		if s.bus.queue.Quit(s) {
 			s.joined = false
 			return ctx.Err()
 		}
@@ -161,6 +160,15 @@ func (s *seat) ask(ctx context.Context, w wish) error {
 	case <-w.done:
 		return nil
 	default:
-		return errAlone
+		return ErrAlone
+	}
+}
+
+// join puts the rider with its first wish into the queue.
+func (s *seat) join() {
+	s.joined = true
+	s.bus.queue.Join(s)
+	if s.onJoin != nil {
+		s.onJoin()
 	}
 }

@@ -17,10 +17,11 @@ const maxTries = 4
 // travel together, and then all their writes. It returns the error of each; of
 // those with one nothing is kept, and the others stand. Equal claims are given in
 // order, and work that cannot go with the rest is done alone, before what waits
-// for its claims. t goes on when all have ended.
+// for its claims; what shows that before it reads anything is done last. t goes on
+// when all have ended.
 func (t *Tx) Share(ctx context.Context, n int, do func(i int, rider *Tx) error) []error {
-	b := newBus(t.nested, n)
-	b.turns = true // and no lanes: nobody is carried before all are there
+	b := newBus(t.nested, Limits{Riders: n}) // and no trip before all are there
+	b.turns = true
 	errs, ended := make([]error, n), make([]chan struct{}, n)
 	var ready sync.WaitGroup
 	ready.Add(n)
@@ -43,7 +44,7 @@ func (t *Tx) Share(ctx context.Context, n int, do func(i int, rider *Tx) error) 
 			errs[i] = end(ctx, tx, func() error { return do(i, tx) })
 		}
 	}
-	for seats := b.board(); len(seats) > 0; seats = b.board() {
+	for seats := b.queue.board(); len(seats) > 0; seats = b.queue.board() {
 		b.carry(ctx, seats)
 		for _, s := range seats {
 			alone(s.order)

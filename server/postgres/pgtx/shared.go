@@ -8,14 +8,15 @@ type Shared struct{ Trips, Riders, Again uint64 }
 // Whoever has it has a lock for it.
 type lanes struct {
 	most    int // goroutines at once
+	beside  int // the fewest riders of a trip beside another
 	running int
-	carried int // riders under way
+	carried int // riders under way, but for those of trips that are late
 	shared  Shared
 }
 
 // open reports whether one more goroutine is to carry those who wait, and counts it.
 func (l *lanes) open(waiting int) bool {
-	if l.running >= l.most || l.few(waiting) {
+	if waiting == 0 || l.running >= l.most || l.few(waiting) {
 		return false
 	}
 	l.running++
@@ -24,15 +25,19 @@ func (l *lanes) open(waiting int) bool {
 
 // few reports whether those who wait are too few for a trip beside those under way:
 // small ones would cost more than they gain.
-func (l *lanes) few(waiting int) bool { return waiting < l.carried }
+func (l *lanes) few(waiting int) bool {
+	return l.carried > 0 && waiting < max(l.beside, l.carried)
+}
 
-// leave notes a trip that begins. With nobody to carry, its goroutine ends.
-func (l *lanes) leave(riders int) {
+// leave notes a trip that begins. With nobody to carry its goroutine ends, and it
+// reports false.
+func (l *lanes) leave(riders int) bool {
 	if riders == 0 {
 		l.running--
-		return
+		return false
 	}
 	l.carried += riders
 	l.shared.Trips++
 	l.shared.Riders += uint64(riders)
+	return true
 }

@@ -60,6 +60,13 @@ func First(errs []error) error {
 func together(ctx context.Context, reads []Read, b *pgx.Batch, skip int,
 	send func(context.Context, *pgx.Batch) pgx.BatchResults) []error {
 	lanes := make([]*lane, len(reads))
+	defer func() { // for the case of a panic
+		for _, l := range lanes {
+			if l != nil {
+				l.stop()
+			}
+		}
+	}()
 	for i, read := range reads {
 		lanes[i] = start(read)
 		if lanes[i].asked {
@@ -101,12 +108,13 @@ type lane struct {
 	err   error                // of the statement, then of the read
 	yield func(statement) bool // gives the turn back
 	next  func() (statement, bool)
+	stop  func() // ends the read if it still waits
 }
 
 // start runs read until it asks for its statement, or ends without one.
 func start(read Read) *lane {
 	l := &lane{}
-	l.next, _ = iter.Pull(func(yield func(statement) bool) {
+	l.next, l.stop = iter.Pull(func(yield func(statement) bool) {
 		defer func() {
 			if v := recover(); v != nil {
 				l.err = fmt.Errorf("pgtx: a read panicked: %v\n%s", v, debug.Stack())

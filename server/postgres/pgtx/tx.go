@@ -9,10 +9,12 @@
 // commit, and none sees what another writes. What only one of them may decide
 // about, such as a charge, a rider claims ([Tx.Claim]); what says whether its work
 // is to be done at all goes ahead of its reads ([Tx.Ahead]). Whatever goes wrong in
-// such a transaction undoes it, and every rider does its work again, alone.
+// such a transaction undoes it, and every rider does its work again, alone; where
+// the connection is lost at the commit, nobody knows, and each gets that error.
 //
 // Requests that only read have no transaction. Short ones of the same moment, such
-// as look-ups by an id, share trips all the same: [Reads].
+// as look-ups by an id, share trips all the same: [Reads]. Who goes with whom, and
+// when, is the same for both, and for whatever else is done together: a [Queue].
 package pgtx
 
 import (
@@ -42,7 +44,7 @@ type DBTX interface {
 }
 
 // Tx is one transaction, or the part of one that a rider has. It is not safe for
-// concurrent use, but for the functions given to Together.
+// concurrent use.
 type Tx struct {
 	pool   *pgxpool.Pool
 	conn   *pgxpool.Conn // nil until something is sent
@@ -141,7 +143,7 @@ func (t *Tx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, erro
 		return nil, errDone
 	}
 	if t.seat != nil {
-		return nil, errAlone
+		return nil, ErrAlone
 	}
 	if err := t.take(ctx); err != nil {
 		return nil, err

@@ -115,7 +115,7 @@ func NoteContent(ctx context.Context, u *work.Unit, id string) (db.PartnerNote, 
 	if err != nil {
 		return n, nil, err
 	}
-	content, err := queries.PartnerNoteFile(ctx, u.Short(), db.PartnerNoteFileParams{ID: n.ID, OrgID: n.OrgID})
+	content, err := queries.PartnerNoteFile(ctx, u.DB(), db.PartnerNoteFileParams{ID: n.ID, OrgID: n.OrgID})
 	return n, content, err
 }
 

@@ -21,8 +21,7 @@ const dismissedFor = 30
 // CheckClick looks for paid traffic in the click of a partner's visitor: in the
 // address of the landing page, and in the query of the short link, "" for none.
 func CheckClick(ctx context.Context, u *work.Unit, programID, partnerID, landingURL, query string) error {
-	name := paidBy(landingURL, query)
-	if name == "" || !u.Plan.FraudMonitoring {
+	if !Suspect(u, landingURL, query) {
 		return nil
 	}
 	settled, err := queries.RiskDismissed(ctx, u.DB(), db.RiskDismissedParams{
@@ -34,12 +33,14 @@ func CheckClick(ctx context.Context, u *work.Unit, programID, partnerID, landing
 	}
 	return flag(ctx, u, Finding{
 		ProgramID: programID, PartnerID: partnerID, Kind: "paid_traffic", Severity: "low",
-		Summary: "A visitor came through a paid advertisement.", Signals: map[string]any{"parameter": name},
+		Summary: "A visitor came through a paid advertisement.", Signals: map[string]any{"parameter": paidBy(landingURL, query)},
 	})
 }
 
-// Suspect reports whether CheckClick would look at a click more closely.
-func Suspect(landingURL, query string) bool { return paidBy(landingURL, query) != "" }
+// Suspect reports whether CheckClick looks at a click more closely.
+func Suspect(u *work.Unit, landingURL, query string) bool {
+	return u.Plan.FraudMonitoring && paidBy(landingURL, query) != ""
+}
 
 // flag opens the flag of a finding, unless the same one is open (decisions, 148).
 // A request does not care which.

@@ -72,7 +72,7 @@ func (s Service) Click(ctx context.Context, u *work.Unit, programID, value strin
 // visit resolves a visit and records it: together with those of other requests if
 // that is possible, else in the unit's transaction.
 func (s Service) visit(ctx context.Context, u *work.Unit, a arrival) (recorded, error) {
-	if s.Writer != nil && !u.Tx.Begun() && !risk.Suspect(a.LandingURL, a.Query) {
+	if s.Writer != nil && !u.Tx.Begun() && !risk.Suspect(u, a.LandingURL, a.Query) {
 		click, err := s.Writer.write(ctx, s, u, a)
 		if !pgtx.Again(err) {
 			return click, err

@@ -31,8 +31,29 @@ func pend(x *worktest.Tenant, s Service, u *work.Unit, value, visitor string) *p
 	})
 }
 
-// TestWriterBatch writes visits of every fate together: in one transaction, two of one
-// visitor with one referral, and what is refused leaves nothing.
+// together writes visits in one transaction, or those of one browser in several, and waits
+// until all have been answered: they gather behind one that waits for a lock.
+func together(x *worktest.Tenant, w *Writer, visits []*pending) {
+	x.Helper()
+	blocked := make(chan struct{})
+	w.queue = pgtx.NewQueue(pgtx.Limits{Riders: mostVisits, Trips: 1}, func(visits []*pending) {
+		<-blocked
+		w.batch(visits)
+	})
+	first := pend(x, visits[0].service, visits[0].unit, "nobody at all", "the first")
+	w.queue.Join(first)
+	for _, p := range visits {
+		w.queue.Join(p)
+	}
+	close(blocked)
+	<-first.done
+	for _, p := range visits {
+		<-p.done
+	}
+}
+
+// TestWriterBatch writes visits of every fate together: in one transaction, but the second
+// of one visitor, which joins the referral of the first; what is refused leaves nothing.
 func TestWriterBatch(t *testing.T) {
 	t.Parallel()
 	x, s := worktest.New(t), service(t)
@@ -44,10 +65,11 @@ func TestWriterBatch(t *testing.T) {
 		pend(x, s, u, "ann", "one"), pend(x, s, u, "nobody", "one"), pend(x, s, u, "ann", "one"),
 		pend(x, s, u, "bob", "one"), pend(x, s, stranger, "ann", "one"), pend(x, s, u, "ann", "two"),
 	}
-	NewWriter(x.Pool).batch(t.Context(), visits)
+	w := NewWriter(x.Pool)
+	together(x, w, visits)
+	require.Zero(t, w.Shared().Again)
 	codes := map[int]problem.Code{1: problem.TrackingValueNotFound, 4: problem.ResourceNotFound}
 	for i, p := range visits {
-		<-p.done
 		if codes[i] == "" {
 			require.NoError(t, p.err)
 			continue
@@ -59,54 +81,11 @@ func TestWriterBatch(t *testing.T) {
 	require.Equal(t, visits[0].click.ReferralID, visits[2].click.ReferralID)
 	require.NotEqual(t, visits[0].click.ReferralID, visits[3].click.ReferralID, "of another partner")
 	require.NotEqual(t, visits[0].click.ReferralID, visits[5].click.ReferralID, "of another visitor")
-	require.Len(t, worktest.Rows[string](x, "SELECT DISTINCT xmin::text FROM clicks"), 1)
+	require.Equal(t, []int64{1, 1, 2}, worktest.Rows[int64](x, "SELECT count(*) FROM clicks GROUP BY xmin::text ORDER BY 1"),
+		"a visitor's one after the other")
 	require.Equal(t, []int64{4, 3}, worktest.Rows[int64](x,
 		"SELECT count(*) FROM clicks UNION ALL SELECT count(*) FROM referrals"))
 	require.Equal(t, []string{"referral.created", "referral.created", "referral.created"}, x.Events())
-}
-
-// TestWriterBoards follows which visits go together: sixteen begin a second transaction beside a small one, and no
-// browser has visits in both.
-func TestWriterBoards(t *testing.T) {
-	t.Parallel()
-	x, s := worktest.New(t), service(t)
-	u := work.New(x.Pool, work.Unit{OrgID: x.OrgID, Now: x.Now})
-	wait := func(w *Writer, visitors ...int) {
-		for _, n := range visitors {
-			w.waiting = append(w.waiting, pend(x, s, u, "ann", fmt.Sprint(n)))
-		}
-	}
-	upTo := func(n int) (out []int) {
-		for i := range n {
-			out = append(out, i)
-		}
-		return out
-	}
-	w := NewWriter(x.Pool)
-	wait(w, 0, 0, 1)
-	w.running = 1
-	first := w.board(nil)
-	require.Len(t, first, 3, "of one browser two at once")
-	wait(w, upTo(enough-1)...)
-	require.False(t, w.crowded(), "too few for a second")
-	wait(w, 100)
-	require.True(t, w.crowded())
-	w.running = 2
-	second := w.board(nil)
-	require.Len(t, second, enough-2)
-	require.Len(t, w.waiting, 2, "the visits of 0 and 1 stay")
-	require.Empty(t, w.board(second), "too few for both")
-	require.Equal(t, 1, w.running)
-	last := w.board(first)
-	require.Len(t, last, 2)
-	wait(w, upTo(3*enough)...)
-	large := w.board(last)
-	require.Len(t, large, 3*enough)
-	wait(w, upTo(3*enough-1)...)
-	require.False(t, w.crowded(), "too few beside a large one")
-	wait(w, upTo(6*enough)...)
-	require.True(t, w.crowded())
-	require.Len(t, w.board(large), mostVisits)
 }
 
 // TestWriterReturns: of browsers that come again the batch has no click, but what they
@@ -126,9 +105,8 @@ func TestWriterReturns(t *testing.T) {
 			p.browser = true
 			out = append(out, p)
 		}
-		NewWriter(x.Pool).batch(t.Context(), out)
+		together(x, NewWriter(x.Pool), out)
 		for _, p := range out {
-			<-p.done
 			require.NoError(t, p.err)
 		}
 		return out
@@ -179,28 +157,74 @@ func TestWriterNeighbour(t *testing.T) {
 }
 
 // TestWriterLocked has a visit wait for a transaction that opened its visitor's
-// referral: those beside it do not wait for that one's end.
+// referral: those beside it do not wait for that one's end, and its tenant goes alone for
+// a while if that happens again.
 func TestWriterLocked(t *testing.T) {
 	t.Parallel()
 	x, s := worktest.New(t), service(t)
 	x.Partner("ann")
 	u := work.New(x.Pool, work.Unit{OrgID: x.OrgID, RequestID: ident.New(ident.Run), Now: x.Now})
-	visits := []*pending{pend(x, s, u, "ann", "one"), pend(x, s, u, "ann", "two")}
-	x.Must(func(ctx context.Context, u *work.Unit) error {
-		if _, err := s.Click(ctx, u, x.Program.ID, "ann", visitOf("ann", "one")); err != nil {
+	w := NewWriter(x.Pool)
+	w.queue = pgtx.NewQueue(pgtx.Limits{Riders: mostVisits, Trips: 1}, w.batch)
+	x.Must(func(ctx context.Context, held *work.Unit) error {
+		if _, err := s.Click(ctx, held, x.Program.ID, "ann", visitOf("ann", "one")); err != nil {
 			return err
 		}
-		if _, err := u.DB().Exec(ctx, "SELECT 1"); err != nil { // sends what waits
+		if _, err := held.DB().Exec(ctx, "SELECT 1"); err != nil { // sends what waits
 			return err
 		}
-		ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
-		defer cancel()
-		NewWriter(x.Pool).batch(ctx, visits)
+		for i := range 2 {
+			require.False(t, w.queue.Apart(x.OrgID), i)
+			p := pend(x, s, u, "ann", "one")
+			w.queue.Join(p)
+			<-p.done
+			require.True(t, pgtx.Again(p.err), "it is recorded alone, not %v", p.err)
+		}
 		return nil
 	})
-	for _, p := range visits {
-		<-p.done
-		require.True(t, pgtx.Again(p.err), "each is recorded alone, not %v", p.err)
-	}
+	require.True(t, w.queue.Apart(x.OrgID))
+	require.EqualValues(t, 2, w.Shared().Again)
+	require.Equal(t, []int64{1}, worktest.Rows[int64](x, "SELECT count(*) FROM clicks"))
+}
+
+// TestWriterPanics has one of three visits panic: nothing of the others was kept either, and
+// they are recorded alone; what was refused stays refused.
+func TestWriterPanics(t *testing.T) {
+	t.Parallel()
+	x, s := worktest.New(t), service(t)
+	x.Partner("ann")
+	u := work.New(x.Pool, work.Unit{OrgID: x.OrgID, RequestID: ident.New(ident.Run), Now: x.Now})
+	visits := []*pending{pend(x, s, u, "ann", "one"), pend(x, s, u, "nobody", "two"), pend(x, s, u, "ann", "three")}
+	visits[2].service.Keeper, visits[2].IP = nil, "192.0.2.1" // whose hash takes a key
+	together(x, NewWriter(x.Pool), visits)
+	require.True(t, pgtx.Again(visits[0].err), visits[0].err)
+	require.True(t, pgtx.Again(visits[2].err), visits[2].err)
+	var refused *problem.Error
+	require.ErrorAs(t, visits[1].err, &refused)
+	require.Equal(t, problem.TrackingValueNotFound, refused.Code)
+	require.Equal(t, []int64{0}, worktest.Rows[int64](x, "SELECT count(*) FROM clicks"))
+}
+
+// TestWriterGone does not write a visit whose request ends while it waits.
+func TestWriterGone(t *testing.T) {
+	t.Parallel()
+	x, s := worktest.New(t), service(t)
+	x.Partner("ann")
+	w := NewWriter(x.Pool)
+	open := make(chan struct{})
+	w.queue = pgtx.NewQueue(pgtx.Limits{Riders: mostVisits, Trips: 1}, func(visits []*pending) {
+		<-open
+		w.batch(visits)
+	})
+	first := pend(x, s, work.New(x.Pool, work.Unit{OrgID: x.OrgID, RequestID: ident.New(ident.Run), Now: x.Now}), "ann", "one")
+	w.queue.Join(first)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	u := first.unit.WithTx(pgtx.Begin(x.Pool))
+	_, err := w.write(ctx, s, u, arrival{Visit: visitOf("ann", "two"), programID: x.Program.ID, value: "ann"})
+	require.ErrorIs(t, err, context.Canceled)
+	close(open)
+	<-first.done
+	require.NoError(t, first.err)
 	require.Equal(t, []int64{1}, worktest.Rows[int64](x, "SELECT count(*) FROM clicks"))
 }
