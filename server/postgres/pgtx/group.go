@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"rail/server/clock"
 )
 
 // group is a shared transaction and its riders.
@@ -73,7 +75,7 @@ func (g *group) read(ctx context.Context, riders []*seat) bool {
 		all = append(all, s.wish.reads[:last]...)
 		all = append(all, noted(s.wish.reads[last], &came[i]))
 	}
-	since := time.Now()
+	since := clock.Real()
 	errs := g.tx.Together(ctx, all...)
 	whole := g.tx.conn != nil && g.tx.conn.Conn().PgConn().TxStatus() == 'T'
 	for i, s := range riders {
@@ -97,7 +99,7 @@ func (g *group) read(ctx context.Context, riders []*seat) bool {
 func noted(read Read, at *time.Time) Read {
 	return func(db DBTX) error {
 		err := read(db)
-		*at = time.Now()
+		*at = clock.Real()
 		return err
 	}
 }

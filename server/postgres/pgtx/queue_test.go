@@ -2,6 +2,7 @@ package pgtx_test
 
 import (
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -183,7 +184,7 @@ func TestQueueModel(t *testing.T) {
 				}
 			}
 			mu.Unlock()
-			time.Sleep(time.Duration(riders[0].n%3) * 10 * time.Microsecond)
+			runtime.Gosched() // others come meanwhile
 			mu.Lock()
 			for _, r := range riders {
 				for _, name := range r.Names {

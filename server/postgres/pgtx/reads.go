@@ -149,7 +149,7 @@ func travel(ctx context.Context, conn *pgxpool.Conn, riders []*short) (bad []*sh
 		b.Queue(s.stmt.sql, s.stmt.args...)
 	}
 	rows := conn.SendBatch(ctx, b)
-	defer rows.Close() // every rider has its answer
+	defer func() { _ = rows.Close() }() // every rider has its answer
 	for _, s := range riders {
 		if err := s.take(rows); err != nil {
 			if undone(err) || ctx.Err() != nil {

@@ -54,7 +54,8 @@ type pending struct {
 func newPending(s Service, u *work.Unit, a arrival) *pending {
 	who := u.OrgID + a.programID + string(a.visitor())
 	return &pending{
-		Ticket: pgtx.Ticket{Tenant: u.OrgID, Names: []string{who}}, arrival: a, service: s, unit: u, done: make(chan struct{}),
+		Ticket: pgtx.Ticket{Tenant: u.OrgID, Names: []string{who}}, arrival: a, service: s, unit: u,
+		done: make(chan struct{}),
 	}
 }
 
