@@ -198,12 +198,13 @@ func (q *Queue[T]) Arrived(riders []T, blame ...T) {
 			q.conduct.blame(tenant)
 		}
 	}
+	trip := riders[0].ticket().trip
+	trip.late.Stop()
+	q.lanes.carried -= trip.counted
+	trip.counted = 0
 	for _, r := range riders {
 		t := r.ticket()
 		t.over = true
-		t.trip.late.Stop()
-		q.lanes.carried -= t.trip.counted
-		t.trip.counted = 0
 		for _, name := range t.Names {
 			delete(q.claimed, name)
 		}
