@@ -19,9 +19,14 @@ const (
 	// mostRiders bounds the riders of one transaction. More of them gain little,
 	// and wait longer for the slowest.
 	mostRiders = 64
-	// LockWait bounds how long a shared transaction waits for a lock that somebody
+	// LockWait bounds how long what is written together waits for a lock that somebody
 	// outside has: it is what the others wait, too.
 	LockWait = "SET LOCAL lock_timeout = '100ms'"
+	// briefly bounds locks and reads of a shared transaction: whose read takes longer
+	// does its work alone, as do those that waited for it. At length is what the writes
+	// and the commit have, as everywhere.
+	briefly  = "SELECT set_config('lock_timeout', '100ms', true), set_config('statement_timeout', '1s', true)"
+	atLength = "SET LOCAL statement_timeout = '5s'"
 	// SharedTime bounds all round trips of a shared transaction together: as long as
 	// the work of one request may take, since nobody is helped by less where the disk
 	// is slow.
@@ -37,6 +42,7 @@ const (
 type Bus struct {
 	begin func() *Tx  // the transaction to share
 	first []statement // of a shared transaction
+	last  []statement // before its writes
 	lone  int         // how many may go alone while nobody rides
 	turns bool        // riders work one after the other, in their order
 	queue *Queue[*seat]
@@ -48,7 +54,7 @@ type Bus struct {
 // as much as several of them. At most lanes are shared at a time.
 func NewBus(pool *pgxpool.Pool, lone, lanes int) *Bus {
 	b := newBus(func() *Tx { return Begin(pool) }, Limits{Riders: mostRiders, Trips: lanes})
-	b.first, b.lone = []statement{{sql: LockWait}}, lone
+	b.first, b.last, b.lone = []statement{{sql: briefly}}, []statement{{sql: atLength}}, lone
 	return b
 }
 

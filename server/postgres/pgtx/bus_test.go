@@ -3,6 +3,7 @@ package pgtx_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -273,33 +274,59 @@ func TestBusGoesOnWithoutWhoDawdles(t *testing.T) {
 	idle(t, b)
 }
 
-// TestBusPutsApartWhoIsSlow has a tenant keep others waiting, by a statement that takes
-// long and by working long between two: it goes alone then, and no other does.
+// TestBusPutsApartWhoIsSlow has a tenant keep others waiting, by a read that takes long or
+// by working long between two: it goes alone then, and no other does.
 func TestBusPutsApartWhoIsSlow(t *testing.T) {
 	t.Parallel()
 	pool := counters(t)
-	b := pgtx.NewBus(pool, 0, 1)
-	for round := range 2 {
-		others := make(chan struct{})
-		errs := held(t, b, 2, func(i int) error {
-			tx := b.Begin([]string{"slow", "quick"}[i])
-			defer tx.Rollback()
-			err := pgtx.First(tx.Together(t.Context(), func(q pgtx.DBTX) error {
-				_, err := q.Exec(t.Context(), []string{"SELECT pg_sleep(0.3)", "SELECT 1"}[i*round])
-				return err
-			}))
-			if i == 1 {
-				defer close(others)
-			} else if round == 1 {
-				<-others
-			}
-			return errors.Join(err, take(t.Context(), tx, 2*round+i), tx.Commit(t.Context()))
-		})
-		require.NoError(t, errs[1])
+	for _, reads := range []bool{true, false} {
+		b := pgtx.NewBus(pool, 0, 1)
+		for range 2 {
+			var others sync.WaitGroup
+			others.Add(2)
+			errs := held(t, b, 3, func(i int) error {
+				tenant, sql := fmt.Sprint(i), "SELECT 1"
+				switch {
+				case i < 2:
+					defer others.Done()
+				case reads:
+					tenant, sql = "slow", "SELECT pg_sleep(1.5)"
+				default:
+					tenant = "slow"
+				}
+				return ride(t.Context(), pool, b, tenant, func(tx *pgtx.Tx) error {
+					errs := tx.Together(t.Context(), func(q pgtx.DBTX) error {
+						_, err := q.Exec(t.Context(), sql)
+						return err
+					})
+					if i == 2 && !reads {
+						others.Wait()
+					}
+					return errs[0]
+				})
+			})
+			require.NoError(t, errors.Join(errs...))
+			idle(t, b)
+		}
+		require.Equal(t, 100, b.Apart("slow"), reads)
+		require.Zero(t, b.Apart("0")+b.Apart("1"), reads)
+	}
+}
+
+// TestBusHasNobodyToBother has one tenant keep itself waiting: that is its own affair.
+func TestBusHasNobodyToBother(t *testing.T) {
+	t.Parallel()
+	b := pgtx.NewBus(counters(t), 0, 1)
+	for range 2 {
+		tx := b.Begin("t")
+		require.NoError(t, pgtx.First(tx.Together(t.Context(), one("SELECT 1", new(int)))))
+		other := b.Begin("t")
+		require.NoError(t, pgtx.First(other.Together(t.Context(), one("SELECT 1", new(int)))), "begins once the first is late")
+		other.Rollback()
+		tx.Rollback()
 		idle(t, b)
 	}
-	require.Equal(t, 100, b.Apart("slow"))
-	require.Zero(t, b.Apart("quick"))
+	require.Zero(t, b.Apart("t"))
 }
 
 // TestBusPanics has a rider's statement panic as it is encoded, in a read and in what it

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"slices"
 	"time"
-
-	"rail/server/clock"
 )
 
 // group is a shared transaction and its riders.
@@ -56,8 +54,8 @@ func (g *group) reading() []*seat {
 	return out
 }
 
-// recovered ends what panicked, of which nothing was sent: that was the encoding of a
-// rider's statement. Alone it panics in its own request.
+// recovered ends what panicked: the encoding of a rider's statement, before it was
+// sent, which the rider will see again when it goes alone.
 func (g *group) recovered() {
 	if v := recover(); v != nil && !g.ended {
 		g.tx.Rollback()
@@ -66,42 +64,23 @@ func (g *group) recovered() {
 }
 
 // read sends the reads of several riders in one trip, and reports whether the
-// transaction can go on. A rider may have kept the others waiting for its reads.
+// transaction can go on.
 func (g *group) read(ctx context.Context, riders []*seat) bool {
 	var all []Read
-	came := make([]time.Time, len(riders)) // when each had what it asked for
-	for i, s := range riders {
-		last := len(s.wish.reads) - 1
-		all = append(all, s.wish.reads[:last]...)
-		all = append(all, noted(s.wish.reads[last], &came[i]))
+	for _, s := range riders {
+		all = append(all, s.wish.reads...)
 	}
-	since := clock.Real()
 	errs := g.tx.Together(ctx, all...)
 	whole := g.tx.conn != nil && g.tx.conn.Conn().PgConn().TxStatus() == 'T'
-	for i, s := range riders {
+	for _, s := range riders {
 		n := len(s.wish.reads)
 		s.wish.errs, errs = errs[:n:n], errs[n:]
 		if !whole && undone(First(s.wish.errs)) {
 			g.blamed = append(g.blamed, s)
 			return false // those behind it have its error
 		}
-		if came[i].Sub(since) > patience && g.mixed(s) {
-			g.blamed = append(g.blamed, s)
-		}
-		if came[i].After(since) {
-			since = came[i]
-		}
 	}
 	return whole
-}
-
-// noted returns the read, which notes when it has ended.
-func noted(read Read, at *time.Time) Read {
-	return func(db DBTX) error {
-		err := read(db)
-		*at = clock.Real()
-		return err
-	}
 }
 
 // mixed reports whether there are riders of others than the tenant of s.
@@ -127,8 +106,9 @@ func (g *group) gather(riders ...*seat) {
 			delete(busy, s)
 		case <-late.C:
 			for s := range busy {
-				s.gone = true
-				g.blamed = append(g.blamed, s)
+				if s.gone = true; g.mixed(s) {
+					g.blamed = append(g.blamed, s)
+				}
 			}
 			return
 		}
@@ -139,9 +119,10 @@ func (g *group) gather(riders ...*seat) {
 // where only one rider wrote: its statements had less time for locks than they may have.
 func (g *group) commit(ctx context.Context) error {
 	var queues [][]statement
+	var writers []*seat
 	for _, s := range g.seats {
 		if !s.gone && s.wish.commit && len(s.tx.later) > 0 {
-			queues = append(queues, s.tx.later)
+			queues, writers = append(queues, s.tx.later), append(writers, s)
 			g.tx.traced = g.tx.traced || s.tx.traced
 		}
 	}
@@ -149,10 +130,10 @@ func (g *group) commit(ctx context.Context) error {
 		g.tx.Rollback()
 		return nil
 	}
-	g.tx.later = append(g.tx.later, merge(queues)...)
+	g.tx.later = slices.Concat(g.tx.later, g.bus.last, merge(queues))
 	err := g.tx.Commit(ctx)
-	if len(queues) > 1 && undone(err) {
-		g.blamed = g.seats // it cannot be seen whose statement it was
+	if undone(err) && len(g.seats) > 1 {
+		g.blamed = writers // it cannot be seen whose statement it was
 	}
 	return Alone(err)
 }
@@ -160,7 +141,7 @@ func (g *group) commit(ctx context.Context) error {
 // end answers every rider that is still there.
 func (g *group) end(err error) {
 	g.ended = true
-	g.bus.queue.Arrived(g.seats, g.blamed...)
+	g.bus.queue.Arrived(g.seats, err == nil, g.blamed...)
 	if errors.Is(err, ErrAlone) {
 		g.bus.queue.SentAway(len(g.seats))
 	}

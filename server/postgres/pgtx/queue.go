@@ -43,7 +43,7 @@ type Limits struct {
 // done together, trip by trip. It has no timer: while one trip is under way, those who
 // come gather for the next, so that trips grow with the load. Another one begins beside
 // it once as many wait as it carries, or when it is late. Riders go in the order in which
-// they came, but those with a name of somebody who is under way, or ahead of them.
+// they came, but those with a name of somebody who is under way, or who waits before them.
 type Queue[T Rider] struct {
 	riders int // of one trip
 	carry  func(riders []T)
@@ -55,8 +55,8 @@ type Queue[T Rider] struct {
 	conduct conduct
 }
 
-// NewQueue returns a queue of which carry does a trip. It must call Arrived, and answer
-// each rider, whatever happens.
+// NewQueue returns a queue of which carry does a trip. It must call Arrived, once, and
+// answer each rider, whatever happens.
 func NewQueue[T Rider](l Limits, carry func(riders []T)) *Queue[T] {
 	return &Queue[T]{
 		riders: l.Riders, carry: carry, lanes: lanes{most: l.Trips, beside: l.Beside},
@@ -118,12 +118,14 @@ func (q *Queue[T]) board() (riders []T) {
 	if !q.lanes.few(len(q.waiting)) { // else another goroutine carries them
 		riders = q.next()
 	}
-	if q.lanes.leave(len(riders)) {
-		t := &trip{counted: len(riders)}
-		t.late = time.AfterFunc(late, func() { q.overdue(t) })
-		for _, r := range riders {
-			r.ticket().trip = t
-		}
+	q.lanes.leave(len(riders))
+	if len(riders) == 0 {
+		return nil
+	}
+	t := &trip{counted: len(riders)}
+	t.late = time.AfterFunc(late, func() { q.overdue(t) })
+	for _, r := range riders {
+		r.ticket().trip = t
 	}
 	return riders
 }
@@ -133,10 +135,14 @@ func (q *Queue[T]) board() (riders []T) {
 func (q *Queue[T]) next() (riders []T) {
 	held := map[string]bool{}
 	stay := q.waiting[:0]
-	for _, r := range q.waiting {
+	for i, r := range q.waiting {
+		if len(riders) == q.riders {
+			stay = append(stay, q.waiting[i:]...)
+			break
+		}
 		names := r.ticket().Names
 		ahead := slices.ContainsFunc(names, func(name string) bool { return held[name] })
-		if len(riders) < q.riders && !ahead && q.take(r, names) {
+		if !ahead && q.take(r, names) {
 			riders = append(riders, r)
 			continue
 		}
@@ -176,19 +182,18 @@ func (q *Queue[T]) claim(r T, names []string) bool {
 	return true
 }
 
-// overdue stops counting a trip that takes long.
+// overdue stops counting a trip that takes long: those who wait may be enough for one.
 func (q *Queue[T]) overdue(t *trip) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.lanes.carried -= t.counted
-	t.counted = 0
+	q.lanes.discount(t)
 	q.start()
 }
 
-// Arrived notes the end of a trip, before its riders are answered: others may have their
-// names. Those to blame have cost the others the trip, or their time, and their tenants go
-// alone for a while if that happens twice in a row; of all others it is forgotten.
-func (q *Queue[T]) Arrived(riders []T, blame ...T) {
+// Arrived notes the end of a trip: others may have the names of its riders, who are to
+// be answered after it if they have any. The tenants of those to blame go alone for a
+// while if that happens twice in a row; if the trip went well, it is forgotten of the others.
+func (q *Queue[T]) Arrived(riders []T, well bool, blame ...T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	bad := map[string]bool{}
@@ -200,15 +205,14 @@ func (q *Queue[T]) Arrived(riders []T, blame ...T) {
 	}
 	trip := riders[0].ticket().trip
 	trip.late.Stop()
-	q.lanes.carried -= trip.counted
-	trip.counted = 0
+	q.lanes.discount(trip)
 	for _, r := range riders {
 		t := r.ticket()
 		t.over = true
 		for _, name := range t.Names {
 			delete(q.claimed, name)
 		}
-		if !bad[t.Tenant] {
+		if well && !bad[t.Tenant] {
 			q.conduct.forgive(t.Tenant)
 		}
 	}

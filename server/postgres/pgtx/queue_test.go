@@ -60,7 +60,7 @@ func (l line) begun(t *testing.T) (trip []*rider, names []string) {
 
 // end ends a trip.
 func (l line) end(trip []*rider) {
-	l.Arrived(trip)
+	l.Arrived(trip, true)
 	close(trip[0].done)
 }
 
@@ -141,14 +141,14 @@ func TestQueueQuit(t *testing.T) {
 func TestQueueConduct(t *testing.T) {
 	t.Parallel()
 	l := newLine(pgtx.Limits{Riders: 64, Trips: 1})
-	for _, bad := range []bool{true, false, true, true} {
+	for _, end := range []string{"bad", "well", "bad", "not well", "bad"} {
 		require.False(t, l.Apart("t"))
 		l.join("x")
 		trip, _ := l.begun(t)
-		if bad {
-			l.Arrived(trip, trip[0], trip[0]) // is blamed once
+		if end == "bad" {
+			l.Arrived(trip, false, trip[0], trip[0]) // is blamed once
 		} else {
-			l.Arrived(trip)
+			l.Arrived(trip, end == "well") // of others, say, is not its fault
 		}
 		close(trip[0].done)
 		require.Eventually(t, l.Idle, 30*time.Second, time.Millisecond)
@@ -192,7 +192,7 @@ func TestQueueModel(t *testing.T) {
 				}
 			}
 			mu.Unlock()
-			q.Arrived(riders)
+			q.Arrived(riders, true)
 			for range riders {
 				all.Done()
 			}

@@ -123,9 +123,10 @@ func (r *Reads) carry(riders []*short) {
 	ctx, cancel := context.WithTimeout(context.Background(), SharedTime)
 	defer cancel()
 	var bad []*short
+	well := false
 	defer func() {
 		_ = recover() // it panics again in the request that asks alone
-		r.queue.Arrived(riders, bad...)
+		r.queue.Arrived(riders, well, bad...)
 		for _, s := range riders {
 			s.leave()
 		}
@@ -135,13 +136,14 @@ func (r *Reads) carry(riders []*short) {
 		return
 	}
 	defer conn.Release()
-	bad = travel(ctx, conn, riders)
+	bad, well = travel(ctx, conn, riders)
 }
 
 // travel sends the reads of riders in one trip, and answers each as its row comes,
 // up to the first error: the database skips what is behind it. It returns the rider
-// whose read has cost the others theirs, if any.
-func travel(ctx context.Context, conn *pgxpool.Conn, riders []*short) (bad []*short) {
+// whose read the database refused, if any. Whose took too long cannot be seen, as rows may
+// come all at the end.
+func travel(ctx context.Context, conn *pgxpool.Conn, riders []*short) (bad []*short, well bool) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	b := &pgx.Batch{}
@@ -152,13 +154,13 @@ func travel(ctx context.Context, conn *pgxpool.Conn, riders []*short) (bad []*sh
 	defer func() { _ = rows.Close() }() // every rider has its answer
 	for _, s := range riders {
 		if err := s.take(rows); err != nil {
-			if undone(err) || ctx.Err() != nil {
+			if undone(err) {
 				bad = append(bad, s)
 			}
-			return bad
+			return bad, false
 		}
 	}
-	return nil
+	return nil, true
 }
 
 // take answers a rider with its row. An error is that of the whole batch, and

@@ -29,15 +29,19 @@ func (l *lanes) few(waiting int) bool {
 	return l.carried > 0 && waiting < max(l.beside, l.carried)
 }
 
-// leave notes a trip that begins. With nobody to carry its goroutine ends, and it
-// reports false.
-func (l *lanes) leave(riders int) bool {
+// leave notes a trip that begins. With nobody to carry, its goroutine ends.
+func (l *lanes) leave(riders int) {
 	if riders == 0 {
 		l.running--
-		return false
+		return
 	}
 	l.carried += riders
 	l.shared.Trips++
 	l.shared.Riders += uint64(riders)
-	return true
+}
+
+// discount counts the riders of a trip no longer, which has ended or is late.
+func (l *lanes) discount(t *trip) {
+	l.carried -= t.counted
+	t.counted = 0
 }

@@ -2,8 +2,6 @@ package tracking
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -83,10 +81,11 @@ func (w *Writer) batch(visits []*pending) {
 	err := w.store(ctx, visits)
 	var blame []*pending
 	if pgtx.Again(err) {
-		w.queue.SentAway(len(visits))
-		blame = visits // it cannot be seen whose it was
+		if w.queue.SentAway(len(visits)); len(visits) > 1 {
+			blame = visits // it cannot be seen whose it was
+		}
 	}
-	w.queue.Arrived(visits, blame...)
+	w.queue.Arrived(visits, err == nil, blame...)
 	for _, p := range visits {
 		if p.err == nil {
 			p.err = err
@@ -103,12 +102,18 @@ func (w *Writer) batch(visits []*pending) {
 	}
 }
 
-// store writes all visits that can be recorded, in one transaction.
-func (w *Writer) store(ctx context.Context, visits []*pending) error {
+// store writes all visits that can be recorded, in one transaction. What panics, before
+// anything is sent, does so again in the request that records alone.
+func (w *Writer) store(ctx context.Context, visits []*pending) (err error) {
 	tx := pgtx.Begin(w.pool)
 	defer tx.Rollback()
+	defer func() { // there is no request here whose path would catch it
+		if recover() != nil {
+			err = pgtx.ErrAlone
+		}
+	}()
 	if err := w.put(ctx, tx, visits); err != nil {
-		return pgtx.ErrAlone // nothing was sent
+		return pgtx.Alone(err)
 	}
 	if err := tx.Commit(ctx); err != nil {
 		return pgtx.Alone(err)
@@ -120,12 +125,7 @@ func (w *Writer) store(ctx context.Context, visits []*pending) error {
 }
 
 // put puts off what all visits write, until the commit of tx.
-func (w *Writer) put(ctx context.Context, tx *pgtx.Tx, visits []*pending) (err error) {
-	defer func() { // there is no request here whose path would catch it
-		if v := recover(); v != nil {
-			err = fmt.Errorf("tracking: writing visits panicked: %v\n%s", v, debug.Stack())
-		}
-	}()
+func (w *Writer) put(ctx context.Context, tx *pgtx.Tx, visits []*pending) error {
 	units, arrivals := make([]*work.Unit, len(visits)), make([]arrival, len(visits))
 	for i, p := range visits {
 		units[i], arrivals[i] = p.unit, p.arrival
