@@ -40,10 +40,11 @@ type Limits struct {
 }
 
 // Queue is where riders wait for one another: what requests want at the same moment is
-// done together, trip by trip. It has no timer: while one trip is under way, those who
-// come gather for the next, so that trips grow with the load. Another one begins beside
-// it once as many wait as it carries, or when it is late. Riders go in the order in which
-// they came, but those with a name of somebody who is under way, or who waits before them.
+// done together, trip by trip. No trip waits for more to come: while one is under way,
+// those who come gather for the next, so that trips grow with the load. Another one begins
+// beside it once as many wait as it carries, or when it is late. Riders go in the order in
+// which they came, but those with a name of somebody who is under way, or who waits before
+// them.
 type Queue[T Rider] struct {
 	riders int // of one trip
 	carry  func(riders []T)
