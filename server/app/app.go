@@ -234,7 +234,8 @@ func (p parts) serveAPI() *middleware.Front {
 	pageKeys := publishable.NewStore(p.pool, p.clock)
 	bus := pgtx.NewBus(p.pool, lone, max(lanes, runtime.NumCPU()/2))
 	reads := shortReads(p.pool)
-	p.metrics.MustRegister(sharing{"transactions", bus.Shared}, sharing{"reads", reads.Shared}, sharing{"clicks", p.visits.Writer.Shared})
+	p.metrics.MustRegister(sharing{"transactions", bus.Shared}, sharing{"reads", reads.Shared},
+		sharing{"clicks", p.visits.Writer.Shared})
 	path := middleware.New(middleware.Options{
 		Pool: p.pool, Bus: bus, Reads: reads, Standbys: p.standby, Keys: keys, Pages: pageKeys,
 		Plain: !strings.HasPrefix(cfg.BaseURL, "https:"), Keeper: p.keeper, Clock: p.clock, Document: p.document, Log: p.log,

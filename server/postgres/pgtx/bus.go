@@ -2,7 +2,6 @@ package pgtx
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"slices"
 	"time"
@@ -27,10 +26,10 @@ const (
 	// and the commit have, as everywhere.
 	briefly  = "SELECT set_config('lock_timeout', '100ms', true), set_config('statement_timeout', '1s', true)"
 	atLength = "SET LOCAL statement_timeout = '5s'"
-	// SharedTime bounds all round trips of a shared transaction together: as long as
+	// sharedTime bounds what riders do together, with all its round trips: as long as
 	// the work of one request may take, since nobody is helped by less where the disk
 	// is slow.
-	SharedTime = 8 * time.Second
+	sharedTime = 8 * time.Second
 	// patience is how long the others wait for a rider that works between two
 	// statements, before they go on without it, and for the rows of short reads.
 	patience = 250 * time.Millisecond
@@ -60,11 +59,7 @@ func NewBus(pool *pgxpool.Pool, lone, lanes int) *Bus {
 
 func newBus(begin func() *Tx, l Limits) *Bus {
 	b := &Bus{begin: begin}
-	b.queue = NewQueue(l, func(seats []*seat) {
-		ctx, cancel := context.WithTimeout(context.Background(), SharedTime)
-		defer cancel()
-		b.carry(ctx, seats)
-	})
+	b.queue = NewQueue(l, b.carry)
 	return b
 }
 

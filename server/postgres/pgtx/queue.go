@@ -1,6 +1,7 @@
 package pgtx
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"time"
@@ -47,7 +48,7 @@ type Limits struct {
 // them.
 type Queue[T Rider] struct {
 	riders int // of one trip
-	carry  func(riders []T)
+	carry  func(ctx context.Context, riders []T)
 
 	mu      sync.Mutex
 	lanes   lanes
@@ -56,9 +57,9 @@ type Queue[T Rider] struct {
 	conduct conduct
 }
 
-// NewQueue returns a queue of which carry does a trip. It must call Arrived, once, and
-// answer each rider, whatever happens.
-func NewQueue[T Rider](l Limits, carry func(riders []T)) *Queue[T] {
+// NewQueue returns a queue of which carry does a trip, in sharedTime. It must call Arrived,
+// once, and answer each rider, whatever happens.
+func NewQueue[T Rider](l Limits, carry func(ctx context.Context, riders []T)) *Queue[T] {
 	return &Queue[T]{
 		riders: l.Riders, carry: carry, lanes: lanes{most: l.Trips, beside: l.Beside},
 		claimed: map[string]T{}, conduct: newConduct(),
@@ -108,7 +109,9 @@ func (q *Queue[T]) Quit(r T) bool {
 // run does trips until nobody waits, or too few for one beside another.
 func (q *Queue[T]) run() {
 	for riders := q.board(); len(riders) > 0; riders = q.board() {
-		q.carry(riders)
+		ctx, cancel := context.WithTimeout(context.Background(), sharedTime)
+		q.carry(ctx, riders)
+		cancel()
 	}
 }
 

@@ -1,6 +1,7 @@
 package pgtx_test
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"sync"
@@ -30,7 +31,7 @@ type line struct {
 
 func newLine(l pgtx.Limits) line {
 	trips := make(chan []*rider)
-	return line{pgtx.NewQueue(l, func(riders []*rider) {
+	return line{pgtx.NewQueue(l, func(_ context.Context, riders []*rider) {
 		end := riders[0].done
 		trips <- riders
 		<-end
@@ -64,6 +65,20 @@ func (l line) end(trip []*rider) {
 	close(trip[0].done)
 }
 
+// follow ends a trip, and those that it expects to begin one after the other, by the names
+// of their riders; then nothing is left.
+func (l line) follow(t *testing.T, trip []*rider, wants ...[]string) {
+	t.Helper()
+	for _, want := range wants {
+		l.end(trip)
+		var got []string
+		trip, got = l.begun(t)
+		require.Equal(t, want, got)
+	}
+	l.end(trip)
+	require.Eventually(t, l.Idle, 30*time.Second, time.Millisecond)
+}
+
 // TestQueueGathers has those who come while a trip is under way go together, as many as
 // one may have.
 func TestQueueGathers(t *testing.T) {
@@ -72,14 +87,7 @@ func TestQueueGathers(t *testing.T) {
 	l.join("a")
 	trip, _ := l.begun(t)
 	l.join("b", "c", "d", "e")
-	for _, want := range [][]string{{"b", "c", "d"}, {"e"}} {
-		l.end(trip)
-		var got []string
-		trip, got = l.begun(t)
-		require.Equal(t, want, got)
-	}
-	l.end(trip)
-	require.Eventually(t, l.Idle, 30*time.Second, time.Millisecond)
+	l.follow(t, trip, []string{"b", "c", "d"}, []string{"e"})
 	require.Equal(t, pgtx.Shared{Trips: 3, Riders: 5}, l.Shared())
 }
 
@@ -93,14 +101,7 @@ func TestQueueNames(t *testing.T) {
 	l.join("a", "a", "b")
 	l.Join(&rider{Ticket: pgtx.Ticket{Names: []string{"a", "c"}}, done: make(chan struct{})})
 	l.join("c", "d")
-	for _, want := range [][]string{{"a", "b", "d"}, {"a"}, {"a", "c"}, {"c"}} {
-		l.end(trip)
-		var got []string
-		trip, got = l.begun(t)
-		require.Equal(t, want, got)
-	}
-	l.end(trip)
-	require.Eventually(t, l.Idle, 30*time.Second, time.Millisecond)
+	l.follow(t, trip, []string{"a", "b", "d"}, []string{"a"}, []string{"a", "c"}, []string{"c"})
 }
 
 // TestQueueLate lets those who are too few for a trip beside another go all the same when
@@ -173,7 +174,7 @@ func TestQueueModel(t *testing.T) {
 		}
 		var q *pgtx.Queue[*rider]
 		var faults []string
-		q = pgtx.NewQueue(limits, func(riders []*rider) {
+		q = pgtx.NewQueue(limits, func(_ context.Context, riders []*rider) {
 			mu.Lock()
 			for _, r := range riders {
 				for _, name := range r.Names {

@@ -119,9 +119,7 @@ func (r *Reads) Shared() Shared { return r.queue.Shared() }
 
 // carry has riders travel, once there is a connection. Where there is none, each
 // waits for one of its own, and so does each without an answer if something panics.
-func (r *Reads) carry(riders []*short) {
-	ctx, cancel := context.WithTimeout(context.Background(), SharedTime)
-	defer cancel()
+func (r *Reads) carry(ctx context.Context, riders []*short) {
 	var bad []*short
 	well := false
 	defer func() {

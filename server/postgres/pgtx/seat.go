@@ -129,7 +129,7 @@ func (s *seat) leave() {
 
 // ask hands a wish over and waits until it has been met. A rider that still
 // queues may give up; one that is under way is bound to the others, for as long
-// as SharedTime and a rollback take.
+// as sharedTime and a rollback take.
 func (s *seat) ask(ctx context.Context, w wish) error {
 	select {
 	case <-s.off: // as its last answer said

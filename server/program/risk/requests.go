@@ -21,7 +21,8 @@ const dismissedFor = 30
 // CheckClick looks for paid traffic in the click of a partner's visitor: in the
 // address of the landing page, and in the query of the short link, "" for none.
 func CheckClick(ctx context.Context, u *work.Unit, programID, partnerID, landingURL, query string) error {
-	if !Suspect(u, landingURL, query) {
+	name := suspect(u, landingURL, query)
+	if name == "" {
 		return nil
 	}
 	settled, err := queries.RiskDismissed(ctx, u.DB(), db.RiskDismissedParams{
@@ -33,13 +34,19 @@ func CheckClick(ctx context.Context, u *work.Unit, programID, partnerID, landing
 	}
 	return flag(ctx, u, Finding{
 		ProgramID: programID, PartnerID: partnerID, Kind: "paid_traffic", Severity: "low",
-		Summary: "A visitor came through a paid advertisement.", Signals: map[string]any{"parameter": paidBy(landingURL, query)},
+		Summary: "A visitor came through a paid advertisement.", Signals: map[string]any{"parameter": name},
 	})
 }
 
 // Suspect reports whether CheckClick looks at a click more closely.
-func Suspect(u *work.Unit, landingURL, query string) bool {
-	return u.Plan.FraudMonitoring && paidBy(landingURL, query) != ""
+func Suspect(u *work.Unit, landingURL, query string) bool { return suspect(u, landingURL, query) != "" }
+
+// suspect returns the parameter for which CheckClick looks at a click more closely, or "".
+func suspect(u *work.Unit, landingURL, query string) string {
+	if !u.Plan.FraudMonitoring {
+		return ""
+	}
+	return paidBy(landingURL, query)
 }
 
 // flag opens the flag of a finding, unless the same one is open (decisions, 148).

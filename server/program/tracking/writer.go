@@ -75,9 +75,7 @@ func (w *Writer) write(ctx context.Context, s Service, u *work.Unit, a arrival) 
 }
 
 // batch records visits and answers them.
-func (w *Writer) batch(visits []*pending) {
-	ctx, cancel := context.WithTimeout(context.Background(), pgtx.SharedTime)
-	defer cancel()
+func (w *Writer) batch(ctx context.Context, visits []*pending) {
 	err := w.store(ctx, visits)
 	var blame []*pending
 	if pgtx.Again(err) {

@@ -40,9 +40,9 @@ type gated struct {
 
 func newGated(x *worktest.Tenant) gated {
 	w := gated{NewWriter(x.Pool), make(chan struct{})}
-	w.queue = pgtx.NewQueue(pgtx.Limits{Riders: mostVisits, Trips: 1}, func(visits []*pending) {
+	w.queue = pgtx.NewQueue(pgtx.Limits{Riders: mostVisits, Trips: 1}, func(ctx context.Context, visits []*pending) {
 		<-w.open
-		w.batch(visits)
+		w.batch(ctx, visits)
 	})
 	return w
 }
