@@ -8377,6 +8377,9 @@ type Program struct {
 	// CookieDays How long a new referral can still convert, in days.
 	CookieDays int64 `json:"cookie_days"`
 
+	// CouponBeatsLink Whether the coupon's partner gets a customer who has both a link and a coupon.
+	CouponBeatsLink bool `json:"coupon_beats_link"`
+
 	// CreatedAt When it was created.
 	CreatedAt clock.Time `json:"created_at"`
 
@@ -8390,6 +8393,12 @@ type Program struct {
 
 	// HoldingPeriodDays How long a commission is held before it can be paid, in days.
 	HoldingPeriodDays int64 `json:"holding_period_days"`
+
+	// IgnoreLateClicks Whether another partner's click shortly before a first payment leaves the customer with the earlier partner.
+	IgnoreLateClicks bool `json:"ignore_late_clicks"`
+
+	// LeadMatchDays How many days after a sign-up a payment is matched to it by e-mail alone; null uses `cookie_days`.
+	LeadMatchDays *int64 `json:"lead_match_days"`
 
 	// MinPayoutMinor The smallest payout in minor units of the program's currency.
 	MinPayoutMinor int64 `json:"min_payout_minor"`
@@ -8430,6 +8439,9 @@ type Program struct {
 
 	// TermsVersion The current version of the terms; set by the operator.
 	TermsVersion *string `json:"terms_version"`
+
+	// TimeZone The time zone of the program's days and months, as an IANA name such as `Australia/Sydney`.
+	TimeZone string `json:"time_zone"`
 
 	// UpdatedAt When it was last changed.
 	UpdatedAt clock.Time `json:"updated_at"`
@@ -8474,6 +8486,9 @@ type ProgramCreate struct {
 	// CookieDays How long a new referral can still convert, in days.
 	CookieDays *int64 `json:"cookie_days,omitempty"`
 
+	// CouponBeatsLink Whether the coupon's partner gets a customer who has both a link and a coupon. A coupon at the first payment also takes over a lead that a link brought; a later coupon changes nothing.
+	CouponBeatsLink *bool `json:"coupon_beats_link,omitempty"`
+
 	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
 	//
 	// Examples: USD
@@ -8481,6 +8496,12 @@ type ProgramCreate struct {
 
 	// HoldingPeriodDays How long a commission is held before it can be paid, in days.
 	HoldingPeriodDays *int64 `json:"holding_period_days,omitempty"`
+
+	// IgnoreLateClicks Whether a click of another partner less than 120 seconds before a first payment leaves the customer with the earlier partner. Such a click opens a `late_click` risk flag either way.
+	IgnoreLateClicks *bool `json:"ignore_late_clicks,omitempty"`
+
+	// LeadMatchDays How many days after a sign-up a payment is matched to it by e-mail alone; null uses `cookie_days`.
+	LeadMatchDays *int64 `json:"lead_match_days,omitempty"`
 
 	// MinPayoutMinor The smallest payout in minor units of the program's currency.
 	MinPayoutMinor *int64 `json:"min_payout_minor,omitempty"`
@@ -8512,6 +8533,9 @@ type ProgramCreate struct {
 
 	// TermsURL The terms that partners accept.
 	TermsURL *string `json:"terms_url,omitempty"`
+
+	// TimeZone The time zone of the program's days and months, as an IANA name such as `Australia/Sydney`.
+	TimeZone *string `json:"time_zone,omitempty"`
 
 	// URLParams Query parameters that carry a tracking value; the first is the default of new links.
 	URLParams []string `json:"url_params,omitempty"`
@@ -8646,8 +8670,17 @@ type ProgramUpdate struct {
 	// CookieDays How long a new referral can still convert, in days; existing referrals keep their end.
 	CookieDays *int64 `json:"cookie_days,omitempty"`
 
+	// CouponBeatsLink Whether the coupon's partner gets a customer who has both a link and a coupon; existing customers keep their partner.
+	CouponBeatsLink *bool `json:"coupon_beats_link,omitempty"`
+
 	// HoldingPeriodDays How long a commission is held before it can be paid, in days; existing commissions keep their date.
 	HoldingPeriodDays *int64 `json:"holding_period_days,omitempty"`
+
+	// IgnoreLateClicks Whether another partner's click shortly before a first payment leaves the customer with the earlier partner.
+	IgnoreLateClicks *bool `json:"ignore_late_clicks,omitempty"`
+
+	// LeadMatchDays How many days after a sign-up a payment is matched to it by e-mail alone; null uses `cookie_days`.
+	LeadMatchDays nullable.Nullable[int64] `json:"lead_match_days,omitempty"`
 
 	// MinPayoutMinor The smallest payout in minor units of the program's currency.
 	MinPayoutMinor *int64 `json:"min_payout_minor,omitempty"`
@@ -8673,6 +8706,9 @@ type ProgramUpdate struct {
 
 	// TermsURL The terms that partners accept; null clears them.
 	TermsURL nullable.Nullable[string] `json:"terms_url,omitempty"`
+
+	// TimeZone The time zone of the program's days and months, as an IANA name such as `Australia/Sydney`. The sums of reports are computed again when it changes.
+	TimeZone *string `json:"time_zone,omitempty"`
 
 	// WebsiteURL The website of the product.
 	WebsiteURL *string `json:"website_url,omitempty"`

@@ -666,6 +666,10 @@ type Program struct {
 	ClickOnRedirect        bool
 	CommissionNetOfFee     bool
 	AutoEnrolCustomers     bool
+	LeadMatchDays          *int64
+	TimeZone               string
+	CouponBeatsLink        bool
+	IgnoreLateClicks       bool
 }
 
 type PublishableKey struct {

@@ -29,7 +29,7 @@ func (q *Queries) ProgramExists(ctx context.Context, db DBTX, arg ProgramExistsP
 }
 
 const programGet = `-- name: ProgramGet :one
-SELECT t.id, t.org_id, t.name, t.product_name, t.website_url, t.currency, t.status, t.subdomain, t.custom_domain, t.terms_url, t.terms_version, t.cookie_days, t.url_params, t.commission_on_net_revenue, t.holding_period_days, t.min_payout_minor, t.payout_term, t.payout_methods, t.block_self_referrals, t.blocked_countries, t.require_tax_forms, t.auto_payouts_enabled, t.processor, t.created_at, t.updated_at, t.enrols_first_commission, t.attribution_model, t.click_on_redirect, t.commission_net_of_fee, t.auto_enrol_customers FROM programs t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.name, t.product_name, t.website_url, t.currency, t.status, t.subdomain, t.custom_domain, t.terms_url, t.terms_version, t.cookie_days, t.url_params, t.commission_on_net_revenue, t.holding_period_days, t.min_payout_minor, t.payout_term, t.payout_methods, t.block_self_referrals, t.blocked_countries, t.require_tax_forms, t.auto_payouts_enabled, t.processor, t.created_at, t.updated_at, t.enrols_first_commission, t.attribution_model, t.click_on_redirect, t.commission_net_of_fee, t.auto_enrol_customers, t.lead_match_days, t.time_zone, t.coupon_beats_link, t.ignore_late_clicks FROM programs t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type ProgramGetParams struct {
@@ -71,6 +71,10 @@ func (q *Queries) ProgramGet(ctx context.Context, db DBTX, arg ProgramGetParams)
 		&i.ClickOnRedirect,
 		&i.CommissionNetOfFee,
 		&i.AutoEnrolCustomers,
+		&i.LeadMatchDays,
+		&i.TimeZone,
+		&i.CouponBeatsLink,
+		&i.IgnoreLateClicks,
 	)
 	return i, err
 }
@@ -82,14 +86,14 @@ INSERT INTO programs (id, org_id, name, product_name, website_url, currency, sta
         payout_methods,
     block_self_referrals, blocked_countries, require_tax_forms, auto_payouts_enabled, processor, created_at, updated_at,
         enrols_first_commission, attribution_model, click_on_redirect, commission_net_of_fee,
-        auto_enrol_customers)
+        auto_enrol_customers, lead_match_days, time_zone, coupon_beats_link, ignore_late_clicks)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
     $11,
     $12, $13, $14, $15, $16, $17,
         $18,
     $19, $20, $21, $22, $23, $24,
         $25, $26, $27, $28, $29,
-        $30)
+        $30, $31, $32, $33, $34)
 `
 
 type ProgramInsertParams struct {
@@ -123,6 +127,10 @@ type ProgramInsertParams struct {
 	ClickOnRedirect        bool
 	CommissionNetOfFee     bool
 	AutoEnrolCustomers     bool
+	LeadMatchDays          *int64
+	TimeZone               string
+	CouponBeatsLink        bool
+	IgnoreLateClicks       bool
 }
 
 func (q *Queries) ProgramInsert(ctx context.Context, db DBTX, arg ProgramInsertParams) error {
@@ -157,12 +165,16 @@ func (q *Queries) ProgramInsert(ctx context.Context, db DBTX, arg ProgramInsertP
 		arg.ClickOnRedirect,
 		arg.CommissionNetOfFee,
 		arg.AutoEnrolCustomers,
+		arg.LeadMatchDays,
+		arg.TimeZone,
+		arg.CouponBeatsLink,
+		arg.IgnoreLateClicks,
 	)
 	return err
 }
 
 const programLock = `-- name: ProgramLock :one
-SELECT t.id, t.org_id, t.name, t.product_name, t.website_url, t.currency, t.status, t.subdomain, t.custom_domain, t.terms_url, t.terms_version, t.cookie_days, t.url_params, t.commission_on_net_revenue, t.holding_period_days, t.min_payout_minor, t.payout_term, t.payout_methods, t.block_self_referrals, t.blocked_countries, t.require_tax_forms, t.auto_payouts_enabled, t.processor, t.created_at, t.updated_at, t.enrols_first_commission, t.attribution_model, t.click_on_redirect, t.commission_net_of_fee, t.auto_enrol_customers FROM programs t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
+SELECT t.id, t.org_id, t.name, t.product_name, t.website_url, t.currency, t.status, t.subdomain, t.custom_domain, t.terms_url, t.terms_version, t.cookie_days, t.url_params, t.commission_on_net_revenue, t.holding_period_days, t.min_payout_minor, t.payout_term, t.payout_methods, t.block_self_referrals, t.blocked_countries, t.require_tax_forms, t.auto_payouts_enabled, t.processor, t.created_at, t.updated_at, t.enrols_first_commission, t.attribution_model, t.click_on_redirect, t.commission_net_of_fee, t.auto_enrol_customers, t.lead_match_days, t.time_zone, t.coupon_beats_link, t.ignore_late_clicks FROM programs t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
 `
 
 type ProgramLockParams struct {
@@ -205,6 +217,10 @@ func (q *Queries) ProgramLock(ctx context.Context, db DBTX, arg ProgramLockParam
 		&i.ClickOnRedirect,
 		&i.CommissionNetOfFee,
 		&i.AutoEnrolCustomers,
+		&i.LeadMatchDays,
+		&i.TimeZone,
+		&i.CouponBeatsLink,
+		&i.IgnoreLateClicks,
 	)
 	return i, err
 }
@@ -390,8 +406,10 @@ UPDATE programs SET name = $1, product_name = $2, website_url = $3, status = $4,
     blocked_countries = $12, require_tax_forms = $13,
     attribution_model = $14, click_on_redirect = $15,
     commission_net_of_fee = $16, auto_enrol_customers = $17,
-    updated_at = $18
-WHERE id = $19 AND org_id = $20
+    lead_match_days = $18, time_zone = $19, coupon_beats_link = $20,
+    ignore_late_clicks = $21,
+    updated_at = $22
+WHERE id = $23 AND org_id = $24
 `
 
 type ProgramUpdateParams struct {
@@ -412,6 +430,10 @@ type ProgramUpdateParams struct {
 	ClickOnRedirect        bool
 	CommissionNetOfFee     bool
 	AutoEnrolCustomers     bool
+	LeadMatchDays          *int64
+	TimeZone               string
+	CouponBeatsLink        bool
+	IgnoreLateClicks       bool
 	UpdatedAt              clock.Time
 	ID                     string
 	OrgID                  string
@@ -437,6 +459,10 @@ func (q *Queries) ProgramUpdate(ctx context.Context, db DBTX, arg ProgramUpdateP
 		arg.ClickOnRedirect,
 		arg.CommissionNetOfFee,
 		arg.AutoEnrolCustomers,
+		arg.LeadMatchDays,
+		arg.TimeZone,
+		arg.CouponBeatsLink,
+		arg.IgnoreLateClicks,
 		arg.UpdatedAt,
 		arg.ID,
 		arg.OrgID,

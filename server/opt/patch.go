@@ -19,3 +19,11 @@ func ChangeOrClear[T any](field **T, given nullable.Nullable[T]) {
 		*field = &value
 	}
 }
+
+// Given returns a pointer as the value of a field: not given where it is nil.
+func Given[T any](p *T) nullable.Nullable[T] {
+	if p == nil {
+		return nil
+	}
+	return nullable.NewNullableWithValue(*p)
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/oapi-codegen/nullable"
 
 	"rail/gen/db"
+	"rail/server/clock"
 	"rail/server/currency"
 	"rail/server/ident"
 	"rail/server/money/rules"
@@ -41,6 +42,9 @@ type Settings struct {
 	AttributionModel                              *db.AttributionModel
 	ClickOnRedirect                               *bool
 	AutoEnrolCustomers                            *bool
+	LeadMatchDays                                 nullable.Nullable[int64] // null: the cookie's days
+	TimeZone                                      *string                  // an IANA name
+	CouponBeatsLink, IgnoreLateClicks             *bool
 	BlockedCountries                              []string // in any case; all of them
 }
 
@@ -87,7 +91,7 @@ func begun(u *work.Unit, in Input) (db.Program, error) {
 		Currency: code, Status: db.ProgramStatusActive, TermsURL: in.TermsURL, CookieDays: 30, URLParams: []string{"ref"},
 		HoldingPeriodDays: 30, PayoutTerm: db.PayoutTermNet30, PayoutMethods: opt.Distinct(in.PayoutMethods),
 		BlockSelfReferrals: true, BlockedCountries: []string{}, AttributionModel: db.AttributionModelLast,
-		ClickOnRedirect: true, Processor: new("api"), CreatedAt: u.Now, UpdatedAt: u.Now,
+		ClickOnRedirect: true, TimeZone: "UTC", Processor: new("api"), CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	if in.URLParams != nil {
 		p.URLParams = opt.Distinct(in.URLParams)
@@ -147,6 +151,15 @@ func (s Settings) apply(p *db.Program) error {
 	opt.Change(&p.AttributionModel, s.AttributionModel)
 	opt.Change(&p.ClickOnRedirect, s.ClickOnRedirect)
 	opt.Change(&p.AutoEnrolCustomers, s.AutoEnrolCustomers)
+	opt.ChangeOrClear(&p.LeadMatchDays, s.LeadMatchDays)
+	opt.Change(&p.CouponBeatsLink, s.CouponBeatsLink)
+	opt.Change(&p.IgnoreLateClicks, s.IgnoreLateClicks)
+	if s.TimeZone != nil {
+		if _, err := clock.Zone(*s.TimeZone); err != nil {
+			return problem.Invalid("time_zone", "time_zone must be an IANA time zone, such as Australia/Sydney.")
+		}
+		p.TimeZone = *s.TimeZone
+	}
 	if s.BlockedCountries != nil {
 		p.BlockedCountries = countries(s.BlockedCountries)
 	}
@@ -190,7 +203,8 @@ func save(ctx context.Context, u *work.Unit, p db.Program) error {
 		HoldingPeriodDays:  p.HoldingPeriodDays, MinPayoutMinor: p.MinPayoutMinor, PayoutTerm: p.PayoutTerm,
 		BlockSelfReferrals: p.BlockSelfReferrals, BlockedCountries: p.BlockedCountries,
 		RequireTaxForms: p.RequireTaxForms, AttributionModel: p.AttributionModel, ClickOnRedirect: p.ClickOnRedirect,
-		AutoEnrolCustomers: p.AutoEnrolCustomers, UpdatedAt: p.UpdatedAt, ID: p.ID, OrgID: p.OrgID,
+		AutoEnrolCustomers: p.AutoEnrolCustomers, LeadMatchDays: p.LeadMatchDays, TimeZone: p.TimeZone,
+		CouponBeatsLink: p.CouponBeatsLink, IgnoreLateClicks: p.IgnoreLateClicks, UpdatedAt: p.UpdatedAt, ID: p.ID, OrgID: p.OrgID,
 	})
 }
 

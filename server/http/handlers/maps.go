@@ -58,8 +58,9 @@ func toProgram(p db.Program) api.Program {
 		PayoutMethods: enums[api.PayoutMethod](p.PayoutMethods), BlockSelfReferrals: p.BlockSelfReferrals,
 		BlockedCountries: p.BlockedCountries, RequireTaxForms: p.RequireTaxForms, AutoPayoutsEnabled: p.AutoPayoutsEnabled,
 		AttributionModel: api.AttributionModel(p.AttributionModel), ClickOnRedirect: p.ClickOnRedirect,
-		AutoEnrolCustomers: p.AutoEnrolCustomers,
-		Processor:          (*api.Processor)(p.Processor), CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
+		AutoEnrolCustomers: p.AutoEnrolCustomers, LeadMatchDays: p.LeadMatchDays, TimeZone: p.TimeZone,
+		CouponBeatsLink: p.CouponBeatsLink, IgnoreLateClicks: p.IgnoreLateClicks,
+		Processor: (*api.Processor)(p.Processor), CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/money/rules"
+	"rail/server/opt"
 	"rail/server/page"
 	"rail/server/program"
 	"rail/server/work"
@@ -109,6 +110,8 @@ func (s *Server) CreateProgram(ctx context.Context,
 			BlockSelfReferrals: b.BlockSelfReferrals, RequireTaxForms: b.RequireTaxForms,
 			BlockedCountries: b.BlockedCountries, AttributionModel: (*db.AttributionModel)(b.AttributionModel),
 			ClickOnRedirect: b.ClickOnRedirect, AutoEnrolCustomers: b.AutoEnrolCustomers,
+			LeadMatchDays: opt.Given(b.LeadMatchDays), TimeZone: b.TimeZone,
+			CouponBeatsLink: b.CouponBeatsLink, IgnoreLateClicks: b.IgnoreLateClicks,
 		},
 	})
 	return api.CreateProgram201JSONResponse(toProgram(p)), err
@@ -128,6 +131,8 @@ func (s *Server) UpdateProgram(ctx context.Context,
 			BlockSelfReferrals: b.BlockSelfReferrals, RequireTaxForms: b.RequireTaxForms,
 			BlockedCountries: b.BlockedCountries, AttributionModel: (*db.AttributionModel)(b.AttributionModel),
 			ClickOnRedirect: b.ClickOnRedirect, AutoEnrolCustomers: b.AutoEnrolCustomers,
+			LeadMatchDays: b.LeadMatchDays, TimeZone: b.TimeZone,
+			CouponBeatsLink: b.CouponBeatsLink, IgnoreLateClicks: b.IgnoreLateClicks,
 		},
 	})
 	return api.UpdateProgram200JSONResponse(toProgram(p)), err
