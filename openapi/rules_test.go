@@ -244,7 +244,7 @@ func eachReference(in any, f func(ref object)) {
 // freeText are the query parameters that take any text.
 var freeText = []string{
 	"starting_after", "ending_before", "after", "search", "email", "handle", "code", "value", "external_id", "external_charge_id",
-	"external_customer_id", "external_refund_id", "external_event_id", "type", "reason_code", "product_id", "action", "target_id",
+	"external_customer_id", "identifier", "external_refund_id", "external_event_id", "type", "reason_code", "product_id", "action", "target_id",
 }
 
 // TestParametersAreAsStrictAsTheServer: what takes a few values, days or times

@@ -141,3 +141,9 @@ ORDER BY t.created_at, t.id LIMIT @lim FOR NO KEY UPDATE;
 UPDATE commissions SET status = 'rejected', voided_at = @now, void_reason = @reason, payout_id = NULL,
     updated_at = @now
 WHERE id = ANY (@ids::text[]) AND org_id = @org_id AND status IN ('pending', 'approved', 'due');
+
+-- name: CommissionRedecide :exec
+-- CommissionRedecide writes what the rules decide of an unpaid commission once more.
+UPDATE commissions SET amount_minor = @amount_minor, revenue_minor = @revenue_minor, rate_type = @rate_type,
+    rate_value = @rate_value, flow_id = @flow_id, flow_branch_id = @flow_branch_id, updated_at = @updated_at
+WHERE id = @id AND org_id = @org_id AND status IN ('pending', 'approved', 'due') AND payout_id IS NULL;

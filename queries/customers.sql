@@ -8,21 +8,21 @@ SELECT t.* FROM customers t WHERE t.id = @id AND t.org_id = @org_id;
 -- CustomerLock reads the row for a change; nobody else changes it until the commit.
 SELECT t.* FROM customers t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
 
--- name: CustomerInsert :execrows
--- CustomerInsert adds no row where the external id is taken.
+-- name: CustomerInsert :exec
 INSERT INTO customers (id, org_id, program_id, partner_id, referral_id, link_id, coupon_id, click_id, processor,
     external_customer_id, external_subscription_id, email, name, identifier, status, tracked_by, lead_at,
-    converted_at, metadata, created_at, updated_at, attribution)
+    converted_at, metadata, created_at, updated_at, attribution, self_referral)
 VALUES (@id, @org_id, @program_id, @partner_id, @referral_id, @link_id, @coupon_id, @click_id, @processor,
     @external_customer_id, @external_subscription_id, @email, @name, @identifier, @status, @tracked_by, @lead_at,
-    @converted_at, @metadata, @created_at, @updated_at, @attribution)
-ON CONFLICT DO NOTHING;
+    @converted_at, @metadata, @created_at, @updated_at, @attribution, @self_referral);
 
 -- name: CustomerUpdate :exec
 UPDATE customers SET partner_id = @partner_id, referral_id = @referral_id, link_id = @link_id, coupon_id = @coupon_id,
     click_id = @click_id,
     tracked_by = @tracked_by, email = @email, name = @name, identifier = @identifier, status = @status,
-        metadata = @metadata, updated_at = @updated_at, attribution = @attribution
+        metadata = @metadata, updated_at = @updated_at, attribution = @attribution, self_referral = @self_referral,
+    external_customer_id = @external_customer_id, processor = @processor, lead_at = @lead_at,
+    converted_at = @converted_at, external_subscription_id = @external_subscription_id
 WHERE id = @id AND org_id = @org_id;
 
 -- name: CustomerPaid :exec
@@ -43,9 +43,58 @@ SELECT (EXISTS (SELECT 1 FROM customers t WHERE t.program_id = @program_id AND t
     AND t.identifier = sqlc.narg('identifier')::text))::boolean AS known;
 
 -- name: CustomerByExternalID :one
--- CustomerByExternalID finds a payer by the processor's id.
-SELECT t.* FROM customers t WHERE t.program_id = @program_id AND t.org_id = @org_id
-    AND t.external_customer_id = @external_customer_id;
+-- CustomerByExternalID finds a payer by any of its ids at processors.
+SELECT t.* FROM customers t WHERE t.org_id = @org_id AND t.id = (SELECT x.customer_id FROM customer_external_ids x
+    WHERE x.program_id = @program_id AND x.org_id = @org_id AND x.external_customer_id = @external_customer_id);
+
+-- name: ExternalIDAdd :execrows
+-- ExternalIDAdd attaches an id, unless a customer of the program has it.
+INSERT INTO customer_external_ids (program_id, org_id, external_customer_id, customer_id, processor, created_at)
+VALUES (@program_id, @org_id, @external_customer_id, @customer_id, @processor, @created_at)
+ON CONFLICT DO NOTHING;
+
+-- name: ExternalIDRemove :execrows
+DELETE FROM customer_external_ids WHERE program_id = @program_id AND org_id = @org_id
+    AND external_customer_id = @external_customer_id AND customer_id = @customer_id;
+
+-- name: ExternalIDs :many
+-- ExternalIDs returns the ids of customers, the first one of each first.
+SELECT t.* FROM customer_external_ids t WHERE t.customer_id = ANY (@customer_ids::text[]) AND t.org_id = @org_id
+ORDER BY t.customer_id, t.created_at, t.external_customer_id;
+
+-- name: CustomerSurvivor :one
+-- CustomerSurvivor reads the customer that answers for a merged one.
+SELECT t.* FROM customers t JOIN customer_merges m ON m.customer_id = t.id
+WHERE m.id = @id AND m.org_id = @org_id AND t.org_id = @org_id;
+
+-- name: CustomerMergedInto :one
+-- CustomerMergedInto finds the customer that answers for a merged one.
+SELECT t.customer_id FROM customer_merges t WHERE t.id = @id AND t.org_id = @org_id;
+
+-- name: CustomerSame :many
+-- CustomerSame finds the oldest other customers with an identifier or an e-mail, which is
+-- in lower case.
+(SELECT t.id, 'identifier' AS match FROM customers t WHERE t.program_id = @program_id AND t.org_id = @org_id
+    AND t.identifier = sqlc.narg('identifier')::text AND t.id <> @id ORDER BY t.created_at, t.id LIMIT 1)
+UNION ALL
+(SELECT t.id, 'email' AS match FROM customers t WHERE t.program_id = @program_id AND t.org_id = @org_id
+    AND lower(t.email) = sqlc.narg('email')::text AND t.id <> @id ORDER BY t.created_at, t.id LIMIT 1);
+
+-- name: DuplicateAdd :exec
+-- DuplicateAdd notes a pair that shares a value, from the view of either.
+INSERT INTO customer_duplicates (customer_id, other_id, match, org_id, program_id)
+VALUES (@customer_id, @other_id, @match, @org_id, @program_id), (@other_id, @customer_id, @match, @org_id, @program_id)
+ON CONFLICT DO NOTHING;
+
+-- name: DuplicatesClear :exec
+-- DuplicatesClear forgets the pairs of a customer, whose values have changed.
+DELETE FROM customer_duplicates t WHERE t.org_id = @org_id AND (t.customer_id = @customer_id OR t.other_id = @customer_id);
+
+-- name: Duplicates :many
+-- Duplicates returns up to 20 pairs of each customer.
+SELECT d.customer_id, d.other_id, d.match FROM unnest(@customer_ids::text[]) c(id) CROSS JOIN LATERAL (
+    SELECT t.customer_id, t.other_id, t.match FROM customer_duplicates t
+    WHERE t.customer_id = c.id AND t.org_id = @org_id ORDER BY t.other_id, t.match LIMIT 20) d;
 
 -- name: CustomerSignupCommissions :many
 -- CustomerSignupCommissions locks the commissions that the customer's sign-up made.
@@ -54,3 +103,31 @@ AND t.kind = 'referral' AND t.sale_id IS NULL FOR NO KEY UPDATE;
 
 -- name: CustomerProgram :one
 SELECT t.program_id FROM customers t WHERE t.id = @id AND t.org_id = @org_id;
+
+-- name: ExternalIDsMove :exec
+UPDATE customer_external_ids SET customer_id = @to_id WHERE customer_id = @from_id AND org_id = @org_id;
+
+-- name: MergesMove :exec
+-- MergesMove has customers that were merged into a customer answer for another.
+UPDATE customer_merges SET customer_id = @to_id WHERE customer_id = @from_id AND org_id = @org_id;
+
+-- name: MergeAdd :exec
+INSERT INTO customer_merges (id, org_id, program_id, customer_id, created_at)
+VALUES (@id, @org_id, @program_id, @customer_id, @created_at);
+
+-- name: CommissionsOfCustomerMove :exec
+-- CommissionsOfCustomerMove gives the commissions of a customer to another, but for paid
+-- ones and a second one of a sign-up.
+UPDATE commissions t SET customer_id = @to_id WHERE t.org_id = @org_id AND t.status <> 'paid'
+    AND t.customer_id = @from_id AND t.id IN (
+    SELECT k.id FROM commissions k WHERE k.sale_id = ANY (@sale_ids::text[])
+    UNION ALL SELECT k.id FROM commissions k WHERE k.customer_id = @from_id AND k.kind = 'referral' AND k.sale_id IS NULL
+        AND NOT EXISTS (SELECT 1 FROM commissions x WHERE x.customer_id = @to_id AND x.kind = 'referral'
+            AND x.sale_id IS NULL AND x.org_id = @org_id)
+    UNION ALL SELECT k.id FROM commissions k WHERE k.program_id = @program_id AND k.kind <> 'referral');
+
+-- name: RiskFlagsMove :exec
+-- RiskFlagsMove gives the flags of a customer to another, unless that has the same one open.
+UPDATE risk_flags t SET customer_id = @to_id WHERE t.program_id = @program_id AND t.org_id = @org_id
+    AND t.customer_id = @from_id AND NOT EXISTS (SELECT 1 FROM risk_flags x WHERE x.program_id = @program_id
+        AND x.org_id = @org_id AND x.kind = t.kind AND x.customer_id = @to_id AND x.status IN ('open', 'reviewing'));

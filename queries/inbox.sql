@@ -143,11 +143,8 @@ SELECT t.* FROM sales t WHERE t.program_id = @program_id AND t.org_id = @org_id
     AND t.external_charge_id = ANY (@charges::text[]) ORDER BY t.created_at, t.id;
 
 -- name: CustomerUnbound :many
--- CustomerUnbound finds who may have paid: customers without an id at a processor, by
--- an identifier, or by an email or a visit since a time. Two are too many.
-SELECT t.* FROM customers t WHERE t.program_id = @program_id AND t.org_id = @org_id
-    AND t.external_customer_id IS NULL AND t.identifier = sqlc.narg('identifier')::text
-UNION ALL
+-- CustomerUnbound finds a customer without an id at a processor by its e-mail, created
+-- since a time, or by its referral. Two rows mean that neither can be told.
 SELECT t.* FROM customers t WHERE t.program_id = @program_id AND t.org_id = @org_id
     AND t.external_customer_id IS NULL AND lower(t.email) = sqlc.narg('email')::text AND t.lead_at > @since
 UNION ALL
@@ -155,10 +152,11 @@ SELECT t.* FROM customers t WHERE t.program_id = @program_id AND t.org_id = @org
     AND t.external_customer_id IS NULL AND t.referral_id = sqlc.narg('referral_id')::text
 LIMIT 2;
 
--- name: CustomerBind :execrows
--- CustomerBind gives a customer its id at the processor, where neither has another.
-UPDATE customers SET external_customer_id = @external_customer_id, processor = @processor, updated_at = @updated_at
-WHERE id = @id AND org_id = @org_id AND external_customer_id IS NULL;
+-- name: CustomerIdentified :many
+-- CustomerIdentified finds customers by the merchant's own id. Two rows mean that neither
+-- can be told.
+SELECT t.* FROM customers t WHERE t.program_id = @program_id AND t.org_id = @org_id
+    AND t.identifier = @identifier::text LIMIT 2;
 
 -- name: CustomerSubscribed :exec
 -- CustomerSubscribed notes the subscription that a customer pays for.

@@ -52,7 +52,7 @@ SELECT t.* FROM sales t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDAT
 -- attribution, after SaleCustomerLock: a statement of its own sees what was
 -- committed while the lock was waited for.
 SELECT sqlc.embed(c), g.id AS program_id, g.currency AS program_currency, g.commission_on_net_revenue,
-    g.commission_net_of_fee, g.holding_period_days, g.enrols_first_commission,
+    g.commission_net_of_fee, g.holding_period_days, g.enrols_first_commission, g.block_self_referrals,
     coalesce(p.status, '')::text AS partner_status, p.group_id AS partner_group_id, p.country_code AS partner_country,
     (SELECT l.rate_override FROM links l WHERE l.id = c.link_id) AS rate_override,
     coalesce((SELECT k.country FROM clicks k WHERE k.id = c.click_id), '')::text AS click_country,
@@ -176,3 +176,43 @@ SELECT s.id, n.sales_count, n.total_paid_minor FROM sales s CROSS JOIN LATERAL (
     FROM sales x WHERE x.customer_id = s.customer_id AND x.org_id = @org_id AND x.refunded_at IS NULL
         AND (x.occurred_at, x.id) <= (s.occurred_at, s.id)) n
 WHERE s.id = ANY (@ids::text[]) AND s.org_id = @org_id;
+
+-- name: SalesOfCustomers :many
+-- SalesOfCustomers locks the sales of customers, the oldest first.
+SELECT t.* FROM sales t WHERE t.customer_id = ANY (@customer_ids::text[]) AND t.org_id = @org_id
+ORDER BY t.occurred_at, t.id LIMIT @lim FOR NO KEY UPDATE;
+
+-- name: SalesPast :many
+-- SalesPast reads what SaleCustomer reads of one, of recorded sales: under their partners,
+-- or for those without one under a partner that is given.
+SELECT sqlc.embed(s), sqlc.embed(c), p.status AS partner_status, p.group_id AS partner_group_id,
+    p.country_code AS partner_country, (SELECT l.rate_override FROM links l WHERE l.id = c.link_id) AS rate_override,
+    coalesce((SELECT k.country FROM clicks k WHERE k.id = c.click_id), '')::text AS click_country,
+    ARRAY(SELECT pt.tag_id FROM partner_tags pt WHERE pt.partner_id = p.id)::text[] AS tag_ids
+FROM sales s JOIN customers c ON c.id = s.customer_id
+    JOIN partners p ON p.id = coalesce(s.partner_id, sqlc.narg('partner_id')::text)
+WHERE s.id = ANY (@ids::text[]) AND s.org_id = @org_id AND p.org_id = @org_id ORDER BY s.occurred_at, s.id;
+
+-- name: SaleCredit :exec
+-- SaleCredit gives a sale without a partner to one.
+UPDATE sales SET partner_id = @partner_id::text, activity_outcome = @activity_outcome, warnings = @warnings,
+    updated_at = @updated_at
+WHERE id = @id AND org_id = @org_id AND partner_id IS NULL;
+
+-- name: SalesNotFirst :exec
+UPDATE sales SET is_first_sale = false, updated_at = @updated_at
+WHERE customer_id = ANY (@customer_ids::text[]) AND org_id = @org_id AND is_first_sale AND id <> @first;
+
+-- name: SalesMove :exec
+-- SalesMove gives the sales of a customer to another.
+UPDATE sales SET customer_id = @to_id, updated_at = @updated_at WHERE customer_id = @from_id AND org_id = @org_id;
+
+-- name: SalesReferralCommissions :many
+-- SalesReferralCommissions locks the commissions that rules made of sales.
+SELECT t.* FROM commissions t WHERE t.sale_id = ANY (@sale_ids::text[]) AND t.org_id = @org_id AND t.kind = 'referral'
+ORDER BY t.created_at, t.id FOR NO KEY UPDATE;
+
+-- name: SalesWithoutPartner :many
+-- SalesWithoutPartner locks the sales of a customer that have no partner, the oldest first.
+SELECT t.* FROM sales t WHERE t.customer_id = @customer_id AND t.org_id = @org_id AND t.partner_id IS NULL
+    AND t.occurred_at >= @since ORDER BY t.occurred_at, t.id LIMIT @lim FOR NO KEY UPDATE;

@@ -903,6 +903,42 @@ func (e CustomerExpand) Valid() bool {
 	}
 }
 
+// Defines values for CustomerInclude.
+const (
+	CustomerIncludeDuplicates  CustomerInclude = "duplicates"
+	CustomerIncludeExternalIds CustomerInclude = "external_ids"
+)
+
+// Valid indicates whether the value is a known member of the CustomerInclude enum.
+func (e CustomerInclude) Valid() bool {
+	switch e {
+	case CustomerIncludeDuplicates:
+		return true
+	case CustomerIncludeExternalIds:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CustomerMatch.
+const (
+	CustomerMatchEmail      CustomerMatch = "email"
+	CustomerMatchIdentifier CustomerMatch = "identifier"
+)
+
+// Valid indicates whether the value is a known member of the CustomerMatch enum.
+func (e CustomerMatch) Valid() bool {
+	switch e {
+	case CustomerMatchEmail:
+		return true
+	case CustomerMatchIdentifier:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for CustomerStatus.
 const (
 	CustomerStatusActive    CustomerStatus = "active"
@@ -927,6 +963,24 @@ func (e CustomerStatus) Valid() bool {
 	case CustomerStatusSuspended:
 		return true
 	case CustomerStatusTrial:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CustomerWarningCode.
+const (
+	CustomerWarningCodeEmailTaken      CustomerWarningCode = "email_taken"
+	CustomerWarningCodeIdentifierTaken CustomerWarningCode = "identifier_taken"
+)
+
+// Valid indicates whether the value is a known member of the CustomerWarningCode enum.
+func (e CustomerWarningCode) Valid() bool {
+	switch e {
+	case CustomerWarningCodeEmailTaken:
+		return true
+	case CustomerWarningCodeIdentifierTaken:
 		return true
 	default:
 		return false
@@ -2913,6 +2967,7 @@ const (
 	SaleWarningCodeFixedRateCurrencyMismatch SaleWarningCode = "fixed_rate_currency_mismatch"
 	SaleWarningCodeNoCommissionFromRules     SaleWarningCode = "no_commission_from_rules"
 	SaleWarningCodeNoPartnerAttributed       SaleWarningCode = "no_partner_attributed"
+	SaleWarningCodeSelfReferral              SaleWarningCode = "self_referral"
 )
 
 // Valid indicates whether the value is a known member of the SaleWarningCode enum.
@@ -2925,6 +2980,8 @@ func (e SaleWarningCode) Valid() bool {
 	case SaleWarningCodeNoCommissionFromRules:
 		return true
 	case SaleWarningCodeNoPartnerAttributed:
+		return true
+	case SaleWarningCodeSelfReferral:
 		return true
 	default:
 		return false
@@ -3120,6 +3177,21 @@ const (
 func (e WebhookEndpointDeletedDeleted) Valid() bool {
 	switch e {
 	case WebhookEndpointDeletedDeletedTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ListCustomersParamsHasDuplicates.
+const (
+	ListCustomersParamsHasDuplicatesTrue ListCustomersParamsHasDuplicates = true
+)
+
+// Valid indicates whether the value is a known member of the ListCustomersParamsHasDuplicates enum.
+func (e ListCustomersParamsHasDuplicates) Valid() bool {
+	switch e {
+	case ListCustomersParamsHasDuplicatesTrue:
 		return true
 	default:
 		return false
@@ -3819,7 +3891,7 @@ type ApplicationSubmittedEventType string
 // Examples: last
 type AttributionModel string
 
-// AttributionRule By what a customer got its partner: of a payment processor's event the first that fits, in the order of this list up to `email`; `api`, `manual` and `import` are said by whoever wrote the customer. Take values that you do not know.
+// AttributionRule The rule that gave a customer its partner. A payment is matched by a known external id (`known_customer`), then by `identifier`, `click` or `referral`, `promotion_code` and `email`, in this order; the first rule that fits wins. `api`, `manual` and `import` mark a customer written by the API, by hand or by an import. Accept unknown values.
 //
 // Examples: click
 type AttributionRule string
@@ -5168,6 +5240,58 @@ type CouponUpdate struct {
 	PartnerID nullable.Nullable[string] `json:"partner_id,omitempty"`
 }
 
+// Credit The commissions that a partner gets for a customer's past sales.
+type Credit struct {
+	// Object Always `credit`.
+	Object string `json:"object"`
+
+	// AmountMinor The sum of the commissions in the program's currency, in minor units.
+	AmountMinor int64 `json:"amount_minor"`
+
+	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
+	//
+	// Examples: USD
+	Currency Currency `json:"currency"`
+
+	// CustomerID The id of a customer.
+	//
+	// Examples: cus_01kb2m4q8e7v9t3n5x6c0d1f2g
+	CustomerID CustomerID `json:"customer_id"`
+
+	// DryRun Whether nothing was changed.
+	DryRun bool `json:"dry_run"`
+
+	// PartnerID The id of a partner.
+	//
+	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
+	PartnerID PartnerID `json:"partner_id"`
+
+	// Sales The sales without a partner since then, the oldest first.
+	Sales []CreditedSale `json:"sales"`
+}
+
+// CreditedSale A past sale and the commission that it makes.
+type CreditedSale struct {
+	// AmountMinor The commission, in minor units; 0 for none.
+	AmountMinor int64 `json:"amount_minor"`
+
+	// CommissionID The new commission; null in a dry run, and where the sale pays nothing.
+	CommissionID *CommissionID `json:"commission_id"`
+
+	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
+	//
+	// Examples: USD
+	Currency Currency `json:"currency"`
+
+	// Reason Why the sale pays nothing; null where it pays.
+	Reason *string `json:"reason"`
+
+	// SaleID The id of a sale.
+	//
+	// Examples: sale_01kb2m4q8e7v9t3n5x6c0d1f2g
+	SaleID SaleID `json:"sale_id"`
+}
+
 // Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
 //
 // Examples: USD
@@ -5195,11 +5319,17 @@ type Customer struct {
 	// CreatedAt When it was created.
 	CreatedAt clock.Time `json:"created_at"`
 
+	// Duplicates Other customers that are probably the same person; only with `include[]=duplicates`.
+	Duplicates []CustomerDuplicate `json:"duplicates,omitempty"`
+
 	// Email Email; not unique.
 	Email *string `json:"email"`
 
-	// ExternalCustomerID The customer's id at the payment processor, unique in the program; incoming charges are matched on it.
+	// ExternalCustomerID The customer's first id at a payment processor. A customer can have several, see `external_ids`; each is unique in the program, and charges are matched on any of them.
 	ExternalCustomerID *string `json:"external_customer_id"`
+
+	// ExternalIds All ids at payment processors, the first one first; only with `include[]=external_ids`.
+	ExternalIds []CustomerExternalID `json:"external_ids,omitempty"`
 
 	// ExternalSubscriptionID The subscription's id at the payment processor; null when unknown.
 	ExternalSubscriptionID *string `json:"external_subscription_id"`
@@ -5254,6 +5384,9 @@ type Customer struct {
 
 	// UpdatedAt When it was last changed.
 	UpdatedAt clock.Time `json:"updated_at"`
+
+	// Warnings Other customers with the same identifier or e-mail; only in the answer that creates the customer.
+	Warnings []CustomerWarning `json:"warnings,omitempty"`
 }
 
 // CustomerAttribution By what a customer got its partner.
@@ -5266,7 +5399,7 @@ type CustomerAttribution struct {
 	// Detail The id or code that fitted.
 	Detail *string `json:"detail"`
 
-	// Rule By what a customer got its partner: of a payment processor's event the first that fits, in the order of this list up to `email`; `api`, `manual` and `import` are said by whoever wrote the customer. Take values that you do not know.
+	// Rule The rule that gave a customer its partner. A payment is matched by a known external id (`known_customer`), then by `identifier`, `click` or `referral`, `promotion_code` and `email`, in this order; the first rule that fits wins. `api`, `manual` and `import` mark a customer written by the API, by hand or by an import. Accept unknown values.
 	//
 	// Examples: click
 	Rule AttributionRule `json:"rule"`
@@ -5294,7 +5427,7 @@ type CustomerCreate struct {
 	// Email Email; not unique.
 	Email *string `json:"email,omitempty"`
 
-	// ExternalCustomerID The customer's id at the payment processor, unique in the program; incoming charges are matched on it.
+	// ExternalCustomerID The customer's id at the payment processor, unique in the program; charges are matched on it. Attach further ids with `POST /v1/customers/{id}/external_ids`.
 	ExternalCustomerID *string `json:"external_customer_id,omitempty"`
 
 	// Identifier Your own id of the customer.
@@ -5322,6 +5455,20 @@ type CustomerCreate struct {
 	Status *CustomerWriteStatus `json:"status,omitempty"`
 }
 
+// CustomerCredit A partner to credit with a customer and its past sales.
+type CustomerCredit struct {
+	// DryRun Whether to answer without changing anything.
+	DryRun *bool `json:"dry_run,omitempty"`
+
+	// PartnerID The id of a partner.
+	//
+	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
+	PartnerID PartnerID `json:"partner_id"`
+
+	// Since Sales from this moment on are credited.
+	Since clock.Time `json:"since"`
+}
+
 // CustomerDeleted The customer is gone.
 type CustomerDeleted struct {
 	// ID The id of a customer.
@@ -5338,6 +5485,21 @@ type CustomerDeleted struct {
 
 // CustomerDeletedDeleted Always true.
 type CustomerDeletedDeleted bool
+
+// CustomerDuplicate Another customer that is probably the same person.
+//
+// Examples: {"customer_id":"cus_01kb2m4q8e7v9t3n5x6c0d1f2g","match":"email"}
+type CustomerDuplicate struct {
+	// CustomerID The id of a customer.
+	//
+	// Examples: cus_01kb2m4q8e7v9t3n5x6c0d1f2g
+	CustomerID CustomerID `json:"customer_id"`
+
+	// Match The field that two customers have in common.
+	//
+	// Examples: email
+	Match CustomerMatch `json:"match"`
+}
 
 // CustomerEnrolledAsPartnerData Data of `customer.enrolled_as_partner`.
 type CustomerEnrolledAsPartnerData struct {
@@ -5390,10 +5552,38 @@ type CustomerEnrolledAsPartnerEventType string
 // CustomerExpand A relation of a customer.
 type CustomerExpand string
 
+// CustomerExternalID An id of a customer at a payment processor.
+//
+// Examples: {"created_at":"2026-09-01T12:00:00.000Z","external_customer_id":"cus_NffrFeUfNV2Hib","processor":"stripe"}
+type CustomerExternalID struct {
+	// CreatedAt When it was attached to the customer.
+	CreatedAt clock.Time `json:"created_at"`
+
+	// ExternalCustomerID The id.
+	ExternalCustomerID string `json:"external_customer_id"`
+
+	// Processor The payment processor that uses the id; null when unknown.
+	Processor *Processor `json:"processor"`
+}
+
+// CustomerExternalIDAttach An id to attach.
+type CustomerExternalIDAttach struct {
+	// ExternalCustomerID The customer's id at a payment processor.
+	ExternalCustomerID string `json:"external_customer_id"`
+
+	// Processor The payment processor that the data comes from. Take values that you do not know; more may come.
+	//
+	// Examples: api
+	Processor *Processor `json:"processor,omitempty"`
+}
+
 // CustomerID The id of a customer.
 //
 // Examples: cus_01kb2m4q8e7v9t3n5x6c0d1f2g
 type CustomerID = string
+
+// CustomerInclude A computed part of a customer.
+type CustomerInclude string
 
 // CustomerList A page of customers.
 type CustomerList struct {
@@ -5405,6 +5595,50 @@ type CustomerList struct {
 
 	// TotalCount All matches of the filters, whatever the cursor.
 	TotalCount int64 `json:"total_count"`
+}
+
+// CustomerMatch The field that two customers have in common.
+//
+// Examples: email
+type CustomerMatch string
+
+// CustomerMerge A customer to merge into the one that the path names.
+type CustomerMerge struct {
+	// CustomerID The id of a customer.
+	//
+	// Examples: cus_01kb2m4q8e7v9t3n5x6c0d1f2g
+	CustomerID CustomerID `json:"customer_id"`
+
+	// DryRun Whether to answer without changing anything.
+	DryRun *bool `json:"dry_run,omitempty"`
+
+	// PartnerID The id of a partner.
+	//
+	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
+	PartnerID *PartnerID `json:"partner_id,omitempty"`
+}
+
+// CustomerMerged Two customers that are one now, or would be.
+type CustomerMerged struct {
+	// Object Always `customer_merge`.
+	Object string `json:"object"`
+
+	// Commissions The unpaid commissions that the merge changes, as rules decide them again.
+	Commissions []MergedCommission `json:"commissions"`
+
+	// Customer A person or company attributed to a partner.
+	Customer Customer `json:"customer"`
+
+	// DryRun Whether nothing was changed.
+	DryRun bool `json:"dry_run"`
+
+	// MergedCustomerID The id of a customer.
+	//
+	// Examples: cus_01kb2m4q8e7v9t3n5x6c0d1f2g
+	MergedCustomerID CustomerID `json:"merged_customer_id"`
+
+	// Sales How many sales move.
+	Sales int64 `json:"sales"`
 }
 
 // CustomerStatus `lead` has not paid yet, `trial` tries, `active` pays, `cancelled` left, `refunded` got the money of a sale back, `suspended` earns no commissions for now.
@@ -5436,6 +5670,29 @@ type CustomerUpdate struct {
 	// Examples: lead
 	Status *CustomerWriteStatus `json:"status,omitempty"`
 }
+
+// CustomerWarning A sign that a new customer is the same person as another one.
+//
+// Examples: {"code":"identifier_taken","customer_id":"cus_01kb2m4q8e7v9t3n5x6c0d1f2g","message":"Another customer has this identifier. Merge the two if they are one person."}
+type CustomerWarning struct {
+	// Code `identifier_taken` and `email_taken` mean that another customer of the program has the same identifier or e-mail. Accept unknown values.
+	//
+	// Examples: identifier_taken
+	Code CustomerWarningCode `json:"code"`
+
+	// CustomerID The id of a customer.
+	//
+	// Examples: cus_01kb2m4q8e7v9t3n5x6c0d1f2g
+	CustomerID CustomerID `json:"customer_id"`
+
+	// Message The reason in words; may change.
+	Message string `json:"message"`
+}
+
+// CustomerWarningCode `identifier_taken` and `email_taken` mean that another customer of the program has the same identifier or e-mail. Accept unknown values.
+//
+// Examples: identifier_taken
+type CustomerWarningCode string
 
 // CustomerWriteStatus The states that can be set; `refunded` is written by a refund only.
 //
@@ -6643,6 +6900,26 @@ type MailListStatus string
 //
 // Examples: failed
 type MailStatus string
+
+// MergedCommission A commission that a merge decides again.
+type MergedCommission struct {
+	// AfterMinor The amount after, in minor units; 0 where the commission is voided.
+	AfterMinor int64 `json:"after_minor"`
+
+	// BeforeMinor The amount before, in minor units; 0 for none.
+	BeforeMinor int64 `json:"before_minor"`
+
+	// CommissionID The commission; null where there was none before a dry run.
+	CommissionID *CommissionID `json:"commission_id"`
+
+	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
+	//
+	// Examples: USD
+	Currency Currency `json:"currency"`
+
+	// SaleID The sale; null for the commission of a sign-up.
+	SaleID *SaleID `json:"sale_id"`
+}
 
 // Metadata Your own data about the object, stored and returned exactly as given. At most 50 keys, 16 KiB and 5 levels.
 //
@@ -10607,7 +10884,7 @@ type SaleUpdatedEventType string
 
 // SaleWarning A reason why the sale paid nobody, or that a repeat differs from what is recorded.
 type SaleWarning struct {
-	// Code Why a sale paid nobody: `no_partner_attributed` says that the customer has no partner, `fixed_rate_currency_mismatch` that a fixed rate is in another currency than the sale, `no_commission_from_rules` that no rule gave an amount above zero, or that the partner or the customer is suspended. `differs_from_recorded` says that the charge was recorded before with other values.
+	// Code Why a sale paid nobody: `no_partner_attributed` says that the customer has no partner, `fixed_rate_currency_mismatch` that a fixed rate is in another currency than the sale, `no_commission_from_rules` that no rule gave an amount above zero, or that the partner or the customer is suspended. `self_referral` says that the customer has the partner's e-mail and the program blocks self-referrals. `differs_from_recorded` says that the charge was recorded before with other values.
 	//
 	// Examples: no_partner_attributed
 	Code SaleWarningCode `json:"code"`
@@ -10616,7 +10893,7 @@ type SaleWarning struct {
 	Message string `json:"message"`
 }
 
-// SaleWarningCode Why a sale paid nobody: `no_partner_attributed` says that the customer has no partner, `fixed_rate_currency_mismatch` that a fixed rate is in another currency than the sale, `no_commission_from_rules` that no rule gave an amount above zero, or that the partner or the customer is suspended. `differs_from_recorded` says that the charge was recorded before with other values.
+// SaleWarningCode Why a sale paid nobody: `no_partner_attributed` says that the customer has no partner, `fixed_rate_currency_mismatch` that a fixed rate is in another currency than the sale, `no_commission_from_rules` that no rule gave an amount above zero, or that the partner or the customer is suspended. `self_referral` says that the customer has the partner's e-mail and the program blocks self-referrals. `differs_from_recorded` says that the charge was recorded before with other values.
 //
 // Examples: no_partner_attributed
 type SaleWarningCode string
@@ -11342,6 +11619,9 @@ type CouponIncludeParam = []CouponInclude
 // CustomerExpandParam defines model for CustomerExpandParam.
 type CustomerExpandParam = []CustomerExpand
 
+// CustomerIncludeParam defines model for CustomerIncludeParam.
+type CustomerIncludeParam = []CustomerInclude
+
 // EndingBefore defines model for EndingBefore.
 type EndingBefore = string
 
@@ -11927,12 +12207,24 @@ type ListCustomersParams struct {
 	// Email Exactly this email, whatever the case.
 	Email *string `form:"email,omitempty" json:"email,omitempty"`
 
-	// ExternalCustomerID Exactly this external id.
+	// ExternalCustomerID The customer with this external id, whichever of its ids it is.
 	ExternalCustomerID *string `form:"external_customer_id,omitempty" json:"external_customer_id,omitempty"`
+
+	// Identifier Exactly this identifier.
+	Identifier *string `form:"identifier,omitempty" json:"identifier,omitempty"`
+
+	// HasDuplicates `true` lists customers that share an identifier or an e-mail with another customer.
+	HasDuplicates *ListCustomersParamsHasDuplicates `form:"has_duplicates,omitempty" json:"has_duplicates,omitempty"`
 
 	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand CustomerExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
+
+	// Include Computed parts to add; repeatable. `include=a,b` is taken too.
+	Include CustomerIncludeParam `form:"include[],omitempty" json:"include[],omitempty"`
 }
+
+// ListCustomersParamsHasDuplicates defines parameters for ListCustomers.
+type ListCustomersParamsHasDuplicates bool
 
 // DeleteCustomerParams defines parameters for DeleteCustomer.
 type DeleteCustomerParams struct {
@@ -11945,12 +12237,39 @@ type RetrieveCustomerParams struct {
 	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand CustomerExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
+	// Include Computed parts to add; repeatable. `include=a,b` is taken too.
+	Include CustomerIncludeParam `form:"include[],omitempty" json:"include[],omitempty"`
+
 	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // UpdateCustomerParams defines parameters for UpdateCustomer.
 type UpdateCustomerParams struct {
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
+// CreditCustomerParams defines parameters for CreditCustomer.
+type CreditCustomerParams struct {
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
+// AttachExternalIDParams defines parameters for AttachExternalID.
+type AttachExternalIDParams struct {
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
+// DetachExternalIDParams defines parameters for DetachExternalID.
+type DetachExternalIDParams struct {
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
+// MergeCustomerParams defines parameters for MergeCustomer.
+type MergeCustomerParams struct {
 	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
@@ -12944,6 +13263,15 @@ type CreateCustomerJSONRequestBody = CustomerCreate
 
 // UpdateCustomerJSONRequestBody defines body for UpdateCustomer for application/json ContentType.
 type UpdateCustomerJSONRequestBody = CustomerUpdate
+
+// CreditCustomerJSONRequestBody defines body for CreditCustomer for application/json ContentType.
+type CreditCustomerJSONRequestBody = CustomerCredit
+
+// AttachExternalIDJSONRequestBody defines body for AttachExternalID for application/json ContentType.
+type AttachExternalIDJSONRequestBody = CustomerExternalIDAttach
+
+// MergeCustomerJSONRequestBody defines body for MergeCustomer for application/json ContentType.
+type MergeCustomerJSONRequestBody = CustomerMerge
 
 // CreateEmbedTokenJSONRequestBody defines body for CreateEmbedToken for application/json ContentType.
 type CreateEmbedTokenJSONRequestBody = EmbedTokenCreate
@@ -14198,7 +14526,7 @@ type ClientInterface interface {
 
 	// CreateCustomerWithBody Add a customer
 	//
-	// Adds a customer through exactly one route. With `click_id` the owner of the click is the partner and the referral becomes a lead; it must not have expired. With `partner_id` the customer is attributed directly. The partner must be active; a self-referral is refused where the program blocks them.
+	// Adds a customer through exactly one route. With `click_id` the owner of the click is the partner and the referral becomes a lead; it must not have expired. With `partner_id` the customer is attributed directly. The partner must be active; a self-referral is refused where the program blocks them. Where another customer has the same identifier or e-mail, `warnings` names it: merge the two if they are one person.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -14207,7 +14535,7 @@ type ClientInterface interface {
 
 	// CreateCustomer Add a customer
 	//
-	// Adds a customer through exactly one route. With `click_id` the owner of the click is the partner and the referral becomes a lead; it must not have expired. With `partner_id` the customer is attributed directly. The partner must be active; a self-referral is refused where the program blocks them.
+	// Adds a customer through exactly one route. With `click_id` the owner of the click is the partner and the referral becomes a lead; it must not have expired. With `partner_id` the customer is attributed directly. The partner must be active; a self-referral is refused where the program blocks them. Where another customer has the same identifier or e-mail, `warnings` names it: merge the two if they are one person.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -14245,6 +14573,67 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/customers/{id} (the `UpdateCustomer` operationId).
 	UpdateCustomer(ctx context.Context, id ID, params *UpdateCustomerParams, body UpdateCustomerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreditCustomerWithBody Credit a partner with past sales
+	//
+	// Gives a customer without a partner to a partner, and lets the rules pay for its sales since a moment that have no partner. Sales of a partner are never changed. For a customer of this partner already, the call pays for the sales that still have no partner.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/customers/{id}/credit (the `CreditCustomer` operationId).
+	CreditCustomerWithBody(ctx context.Context, id ID, params *CreditCustomerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreditCustomer Credit a partner with past sales
+	//
+	// Gives a customer without a partner to a partner, and lets the rules pay for its sales since a moment that have no partner. Sales of a partner are never changed. For a customer of this partner already, the call pays for the sales that still have no partner.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/customers/{id}/credit (the `CreditCustomer` operationId).
+	CreditCustomer(ctx context.Context, id ID, params *CreditCustomerParams, body CreditCustomerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AttachExternalIDWithBody Attach an external id
+	//
+	// Attaches an id at a payment processor to the customer. Payments with that id count for the customer from then on, and payments that wait without a partner are recorded. Attaching an id that the customer has already changes nothing.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/customers/{id}/external_ids (the `AttachExternalID` operationId).
+	AttachExternalIDWithBody(ctx context.Context, id ID, params *AttachExternalIDParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AttachExternalID Attach an external id
+	//
+	// Attaches an id at a payment processor to the customer. Payments with that id count for the customer from then on, and payments that wait without a partner are recorded. Attaching an id that the customer has already changes nothing.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/customers/{id}/external_ids (the `AttachExternalID` operationId).
+	AttachExternalID(ctx context.Context, id ID, params *AttachExternalIDParams, body AttachExternalIDJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DetachExternalID Detach an external id
+	//
+	// Detaches an id from the customer: payments with that id no longer count for it. Recorded sales stay.
+	//
+	// Corresponds with DELETE /v1/customers/{id}/external_ids/{external_customer_id} (the `DetachExternalID` operationId).
+	DetachExternalID(ctx context.Context, id ID, externalCustomerID string, params *DetachExternalIDParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// MergeCustomerWithBody Merge two customers
+	//
+	// Merges another customer of the program into this one. Its sales, referral and external ids move here; the earlier first sale and conversion count. This customer takes the name, e-mail and identifier that it lacks. Unpaid commissions outside payouts that depend on the first sale or on the conversion are decided again by the rules; what was paid stays. The id of the merged customer keeps working and answers this customer.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/customers/{id}/merge (the `MergeCustomer` operationId).
+	MergeCustomerWithBody(ctx context.Context, id ID, params *MergeCustomerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// MergeCustomer Merge two customers
+	//
+	// Merges another customer of the program into this one. Its sales, referral and external ids move here; the earlier first sale and conversion count. This customer takes the name, e-mail and identifier that it lacks. Unpaid commissions outside payouts that depend on the first sale or on the conversion are decided again by the rules; what was paid stays. The id of the merged customer keeps working and answers this customer.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/customers/{id}/merge (the `MergeCustomer` operationId).
+	MergeCustomer(ctx context.Context, id ID, params *MergeCustomerParams, body MergeCustomerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateEmbedTokenWithBody Create an embed token
 	//
@@ -16456,7 +16845,7 @@ func (c *Client) ListCustomers(ctx context.Context, params *ListCustomersParams,
 
 // CreateCustomerWithBody Add a customer
 //
-// Adds a customer through exactly one route. With `click_id` the owner of the click is the partner and the referral becomes a lead; it must not have expired. With `partner_id` the customer is attributed directly. The partner must be active; a self-referral is refused where the program blocks them.
+// Adds a customer through exactly one route. With `click_id` the owner of the click is the partner and the referral becomes a lead; it must not have expired. With `partner_id` the customer is attributed directly. The partner must be active; a self-referral is refused where the program blocks them. Where another customer has the same identifier or e-mail, `warnings` names it: merge the two if they are one person.
 //
 // Takes any type of body and a specified content type.
 //
@@ -16475,7 +16864,7 @@ func (c *Client) CreateCustomerWithBody(ctx context.Context, contentType string,
 
 // CreateCustomer Add a customer
 //
-// Adds a customer through exactly one route. With `click_id` the owner of the click is the partner and the referral becomes a lead; it must not have expired. With `partner_id` the customer is attributed directly. The partner must be active; a self-referral is refused where the program blocks them.
+// Adds a customer through exactly one route. With `click_id` the owner of the click is the partner and the referral becomes a lead; it must not have expired. With `partner_id` the customer is attributed directly. The partner must be active; a self-referral is refused where the program blocks them. Where another customer has the same identifier or e-mail, `warnings` names it: merge the two if they are one person.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -16554,6 +16943,137 @@ func (c *Client) UpdateCustomerWithBody(ctx context.Context, id ID, params *Upda
 // Corresponds with POST /v1/customers/{id} (the `UpdateCustomer` operationId).
 func (c *Client) UpdateCustomer(ctx context.Context, id ID, params *UpdateCustomerParams, body UpdateCustomerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewUpdateCustomerRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreditCustomerWithBody Credit a partner with past sales
+//
+// Gives a customer without a partner to a partner, and lets the rules pay for its sales since a moment that have no partner. Sales of a partner are never changed. For a customer of this partner already, the call pays for the sales that still have no partner.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/customers/{id}/credit (the `CreditCustomer` operationId).
+func (c *Client) CreditCustomerWithBody(ctx context.Context, id ID, params *CreditCustomerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreditCustomerRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreditCustomer Credit a partner with past sales
+//
+// Gives a customer without a partner to a partner, and lets the rules pay for its sales since a moment that have no partner. Sales of a partner are never changed. For a customer of this partner already, the call pays for the sales that still have no partner.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/customers/{id}/credit (the `CreditCustomer` operationId).
+func (c *Client) CreditCustomer(ctx context.Context, id ID, params *CreditCustomerParams, body CreditCustomerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreditCustomerRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AttachExternalIDWithBody Attach an external id
+//
+// Attaches an id at a payment processor to the customer. Payments with that id count for the customer from then on, and payments that wait without a partner are recorded. Attaching an id that the customer has already changes nothing.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/customers/{id}/external_ids (the `AttachExternalID` operationId).
+func (c *Client) AttachExternalIDWithBody(ctx context.Context, id ID, params *AttachExternalIDParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAttachExternalIDRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AttachExternalID Attach an external id
+//
+// Attaches an id at a payment processor to the customer. Payments with that id count for the customer from then on, and payments that wait without a partner are recorded. Attaching an id that the customer has already changes nothing.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/customers/{id}/external_ids (the `AttachExternalID` operationId).
+func (c *Client) AttachExternalID(ctx context.Context, id ID, params *AttachExternalIDParams, body AttachExternalIDJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAttachExternalIDRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DetachExternalID Detach an external id
+//
+// Detaches an id from the customer: payments with that id no longer count for it. Recorded sales stay.
+//
+// Corresponds with DELETE /v1/customers/{id}/external_ids/{external_customer_id} (the `DetachExternalID` operationId).
+func (c *Client) DetachExternalID(ctx context.Context, id ID, externalCustomerID string, params *DetachExternalIDParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDetachExternalIDRequest(c.Server, id, externalCustomerID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// MergeCustomerWithBody Merge two customers
+//
+// Merges another customer of the program into this one. Its sales, referral and external ids move here; the earlier first sale and conversion count. This customer takes the name, e-mail and identifier that it lacks. Unpaid commissions outside payouts that depend on the first sale or on the conversion are decided again by the rules; what was paid stays. The id of the merged customer keeps working and answers this customer.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/customers/{id}/merge (the `MergeCustomer` operationId).
+func (c *Client) MergeCustomerWithBody(ctx context.Context, id ID, params *MergeCustomerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewMergeCustomerRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// MergeCustomer Merge two customers
+//
+// Merges another customer of the program into this one. Its sales, referral and external ids move here; the earlier first sale and conversion count. This customer takes the name, e-mail and identifier that it lacks. Unpaid commissions outside payouts that depend on the first sale or on the conversion are decided again by the rules; what was paid stays. The id of the merged customer keeps working and answers this customer.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/customers/{id}/merge (the `MergeCustomer` operationId).
+func (c *Client) MergeCustomer(ctx context.Context, id ID, params *MergeCustomerParams, body MergeCustomerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewMergeCustomerRequest(c.Server, id, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -22298,9 +22818,45 @@ func NewListCustomersRequest(server string, params *ListCustomersParams) (*http.
 
 		}
 
+		if params.Identifier != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "identifier", *params.Identifier, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.HasDuplicates != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "has_duplicates", *params.HasDuplicates, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.Expand != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "expand[]", params.Expand, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Include != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "include[]", params.Include, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -22472,6 +23028,18 @@ func NewRetrieveCustomerRequest(server string, id ID, params *RetrieveCustomerPa
 
 		}
 
+		if params.Include != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "include[]", params.Include, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.ProgramID != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
@@ -22526,6 +23094,296 @@ func NewUpdateCustomerRequestWithBody(server string, id ID, params *UpdateCustom
 	}
 
 	operationPath := fmt.Sprintf("/v1/customers/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewCreditCustomerRequest calls the generic CreditCustomer builder with application/json body
+func NewCreditCustomerRequest(server string, id ID, params *CreditCustomerParams, body CreditCustomerJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreditCustomerRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewCreditCustomerRequestWithBody constructs an http.Request for the CreditCustomer method, with any body, and a specified content type
+func NewCreditCustomerRequestWithBody(server string, id ID, params *CreditCustomerParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/customers/%s/credit", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewAttachExternalIDRequest calls the generic AttachExternalID builder with application/json body
+func NewAttachExternalIDRequest(server string, id ID, params *AttachExternalIDParams, body AttachExternalIDJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAttachExternalIDRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewAttachExternalIDRequestWithBody constructs an http.Request for the AttachExternalID method, with any body, and a specified content type
+func NewAttachExternalIDRequestWithBody(server string, id ID, params *AttachExternalIDParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/customers/%s/external_ids", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDetachExternalIDRequest constructs an http.Request for the DetachExternalID method
+func NewDetachExternalIDRequest(server string, id ID, externalCustomerID string, params *DetachExternalIDParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "external_customer_id", externalCustomerID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/customers/%s/external_ids/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewMergeCustomerRequest calls the generic MergeCustomer builder with application/json body
+func NewMergeCustomerRequest(server string, id ID, params *MergeCustomerParams, body MergeCustomerJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewMergeCustomerRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewMergeCustomerRequestWithBody constructs an http.Request for the MergeCustomer method, with any body, and a specified content type
+func NewMergeCustomerRequestWithBody(server string, id ID, params *MergeCustomerParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/customers/%s/merge", pathParam0)
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -30938,7 +31796,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateCustomerWithBodyWithResponse Add a customer
 	//
-	// Adds a customer through exactly one route. With `click_id` the owner of the click is the partner and the referral becomes a lead; it must not have expired. With `partner_id` the customer is attributed directly. The partner must be active; a self-referral is refused where the program blocks them.
+	// Adds a customer through exactly one route. With `click_id` the owner of the click is the partner and the referral becomes a lead; it must not have expired. With `partner_id` the customer is attributed directly. The partner must be active; a self-referral is refused where the program blocks them. Where another customer has the same identifier or e-mail, `warnings` names it: merge the two if they are one person.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -30947,7 +31805,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateCustomerWithResponse Add a customer
 	//
-	// Adds a customer through exactly one route. With `click_id` the owner of the click is the partner and the referral becomes a lead; it must not have expired. With `partner_id` the customer is attributed directly. The partner must be active; a self-referral is refused where the program blocks them.
+	// Adds a customer through exactly one route. With `click_id` the owner of the click is the partner and the referral becomes a lead; it must not have expired. With `partner_id` the customer is attributed directly. The partner must be active; a self-referral is refused where the program blocks them. Where another customer has the same identifier or e-mail, `warnings` names it: merge the two if they are one person.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -30989,6 +31847,69 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/customers/{id} (the `UpdateCustomer` operationId).
 	UpdateCustomerWithResponse(ctx context.Context, id ID, params *UpdateCustomerParams, body UpdateCustomerJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateCustomerReply, error)
+
+	// CreditCustomerWithBodyWithResponse Credit a partner with past sales
+	//
+	// Gives a customer without a partner to a partner, and lets the rules pay for its sales since a moment that have no partner. Sales of a partner are never changed. For a customer of this partner already, the call pays for the sales that still have no partner.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/customers/{id}/credit (the `CreditCustomer` operationId).
+	CreditCustomerWithBodyWithResponse(ctx context.Context, id ID, params *CreditCustomerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreditCustomerReply, error)
+
+	// CreditCustomerWithResponse Credit a partner with past sales
+	//
+	// Gives a customer without a partner to a partner, and lets the rules pay for its sales since a moment that have no partner. Sales of a partner are never changed. For a customer of this partner already, the call pays for the sales that still have no partner.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/customers/{id}/credit (the `CreditCustomer` operationId).
+	CreditCustomerWithResponse(ctx context.Context, id ID, params *CreditCustomerParams, body CreditCustomerJSONRequestBody, reqEditors ...RequestEditorFn) (*CreditCustomerReply, error)
+
+	// AttachExternalIDWithBodyWithResponse Attach an external id
+	//
+	// Attaches an id at a payment processor to the customer. Payments with that id count for the customer from then on, and payments that wait without a partner are recorded. Attaching an id that the customer has already changes nothing.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/customers/{id}/external_ids (the `AttachExternalID` operationId).
+	AttachExternalIDWithBodyWithResponse(ctx context.Context, id ID, params *AttachExternalIDParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AttachExternalIDReply, error)
+
+	// AttachExternalIDWithResponse Attach an external id
+	//
+	// Attaches an id at a payment processor to the customer. Payments with that id count for the customer from then on, and payments that wait without a partner are recorded. Attaching an id that the customer has already changes nothing.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/customers/{id}/external_ids (the `AttachExternalID` operationId).
+	AttachExternalIDWithResponse(ctx context.Context, id ID, params *AttachExternalIDParams, body AttachExternalIDJSONRequestBody, reqEditors ...RequestEditorFn) (*AttachExternalIDReply, error)
+
+	// DetachExternalIDWithResponse Detach an external id
+	//
+	// Detaches an id from the customer: payments with that id no longer count for it. Recorded sales stay.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/customers/{id}/external_ids/{external_customer_id} (the `DetachExternalID` operationId).
+	DetachExternalIDWithResponse(ctx context.Context, id ID, externalCustomerID string, params *DetachExternalIDParams, reqEditors ...RequestEditorFn) (*DetachExternalIDReply, error)
+
+	// MergeCustomerWithBodyWithResponse Merge two customers
+	//
+	// Merges another customer of the program into this one. Its sales, referral and external ids move here; the earlier first sale and conversion count. This customer takes the name, e-mail and identifier that it lacks. Unpaid commissions outside payouts that depend on the first sale or on the conversion are decided again by the rules; what was paid stays. The id of the merged customer keeps working and answers this customer.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/customers/{id}/merge (the `MergeCustomer` operationId).
+	MergeCustomerWithBodyWithResponse(ctx context.Context, id ID, params *MergeCustomerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*MergeCustomerReply, error)
+
+	// MergeCustomerWithResponse Merge two customers
+	//
+	// Merges another customer of the program into this one. Its sales, referral and external ids move here; the earlier first sale and conversion count. This customer takes the name, e-mail and identifier that it lacks. Unpaid commissions outside payouts that depend on the first sale or on the conversion are decided again by the rules; what was paid stays. The id of the merged customer keeps working and answers this customer.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/customers/{id}/merge (the `MergeCustomer` operationId).
+	MergeCustomerWithResponse(ctx context.Context, id ID, params *MergeCustomerParams, body MergeCustomerJSONRequestBody, reqEditors ...RequestEditorFn) (*MergeCustomerReply, error)
 
 	// CreateEmbedTokenWithBodyWithResponse Create an embed token
 	//
@@ -33675,6 +34596,132 @@ func (r UpdateCustomerReply) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r UpdateCustomerReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreditCustomerReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Credit
+}
+
+// Status returns HTTPResponse.Status
+func (r CreditCustomerReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreditCustomerReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreditCustomerReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type AttachExternalIDReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Customer
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Customer
+}
+
+// Status returns HTTPResponse.Status
+func (r AttachExternalIDReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AttachExternalIDReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AttachExternalIDReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DetachExternalIDReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Customer
+}
+
+// Status returns HTTPResponse.Status
+func (r DetachExternalIDReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DetachExternalIDReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DetachExternalIDReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type MergeCustomerReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *CustomerMerged
+}
+
+// Status returns HTTPResponse.Status
+func (r MergeCustomerReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r MergeCustomerReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r MergeCustomerReply) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -37849,7 +38896,7 @@ func (c *ClientWithResponses) ListCustomersWithResponse(ctx context.Context, par
 
 // CreateCustomerWithBodyWithResponse Add a customer
 //
-// Adds a customer through exactly one route. With `click_id` the owner of the click is the partner and the referral becomes a lead; it must not have expired. With `partner_id` the customer is attributed directly. The partner must be active; a self-referral is refused where the program blocks them.
+// Adds a customer through exactly one route. With `click_id` the owner of the click is the partner and the referral becomes a lead; it must not have expired. With `partner_id` the customer is attributed directly. The partner must be active; a self-referral is refused where the program blocks them. Where another customer has the same identifier or e-mail, `warnings` names it: merge the two if they are one person.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -37864,7 +38911,7 @@ func (c *ClientWithResponses) CreateCustomerWithBodyWithResponse(ctx context.Con
 
 // CreateCustomerWithResponse Add a customer
 //
-// Adds a customer through exactly one route. With `click_id` the owner of the click is the partner and the referral becomes a lead; it must not have expired. With `partner_id` the customer is attributed directly. The partner must be active; a self-referral is refused where the program blocks them.
+// Adds a customer through exactly one route. With `click_id` the owner of the click is the partner and the referral becomes a lead; it must not have expired. With `partner_id` the customer is attributed directly. The partner must be active; a self-referral is refused where the program blocks them. Where another customer has the same identifier or e-mail, `warnings` names it: merge the two if they are one person.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -37935,6 +38982,111 @@ func (c *ClientWithResponses) UpdateCustomerWithResponse(ctx context.Context, id
 		return nil, err
 	}
 	return ParseUpdateCustomerReply(rsp)
+}
+
+// CreditCustomerWithBodyWithResponse Credit a partner with past sales
+//
+// Gives a customer without a partner to a partner, and lets the rules pay for its sales since a moment that have no partner. Sales of a partner are never changed. For a customer of this partner already, the call pays for the sales that still have no partner.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/customers/{id}/credit (the `CreditCustomer` operationId).
+func (c *ClientWithResponses) CreditCustomerWithBodyWithResponse(ctx context.Context, id ID, params *CreditCustomerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreditCustomerReply, error) {
+	rsp, err := c.CreditCustomerWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreditCustomerReply(rsp)
+}
+
+// CreditCustomerWithResponse Credit a partner with past sales
+//
+// Gives a customer without a partner to a partner, and lets the rules pay for its sales since a moment that have no partner. Sales of a partner are never changed. For a customer of this partner already, the call pays for the sales that still have no partner.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/customers/{id}/credit (the `CreditCustomer` operationId).
+func (c *ClientWithResponses) CreditCustomerWithResponse(ctx context.Context, id ID, params *CreditCustomerParams, body CreditCustomerJSONRequestBody, reqEditors ...RequestEditorFn) (*CreditCustomerReply, error) {
+	rsp, err := c.CreditCustomer(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreditCustomerReply(rsp)
+}
+
+// AttachExternalIDWithBodyWithResponse Attach an external id
+//
+// Attaches an id at a payment processor to the customer. Payments with that id count for the customer from then on, and payments that wait without a partner are recorded. Attaching an id that the customer has already changes nothing.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/customers/{id}/external_ids (the `AttachExternalID` operationId).
+func (c *ClientWithResponses) AttachExternalIDWithBodyWithResponse(ctx context.Context, id ID, params *AttachExternalIDParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AttachExternalIDReply, error) {
+	rsp, err := c.AttachExternalIDWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAttachExternalIDReply(rsp)
+}
+
+// AttachExternalIDWithResponse Attach an external id
+//
+// Attaches an id at a payment processor to the customer. Payments with that id count for the customer from then on, and payments that wait without a partner are recorded. Attaching an id that the customer has already changes nothing.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/customers/{id}/external_ids (the `AttachExternalID` operationId).
+func (c *ClientWithResponses) AttachExternalIDWithResponse(ctx context.Context, id ID, params *AttachExternalIDParams, body AttachExternalIDJSONRequestBody, reqEditors ...RequestEditorFn) (*AttachExternalIDReply, error) {
+	rsp, err := c.AttachExternalID(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAttachExternalIDReply(rsp)
+}
+
+// DetachExternalIDWithResponse Detach an external id
+//
+// Detaches an id from the customer: payments with that id no longer count for it. Recorded sales stay.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/customers/{id}/external_ids/{external_customer_id} (the `DetachExternalID` operationId).
+func (c *ClientWithResponses) DetachExternalIDWithResponse(ctx context.Context, id ID, externalCustomerID string, params *DetachExternalIDParams, reqEditors ...RequestEditorFn) (*DetachExternalIDReply, error) {
+	rsp, err := c.DetachExternalID(ctx, id, externalCustomerID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDetachExternalIDReply(rsp)
+}
+
+// MergeCustomerWithBodyWithResponse Merge two customers
+//
+// Merges another customer of the program into this one. Its sales, referral and external ids move here; the earlier first sale and conversion count. This customer takes the name, e-mail and identifier that it lacks. Unpaid commissions outside payouts that depend on the first sale or on the conversion are decided again by the rules; what was paid stays. The id of the merged customer keeps working and answers this customer.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/customers/{id}/merge (the `MergeCustomer` operationId).
+func (c *ClientWithResponses) MergeCustomerWithBodyWithResponse(ctx context.Context, id ID, params *MergeCustomerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*MergeCustomerReply, error) {
+	rsp, err := c.MergeCustomerWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseMergeCustomerReply(rsp)
+}
+
+// MergeCustomerWithResponse Merge two customers
+//
+// Merges another customer of the program into this one. Its sales, referral and external ids move here; the earlier first sale and conversion count. This customer takes the name, e-mail and identifier that it lacks. Unpaid commissions outside payouts that depend on the first sale or on the conversion are decided again by the rules; what was paid stays. The id of the merged customer keeps working and answers this customer.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/customers/{id}/merge (the `MergeCustomer` operationId).
+func (c *ClientWithResponses) MergeCustomerWithResponse(ctx context.Context, id ID, params *MergeCustomerParams, body MergeCustomerJSONRequestBody, reqEditors ...RequestEditorFn) (*MergeCustomerReply, error) {
+	rsp, err := c.MergeCustomer(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseMergeCustomerReply(rsp)
 }
 
 // CreateEmbedTokenWithBodyWithResponse Create an embed token
@@ -41316,6 +42468,117 @@ func ParseUpdateCustomerReply(rsp *http.Response) (*UpdateCustomerReply, error) 
 	return response, nil
 }
 
+// ParseCreditCustomerReply parses an HTTP response from a CreditCustomerWithResponse call
+func ParseCreditCustomerReply(rsp *http.Response) (*CreditCustomerReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreditCustomerReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Credit
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseAttachExternalIDReply parses an HTTP response from a AttachExternalIDWithResponse call
+func ParseAttachExternalIDReply(rsp *http.Response) (*AttachExternalIDReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AttachExternalIDReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Customer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Customer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDetachExternalIDReply parses an HTTP response from a DetachExternalIDWithResponse call
+func ParseDetachExternalIDReply(rsp *http.Response) (*DetachExternalIDReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DetachExternalIDReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Customer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseMergeCustomerReply parses an HTTP response from a MergeCustomerWithResponse call
+func ParseMergeCustomerReply(rsp *http.Response) (*MergeCustomerReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &MergeCustomerReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest CustomerMerged
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseCreateEmbedTokenReply parses an HTTP response from a CreateEmbedTokenWithResponse call
 func ParseCreateEmbedTokenReply(rsp *http.Response) (*CreateEmbedTokenReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -44283,6 +45546,18 @@ type ServerInterface interface {
 	// UpdateCustomer Update a customer
 	// (POST /v1/customers/{id})
 	UpdateCustomer(ctx echo.Context, id ID, params UpdateCustomerParams) error
+	// CreditCustomer Credit a partner with past sales
+	// (POST /v1/customers/{id}/credit)
+	CreditCustomer(ctx echo.Context, id ID, params CreditCustomerParams) error
+	// AttachExternalID Attach an external id
+	// (POST /v1/customers/{id}/external_ids)
+	AttachExternalID(ctx echo.Context, id ID, params AttachExternalIDParams) error
+	// DetachExternalID Detach an external id
+	// (DELETE /v1/customers/{id}/external_ids/{external_customer_id})
+	DetachExternalID(ctx echo.Context, id ID, externalCustomerID string, params DetachExternalIDParams) error
+	// MergeCustomer Merge two customers
+	// (POST /v1/customers/{id}/merge)
+	MergeCustomer(ctx echo.Context, id ID, params MergeCustomerParams) error
 	// CreateEmbedToken Create an embed token
 	// (POST /v1/embed_tokens)
 	CreateEmbedToken(ctx echo.Context) error
@@ -45890,11 +47165,32 @@ func (w *ServerInterfaceWrapper) ListCustomers(ctx echo.Context) error {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter external_customer_id: %s", err))
 	}
 
+	// ------------- Optional query parameter "identifier" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "identifier", ctx.QueryParams(), &params.Identifier, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter identifier: %s", err))
+	}
+
+	// ------------- Optional query parameter "has_duplicates" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "has_duplicates", ctx.QueryParams(), &params.HasDuplicates, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter has_duplicates: %s", err))
+	}
+
 	// ------------- Optional query parameter "expand[]" -------------
 
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "expand[]", ctx.QueryParams(), &params.Expand, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
 	if err != nil {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter expand[]: %s", err))
+	}
+
+	// ------------- Optional query parameter "include[]" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "include[]", ctx.QueryParams(), &params.Include, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter include[]: %s", err))
 	}
 
 	// Invoke the callback with all the unmarshaled arguments
@@ -45956,6 +47252,13 @@ func (w *ServerInterfaceWrapper) RetrieveCustomer(ctx echo.Context) error {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter expand[]: %s", err))
 	}
 
+	// ------------- Optional query parameter "include[]" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "include[]", ctx.QueryParams(), &params.Include, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter include[]: %s", err))
+	}
+
 	// ------------- Optional query parameter "program_id" -------------
 
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
@@ -45990,6 +47293,114 @@ func (w *ServerInterfaceWrapper) UpdateCustomer(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.UpdateCustomer(ctx, id, params)
+	return err
+}
+
+// CreditCustomer converts echo context to params.
+func (w *ServerInterfaceWrapper) CreditCustomer(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreditCustomerParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.CreditCustomer(ctx, id, params)
+	return err
+}
+
+// AttachExternalID converts echo context to params.
+func (w *ServerInterfaceWrapper) AttachExternalID(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params AttachExternalIDParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.AttachExternalID(ctx, id, params)
+	return err
+}
+
+// DetachExternalID converts echo context to params.
+func (w *ServerInterfaceWrapper) DetachExternalID(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// ------------- Path parameter "external_customer_id" -------------
+	var externalCustomerID string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "external_customer_id", ctx.Param("external_customer_id"), &externalCustomerID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter external_customer_id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DetachExternalIDParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.DetachExternalID(ctx, id, externalCustomerID, params)
+	return err
+}
+
+// MergeCustomer converts echo context to params.
+func (w *ServerInterfaceWrapper) MergeCustomer(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params MergeCustomerParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.MergeCustomer(ctx, id, params)
 	return err
 }
 
@@ -49256,6 +50667,10 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.DELETE(options.BaseURL+"/v1/customers/:id", wrapper.DeleteCustomer, options.OperationMiddlewares["deleteCustomer"]...)
 	router.GET(options.BaseURL+"/v1/customers/:id", wrapper.RetrieveCustomer, options.OperationMiddlewares["retrieveCustomer"]...)
 	router.POST(options.BaseURL+"/v1/customers/:id", wrapper.UpdateCustomer, options.OperationMiddlewares["updateCustomer"]...)
+	router.POST(options.BaseURL+"/v1/customers/:id/credit", wrapper.CreditCustomer, options.OperationMiddlewares["creditCustomer"]...)
+	router.POST(options.BaseURL+"/v1/customers/:id/external_ids", wrapper.AttachExternalID, options.OperationMiddlewares["attachExternalID"]...)
+	router.DELETE(options.BaseURL+"/v1/customers/:id/external_ids/:external_customer_id", wrapper.DetachExternalID, options.OperationMiddlewares["detachExternalID"]...)
+	router.POST(options.BaseURL+"/v1/customers/:id/merge", wrapper.MergeCustomer, options.OperationMiddlewares["mergeCustomer"]...)
 	router.POST(options.BaseURL+"/v1/embed_tokens", wrapper.CreateEmbedToken, options.OperationMiddlewares["createEmbedToken"]...)
 	router.GET(options.BaseURL+"/v1/events", wrapper.FollowEvents, options.OperationMiddlewares["followEvents"]...)
 	router.GET(options.BaseURL+"/v1/flows", wrapper.ListFlows, options.OperationMiddlewares["listFlows"]...)
@@ -50396,6 +51811,116 @@ type UpdateCustomerResponseObject interface {
 type UpdateCustomer200JSONResponse Customer
 
 func (response UpdateCustomer200JSONResponse) VisitUpdateCustomerResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreditCustomerRequestObject struct {
+	ID     ID `json:"id"`
+	Params CreditCustomerParams
+	Body   *CreditCustomerJSONRequestBody
+}
+
+type CreditCustomerResponseObject interface {
+	VisitCreditCustomerResponse(w http.ResponseWriter) error
+}
+
+type CreditCustomer200JSONResponse Credit
+
+func (response CreditCustomer200JSONResponse) VisitCreditCustomerResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AttachExternalIDRequestObject struct {
+	ID     ID `json:"id"`
+	Params AttachExternalIDParams
+	Body   *AttachExternalIDJSONRequestBody
+}
+
+type AttachExternalIDResponseObject interface {
+	VisitAttachExternalIDResponse(w http.ResponseWriter) error
+}
+
+type AttachExternalID200JSONResponse Customer
+
+func (response AttachExternalID200JSONResponse) VisitAttachExternalIDResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AttachExternalID201JSONResponse Customer
+
+func (response AttachExternalID201JSONResponse) VisitAttachExternalIDResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DetachExternalIDRequestObject struct {
+	ID                 ID     `json:"id"`
+	ExternalCustomerID string `json:"external_customer_id"`
+	Params             DetachExternalIDParams
+}
+
+type DetachExternalIDResponseObject interface {
+	VisitDetachExternalIDResponse(w http.ResponseWriter) error
+}
+
+type DetachExternalID200JSONResponse Customer
+
+func (response DetachExternalID200JSONResponse) VisitDetachExternalIDResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type MergeCustomerRequestObject struct {
+	ID     ID `json:"id"`
+	Params MergeCustomerParams
+	Body   *MergeCustomerJSONRequestBody
+}
+
+type MergeCustomerResponseObject interface {
+	VisitMergeCustomerResponse(w http.ResponseWriter) error
+}
+
+type MergeCustomer200JSONResponse CustomerMerged
+
+func (response MergeCustomer200JSONResponse) VisitMergeCustomerResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
@@ -53054,6 +54579,18 @@ type StrictServerInterface interface {
 	// UpdateCustomer Update a customer
 	// (POST /v1/customers/{id})
 	UpdateCustomer(ctx context.Context, request UpdateCustomerRequestObject) (UpdateCustomerResponseObject, error)
+	// CreditCustomer Credit a partner with past sales
+	// (POST /v1/customers/{id}/credit)
+	CreditCustomer(ctx context.Context, request CreditCustomerRequestObject) (CreditCustomerResponseObject, error)
+	// AttachExternalID Attach an external id
+	// (POST /v1/customers/{id}/external_ids)
+	AttachExternalID(ctx context.Context, request AttachExternalIDRequestObject) (AttachExternalIDResponseObject, error)
+	// DetachExternalID Detach an external id
+	// (DELETE /v1/customers/{id}/external_ids/{external_customer_id})
+	DetachExternalID(ctx context.Context, request DetachExternalIDRequestObject) (DetachExternalIDResponseObject, error)
+	// MergeCustomer Merge two customers
+	// (POST /v1/customers/{id}/merge)
+	MergeCustomer(ctx context.Context, request MergeCustomerRequestObject) (MergeCustomerResponseObject, error)
 	// CreateEmbedToken Create an embed token
 	// (POST /v1/embed_tokens)
 	CreateEmbedToken(ctx context.Context, request CreateEmbedTokenRequestObject) (CreateEmbedTokenResponseObject, error)
@@ -54867,6 +56404,180 @@ func (sh *strictHandler) UpdateCustomer(ctx echo.Context, id ID, params UpdateCu
 		return err
 	} else if validResponse, ok := response.(UpdateCustomerResponseObject); ok {
 		return validResponse.VisitUpdateCustomerResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// CreditCustomer operation middleware
+func (sh *strictHandler) CreditCustomer(ctx echo.Context, id ID, params CreditCustomerParams) error {
+	var request CreditCustomerRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	var body CreditCustomerJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreditCustomer(ctx.Request().Context(), request.(CreditCustomerRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreditCustomer")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(CreditCustomerResponseObject); ok {
+		return validResponse.VisitCreditCustomerResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// AttachExternalID operation middleware
+func (sh *strictHandler) AttachExternalID(ctx echo.Context, id ID, params AttachExternalIDParams) error {
+	var request AttachExternalIDRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	var body AttachExternalIDJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.AttachExternalID(ctx.Request().Context(), request.(AttachExternalIDRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "AttachExternalID")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(AttachExternalIDResponseObject); ok {
+		return validResponse.VisitAttachExternalIDResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// DetachExternalID operation middleware
+func (sh *strictHandler) DetachExternalID(ctx echo.Context, id ID, externalCustomerID string, params DetachExternalIDParams) error {
+	var request DetachExternalIDRequestObject
+
+	request.ID = id
+	request.ExternalCustomerID = externalCustomerID
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DetachExternalID(ctx.Request().Context(), request.(DetachExternalIDRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DetachExternalID")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(DetachExternalIDResponseObject); ok {
+		return validResponse.VisitDetachExternalIDResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// MergeCustomer operation middleware
+func (sh *strictHandler) MergeCustomer(ctx echo.Context, id ID, params MergeCustomerParams) error {
+	var request MergeCustomerRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	var body MergeCustomerJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.MergeCustomer(ctx.Request().Context(), request.(MergeCustomerRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "MergeCustomer")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(MergeCustomerResponseObject); ok {
+		return validResponse.VisitMergeCustomerResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

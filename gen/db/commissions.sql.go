@@ -287,6 +287,40 @@ func (q *Queries) CommissionReasons(ctx context.Context, db DBTX, arg Commission
 	return items, nil
 }
 
+const commissionRedecide = `-- name: CommissionRedecide :exec
+UPDATE commissions SET amount_minor = $1, revenue_minor = $2, rate_type = $3,
+    rate_value = $4, flow_id = $5, flow_branch_id = $6, updated_at = $7
+WHERE id = $8 AND org_id = $9 AND status IN ('pending', 'approved', 'due') AND payout_id IS NULL
+`
+
+type CommissionRedecideParams struct {
+	AmountMinor  int64
+	RevenueMinor *int64
+	RateType     *RateType
+	RateValue    *int64
+	FlowID       *string
+	FlowBranchID *string
+	UpdatedAt    clock.Time
+	ID           string
+	OrgID        string
+}
+
+// CommissionRedecide writes what the rules decide of an unpaid commission once more.
+func (q *Queries) CommissionRedecide(ctx context.Context, db DBTX, arg CommissionRedecideParams) error {
+	_, err := db.Exec(ctx, commissionRedecide,
+		arg.AmountMinor,
+		arg.RevenueMinor,
+		arg.RateType,
+		arg.RateValue,
+		arg.FlowID,
+		arg.FlowBranchID,
+		arg.UpdatedAt,
+		arg.ID,
+		arg.OrgID,
+	)
+	return err
+}
+
 const commissionSetStatus = `-- name: CommissionSetStatus :execrows
 UPDATE commissions SET status = $1, approved_at = $2, voided_at = $3, void_reason = $4,
     payout_id = CASE WHEN $1::text IN ('rejected', 'voided') THEN NULL ELSE payout_id END, updated_at = $5

@@ -11,20 +11,51 @@ import (
 	clock "rail/server/clock"
 )
 
+const commissionsOfCustomerMove = `-- name: CommissionsOfCustomerMove :exec
+UPDATE commissions t SET customer_id = $1 WHERE t.org_id = $2 AND t.status <> 'paid'
+    AND t.customer_id = $3 AND t.id IN (
+    SELECT k.id FROM commissions k WHERE k.sale_id = ANY ($4::text[])
+    UNION ALL SELECT k.id FROM commissions k WHERE k.customer_id = $3 AND k.kind = 'referral' AND k.sale_id IS NULL
+        AND NOT EXISTS (SELECT 1 FROM commissions x WHERE x.customer_id = $1 AND x.kind = 'referral'
+            AND x.sale_id IS NULL AND x.org_id = $2)
+    UNION ALL SELECT k.id FROM commissions k WHERE k.program_id = $5 AND k.kind <> 'referral')
+`
+
+type CommissionsOfCustomerMoveParams struct {
+	ToID      *string
+	OrgID     string
+	FromID    *string
+	SaleIds   []string
+	ProgramID string
+}
+
+// CommissionsOfCustomerMove gives the commissions of a customer to another, but for paid
+// ones and a second one of a sign-up.
+func (q *Queries) CommissionsOfCustomerMove(ctx context.Context, db DBTX, arg CommissionsOfCustomerMoveParams) error {
+	_, err := db.Exec(ctx, commissionsOfCustomerMove,
+		arg.ToID,
+		arg.OrgID,
+		arg.FromID,
+		arg.SaleIds,
+		arg.ProgramID,
+	)
+	return err
+}
+
 const customerByExternalID = `-- name: CustomerByExternalID :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution FROM customers t WHERE t.program_id = $1 AND t.org_id = $2
-    AND t.external_customer_id = $3
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution, t.self_referral FROM customers t WHERE t.org_id = $1 AND t.id = (SELECT x.customer_id FROM customer_external_ids x
+    WHERE x.program_id = $2 AND x.org_id = $1 AND x.external_customer_id = $3)
 `
 
 type CustomerByExternalIDParams struct {
-	ProgramID          string
 	OrgID              string
-	ExternalCustomerID *string
+	ProgramID          string
+	ExternalCustomerID string
 }
 
-// CustomerByExternalID finds a payer by the processor's id.
+// CustomerByExternalID finds a payer by any of its ids at processors.
 func (q *Queries) CustomerByExternalID(ctx context.Context, db DBTX, arg CustomerByExternalIDParams) (Customer, error) {
-	row := db.QueryRow(ctx, customerByExternalID, arg.ProgramID, arg.OrgID, arg.ExternalCustomerID)
+	row := db.QueryRow(ctx, customerByExternalID, arg.OrgID, arg.ProgramID, arg.ExternalCustomerID)
 	var i Customer
 	err := row.Scan(
 		&i.ID,
@@ -49,12 +80,13 @@ func (q *Queries) CustomerByExternalID(ctx context.Context, db DBTX, arg Custome
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.Attribution,
+		&i.SelfReferral,
 	)
 	return i, err
 }
 
 const customerByIDs = `-- name: CustomerByIDs :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution FROM customers t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution, t.self_referral FROM customers t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
 `
 
 type CustomerByIDsParams struct {
@@ -94,6 +126,7 @@ func (q *Queries) CustomerByIDs(ctx context.Context, db DBTX, arg CustomerByIDsP
 			&i.CreatedAt,
 			&i.UpdatedAt,
 			&i.Attribution,
+			&i.SelfReferral,
 		); err != nil {
 			return nil, err
 		}
@@ -120,7 +153,7 @@ func (q *Queries) CustomerDelete(ctx context.Context, db DBTX, arg CustomerDelet
 }
 
 const customerGet = `-- name: CustomerGet :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution FROM customers t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution, t.self_referral FROM customers t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type CustomerGetParams struct {
@@ -154,18 +187,18 @@ func (q *Queries) CustomerGet(ctx context.Context, db DBTX, arg CustomerGetParam
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.Attribution,
+		&i.SelfReferral,
 	)
 	return i, err
 }
 
-const customerInsert = `-- name: CustomerInsert :execrows
+const customerInsert = `-- name: CustomerInsert :exec
 INSERT INTO customers (id, org_id, program_id, partner_id, referral_id, link_id, coupon_id, click_id, processor,
     external_customer_id, external_subscription_id, email, name, identifier, status, tracked_by, lead_at,
-    converted_at, metadata, created_at, updated_at, attribution)
+    converted_at, metadata, created_at, updated_at, attribution, self_referral)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,
     $10, $11, $12, $13, $14, $15, $16, $17,
-    $18, $19, $20, $21, $22)
-ON CONFLICT DO NOTHING
+    $18, $19, $20, $21, $22, $23)
 `
 
 type CustomerInsertParams struct {
@@ -191,11 +224,11 @@ type CustomerInsertParams struct {
 	CreatedAt              clock.Time
 	UpdatedAt              clock.Time
 	Attribution            []byte
+	SelfReferral           bool
 }
 
-// CustomerInsert adds no row where the external id is taken.
-func (q *Queries) CustomerInsert(ctx context.Context, db DBTX, arg CustomerInsertParams) (int64, error) {
-	result, err := db.Exec(ctx, customerInsert,
+func (q *Queries) CustomerInsert(ctx context.Context, db DBTX, arg CustomerInsertParams) error {
+	_, err := db.Exec(ctx, customerInsert,
 		arg.ID,
 		arg.OrgID,
 		arg.ProgramID,
@@ -218,15 +251,13 @@ func (q *Queries) CustomerInsert(ctx context.Context, db DBTX, arg CustomerInser
 		arg.CreatedAt,
 		arg.UpdatedAt,
 		arg.Attribution,
+		arg.SelfReferral,
 	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+	return err
 }
 
 const customerLock = `-- name: CustomerLock :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution FROM customers t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution, t.self_referral FROM customers t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
 `
 
 type CustomerLockParams struct {
@@ -261,8 +292,26 @@ func (q *Queries) CustomerLock(ctx context.Context, db DBTX, arg CustomerLockPar
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.Attribution,
+		&i.SelfReferral,
 	)
 	return i, err
+}
+
+const customerMergedInto = `-- name: CustomerMergedInto :one
+SELECT t.customer_id FROM customer_merges t WHERE t.id = $1 AND t.org_id = $2
+`
+
+type CustomerMergedIntoParams struct {
+	ID    string
+	OrgID string
+}
+
+// CustomerMergedInto finds the customer that answers for a merged one.
+func (q *Queries) CustomerMergedInto(ctx context.Context, db DBTX, arg CustomerMergedIntoParams) (string, error) {
+	row := db.QueryRow(ctx, customerMergedInto, arg.ID, arg.OrgID)
+	var customer_id string
+	err := row.Scan(&customer_id)
+	return customer_id, err
 }
 
 const customerPaid = `-- name: CustomerPaid :exec
@@ -305,6 +354,55 @@ func (q *Queries) CustomerProgram(ctx context.Context, db DBTX, arg CustomerProg
 	var program_id string
 	err := row.Scan(&program_id)
 	return program_id, err
+}
+
+const customerSame = `-- name: CustomerSame :many
+(SELECT t.id, 'identifier' AS match FROM customers t WHERE t.program_id = $1 AND t.org_id = $2
+    AND t.identifier = $3::text AND t.id <> $4 ORDER BY t.created_at, t.id LIMIT 1)
+UNION ALL
+(SELECT t.id, 'email' AS match FROM customers t WHERE t.program_id = $1 AND t.org_id = $2
+    AND lower(t.email) = $5::text AND t.id <> $4 ORDER BY t.created_at, t.id LIMIT 1)
+`
+
+type CustomerSameParams struct {
+	ProgramID  string
+	OrgID      string
+	Identifier *string
+	ID         string
+	Email      *string
+}
+
+type CustomerSameRow struct {
+	ID    string
+	Match string
+}
+
+// CustomerSame finds the oldest other customers with an identifier or an e-mail, which is
+// in lower case.
+func (q *Queries) CustomerSame(ctx context.Context, db DBTX, arg CustomerSameParams) ([]CustomerSameRow, error) {
+	rows, err := db.Query(ctx, customerSame,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.Identifier,
+		arg.ID,
+		arg.Email,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []CustomerSameRow{}
+	for rows.Next() {
+		var i CustomerSameRow
+		if err := rows.Scan(&i.ID, &i.Match); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const customerSignupCommissions = `-- name: CustomerSignupCommissions :many
@@ -368,30 +466,80 @@ func (q *Queries) CustomerSignupCommissions(ctx context.Context, db DBTX, arg Cu
 	return items, nil
 }
 
+const customerSurvivor = `-- name: CustomerSurvivor :one
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution, t.self_referral FROM customers t JOIN customer_merges m ON m.customer_id = t.id
+WHERE m.id = $1 AND m.org_id = $2 AND t.org_id = $2
+`
+
+type CustomerSurvivorParams struct {
+	ID    string
+	OrgID string
+}
+
+// CustomerSurvivor reads the customer that answers for a merged one.
+func (q *Queries) CustomerSurvivor(ctx context.Context, db DBTX, arg CustomerSurvivorParams) (Customer, error) {
+	row := db.QueryRow(ctx, customerSurvivor, arg.ID, arg.OrgID)
+	var i Customer
+	err := row.Scan(
+		&i.ID,
+		&i.OrgID,
+		&i.ProgramID,
+		&i.PartnerID,
+		&i.ReferralID,
+		&i.LinkID,
+		&i.CouponID,
+		&i.ClickID,
+		&i.Processor,
+		&i.ExternalCustomerID,
+		&i.ExternalSubscriptionID,
+		&i.Email,
+		&i.Name,
+		&i.Identifier,
+		&i.Status,
+		&i.TrackedBy,
+		&i.LeadAt,
+		&i.ConvertedAt,
+		&i.Metadata,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.Attribution,
+		&i.SelfReferral,
+	)
+	return i, err
+}
+
 const customerUpdate = `-- name: CustomerUpdate :exec
 UPDATE customers SET partner_id = $1, referral_id = $2, link_id = $3, coupon_id = $4,
     click_id = $5,
     tracked_by = $6, email = $7, name = $8, identifier = $9, status = $10,
-        metadata = $11, updated_at = $12, attribution = $13
-WHERE id = $14 AND org_id = $15
+        metadata = $11, updated_at = $12, attribution = $13, self_referral = $14,
+    external_customer_id = $15, processor = $16, lead_at = $17,
+    converted_at = $18, external_subscription_id = $19
+WHERE id = $20 AND org_id = $21
 `
 
 type CustomerUpdateParams struct {
-	PartnerID   *string
-	ReferralID  *string
-	LinkID      *string
-	CouponID    *string
-	ClickID     *string
-	TrackedBy   TrackedBy
-	Email       *string
-	Name        *string
-	Identifier  *string
-	Status      CustomerStatus
-	Metadata    []byte
-	UpdatedAt   clock.Time
-	Attribution []byte
-	ID          string
-	OrgID       string
+	PartnerID              *string
+	ReferralID             *string
+	LinkID                 *string
+	CouponID               *string
+	ClickID                *string
+	TrackedBy              TrackedBy
+	Email                  *string
+	Name                   *string
+	Identifier             *string
+	Status                 CustomerStatus
+	Metadata               []byte
+	UpdatedAt              clock.Time
+	Attribution            []byte
+	SelfReferral           bool
+	ExternalCustomerID     *string
+	Processor              *string
+	LeadAt                 clock.Time
+	ConvertedAt            *clock.Time
+	ExternalSubscriptionID *string
+	ID                     string
+	OrgID                  string
 }
 
 func (q *Queries) CustomerUpdate(ctx context.Context, db DBTX, arg CustomerUpdateParams) error {
@@ -409,9 +557,203 @@ func (q *Queries) CustomerUpdate(ctx context.Context, db DBTX, arg CustomerUpdat
 		arg.Metadata,
 		arg.UpdatedAt,
 		arg.Attribution,
+		arg.SelfReferral,
+		arg.ExternalCustomerID,
+		arg.Processor,
+		arg.LeadAt,
+		arg.ConvertedAt,
+		arg.ExternalSubscriptionID,
 		arg.ID,
 		arg.OrgID,
 	)
+	return err
+}
+
+const duplicateAdd = `-- name: DuplicateAdd :exec
+INSERT INTO customer_duplicates (customer_id, other_id, match, org_id, program_id)
+VALUES ($1, $2, $3, $4, $5), ($2, $1, $3, $4, $5)
+ON CONFLICT DO NOTHING
+`
+
+type DuplicateAddParams struct {
+	CustomerID string
+	OtherID    string
+	Match      string
+	OrgID      string
+	ProgramID  string
+}
+
+// DuplicateAdd notes a pair that shares a value, from the view of either.
+func (q *Queries) DuplicateAdd(ctx context.Context, db DBTX, arg DuplicateAddParams) error {
+	_, err := db.Exec(ctx, duplicateAdd,
+		arg.CustomerID,
+		arg.OtherID,
+		arg.Match,
+		arg.OrgID,
+		arg.ProgramID,
+	)
+	return err
+}
+
+const duplicates = `-- name: Duplicates :many
+SELECT d.customer_id, d.other_id, d.match FROM unnest($1::text[]) c(id) CROSS JOIN LATERAL (
+    SELECT t.customer_id, t.other_id, t.match FROM customer_duplicates t
+    WHERE t.customer_id = c.id AND t.org_id = $2 ORDER BY t.other_id, t.match LIMIT 20) d
+`
+
+type DuplicatesParams struct {
+	CustomerIds []string
+	OrgID       string
+}
+
+type DuplicatesRow struct {
+	CustomerID string
+	OtherID    string
+	Match      string
+}
+
+// Duplicates returns up to 20 pairs of each customer.
+func (q *Queries) Duplicates(ctx context.Context, db DBTX, arg DuplicatesParams) ([]DuplicatesRow, error) {
+	rows, err := db.Query(ctx, duplicates, arg.CustomerIds, arg.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []DuplicatesRow{}
+	for rows.Next() {
+		var i DuplicatesRow
+		if err := rows.Scan(&i.CustomerID, &i.OtherID, &i.Match); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const duplicatesClear = `-- name: DuplicatesClear :exec
+DELETE FROM customer_duplicates t WHERE t.org_id = $1 AND (t.customer_id = $2 OR t.other_id = $2)
+`
+
+type DuplicatesClearParams struct {
+	OrgID      string
+	CustomerID string
+}
+
+// DuplicatesClear forgets the pairs of a customer, whose values have changed.
+func (q *Queries) DuplicatesClear(ctx context.Context, db DBTX, arg DuplicatesClearParams) error {
+	_, err := db.Exec(ctx, duplicatesClear, arg.OrgID, arg.CustomerID)
+	return err
+}
+
+const externalIDAdd = `-- name: ExternalIDAdd :execrows
+INSERT INTO customer_external_ids (program_id, org_id, external_customer_id, customer_id, processor, created_at)
+VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT DO NOTHING
+`
+
+type ExternalIDAddParams struct {
+	ProgramID          string
+	OrgID              string
+	ExternalCustomerID string
+	CustomerID         string
+	Processor          *string
+	CreatedAt          clock.Time
+}
+
+// ExternalIDAdd attaches an id, unless a customer of the program has it.
+func (q *Queries) ExternalIDAdd(ctx context.Context, db DBTX, arg ExternalIDAddParams) (int64, error) {
+	result, err := db.Exec(ctx, externalIDAdd,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.ExternalCustomerID,
+		arg.CustomerID,
+		arg.Processor,
+		arg.CreatedAt,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const externalIDRemove = `-- name: ExternalIDRemove :execrows
+DELETE FROM customer_external_ids WHERE program_id = $1 AND org_id = $2
+    AND external_customer_id = $3 AND customer_id = $4
+`
+
+type ExternalIDRemoveParams struct {
+	ProgramID          string
+	OrgID              string
+	ExternalCustomerID string
+	CustomerID         string
+}
+
+func (q *Queries) ExternalIDRemove(ctx context.Context, db DBTX, arg ExternalIDRemoveParams) (int64, error) {
+	result, err := db.Exec(ctx, externalIDRemove,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.ExternalCustomerID,
+		arg.CustomerID,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const externalIDs = `-- name: ExternalIDs :many
+SELECT t.program_id, t.org_id, t.external_customer_id, t.customer_id, t.processor, t.created_at FROM customer_external_ids t WHERE t.customer_id = ANY ($1::text[]) AND t.org_id = $2
+ORDER BY t.customer_id, t.created_at, t.external_customer_id
+`
+
+type ExternalIDsParams struct {
+	CustomerIds []string
+	OrgID       string
+}
+
+// ExternalIDs returns the ids of customers, the first one of each first.
+func (q *Queries) ExternalIDs(ctx context.Context, db DBTX, arg ExternalIDsParams) ([]CustomerExternalID, error) {
+	rows, err := db.Query(ctx, externalIDs, arg.CustomerIds, arg.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []CustomerExternalID{}
+	for rows.Next() {
+		var i CustomerExternalID
+		if err := rows.Scan(
+			&i.ProgramID,
+			&i.OrgID,
+			&i.ExternalCustomerID,
+			&i.CustomerID,
+			&i.Processor,
+			&i.CreatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const externalIDsMove = `-- name: ExternalIDsMove :exec
+UPDATE customer_external_ids SET customer_id = $1 WHERE customer_id = $2 AND org_id = $3
+`
+
+type ExternalIDsMoveParams struct {
+	ToID   string
+	FromID string
+	OrgID  string
+}
+
+func (q *Queries) ExternalIDsMove(ctx context.Context, db DBTX, arg ExternalIDsMoveParams) error {
+	_, err := db.Exec(ctx, externalIDsMove, arg.ToID, arg.FromID, arg.OrgID)
 	return err
 }
 
@@ -441,4 +783,68 @@ func (q *Queries) LeadKnown(ctx context.Context, db DBTX, arg LeadKnownParams) (
 	var known bool
 	err := row.Scan(&known)
 	return known, err
+}
+
+const mergeAdd = `-- name: MergeAdd :exec
+INSERT INTO customer_merges (id, org_id, program_id, customer_id, created_at)
+VALUES ($1, $2, $3, $4, $5)
+`
+
+type MergeAddParams struct {
+	ID         string
+	OrgID      string
+	ProgramID  string
+	CustomerID string
+	CreatedAt  clock.Time
+}
+
+func (q *Queries) MergeAdd(ctx context.Context, db DBTX, arg MergeAddParams) error {
+	_, err := db.Exec(ctx, mergeAdd,
+		arg.ID,
+		arg.OrgID,
+		arg.ProgramID,
+		arg.CustomerID,
+		arg.CreatedAt,
+	)
+	return err
+}
+
+const mergesMove = `-- name: MergesMove :exec
+UPDATE customer_merges SET customer_id = $1 WHERE customer_id = $2 AND org_id = $3
+`
+
+type MergesMoveParams struct {
+	ToID   string
+	FromID string
+	OrgID  string
+}
+
+// MergesMove has customers that were merged into a customer answer for another.
+func (q *Queries) MergesMove(ctx context.Context, db DBTX, arg MergesMoveParams) error {
+	_, err := db.Exec(ctx, mergesMove, arg.ToID, arg.FromID, arg.OrgID)
+	return err
+}
+
+const riskFlagsMove = `-- name: RiskFlagsMove :exec
+UPDATE risk_flags t SET customer_id = $1 WHERE t.program_id = $2 AND t.org_id = $3
+    AND t.customer_id = $4 AND NOT EXISTS (SELECT 1 FROM risk_flags x WHERE x.program_id = $2
+        AND x.org_id = $3 AND x.kind = t.kind AND x.customer_id = $1 AND x.status IN ('open', 'reviewing'))
+`
+
+type RiskFlagsMoveParams struct {
+	ToID      *string
+	ProgramID string
+	OrgID     string
+	FromID    *string
+}
+
+// RiskFlagsMove gives the flags of a customer to another, unless that has the same one open.
+func (q *Queries) RiskFlagsMove(ctx context.Context, db DBTX, arg RiskFlagsMoveParams) error {
+	_, err := db.Exec(ctx, riskFlagsMove,
+		arg.ToID,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.FromID,
+	)
+	return err
 }

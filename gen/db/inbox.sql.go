@@ -219,32 +219,61 @@ func (q *Queries) CustomerAttributed(ctx context.Context, db DBTX, arg CustomerA
 	return err
 }
 
-const customerBind = `-- name: CustomerBind :execrows
-UPDATE customers SET external_customer_id = $1, processor = $2, updated_at = $3
-WHERE id = $4 AND org_id = $5 AND external_customer_id IS NULL
+const customerIdentified = `-- name: CustomerIdentified :many
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution, t.self_referral FROM customers t WHERE t.program_id = $1 AND t.org_id = $2
+    AND t.identifier = $3::text LIMIT 2
 `
 
-type CustomerBindParams struct {
-	ExternalCustomerID *string
-	Processor          *string
-	UpdatedAt          clock.Time
-	ID                 string
-	OrgID              string
+type CustomerIdentifiedParams struct {
+	ProgramID  string
+	OrgID      string
+	Identifier string
 }
 
-// CustomerBind gives a customer its id at the processor, where neither has another.
-func (q *Queries) CustomerBind(ctx context.Context, db DBTX, arg CustomerBindParams) (int64, error) {
-	result, err := db.Exec(ctx, customerBind,
-		arg.ExternalCustomerID,
-		arg.Processor,
-		arg.UpdatedAt,
-		arg.ID,
-		arg.OrgID,
-	)
+// CustomerIdentified finds customers by the merchant's own id. Two rows mean that neither
+// can be told.
+func (q *Queries) CustomerIdentified(ctx context.Context, db DBTX, arg CustomerIdentifiedParams) ([]Customer, error) {
+	rows, err := db.Query(ctx, customerIdentified, arg.ProgramID, arg.OrgID, arg.Identifier)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return result.RowsAffected(), nil
+	defer rows.Close()
+	items := []Customer{}
+	for rows.Next() {
+		var i Customer
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.PartnerID,
+			&i.ReferralID,
+			&i.LinkID,
+			&i.CouponID,
+			&i.ClickID,
+			&i.Processor,
+			&i.ExternalCustomerID,
+			&i.ExternalSubscriptionID,
+			&i.Email,
+			&i.Name,
+			&i.Identifier,
+			&i.Status,
+			&i.TrackedBy,
+			&i.LeadAt,
+			&i.ConvertedAt,
+			&i.Metadata,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.Attribution,
+			&i.SelfReferral,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const customerSubscribed = `-- name: CustomerSubscribed :exec
@@ -271,33 +300,28 @@ func (q *Queries) CustomerSubscribed(ctx context.Context, db DBTX, arg CustomerS
 }
 
 const customerUnbound = `-- name: CustomerUnbound :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution FROM customers t WHERE t.program_id = $1 AND t.org_id = $2
-    AND t.external_customer_id IS NULL AND t.identifier = $3::text
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution, t.self_referral FROM customers t WHERE t.program_id = $1 AND t.org_id = $2
+    AND t.external_customer_id IS NULL AND lower(t.email) = $3::text AND t.lead_at > $4
 UNION ALL
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution FROM customers t WHERE t.program_id = $1 AND t.org_id = $2
-    AND t.external_customer_id IS NULL AND lower(t.email) = $4::text AND t.lead_at > $5
-UNION ALL
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution FROM customers t WHERE t.program_id = $1 AND t.org_id = $2
-    AND t.external_customer_id IS NULL AND t.referral_id = $6::text
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution, t.self_referral FROM customers t WHERE t.program_id = $1 AND t.org_id = $2
+    AND t.external_customer_id IS NULL AND t.referral_id = $5::text
 LIMIT 2
 `
 
 type CustomerUnboundParams struct {
 	ProgramID  string
 	OrgID      string
-	Identifier *string
 	Email      *string
 	Since      clock.Time
 	ReferralID *string
 }
 
-// CustomerUnbound finds who may have paid: customers without an id at a processor, by
-// an identifier, or by an email or a visit since a time. Two are too many.
+// CustomerUnbound finds a customer without an id at a processor by its e-mail, created
+// since a time, or by its referral. Two rows mean that neither can be told.
 func (q *Queries) CustomerUnbound(ctx context.Context, db DBTX, arg CustomerUnboundParams) ([]Customer, error) {
 	rows, err := db.Query(ctx, customerUnbound,
 		arg.ProgramID,
 		arg.OrgID,
-		arg.Identifier,
 		arg.Email,
 		arg.Since,
 		arg.ReferralID,
@@ -332,6 +356,7 @@ func (q *Queries) CustomerUnbound(ctx context.Context, db DBTX, arg CustomerUnbo
 			&i.CreatedAt,
 			&i.UpdatedAt,
 			&i.Attribution,
+			&i.SelfReferral,
 		); err != nil {
 			return nil, err
 		}

@@ -772,6 +772,8 @@ type CustomerList struct {
 	Status             []string
 	Email              *string
 	ExternalCustomerID *string
+	Identifier         *string
+	HasDuplicates      *bool
 }
 
 // Page returns the first rows after a place, or the last before one in reverse.
@@ -786,6 +788,8 @@ func (l CustomerList) Page(ctx context.Context, tx DBTX, in Scope, after, before
 		StatusIn:           statusIn,
 		Email:              l.Email,
 		ExternalCustomerID: l.ExternalCustomerID,
+		Identifier:         l.Identifier,
+		HasDuplicates:      l.HasDuplicates,
 	}
 	if after != nil {
 		p.AfterAt = &after.CreatedAt
@@ -820,12 +824,14 @@ func (l CustomerList) Count(ctx context.Context, tx DBTX, in Scope, most int32) 
 		StatusIn:           statusIn,
 		Email:              l.Email,
 		ExternalCustomerID: l.ExternalCustomerID,
+		Identifier:         l.Identifier,
+		HasDuplicates:      l.HasDuplicates,
 	})
 }
 
 // Total returns what counts the list where it is long, or nil where nothing does.
 func (l CustomerList) Total() *Total {
-	if l.Email != nil || l.ExternalCustomerID != nil {
+	if l.Email != nil || l.ExternalCustomerID != nil || l.Identifier != nil || l.HasDuplicates != nil {
 		return nil
 	}
 	return &Total{

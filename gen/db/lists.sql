@@ -346,7 +346,11 @@ WHERE t.program_id = @program_id
   AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]))
   AND (sqlc.narg('email')::text IS NULL OR lower(t.email) = sqlc.narg('email')::text)
   AND (sqlc.narg('external_customer_id')::text IS NULL
-    OR t.external_customer_id = sqlc.narg('external_customer_id')::text)
+    OR t.id = (SELECT x.customer_id FROM customer_external_ids x WHERE x.program_id = @program_id
+    AND x.org_id = @org_id AND x.external_customer_id = sqlc.narg('external_customer_id')::text))
+  AND (sqlc.narg('identifier')::text IS NULL OR t.identifier = sqlc.narg('identifier')::text)
+  AND (sqlc.narg('has_duplicates')::boolean IS NULL
+    OR sqlc.narg('has_duplicates')::boolean AND t.id IN (SELECT d.customer_id FROM customer_duplicates d WHERE d.program_id = @program_id AND d.org_id = @org_id))
   AND (sqlc.narg('after_at')::timestamptz IS NULL
     OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
   AND (sqlc.narg('before_at')::timestamptz IS NULL
@@ -365,7 +369,11 @@ WHERE t.program_id = @program_id
   AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]))
   AND (sqlc.narg('email')::text IS NULL OR lower(t.email) = sqlc.narg('email')::text)
   AND (sqlc.narg('external_customer_id')::text IS NULL
-    OR t.external_customer_id = sqlc.narg('external_customer_id')::text)
+    OR t.id = (SELECT x.customer_id FROM customer_external_ids x WHERE x.program_id = @program_id
+    AND x.org_id = @org_id AND x.external_customer_id = sqlc.narg('external_customer_id')::text))
+  AND (sqlc.narg('identifier')::text IS NULL OR t.identifier = sqlc.narg('identifier')::text)
+  AND (sqlc.narg('has_duplicates')::boolean IS NULL
+    OR sqlc.narg('has_duplicates')::boolean AND t.id IN (SELECT d.customer_id FROM customer_duplicates d WHERE d.program_id = @program_id AND d.org_id = @org_id))
   LIMIT @most) few;
 
 -- name: CustomerCursor :one

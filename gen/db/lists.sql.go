@@ -1455,8 +1455,12 @@ WHERE t.program_id = $1
   AND ($5::text[] IS NULL OR t.status = ANY ($5::text[]))
   AND ($6::text IS NULL OR lower(t.email) = $6::text)
   AND ($7::text IS NULL
-    OR t.external_customer_id = $7::text)
-  LIMIT $8) few
+    OR t.id = (SELECT x.customer_id FROM customer_external_ids x WHERE x.program_id = $1
+    AND x.org_id = $2 AND x.external_customer_id = $7::text))
+  AND ($8::text IS NULL OR t.identifier = $8::text)
+  AND ($9::boolean IS NULL
+    OR $9::boolean AND t.id IN (SELECT d.customer_id FROM customer_duplicates d WHERE d.program_id = $1 AND d.org_id = $2))
+  LIMIT $10) few
 `
 
 type CustomerCountParams struct {
@@ -1467,6 +1471,8 @@ type CustomerCountParams struct {
 	StatusIn           []string
 	Email              *string
 	ExternalCustomerID *string
+	Identifier         *string
+	HasDuplicates      *bool
 	Most               int32
 }
 
@@ -1479,6 +1485,8 @@ func (q *Queries) CustomerCount(ctx context.Context, db DBTX, arg CustomerCountP
 		arg.StatusIn,
 		arg.Email,
 		arg.ExternalCustomerID,
+		arg.Identifier,
+		arg.HasDuplicates,
 		arg.Most,
 	)
 	var count int64
@@ -1517,7 +1525,7 @@ func (q *Queries) CustomerCursor(ctx context.Context, db DBTX, arg CustomerCurso
 }
 
 const customerPage = `-- name: CustomerPage :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution FROM customers t
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution, t.self_referral FROM customers t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.partner_id = $3::text)
@@ -1525,15 +1533,19 @@ WHERE t.program_id = $1
   AND ($5::text[] IS NULL OR t.status = ANY ($5::text[]))
   AND ($6::text IS NULL OR lower(t.email) = $6::text)
   AND ($7::text IS NULL
-    OR t.external_customer_id = $7::text)
-  AND ($8::timestamptz IS NULL
-    OR (t.created_at, t.id) < ($8::timestamptz, $9::text))
+    OR t.id = (SELECT x.customer_id FROM customer_external_ids x WHERE x.program_id = $1
+    AND x.org_id = $2 AND x.external_customer_id = $7::text))
+  AND ($8::text IS NULL OR t.identifier = $8::text)
+  AND ($9::boolean IS NULL
+    OR $9::boolean AND t.id IN (SELECT d.customer_id FROM customer_duplicates d WHERE d.program_id = $1 AND d.org_id = $2))
   AND ($10::timestamptz IS NULL
-    OR (t.created_at, t.id) > ($10::timestamptz, $11::text))
-ORDER BY CASE WHEN $10::timestamptz IS NOT NULL THEN t.created_at END,
-         CASE WHEN $10::timestamptz IS NOT NULL THEN t.id END,
+    OR (t.created_at, t.id) < ($10::timestamptz, $11::text))
+  AND ($12::timestamptz IS NULL
+    OR (t.created_at, t.id) > ($12::timestamptz, $13::text))
+ORDER BY CASE WHEN $12::timestamptz IS NOT NULL THEN t.created_at END,
+         CASE WHEN $12::timestamptz IS NOT NULL THEN t.id END,
          t.created_at DESC, t.id DESC
-LIMIT $12
+LIMIT $14
 `
 
 type CustomerPageParams struct {
@@ -1544,6 +1556,8 @@ type CustomerPageParams struct {
 	StatusIn           []string
 	Email              *string
 	ExternalCustomerID *string
+	Identifier         *string
+	HasDuplicates      *bool
 	AfterAt            *clock.Time
 	AfterID            *string
 	BeforeAt           *clock.Time
@@ -1560,6 +1574,8 @@ func (q *Queries) CustomerPage(ctx context.Context, db DBTX, arg CustomerPagePar
 		arg.StatusIn,
 		arg.Email,
 		arg.ExternalCustomerID,
+		arg.Identifier,
+		arg.HasDuplicates,
 		arg.AfterAt,
 		arg.AfterID,
 		arg.BeforeAt,
@@ -1596,6 +1612,7 @@ func (q *Queries) CustomerPage(ctx context.Context, db DBTX, arg CustomerPagePar
 			&i.CreatedAt,
 			&i.UpdatedAt,
 			&i.Attribution,
+			&i.SelfReferral,
 		); err != nil {
 			return nil, err
 		}

@@ -238,6 +238,32 @@ type Customer struct {
 	CreatedAt              clock.Time
 	UpdatedAt              clock.Time
 	Attribution            []byte
+	SelfReferral           bool
+}
+
+type CustomerDuplicate struct {
+	CustomerID string
+	OtherID    string
+	Match      string
+	OrgID      string
+	ProgramID  string
+}
+
+type CustomerExternalID struct {
+	ProgramID          string
+	OrgID              string
+	ExternalCustomerID string
+	CustomerID         string
+	Processor          *string
+	CreatedAt          clock.Time
+}
+
+type CustomerMerge struct {
+	ID         string
+	OrgID      string
+	ProgramID  string
+	CustomerID string
+	CreatedAt  clock.Time
 }
 
 type Event struct {

@@ -163,9 +163,37 @@ func (q *Queries) SaleCommissions(ctx context.Context, db DBTX, arg SaleCommissi
 	return items, nil
 }
 
+const saleCredit = `-- name: SaleCredit :exec
+UPDATE sales SET partner_id = $1::text, activity_outcome = $2, warnings = $3,
+    updated_at = $4
+WHERE id = $5 AND org_id = $6 AND partner_id IS NULL
+`
+
+type SaleCreditParams struct {
+	PartnerID       string
+	ActivityOutcome SaleOutcome
+	Warnings        []byte
+	UpdatedAt       clock.Time
+	ID              string
+	OrgID           string
+}
+
+// SaleCredit gives a sale without a partner to one.
+func (q *Queries) SaleCredit(ctx context.Context, db DBTX, arg SaleCreditParams) error {
+	_, err := db.Exec(ctx, saleCredit,
+		arg.PartnerID,
+		arg.ActivityOutcome,
+		arg.Warnings,
+		arg.UpdatedAt,
+		arg.ID,
+		arg.OrgID,
+	)
+	return err
+}
+
 const saleCustomer = `-- name: SaleCustomer :one
-SELECT c.id, c.org_id, c.program_id, c.partner_id, c.referral_id, c.link_id, c.coupon_id, c.click_id, c.processor, c.external_customer_id, c.external_subscription_id, c.email, c.name, c.identifier, c.status, c.tracked_by, c.lead_at, c.converted_at, c.metadata, c.created_at, c.updated_at, c.attribution, g.id AS program_id, g.currency AS program_currency, g.commission_on_net_revenue,
-    g.commission_net_of_fee, g.holding_period_days, g.enrols_first_commission,
+SELECT c.id, c.org_id, c.program_id, c.partner_id, c.referral_id, c.link_id, c.coupon_id, c.click_id, c.processor, c.external_customer_id, c.external_subscription_id, c.email, c.name, c.identifier, c.status, c.tracked_by, c.lead_at, c.converted_at, c.metadata, c.created_at, c.updated_at, c.attribution, c.self_referral, g.id AS program_id, g.currency AS program_currency, g.commission_on_net_revenue,
+    g.commission_net_of_fee, g.holding_period_days, g.enrols_first_commission, g.block_self_referrals,
     coalesce(p.status, '')::text AS partner_status, p.group_id AS partner_group_id, p.country_code AS partner_country,
     (SELECT l.rate_override FROM links l WHERE l.id = c.link_id) AS rate_override,
     coalesce((SELECT k.country FROM clicks k WHERE k.id = c.click_id), '')::text AS click_country,
@@ -187,6 +215,7 @@ type SaleCustomerRow struct {
 	CommissionNetOfFee     bool
 	HoldingPeriodDays      int64
 	EnrolsFirstCommission  bool
+	BlockSelfReferrals     bool
 	PartnerStatus          string
 	PartnerGroupID         *string
 	PartnerCountry         *string
@@ -224,12 +253,14 @@ func (q *Queries) SaleCustomer(ctx context.Context, db DBTX, arg SaleCustomerPar
 		&i.Customer.CreatedAt,
 		&i.Customer.UpdatedAt,
 		&i.Customer.Attribution,
+		&i.Customer.SelfReferral,
 		&i.ProgramID,
 		&i.ProgramCurrency,
 		&i.CommissionOnNetRevenue,
 		&i.CommissionNetOfFee,
 		&i.HoldingPeriodDays,
 		&i.EnrolsFirstCommission,
+		&i.BlockSelfReferrals,
 		&i.PartnerStatus,
 		&i.PartnerGroupID,
 		&i.PartnerCountry,
@@ -782,8 +813,276 @@ func (q *Queries) SaleTotal(ctx context.Context, db DBTX, arg SaleTotalParams) (
 	return total, err
 }
 
+const salesMove = `-- name: SalesMove :exec
+UPDATE sales SET customer_id = $1, updated_at = $2 WHERE customer_id = $3 AND org_id = $4
+`
+
+type SalesMoveParams struct {
+	ToID      string
+	UpdatedAt clock.Time
+	FromID    string
+	OrgID     string
+}
+
+// SalesMove gives the sales of a customer to another.
+func (q *Queries) SalesMove(ctx context.Context, db DBTX, arg SalesMoveParams) error {
+	_, err := db.Exec(ctx, salesMove,
+		arg.ToID,
+		arg.UpdatedAt,
+		arg.FromID,
+		arg.OrgID,
+	)
+	return err
+}
+
+const salesNotFirst = `-- name: SalesNotFirst :exec
+UPDATE sales SET is_first_sale = false, updated_at = $1
+WHERE customer_id = ANY ($2::text[]) AND org_id = $3 AND is_first_sale AND id <> $4
+`
+
+type SalesNotFirstParams struct {
+	UpdatedAt   clock.Time
+	CustomerIds []string
+	OrgID       string
+	First       string
+}
+
+func (q *Queries) SalesNotFirst(ctx context.Context, db DBTX, arg SalesNotFirstParams) error {
+	_, err := db.Exec(ctx, salesNotFirst,
+		arg.UpdatedAt,
+		arg.CustomerIds,
+		arg.OrgID,
+		arg.First,
+	)
+	return err
+}
+
+const salesOfCustomers = `-- name: SalesOfCustomers :many
+SELECT t.id, t.org_id, t.program_id, t.customer_id, t.partner_id, t.external_charge_id, t.external_payment_intent_id, t.processor, t.amount_minor, t.tax_minor, t.currency, t.billing_type, t.interval, t.product_id, t.product_name, t.is_first_sale, t.activity_outcome, t.warnings, t.occurred_at, t.refunded_at, t.metadata, t.created_at, t.updated_at, t.created_xid, t.refunded_minor, t.fee_minor FROM sales t WHERE t.customer_id = ANY ($1::text[]) AND t.org_id = $2
+ORDER BY t.occurred_at, t.id LIMIT $3 FOR NO KEY UPDATE
+`
+
+type SalesOfCustomersParams struct {
+	CustomerIds []string
+	OrgID       string
+	Lim         int32
+}
+
+// SalesOfCustomers locks the sales of customers, the oldest first.
+func (q *Queries) SalesOfCustomers(ctx context.Context, db DBTX, arg SalesOfCustomersParams) ([]Sale, error) {
+	rows, err := db.Query(ctx, salesOfCustomers, arg.CustomerIds, arg.OrgID, arg.Lim)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Sale{}
+	for rows.Next() {
+		var i Sale
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.CustomerID,
+			&i.PartnerID,
+			&i.ExternalChargeID,
+			&i.ExternalPaymentIntentID,
+			&i.Processor,
+			&i.AmountMinor,
+			&i.TaxMinor,
+			&i.Currency,
+			&i.BillingType,
+			&i.Interval,
+			&i.ProductID,
+			&i.ProductName,
+			&i.IsFirstSale,
+			&i.ActivityOutcome,
+			&i.Warnings,
+			&i.OccurredAt,
+			&i.RefundedAt,
+			&i.Metadata,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.CreatedXid,
+			&i.RefundedMinor,
+			&i.FeeMinor,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const salesPast = `-- name: SalesPast :many
+SELECT s.id, s.org_id, s.program_id, s.customer_id, s.partner_id, s.external_charge_id, s.external_payment_intent_id, s.processor, s.amount_minor, s.tax_minor, s.currency, s.billing_type, s.interval, s.product_id, s.product_name, s.is_first_sale, s.activity_outcome, s.warnings, s.occurred_at, s.refunded_at, s.metadata, s.created_at, s.updated_at, s.created_xid, s.refunded_minor, s.fee_minor, c.id, c.org_id, c.program_id, c.partner_id, c.referral_id, c.link_id, c.coupon_id, c.click_id, c.processor, c.external_customer_id, c.external_subscription_id, c.email, c.name, c.identifier, c.status, c.tracked_by, c.lead_at, c.converted_at, c.metadata, c.created_at, c.updated_at, c.attribution, c.self_referral, p.status AS partner_status, p.group_id AS partner_group_id,
+    p.country_code AS partner_country, (SELECT l.rate_override FROM links l WHERE l.id = c.link_id) AS rate_override,
+    coalesce((SELECT k.country FROM clicks k WHERE k.id = c.click_id), '')::text AS click_country,
+    ARRAY(SELECT pt.tag_id FROM partner_tags pt WHERE pt.partner_id = p.id)::text[] AS tag_ids
+FROM sales s JOIN customers c ON c.id = s.customer_id
+    JOIN partners p ON p.id = coalesce(s.partner_id, $1::text)
+WHERE s.id = ANY ($2::text[]) AND s.org_id = $3 AND p.org_id = $3 ORDER BY s.occurred_at, s.id
+`
+
+type SalesPastParams struct {
+	PartnerID *string
+	Ids       []string
+	OrgID     string
+}
+
+type SalesPastRow struct {
+	Sale           Sale
+	Customer       Customer
+	PartnerStatus  PartnerStatus
+	PartnerGroupID *string
+	PartnerCountry *string
+	RateOverride   []byte
+	ClickCountry   string
+	TagIds         []string
+}
+
+// SalesPast reads what SaleCustomer reads of one, of recorded sales: under their partners,
+// or for those without one under a partner that is given.
+func (q *Queries) SalesPast(ctx context.Context, db DBTX, arg SalesPastParams) ([]SalesPastRow, error) {
+	rows, err := db.Query(ctx, salesPast, arg.PartnerID, arg.Ids, arg.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []SalesPastRow{}
+	for rows.Next() {
+		var i SalesPastRow
+		if err := rows.Scan(
+			&i.Sale.ID,
+			&i.Sale.OrgID,
+			&i.Sale.ProgramID,
+			&i.Sale.CustomerID,
+			&i.Sale.PartnerID,
+			&i.Sale.ExternalChargeID,
+			&i.Sale.ExternalPaymentIntentID,
+			&i.Sale.Processor,
+			&i.Sale.AmountMinor,
+			&i.Sale.TaxMinor,
+			&i.Sale.Currency,
+			&i.Sale.BillingType,
+			&i.Sale.Interval,
+			&i.Sale.ProductID,
+			&i.Sale.ProductName,
+			&i.Sale.IsFirstSale,
+			&i.Sale.ActivityOutcome,
+			&i.Sale.Warnings,
+			&i.Sale.OccurredAt,
+			&i.Sale.RefundedAt,
+			&i.Sale.Metadata,
+			&i.Sale.CreatedAt,
+			&i.Sale.UpdatedAt,
+			&i.Sale.CreatedXid,
+			&i.Sale.RefundedMinor,
+			&i.Sale.FeeMinor,
+			&i.Customer.ID,
+			&i.Customer.OrgID,
+			&i.Customer.ProgramID,
+			&i.Customer.PartnerID,
+			&i.Customer.ReferralID,
+			&i.Customer.LinkID,
+			&i.Customer.CouponID,
+			&i.Customer.ClickID,
+			&i.Customer.Processor,
+			&i.Customer.ExternalCustomerID,
+			&i.Customer.ExternalSubscriptionID,
+			&i.Customer.Email,
+			&i.Customer.Name,
+			&i.Customer.Identifier,
+			&i.Customer.Status,
+			&i.Customer.TrackedBy,
+			&i.Customer.LeadAt,
+			&i.Customer.ConvertedAt,
+			&i.Customer.Metadata,
+			&i.Customer.CreatedAt,
+			&i.Customer.UpdatedAt,
+			&i.Customer.Attribution,
+			&i.Customer.SelfReferral,
+			&i.PartnerStatus,
+			&i.PartnerGroupID,
+			&i.PartnerCountry,
+			&i.RateOverride,
+			&i.ClickCountry,
+			&i.TagIds,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const salesReferralCommissions = `-- name: SalesReferralCommissions :many
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor, t.refunded_before_minor FROM commissions t WHERE t.sale_id = ANY ($1::text[]) AND t.org_id = $2 AND t.kind = 'referral'
+ORDER BY t.created_at, t.id FOR NO KEY UPDATE
+`
+
+type SalesReferralCommissionsParams struct {
+	SaleIds []string
+	OrgID   string
+}
+
+// SalesReferralCommissions locks the commissions that rules made of sales.
+func (q *Queries) SalesReferralCommissions(ctx context.Context, db DBTX, arg SalesReferralCommissionsParams) ([]Commission, error) {
+	rows, err := db.Query(ctx, salesReferralCommissions, arg.SaleIds, arg.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Commission{}
+	for rows.Next() {
+		var i Commission
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.PartnerID,
+			&i.SaleID,
+			&i.CustomerID,
+			&i.FlowID,
+			&i.FlowBranchID,
+			&i.Kind,
+			&i.AmountMinor,
+			&i.RevenueMinor,
+			&i.RateType,
+			&i.RateValue,
+			&i.Currency,
+			&i.Status,
+			&i.MatureAt,
+			&i.ApproveAt,
+			&i.ApprovedAt,
+			&i.VoidedAt,
+			&i.VoidReason,
+			&i.PayoutID,
+			&i.Metadata,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.CreatedXid,
+			&i.ShrunkMinor,
+			&i.ClawedMinor,
+			&i.RefundedBeforeMinor,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const salesRehearsed = `-- name: SalesRehearsed :many
-SELECT s.id, s.org_id, s.program_id, s.customer_id, s.partner_id, s.external_charge_id, s.external_payment_intent_id, s.processor, s.amount_minor, s.tax_minor, s.currency, s.billing_type, s.interval, s.product_id, s.product_name, s.is_first_sale, s.activity_outcome, s.warnings, s.occurred_at, s.refunded_at, s.metadata, s.created_at, s.updated_at, s.created_xid, s.refunded_minor, s.fee_minor, c.id, c.org_id, c.program_id, c.partner_id, c.referral_id, c.link_id, c.coupon_id, c.click_id, c.processor, c.external_customer_id, c.external_subscription_id, c.email, c.name, c.identifier, c.status, c.tracked_by, c.lead_at, c.converted_at, c.metadata, c.created_at, c.updated_at, c.attribution, p.status AS partner_status, p.group_id AS partner_group_id,
+SELECT s.id, s.org_id, s.program_id, s.customer_id, s.partner_id, s.external_charge_id, s.external_payment_intent_id, s.processor, s.amount_minor, s.tax_minor, s.currency, s.billing_type, s.interval, s.product_id, s.product_name, s.is_first_sale, s.activity_outcome, s.warnings, s.occurred_at, s.refunded_at, s.metadata, s.created_at, s.updated_at, s.created_xid, s.refunded_minor, s.fee_minor, c.id, c.org_id, c.program_id, c.partner_id, c.referral_id, c.link_id, c.coupon_id, c.click_id, c.processor, c.external_customer_id, c.external_subscription_id, c.email, c.name, c.identifier, c.status, c.tracked_by, c.lead_at, c.converted_at, c.metadata, c.created_at, c.updated_at, c.attribution, c.self_referral, p.status AS partner_status, p.group_id AS partner_group_id,
     p.country_code AS partner_country, (SELECT l.rate_override FROM links l WHERE l.id = c.link_id) AS rate_override,
     coalesce((SELECT k.country FROM clicks k WHERE k.id = c.click_id), '')::text AS click_country,
     ARRAY(SELECT pt.tag_id FROM partner_tags pt WHERE pt.partner_id = p.id)::text[] AS tag_ids
@@ -880,6 +1179,7 @@ func (q *Queries) SalesRehearsed(ctx context.Context, db DBTX, arg SalesRehearse
 			&i.Customer.CreatedAt,
 			&i.Customer.UpdatedAt,
 			&i.Customer.Attribution,
+			&i.Customer.SelfReferral,
 			&i.PartnerStatus,
 			&i.PartnerGroupID,
 			&i.PartnerCountry,
@@ -929,6 +1229,71 @@ func (q *Queries) SalesRehearsedCustomers(ctx context.Context, db DBTX, arg Sale
 	for rows.Next() {
 		var i SalesRehearsedCustomersRow
 		if err := rows.Scan(&i.ID, &i.SalesCount, &i.TotalPaidMinor); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const salesWithoutPartner = `-- name: SalesWithoutPartner :many
+SELECT t.id, t.org_id, t.program_id, t.customer_id, t.partner_id, t.external_charge_id, t.external_payment_intent_id, t.processor, t.amount_minor, t.tax_minor, t.currency, t.billing_type, t.interval, t.product_id, t.product_name, t.is_first_sale, t.activity_outcome, t.warnings, t.occurred_at, t.refunded_at, t.metadata, t.created_at, t.updated_at, t.created_xid, t.refunded_minor, t.fee_minor FROM sales t WHERE t.customer_id = $1 AND t.org_id = $2 AND t.partner_id IS NULL
+    AND t.occurred_at >= $3 ORDER BY t.occurred_at, t.id LIMIT $4 FOR NO KEY UPDATE
+`
+
+type SalesWithoutPartnerParams struct {
+	CustomerID string
+	OrgID      string
+	Since      clock.Time
+	Lim        int32
+}
+
+// SalesWithoutPartner locks the sales of a customer that have no partner, the oldest first.
+func (q *Queries) SalesWithoutPartner(ctx context.Context, db DBTX, arg SalesWithoutPartnerParams) ([]Sale, error) {
+	rows, err := db.Query(ctx, salesWithoutPartner,
+		arg.CustomerID,
+		arg.OrgID,
+		arg.Since,
+		arg.Lim,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Sale{}
+	for rows.Next() {
+		var i Sale
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.CustomerID,
+			&i.PartnerID,
+			&i.ExternalChargeID,
+			&i.ExternalPaymentIntentID,
+			&i.Processor,
+			&i.AmountMinor,
+			&i.TaxMinor,
+			&i.Currency,
+			&i.BillingType,
+			&i.Interval,
+			&i.ProductID,
+			&i.ProductName,
+			&i.IsFirstSale,
+			&i.ActivityOutcome,
+			&i.Warnings,
+			&i.OccurredAt,
+			&i.RefundedAt,
+			&i.Metadata,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.CreatedXid,
+			&i.RefundedMinor,
+			&i.FeeMinor,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

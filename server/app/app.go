@@ -225,7 +225,7 @@ func shortReads(pool *pgxpool.Pool) *pgtx.Reads {
 // returns.
 func (p parts) serveAPI() *middleware.Front {
 	cfg, keys := p.config, auth.NewStore(p.pool, p.keeper, p.clock)
-	customers := customer.Service{Mail: p.mails.Outbox}
+	customers := customer.Service{Mail: p.mails.Outbox, Keeper: p.keeper}
 	server := handlers.New(handlers.Options{
 		Keys: keys, Keeper: p.keeper, BaseURL: cfg.BaseURL, ShortURL: cfg.ShortURL, HoldOnHighRisk: cfg.HoldOnHighRisk,
 		Mail: p.mails.Outbox, Webhooks: p.webhooks, Partners: p.members, Tracking: p.visits,

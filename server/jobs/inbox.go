@@ -13,7 +13,7 @@ const inboxDays = 90
 
 // inboxWorker returns what works events of payment processors.
 func inboxWorker(m Means) inbox.Worker {
-	customers := customer.Service{Mail: m.Outbox}
+	customers := customer.Service{Mail: m.Outbox, Keeper: m.Keeper}
 	return inbox.Worker{
 		Pool: m.Pool, Keeper: m.Keeper, Clock: m.Clock, Sales: sale.Service{Customers: customers}, Customers: customers,
 		Plan: m.Plan, Log: m.Log, API: inbox.NewAPI(m.StripeURL),

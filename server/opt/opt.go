@@ -37,3 +37,13 @@ func Lower(p *string) *string {
 	}
 	return new(strings.ToLower(*p))
 }
+
+// Or returns the first pointer that is not nil.
+func Or[T any](pointers ...*T) *T {
+	for _, p := range pointers {
+		if p != nil {
+			return p
+		}
+	}
+	return nil
+}

@@ -66,6 +66,11 @@ const (
 	TagNameTaken            Code = "tag_name_taken"
 	GroupNameTaken          Code = "group_name_taken"
 	CustomerExternalIDTaken Code = "customer_external_id_taken"
+	CustomerExternalIDLimit Code = "customer_external_id_limit"
+	CustomersOfTwoPartners  Code = "customers_of_two_partners"
+	CustomerMergeLimit      Code = "customer_merge_limit"
+	CustomerHasPartner      Code = "customer_has_partner"
+	CreditLimit             Code = "credit_limit"
 
 	// 409: the object is in a state that does not allow it.
 
@@ -161,6 +166,8 @@ var classes = map[Code]class{
 
 	PartnerEmailTaken: conflict, PartnerHandleTaken: conflict, LinkValueTaken: conflict, CouponCodeTaken: conflict,
 	TagNameTaken: conflict, GroupNameTaken: conflict, CustomerExternalIDTaken: conflict,
+	CustomerExternalIDLimit: conflict, CustomersOfTwoPartners: conflict, CustomerMergeLimit: conflict,
+	CustomerHasPartner: conflict, CreditLimit: conflict,
 
 	ApplicationAlreadyDecided: conflict, CommissionNotPending: conflict, CommissionAlreadyPaid: conflict,
 	CommissionNotOpen: conflict, CommissionInPayout: conflict, SaleRefunded: conflict, RefundWaiting: conflict,

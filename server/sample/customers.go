@@ -104,4 +104,5 @@ func (b *builder) customerRow(c *customer) {
 	b.add(b.sheets.customers, c.id, c.partner.id, referral, c.linkID, c.couponID, c.clickID, "stripe",
 		"cus_nw"+number(c.n, 6), subscription,
 		email, first+" "+last, c.status, c.trackedBy, c.lead, c.converted, c.lead, c.updated)
+	b.add(b.sheets.externalIDs, "cus_nw"+number(c.n, 6), c.id, "stripe", c.lead)
 }

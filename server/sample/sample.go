@@ -87,7 +87,7 @@ func within(ctx context.Context, pool *pgxpool.Pool, orgID string, f func(tx pgx
 // them.
 var owned = []string{
 	"commissions", "payouts", "payout_runs", "payout_batches", "refunds", "sales", "webhook_deliveries",
-	"webhook_endpoints", "customers", "clicks", "referrals", "tracking_values", "links", "coupons",
+	"webhook_endpoints", "customer_external_ids", "customer_duplicates", "customer_merges", "customers", "clicks", "referrals", "tracking_values", "links", "coupons",
 	"risk_flags", "resources", "campaign_recipients", "campaigns", "sequence_enrolments", "sequence_steps", "sequences",
 	"mail_unsubscribes", "inbox_waits", "inbox_events", "charge_aliases", "opt_outs", "processor_connections", "publishable_keys", "portal_settings", "portal_logos", "flows", "join_requests", "applications", "magic_links", "portal_sessions", "tax_form_statuses",
 	"partner_note_files", "partner_notes", "partner_addresses", "balances", "report_sums", "report_spans", "report_marks", "partner_tags", "partners", "tags",

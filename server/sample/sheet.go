@@ -25,10 +25,10 @@ func newSheet(table, columns string) *sheet {
 // sheets has a sheet for each table of the sample. Its methods named after a subject
 // make the sheets of that subject; all gives the order in which they are inserted.
 type sheets struct {
-	programs, groups, tags, partners, partnerTags, applications, links, values, coupons *sheet
-	referrals, clicks, customers, flows, sales, refunds, commissions, ledger, balances  *sheet
-	resources, campaigns, recipients, sequences, steps, enrolments                      *sheet
-	batches, payouts, flags, forms, endpoints, deliveries, connections, inbox, notes    *sheet
+	programs, groups, tags, partners, partnerTags, applications, links, values, coupons             *sheet
+	referrals, clicks, customers, externalIDs, flows, sales, refunds, commissions, ledger, balances *sheet
+	resources, campaigns, recipients, sequences, steps, enrolments                                  *sheet
+	batches, payouts, flags, forms, endpoints, deliveries, connections, inbox, notes                *sheet
 }
 
 // newSheets returns the sheets with the columns that the sample sets; the others
@@ -84,6 +84,7 @@ func (s *sheets) ofCustomers() {
 	s.customers = newSheet("customers",
 		`org_id program_id id partner_id referral_id link_id coupon_id click_id processor external_customer_id
 		external_subscription_id email name status tracked_by lead_at converted_at created_at updated_at`)
+	s.externalIDs = newSheet("customer_external_ids", `org_id program_id external_customer_id customer_id processor created_at`)
 }
 
 // ofMoney makes the sheets of what is earned: the rules, sales, commissions, payouts and the ledger.
@@ -150,7 +151,7 @@ func (s *sheets) all() []*sheet {
 	return []*sheet{
 		s.programs, s.groups, s.tags, s.partners, s.partnerTags, s.notes, s.applications, s.links, s.values, s.coupons, s.referrals,
 		s.clicks,
-		s.customers, s.flows, s.sales, s.refunds, s.batches, s.payouts, s.commissions, s.ledger, s.balances,
+		s.customers, s.externalIDs, s.flows, s.sales, s.refunds, s.batches, s.payouts, s.commissions, s.ledger, s.balances,
 		s.resources, s.campaigns, s.recipients, s.sequences, s.steps, s.enrolments, s.flags, s.forms, s.endpoints,
 		s.deliveries, s.connections, s.inbox,
 	}

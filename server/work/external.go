@@ -44,12 +44,20 @@ func (u *Unit) InProgram(ctx context.Context, programID string, reads ...pgtx.Re
 }
 
 // Customer returns the id of the customer that customer_id or
-// external_customer_id names; nil where neither does. An unknown one is a 404.
+// external_customer_id names; nil where neither does. An unknown one is a 404. The id of a
+// merged customer is that of the customer that stays.
 func (u *Unit) Customer(ctx context.Context, programID string, id, externalID *string) (*string, error) {
+	if id != nil && externalID == nil {
+		survivor, err := queries.CustomerMergedInto(ctx, u.DB(), db.CustomerMergedIntoParams{ID: *id, OrgID: u.OrgID})
+		if err == nil {
+			id = &survivor
+		}
+		return id, IgnoreNoRows(err)
+	}
 	ours, external := Member{"customer_id", id}, Member{"external_customer_id", externalID}
 	return u.resolve(ctx, programID, ours, external, func(tx pgtx.DBTX) (string, error) {
 		k, err := queries.CustomerByExternalID(ctx, tx, db.CustomerByExternalIDParams{
-			ProgramID: programID, OrgID: u.OrgID, ExternalCustomerID: externalID,
+			ProgramID: programID, OrgID: u.OrgID, ExternalCustomerID: *externalID,
 		})
 		return k.ID, err
 	})

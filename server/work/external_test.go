@@ -39,9 +39,13 @@ func TestAtMostOne(t *testing.T) {
 // customer writes a customer of the tenant's program.
 func customer(x *worktest.Tenant, id, external string) {
 	x.Helper()
-	_, err := db.New().CustomerInsert(x.Context(), x.Pool, db.CustomerInsertParams{
+	err := db.New().CustomerInsert(x.Context(), x.Pool, db.CustomerInsertParams{
 		ID: id, OrgID: x.OrgID, ProgramID: x.Program.ID, ExternalCustomerID: &external, Status: db.CustomerStatusLead,
 		TrackedBy: "api", LeadAt: x.Now, CreatedAt: x.Now, UpdatedAt: x.Now,
+	})
+	require.NoError(x, err)
+	_, err = db.New().ExternalIDAdd(x.Context(), x.Pool, db.ExternalIDAddParams{
+		ProgramID: x.Program.ID, OrgID: x.OrgID, ExternalCustomerID: external, CustomerID: id, CreatedAt: x.Now,
 	})
 	require.NoError(x, err)
 }

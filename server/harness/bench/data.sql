@@ -31,6 +31,9 @@ SELECT 'cus_' || lpad(n::text, 26, '0'), 'org_bench', 'prg_' || lpad(($program +
 FROM (SELECT n, (n - $customer) % $partners AS p, now() - interval '366 days' AS at FROM generate_series($customer, $customer + $customers - 1) n
     UNION ALL SELECT n, 0, now() - interval '366 days' FROM generate_series($hot, $hot + $hots - 1) n) x
 ;;
+INSERT INTO customer_external_ids (program_id, org_id, external_customer_id, customer_id, created_at)
+SELECT program_id, org_id, external_customer_id, id, created_at FROM customers
+;;
 INSERT INTO sales (id, org_id, program_id, customer_id, partner_id, external_charge_id, processor, amount_minor, currency, billing_type, product_name,
     is_first_sale, activity_outcome, warnings, occurred_at, created_at, updated_at)
 SELECT 'sale_' || lpad(($sale + i)::text, 26, '0'), 'org_bench', 'prg_' || lpad(($program + k % $partners % $programs)::text, 26, '0'),

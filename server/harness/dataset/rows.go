@@ -70,6 +70,8 @@ var phases = [][]table{{
 	{"webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, event_type, event_seq, status, attempts, response_code, last_attempt_at, finished_at, created_at)", events,
 		`SELECT id('whd', n), org, prg, id('whe', p.k + 20 * (n % 20)), id('evt', n), 'sale.created', n, 'delivered', 1, 200, late(n, $n), late(n, $n), late(n, $n)
 		FROM g, LATERAL skewed(#sales - $n + n, 11, #customers, 2) x, LATERAL of_customer(x.k) k, LATERAL program(of_partner(k.k)) p`},
+	{"customer_external_ids", customers,
+		`SELECT prg, org, 'ext' || n, id('cus', n), NULL, at(n, $n) FROM g, LATERAL of_customer(n) k, LATERAL program(of_partner(k.k)) p`},
 	{"refunds (id, org_id, program_id, sale_id, external_charge_id, external_refund_id, status, amount_minor, currency, refunded_at, created_at, updated_at)", refunds,
 		`SELECT id('rfd', n), org, prg, id('sale', s), 'ch_' || s, 're_' || n, 'applied', 4999, 'USD', at(s, #sales), at(s, #sales), at(s, #sales)
 		FROM g, LATERAL (SELECT n * 50 + 11 AS s) i, LATERAL skewed(s, 11, #customers, 2) x, LATERAL of_customer(x.k) k, LATERAL program(of_partner(k.k)) p`},

@@ -41,6 +41,8 @@ var values = map[string][]any{
 	"ReferralID":           {id("ref", 0), "ref_none"},
 	"SaleID":               {id("sale", 0), "sale_none"},
 	"PayoutID":             {id("pyt", 0), id("pyt", 1200), "pyt_none"},
+	"Identifier":           {"none"},
+	"HasDuplicates":        {true},
 	"TagID":                {id("tag", 0), id("tag", 40), "tag_none"},
 	"ReasonCode":           {"no_partner", "none"},
 	"GroupID":              {id("grp", 0), id("grp", 20*49), "grp_none"},

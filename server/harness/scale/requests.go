@@ -41,6 +41,8 @@ var filters = map[string][]string{
 	"handle":               {"partner-0"},
 	"search":               {"last77", "partner"},
 	"external_customer_id": {"{customers.external_customer_id}"},
+	"identifier":           {"none"},
+	"has_duplicates":       {"true"},
 	"external_charge_id":   {"{sales.external_charge_id}"},
 	"external_refund_id":   {"re_0"},
 	"external_id":          {"none"},

@@ -2,7 +2,9 @@ package handlers
 
 import (
 	"context"
+	"errors"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/oapi-codegen/nullable"
 
 	"rail/gen/api"
@@ -21,22 +23,25 @@ func (s *Server) ListCustomers(ctx context.Context,
 	u, p := work.From(ctx), r.Params
 	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.CustomerList{
 		PartnerID: p.PartnerID, Status: page.Any(p.Status),
-		Email: opt.Lower(p.Email), ExternalCustomerID: p.ExternalCustomerID,
+		Email: opt.Lower(p.Email), ExternalCustomerID: p.ExternalCustomerID, Identifier: p.Identifier,
+		HasDuplicates: (*bool)(p.HasDuplicates),
 	})
 	if err != nil {
 		return nil, err
 	}
 	data := mapped(rows.Rows, toCustomer)
-	if err := s.fillCustomers(ctx, u, data, p.Expand); err != nil {
+	if err := s.fillCustomers(ctx, u, data, p.Expand, p.Include); err != nil {
 		return nil, err
 	}
 	return api.ListCustomers200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
 }
 
-// fillCustomers adds the relations that the query asks for, in one round trip.
+// fillCustomers adds the relations and parts that the query asks for, in one round trip.
 func (s *Server) fillCustomers(ctx context.Context, u *work.Unit, customers []api.Customer,
-	expand []api.CustomerExpand) error {
+	expand []api.CustomerExpand, include []api.CustomerInclude) error {
 	return together(ctx, u,
+		includeExternalIDs(ctx, u, wants(include, api.CustomerIncludeExternalIds), customers),
+		includeDuplicates(ctx, u, wants(include, api.CustomerIncludeDuplicates), customers),
 		embedPartner(ctx, u, wants(expand, api.CustomerExpandPartner), customers,
 			func(k *api.Customer) (*string, *nullable.Nullable[api.Partner]) { return k.PartnerID, &k.Partner }),
 		embedReferral(ctx, u, wants(expand, api.CustomerExpandReferral), customers,
@@ -50,6 +55,9 @@ func (s *Server) RetrieveCustomer(ctx context.Context,
 	r api.RetrieveCustomerRequestObject) (api.RetrieveCustomerResponseObject, error) {
 	u := work.From(ctx)
 	row, err := queries.CustomerGet(ctx, u.Short(), db.CustomerGetParams{ID: r.ID, OrgID: u.OrgID})
+	if errors.Is(err, pgx.ErrNoRows) { // it may answer for another since a merge
+		row, err = queries.CustomerSurvivor(ctx, u.DB(), db.CustomerSurvivorParams{ID: r.ID, OrgID: u.OrgID})
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +65,7 @@ func (s *Server) RetrieveCustomer(ctx context.Context,
 		return nil, err
 	}
 	one := []api.Customer{toCustomer(row)}
-	err = s.fillCustomers(ctx, u, one, r.Params.Expand)
+	err = s.fillCustomers(ctx, u, one, r.Params.Expand, r.Params.Include)
 	return api.RetrieveCustomer200JSONResponse(one[0]), err
 }
 
@@ -68,12 +76,32 @@ func (s *Server) CreateCustomer(
 	ctx context.Context, r api.CreateCustomerRequestObject,
 ) (api.CreateCustomerResponseObject, error) {
 	b := r.Body
-	k, err := s.Customers.Create(ctx, work.From(ctx), customer.Input{
+	k, others, err := s.Customers.CreateCompared(ctx, work.From(ctx), customer.Input{
 		ProgramID: b.ProgramID, ExternalCustomerID: b.ExternalCustomerID, Email: b.Email, Name: b.Name,
 		Identifier: b.Identifier, Status: (*string)(b.Status), Metadata: b.Metadata,
 		Route: tracking.Route{PartnerID: b.PartnerID, ClickID: b.ClickID, CouponCode: b.CouponCode},
 	})
-	return api.CreateCustomer201JSONResponse(toCustomer(k)), err
+	out := toCustomer(k)
+	for _, d := range others {
+		out.Warnings = append(out.Warnings, warnings[d.Match](d.CustomerID))
+	}
+	return api.CreateCustomer201JSONResponse(out), err
+}
+
+// warnings makes, by the field that two customers have in common, the warning about it.
+var warnings = map[string]func(id string) api.CustomerWarning{
+	"identifier": func(id string) api.CustomerWarning {
+		return api.CustomerWarning{
+			Code: api.CustomerWarningCodeIdentifierTaken, CustomerID: id,
+			Message: "Customer " + id + " has the same identifier. Merge the two if they are one person.",
+		}
+	},
+	"email": func(id string) api.CustomerWarning {
+		return api.CustomerWarning{
+			Code: api.CustomerWarningCodeEmailTaken, CustomerID: id,
+			Message: "Customer " + id + " has the same e-mail. Merge the two if they are one person.",
+		}
+	},
 }
 
 // UpdateCustomer changes a customer; a new partner_id reassigns it.
@@ -82,7 +110,7 @@ func (s *Server) UpdateCustomer(
 	ctx context.Context, r api.UpdateCustomerRequestObject,
 ) (api.UpdateCustomerResponseObject, error) {
 	b := r.Body
-	k, err := customer.Update(ctx, work.From(ctx), r.ID, customer.Changes{
+	k, err := s.Customers.Update(ctx, work.From(ctx), r.ID, customer.Changes{
 		PartnerID: b.PartnerID, Status: (*string)(b.Status), Email: b.Email, Name: b.Name, Identifier: b.Identifier,
 		Metadata: b.Metadata,
 	})

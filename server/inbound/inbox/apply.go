@@ -12,7 +12,6 @@ import (
 	"rail/server/money/sale"
 	"rail/server/opt"
 	"rail/server/postgres/pgtx"
-	"rail/server/problem"
 	"rail/server/program/customer"
 	"rail/server/work"
 )
@@ -331,16 +330,4 @@ func (a *application) refundedAt(at clock.Time, s db.Sale) *clock.Time {
 		return nil // now, or the sale's time where that lies ahead
 	}
 	return &at
-}
-
-// refusals are the codes with which the rules say that one way to a partner does not
-// fit: the next is tried.
-var refusals = []problem.Code{
-	problem.ResourceNotFound, problem.ReferralExpired, problem.PartnerNotActive, problem.InvalidReference,
-}
-
-// unfit reports whether err says that a way to a partner does not fit.
-func unfit(err error) bool {
-	var p *problem.Error
-	return errors.As(err, &p) && slices.Contains(refusals, p.Code)
 }

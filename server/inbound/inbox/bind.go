@@ -19,7 +19,7 @@ func (a *application) binding(ctx context.Context, b processor.Binding) (outcome
 		return opt.Value(end), err
 	}
 	o := a.nothing()
-	k, end, err := a.byBinding(ctx, b)
+	k, end, err := a.customerOf(ctx, b)
 	switch {
 	case err != nil || end != nil:
 		return opt.Value(end), err
@@ -42,31 +42,6 @@ func (a *application) binding(ctx context.Context, b processor.Binding) (outcome
 	return o, nil
 }
 
-// bound is a customer, and whether the event has changed it.
-type bound struct {
-	db.Customer
-	changed bool
-}
-
-// byBinding returns the customer whom a binding is about. One that is not known yet
-// is signed up only where something says which partner brought them.
-func (a *application) byBinding(ctx context.Context, b processor.Binding) (bound, *outcome, error) {
-	k, err := a.known(ctx, b)
-	if err != nil {
-		return bound{}, nil, err
-	}
-	if k.ID != "" {
-		changed, err := a.brought(ctx, k, b)
-		return bound{k, changed}, nil, err
-	}
-	f, err := first(ctx, b, a.byVisit, a.byIdentifier, a.byCoupon, a.byEmail)
-	if err != nil || f.id == "" {
-		return bound{}, f.end, err
-	}
-	k, err = queries.CustomerLock(ctx, a.u.DB(), db.CustomerLockParams{ID: f.id, OrgID: a.e.OrgID})
-	return bound{k, true}, nil, err
-}
-
 // leads has, for each state that a subscription gives a customer, those from which
 // it does. Events come in any order: who has paid does not try any more, and who
 // has left comes back by paying.
@@ -82,7 +57,7 @@ func (a *application) follow(ctx context.Context, k bound, status string) (bool,
 	if !slices.Contains(leads[status], k.Status) {
 		return false, nil
 	}
-	_, err := customer.Update(ctx, a.u, k.ID, customer.Changes{Status: &status})
+	_, err := a.Customers.Update(ctx, a.u, k.ID, customer.Changes{Status: &status})
 	return err == nil, err
 }
 

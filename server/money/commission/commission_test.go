@@ -30,7 +30,7 @@ func signUp(x *worktest.Tenant, p db.Partner, status db.CustomerStatus) {
 			ID: ident.New(ident.Customer), OrgID: x.OrgID, ProgramID: x.Program.ID, PartnerID: &p.ID, Status: status,
 			TrackedBy: "api", LeadAt: x.Now, CreatedAt: x.Now, UpdatedAt: x.Now,
 		}
-		if _, err := queries.CustomerInsert(ctx, u.Tx, db.CustomerInsertParams(k)); err != nil {
+		if err := queries.CustomerInsert(ctx, u.Tx, db.CustomerInsertParams(k)); err != nil {
 			return err
 		}
 		stored, err := queries.FlowsAsked(ctx, u.Tx, SignupFlows(u, p.ID))

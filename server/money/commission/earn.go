@@ -34,8 +34,9 @@ type Earned struct {
 	Enrols                           bool // a first commission starts a sequence
 }
 
-// Write queues the commission, its ledger entry and its events for the commit.
-func (e Earned) Write(ctx context.Context, u *work.Unit) error {
+// Write queues the commission, its ledger entry and its events for the commit, and returns
+// its id.
+func (e Earned) Write(ctx context.Context, u *work.Unit) (*string, error) {
 	status := rules.InitialStatus(e.Choice.ApprovalMode, e.MatureAt, u.Now)
 	k := db.Commission{
 		ID: ident.New(ident.Commission), OrgID: u.OrgID, ProgramID: e.ProgramID, PartnerID: e.PartnerID, SaleID: e.SaleID,
@@ -54,13 +55,13 @@ func (e Earned) Write(ctx context.Context, u *work.Unit) error {
 		k.ApprovedAt = &u.Now
 	}
 	if err := add(ctx, u, k); err != nil || !e.Enrols {
-		return err
+		return &k.ID, err
 	}
 	// Two commissions of one transaction would both not be the first.
 	if err := u.Claim("partner", k.PartnerID); err != nil {
-		return err
+		return &k.ID, err
 	}
-	return sequence.Earned(ctx, u.Later(), k)
+	return &k.ID, sequence.Earned(ctx, u.Later(), k)
 }
 
 // recordCreated records commission.created. That event knows two states only;

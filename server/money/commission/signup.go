@@ -123,5 +123,6 @@ func (s Signup) pay(ctx context.Context, u *work.Unit, choice rules.Choice) erro
 		Rate: rules.Rate{RateType: choice.RateType, RateValue: choice.RateValue}, Amount: amount, Currency: currency,
 		MatureAt: rules.MatureAt(u.Now, s.HoldingPeriodDays), Enrols: true,
 	}
-	return e.Write(ctx, u)
+	_, err = e.Write(ctx, u)
+	return err
 }

@@ -145,3 +145,18 @@ func Of(k db.Commission, at clock.Time) Commission {
 		AmountMinor: k.AmountMinor, At: at,
 	}
 }
+
+// Adjust moves a difference, in minor units, into the bucket of an unpaid commission whose
+// amount has risen, or out of it into the sink.
+func Adjust(ctx context.Context, tx pgtx.DBTX, k Commission, difference int64) error {
+	bucket := Bucket(k.Status)
+	switch {
+	case difference == 0:
+		return nil
+	case difference > 0:
+		k.AmountMinor = difference
+		return Append(ctx, tx, k.entry(Source, bucket))
+	}
+	k.AmountMinor = -difference
+	return Append(ctx, tx, k.entry(bucket, Sink))
+}

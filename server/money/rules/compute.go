@@ -8,6 +8,7 @@ const (
 	WarnNoPartner        = "no_partner_attributed"
 	WarnCurrencyMismatch = "fixed_rate_currency_mismatch"
 	WarnNoCommission     = "no_commission_from_rules"
+	WarnSelfReferral     = "self_referral"
 )
 
 // Compute returns the commission in minor units and its currency. A link's rate

@@ -200,7 +200,8 @@ func (p *play) recording(row db.SalesRehearsedRow) recording {
 			CommissionOnNetRevenue: p.program.CommissionOnNetRevenue, CommissionNetOfFee: p.program.CommissionNetOfFee,
 			HoldingPeriodDays: p.program.HoldingPeriodDays, PartnerStatus: string(row.PartnerStatus),
 			PartnerGroupID: row.PartnerGroupID, PartnerCountry: row.PartnerCountry, RateOverride: row.RateOverride,
-			ClickCountry: row.ClickCountry, TagIds: row.TagIds,
+			ClickCountry: row.ClickCountry, TagIds: row.TagIds, EnrolsFirstCommission: p.program.EnrolsFirstCommission,
+			BlockSelfReferrals: p.program.BlockSelfReferrals,
 		},
 	}
 	r.who.Customer.PartnerID = s.PartnerID // who earned, whoever has the customer now

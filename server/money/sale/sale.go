@@ -74,7 +74,7 @@ func (s Service) Record(ctx context.Context, u *work.Unit, p Payment) (Outcome, 
 // got first, so that of two requests for one charge the second finds the sale.
 func record(ctx context.Context, u *work.Unit, c charge) (Outcome, error) {
 	r := recording{charge: c}
-	if err := r.read(ctx, u); err != nil {
+	if err := r.readSurvivor(ctx, u); err != nil {
 		return Outcome{}, err
 	}
 	// A processor may send a charge again, and gets the same sale.
@@ -215,6 +215,19 @@ func (r *recording) read(ctx context.Context, u *work.Unit) error {
 	return err
 }
 
+// readSurvivor reads, and once more for the customer that answers for a merged one.
+func (r *recording) readSurvivor(ctx context.Context, u *work.Unit) error {
+	if err := r.read(ctx, u); err != nil || r.known || r.history.ExistingID != "" {
+		return err
+	}
+	id, err := customer.Survivor(ctx, u, r.CustomerID)
+	if err != nil {
+		return work.IgnoreNoRows(err)
+	}
+	r.CustomerID = id
+	return r.read(ctx, u)
+}
+
 // claim names what read locks.
 func (r *recording) claim(u *work.Unit) error {
 	if err := u.Claim("charge", r.ProgramID, r.ExternalChargeID); err != nil {
@@ -346,7 +359,13 @@ func (r *recording) counters(
 // earns reports whether rules are asked at all (decisions, 48 and 86).
 func (r *recording) earns() bool {
 	return r.who.Customer.PartnerID != nil && r.who.PartnerStatus == string(db.PartnerStatusActive) &&
-		r.who.Customer.Status != db.CustomerStatusSuspended
+		r.who.Customer.Status != db.CustomerStatusSuspended && !r.selfReferral()
+}
+
+// selfReferral reports whether the customer is its own partner, in a program that blocks
+// that (decisions, 306).
+func (r *recording) selfReferral() bool {
+	return r.who.Customer.SelfReferral && r.who.BlockSelfReferrals
 }
 
 // decide returns the commission of the sale, or why there is none.
@@ -354,6 +373,9 @@ func (r *recording) decide(saleID string) (*commission.Earned, *api.SaleWarning,
 	switch {
 	case r.who.Customer.PartnerID == nil:
 		return nil, warn(rules.WarnNoPartner, "The customer is attributed to no partner."), nil
+	case r.selfReferral():
+		return nil, warn(rules.WarnSelfReferral,
+			"The customer has the partner's own e-mail, and the program blocks self-referrals."), nil
 	case r.who.Customer.Status == db.CustomerStatusSuspended:
 		return nil, warn(rules.WarnNoCommission, "The customer is suspended; its sales pay nothing."), nil
 	case r.who.PartnerStatus != string(db.PartnerStatusActive):
@@ -449,7 +471,7 @@ func (r *recording) write(ctx context.Context, u *work.Unit) (db.Sale, error) {
 		return sale, err
 	}
 	if earned != nil {
-		if err := earned.Write(ctx, u); err != nil {
+		if _, err := earned.Write(ctx, u); err != nil {
 			return sale, err
 		}
 	}

@@ -13,9 +13,9 @@ import (
 	"rail/server/money/commission"
 	"rail/server/outbound/mail"
 	"rail/server/postgres/pgtx"
-	"rail/server/problem"
 	"rail/server/program/risk"
 	"rail/server/program/tracking"
+	"rail/server/secret"
 	"rail/server/work"
 )
 
@@ -23,7 +23,8 @@ var queries = db.New()
 
 // Service has the rules that need more than a unit of work.
 type Service struct {
-	Mail *mail.Outbox // takes the mails to partners; nil for none
+	Mail   *mail.Outbox   // takes the mails to partners; nil for none
+	Keeper *secret.Keeper // opens payout details, whose e-mail is a partner's own; nil for never
 }
 
 // Input is a customer to sign up. Status is nil for a lead.
@@ -40,11 +41,19 @@ type Input struct {
 // the click or the coupon that brought it.
 // An external id that is taken is a conflict with the customer that has it.
 func (s Service) Create(ctx context.Context, u *work.Unit, in Input) (db.Customer, error) {
-	k, inserted, err := s.signUp(ctx, u, in)
+	k, _, err := s.CreateCompared(ctx, u, in)
+	return k, err
+}
+
+// CreateCompared does what Create does, and returns other customers with the same
+// identifier or e-mail.
+func (s Service) CreateCompared(ctx context.Context, u *work.Unit, in Input) (db.Customer, []Duplicate, error) {
+	var others []Duplicate
+	k, inserted, err := s.signUpCompared(ctx, u, in, &others)
 	if err == nil && !inserted {
 		err = externalIDTaken(ctx, u, in.ProgramID, *in.ExternalCustomerID)
 	}
-	return k, err
+	return k, others, err
 }
 
 // Direct signs up a customer that no partner brought. One whose external id is taken
@@ -52,11 +61,9 @@ func (s Service) Create(ctx context.Context, u *work.Unit, in Input) (db.Custome
 func (s Service) Direct(ctx context.Context, u *work.Unit, in Input) (db.Customer, error) {
 	k := newCustomer(u, in, tracking.Attribution{})
 	k.PartnerID, k.Attribution = nil, nil
-	inserted, err := insert(ctx, u, k)
+	inserted, err := insert(ctx, u, k, new([]Duplicate))
 	if err == nil && !inserted {
-		return queries.CustomerByExternalID(ctx, u.DB(), db.CustomerByExternalIDParams{
-			ProgramID: in.ProgramID, OrgID: u.OrgID, ExternalCustomerID: in.ExternalCustomerID,
-		})
+		return ByExternalID(ctx, u, in.ProgramID, *in.ExternalCustomerID)
 	}
 	return k, err
 }
@@ -65,6 +72,12 @@ func (s Service) Direct(ctx context.Context, u *work.Unit, in Input) (db.Custome
 // false, and writes nothing, where the external id is taken: the caller decides
 // whether that is a conflict or the customer that it wants.
 func (s Service) signUp(ctx context.Context, u *work.Unit, in Input) (k db.Customer, inserted bool, err error) {
+	return s.signUpCompared(ctx, u, in, new([]Duplicate))
+}
+
+func (s Service) signUpCompared(
+	ctx context.Context, u *work.Unit, in Input, others *[]Duplicate,
+) (k db.Customer, inserted bool, err error) {
 	if err := in.Route.Validate(); err != nil {
 		return k, false, err
 	}
@@ -87,25 +100,32 @@ func (s Service) signUp(ctx context.Context, u *work.Unit, in Input) (k db.Custo
 		return k, false, err
 	}
 	// After everything is read and before anything is written: a refusal leaves nothing.
-	if err := a.Validate(ctx, u, p, in.Email); err != nil {
+	own, err := s.addresses(a.Partner)
+	if err != nil {
+		return k, false, err
+	}
+	self := isOwn(own, in.Email, in.Identifier)
+	if err := a.Validate(ctx, u, p, self); err != nil {
 		return k, false, err
 	}
 	k = newCustomer(u, in, a)
-	if inserted, err := insert(ctx, u, k); err != nil || !inserted {
+	k.SelfReferral = self
+	if inserted, err := insert(ctx, u, k, others); err != nil || !inserted {
 		return k, false, err
 	}
 	if err := appeared(ctx, u, k); err != nil {
 		return k, false, err
 	}
-	return k, true, s.welcome(ctx, u, p, a, k, flows)
+	return k, true, s.welcome(ctx, u, p, a, own, k, flows)
 }
 
 // welcome writes the consequences of a new customer: risk checks, the mail to
 // the partner, its referral becomes a lead, and flows for sign-ups may pay.
 func (s Service) welcome(
-	ctx context.Context, u *work.Unit, p db.Program, a tracking.Attribution, k db.Customer, flows []db.FlowsAskedRow,
+	ctx context.Context, u *work.Unit, p db.Program, a tracking.Attribution, own []string, k db.Customer,
+	flows []db.FlowsAskedRow,
 ) error {
-	if err := risk.CheckCustomer(ctx, u, a.Partner, k); err != nil {
+	if err := risk.CheckCustomer(ctx, u, a.Partner, own, k, address(k)); err != nil {
 		return err
 	}
 	if err := s.notifyOfLead(ctx, u, a.Partner, k); err != nil {
@@ -137,23 +157,44 @@ func newCustomer(u *work.Unit, in Input, a tracking.Attribution) db.Customer {
 	return k
 }
 
-// insert writes the row at once, not with the commit: whether the external id is
-// free decides what follows.
-func insert(ctx context.Context, u *work.Unit, k db.Customer) (bool, error) {
-	n, err := queries.CustomerInsert(ctx, u.DB(), db.CustomerInsertParams(k))
-	return n == 1, err
+// insert writes the row and its external id at once, not with the commit: whether the id
+// is free decides what follows. It reports false, and leaves no row, where it is taken.
+// others are the customers with the same identifier or e-mail.
+func insert(ctx context.Context, u *work.Unit, k db.Customer, others *[]Duplicate) (bool, error) {
+	n := int64(1)
+	err := u.Together(ctx,
+		func(tx pgtx.DBTX) error { return queries.CustomerInsert(ctx, tx, db.CustomerInsertParams(k)) },
+		func(tx pgtx.DBTX) (err error) {
+			if k.ExternalCustomerID != nil {
+				n, err = queries.ExternalIDAdd(ctx, tx, db.ExternalIDAddParams{
+					ProgramID: k.ProgramID, OrgID: k.OrgID, ExternalCustomerID: *k.ExternalCustomerID, CustomerID: k.ID,
+					Processor: k.Processor, CreatedAt: u.Now,
+				})
+			}
+			return err
+		},
+		func(tx pgtx.DBTX) error {
+			if k.Email == nil && k.Identifier == nil {
+				return nil
+			}
+			return same(ctx, k, others)(tx)
+		})
+	if err != nil {
+		return false, err
+	}
+	if n == 0 {
+		return false, queries.CustomerDelete(ctx, u.DB(), db.CustomerDeleteParams{ID: k.ID, OrgID: k.OrgID})
+	}
+	return true, noteDuplicates(ctx, u, k, *others)
 }
 
 // externalIDTaken returns the conflict, with the customer that has the id.
 func externalIDTaken(ctx context.Context, u *work.Unit, programID, externalID string) error {
-	existing, err := queries.CustomerByExternalID(ctx, u.DB(), db.CustomerByExternalIDParams{
-		ProgramID: programID, OrgID: u.OrgID, ExternalCustomerID: &externalID,
-	})
+	holder, err := ByExternalID(ctx, u, programID, externalID)
 	if err != nil {
 		return err
 	}
-	return problem.Taken(problem.CustomerExternalIDTaken, "external_customer_id", existing,
-		"A customer with this external_customer_id exists in the program.")
+	return taken(holder)
 }
 
 // notifyOfLead mails the partner of a new lead, if the partner chose to get such

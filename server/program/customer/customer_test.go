@@ -154,7 +154,7 @@ func TestReassignAndDelete(t *testing.T) {
 	first := x.create(Input{Route: tracking.Route{ClickID: &click.ID}})
 	second := x.create(Input{Route: tracking.Route{ClickID: &click.ID}})
 	x.Must(func(ctx context.Context, u *work.Unit) error {
-		k, err := Update(ctx, u, first.ID, Changes{PartnerID: &x.bob.ID})
+		k, err := Service{}.Update(ctx, u, first.ID, Changes{PartnerID: &x.bob.ID})
 		require.Equal(t, []any{x.bob.ID, "manual"}, []any{*k.PartnerID, string(k.TrackedBy)})
 		require.Nil(t, k.ReferralID)
 		require.Nil(t, k.ClickID)

@@ -15,7 +15,7 @@ import (
 // paid one refuses the deletion. Its referral becomes a visit again unless it has
 // another customer (decisions, 72 and 88).
 func Delete(ctx context.Context, u *work.Unit, id string) error {
-	k, err := lock(ctx, u, id)
+	k, err := Lock(ctx, u, id)
 	if err != nil {
 		return err
 	}

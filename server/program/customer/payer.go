@@ -17,9 +17,8 @@ type Payer struct {
 	Route                          tracking.Route
 }
 
-// Payer returns the id of the customer who paid a charge. A customer with an
-// unknown external id is signed up if the route says who referred it (decisions,
-// 229). The id is "" if the charge is recorded and its customer has no such
+// Payer returns the id of the customer who paid a charge. For an unknown external id it
+// is a lead that came by the route, or a new customer (decisions, 229 and 302). The id is "" if the charge is recorded and its customer has no such
 // external id any more: the recorded sale is the answer then.
 func (s Service) Payer(ctx context.Context, u *work.Unit, programID, chargeID string, by Payer) (string, error) {
 	if err := by.validate(); err != nil {
@@ -36,14 +35,13 @@ func (s Service) Payer(ctx context.Context, u *work.Unit, programID, chargeID st
 	if !by.Route.Given() {
 		return "", problem.NotFound("external_customer_id")
 	}
-	k, inserted, err := s.signUp(ctx, u, Input{
-		ProgramID: programID, ExternalCustomerID: by.ExternalCustomerID, Route: by.Route,
+	f, err := s.Who(ctx, u, Clues{
+		ProgramID: programID, ExternalID: *by.ExternalCustomerID, Routes: []tracking.Route{by.Route},
 	})
-	if err == nil && !inserted { // another request has just made it
-		id, _, err = by.find(ctx, u, programID, chargeID)
-		return id, err
+	if err == nil && f.ID == "" {
+		err = f.Refused
 	}
-	return k.ID, err
+	return f.ID, err
 }
 
 // validate asks for exactly one name of the customer. A route is for a customer
@@ -85,7 +83,7 @@ func (p Payer) find(
 		},
 		func(tx pgtx.DBTX) error {
 			k, err := queries.CustomerByExternalID(ctx, tx, db.CustomerByExternalIDParams{
-				ProgramID: programID, OrgID: org, ExternalCustomerID: p.ExternalCustomerID,
+				ProgramID: programID, OrgID: org, ExternalCustomerID: *p.ExternalCustomerID,
 			})
 			id = k.ID
 			return err

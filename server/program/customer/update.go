@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/oapi-codegen/nullable"
 
 	"rail/gen/api"
@@ -15,7 +16,6 @@ import (
 	"rail/server/opt"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
-	"rail/server/program/risk"
 	"rail/server/program/tracking"
 	"rail/server/work"
 )
@@ -29,11 +29,11 @@ type Changes struct {
 
 // Update changes a customer; another partner reassigns it. The customer is
 // locked before anything is compared with it.
-func Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.Customer, error) {
+func (s Service) Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.Customer, error) {
 	if err := metadata.Check(to.Metadata, "metadata"); err != nil {
 		return db.Customer{}, err
 	}
-	k, err := lock(ctx, u, id)
+	k, err := Lock(ctx, u, id)
 	if err != nil {
 		return k, err
 	}
@@ -50,33 +50,23 @@ func Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.Custom
 		k.Metadata = metadata.Stored(to.Metadata)
 	}
 	opt.Change(&k.Status, (*db.CustomerStatus)(to.Status))
-	// Only these two decide what the checks find.
-	if opt.Value(k.Email) != opt.Value(before.Email) || opt.Value(k.PartnerID) != opt.Value(before.PartnerID) {
-		if err := checkAgain(ctx, u, k); err != nil {
-			return k, err
-		}
+	if err := s.judge(ctx, u, &k, before, ""); err != nil {
+		return k, err
 	}
-	if opt.Value(k.Email) != opt.Value(before.Email) || opt.Value(k.Identifier) != opt.Value(before.Identifier) {
-		if err := appeared(ctx, u, k); err != nil {
-			return k, err
-		}
+	if err := s.appearedAnew(ctx, u, before, k); err != nil {
+		return k, err
 	}
 	k.UpdatedAt = u.Now
 	return k, update(ctx, u.Later(), k)
 }
 
-// checkAgain runs the risk checks for a customer whose email or partner changed.
-// They open flags and refuse nothing: the merchant knows more than the email
-// says.
-func checkAgain(ctx context.Context, u *work.Unit, k db.Customer) error {
-	if !u.Plan.FraudMonitoring || k.Email == nil || k.PartnerID == nil {
+// appearedAnew has payments worked again that a new e-mail or identifier explains, and
+// compares the customer with others.
+func (s Service) appearedAnew(ctx context.Context, u *work.Unit, before, k db.Customer) error {
+	if opt.Value(k.Email) == opt.Value(before.Email) && opt.Value(k.Identifier) == opt.Value(before.Identifier) {
 		return nil
 	}
-	p, err := queries.PartnerGet(ctx, u.DB(), db.PartnerGetParams{ID: *k.PartnerID, OrgID: k.OrgID})
-	if err != nil {
-		return err
-	}
-	return risk.CheckCustomer(ctx, u, p, k)
+	return errors.Join(appeared(ctx, u, k), compareAgain(ctx, u, k, ""))
 }
 
 // reassign gives the customer to another partner. It is recorded as manual,
@@ -114,31 +104,36 @@ func reassign(ctx context.Context, u *work.Unit, k *db.Customer, partnerID strin
 // Bring gives a customer that no partner brought to the one to whom a route leads
 // (decisions, 81). One that has a partner keeps it; past sales stay nobody's;
 // payments that wait for who brought it are worked again.
-func (s Service) Bring(ctx context.Context, u *work.Unit, id string, r tracking.Route) error {
-	k, err := lock(ctx, u, id)
+func (s Service) Bring(ctx context.Context, u *work.Unit, id string, r tracking.Route) (db.Customer, error) {
+	k, err := Lock(ctx, u, id)
 	if err != nil || k.PartnerID != nil {
-		return err
+		return k, err
 	}
 	p, err := u.Program(ctx, k.ProgramID)
 	if err != nil {
-		return err
+		return k, err
 	}
 	a, err := tracking.Attribute(ctx, u, p, r)
 	if err != nil {
-		return err
+		return k, err
 	}
-	if err := a.Validate(ctx, u, p, k.Email); err != nil {
-		return err
+	own, err := s.addresses(a.Partner)
+	if err != nil {
+		return k, err
 	}
+	if err := a.Validate(ctx, u, p, isOwn(own, k.Email, k.Identifier)); err != nil {
+		return k, err
+	}
+	before := k
 	if err := report.TouchCustomer(ctx, u, k); err != nil {
-		return err
+		return k, err
 	}
 	a.Apply(&k)
 	k.Attribution, k.UpdatedAt = attributed(r, a).At(u.Now), u.Now
-	if err := errors.Join(checkAgain(ctx, u, k), a.Lead(ctx, u, k), appeared(ctx, u, k)); err != nil {
-		return err
+	if err := errors.Join(s.judge(ctx, u, &k, before, ""), a.Lead(ctx, u, k), appeared(ctx, u, k)); err != nil {
+		return k, err
 	}
-	return update(ctx, u.DB(), k) // at once: a payment may follow
+	return k, update(ctx, u.DB(), k) // at once: a payment may follow
 }
 
 // update writes what can change of a customer.
@@ -146,15 +141,50 @@ func update(ctx context.Context, tx pgtx.DBTX, k db.Customer) error {
 	return queries.CustomerUpdate(ctx, tx, db.CustomerUpdateParams{
 		PartnerID: k.PartnerID, ReferralID: k.ReferralID, LinkID: k.LinkID, CouponID: k.CouponID, ClickID: k.ClickID,
 		TrackedBy: k.TrackedBy, Email: k.Email, Name: k.Name, Identifier: k.Identifier, Status: k.Status,
-		Metadata: k.Metadata, UpdatedAt: k.UpdatedAt, Attribution: k.Attribution, ID: k.ID, OrgID: k.OrgID,
+		Metadata: k.Metadata, UpdatedAt: k.UpdatedAt, Attribution: k.Attribution, SelfReferral: k.SelfReferral,
+		ExternalCustomerID: k.ExternalCustomerID, Processor: k.Processor, LeadAt: k.LeadAt, ConvertedAt: k.ConvertedAt,
+		ExternalSubscriptionID: k.ExternalSubscriptionID, ID: k.ID, OrgID: k.OrgID,
 	})
 }
 
-// lock locks a customer of the unit's programs until the commit.
-func lock(ctx context.Context, u *work.Unit, id string) (db.Customer, error) {
+// Lock locks a customer of the unit's programs until the commit. The id of a merged
+// customer locks the one that answers for it.
+func Lock(ctx context.Context, u *work.Unit, id string) (db.Customer, error) {
 	k, err := queries.CustomerLock(ctx, u.DB(), db.CustomerLockParams{ID: id, OrgID: u.OrgID})
+	if errors.Is(err, pgx.ErrNoRows) { // it may answer for another since a merge
+		if id, err = Survivor(ctx, u, id); err == nil {
+			k, err = queries.CustomerLock(ctx, u.DB(), db.CustomerLockParams{ID: id, OrgID: u.OrgID})
+		}
+	}
 	if err != nil {
 		return k, work.Found(err, "")
 	}
 	return k, u.CheckProgram(k.ProgramID)
+}
+
+// Survivor returns the customer that answers for a merged one, or pgx.ErrNoRows.
+func Survivor(ctx context.Context, u *work.Unit, id string) (string, error) {
+	return queries.CustomerMergedInto(ctx, u.DB(), db.CustomerMergedIntoParams{ID: id, OrgID: u.OrgID})
+}
+
+// MayHave returns why a customer may not get a partner: the partner is absent, of another
+// program or not active, or it is the customer itself in a program that blocks this.
+func (s Service) MayHave(ctx context.Context, u *work.Unit, p db.Program, k db.Customer, partnerID string) error {
+	to, err := queries.PartnerGet(ctx, u.DB(), db.PartnerGetParams{ID: partnerID, OrgID: u.OrgID})
+	if err != nil {
+		return work.Found(err, "partner_id")
+	}
+	if err := work.SameProgram(to.ProgramID, p.ID, "partner_id"); err != nil {
+		return err
+	}
+	if to.Status != db.PartnerStatusActive {
+		return problem.On("partner_id", problem.PartnerNotActive,
+			"The partner is %s; only active partners get customers.", to.Status)
+	}
+	own, err := s.addresses(to)
+	if err == nil && p.BlockSelfReferrals && isOwn(own, k.Email, k.Identifier) {
+		err = problem.On("partner_id", problem.SelfReferralBlocked,
+			"The customer has the partner's own e-mail, and the program blocks self-referrals.")
+	}
+	return err
 }

@@ -76,7 +76,7 @@ func (x *fixture) update(id string, b Patch) (p db.Partner) {
 func (x *fixture) customer(partnerID, email *string) string {
 	x.Helper()
 	id := ident.New(ident.Customer)
-	_, err := queries.CustomerInsert(x.Context(), x.Pool, db.CustomerInsertParams{
+	err := queries.CustomerInsert(x.Context(), x.Pool, db.CustomerInsertParams{
 		ID: id, OrgID: x.OrgID, ProgramID: x.Program.ID, PartnerID: partnerID, Email: email, Name: new("Bo"),
 		Status: "lead", TrackedBy: "api", LeadAt: x.Now, CreatedAt: x.Now, UpdatedAt: x.Now,
 	})

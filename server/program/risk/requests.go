@@ -73,19 +73,20 @@ func paidBy(landingURL, asked string) string {
 	return ""
 }
 
-// CheckCustomer looks at a customer's email, when the customer is new or its
-// email or partner has changed: whether it is the partner's own, of a throw-away
-// provider, or of the partner's own domain.
-func CheckCustomer(ctx context.Context, u *work.Unit, p db.Partner, k db.Customer) error {
-	if !u.Plan.FraudMonitoring || k.Email == nil {
+// CheckCustomer looks at an e-mail of a customer, when the customer is new or its e-mail
+// or partner has changed: whether it is one of the partner's own, of a throw-away
+// provider, or of the partner's own domain. It checks nothing for "".
+func CheckCustomer(ctx context.Context, u *work.Unit, p db.Partner, own []string, k db.Customer, email string) error {
+	if !u.Plan.FraudMonitoring || email == "" {
 		return nil
 	}
-	if SamePerson(*k.Email, p.Email) {
+	self := IsOwn(own, email)
+	if self {
 		if err := FlagSelfReferral(ctx, u, p, &k.ID); err != nil {
 			return err
 		}
 	}
-	domain, own := domainOf(*k.Email), domainOf(p.Email)
+	domain := domainOf(email)
 	if slices.Contains(disposable, domain) {
 		f := Finding{
 			ProgramID: p.ProgramID, PartnerID: p.ID, CustomerID: &k.ID, Kind: "disposable_email", Severity: "medium",
@@ -96,7 +97,7 @@ func CheckCustomer(ctx context.Context, u *work.Unit, p db.Partner, k db.Custome
 			return err
 		}
 	}
-	if domain == "" || domain != own || forAll(domain) || SamePerson(*k.Email, p.Email) {
+	if domain == "" || domain != domainOf(p.Email) || forAll(domain) || self {
 		return nil
 	}
 	return flag(ctx, u, Finding{
@@ -113,6 +114,11 @@ func FlagSelfReferral(ctx context.Context, u *work.Unit, partner db.Partner, cus
 		ProgramID: partner.ProgramID, PartnerID: partner.ID, CustomerID: customerID, Kind: "self_referral",
 		Severity: "high", Summary: "A customer has the partner's own e-mail address.",
 	})
+}
+
+// IsOwn reports whether an e-mail reaches the mailbox of one of a partner's addresses.
+func IsOwn(own []string, email string) bool {
+	return slices.ContainsFunc(own, func(address string) bool { return SamePerson(address, email) })
 }
 
 // SamePerson reports whether two email addresses reach one mailbox.

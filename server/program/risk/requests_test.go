@@ -71,7 +71,7 @@ func TestCheckCustomer(t *testing.T) {
 			if email == "" {
 				k.Email = nil
 			}
-			require.NoError(t, CheckCustomer(ctx, u, ann, k))
+			require.NoError(t, CheckCustomer(ctx, u, ann, []string{ann.Email}, k, email))
 			rows, err := u.Tx.Query(ctx, "SELECT kind FROM risk_flags")
 			require.NoError(t, err)
 			for rows.Next() {

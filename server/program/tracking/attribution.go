@@ -192,8 +192,8 @@ func (a Attribution) Country() *string {
 }
 
 // Validate refuses an attribution to another program's partner, to a partner who
-// is not active, by a referral that has expired, or of the partner's own email.
-func (a Attribution) Validate(ctx context.Context, u *work.Unit, p db.Program, email *string) error {
+// is not active, by a referral that has expired, or of the partner itself.
+func (a Attribution) Validate(ctx context.Context, u *work.Unit, p db.Program, self bool) error {
 	if err := work.SameProgram(a.Partner.ProgramID, p.ID, a.param); err != nil {
 		return err
 	}
@@ -205,15 +205,15 @@ func (a Attribution) Validate(ctx context.Context, u *work.Unit, p db.Program, e
 		return problem.On("click_id", problem.ReferralExpired,
 			"The referral of this click expired at %s.", a.Referral.ExpiresAt)
 	}
-	return a.refuseSelf(ctx, u, p, email)
+	return a.refuseSelf(ctx, u, p, self)
 }
 
-// refuseSelf refuses a customer with the partner's own email if the program
+// refuseSelf refuses a customer that is the partner itself if the program
 // blocks self-referrals. Unlike any other refusal this one is committed: the
 // referral is deleted and a risk flag opens (decisions, 66 and 216). In a program
 // that does not block them, the flag is opened with the customer.
-func (a Attribution) refuseSelf(ctx context.Context, u *work.Unit, p db.Program, email *string) error {
-	if email == nil || !risk.SamePerson(*email, a.Partner.Email) || !p.BlockSelfReferrals {
+func (a Attribution) refuseSelf(ctx context.Context, u *work.Unit, p db.Program, self bool) error {
+	if !self || !p.BlockSelfReferrals {
 		return nil
 	}
 	if u.Plan.FraudMonitoring {

@@ -1,0 +1,29 @@
+package payout
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"rail/gen/db"
+	"rail/server/secret"
+)
+
+// Email returns the e-mail address to which a partner is paid, in lower case; "" where
+// its payout details name none.
+func Email(keeper *secret.Keeper, p db.Partner) (string, error) {
+	details, err := DetailsOf(keeper, p)
+	if err != nil || details == nil {
+		return "", err
+	}
+	d := json.NewDecoder(bytes.NewReader(details))
+	d.UseNumber()
+	var members map[string]any
+	if err := d.Decode(&members); err != nil {
+		return "", err
+	}
+	if email := first(members, addressNamed); strings.Contains(email, "@") {
+		return email, nil
+	}
+	return "", nil
+}

@@ -1,0 +1,152 @@
+package sale
+
+import (
+	"context"
+	"encoding/json"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/auditlog"
+	"rail/server/clock"
+	"rail/server/money/report"
+	"rail/server/problem"
+	"rail/server/program/customer"
+	"rail/server/work"
+)
+
+// maxCredited is how many sales one credit looks at.
+const maxCredited = 500
+
+// Credit gives a customer without a partner to one, and lets the rules pay for its sales
+// since a moment that have no partner (decisions, 305).
+type Credit struct {
+	CustomerID, PartnerID string
+	Since                 clock.Time
+	DryRun                bool
+}
+
+// Credited is a sale and what a credit pays for it. CommissionID is nil, and Reason is
+// given, where it pays nothing.
+type Credited struct {
+	Sale         db.Sale
+	CommissionID *string
+	AmountMinor  int64
+	Currency     string
+	Reason       string
+}
+
+// Credits is what came of a credit. AmountMinor is the sum of the commissions in the
+// program's Currency.
+type Credits struct {
+	CustomerID, PartnerID string
+	Sales                 []Credited
+	AmountMinor           int64
+	Currency              string
+}
+
+// Credit carries a credit out, or says what it would do.
+func (s Service) Credit(ctx context.Context, u *work.Unit, c Credit) (Credits, error) {
+	k, err := customer.Lock(ctx, u, c.CustomerID)
+	if err != nil {
+		return Credits{}, err
+	}
+	p, err := u.Program(ctx, k.ProgramID)
+	if err != nil {
+		return Credits{}, err
+	}
+	out := Credits{CustomerID: k.ID, PartnerID: c.PartnerID, Sales: []Credited{}, Currency: p.Currency}
+	if k.PartnerID != nil && *k.PartnerID != c.PartnerID {
+		return out, problem.On("partner_id", problem.CustomerHasPartner,
+			"The customer has another partner; reassign it instead.")
+	}
+	if err := s.Customers.MayHave(ctx, u, p, k, c.PartnerID); err != nil {
+		return out, err
+	}
+	if !c.DryRun && k.PartnerID == nil {
+		if k, err = s.Customers.Update(ctx, u, k.ID, customer.Changes{PartnerID: &c.PartnerID}); err != nil {
+			return out, err
+		}
+	}
+	lock := db.PartnersLockParams{Ids: []string{c.PartnerID}, OrgID: u.OrgID}
+	if err := queries.PartnersLock(ctx, u.DB(), lock); err != nil {
+		return out, err
+	}
+	return out, c.pay(ctx, u, p, k, &out)
+}
+
+// pay decides on the customer's sales without a partner and writes what they pay.
+func (c Credit) pay(ctx context.Context, u *work.Unit, p db.Program, k db.Customer, out *Credits) error {
+	sales, err := queries.SalesWithoutPartner(ctx, u.DB(), db.SalesWithoutPartnerParams{
+		CustomerID: k.ID, OrgID: u.OrgID, Since: c.Since, Lim: maxCredited + 1,
+	})
+	if err != nil {
+		return err
+	}
+	if len(sales) > maxCredited {
+		return problem.On("since", problem.CreditLimit,
+			"More than %d sales have no partner since then; name a later moment.", maxCredited)
+	}
+	past, err := newPast(ctx, u, p)
+	if err != nil {
+		return err
+	}
+	recordings, err := past.recordings(ctx, sales, &c.PartnerID)
+	if err != nil {
+		return err
+	}
+	for _, r := range recordings {
+		one, err := c.payOne(ctx, u, r)
+		if err != nil {
+			return err
+		}
+		if out.Sales = append(out.Sales, one); one.Currency == p.Currency {
+			out.AmountMinor += one.AmountMinor
+		}
+	}
+	if c.DryRun || len(sales) == 0 {
+		return nil
+	}
+	return auditlog.Record(ctx, u, auditlog.Entry{
+		ProgramID: p.ID, Action: "customer.credited", TargetID: k.ID,
+		After: map[string]any{"partner_id": c.PartnerID, "since": c.Since, "sales": len(sales)},
+	})
+}
+
+// payOne decides on one sale. A refunded sale stays without a partner.
+func (c Credit) payOne(ctx context.Context, u *work.Unit, r pastSale) (Credited, error) {
+	s := r.sale
+	one := Credited{Sale: s, Currency: s.Currency}
+	if s.RefundedAt != nil {
+		one.Reason = "The sale is refunded."
+		return one, nil
+	}
+	earned, warning, err := r.decide(s.ID)
+	if err != nil {
+		return one, err
+	}
+	outcome, warnings := db.SaleOutcomeCommissionCreated, []api.SaleWarning{}
+	if warning != nil {
+		one.Reason, outcome = warning.Message, db.SaleOutcomeSaleRecorded
+		warnings = append(warnings, *warning)
+	} else {
+		one.AmountMinor, one.Currency = earned.Amount, earned.Currency
+	}
+	if c.DryRun {
+		return one, nil
+	}
+	text, err := json.Marshal(warnings)
+	if err != nil {
+		return one, err
+	}
+	err = queries.SaleCredit(ctx, u.Later(), db.SaleCreditParams{
+		PartnerID: c.PartnerID, ActivityOutcome: outcome, Warnings: text, UpdatedAt: u.Now, ID: s.ID, OrgID: u.OrgID,
+	})
+	if err != nil {
+		return one, err
+	}
+	if err := report.Touch(ctx, u, s.ProgramID, s.OccurredAt); err != nil || earned == nil {
+		return one, err
+	}
+	one.CommissionID, err = earned.Write(ctx, u)
+	return one, err
+}

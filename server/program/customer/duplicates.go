@@ -1,0 +1,61 @@
+package customer
+
+import (
+	"context"
+	"slices"
+
+	"rail/gen/db"
+	"rail/server/opt"
+	"rail/server/postgres/pgtx"
+	"rail/server/work"
+)
+
+// Duplicate is another customer that is probably the same person.
+type Duplicate struct {
+	CustomerID string
+	Match      string // the field that both have in common: identifier or email
+}
+
+// same reads which other customers have the identifier or the e-mail of a customer, the
+// oldest of each.
+func same(ctx context.Context, k db.Customer, into *[]Duplicate) pgtx.Read {
+	return func(tx pgtx.DBTX) error {
+		rows, err := queries.CustomerSame(ctx, tx, db.CustomerSameParams{
+			ProgramID: k.ProgramID, OrgID: k.OrgID, ID: k.ID, Identifier: k.Identifier, Email: opt.Lower(k.Email),
+		})
+		for _, r := range rows {
+			*into = append(*into, Duplicate{r.ID, r.Match})
+		}
+		return err
+	}
+}
+
+// noteDuplicates stores pairs that share a value.
+func noteDuplicates(ctx context.Context, u *work.Unit, k db.Customer, found []Duplicate) error {
+	for _, d := range found {
+		err := queries.DuplicateAdd(ctx, u.Later(), db.DuplicateAddParams{
+			CustomerID: k.ID, OtherID: d.CustomerID, Match: d.Match, OrgID: k.OrgID, ProgramID: k.ProgramID,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compareAgain finds the duplicates of a customer whose e-mail or identifier has changed,
+// but for one that is about to go.
+func compareAgain(ctx context.Context, u *work.Unit, k db.Customer, but string) error {
+	clear := db.DuplicatesClearParams{CustomerID: k.ID, OrgID: k.OrgID}
+	if err := queries.DuplicatesClear(ctx, u.Later(), clear); err != nil {
+		return err
+	}
+	if k.Email == nil && k.Identifier == nil {
+		return nil
+	}
+	var found []Duplicate
+	if err := u.Read(ctx, same(ctx, k, &found)); err != nil {
+		return err
+	}
+	return noteDuplicates(ctx, u, k, slices.DeleteFunc(found, func(d Duplicate) bool { return d.CustomerID == but }))
+}

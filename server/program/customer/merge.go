@@ -1,0 +1,159 @@
+package customer
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"rail/gen/db"
+	"rail/server/auditlog"
+	"rail/server/clock"
+	"rail/server/money/report"
+	"rail/server/opt"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+// Pair is two customers that become one: From merges into Into. Both are locked.
+type Pair struct {
+	Into, From db.Customer
+}
+
+// LockPair locks two customers of one program in the order of their ids.
+func LockPair(ctx context.Context, u *work.Unit, into, from string) (p Pair, err error) {
+	for _, id := range []*string{&into, &from} { // ids of merged customers name the one that stays
+		survivor, err := Survivor(ctx, u, *id)
+		if err == nil {
+			*id = survivor
+		}
+		if err := work.IgnoreNoRows(err); err != nil {
+			return p, err
+		}
+	}
+	if into == from {
+		return p, problem.Invalid("customer_id", "customer_id is this customer already.")
+	}
+	locked := map[string]db.Customer{}
+	for _, id := range slices.Sorted(slices.Values([]string{into, from})) {
+		param := ""
+		if id == from {
+			param = "customer_id"
+		}
+		k, err := queries.CustomerLock(ctx, u.DB(), db.CustomerLockParams{ID: id, OrgID: u.OrgID})
+		if err != nil {
+			return p, work.Found(err, param)
+		}
+		locked[id] = k
+	}
+	p = Pair{locked[into], locked[from]}
+	if err := u.CheckProgram(p.Into.ProgramID); err != nil {
+		return p, err
+	}
+	return p, work.SameProgram(p.From.ProgramID, p.Into.ProgramID, "customer_id")
+}
+
+// Merged returns the customer that the pair becomes. Different partners need one of them
+// as partnerID; the customer keeps the route to it. It takes the name, e-mail, identifier,
+// subscription and metadata that it lacks, and the earlier sign-up and conversion.
+func (p Pair) Merged(partnerID *string) (db.Customer, error) {
+	k := p.Into
+	if err := p.partner(&k, partnerID); err != nil {
+		return k, err
+	}
+	k.Email, k.Name, k.Identifier = opt.Or(k.Email, p.From.Email), opt.Or(k.Name, p.From.Name),
+		opt.Or(k.Identifier, p.From.Identifier)
+	k.ExternalSubscriptionID = opt.Or(k.ExternalSubscriptionID, p.From.ExternalSubscriptionID)
+	if k.ExternalCustomerID == nil {
+		k.ExternalCustomerID, k.Processor = p.From.ExternalCustomerID, p.From.Processor
+	}
+	if k.Metadata == nil {
+		k.Metadata = p.From.Metadata
+	}
+	if p.From.LeadAt.Before(k.LeadAt.Time) {
+		k.LeadAt = p.From.LeadAt
+	}
+	k.ConvertedAt = earlier(k.ConvertedAt, p.From.ConvertedAt)
+	k.Status = slices.MaxFunc([]db.CustomerStatus{k.Status, p.From.Status}, func(a, b db.CustomerStatus) int {
+		return cmp.Compare(slices.Index(ranks, a), slices.Index(ranks, b))
+	})
+	return k, nil
+}
+
+// ranks has the states of customers; of two the later one stays.
+var ranks = []db.CustomerStatus{
+	db.CustomerStatusLead, db.CustomerStatusRefunded, db.CustomerStatusCancelled, db.CustomerStatusTrial,
+	db.CustomerStatusActive, db.CustomerStatusSuspended,
+}
+
+// partner sets whose customer k is, and by what route.
+func (p Pair) partner(k *db.Customer, partnerID *string) error {
+	a, b := p.Into.PartnerID, p.From.PartnerID
+	is := func(id *string) bool { return id != nil && *id == *partnerID }
+	switch {
+	case partnerID != nil && !is(a) && !is(b):
+		return problem.Invalid("partner_id", "partner_id must be a partner of one of the two customers.")
+	case partnerID == nil && a != nil && b != nil && *a != *b:
+		return problem.On("partner_id", problem.CustomersOfTwoPartners,
+			"The customers have the partners %s and %s; partner_id must name the one that stays.", *a, *b)
+	case a == nil || partnerID != nil && !is(a):
+		f := p.From
+		k.PartnerID, k.ReferralID, k.LinkID, k.CouponID, k.ClickID = f.PartnerID, f.ReferralID, f.LinkID, f.CouponID, f.ClickID
+		k.TrackedBy, k.Attribution, k.SelfReferral = f.TrackedBy, f.Attribution, f.SelfReferral
+	}
+	return nil
+}
+
+func earlier(a, b *clock.Time) *clock.Time {
+	if a == nil || b != nil && b.Before(a.Time) {
+		return b
+	}
+	return a
+}
+
+// Join writes a merge: k is what the pair becomes. The caller moves the sales and what was
+// earned of them.
+func (s Service) Join(ctx context.Context, u *work.Unit, p Pair, k db.Customer) (db.Customer, error) {
+	from, into := p.From.ID, p.Into.ID
+	for _, one := range []db.Customer{p.Into, p.From} { // before they change: the rows name the days
+		if err := report.TouchCustomer(ctx, u, one); err != nil {
+			return k, err
+		}
+	}
+	if err := s.judge(ctx, u, &k, p.Into, ""); err != nil {
+		return k, err
+	}
+	k.UpdatedAt = u.Now
+	for _, write := range []func() error{
+		func() error {
+			return queries.ExternalIDsMove(ctx, u.Later(), db.ExternalIDsMoveParams{ToID: into, FromID: from, OrgID: u.OrgID})
+		},
+		func() error {
+			return queries.MergesMove(ctx, u.Later(), db.MergesMoveParams{ToID: into, FromID: from, OrgID: u.OrgID})
+		},
+		func() error {
+			return queries.MergeAdd(ctx, u.Later(), db.MergeAddParams{
+				ID: from, OrgID: u.OrgID, ProgramID: k.ProgramID, CustomerID: into, CreatedAt: u.Now,
+			})
+		},
+		func() error {
+			return queries.RiskFlagsMove(ctx, u.Later(), db.RiskFlagsMoveParams{
+				ToID: &into, ProgramID: k.ProgramID, OrgID: u.OrgID, FromID: &from,
+			})
+		},
+		func() error {
+			return queries.CustomerDelete(ctx, u.Later(), db.CustomerDeleteParams{ID: from, OrgID: u.OrgID})
+		},
+		func() error { return update(ctx, u.Later(), k) },
+		func() error { return compareAgain(ctx, u, k, from) },
+		func() error { return appeared(ctx, u, k) },
+	} {
+		if err := write(); err != nil {
+			return k, err
+		}
+	}
+	return k, auditlog.Record(ctx, u, auditlog.Entry{
+		ProgramID: k.ProgramID, Action: "customer.merged", TargetID: into,
+		Before: map[string]any{"customer_id": from, "partner_id": p.From.PartnerID, "external_customer_id": p.From.ExternalCustomerID},
+		After:  map[string]any{"customer_id": into, "partner_id": k.PartnerID},
+	})
+}

@@ -1,0 +1,78 @@
+package customer
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"rail/gen/db"
+	"rail/server/money/payout"
+	"rail/server/opt"
+	"rail/server/program/risk"
+	"rail/server/work"
+)
+
+// addresses returns a partner's own e-mail addresses: that of its account and that of its
+// payout details.
+func (s Service) addresses(p db.Partner) ([]string, error) {
+	own := []string{p.Email}
+	if s.Keeper == nil {
+		return own, nil
+	}
+	paid, err := payout.Email(s.Keeper, p)
+	if paid != "" {
+		own = append(own, paid)
+	}
+	return own, err
+}
+
+// isOwn reports whether one of a customer's values is an address of its partner.
+func isOwn(own []string, values ...*string) bool {
+	return slices.ContainsFunc(values, func(v *string) bool {
+		return v != nil && strings.Contains(*v, "@") && risk.IsOwn(own, *v)
+	})
+}
+
+// judge checks a customer whose e-mail, identifier or partner has changed, or of whom a
+// processor tells an e-mail that is not the stored one (decisions, 306). It opens flags,
+// notes whether the customer is its own partner and refuses nothing.
+func (s Service) judge(ctx context.Context, u *work.Unit, k *db.Customer, before db.Customer, told string) error {
+	if k.PartnerID == nil {
+		k.SelfReferral = false
+		return nil
+	}
+	same := opt.Value(k.Email) == opt.Value(before.Email) && opt.Value(k.Identifier) == opt.Value(before.Identifier) &&
+		opt.Value(k.PartnerID) == opt.Value(before.PartnerID)
+	if told == "" || strings.EqualFold(opt.Value(k.Email), told) {
+		told = ""
+	}
+	if same && told == "" {
+		return nil
+	}
+	p, err := queries.PartnerGet(ctx, u.DB(), db.PartnerGetParams{ID: *k.PartnerID, OrgID: k.OrgID})
+	if err != nil {
+		return err
+	}
+	own, err := s.addresses(p)
+	if err != nil {
+		return err
+	}
+	if told != "" {
+		if err := risk.CheckCustomer(ctx, u, p, own, *k, told); err != nil {
+			return err
+		}
+	}
+	k.SelfReferral = isOwn(own, k.Email, k.Identifier, &told) || same && k.SelfReferral
+	if same {
+		return nil
+	}
+	return risk.CheckCustomer(ctx, u, p, own, *k, address(*k))
+}
+
+// address returns the e-mail to check of a customer: its own, or an identifier that is one.
+func address(k db.Customer) string {
+	if k.Email == nil && strings.Contains(opt.Value(k.Identifier), "@") {
+		return *k.Identifier
+	}
+	return opt.Value(k.Email)
+}

@@ -1,0 +1,264 @@
+package customer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/opt"
+	"rail/server/problem"
+	"rail/server/program/tracking"
+	"rail/server/work"
+)
+
+// Clues are the members of a payment or an event that identify its customer. Each may
+// be empty.
+type Clues struct {
+	ProgramID  string
+	ExternalID string // the customer's id at the processor; "" for a guest
+	Identifier string // the merchant's own id
+	Email      string
+	Name       string
+	Routes     []tracking.Route // ways to a partner, in the order in which they are tried
+	Processor  string           // "" for the API
+	At         clock.Time       // when the payment or event happened; zero for now
+}
+
+// Found is the customer that clues identify; its ID is "" for none. Rule is the rule that
+// found it. Refused is why no route fitted.
+type Found struct {
+	db.Customer
+	Rule    Rule
+	Refused error
+	made    bool // by a sign-up, which has all clues
+}
+
+// Own returns the merchant's own id of the customer. A guest has its e-mail in place of
+// one, in lower case.
+func (c Clues) Own() string {
+	if c.Identifier == "" && c.ExternalID == "" {
+		return strings.ToLower(c.Email)
+	}
+	return c.Identifier
+}
+
+// Who returns the customer who paid, for a customer whose external id is not known
+// (decisions, 302). The first rule that fits wins: the merchant's own id, if exactly one
+// customer of the program has it; the routes, which sign the customer up unless its visit
+// has a lead already; the e-mail, if exactly one recent customer without an external id has
+// it. The customer gets what it lacks of the clues.
+func (s Service) Who(ctx context.Context, u *work.Unit, c Clues) (Found, error) {
+	f, taken, err := s.byIdentifier(ctx, u, c)
+	if err == nil && f.ID == "" {
+		f, err = s.byRoutes(ctx, u, c)
+	}
+	if err == nil && f.ID == "" {
+		var refused error
+		refused, f.Refused = f.Refused, nil
+		f, err = s.byEmail(ctx, u, c)
+		f.Refused = refused
+	}
+	if err != nil || f.ID == "" || f.made {
+		return f, err
+	}
+	if taken { // by several: another customer with it would be found no better
+		c.Identifier = ""
+	}
+	f.Customer, err = s.Learn(ctx, u, f.Customer, c, f.Rule)
+	return f, err
+}
+
+// byIdentifier finds the one customer with the merchant's own id, and reports whether any
+// customer has it.
+func (s Service) byIdentifier(ctx context.Context, u *work.Unit, c Clues) (f Found, taken bool, err error) {
+	id := c.Own()
+	if id == "" {
+		return f, false, nil
+	}
+	rows, err := queries.CustomerIdentified(ctx, u.DB(), db.CustomerIdentifiedParams{
+		ProgramID: c.ProgramID, OrgID: u.OrgID, Identifier: id,
+	})
+	if err != nil || len(rows) != 1 {
+		return f, len(rows) > 0, err
+	}
+	return Found{Customer: rows[0], Rule: Rule{Rule: api.AttributionRuleIdentifier, Detail: id}}, true, nil
+}
+
+// byRoutes follows the routes to partners: a lead of the same visit is the customer, else
+// the first route that fits signs it up.
+func (s Service) byRoutes(ctx context.Context, u *work.Unit, c Clues) (f Found, err error) {
+	for _, r := range c.Routes {
+		found, err := s.byRoute(ctx, u, c, r)
+		if !Unfit(err) {
+			return found, err
+		}
+		f.Refused = cmp.Or(f.Refused, err)
+	}
+	return f, nil
+}
+
+func (s Service) byRoute(ctx context.Context, u *work.Unit, c Clues, r tracking.Route) (Found, error) {
+	r.At = c.At
+	if k, err := s.leadOf(ctx, u, c, r); err != nil || k.ID != "" {
+		return Found{Customer: k, Rule: attributed(r, tracking.Attribution{})}, err
+	}
+	k, inserted, err := s.signUp(ctx, u, Input{
+		ProgramID: c.ProgramID, Route: r, ExternalCustomerID: opt.OrNil(c.ExternalID), Email: opt.OrNil(c.Email),
+		Name: opt.OrNil(c.Name), Identifier: opt.OrNil(c.Own()), Processor: c.Processor,
+	})
+	if err == nil && !inserted { // another request has just made it
+		k, err = ByExternalID(ctx, u, c.ProgramID, c.ExternalID)
+	}
+	return Found{Customer: k, made: true}, err
+}
+
+// leadOf returns the one customer without an external id that came by the route's visit,
+// unless its e-mail or identifier is another.
+func (s Service) leadOf(ctx context.Context, u *work.Unit, c Clues, r tracking.Route) (k db.Customer, err error) {
+	referral := opt.Value(r.ReferralID)
+	if r.ClickID != nil {
+		click, err := queries.ClickGet(ctx, u.DB(), db.ClickGetParams{ID: *r.ClickID, OrgID: u.OrgID})
+		if err != nil || click.ProgramID != c.ProgramID {
+			return k, work.IgnoreNoRows(err)
+		}
+		referral = opt.Value(click.ReferralID)
+	}
+	if referral == "" {
+		return k, nil
+	}
+	k, err = unbound(ctx, u, db.CustomerUnboundParams{ProgramID: c.ProgramID, ReferralID: &referral})
+	if k.PartnerID == nil || !c.fits(k) {
+		return db.Customer{}, err
+	}
+	return k, err
+}
+
+// fits reports whether a lead can be the customer: neither e-mail nor identifier differs.
+func (c Clues) fits(k db.Customer) bool {
+	same := func(stored *string, given string) bool {
+		return stored == nil || given == "" || strings.EqualFold(*stored, given)
+	}
+	return same(k.Email, c.Email) && same(k.Identifier, c.Identifier)
+}
+
+// byEmail finds the one customer without an external id that signed up with the e-mail
+// within the program's lead_match_days.
+func (s Service) byEmail(ctx context.Context, u *work.Unit, c Clues) (f Found, err error) {
+	email := strings.ToLower(c.Email)
+	if email == "" {
+		return f, nil
+	}
+	p, err := u.Program(ctx, c.ProgramID)
+	if err != nil {
+		return f, err
+	}
+	at, days := c.At, p.CookieDays
+	if p.LeadMatchDays != nil {
+		days = *p.LeadMatchDays
+	}
+	if at.IsZero() {
+		at = u.Now
+	}
+	f.Customer, err = unbound(ctx, u, db.CustomerUnboundParams{
+		ProgramID: c.ProgramID, Email: &email, Since: at.Days(-days),
+	})
+	f.Rule = Rule{Rule: api.AttributionRuleEmail, Detail: email}
+	return f, err
+}
+
+// unbound returns the one customer without an external id that fits; none where several do.
+func unbound(ctx context.Context, u *work.Unit, by db.CustomerUnboundParams) (db.Customer, error) {
+	by.OrgID = u.OrgID
+	rows, err := queries.CustomerUnbound(ctx, u.DB(), by)
+	if err != nil || len(rows) != 1 {
+		return db.Customer{}, err
+	}
+	return rows[0], nil
+}
+
+// ByExternalID returns the customer with an id at a processor; its ID is "" for none.
+func ByExternalID(ctx context.Context, u *work.Unit, programID, externalID string) (db.Customer, error) {
+	k, err := queries.CustomerByExternalID(ctx, u.DB(), db.CustomerByExternalIDParams{
+		ProgramID: programID, OrgID: u.OrgID, ExternalCustomerID: externalID,
+	})
+	return k, work.IgnoreNoRows(err)
+}
+
+// Learn gives a customer what it lacks of the clues: the external id, an e-mail, a name and
+// an identifier. A new e-mail or identifier is checked like one given at sign-up, and so is
+// an e-mail that differs from the stored one, which stays. rule is the rule that found the
+// customer; until the first payment it replaces the rule that is noted, except that
+// known_customer replaces none.
+func (s Service) Learn(ctx context.Context, u *work.Unit, k db.Customer, c Clues, rule Rule) (db.Customer, error) {
+	known := rule.Rule == api.AttributionRuleKnownCustomer
+	if !c.teach(k, known) && !rule.replaces(k) {
+		return k, nil
+	}
+	k, err := Lock(ctx, u, k.ID)
+	if err != nil {
+		return k, err
+	}
+	before := k
+	if c.ExternalID != "" && !known {
+		if _, err := attach(ctx, u, &k, c.ExternalID, opt.OrNil(c.Processor)); err != nil {
+			return k, err
+		}
+	}
+	fill(&k.Email, c.Email)
+	fill(&k.Name, c.Name)
+	fill(&k.Identifier, c.Own())
+	if rule.replaces(k) {
+		k.Attribution = rule.At(u.Now)
+	}
+	if err := s.judge(ctx, u, &k, before, c.Email); err != nil {
+		return k, err
+	}
+	if reflect.DeepEqual(k, before) {
+		return k, nil
+	}
+	k.UpdatedAt = u.Now
+	if err := update(ctx, u.DB(), k); err != nil { // at once: a payment may follow
+		return k, err
+	}
+	return k, s.appearedAnew(ctx, u, before, k)
+}
+
+// teach reports whether the customer lacks any of the clues, or has another e-mail.
+func (c Clues) teach(k db.Customer, known bool) bool {
+	lacks := func(stored *string, given string) bool { return stored == nil && given != "" }
+	return c.ExternalID != "" && !known || lacks(k.Email, c.Email) ||
+		lacks(k.Name, c.Name) || lacks(k.Identifier, c.Own()) ||
+		c.Email != "" && k.PartnerID != nil && !strings.EqualFold(opt.Value(k.Email), c.Email)
+}
+
+// replaces reports whether the rule is to be noted for a customer.
+func (r Rule) replaces(k db.Customer) bool {
+	if r.Rule == "" || k.PartnerID == nil {
+		return false
+	}
+	return k.Attribution == nil || k.ConvertedAt == nil && r.Rule != api.AttributionRuleKnownCustomer
+}
+
+// fill sets a field that has no value.
+func fill(field **string, given string) {
+	if *field == nil && given != "" {
+		*field = &given
+	}
+}
+
+// refusals are the codes that mean that a route does not fit: the next one is tried.
+var refusals = []problem.Code{
+	problem.ResourceNotFound, problem.ReferralExpired, problem.PartnerNotActive, problem.InvalidReference,
+}
+
+// Unfit reports whether err means that a route to a partner does not fit.
+func Unfit(err error) bool {
+	var p *problem.Error
+	return errors.As(err, &p) && slices.Contains(refusals, p.Code)
+}
