@@ -27,7 +27,7 @@ func runJobAt(t *testing.T, s *apitest.Server, name string, now clock.Time) {
 	require.NoError(t, err)
 	for _, j := range jobs.All(jobs.Means{
 		Pool: s.Pool, Clock: s.Clock, Keeper: keeper, FraudMonitoring: s.Config.FraudMonitoring,
-		StripeURL: s.Config.StripeURL,
+		StripeURL: s.Config.StripeURL, Plan: s.Config.Plan(),
 	}) {
 		if j.Name == name {
 			require.NoError(t, j.Run(t.Context(), now))

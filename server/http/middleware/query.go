@@ -20,8 +20,8 @@ func (f *Front) canonical(next echo.HandlerFunc) echo.HandlerFunc {
 		if _, err := url.ParseQuery(c.Request().URL.RawQuery); err != nil {
 			return problem.New(problem.ParameterInvalid, "The query string is not well formed.")
 		}
-		for _, id := range c.ParamValues() {
-			if !plausibleID(id) {
+		for i, value := range c.ParamValues() {
+			if !plausible(c, c.ParamNames()[i], value) {
 				return problem.NotFound("")
 			}
 		}
@@ -34,6 +34,23 @@ func (f *Front) canonical(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		return next(c)
 	}
+}
+
+// plausible reports whether a parameter of the path can be asked of the database. Ids of
+// payment processors may have any characters.
+func plausible(c echo.Context, name, value string) bool {
+	if name != "external_customer_id" {
+		return plausibleID(value)
+	}
+	if c.Request().URL.RawPath != "" { // echo matches the path as it came
+		unescaped, err := url.PathUnescape(value)
+		if err != nil {
+			return false
+		}
+		value = unescaped
+	}
+	return value != "" && utf8.ValidString(value) && !strings.ContainsRune(value, 0) &&
+		utf8.RuneCountInString(value) <= 255
 }
 
 // plausibleID reports whether an id of a path can be asked of the database, which

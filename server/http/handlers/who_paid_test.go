@@ -1,0 +1,244 @@
+package handlers_test
+
+import (
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/harness/apitest"
+	"rail/server/inbound/connection"
+)
+
+// paidBy sends a payment and returns the customer that it was recorded for.
+func (h inboxed) paidBy(charge string, more M) apitest.Answer {
+	h.t.Helper()
+	h.send(paid(charge, more))
+	return h.Must(200, h.Get("/v1/customers/"+h.last("recorded", nil).String("customer_id")))
+}
+
+// earned is what the partner has earned in all, in minor units.
+func (h inboxed) earned() int64 {
+	h.t.Helper()
+	pending, due, paid := h.Balance(h.program, h.partner, "USD")
+	return pending + due + paid
+}
+
+// ids returns the external ids of a customer, in order.
+func (h inboxed) ids(customer string) (out []string) {
+	h.t.Helper()
+	k := h.Must(200, h.Get("/v1/customers/"+customer+"?include[]=external_ids"))
+	for _, id := range k.Body["external_ids"].([]any) {
+		out = append(out, id.(M)["external_customer_id"].(string))
+	}
+	return out
+}
+
+// Field cases 1 and 21: the merchant's own id names one person, whichever ids and e-mails a
+// processor has for them. A bounty for the first payment is paid once.
+func TestFieldCase1SecondProcessorID(t *testing.T) {
+	t.Parallel()
+	for _, direct := range []bool{false, true} {
+		h := newInboxed(t, func(in *connection.Input) { in.RecordDirect = direct })
+		h.Flow(h.program, M{
+			"name": "Bounty", "partner_id": h.partner, "rate_type": "fixed", "rate_value": 9000,
+			"branches": []M{{"conditions": []M{{"field": "sale.is_first_sale", "operator": "eq", "value": false}},
+				"rate_type": "percent", "rate_value": 2000}},
+		})
+		k := h.Must(201, h.Post("/v1/customers", M{
+			"program_id": h.program, "click_id": h.Click(h.program, "ann").String("id"), "identifier": "user-7",
+			"email": "private@example.org",
+		})).String("id")
+		for i, id := range []string{"cus_A", "cus_B", "cus_B"} {
+			paidBy := h.paidBy("ch_"+string(rune('1'+i)), M{
+				"external_customer_id": id, "identifier": "user-7", "email": "firm@example.com",
+			})
+			require.Equal(t, k, paidBy.String("id"))
+			require.Equal(t, []any{"cus_A", "private@example.org"}, []any{
+				paidBy.String("external_customer_id"), paidBy.String("email"),
+			})
+			require.Equal(t, "identifier", paidBy.Body["attribution"].(M)["rule"])
+		}
+		require.Equal(t, k, h.paidBy("ch_4", M{"external_customer_id": "cus_B"}).String("id"), "by the second id alone")
+		require.Equal(t, []string{"cus_A", "cus_B"}, h.ids(k))
+		require.EqualValues(t, 9000+3*1000, h.earned())
+		require.EqualValues(t, 1, h.total("customers"))
+		for _, id := range []string{"cus_A", "cus_B"} {
+			require.Equal(t, k, h.Get("/v1/customers?program_id=" + h.program + "&external_customer_id=" + id).Data()[0]["id"])
+			require.EqualValues(t, 4, h.Get("/v1/sales?program_id="+h.program+"&external_customer_id="+id).Int("total_count"))
+		}
+		balanced(t, h.Server)
+	}
+}
+
+// Field case 3: an e-mail that only the checkout knows is stored and checked like one given
+// at sign-up. Case 4: so is the address at which the partner is paid.
+func TestFieldCase3And4SelfReferral(t *testing.T) {
+	t.Parallel()
+	h := newInboxed(t)
+	h.Must(200, h.Post("/v1/partners/"+h.partner, M{
+		"payout_method": "paypal", "payout_details": M{"email": "ann.pay@money.example"},
+	}))
+	partnerEmail := h.Get("/v1/partners/" + h.partner).String("email")
+	k := h.Must(201, h.Post("/v1/customers", M{
+		"program_id": h.program, "click_id": h.Click(h.program, "ann").String("id"), "identifier": "u1",
+	})).String("id")
+	paidBy := h.paidBy("ch_1", M{"external_customer_id": "cus_1", "identifier": "u1", "email": partnerEmail, "name": "Ann"})
+	require.Equal(t, []any{k, partnerEmail, "Ann"}, []any{paidBy.String("id"), paidBy.String("email"), paidBy.String("name")})
+	require.Zero(t, h.earned())
+	flags := h.Get("/v1/risk_flags?program_id=" + h.program + "&status=open").Data()
+	require.Len(t, flags, 1)
+	require.Equal(t, []any{"self_referral", k}, []any{flags[0]["kind"], flags[0]["customer_id"]})
+	sale := h.Must(201, h.Post("/v1/sales", M{
+		"program_id": h.program, "customer_id": k, "external_charge_id": "ch_2", "amount_minor": 5000, "currency": "USD",
+	}))
+	require.Equal(t, "self_referral", sale.Body["warnings"].([]any)[0].(M)["code"])
+
+	h.Refused(409, "self_referral_blocked", "email", h.Post("/v1/customers", M{
+		"program_id": h.program, "partner_id": h.partner, "email": "Ann.Pay@money.example",
+	}))
+	other := h.Must(201, h.Post("/v1/customers", M{"program_id": h.program, "partner_id": h.partner})).String("id")
+	h.Must(200, h.Post("/v1/customers/"+other, M{"email": "ann.pay@money.example"}))
+	h.Must(201, h.Post("/v1/sales", M{
+		"program_id": h.program, "customer_id": other, "external_charge_id": "ch_3", "amount_minor": 5000, "currency": "USD",
+	}))
+	require.Zero(t, h.earned(), "an update that brings it pays nobody from then on")
+	h.Must(200, h.Post("/v1/customers/"+other, M{"email": "somebody@else.example"}))
+	h.Must(201, h.Post("/v1/sales", M{
+		"program_id": h.program, "customer_id": other, "external_charge_id": "ch_4", "amount_minor": 5000, "currency": "USD",
+	}))
+	require.EqualValues(t, 1000, h.earned())
+	balanced(t, h.Server)
+}
+
+// Field case 5: a guest is known by the e-mail, whatever its case, for ever.
+func TestFieldCase5Guest(t *testing.T) {
+	t.Parallel()
+	h := newInboxed(t)
+	first := h.paidBy("ch_1", M{"click_id": h.Click(h.program, "ann").String("id"), "email": "Guest.One@Buyers.example"})
+	h.Clock.Advance(40 * 24 * time.Hour)
+	require.Equal(t, first.String("id"), h.paidBy("ch_2", M{"email": "guest.one@buyers.example"}).String("id"))
+	require.EqualValues(t, 2000, h.earned())
+}
+
+// A guest who has an account later is the same customer within lead_match_days.
+func TestGuestGetsAnAccount(t *testing.T) {
+	t.Parallel()
+	h := newInboxed(t)
+	first := h.paidBy("ch_1", M{"click_id": h.Click(h.program, "ann").String("id"), "email": "g@buyers.example"})
+	h.Clock.Advance(20 * 24 * time.Hour)
+	require.Equal(t, first.String("id"),
+		h.paidBy("ch_2", M{"external_customer_id": "cus_1", "email": "G@buyers.example"}).String("id"))
+	h.Clock.Advance(100 * 24 * time.Hour)
+	require.Equal(t, first.String("id"), h.paidBy("ch_3", M{"email": "g@buyers.example"}).String("id"), "as a guest again")
+}
+
+// Field case 6: an e-mail matches a sign-up as long as the program says, by default as long
+// as the visitor's referral lives.
+func TestFieldCase6LongTrial(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		days    any
+		day     int
+		matches bool
+	}{{nil, 6, true}, {nil, 14, true}, {nil, 29, true}, {nil, 31, false}, {7, 6, true}, {7, 8, false}, {60, 59, true}} {
+		h := newInboxed(t)
+		h.Must(200, h.Post("/v1/programs/"+h.program, M{"lead_match_days": c.days}))
+		k := h.Must(201, h.Post("/v1/customers", M{
+			"program_id": h.program, "click_id": h.Click(h.program, "ann").String("id"), "email": "Ada@example.org",
+		})).String("id")
+		h.Clock.Advance(time.Duration(c.day) * 24 * time.Hour)
+		h.send(paid("ch_1", M{"external_customer_id": "cus_1", "email": "ada@example.org"}))
+		if !c.matches {
+			h.last("ignored", "no_partner")
+			continue
+		}
+		require.Equal(t, k, h.last("recorded", nil).String("customer_id"), "%v days, day %d", c.days, c.day)
+	}
+}
+
+// POST /v1/sales matches as processors' events do: the lead of the visit gets the id.
+func TestSaleOfLead(t *testing.T) {
+	t.Parallel()
+	h := newInboxed(t)
+	click := h.Click(h.program, "ann").String("id")
+	k := h.Must(201, h.Post("/v1/customers", M{"program_id": h.program, "click_id": click, "email": "a@example.org"})).String("id")
+	sale := h.Must(201, h.Post("/v1/sales", M{
+		"program_id": h.program, "external_customer_id": "cus_1", "click_id": click, "external_charge_id": "ch_1",
+		"amount_minor": 5000, "currency": "USD",
+	}))
+	require.Equal(t, k, sale.String("customer_id"))
+	require.Equal(t, []string{"cus_1"}, h.ids(k))
+	h.Refused(404, "resource_not_found", "click_id", h.Post("/v1/sales", M{
+		"program_id": h.program, "external_customer_id": "cus_2", "click_id": "clk_none", "external_charge_id": "ch_2",
+		"amount_minor": 5000, "currency": "USD",
+	}))
+}
+
+func TestExternalIDs(t *testing.T) {
+	t.Parallel()
+	h := newInboxed(t)
+	k := h.Must(201, h.Post("/v1/customers", M{"program_id": h.program, "partner_id": h.partner})).String("id")
+	path := "/v1/customers/" + k + "/external_ids"
+	h.send(paid("ch_1", M{"external_customer_id": "cus/A b"}))
+	h.last("ignored", "no_partner")
+	made := h.Must(201, h.Post(path, M{"external_customer_id": "cus/A b", "processor": "stripe"}))
+	require.Equal(t, []any{"cus/A b", "stripe"}, []any{made.String("external_customer_id"), made.String("processor")})
+	require.Equal(t, k, h.last("recorded", nil).String("customer_id"), "a waiting payment is taken up")
+	again := h.Must(200, h.Post(path, M{"external_customer_id": "cus/A b"}))
+	require.Equal(t, made.Body["external_ids"], again.Body["external_ids"])
+	h.Must(201, h.Post(path, M{"external_customer_id": "cus_B"}))
+	other := h.Must(201, h.Post("/v1/customers", M{
+		"program_id": h.program, "partner_id": h.partner, "external_customer_id": "cus_C",
+	})).String("id")
+	taken := h.Refused(409, "customer_external_id_taken", "external_customer_id", h.Post(path, M{"external_customer_id": "cus_C"}))
+	require.Equal(t, other, taken.Body["existing"].(M)["id"])
+	h.Refused(409, "customer_external_id_taken", "external_customer_id", h.Post("/v1/customers", M{
+		"program_id": h.program, "partner_id": h.partner, "external_customer_id": "cus_B",
+	}))
+	require.Equal(t, []string{"cus/A b", "cus_B"}, h.ids(k))
+	left := h.Must(200, h.Delete(path+"/"+url.PathEscape("cus/A b")))
+	require.Equal(t, "cus_B", left.String("external_customer_id"), "the next id takes its place")
+	h.Refused(404, "resource_not_found", "external_customer_id", h.Delete(path+"/none"))
+	h.Refused(404, "resource_not_found", "external_customer_id", h.Delete(path+"/cus_C"))
+	h.Refused(404, "resource_not_found", "", h.Post("/v1/customers/cus_none/external_ids", M{"external_customer_id": "x"}))
+	h.Must(200, h.Delete(path+"/cus_B"))
+	require.Nil(t, h.Get("/v1/customers/" + k).Body["external_customer_id"])
+	balanced(t, h.Server)
+}
+
+// A customer that is probably another one is created with a warning that names it, and
+// both are listed.
+func TestDuplicateCustomers(t *testing.T) {
+	t.Parallel()
+	h := newInboxed(t)
+	create := func(more M) apitest.Answer {
+		body := M{"program_id": h.program, "partner_id": h.partner}
+		for name, v := range more {
+			body[name] = v
+		}
+		return h.Must(201, h.Post("/v1/customers", body))
+	}
+	first := create(M{"identifier": "u1", "email": "Ada@example.org"})
+	require.Nil(t, first.Body["warnings"])
+	second := create(M{"identifier": "u1", "email": "ada@example.org"})
+	var codes []any
+	for _, w := range second.Body["warnings"].([]any) {
+		codes = append(codes, w.(M)["code"])
+		require.Equal(t, first.String("id"), w.(M)["customer_id"])
+	}
+	require.ElementsMatch(t, []any{"identifier_taken", "email_taken"}, codes)
+	third := create(M{"identifier": "u3"})
+	list := "/v1/customers?program_id=" + h.program + "&has_duplicates=true&include[]=duplicates"
+	require.Len(t, h.Get(list).Data(), 2)
+	h.Must(200, h.Post("/v1/customers/"+third.String("id"), M{"email": "ADA@example.org"}))
+	require.Len(t, h.Get(list).Data(), 3)
+	h.Must(200, h.Post("/v1/customers/"+third.String("id"), M{"email": nil}))
+	rows := h.Get(list).Data()
+	require.Len(t, rows, 2)
+	require.Equal(t, first.String("id"), rows[0]["duplicates"].([]any)[0].(M)["customer_id"])
+	require.Len(t, h.Get("/v1/customers?program_id="+h.program+"&identifier=u1").Data(), 2)
+	h.Must(200, h.Post("/v1/customers/"+first.String("id")+"/merge", M{"customer_id": second.String("id")}))
+	require.Empty(t, h.Get(list).Data())
+}
