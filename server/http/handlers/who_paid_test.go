@@ -89,7 +89,7 @@ func TestFieldCase3And4SelfReferral(t *testing.T) {
 	require.Zero(t, h.earned())
 	flags := h.Get("/v1/risk_flags?program_id=" + h.program + "&status=open").Data()
 	require.Len(t, flags, 1)
-	require.Equal(t, []any{"self_referral", k}, []any{flags[0]["kind"], flags[0]["customer_id"]})
+	require.Equal(t, []any{"self_referral", k}, []any{flags[0]["kind"], flags[0]["customer"].(M)["id"]})
 	sale := h.Must(201, h.Post("/v1/sales", M{
 		"program_id": h.program, "customer_id": k, "external_charge_id": "ch_2", "amount_minor": 5000, "currency": "USD",
 	}))
