@@ -4151,13 +4151,13 @@ type BrowserVisit struct {
 	// Param The query parameter that carried the value.
 	Param *string `json:"param,omitempty"`
 
-	// Referrer The page that the visitor came from.
+	// Referrer The page that the visitor came from; a long address is cut as `url` is.
 	Referrer *string `json:"referrer,omitempty"`
 
-	// URL The page's address; its origin when left out.
+	// URL The page's address; its origin when left out. A long one is stored as `POST /v1/clicks` does.
 	URL *string `json:"url,omitempty"`
 
-	// Value The tracking value that the visitor arrived with, whatever its case.
+	// Value The tracking value that the visitor arrived with, read as in `POST /v1/clicks`.
 	Value *string `json:"value,omitempty"`
 
 	// Visitor The `visitor` of an earlier answer, for browsers that lost the cookie; the cookie comes first.
@@ -4410,7 +4410,7 @@ type Click struct {
 	// Device The kind of device, as sent.
 	Device *string `json:"device"`
 
-	// LandingURL The page that the visitor arrived on.
+	// LandingURL The page that the visitor arrived on. A longer address is cut before the first parameter that does not fit.
 	LandingURL *string `json:"landing_url"`
 
 	// Link The link; only with `expand[]=link`.
@@ -4467,7 +4467,7 @@ type ClickBatchItem struct {
 	// IP The visitor's IPv4 or IPv6 address; hashed on write, never stored or returned.
 	IP *string `json:"ip,omitempty"`
 
-	// LandingURL The page that the visitor arrived on, with its query.
+	// LandingURL The page that the visitor arrived on, with its query. Of an address with more than 2048 characters, the parameters that fit are stored; `utm` of the referral has those of the whole address.
 	LandingURL string `json:"landing_url"`
 
 	// Param The query parameter that carried the value; recorded, not matched.
@@ -4476,13 +4476,13 @@ type ClickBatchItem struct {
 	// Referer The same as `referrer`, in the spelling of HTTP; one of them is enough, and both must agree.
 	Referer *string `json:"referer,omitempty"`
 
-	// Referrer The page that the visitor came from; returned as `referer`.
+	// Referrer The page that the visitor came from; returned as `referer`, cut as `landing_url` is.
 	Referrer *string `json:"referrer,omitempty"`
 
 	// UserAgent The browser's user agent.
 	UserAgent *string `json:"user_agent,omitempty"`
 
-	// Value The tracking value that the visitor arrived with, whatever its case: a partner's handle, present or past, or else a custom link value.
+	// Value The tracking value that the visitor arrived with, whatever its case: a partner's handle, present or past, or else a custom link value. Where nobody has exactly this value, it is tried without what pasting added: escapes, invisible characters, punctuation around it, and all from the first character on that no value has, as in `ada?utm_source=yt`.
 	Value string `json:"value"`
 
 	// VisitorToken A stable identifier of the visitor; the same token joins one live referral of the partner.
@@ -4530,7 +4530,7 @@ type ClickCreate struct {
 	// IP The visitor's IPv4 or IPv6 address; hashed on write, never stored or returned.
 	IP *string `json:"ip,omitempty"`
 
-	// LandingURL The page that the visitor arrived on, with its query.
+	// LandingURL The page that the visitor arrived on, with its query. Of an address with more than 2048 characters, the parameters that fit are stored; `utm` of the referral has those of the whole address.
 	LandingURL string `json:"landing_url"`
 
 	// Param The query parameter that carried the value; recorded, not matched.
@@ -4544,13 +4544,13 @@ type ClickCreate struct {
 	// Referer The same as `referrer`, in the spelling of HTTP; one of them is enough, and both must agree.
 	Referer *string `json:"referer,omitempty"`
 
-	// Referrer The page that the visitor came from; returned as `referer`.
+	// Referrer The page that the visitor came from; returned as `referer`, cut as `landing_url` is.
 	Referrer *string `json:"referrer,omitempty"`
 
 	// UserAgent The browser's user agent.
 	UserAgent *string `json:"user_agent,omitempty"`
 
-	// Value The tracking value that the visitor arrived with, whatever its case: a partner's handle, present or past, or else a custom link value.
+	// Value The tracking value that the visitor arrived with, whatever its case: a partner's handle, present or past, or else a custom link value. Where nobody has exactly this value, it is tried without what pasting added: escapes, invisible characters, punctuation around it, and all from the first character on that no value has, as in `ada?utm_source=yt`.
 	Value string `json:"value"`
 
 	// VisitorToken A stable identifier of the visitor; the same token joins one live referral of the partner.

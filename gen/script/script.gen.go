@@ -11,7 +11,7 @@ import _ "embed"
 var Source []byte
 
 // Hash is the start of the script's SHA-256, in hex.
-const Hash = "615f19b9"
+const Hash = "b75e9a82"
 
 // Integrity is what a tag names as the script's content.
-const Integrity = "sha384-0K/cwzImyltpBDV5CzWdBRzj5OZXYC9dKl4ua8Qy4n2Ae71ItYzwuMh9jbGhVcMn"
+const Integrity = "sha384-ysQs8DdFXHKnpJ3cjzegNpD480XX0R9BtvkWvbnWPM4KWJNOcSFvc83OWwd/8Dvy"
