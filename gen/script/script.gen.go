@@ -11,7 +11,7 @@ import _ "embed"
 var Source []byte
 
 // Hash is the start of the script's SHA-256, in hex.
-const Hash = "b75e9a82"
+const Hash = "01b09844"
 
 // Integrity is what a tag names as the script's content.
-const Integrity = "sha384-ysQs8DdFXHKnpJ3cjzegNpD480XX0R9BtvkWvbnWPM4KWJNOcSFvc83OWwd/8Dvy"
+const Integrity = "sha384-MEdlErh1EZrjJWh5B/4TuGVeHP+vyd8XCcLI4isBGN58p/AUcSG+Y7PidLlL0vDB"

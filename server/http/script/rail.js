@@ -81,7 +81,7 @@
       if (r.status > 428) throw r.status // too many, or Rail's fault
       if (r.status > 201) {
         recall() // what was taken for a click is none
-        return r.text().then(text => say('not counted: ' + (text || 'robot or preview')))
+        return r.text().then(text => say('not counted: ' + (text || 'robot or prefetch')))
       }
       return r.json().then(c => {
         c.value = a.value || told
@@ -116,7 +116,8 @@
   // arrive takes up what brought the visitor.
   const arrive = a => {
     held = a
-    if (!consent || d.prerendering) return say('not counted: no consent, or not seen yet')
+    if (d.prerendering) return
+    if (!consent) return say('not counted: no consent')
     if (navigator.webdriver) return say('not counted: automated browser')
     work(() => first && !click && restore())
     work(() => {
@@ -145,7 +146,7 @@
       told = value // first: the changed address is looked at, too
       q.delete('rail_click')
       opened || history.replaceState(history.state, '', u)
-    } else if (!param) return say('no ' + params + ' in ' + u)
+    } else if (!param) return say('not counted: no ' + params)
     else if (told == value) return
     told = value
     arrive(arrival(param, value, u.href, id))

@@ -35,7 +35,7 @@ func BySlug(ctx context.Context, tx pgtx.DBTX, slug string) (ShortLink, error) {
 // too, except those that Target has itself, those that carry values in the program,
 // and rail_click: a visitor's address must not name another partner.
 func (l ShortLink) Carry(query string) ShortLink {
-	taken := []string{"rail_click", l.Link.Param}
+	taken := []string{"", "rail_click", l.Link.Param}
 	if len(l.URLParams) == 0 {
 		taken = append(taken, defaultParam)
 	}
@@ -48,7 +48,7 @@ func (l ShortLink) Carry(query string) ShortLink {
 	var more []string
 	for pair := range strings.SplitSeq(unpasted.Replace(query), "&") {
 		pair = inASCII(pair)
-		if pair == "" || slices.Contains(taken, paramKey(pair)) || size+1+len(pair) > MostURL {
+		if slices.Contains(taken, paramKey(pair)) || size+1+len(pair) > MostURL {
 			continue
 		}
 		more = append(more, pair)
