@@ -4467,7 +4467,7 @@ type ClickBatchItem struct {
 	// IP The visitor's IPv4 or IPv6 address; hashed on write, never stored or returned.
 	IP *string `json:"ip,omitempty"`
 
-	// LandingURL The page that the visitor arrived on, with its query. Of an address with more than 2048 characters, the parameters that fit are stored; `utm` of the referral has those of the whole address.
+	// LandingURL The page that the visitor arrived on, with its query. An address with more than 2048 characters is stored up to the first parameter that does not fit. The referral's `utm` is read from the whole address.
 	LandingURL string `json:"landing_url"`
 
 	// Param The query parameter that carried the value; recorded, not matched.
@@ -4482,7 +4482,7 @@ type ClickBatchItem struct {
 	// UserAgent The browser's user agent.
 	UserAgent *string `json:"user_agent,omitempty"`
 
-	// Value The tracking value that the visitor arrived with, whatever its case: a partner's handle, present or past, or else a custom link value. Where nobody has exactly this value, it is tried without what pasting added: escapes, invisible characters, punctuation around it, and all from the first character on that no value has, as in `ada?utm_source=yt`.
+	// Value The tracking value that the visitor arrived with, whatever its case: a partner's handle, present or past, or else a custom link value. If no partner has exactly this value, Rail removes escapes, invisible characters and the punctuation around it, and cuts it at the first character that values do not contain, as in `ada?utm_source=yt`.
 	Value string `json:"value"`
 
 	// VisitorToken A stable identifier of the visitor; the same token joins one live referral of the partner.
@@ -4530,7 +4530,7 @@ type ClickCreate struct {
 	// IP The visitor's IPv4 or IPv6 address; hashed on write, never stored or returned.
 	IP *string `json:"ip,omitempty"`
 
-	// LandingURL The page that the visitor arrived on, with its query. Of an address with more than 2048 characters, the parameters that fit are stored; `utm` of the referral has those of the whole address.
+	// LandingURL The page that the visitor arrived on, with its query. An address with more than 2048 characters is stored up to the first parameter that does not fit. The referral's `utm` is read from the whole address.
 	LandingURL string `json:"landing_url"`
 
 	// Param The query parameter that carried the value; recorded, not matched.
@@ -4550,7 +4550,7 @@ type ClickCreate struct {
 	// UserAgent The browser's user agent.
 	UserAgent *string `json:"user_agent,omitempty"`
 
-	// Value The tracking value that the visitor arrived with, whatever its case: a partner's handle, present or past, or else a custom link value. Where nobody has exactly this value, it is tried without what pasting added: escapes, invisible characters, punctuation around it, and all from the first character on that no value has, as in `ada?utm_source=yt`.
+	// Value The tracking value that the visitor arrived with, whatever its case: a partner's handle, present or past, or else a custom link value. If no partner has exactly this value, Rail removes escapes, invisible characters and the punctuation around it, and cuts it at the first character that values do not contain, as in `ada?utm_source=yt`.
 	Value string `json:"value"`
 
 	// VisitorToken A stable identifier of the visitor; the same token joins one live referral of the partner.

@@ -70,8 +70,8 @@ func TestCase13PastedValues(t *testing.T) {
 	}
 }
 
-// TestCase14LongAddresses: a long address costs no click. What is stored of it ends at a parameter,
-// and the referral has the campaign all the same; only an address beyond the bound is refused.
+// TestCase14LongAddresses: a click with a long address is recorded. The stored address ends at a
+// parameter, and the referral has the campaign. Only an address beyond the bound is refused.
 func TestCase14LongAddresses(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -118,8 +118,8 @@ func TestCase14LongAddresses(t *testing.T) {
 	}
 }
 
-// TestCase15ShortLinksCarryParameters: what a partner appends to a short link goes along to the
-// page, the click and the referral; another partner's value and click do not.
+// TestCase15ShortLinksCarryParameters: parameters appended to a short link reach the page, the
+// click and the referral. Another partner's value or click does not.
 func TestCase15ShortLinksCarryParameters(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -141,7 +141,7 @@ func TestCase15ShortLinksCarryParameters(t *testing.T) {
 	require.Equal(t, M{"utm_source": "yt"}, referral.Body["utm"])
 	require.Equal(t, link.String("url"), to(""))
 
-	// What no header and no column takes is escaped, and a long query is cut as any address is.
+	// Bytes that headers and columns refuse stay escaped, and a long landing page is cut.
 	require.Equal(t, "https://shop.example/?plan=pro&ref=ada&q=%FF%00#/pricing", to("q=%FF%00"))
 	long := "x=" + strings.Repeat("y", 3000)
 	require.Equal(t, "https://shop.example/?plan=pro&ref=ada&"+long+"#/pricing", to(long))
@@ -149,11 +149,11 @@ func TestCase15ShortLinksCarryParameters(t *testing.T) {
 	require.Equal(t, "https://shop.example/?plan=pro&ref=ada", newest["landing_url"])
 
 	s.Must(200, s.Post("/v1/partners/"+ada, M{"status": "suspended"}))
-	require.Equal(t, "https://shop.example/?plan=pro&x=1#/pricing", to("ref=bob&x=1"), "nobody is credited by another's link")
+	require.Equal(t, "https://shop.example/?plan=pro&x=1#/pricing", to("ref=bob&x=1"), "the link of a suspended partner credits no other")
 }
 
-// TestCase20CouponsAsTyped: a coupon's code is found however a keyboard or a clipboard writes it,
-// and the code as it was registered is first.
+// TestCase20CouponsAsTyped: a coupon is found by its code in either form of Unicode, with spaces
+// around it and with invisible characters. A coupon with exactly this code comes first.
 func TestCase20CouponsAsTyped(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

@@ -53,7 +53,7 @@ func New(o Options) *Redirector { return &Redirector{o} }
 
 // Redirect sends the visitor on and records the click. It always redirects a
 // known slug, also of a deleted link, a paused program or a partner that is not
-// active; of the last two it records nothing. The visitor's own parameters go along.
+// active; of the last two it records nothing. The visitor's parameters are passed on.
 func (d *Redirector) Redirect(c echo.Context) error { return d.redirect(c, true) }
 
 // Forward sends the visitor on and records nothing, for an address that asks too
@@ -83,8 +83,8 @@ func (d *Redirector) redirect(c echo.Context, record bool) error {
 	return c.Redirect(http.StatusFound, link.Target)
 }
 
-// slugOf returns the slug of a path: the path itself, or what it was before it was
-// pasted, as with a point behind it. It is "" where no slug can be meant.
+// slugOf returns the slug in a path without the characters that pasting added to it,
+// such as a point at its end, or "" if there is none.
 func slugOf(path string) string {
 	if shortSlug.MatchString(path) {
 		return path

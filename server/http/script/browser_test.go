@@ -377,7 +377,7 @@ func counts(b *tab, page string) map[string]any {
 	return sent[0].body
 }
 
-// TestCase12HashRoutes: a router that has its routes in the fragment has the query there, too.
+// TestCase12HashRoutes: a page whose router keeps the route in the fragment has the query there, too.
 func TestCase12HashRoutes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -397,8 +397,8 @@ func TestCase12HashRoutes(t *testing.T) {
 	b.silent()
 }
 
-// TestCase13PastedLinks: what pasting adds to a link or changes in it costs no click. A parameter
-// with the right name comes before one that is only like it.
+// TestCase13PastedLinks: a link that was changed by pasting makes a click. A parameter with exactly
+// the right name comes first.
 func TestCase13PastedLinks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -413,8 +413,8 @@ func TestCase13PastedLinks(t *testing.T) {
 	b.silent()
 }
 
-// TestCase14LongAddress: an address of any length counts, and the partner stays where another
-// site's value comes after.
+// TestCase14LongAddress: an address of any length makes a click, and a value of another site does
+// not replace the partner.
 func TestCase14LongAddress(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

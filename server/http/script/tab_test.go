@@ -51,8 +51,8 @@ type tab struct {
 	w      *world
 	ctx    context.Context
 	mu     sync.Mutex
-	errors []string // without what the script says where it is asked to
-	said   []string // that, without the name in front of it
+	errors []string // without the lines of the script's debug mode
+	said   []string // these lines, without the prefix
 }
 
 // patient has the script wait a minute for Rail, and not three seconds: the machine may be busy.
@@ -155,7 +155,7 @@ func (b *tab) follow(selector string) string {
 	})(document.querySelector('`+selector+`'))`)
 }
 
-// says waits until the script has said a text in the console.
+// says waits until the script has written a text to the console.
 func (b *tab) says(text string) {
 	b.t.Helper()
 	apitest.Eventually(b.t, func() bool {

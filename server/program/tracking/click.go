@@ -96,7 +96,7 @@ func (a arrival) visitor() []byte { return secret.HashToken(a.VisitorToken) }
 type reader func(pgtx.Read) error
 
 // resolve finds out where visits lead, each for its unit. It takes one statement
-// unless a value leads nowhere and looks like one that was pasted.
+// unless a value leads nowhere and contains characters that pasting adds.
 func resolve(
 	ctx context.Context, read reader, units []*work.Unit, visits []arrival,
 ) ([]db.TrackingResolveRow, error) {

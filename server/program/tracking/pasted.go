@@ -15,9 +15,9 @@ import (
 	"rail/server/work"
 )
 
-// Pasted returns what a value may have been before it was pasted into a link, the
-// most likely first and without the value itself. Callers try the value as it came
-// first: any printable text can be a value (decisions, 319).
+// Pasted returns the forms that a value may have had before people pasted it, the most
+// likely first, without the value itself. Callers look up the value itself before
+// them, because any printable text can be a value (decisions, 319).
 func Pasted(value string) []string {
 	text := value
 	if plain, err := url.PathUnescape(value); err == nil {
@@ -38,17 +38,18 @@ func Pasted(value string) []string {
 	return forms
 }
 
-// inValue reports whether handles and link values, or imported values in other
-// scripts, are written with r.
+// inValue reports whether r is a character of handles and link values, or a letter
+// of another script, which imported values may contain.
 func inValue(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.M, unicode.N) || strings.ContainsRune("._-", r)
 }
 
-// endsValue reports whether a value ends before r. It does not end before an @: the
-// partner "john" has nothing to do with john@example.com.
+// endsValue reports whether a value ends before r. An @ does not end it: a visit with
+// john@example.com is no visit of the partner "john".
 func endsValue(r rune) bool { return !inValue(r) && r != '@' }
 
-// withoutStop returns a value without the punctuation of the sentence around it.
+// withoutStop returns a value without the points and dashes at its end, which may
+// belong to the sentence around the link.
 func withoutStop(value string) string { return strings.TrimRight(value, "._-") }
 
 // tidy returns text without invisible characters and without spaces around it, in
@@ -71,9 +72,8 @@ func invisible(r rune) bool {
 		unicode.Cc, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// resolvePasted looks again for the visits whose values lead to no active partner, by
-// the values as they were before they were pasted, and replaces their hits. Where no
-// visit has such a value, it asks nothing.
+// resolvePasted looks up the other forms of values that lead to no active partner, and
+// replaces the hits of their visits. If no value has other forms, it runs no statement.
 func resolvePasted(
 	ctx context.Context, read reader, units []*work.Unit, visits []arrival, hits []db.TrackingResolveRow,
 ) error {
@@ -99,9 +99,9 @@ func resolvePasted(
 	return nil
 }
 
-// knownForms returns the values that visits had before they were pasted, by their
-// places in visits. The first form that the program has decides, the value as it came
-// included: where that is a suspended partner's, no shorter form credits another.
+// knownForms returns, by its index in visits, the value that each visit had before it
+// was pasted: the first form that exists in the program. The value itself is the first
+// of the forms, so that a suspended partner's value credits no other partner.
 func knownForms(
 	ctx context.Context, read reader, units []*work.Unit, visits []arrival, hits []db.TrackingResolveRow,
 ) (map[int]string, error) {

@@ -65,8 +65,8 @@ func TestPasted(t *testing.T) {
 	require.Empty(t, Pasted("..."), "punctuation alone is no value")
 }
 
-// TestEveryDecorationIsRead: whatever stands before and behind a value in a pasted link, and
-// whatever nobody sees in it, the value is read, and a value that is valid stays as it is.
+// TestEveryDecorationIsRead: a value is found in any combination of characters that pasting adds
+// before, inside and behind it, and a valid value is not changed.
 func TestEveryDecorationIsRead(t *testing.T) {
 	t.Parallel()
 	hidden := []string{"", "\u200b", "\ufeff", "\u00ad", "\u200f", "\u2066", "\u2060", "\ufe0f", "\u0000", "\u034f"}
@@ -110,8 +110,8 @@ func FuzzPasted(f *testing.F) {
 	})
 }
 
-// TestPastedValuesCost: visits by values that partners have take one statement, as do those by
-// plain values that nobody has. A batch with pasted values takes three, however many they are.
+// TestPastedValuesCost: a batch of visits takes one statement if each value is a partner's or has no
+// other form. With pasted values it takes three, for any number of them.
 func TestPastedValuesCost(t *testing.T) {
 	t.Parallel()
 	x := worktest.New(t)

@@ -31,9 +31,9 @@ func BySlug(ctx context.Context, tx pgtx.DBTX, slug string) (ShortLink, error) {
 	return ShortLink{hit, URL(hit.Link.DestinationURL, hit.Link.Param, hit.Link.Value)}, err
 }
 
-// Carry returns the link with a Target that has the parameters of a visitor's query,
-// too, except those that Target has itself, those that carry values in the program,
-// and rail_click: a visitor's address must not name another partner.
+// Carry returns the link with the parameters of a visitor's query added to Target. It
+// leaves out the parameters that Target has, the program's url_params, and rail_click:
+// a visitor's address must not credit another partner (decisions, 319a).
 func (l ShortLink) Carry(query string) ShortLink {
 	taken := []string{"", "rail_click", l.Link.Param}
 	if len(l.URLParams) == 0 {
@@ -58,8 +58,8 @@ func (l ShortLink) Carry(query string) ShortLink {
 	return l
 }
 
-// inASCII returns a part of an address with the bytes escaped that neither a header
-// nor a text column takes as they are.
+// inASCII returns a part of an address with all bytes escaped that a header or a text
+// column would refuse.
 func inASCII(s string) string {
 	var out strings.Builder
 	for _, b := range []byte(s) {

@@ -31,15 +31,15 @@ func URL(destination, param, value string) string {
 	return out
 }
 
-// MostURL is how many characters an address from outside may have, and storedURL how
-// many of them are stored (decisions, 223).
+// MostURL is the most characters that an address from outside has, and storedURL the
+// most that are stored of it (decisions, 223).
 const (
 	MostURL   = 16384
 	storedURL = 2048
 )
 
-// fit returns an address cut to what is stored of it: before the first parameter
-// that does not fit. A path that is longer is cut where it must be.
+// fit returns an address cut to storedURL characters, before the first parameter that
+// does not fit. If the path alone is longer, the path is cut.
 func fit(address string) string {
 	if utf8.RuneCountInString(address) <= storedURL {
 		return address
@@ -49,7 +49,7 @@ func fit(address string) string {
 		_, size := utf8.DecodeRuneInString(address[end:])
 		end += size
 	}
-	// A mark right behind them ends a parameter that fits.
+	// The character after them may be the mark that ends the last parameter.
 	if i := strings.LastIndexAny(address[:end+1], "?&#"); i >= 0 {
 		return address[:i]
 	}
