@@ -77,7 +77,7 @@ func TestCase14LongAddresses(t *testing.T) {
 	s := apitest.New(t)
 	program := s.Program()
 	s.Partner(program, M{"handle": "ada"})
-	const page, from = "https://shop.example/p?a=100%&ref=ada", "https://blog.example/?q=1"
+	const page, from = "https://shop.example/50%-off?a=100%&ref=ada", "https://blog.example/?q=1"
 	long := "&x=" + strings.Repeat("y", 3000) + "&utm_source=yt"
 	beyond := page + "&x=" + strings.Repeat("y", 16384)
 	stored := func(click apitest.Answer) {
@@ -109,6 +109,9 @@ func TestCase14LongAddresses(t *testing.T) {
 	}, "Origin", "https://shop.example", "User-Agent", browser))
 	stored(s.Must(200, s.Get("/v1/clicks/"+seen.String("click_id"))))
 
+	stray := page + "#100%"
+	require.Equal(t, stray, s.Click(program, "ada", M{"landing_url": stray}).String("landing_url"))
+	s.Refused(400, "parameter_invalid", "landing_url", s.Post("/v1/clicks", item(M{"program_id": program, "landing_url": "https://%"})))
 	for _, c := range []struct{ name, value string }{{"landing_url", beyond}, {"referrer", beyond}, {"referer", beyond}} {
 		body := item(M{"program_id": program, c.name: c.value})
 		if c.name == "referer" {

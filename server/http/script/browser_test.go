@@ -421,7 +421,7 @@ func TestCase14LongAddress(t *testing.T) {
 	w.shop("", "")
 	b := newTab(t, w)
 	for _, size := range []int{3000, 20000} {
-		counts(b, "shop.test/?x="+strings.Repeat("a", size)+"&y=100%&ref=ada")
+		counts(b, "shop.test/?x="+strings.Repeat("a", size)+"&y=100%&ref=ada#100%")
 	}
 	b.open("shop.test/?ref=producthunt")
 	require.Equal(t, "ada", b.settled().Partner.Handle)

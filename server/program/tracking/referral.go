@@ -51,6 +51,9 @@ var unpasted = strings.NewReplacer("&amp;", "&", "?utm_", "&utm_")
 // there are none (decisions, 70). Those of the fragment, as pages with hash routes
 // have them, come after those of the query; of a repeated parameter the first counts.
 func utmOf(landing string) []byte {
+	if !strings.Contains(landing, "utm") { // most pages, at the least cost
+		return nil
+	}
 	base, hash, _ := strings.Cut(landing, "#")
 	_, query, _ := strings.Cut(base, "?")
 	hash = hash[strings.Index(hash, "?")+1:]
