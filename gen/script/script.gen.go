@@ -11,7 +11,7 @@ import _ "embed"
 var Source []byte
 
 // Hash is the start of the script's SHA-256, in hex.
-const Hash = "01b09844"
+const Hash = "64f5c832"
 
 // Integrity is what a tag names as the script's content.
-const Integrity = "sha384-MEdlErh1EZrjJWh5B/4TuGVeHP+vyd8XCcLI4isBGN58p/AUcSG+Y7PidLlL0vDB"
+const Integrity = "sha384-i00aWe8rtZ4vm8+ojA9AvYXAdiHSXscdGF5tddxPsGNSaedUDtlbpEt4PGPZTZh9"

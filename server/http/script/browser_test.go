@@ -402,11 +402,12 @@ func TestCase12HashRoutes(t *testing.T) {
 func TestCase13PastedLinks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.shop("", "")
+	w.shop(`data-params="via ref"`, "")
 	b := newTab(t, w)
 	for _, query := range []string{
 		"?ref=ada?utm_source=yt", "?ref=ada%20", "?ref=ada%E2%80%8B", "?ref=ada/", "?ref=ada.", "?ref=ada,", "?ref=%C2%A0ada",
 		"?a=1&amp;ref=ada", "?amp;ref=ada", "?REF=ada", "?Ref=bob&ref=ada", "?utm_source=yt?ref=ada", "?ref=&REF=ada",
+		"?x=1?via=bob&ref=ada", "?ref=ada#via=bob",
 	} {
 		counts(b, "shop.test/"+query)
 	}

@@ -138,10 +138,11 @@
   const look = safe(opened => {
     const u = new URL(opened || l), q = u.searchParams
     const id = find(/[?&]rail_click=((sample_)?clk_\w+)/, u.search)
+    // A pasted address may have the parameter in another case, behind "&amp;", behind a second
+    // "?" or in the fragment. The server cleans its value.
     let value
-    // A pasted address may have the parameter with another case, behind "&amp;", behind a
-    // second "?" or in the fragment. What else was pasted with the value, the server knows.
-    const param = params.find(p => value = q.get(p) || find(RegExp('[?#&](?:amp;)?' + p + '=([^&#]+)', 'i'), u))
+    const param = params.find(p => value = q.get(p)) ||
+      params.find(p => value = find(RegExp('[?#&](?:amp;)?' + p + '=([^&#]+)', 'i'), u))
     if (id) {
       told = value // first: the changed address is looked at, too
       q.delete('rail_click')

@@ -166,6 +166,18 @@ func linkFor(x *worktest.Tenant, partnerID, value string) (id string) {
 	return id
 }
 
+// TestPlainValuesAllocateNothing: the hot path, where each value is a partner's, pays nothing for
+// pasted values and long addresses. It runs alone, as AllocsPerRun must.
+func TestPlainValuesAllocateNothing(t *testing.T) {
+	visits := []arrival{{value: "ada", Visit: Visit{LandingURL: "https://shop.example/?ref=ada"}}}
+	hits := []db.TrackingResolveRow{{PartnerID: "part_1", ProgramStatus: string(db.ProgramStatusActive)}}
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		if err := resolvePasted(t.Context(), nil, nil, visits, hits); err != nil || fit(visits[0].LandingURL) == "" {
+			t.Fatal(err)
+		}
+	}))
+}
+
 func TestFit(t *testing.T) {
 	t.Parallel()
 	const host = "https://shop.example/"

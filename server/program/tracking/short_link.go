@@ -35,6 +35,9 @@ func BySlug(ctx context.Context, tx pgtx.DBTX, slug string) (ShortLink, error) {
 // leaves out the parameters that Target has, the program's url_params, and rail_click:
 // a visitor's address must not credit another partner (decisions, 319a).
 func (l ShortLink) Carry(query string) ShortLink {
+	if query == "" {
+		return l
+	}
 	taken := []string{"", "rail_click", l.Link.Param}
 	if len(l.URLParams) == 0 {
 		taken = append(taken, defaultParam)
