@@ -38,8 +38,8 @@ SELECT t.* FROM links t WHERE t.id = @id AND t.org_id = @org_id;
 -- name: LinkBySlug :one
 -- LinkBySlug serves the public redirect, which knows no organization; deleted
 -- links keep redirecting.
-SELECT sqlc.embed(t), p.status AS partner_status, g.status AS program_status, g.cookie_days, g.click_on_redirect,
-    o.fraud_monitoring
+SELECT sqlc.embed(t), p.status AS partner_status, g.status AS program_status, g.cookie_days, g.url_params,
+    g.click_on_redirect, o.fraud_monitoring
 FROM links t JOIN partners p ON p.id = t.partner_id JOIN programs g ON g.id = t.program_id
     JOIN organizations o ON o.id = t.org_id
 WHERE t.short_slug = @slug;

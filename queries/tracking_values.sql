@@ -59,6 +59,16 @@ LEFT JOIN LATERAL (
 ) k ON true
 ORDER BY i.n;
 
+-- name: TrackingKnown :many
+-- TrackingKnown returns the places, from 1 and in order, of the values that their
+-- programs have, whether or not their partners are active.
+SELECT i.n::bigint AS n
+FROM (SELECT unnest(@program_ids::text[]) AS program_id, unnest(@org_ids::text[]) AS org_id,
+    unnest(@values::text[]) AS value, generate_subscripts(@program_ids::text[], 1) AS n) i
+WHERE EXISTS (SELECT 1 FROM tracking_values t
+    WHERE t.program_id = i.program_id AND t.org_id = i.org_id AND t.value = i.value)
+ORDER BY i.n;
+
 -- name: VisitorStanding :one
 -- VisitorStanding is who brought a browser: of its live referrals, and that of a
 -- click which was handed over to it, the one with the last click or the last return to

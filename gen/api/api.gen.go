@@ -4223,13 +4223,13 @@ type BrowserVisit struct {
 	// Param The query parameter that carried the value.
 	Param *string `json:"param,omitempty"`
 
-	// Referrer The page that the visitor came from.
+	// Referrer The page that the visitor came from; a long address is cut as `url` is.
 	Referrer *string `json:"referrer,omitempty"`
 
-	// URL The page's address; its origin when left out.
+	// URL The page's address; its origin when left out. A long one is stored as `POST /v1/clicks` does.
 	URL *string `json:"url,omitempty"`
 
-	// Value The tracking value that the visitor arrived with, whatever its case.
+	// Value The tracking value that the visitor arrived with, read as in `POST /v1/clicks`.
 	Value *string `json:"value,omitempty"`
 
 	// Visitor The `visitor` of an earlier answer, for browsers that lost the cookie; the cookie comes first.
@@ -4482,7 +4482,7 @@ type Click struct {
 	// Device The kind of device, as sent.
 	Device *string `json:"device"`
 
-	// LandingURL The page that the visitor arrived on.
+	// LandingURL The page that the visitor arrived on. A longer address is cut before the first parameter that does not fit.
 	LandingURL *string `json:"landing_url"`
 
 	// Link The link; only with `expand[]=link`.
@@ -4539,7 +4539,7 @@ type ClickBatchItem struct {
 	// IP The visitor's IPv4 or IPv6 address; hashed on write, never stored or returned.
 	IP *string `json:"ip,omitempty"`
 
-	// LandingURL The page that the visitor arrived on, with its query.
+	// LandingURL The page that the visitor arrived on, with its query. An address with more than 2048 characters is stored up to the first parameter that does not fit. The referral's `utm` is read from the whole address.
 	LandingURL string `json:"landing_url"`
 
 	// Param The query parameter that carried the value; recorded, not matched.
@@ -4548,13 +4548,13 @@ type ClickBatchItem struct {
 	// Referer The same as `referrer`, in the spelling of HTTP; one of them is enough, and both must agree.
 	Referer *string `json:"referer,omitempty"`
 
-	// Referrer The page that the visitor came from; returned as `referer`.
+	// Referrer The page that the visitor came from; returned as `referer`, cut as `landing_url` is.
 	Referrer *string `json:"referrer,omitempty"`
 
 	// UserAgent The browser's user agent.
 	UserAgent *string `json:"user_agent,omitempty"`
 
-	// Value The tracking value that the visitor arrived with, whatever its case: a partner's handle, present or past, or else a custom link value.
+	// Value The tracking value that the visitor arrived with, whatever its case: a partner's handle, present or past, or else a custom link value. If no partner has exactly this value, Rail removes escapes, invisible characters and the punctuation around it, and cuts it at the first character that values do not contain, as in `ada?utm_source=yt`.
 	Value string `json:"value"`
 
 	// VisitorToken A stable identifier of the visitor; the same token joins one live referral of the partner.
@@ -4602,7 +4602,7 @@ type ClickCreate struct {
 	// IP The visitor's IPv4 or IPv6 address; hashed on write, never stored or returned.
 	IP *string `json:"ip,omitempty"`
 
-	// LandingURL The page that the visitor arrived on, with its query.
+	// LandingURL The page that the visitor arrived on, with its query. An address with more than 2048 characters is stored up to the first parameter that does not fit. The referral's `utm` is read from the whole address.
 	LandingURL string `json:"landing_url"`
 
 	// Param The query parameter that carried the value; recorded, not matched.
@@ -4616,13 +4616,13 @@ type ClickCreate struct {
 	// Referer The same as `referrer`, in the spelling of HTTP; one of them is enough, and both must agree.
 	Referer *string `json:"referer,omitempty"`
 
-	// Referrer The page that the visitor came from; returned as `referer`.
+	// Referrer The page that the visitor came from; returned as `referer`, cut as `landing_url` is.
 	Referrer *string `json:"referrer,omitempty"`
 
 	// UserAgent The browser's user agent.
 	UserAgent *string `json:"user_agent,omitempty"`
 
-	// Value The tracking value that the visitor arrived with, whatever its case: a partner's handle, present or past, or else a custom link value.
+	// Value The tracking value that the visitor arrived with, whatever its case: a partner's handle, present or past, or else a custom link value. If no partner has exactly this value, Rail removes escapes, invisible characters and the punctuation around it, and cuts it at the first character that values do not contain, as in `ada?utm_source=yt`.
 	Value string `json:"value"`
 
 	// VisitorToken A stable identifier of the visitor; the same token joins one live referral of the partner.

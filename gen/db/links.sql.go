@@ -90,8 +90,8 @@ func (q *Queries) LinkByIDs(ctx context.Context, db DBTX, arg LinkByIDsParams) (
 }
 
 const linkBySlug = `-- name: LinkBySlug :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.param, t.value, t.value_key, t.destination_url, t.destination_key, t.short_slug, t.label, t.rate_override, t.created_at, t.updated_at, t.deleted_at, p.status AS partner_status, g.status AS program_status, g.cookie_days, g.click_on_redirect,
-    o.fraud_monitoring
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.param, t.value, t.value_key, t.destination_url, t.destination_key, t.short_slug, t.label, t.rate_override, t.created_at, t.updated_at, t.deleted_at, p.status AS partner_status, g.status AS program_status, g.cookie_days, g.url_params,
+    g.click_on_redirect, o.fraud_monitoring
 FROM links t JOIN partners p ON p.id = t.partner_id JOIN programs g ON g.id = t.program_id
     JOIN organizations o ON o.id = t.org_id
 WHERE t.short_slug = $1
@@ -102,6 +102,7 @@ type LinkBySlugRow struct {
 	PartnerStatus   PartnerStatus
 	ProgramStatus   ProgramStatus
 	CookieDays      int64
+	URLParams       []string
 	ClickOnRedirect bool
 	FraudMonitoring *bool
 }
@@ -130,6 +131,7 @@ func (q *Queries) LinkBySlug(ctx context.Context, db DBTX, slug *string) (LinkBy
 		&i.PartnerStatus,
 		&i.ProgramStatus,
 		&i.CookieDays,
+		&i.URLParams,
 		&i.ClickOnRedirect,
 		&i.FraudMonitoring,
 	)

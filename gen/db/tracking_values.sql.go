@@ -50,6 +50,43 @@ func (q *Queries) ClickStanding(ctx context.Context, db DBTX, arg ClickStandingP
 	return i, err
 }
 
+const trackingKnown = `-- name: TrackingKnown :many
+SELECT i.n::bigint AS n
+FROM (SELECT unnest($1::text[]) AS program_id, unnest($2::text[]) AS org_id,
+    unnest($3::text[]) AS value, generate_subscripts($1::text[], 1) AS n) i
+WHERE EXISTS (SELECT 1 FROM tracking_values t
+    WHERE t.program_id = i.program_id AND t.org_id = i.org_id AND t.value = i.value)
+ORDER BY i.n
+`
+
+type TrackingKnownParams struct {
+	ProgramIds []string
+	OrgIds     []string
+	Values     []string
+}
+
+// TrackingKnown returns the places, from 1 and in order, of the values that their
+// programs have, whether or not their partners are active.
+func (q *Queries) TrackingKnown(ctx context.Context, db DBTX, arg TrackingKnownParams) ([]int64, error) {
+	rows, err := db.Query(ctx, trackingKnown, arg.ProgramIds, arg.OrgIds, arg.Values)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []int64{}
+	for rows.Next() {
+		var n int64
+		if err := rows.Scan(&n); err != nil {
+			return nil, err
+		}
+		items = append(items, n)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const trackingResolve = `-- name: TrackingResolve :many
 SELECT i.n::bigint AS n, coalesce(g.status, '')::text AS program_status,
     coalesce(g.attribution_model, '')::text AS attribution_model,

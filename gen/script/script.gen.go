@@ -11,7 +11,7 @@ import _ "embed"
 var Source []byte
 
 // Hash is the start of the script's SHA-256, in hex.
-const Hash = "615f19b9"
+const Hash = "64f5c832"
 
 // Integrity is what a tag names as the script's content.
-const Integrity = "sha384-0K/cwzImyltpBDV5CzWdBRzj5OZXYC9dKl4ua8Qy4n2Ae71ItYzwuMh9jbGhVcMn"
+const Integrity = "sha384-i00aWe8rtZ4vm8+ojA9AvYXAdiHSXscdGF5tddxPsGNSaedUDtlbpEt4PGPZTZh9"

@@ -127,7 +127,7 @@ func (g *generator) text(s *openapi3.Schema, name string) string {
 		return time.Now().UTC().AddDate(0, 0, -g.rnd.IntN(60)).Format(time.DateOnly)
 	case "email":
 		return g.sys.unique("fuzz") + "@example.com"
-	case "uri":
+	case "uri", "page-uri":
 		return "https://shop.example/" + g.sys.unique("page")
 	}
 	candidates := append([]string{g.sys.unique("fuzz")}, pick(g.rnd, niceTexts), pick(g.rnd, niceTexts))

@@ -104,7 +104,7 @@ func TestClickResolution(t *testing.T) {
 			"program_id": program, "value": value, "landing_url": "https://shop.example/", "visitor_token": "visitor-token",
 		})
 	}
-	for _, value := range []string{"nobody", "elsewhere", "an", "ann%", "summer_24"} {
+	for _, value := range []string{"nobody", "elsewhere", "an", "ann@shop.example", "summer_24"} {
 		s.Refused(404, "tracking_value_not_found", "value", post(value))
 	}
 	s.Must(200, s.Post("/v1/partners/"+bob, M{"status": "suspended"}))

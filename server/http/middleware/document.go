@@ -171,6 +171,7 @@ func defineFormats() {
 	delete(openapi3.SchemaIntegerFormats, "int64")
 	openapi3.DefineStringFormatValidator("email", openapi3.NewCallbackValidator(checkEmail))
 	openapi3.DefineStringFormatValidator("uri", openapi3.NewCallbackValidator(checkURL))
+	openapi3.DefineStringFormatValidator("page-uri", openapi3.NewCallbackValidator(checkPage))
 	openapi3.DefineStringFormatValidator("date", openapi3.NewCallbackValidator(checkDay))
 	openapi3.DefineStringFormatValidator("date-time", openapi3.NewCallbackValidator(func(v string) error {
 		_, err := clock.Parse(v)
@@ -212,6 +213,10 @@ func checkDay(v string) error {
 	}
 	return nil
 }
+
+// checkPage is checkURL for the address of a visited page. Browsers take a percent sign
+// there that begins no escape, as in /50%-off.
+func checkPage(v string) error { return checkURL(strings.ReplaceAll(v, "%", "")) }
 
 var errURL = errors.New("must be an absolute http or https URL")
 

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"regexp"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -52,7 +53,7 @@ func New(o Options) *Redirector { return &Redirector{o} }
 
 // Redirect sends the visitor on and records the click. It always redirects a
 // known slug, also of a deleted link, a paused program or a partner that is not
-// active; of the last two it records nothing.
+// active; of the last two it records nothing. The visitor's parameters are passed on.
 func (d *Redirector) Redirect(c echo.Context) error { return d.redirect(c, true) }
 
 // Forward sends the visitor on and records nothing, for an address that asks too
@@ -61,8 +62,8 @@ func (d *Redirector) Forward(c echo.Context) error { return d.redirect(c, false)
 
 func (d *Redirector) redirect(c echo.Context, record bool) error {
 	ctx := c.Request().Context()
-	slug := c.Param("slug")
-	if !shortSlug.MatchString(slug) {
+	slug := slugOf(c.Param("slug"))
+	if slug == "" {
 		return problem.New(problem.RouteNotFound, "No such link.")
 	}
 	link, err := tracking.BySlug(ctx, d.Pool, slug)
@@ -72,6 +73,7 @@ func (d *Redirector) redirect(c echo.Context, record bool) error {
 	if err != nil {
 		return err
 	}
+	link = link.Carry(c.Request().URL.RawQuery)
 	if record && robots.Sighting(c.Request()) && link.Counts() {
 		if click := d.record(ctx, c, link); click != "" && link.ClickOnRedirect {
 			link.Target = tracking.URL(link.Target, "rail_click", click)
@@ -79,6 +81,19 @@ func (d *Redirector) redirect(c echo.Context, record bool) error {
 	}
 	c.Response().Header().Set("Cache-Control", "private, no-store")
 	return c.Redirect(http.StatusFound, link.Target)
+}
+
+// slugOf returns the slug in a path without the characters that pasting added to it,
+// such as a point at its end, or "" if there is none.
+func slugOf(path string) string {
+	if shortSlug.MatchString(path) {
+		return path
+	}
+	forms := tracking.Pasted(path)
+	if i := slices.IndexFunc(forms, shortSlug.MatchString); i >= 0 {
+		return forms[i]
+	}
+	return ""
 }
 
 // record records the visit as the API would. Errors are only logged: the visitor

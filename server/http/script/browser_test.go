@@ -361,6 +361,75 @@ func TestCheckouts(t *testing.T) {
 	b.silent()
 }
 
+// counts opens a page as a visitor who comes after hours, and requires that this is a new click
+// of the partner ada. It returns what the script reported.
+func counts(b *tab, page string) map[string]any {
+	b.t.Helper()
+	b.open("shop.test/blank") // from here, another fragment loads a page as well
+	b.run("localStorage.clear()")
+	b.w.Clock.Advance(2 * time.Hour)
+	before := len(b.w.requests("/t/c"))
+	b.open(page)
+	require.Equal(b.t, "ada", b.settled().Partner.Handle, page)
+	sent := b.w.requests("/t/c")[before:]
+	require.Len(b.t, sent, 1, page)
+	require.Equal(b.t, http.StatusCreated, sent[0].status, page)
+	return sent[0].body
+}
+
+// TestCase12HashRoutes: a page whose router keeps the route in the fragment has the query there, too.
+func TestCase12HashRoutes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.shop(`data-params="via ref"`, "")
+	b := newTab(t, w)
+	for _, page := range []string{
+		"shop.test/#/pricing?ref=ada", "shop.test/#ref=ada", "shop.test/?a=1#!/pricing?b=2&ref=ada",
+	} {
+		sent := counts(b, page)
+		require.Equal(t, []any{"ada", "ref", w.at(page)}, []any{sent["value"], sent["param"], sent["url"]})
+	}
+	b.run("location.hash = '/about?ref=bob'")
+	b.until("rail('get').partner.handle == 'bob'")
+	b.run("location.hash = '/about'")
+	b.settled()
+	require.Len(t, w.requests("/t/c"), 4)
+	b.silent()
+}
+
+// TestCase13PastedLinks: a link that was changed by pasting makes a click. A parameter with exactly
+// the right name comes first.
+func TestCase13PastedLinks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.shop(`data-params="via ref"`, "")
+	b := newTab(t, w)
+	for _, query := range []string{
+		"?ref=ada?utm_source=yt", "?ref=ada%20", "?ref=ada%E2%80%8B", "?ref=ada/", "?ref=ada.", "?ref=ada,", "?ref=%C2%A0ada",
+		"?a=1&amp;ref=ada", "?amp;ref=ada", "?REF=ada", "?Ref=bob&ref=ada", "?utm_source=yt?ref=ada", "?ref=&REF=ada",
+		"?x=1?via=bob&ref=ada", "?ref=ada#via=bob",
+	} {
+		counts(b, "shop.test/"+query)
+	}
+	b.silent()
+}
+
+// TestCase14LongAddress: an address of any length makes a click, and a value of another site does
+// not replace the partner.
+func TestCase14LongAddress(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.shop("", "")
+	b := newTab(t, w)
+	for _, size := range []int{3000, 20000} {
+		counts(b, "shop.test/?x="+strings.Repeat("a", size)+"&y=100%&ref=ada#100%")
+	}
+	b.open("shop.test/?ref=producthunt")
+	require.Equal(t, "ada", b.settled().Partner.Handle)
+	require.Equal(t, http.StatusNotFound, w.requests("/t/c")[2].status)
+	b.silent()
+}
+
 // TestShortLink: the click of a short link comes with the visitor, whose browser cookie for it is
 // Rail's alone; the page takes it over, makes no second one, and a lead is that click's partner's.
 func TestShortLink(t *testing.T) {
@@ -456,25 +525,49 @@ func TestContentSecurityPolicy(t *testing.T) {
 	b.open("shop.test/?ref=ada&rail_debug=1")
 	click := b.settled().ClickID
 	require.Equal(t, click, eval[string](b, "document.querySelector('[name=rail_click]').value"))
-	require.Contains(t, eval[string](b, "document.querySelector('dialog').innerText"), click)
+	b.says(click)
 	b.silent()
 }
 
-// TestDebug: a page that is asked says why there is no click.
+// TestDebug: the console of a page that is asked says why a visit was counted or not.
 func TestDebug(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.shop("", "")
+	w.page("forger.test/", `<script async src="`+w.at("rail.test/rail.js")+`" data-rail="`+w.key+`"></script>`, "")
 	b := newTab(t, w)
-	for query, why := range map[string]string{
-		"": "no ref", "&ref=nobody": "tracking_value_not_found", "&ref=ada": "clk_",
+	for _, c := range []struct{ attributes, page, why string }{
+		{"", "shop.test/?rail_debug=1", "not counted: no ref"},
+		{"", "shop.test/?rail_debug=1&ref=nobody", "not counted: {\"error\":{\"code\":\"tracking_value_not_found\""},
+		{"", "forger.test/?rail_debug=1&ref=ada", "not counted: {\"error\":{\"code\":\"origin_not_allowed\""},
+		{`data-consent="required"`, "shop.test/?rail_debug=1&ref=ada", "not counted: no consent"},
+		{"", "shop.test/?rail_debug=1&ref=ada", "counted\n"},
+		{"", "shop.test/?rail_debug=1&ref=ada", "counted before"},
+		{`data-touch="first"`, "shop.test/?rail_debug=1&ref=bob", "not counted: first touch"},
+		{"", "shop.test/#/?rail_debug=1&ref=nobody2", "not counted: {\"error\":{\"code\":\"tracking_value_not_found\""},
 	} {
-		b.open("shop.test/?rail_debug=1" + query)
-		b.until("document.querySelector('dialog')?.innerText.includes('" + why + "')")
+		w.shop(c.attributes, "")
+		b.mu.Lock()
+		b.said = nil
+		b.mu.Unlock()
+		b.open("shop.test/blank") // a fragment alone would load nothing
+		b.open(c.page)
+		b.says(c.why)
 	}
-	b.open("shop.test/")
+	w.behaves(true, nil)
+	b.open("shop.test/?rail_debug=1&ref=bob")
+	b.says("not counted yet: TypeError")
+	robot := newTab(t, w, chromedp.UserAgent("facebookexternalhit/1.1"))
+	w.behaves(false, nil)
+	robot.open("shop.test/?rail_debug=1&ref=ada")
+	robot.says("not counted: robot or prefetch")
+	b.mu.Lock()
+	b.said = nil
+	b.mu.Unlock()
+	b.open("shop.test/?ref=bob")
 	b.settled()
-	require.Zero(t, eval[int](b, "document.querySelectorAll('dialog').length"))
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	require.Empty(t, b.said)
 }
 
 // TestRobot: what a program drives makes no click.
@@ -483,9 +576,10 @@ func TestRobot(t *testing.T) {
 	w := newWorld(t)
 	w.shop("", "")
 	b := newTab(t, w, chromedp.Flag("disable-blink-features", false), chromedp.Flag("enable-automation", true))
-	b.open("shop.test/?ref=ada")
+	b.open("shop.test/?ref=ada&rail_debug=1")
 	require.Nil(t, b.settled())
 	require.Empty(t, w.requests("/t/c"))
+	b.says("not counted: automated browser")
 }
 
 // TestPrerender: a page that a browser renders before anybody asked for it makes its click when it

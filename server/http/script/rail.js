@@ -10,6 +10,7 @@
   if (!tag || (w.Rail || 0).paddle) return // no tag, or a second one on the page
   const o = tag.dataset
 
+  const find = (pattern, text) => (pattern.exec(text) || [])[1]
   const words = s => (s || '').match(/[^\s,]+/g) || []
   const safe = f => x => { try { return f(x) } catch (e) { say(e) } }
   const params = words(o.params || 'ref')
@@ -22,25 +23,16 @@
   let held // what the address brought and Rail was not told yet
   let told // the last value, which routes that keep the query do not tell again
   let busy = Promise.resolve() // ends when there is nothing more to learn
-  let panel
 
-  // say explains, on pages that are opened with ?rail_debug=1.
-  const debug = /rail_debug=1/.test(l.search)
-  const say = text => {
-    if (!debug) return
-    if (!panel) {
-      panel = d.documentElement.appendChild(d.createElement('dialog'))
-      panel.open = 1
-      panel.style.cssText = 'position:fixed;bottom:0;z-index:9999;white-space:pre'
-    }
-    panel.textContent += 'Rail: ' + text + '\n'
-  }
+  // say explains in the console, on pages that are opened with ?rail_debug=1.
+  const debug = /rail_debug=1/.test(l.href)
+  const say = text => { debug && console.log('Rail: ' + text) }
 
   const get = () => click || null
 
   // The cookie is for the merchant's own server. It goes to the widest domain that the
   // browser lets it go to, so that a shop and its app share it.
-  const cookie = () => (/\brail_click=(\w+)/.exec(d.cookie) || [])[1]
+  const cookie = () => find(/\brail_click=(\w+)/, d.cookie)
   const cookies = (id, seconds) => {
     let domain = '';
     (o.domain ? [o.domain] : l.hostname.split('.').reverse()).some(label => {
@@ -89,17 +81,18 @@
       if (r.status > 428) throw r.status // too many, or Rail's fault
       if (r.status > 201) {
         recall() // what was taken for a click is none
-        return r.text().then(text => say(r.status + text))
+        return r.text().then(text => say('not counted: ' + (text || 'robot or prefetch')))
       }
       return r.json().then(c => {
         c.value = a.value || told
         c.at = Date.now()
+        say(r.status > 200 ? 'counted' : 'counted before')
         keep(c)
         if (auto && click && w.Shopify) post('/cart/update.js', { attributes: { rail_click: c.click_id } }).catch(say)
       })
     }).catch(e => {
       write('session', a)
-      say('not told: ' + e)
+      say('not counted yet: ' + e)
     })
   }
 
@@ -123,33 +116,38 @@
   // arrive takes up what brought the visitor.
   const arrive = a => {
     held = a
-    if (!consent || d.prerendering) return say('no consent')
-    if (navigator.webdriver) return say('webdriver')
+    if (d.prerendering) return
+    if (!consent) return say('not counted: no consent')
+    if (navigator.webdriver) return say('not counted: automated browser')
     work(() => first && !click && restore())
     work(() => {
       held = 0
-      if (first && click) return say('first touch')
-      if (!a.click_id && click && click.value == a.value && Date.now() - click.at < 36e5) return say('same visit')
+      if (first && click) return say('not counted: first touch')
+      if (!a.click_id && click && click.value == a.value && Date.now() - click.at < 36e5) return say('counted before')
       if (a.click_id) click = a, fill()
       return tell(a)
     })
   }
 
   const arrival = (param, value, url, id) => ({
-    param, value: value || undefined, click_id: id, url: url.slice(0, 2048), referrer: d.referrer.slice(0, 2048),
+    param, value: value || undefined, click_id: id, url: url.slice(0, 16384), referrer: d.referrer,
   })
 
   // look reads the page's address, or the one that it was opened with, which a router may
   // have changed by now. It reports whether there was anything.
   const look = safe(opened => {
     const u = new URL(opened || l), q = u.searchParams
-    const id = (/^(sample_)?clk_\w+$/.exec(q.get('rail_click')) || [])[0]
-    const param = params.find(p => q.get(p)), value = q.get(param)
+    const id = find(/[?&]rail_click=((sample_)?clk_\w+)/, u.search)
+    // A pasted address may have the parameter in another case, behind "&amp;", behind a second
+    // "?" or in the fragment. The server cleans its value.
+    let value
+    const param = params.find(p => value = q.get(p)) ||
+      params.find(p => value = find(RegExp('[?#&](?:amp;)?' + p + '=([^&#]+)', 'i'), u))
     if (id) {
       told = value // first: the changed address is looked at, too
       q.delete('rail_click')
       opened || history.replaceState(history.state, '', u)
-    } else if (!param) return say('no ' + params)
+    } else if (!param) return say('not counted: no ' + params)
     else if (told == value) return
     told = value
     arrive(arrival(param, value, u.href, id))
@@ -247,8 +245,7 @@
       }
     })
     w.addEventListener('popstate', () => look())
-    new MutationObserver(all => click && all.some(x => x.target != panel) && fill())
-      .observe(d, { childList: true, subtree: true })
+    new MutationObserver(() => click && fill()).observe(d, { childList: true, subtree: true })
     start()
     early.map(safe(call => rail(...call)))
   })

@@ -51,7 +51,8 @@ type tab struct {
 	w      *world
 	ctx    context.Context
 	mu     sync.Mutex
-	errors []string
+	errors []string // without the lines of the script's debug mode
+	said   []string // these lines, without the prefix
 }
 
 // patient has the script wait a minute for Rail, and not three seconds: the machine may be busy.
@@ -91,7 +92,11 @@ func newHasty(t *testing.T, w *world, options ...chromedp.ExecAllocatorOption) *
 				return
 			}
 			b.mu.Lock()
-			b.errors = append(b.errors, m.String())
+			if text, ok := strings.CutPrefix(m.String(), "Rail: "); ok {
+				b.said = append(b.said, text)
+			} else {
+				b.errors = append(b.errors, m.String())
+			}
 			b.mu.Unlock()
 		}
 	}()
@@ -148,6 +153,16 @@ func (b *tab) follow(selector string) string {
 		a.dispatchEvent(new PointerEvent('pointerdown', { bubbles: true, composed: true }))
 		return a.href
 	})(document.querySelector('`+selector+`'))`)
+}
+
+// says waits until the script has written a text to the console.
+func (b *tab) says(text string) {
+	b.t.Helper()
+	apitest.Eventually(b.t, func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return strings.Contains(strings.Join(b.said, "\n"), text)
+	}, "the console has %q", text)
 }
 
 // silent holds the pages to having thrown and logged nothing. The browser's own word on a

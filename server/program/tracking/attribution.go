@@ -158,9 +158,7 @@ func creditedCoupon(ctx context.Context, u *work.Unit, programID string, r Route
 	if r.CouponID != nil {
 		coupon, err = queries.CouponGet(ctx, u.DB(), db.CouponGetParams{ID: *r.CouponID, OrgID: u.OrgID})
 	} else {
-		coupon, err = queries.CouponByCode(ctx, u.DB(), db.CouponByCodeParams{
-			ProgramID: programID, OrgID: u.OrgID, Code: *r.CouponCode,
-		})
+		coupon, err = couponByCode(ctx, u, programID, *r.CouponCode)
 	}
 	switch {
 	case err != nil:

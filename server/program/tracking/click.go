@@ -21,7 +21,7 @@ import (
 type Visit struct {
 	Param                               string // the parameter that carried the value; "" for the usual one
 	VisitorToken                        string // the browser's, of which a hash is kept
-	LandingURL                          string
+	LandingURL                          string // in full; what is stored of it is cut
 	Query                               string // of a short link's address; "" for none
 	IP                                  string // "" where it is not known
 	UserAgent, Referer, Country, Device *string
@@ -81,11 +81,8 @@ func (s Service) visit(ctx context.Context, u *work.Unit, a arrival) (recorded, 
 	if err := u.Claim("visitor", a.programID, string(a.visitor())); err != nil {
 		return recorded{}, err
 	}
-	var hits []db.TrackingResolveRow
-	err := u.Read(ctx, func(tx pgtx.DBTX) (err error) {
-		hits, err = resolve(ctx, tx, []*work.Unit{u}, []arrival{a})
-		return err
-	})
+	read := func(r pgtx.Read) error { return u.Read(ctx, r) }
+	hits, err := resolve(ctx, read, []*work.Unit{u}, []arrival{a})
 	if err != nil {
 		return recorded{}, err
 	}
@@ -95,10 +92,25 @@ func (s Service) visit(ctx context.Context, u *work.Unit, a arrival) (recorded, 
 // visitor returns the hash by which the browser is known.
 func (a arrival) visitor() []byte { return secret.HashToken(a.VisitorToken) }
 
-// resolve finds out where visits lead, each for its unit, with one statement.
+// reader runs a read, which is one statement.
+type reader func(pgtx.Read) error
+
+// resolve finds out where visits lead, each for its unit. It takes one statement
+// unless a value leads nowhere and contains characters that pasting adds.
 func resolve(
-	ctx context.Context, tx pgtx.DBTX, units []*work.Unit, visits []arrival,
+	ctx context.Context, read reader, units []*work.Unit, visits []arrival,
 ) ([]db.TrackingResolveRow, error) {
+	hits, err := lookUp(ctx, read, units, visits)
+	if err != nil {
+		return nil, err
+	}
+	return hits, resolvePasted(ctx, read, units, visits, hits)
+}
+
+// lookUp finds out where visits lead by their values as they are.
+func lookUp(
+	ctx context.Context, read reader, units []*work.Unit, visits []arrival,
+) (hits []db.TrackingResolveRow, err error) {
 	var p db.TrackingResolveParams
 	for i, a := range visits {
 		p.ProgramIds = append(p.ProgramIds, a.programID)
@@ -109,7 +121,11 @@ func resolve(
 		p.Nows = append(p.Nows, units[i].Now)
 		p.Sinces = append(p.Sinces, a.since(units[i].Now))
 	}
-	return queries.TrackingResolve(ctx, tx, p)
+	err = read(func(tx pgtx.DBTX) (err error) {
+		hits, err = queries.TrackingResolve(ctx, tx, p)
+		return err
+	})
+	return hits, err
 }
 
 // accept says why a visit is not recorded. The program is looked at first: a value
@@ -153,8 +169,8 @@ func (s Service) record(
 	click := db.Click{
 		ID: ident.New(ident.Click), OrgID: u.OrgID, ProgramID: a.programID, PartnerID: hit.PartnerID,
 		LinkID: opt.OrNil(linkID), ReferralID: &hit.ReferralID, Param: cmp.Or(a.Param, defaultParam),
-		UserAgent: a.UserAgent, Referer: a.Referer, Country: a.Country, Device: a.Device,
-		LandingURL: &a.LandingURL, CreatedAt: u.Now,
+		UserAgent: a.UserAgent, Referer: fitted(a.Referer), Country: a.Country, Device: a.Device,
+		LandingURL: new(fit(a.LandingURL)), CreatedAt: u.Now,
 	}
 	// Only a keyed hash of the address is stored, one that differs by program.
 	if risk.Identifies(a.IP) {

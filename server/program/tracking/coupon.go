@@ -3,10 +3,13 @@ package tracking
 import (
 	"cmp"
 	"context"
+	"errors"
 	"reflect"
 	"slices"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/oapi-codegen/nullable"
+	"golang.org/x/text/unicode/norm"
 
 	"rail/gen/api"
 	"rail/gen/db"
@@ -67,6 +70,22 @@ func couponTaken(ctx context.Context, u *work.Unit, programID, code string) erro
 		return err
 	}
 	return problem.Taken(problem.CouponCodeTaken, "code", existing, "A coupon with this code exists in the program.")
+}
+
+// couponByCode returns the coupon with a code in any case, or with the same code in
+// another of Unicode's forms, without invisible characters or without spaces around
+// it, or pgx.ErrNoRows.
+func couponByCode(ctx context.Context, u *work.Unit, programID, code string) (coupon db.Coupon, err error) {
+	plain := tidy(code)
+	for _, form := range slices.Compact([]string{code, plain, norm.NFD.String(plain)}) {
+		coupon, err = queries.CouponByCode(ctx, u.DB(), db.CouponByCodeParams{
+			ProgramID: programID, OrgID: u.OrgID, Code: form,
+		})
+		if !errors.Is(err, pgx.ErrNoRows) {
+			break
+		}
+	}
+	return coupon, err
 }
 
 // CouponChanges are the changes of a coupon; what is unspecified stays.

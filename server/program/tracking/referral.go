@@ -31,7 +31,7 @@ func open(
 	}
 	r := db.ReferralInsertParams{
 		ID: ident.New(ident.Referral), OrgID: u.OrgID, ProgramID: a.programID, PartnerID: hit.PartnerID,
-		LinkID: opt.OrNil(linkID), Visitor: a.visitor(), LandingURL: &a.LandingURL, UTM: utmOf(a.LandingURL),
+		LinkID: opt.OrNil(linkID), Visitor: a.visitor(), LandingURL: new(fit(a.LandingURL)), UTM: utmOf(a.LandingURL),
 		TrackedBy: db.TrackedByLink, Status: db.ReferralStatusVisit, ExpiresAt: hit.ExpiresAt,
 		CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
@@ -43,16 +43,24 @@ func open(
 	return r.ID, queries.ReferralInsert(ctx, u.Later(), r)
 }
 
+// unpasted mends a query that was pasted with its HTML escapes, or behind a link that
+// had a query already, as in ?ref=ada?utm_source=yt.
+var unpasted = strings.NewReplacer("&amp;", "&", "?utm_", "&utm_")
+
 // utmOf returns the utm_ parameters of a landing page as a JSON object, or nil if
-// there are none (decisions, 70). Of a repeated parameter the first value counts.
+// there are none (decisions, 70). Those of the fragment, as pages with hash routes
+// have them, come after those of the query; of a repeated parameter the first counts.
 func utmOf(landing string) []byte {
-	u, err := url.Parse(landing)
-	if err != nil {
+	if !strings.Contains(landing, "utm") { // most pages, at the least cost
 		return nil
 	}
+	base, hash, _ := strings.Cut(landing, "#")
+	_, query, _ := strings.Cut(base, "?")
+	hash = hash[strings.Index(hash, "?")+1:]
+	given, _ := url.ParseQuery(unpasted.Replace(query + "&" + hash)) // what cannot be read is left out
 	utm := map[string]string{}
-	for name, values := range u.Query() {
-		if strings.HasPrefix(name, "utm_") && len(values) > 0 {
+	for name, values := range given {
+		if strings.HasPrefix(name, "utm_") {
 			utm[clean(name)] = clean(values[0])
 		}
 	}
@@ -69,12 +77,14 @@ func utmOf(landing string) []byte {
 // maxText bounds, in bytes, what is stored of a visitor's own text.
 const maxText = 2048
 
-// clean returns a visitor's text without what PostgreSQL cannot store, NUL and
-// invalid UTF-8, and cut to maxText bytes.
+// clean returns a visitor's text as it can be stored, cut to maxText bytes.
 func clean(s string) string {
-	s = strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "")
+	s = storable(s)
 	if len(s) > maxText {
 		s = strings.ToValidUTF8(s[:maxText], "")
 	}
 	return s
 }
+
+// storable returns text without what PostgreSQL cannot store: NUL and invalid UTF-8.
+func storable(s string) string { return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "") }

@@ -3,7 +3,9 @@ package tracking
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"rail/gen/db"
 	"rail/server/opt"
@@ -29,6 +31,50 @@ func BySlug(ctx context.Context, tx pgtx.DBTX, slug string) (ShortLink, error) {
 	return ShortLink{hit, URL(hit.Link.DestinationURL, hit.Link.Param, hit.Link.Value)}, err
 }
 
+// Carry returns the link with the parameters of a visitor's query added to Target. It
+// leaves out the parameters that Target has, the program's url_params, and rail_click:
+// a visitor's address must not credit another partner (decisions, 319a).
+func (l ShortLink) Carry(query string) ShortLink {
+	if query == "" {
+		return l
+	}
+	taken := []string{"", "rail_click", l.Link.Param}
+	if len(l.URLParams) == 0 {
+		taken = append(taken, defaultParam)
+	}
+	base, _, _ := strings.Cut(l.Target, "#")
+	_, own, _ := strings.Cut(base, "?")
+	for _, name := range append(strings.Split(own, "&"), append(taken, l.URLParams...)...) {
+		taken = append(taken, paramKey(name))
+	}
+	size := len(l.Target)
+	var more []string
+	for pair := range strings.SplitSeq(unpasted.Replace(query), "&") {
+		pair = inASCII(pair)
+		if slices.Contains(taken, paramKey(pair)) || size+1+len(pair) > MostURL {
+			continue
+		}
+		more = append(more, pair)
+		size += 1 + len(pair)
+	}
+	l.Target = addQuery(l.Target, more)
+	return l
+}
+
+// inASCII returns a part of an address with all bytes escaped that a header or a text
+// column would refuse.
+func inASCII(s string) string {
+	var out strings.Builder
+	for _, b := range []byte(s) {
+		if b <= ' ' || b >= 0x7f {
+			fmt.Fprintf(&out, "%%%02X", b)
+			continue
+		}
+		out.WriteByte(b)
+	}
+	return out.String()
+}
+
 // Counts reports whether visits by the link are recorded: both the program and
 // the partner must be active.
 // The redirect is answered all the same: the link is published.
@@ -45,7 +91,7 @@ var unrecorded = []problem.Code{problem.ProgramPaused, problem.TrackingValueNotF
 func (s Service) Follow(ctx context.Context, u *work.Unit, by ShortLink, v Visit) (clickID string, err error) {
 	l := by.Link
 	v.Param, v.LandingURL = l.Param, by.Target
-	v.UserAgent, v.Referer = opt.OrNil(clean(opt.Value(v.UserAgent))), opt.OrNil(clean(opt.Value(v.Referer)))
+	v.UserAgent, v.Referer = opt.OrNil(clean(opt.Value(v.UserAgent))), opt.OrNil(storable(opt.Value(v.Referer)))
 	k, err := s.visit(ctx, u, arrival{
 		Visit: v, programID: l.ProgramID, value: l.ValueKey, landingKey: l.DestinationKey, linkID: l.ID, browser: true,
 	})

@@ -31,8 +31,15 @@ func TestUTM(t *testing.T) {
 		"https://shop.example/?ref=ann":                          "",
 		"https://shop.example/?utm_source=mail&utm_source=b&x=y": `{"utm_source":"mail"}`,
 		"https://shop.example/?utm_term=a%00b&UTM_CAMPAIGN=c":    `{"utm_term":"ab"}`,
-		"https://shop.example/#?utm_source=mail":                 "",
-		"https://shop.example/%zz?utm_source=mail":               "",
+		"https://shop.example/#top":                              "",
+		"https://shop.example/#?utm_source=mail":                 `{"utm_source":"mail"}`,
+		"https://shop.example/#/p?ref=ann&utm_source=mail":       `{"utm_source":"mail"}`,
+		"https://shop.example/#utm_source=mail":                  `{"utm_source":"mail"}`,
+		"https://shop.example/?utm_source=a#/p?utm_source=b":     `{"utm_source":"a"}`,
+		"https://shop.example/%zz?utm_source=mail":               `{"utm_source":"mail"}`,
+		"https://shop.example/?ref=ann?utm_source=mail":          `{"utm_source":"mail"}`,
+		"https://shop.example/?ref=ann&amp;utm_source=mail":      `{"utm_source":"mail"}`,
+		"https://shop.example/?utm_term=what?":                   `{"utm_term":"what?"}`,
 		"https://shop.example/?utm_term=%FF" + strings.Repeat("x", 3000): `{"utm_term":"` + strings.Repeat("x", maxText) +
 			`"}`,
 	} {

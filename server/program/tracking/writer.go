@@ -128,7 +128,7 @@ func (w *Writer) put(ctx context.Context, tx *pgtx.Tx, visits []*pending) error 
 	for i, p := range visits {
 		units[i], arrivals[i] = p.unit, p.arrival
 	}
-	hits, err := resolve(ctx, w.pool, units, arrivals)
+	hits, err := resolve(ctx, func(read pgtx.Read) error { return read(w.pool) }, units, arrivals)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,140 @@
+package tracking
+
+import (
+	"context"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+
+	"rail/gen/db"
+	"rail/server/postgres/pgtx"
+	"rail/server/work"
+)
+
+// Pasted returns the forms that a value may have had before people pasted it, the most
+// likely first, without the value itself. Callers look up the value itself before
+// them, because any printable text can be a value (decisions, 319).
+func Pasted(value string) []string {
+	text := value
+	if plain, err := url.PathUnescape(value); err == nil {
+		text = plain
+	}
+	text = tidy(text)
+	whole := strings.TrimFunc(text, func(r rune) bool { return !inValue(r) })
+	first := whole
+	if end := strings.IndexFunc(whole, endsValue); end >= 0 {
+		first = whole[:end]
+	}
+	var forms []string
+	for _, f := range []string{text, whole, withoutStop(whole), first, withoutStop(first)} {
+		if f != "" && f != value && !slices.Contains(forms, f) {
+			forms = append(forms, f)
+		}
+	}
+	return forms
+}
+
+// inValue reports whether r is a character of handles and link values, or a letter
+// of another script, which imported values may contain.
+func inValue(r rune) bool {
+	return unicode.In(r, unicode.L, unicode.M, unicode.N) || strings.ContainsRune("._-", r)
+}
+
+// endsValue reports whether a value ends before r. An @ does not end it: a visit with
+// john@example.com is no visit of the partner "john".
+func endsValue(r rune) bool { return !inValue(r) && r != '@' }
+
+// withoutStop returns a value without the points and dashes at its end, which may
+// belong to the sentence around the link.
+func withoutStop(value string) string { return strings.TrimRight(value, "._-") }
+
+// tidy returns text without invisible characters and without spaces around it, in
+// Unicode's composed form.
+func tidy(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if invisible(r) {
+			return -1
+		}
+		return r
+	}, text)
+	return norm.NFC.String(strings.TrimSpace(text))
+}
+
+// invisible reports whether r takes no room in a line: control and format
+// characters, such as zero width spaces and marks of direction, and variation
+// selectors. Spaces do take room.
+func invisible(r rune) bool {
+	return !unicode.IsSpace(r) && unicode.In(r,
+		unicode.Cc, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
+
+// resolvePasted looks up the other forms of values that lead to no active partner, and
+// replaces the hits of their visits. If no value has other forms, it runs no statement.
+func resolvePasted(
+	ctx context.Context, read reader, units []*work.Unit, visits []arrival, hits []db.TrackingResolveRow,
+) error {
+	values, err := knownForms(ctx, read, units, visits, hits)
+	if err != nil || len(values) == 0 {
+		return err
+	}
+	var at []int // the places in hits
+	var askers []*work.Unit
+	var again []arrival
+	for i, value := range values {
+		a := visits[i]
+		a.value = value
+		at, askers, again = append(at, i), append(askers, units[i]), append(again, a)
+	}
+	found, err := lookUp(ctx, read, askers, again)
+	if err != nil {
+		return err
+	}
+	for j, i := range at {
+		hits[i] = found[j]
+	}
+	return nil
+}
+
+// knownForms returns, by its index in visits, the value that each visit had before it
+// was pasted: the first form that exists in the program. The value itself is the first
+// of the forms, so that a suspended partner's value credits no other partner.
+func knownForms(
+	ctx context.Context, read reader, units []*work.Unit, visits []arrival, hits []db.TrackingResolveRow,
+) (map[int]string, error) {
+	var p db.TrackingKnownParams
+	var of []int // the visit that each value of p belongs to
+	for i, a := range visits {
+		if hits[i].PartnerID != "" || hits[i].ProgramStatus != string(db.ProgramStatusActive) {
+			continue
+		}
+		forms := Pasted(a.value)
+		if len(forms) == 0 {
+			continue
+		}
+		for _, form := range append([]string{a.value}, forms...) {
+			of = append(of, i)
+			p.ProgramIds, p.OrgIds = append(p.ProgramIds, a.programID), append(p.OrgIds, units[i].OrgID)
+			p.Values = append(p.Values, strings.ToLower(form))
+		}
+	}
+	if len(of) == 0 {
+		return nil, nil
+	}
+	var known []int64 // places in p.Values, in order
+	err := read(func(tx pgtx.DBTX) (err error) {
+		known, err = queries.TrackingKnown(ctx, tx, p)
+		return err
+	})
+	values := map[int]string{}
+	for _, n := range known {
+		if i := of[n-1]; values[i] == "" {
+			values[i] = p.Values[n-1]
+		}
+	}
+	maps.DeleteFunc(values, func(i int, value string) bool { return value == visits[i].value })
+	return values, err
+}
