@@ -291,6 +291,25 @@ SELECT t.* FROM payouts t WHERE t.batch_id = @batch_id AND t.org_id = @org_id AN
 SELECT t.* FROM payouts t WHERE t.batch_id = @batch_id AND t.org_id = @org_id AND t.id = ANY (@ids::text[])
     ORDER BY t.partner_id, t.id;
 
+-- name: PayoutsOfReferences :many
+-- PayoutsOfReferences finds the payouts of a batch by the ends of their ids, which are their
+-- short references.
+SELECT t.id FROM payouts t WHERE t.batch_id = @batch_id AND t.org_id = @org_id
+    AND right(t.id, 16) = ANY (@shorts::text[]);
+
+-- name: PayoutsMissing :many
+-- PayoutsMissing lists the payouts of a batch that left in a file and are not among the ids. A
+-- file has one currency, and PayPal's and Wise's have one method: where the ids are
+-- of the batch, only payouts that the same kind of file has are listed.
+WITH named AS (SELECT DISTINCT p.currency, CASE WHEN p.method IN ('paypal', 'wise') THEN p.method ELSE '' END AS kind
+    FROM payouts p WHERE p.batch_id = @batch_id AND p.org_id = @org_id AND p.id = ANY (@ids::text[]))
+SELECT t.id, t.partner_id, t.amount_minor, t.currency, count(*) OVER () AS total FROM payouts t
+WHERE t.batch_id = @batch_id AND t.org_id = @org_id AND t.status = 'processing' AND t.rail = @rail
+    AND t.id <> ALL (@ids::text[])
+    AND (NOT EXISTS (SELECT 1 FROM named) OR (t.currency, CASE WHEN t.method IN ('paypal', 'wise') THEN t.method ELSE '' END)
+        IN (SELECT n.currency, n.kind FROM named n))
+ORDER BY t.id LIMIT @lim;
+
 -- name: PayoutsToCancel :many
 -- PayoutsToCancel lists what can be undone of a batch, by partner; with filed also what left in
 -- a file.

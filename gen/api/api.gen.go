@@ -7697,6 +7697,27 @@ type PayoutMarkPaid struct {
 // Examples: paypal
 type PayoutMethod string
 
+// PayoutMissing A payout that left in a file and that no row of the result names.
+type PayoutMissing struct {
+	// AmountMinor Amount in minor units of `currency`.
+	AmountMinor int64 `json:"amount_minor"`
+
+	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
+	//
+	// Examples: USD
+	Currency Currency `json:"currency"`
+
+	// PartnerID The id of a partner.
+	//
+	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
+	PartnerID PartnerID `json:"partner_id"`
+
+	// PayoutID The id of a payout.
+	//
+	// Examples: pyt_01kb2m4q8e7v9t3n5x6c0d1f2g
+	PayoutID PayoutID `json:"payout_id"`
+}
+
 // PayoutNotEligibleData Data of `payout.not_eligible`.
 type PayoutNotEligibleData struct {
 	// AmountMinor Amount held back, in minor units of `currency`.
@@ -7958,7 +7979,7 @@ type PayoutResult struct {
 	// PayoutID The payout; null where the row names none of the batch.
 	PayoutID *PayoutID `json:"payout_id"`
 
-	// Reason Why it failed, waits or was refused; null otherwise.
+	// Reason Why it failed, waits, was refused or is unknown; null otherwise.
 	Reason *string `json:"reason"`
 }
 
@@ -7983,6 +8004,12 @@ type PayoutResultReport struct {
 	// FailedCount Payouts that were marked as failed.
 	FailedCount int64 `json:"failed_count"`
 
+	// Missing The first 500 of them.
+	Missing []PayoutMissing `json:"missing"`
+
+	// MissingCount Payouts that left in such a file and that no row names: they are still `processing`.
+	MissingCount int64 `json:"missing_count"`
+
 	// PaidCount Payouts that were marked as paid.
 	PaidCount int64 `json:"paid_count"`
 
@@ -7991,6 +8018,9 @@ type PayoutResultReport struct {
 
 	// RemainingCount Payouts that are left, since a call changes at most 1,000: send the same text again for the next.
 	RemainingCount int64 `json:"remaining_count"`
+
+	// RepeatedCount Rows that did not count, since another row of the same payout did.
+	RepeatedCount int64 `json:"repeated_count"`
 
 	// UnchangedCount Payouts that were so already.
 	UnchangedCount int64 `json:"unchanged_count"`
@@ -8004,7 +8034,7 @@ type PayoutResultReport struct {
 
 // PayoutResults What a provider says became of payouts.
 type PayoutResults struct {
-	// Content The text of the table: PayPal's or Wise's download, or any other with a line of headings, a column of states (`status`) and the payouts' ids, as exported, in some column. At most 10,000 rows; commas, semicolons or tabs.
+	// Content The text of the table: PayPal's or Wise's download, or any other with a line of headings, a column of states (`status`) and a column of references (`payout_id`, PayPal's unique id, Wise's `Reference`), as exported. Rows are matched by that column alone. At most 10,000 rows; commas, semicolons or tabs.
 	Content string `json:"content"`
 
 	// PaidAt When what is paid was paid, not in the future; now when left out.
@@ -14765,7 +14795,7 @@ type ClientInterface interface {
 
 	// ReportPayoutResultsWithBody Report payout results
 	//
-	// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Where several rows are of one payout, one that says that it failed or came back counts. A row whose amount or currency is another than the payout's is refused.
+	// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Rows are matched by the column of references alone. Where several rows are of one payout, one that says that it failed or came back counts. A row with another amount or currency than the payout's is refused. The answer lists the payouts that left in such a file and that no row names.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -14774,7 +14804,7 @@ type ClientInterface interface {
 
 	// ReportPayoutResults Report payout results
 	//
-	// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Where several rows are of one payout, one that says that it failed or came back counts. A row whose amount or currency is another than the payout's is refused.
+	// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Rows are matched by the column of references alone. Where several rows are of one payout, one that says that it failed or came back counts. A row with another amount or currency than the payout's is refused. The answer lists the payouts that left in such a file and that no row names.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -17713,7 +17743,7 @@ func (c *Client) ExportPayoutBatch(ctx context.Context, id ID, params *ExportPay
 
 // ReportPayoutResultsWithBody Report payout results
 //
-// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Where several rows are of one payout, one that says that it failed or came back counts. A row whose amount or currency is another than the payout's is refused.
+// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Rows are matched by the column of references alone. Where several rows are of one payout, one that says that it failed or came back counts. A row with another amount or currency than the payout's is refused. The answer lists the payouts that left in such a file and that no row names.
 //
 // Takes any type of body and a specified content type.
 //
@@ -17732,7 +17762,7 @@ func (c *Client) ReportPayoutResultsWithBody(ctx context.Context, id ID, params 
 
 // ReportPayoutResults Report payout results
 //
-// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Where several rows are of one payout, one that says that it failed or came back counts. A row whose amount or currency is another than the payout's is refused.
+// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Rows are matched by the column of references alone. Where several rows are of one payout, one that says that it failed or came back counts. A row with another amount or currency than the payout's is refused. The answer lists the payouts that left in such a file and that no row names.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -31559,7 +31589,7 @@ type ClientWithResponsesInterface interface {
 
 	// ReportPayoutResultsWithBodyWithResponse Report payout results
 	//
-	// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Where several rows are of one payout, one that says that it failed or came back counts. A row whose amount or currency is another than the payout's is refused.
+	// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Rows are matched by the column of references alone. Where several rows are of one payout, one that says that it failed or came back counts. A row with another amount or currency than the payout's is refused. The answer lists the payouts that left in such a file and that no row names.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -31568,7 +31598,7 @@ type ClientWithResponsesInterface interface {
 
 	// ReportPayoutResultsWithResponse Report payout results
 	//
-	// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Where several rows are of one payout, one that says that it failed or came back counts. A row whose amount or currency is another than the payout's is refused.
+	// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Rows are matched by the column of references alone. Where several rows are of one payout, one that says that it failed or came back counts. A row with another amount or currency than the payout's is refused. The answer lists the payouts that left in such a file and that no row names.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -38884,7 +38914,7 @@ func (c *ClientWithResponses) ExportPayoutBatchWithResponse(ctx context.Context,
 
 // ReportPayoutResultsWithBodyWithResponse Report payout results
 //
-// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Where several rows are of one payout, one that says that it failed or came back counts. A row whose amount or currency is another than the payout's is refused.
+// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Rows are matched by the column of references alone. Where several rows are of one payout, one that says that it failed or came back counts. A row with another amount or currency than the payout's is refused. The answer lists the payouts that left in such a file and that no row names.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -38899,7 +38929,7 @@ func (c *ClientWithResponses) ReportPayoutResultsWithBodyWithResponse(ctx contex
 
 // ReportPayoutResultsWithResponse Report payout results
 //
-// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Where several rows are of one payout, one that says that it failed or came back counts. A row whose amount or currency is another than the payout's is refused.
+// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Rows are matched by the column of references alone. Where several rows are of one payout, one that says that it failed or came back counts. A row with another amount or currency than the payout's is refused. The answer lists the payouts that left in such a file and that no row names.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

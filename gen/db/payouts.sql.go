@@ -1503,6 +1503,68 @@ func (q *Queries) PayoutsInsert(ctx context.Context, db DBTX, arg PayoutsInsertP
 	return err
 }
 
+const payoutsMissing = `-- name: PayoutsMissing :many
+WITH named AS (SELECT DISTINCT p.currency, CASE WHEN p.method IN ('paypal', 'wise') THEN p.method ELSE '' END AS kind
+    FROM payouts p WHERE p.batch_id = $1 AND p.org_id = $2 AND p.id = ANY ($4::text[]))
+SELECT t.id, t.partner_id, t.amount_minor, t.currency, count(*) OVER () AS total FROM payouts t
+WHERE t.batch_id = $1 AND t.org_id = $2 AND t.status = 'processing' AND t.rail = $3
+    AND t.id <> ALL ($4::text[])
+    AND (NOT EXISTS (SELECT 1 FROM named) OR (t.currency, CASE WHEN t.method IN ('paypal', 'wise') THEN t.method ELSE '' END)
+        IN (SELECT n.currency, n.kind FROM named n))
+ORDER BY t.id LIMIT $5
+`
+
+type PayoutsMissingParams struct {
+	BatchID string
+	OrgID   string
+	Rail    *string
+	Ids     []string
+	Lim     int32
+}
+
+type PayoutsMissingRow struct {
+	ID          string
+	PartnerID   string
+	AmountMinor int64
+	Currency    string
+	Total       int64
+}
+
+// PayoutsMissing lists the payouts of a batch that left in a file and are not among the ids. A
+// file has one currency, and PayPal's and Wise's have one method: where the ids are
+// of the batch, only payouts that the same kind of file has are listed.
+func (q *Queries) PayoutsMissing(ctx context.Context, db DBTX, arg PayoutsMissingParams) ([]PayoutsMissingRow, error) {
+	rows, err := db.Query(ctx, payoutsMissing,
+		arg.BatchID,
+		arg.OrgID,
+		arg.Rail,
+		arg.Ids,
+		arg.Lim,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PayoutsMissingRow{}
+	for rows.Next() {
+		var i PayoutsMissingRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.PartnerID,
+			&i.AmountMinor,
+			&i.Currency,
+			&i.Total,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const payoutsOfBatch = `-- name: PayoutsOfBatch :one
 SELECT count(*) FROM payouts t WHERE t.batch_id = $1 AND t.org_id = $2
 `
@@ -1518,6 +1580,39 @@ func (q *Queries) PayoutsOfBatch(ctx context.Context, db DBTX, arg PayoutsOfBatc
 	var count int64
 	err := row.Scan(&count)
 	return count, err
+}
+
+const payoutsOfReferences = `-- name: PayoutsOfReferences :many
+SELECT t.id FROM payouts t WHERE t.batch_id = $1 AND t.org_id = $2
+    AND right(t.id, 16) = ANY ($3::text[])
+`
+
+type PayoutsOfReferencesParams struct {
+	BatchID string
+	OrgID   string
+	Shorts  []string
+}
+
+// PayoutsOfReferences finds the payouts of a batch by the ends of their ids, which are their
+// short references.
+func (q *Queries) PayoutsOfReferences(ctx context.Context, db DBTX, arg PayoutsOfReferencesParams) ([]string, error) {
+	rows, err := db.Query(ctx, payoutsOfReferences, arg.BatchID, arg.OrgID, arg.Shorts)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const payoutsReevaluate = `-- name: PayoutsReevaluate :exec

@@ -37,7 +37,7 @@ const CSV = "csv"
 var headings = map[string][][]string{
 	"wise": {{
 		"name", "recipientEmail", "paymentReference", "receiverType", "amountCurrency", "amount", "sourceCurrency",
-		"targetCurrency", "type",
+		"targetCurrency",
 	}},
 	// The last three are to be filled in by whoever pays: ReadResults reads them.
 	CSV: {{
@@ -50,7 +50,7 @@ var FileLimits = map[string]int{"paypal": 5000, "wise": 1000, CSV: 5000}
 
 // File is the export of a batch: its unpaid payouts of one method and one currency,
 // as the file that PayPal Payouts (recipient, amount, currency, reference, note,
-// wallet; no heading) or Wise batch payments (the "send by email" template) take, or as a
+// wallet; no heading) or Wise batch payments (the template for recipients with an email) take, or as a
 // table. The recipient is the address in the partner's payout details, or else the
 // partner's own.
 //
@@ -346,7 +346,17 @@ const mailbox = "[A-Za-z0-9][A-Za-z0-9.!#$%&'*/=?^_`{|}~+-]*@[A-Za-z0-9.-]+"
 // details are the members of the payout details that may be the address.
 var details = map[string][]string{"paypal": {"email", "paypal_email", "payer_id"}, "wise": {"email", "wise_email"}}
 
-// cells are the columns of the service's own template. The payout's id is the reference,
+// shortLength is how many characters of a payout's id a short reference has: its random end, of
+// 62 bits and more.
+const shortLength = 16
+
+// short is a payout's reference in the file for Wise, which passes it to banks: some take 18
+// characters, and no underscores. ReadResults finds the payout by it.
+func short(payoutID string) string {
+	return "P" + strings.ToUpper(payoutID[max(0, len(payoutID)-shortLength):])
+}
+
+// cells are the columns of the service's own template. One of them is the payout's reference,
 // by which a row of the service's report is found again.
 func cells(format string, p db.PayoutsToFileRow, email string) []string {
 	amount := currency.Decimal(p.Payout.AmountMinor, p.Payout.Currency)
@@ -358,8 +368,7 @@ func cells(format string, p db.PayoutsToFileRow, email string) []string {
 		kind = "INSTITUTION"
 	}
 	return []string{
-		harmless(NameOf(p.Partner)), email, p.Payout.ID, kind, "target", amount, p.ProgramCurrency, p.Payout.Currency,
-		"EMAIL",
+		harmless(NameOf(p.Partner)), email, short(p.Payout.ID), kind, "target", amount, p.ProgramCurrency, p.Payout.Currency,
 	}
 }
 

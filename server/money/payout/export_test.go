@@ -69,9 +69,9 @@ func TestRowsOfFiles(t *testing.T) {
 	}, rows("paypal"))
 	payees[3].Partner.PayoutDetails = nil
 	require.Equal(t, [][]string{
-		{`Ada Love, "lace"`, "ada@example.com", "pyt_1", "PERSON", "target", "49.99", "USD", "USD", "EMAIL"},
-		{"HYPERLINK(1)", "pay+b@example.com", "pyt_2", "INSTITUTION", "target", "0.05", "EUR", "USD", "EMAIL"},
-		{"dee", "d@example.com", "pyt_4", "PERSON", "target", "1.00", "USD", "USD", "EMAIL"},
+		{`Ada Love, "lace"`, "ada@example.com", "PPYT_1", "PERSON", "target", "49.99", "USD", "USD"},
+		{"HYPERLINK(1)", "pay+b@example.com", "PPYT_2", "INSTITUTION", "target", "0.05", "EUR", "USD"},
+		{"dee", "d@example.com", "PPYT_4", "PERSON", "target", "1.00", "USD", "USD"},
 	}, rows("wise"))
 	payees[1].Partner.ID = "part_9"
 	_, _, err = File{Keeper: keeper, Format: "wise"}.row(payees[1])
