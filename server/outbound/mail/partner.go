@@ -60,6 +60,15 @@ func PayoutPaid(to Reader, payoutID string, amountMinor int64, code string) Mess
 		offers("See your payouts", "portal/payouts").chosen().Message
 }
 
+// PayoutDetailsChanged notifies a partner that the payout method or its details have changed. Partners
+// cannot turn it off: it tells them of a change that somebody else made.
+func PayoutDetailsChanged(to Reader, partnerID string, at clock.Time) Message {
+	return to.letter("payout_details_changed", partnerID+" "+at.String()).titled("Your payout details were changed").
+		says("Your payout details at %s were changed. Your next payout uses the new details.", to.name()).
+		says("If you did not expect this change, answer this mail at once.").
+		offers("See your payout details", "portal/settings").Message
+}
+
 // Invited sends a new partner the way into the portal; token is the link's.
 func Invited(to Reader, partnerID, token string) Message {
 	return to.letter("partner_invited", partnerID).titled("You are a partner of %s", to.name()).
