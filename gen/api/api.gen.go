@@ -1114,6 +1114,7 @@ const (
 	ErrorCodePayoutBatchGenerating      ErrorCode = "payout_batch_generating"
 	ErrorCodePayoutInFlight             ErrorCode = "payout_in_flight"
 	ErrorCodePayoutNotPayable           ErrorCode = "payout_not_payable"
+	ErrorCodePayoutNotUndoable          ErrorCode = "payout_not_undoable"
 	ErrorCodePayoutRailPays             ErrorCode = "payout_rail_pays"
 	ErrorCodeProgramPaused              ErrorCode = "program_paused"
 	ErrorCodeRailNotConfigured          ErrorCode = "rail_not_configured"
@@ -1244,6 +1245,8 @@ func (e ErrorCode) Valid() bool {
 	case ErrorCodePayoutInFlight:
 		return true
 	case ErrorCodePayoutNotPayable:
+		return true
+	case ErrorCodePayoutNotUndoable:
 		return true
 	case ErrorCodePayoutRailPays:
 		return true
@@ -7146,6 +7149,9 @@ type Payout struct {
 	// Examples: USD
 	Currency Currency `json:"currency"`
 
+	// DetailsChangedAt When the partner's payout method or details last changed, if that was since the partner was last paid: check them before you pay. Null otherwise, and for a payout that is paid.
+	DetailsChangedAt *clock.Time `json:"details_changed_at"`
+
 	// DueAt The day after which the money is owed: the date of `period_end` plus 15, 30 or 60 days by the program's payout term.
 	DueAt clock.Time `json:"due_at"`
 
@@ -7688,7 +7694,7 @@ type PayoutMarkPaid struct {
 	// Method How the money was sent; any method.
 	Method *PayoutMethod `json:"method,omitempty"`
 
-	// PaidAt When it was paid, not in the future and not before the oldest commission of the payout was created; now when left out.
+	// PaidAt When it was paid, not in the future and not before the oldest sale of the payout was made (for what was granted by hand, its creation); now when left out.
 	PaidAt *clock.Time `json:"paid_at,omitempty"`
 }
 
@@ -7871,6 +7877,9 @@ type PayoutPreviewLine struct {
 	// Examples: USD
 	Currency Currency `json:"currency"`
 
+	// DetailsChangedAt When the partner's payout method or details last changed, if that was since the partner was last paid; null otherwise.
+	DetailsChangedAt *clock.Time `json:"details_changed_at"`
+
 	// Method How the money would be sent; null where the partner has not chosen.
 	Method *PayoutMethod `json:"method"`
 
@@ -8037,7 +8046,7 @@ type PayoutResults struct {
 	// Content The text of the table: PayPal's or Wise's download, or any other with a line of headings, a column of states (`status`) and a column of references (`payout_id`, PayPal's unique id, Wise's `Reference`), as exported. Rows are matched by that column alone. At most 10,000 rows; commas, semicolons or tabs.
 	Content string `json:"content"`
 
-	// PaidAt When what is paid was paid, not in the future; now when left out.
+	// PaidAt When what is paid was paid, not in the future and not before the payout's oldest sale; now when left out.
 	PaidAt *clock.Time `json:"paid_at,omitempty"`
 }
 
@@ -8050,6 +8059,12 @@ type PayoutStatus string
 //
 // Examples: net_30
 type PayoutTerm string
+
+// PayoutUndoPaid Why the payment is undone.
+type PayoutUndoPaid struct {
+	// Reason Why, for people; it is in the audit log.
+	Reason string `json:"reason"`
+}
 
 // PayoutUpdatedData Data of `payout.updated`.
 type PayoutUpdatedData struct {
@@ -12405,6 +12420,12 @@ type MarkPayoutPaidParams struct {
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
+// UndoPayoutPaidParams defines parameters for UndoPayoutPaid.
+type UndoPayoutPaidParams struct {
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
 // ListProcessorConnectionsParams defines parameters for ListProcessorConnections.
 type ListProcessorConnectionsParams struct {
 	// ProgramID The program whose objects are listed.
@@ -13040,6 +13061,9 @@ type MarkPayoutFailedJSONRequestBody = PayoutMarkFailed
 
 // MarkPayoutPaidJSONRequestBody defines body for MarkPayoutPaid for application/json ContentType.
 type MarkPayoutPaidJSONRequestBody = PayoutMarkPaid
+
+// UndoPayoutPaidJSONRequestBody defines body for UndoPayoutPaid for application/json ContentType.
+type UndoPayoutPaidJSONRequestBody = PayoutUndoPaid
 
 // CreateProgramJSONRequestBody defines body for CreateProgram for application/json ContentType.
 type CreateProgramJSONRequestBody = ProgramCreate
@@ -14867,6 +14891,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/payouts/{id}/mark_paid (the `MarkPayoutPaid` operationId).
 	MarkPayoutPaid(ctx context.Context, id ID, params *MarkPayoutPaidParams, body MarkPayoutPaidJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UndoPayoutPaidWithBody Undo a payment marked by hand
+	//
+	// Takes back what `mark_paid` did, within 24 hours: the payout has its status from before, and its commissions are due again and stay in it. Refused for a payment that a rail or a result file reported, and once a refund has clawed money of it back. The partner's mail about the payment waits for 10 minutes; undoing drops it until then.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/payouts/{id}/undo_paid (the `UndoPayoutPaid` operationId).
+	UndoPayoutPaidWithBody(ctx context.Context, id ID, params *UndoPayoutPaidParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UndoPayoutPaid Undo a payment marked by hand
+	//
+	// Takes back what `mark_paid` did, within 24 hours: the payout has its status from before, and its commissions are due again and stay in it. Refused for a payment that a rail or a result file reported, and once a refund has clawed money of it back. The partner's mail about the payment waits for 10 minutes; undoing drops it until then.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/payouts/{id}/undo_paid (the `UndoPayoutPaid` operationId).
+	UndoPayoutPaid(ctx context.Context, id ID, params *UndoPayoutPaidParams, body UndoPayoutPaidJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListProcessorConnections List processor connections
 	//
@@ -17896,6 +17938,44 @@ func (c *Client) MarkPayoutPaidWithBody(ctx context.Context, id ID, params *Mark
 // Corresponds with POST /v1/payouts/{id}/mark_paid (the `MarkPayoutPaid` operationId).
 func (c *Client) MarkPayoutPaid(ctx context.Context, id ID, params *MarkPayoutPaidParams, body MarkPayoutPaidJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewMarkPayoutPaidRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UndoPayoutPaidWithBody Undo a payment marked by hand
+//
+// Takes back what `mark_paid` did, within 24 hours: the payout has its status from before, and its commissions are due again and stay in it. Refused for a payment that a rail or a result file reported, and once a refund has clawed money of it back. The partner's mail about the payment waits for 10 minutes; undoing drops it until then.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/payouts/{id}/undo_paid (the `UndoPayoutPaid` operationId).
+func (c *Client) UndoPayoutPaidWithBody(ctx context.Context, id ID, params *UndoPayoutPaidParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUndoPayoutPaidRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UndoPayoutPaid Undo a payment marked by hand
+//
+// Takes back what `mark_paid` did, within 24 hours: the payout has its status from before, and its commissions are due again and stay in it. Refused for a payment that a rail or a result file reported, and once a refund has clawed money of it back. The partner's mail about the payment waits for 10 minutes; undoing drops it until then.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/payouts/{id}/undo_paid (the `UndoPayoutPaid` operationId).
+func (c *Client) UndoPayoutPaid(ctx context.Context, id ID, params *UndoPayoutPaidParams, body UndoPayoutPaidJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUndoPayoutPaidRequest(c.Server, id, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -26187,6 +26267,80 @@ func NewMarkPayoutPaidRequestWithBody(server string, id ID, params *MarkPayoutPa
 	return req, nil
 }
 
+// NewUndoPayoutPaidRequest calls the generic UndoPayoutPaid builder with application/json body
+func NewUndoPayoutPaidRequest(server string, id ID, params *UndoPayoutPaidParams, body UndoPayoutPaidJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUndoPayoutPaidRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewUndoPayoutPaidRequestWithBody constructs an http.Request for the UndoPayoutPaid method, with any body, and a specified content type
+func NewUndoPayoutPaidRequestWithBody(server string, id ID, params *UndoPayoutPaidParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/payouts/%s/undo_paid", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewListProcessorConnectionsRequest constructs an http.Request for the ListProcessorConnections method
 func NewListProcessorConnectionsRequest(server string, params *ListProcessorConnectionsParams) (*http.Request, error) {
 	var err error
@@ -31668,6 +31822,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/payouts/{id}/mark_paid (the `MarkPayoutPaid` operationId).
 	MarkPayoutPaidWithResponse(ctx context.Context, id ID, params *MarkPayoutPaidParams, body MarkPayoutPaidJSONRequestBody, reqEditors ...RequestEditorFn) (*MarkPayoutPaidReply, error)
 
+	// UndoPayoutPaidWithBodyWithResponse Undo a payment marked by hand
+	//
+	// Takes back what `mark_paid` did, within 24 hours: the payout has its status from before, and its commissions are due again and stay in it. Refused for a payment that a rail or a result file reported, and once a refund has clawed money of it back. The partner's mail about the payment waits for 10 minutes; undoing drops it until then.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/payouts/{id}/undo_paid (the `UndoPayoutPaid` operationId).
+	UndoPayoutPaidWithBodyWithResponse(ctx context.Context, id ID, params *UndoPayoutPaidParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UndoPayoutPaidReply, error)
+
+	// UndoPayoutPaidWithResponse Undo a payment marked by hand
+	//
+	// Takes back what `mark_paid` did, within 24 hours: the payout has its status from before, and its commissions are due again and stay in it. Refused for a payment that a rail or a result file reported, and once a refund has clawed money of it back. The partner's mail about the payment waits for 10 minutes; undoing drops it until then.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/payouts/{id}/undo_paid (the `UndoPayoutPaid` operationId).
+	UndoPayoutPaidWithResponse(ctx context.Context, id ID, params *UndoPayoutPaidParams, body UndoPayoutPaidJSONRequestBody, reqEditors ...RequestEditorFn) (*UndoPayoutPaidReply, error)
+
 	// ListProcessorConnectionsWithResponse List processor connections
 	//
 	// The program's connections to payment processors, newest first. They are made and ended by the operator and by owners at the console, not by API.
@@ -35257,6 +35429,37 @@ func (r MarkPayoutPaidReply) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r MarkPayoutPaidReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UndoPayoutPaidReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Payout
+}
+
+// Status returns HTTPResponse.Status
+func (r UndoPayoutPaidReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UndoPayoutPaidReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UndoPayoutPaidReply) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -39047,6 +39250,36 @@ func (c *ClientWithResponses) MarkPayoutPaidWithResponse(ctx context.Context, id
 	return ParseMarkPayoutPaidReply(rsp)
 }
 
+// UndoPayoutPaidWithBodyWithResponse Undo a payment marked by hand
+//
+// Takes back what `mark_paid` did, within 24 hours: the payout has its status from before, and its commissions are due again and stay in it. Refused for a payment that a rail or a result file reported, and once a refund has clawed money of it back. The partner's mail about the payment waits for 10 minutes; undoing drops it until then.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/payouts/{id}/undo_paid (the `UndoPayoutPaid` operationId).
+func (c *ClientWithResponses) UndoPayoutPaidWithBodyWithResponse(ctx context.Context, id ID, params *UndoPayoutPaidParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UndoPayoutPaidReply, error) {
+	rsp, err := c.UndoPayoutPaidWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUndoPayoutPaidReply(rsp)
+}
+
+// UndoPayoutPaidWithResponse Undo a payment marked by hand
+//
+// Takes back what `mark_paid` did, within 24 hours: the payout has its status from before, and its commissions are due again and stay in it. Refused for a payment that a rail or a result file reported, and once a refund has clawed money of it back. The partner's mail about the payment waits for 10 minutes; undoing drops it until then.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/payouts/{id}/undo_paid (the `UndoPayoutPaid` operationId).
+func (c *ClientWithResponses) UndoPayoutPaidWithResponse(ctx context.Context, id ID, params *UndoPayoutPaidParams, body UndoPayoutPaidJSONRequestBody, reqEditors ...RequestEditorFn) (*UndoPayoutPaidReply, error) {
+	rsp, err := c.UndoPayoutPaid(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUndoPayoutPaidReply(rsp)
+}
+
 // ListProcessorConnectionsWithResponse List processor connections
 //
 // The program's connections to payment processors, newest first. They are made and ended by the operator and by owners at the console, not by API.
@@ -42653,6 +42886,32 @@ func ParseMarkPayoutPaidReply(rsp *http.Response) (*MarkPayoutPaidReply, error) 
 	return response, nil
 }
 
+// ParseUndoPayoutPaidReply parses an HTTP response from a UndoPayoutPaidWithResponse call
+func ParseUndoPayoutPaidReply(rsp *http.Response) (*UndoPayoutPaidReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UndoPayoutPaidReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Payout
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListProcessorConnectionsReply parses an HTTP response from a ListProcessorConnectionsWithResponse call
 func ParseListProcessorConnectionsReply(rsp *http.Response) (*ListProcessorConnectionsReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -44463,6 +44722,9 @@ type ServerInterface interface {
 	// MarkPayoutPaid Mark a payout as paid
 	// (POST /v1/payouts/{id}/mark_paid)
 	MarkPayoutPaid(ctx echo.Context, id ID, params MarkPayoutPaidParams) error
+	// UndoPayoutPaid Undo a payment marked by hand
+	// (POST /v1/payouts/{id}/undo_paid)
+	UndoPayoutPaid(ctx echo.Context, id ID, params UndoPayoutPaidParams) error
 	// ListProcessorConnections List processor connections
 	// (GET /v1/processor_connections)
 	ListProcessorConnections(ctx echo.Context, params ListProcessorConnectionsParams) error
@@ -47465,6 +47727,31 @@ func (w *ServerInterfaceWrapper) MarkPayoutPaid(ctx echo.Context) error {
 	return err
 }
 
+// UndoPayoutPaid converts echo context to params.
+func (w *ServerInterfaceWrapper) UndoPayoutPaid(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params UndoPayoutPaidParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.UndoPayoutPaid(ctx, id, params)
+	return err
+}
+
 // ListProcessorConnections converts echo context to params.
 func (w *ServerInterfaceWrapper) ListProcessorConnections(ctx echo.Context) error {
 	var err error
@@ -49336,6 +49623,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/v1/payouts/:id", wrapper.RetrievePayout, options.OperationMiddlewares["retrievePayout"]...)
 	router.POST(options.BaseURL+"/v1/payouts/:id/mark_failed", wrapper.MarkPayoutFailed, options.OperationMiddlewares["markPayoutFailed"]...)
 	router.POST(options.BaseURL+"/v1/payouts/:id/mark_paid", wrapper.MarkPayoutPaid, options.OperationMiddlewares["markPayoutPaid"]...)
+	router.POST(options.BaseURL+"/v1/payouts/:id/undo_paid", wrapper.UndoPayoutPaid, options.OperationMiddlewares["undoPayoutPaid"]...)
 	router.GET(options.BaseURL+"/v1/processor_connections", wrapper.ListProcessorConnections, options.OperationMiddlewares["listProcessorConnections"]...)
 	router.GET(options.BaseURL+"/v1/processor_connections/:id", wrapper.RetrieveProcessorConnection, options.OperationMiddlewares["retrieveProcessorConnection"]...)
 	router.GET(options.BaseURL+"/v1/programs", wrapper.ListPrograms, options.OperationMiddlewares["listPrograms"]...)
@@ -51590,6 +51878,30 @@ func (response MarkPayoutPaid200JSONResponse) VisitMarkPayoutPaidResponse(w http
 	return err
 }
 
+type UndoPayoutPaidRequestObject struct {
+	ID     ID `json:"id"`
+	Params UndoPayoutPaidParams
+	Body   *UndoPayoutPaidJSONRequestBody
+}
+
+type UndoPayoutPaidResponseObject interface {
+	VisitUndoPayoutPaidResponse(w http.ResponseWriter) error
+}
+
+type UndoPayoutPaid200JSONResponse Payout
+
+func (response UndoPayoutPaid200JSONResponse) VisitUndoPayoutPaidResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListProcessorConnectionsRequestObject struct {
 	Params ListProcessorConnectionsParams
 }
@@ -53234,6 +53546,9 @@ type StrictServerInterface interface {
 	// MarkPayoutPaid Mark a payout as paid
 	// (POST /v1/payouts/{id}/mark_paid)
 	MarkPayoutPaid(ctx context.Context, request MarkPayoutPaidRequestObject) (MarkPayoutPaidResponseObject, error)
+	// UndoPayoutPaid Undo a payment marked by hand
+	// (POST /v1/payouts/{id}/undo_paid)
+	UndoPayoutPaid(ctx context.Context, request UndoPayoutPaidRequestObject) (UndoPayoutPaidResponseObject, error)
 	// ListProcessorConnections List processor connections
 	// (GET /v1/processor_connections)
 	ListProcessorConnections(ctx context.Context, request ListProcessorConnectionsRequestObject) (ListProcessorConnectionsResponseObject, error)
@@ -56668,6 +56983,55 @@ func (sh *strictHandler) MarkPayoutPaid(ctx echo.Context, id ID, params MarkPayo
 		return err
 	} else if validResponse, ok := response.(MarkPayoutPaidResponseObject); ok {
 		return validResponse.VisitMarkPayoutPaidResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// UndoPayoutPaid operation middleware
+func (sh *strictHandler) UndoPayoutPaid(ctx echo.Context, id ID, params UndoPayoutPaidParams) error {
+	var request UndoPayoutPaidRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	var body UndoPayoutPaidJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.UndoPayoutPaid(ctx.Request().Context(), request.(UndoPayoutPaidRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UndoPayoutPaid")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(UndoPayoutPaidResponseObject); ok {
+		return validResponse.VisitUndoPayoutPaidResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

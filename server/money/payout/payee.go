@@ -1,9 +1,12 @@
 package payout
 
 import (
+	"context"
 	"strings"
 
 	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/postgres/pgtx"
 	"rail/server/secret"
 )
 
@@ -26,6 +29,17 @@ func NameOf(p db.Partner) string {
 		return *p.DisplayName
 	}
 	return p.Handle
+}
+
+// DetailsChanged is when the payout details of partners changed, of those who were not paid since; a partner
+// who was never paid is not among them.
+func DetailsChanged(ctx context.Context, tx pgtx.DBTX, org string, partners []string) (map[string]clock.Time, error) {
+	rows, err := queries.PayoutDetailsChanged(ctx, tx, db.PayoutDetailsChangedParams{PartnerIds: partners, OrgID: org})
+	out := map[string]clock.Time{}
+	for _, r := range rows {
+		out[r.ID] = *r.PayoutDetailsChangedAt
+	}
+	return out, err
 }
 
 // DetailsPlace names where the payout details of a partner are sealed.

@@ -53,9 +53,12 @@ func NewReferral(to Reader, customerID string, first bool) Message {
 	return l.offers("See it", "portal/customers").chosen().Message
 }
 
+// PayoutPaidPurpose is the purpose of PayoutPaid, by which such a mail is recalled.
+const PayoutPaidPurpose = "payout_paid"
+
 // PayoutPaid notifies a partner that money was sent.
 func PayoutPaid(to Reader, payoutID string, amountMinor int64, code string) Message {
-	return to.letter("payout_paid", payoutID).titled("Your payout was sent").
+	return to.letter(PayoutPaidPurpose, payoutID).titled("Your payout was sent").
 		says("%s has sent you %s.", to.name(), line(to.Locale.Money(amountMinor, code))).
 		offers("See your payouts", "portal/payouts").chosen().Message
 }
