@@ -330,3 +330,41 @@ func TestCancelRaces(t *testing.T) {
 		f.tallied(t)
 	}
 }
+
+// TestFilesOfCurrencies: PayPal's file has whole units where PayPal takes no others, and what PayPal does not pay is
+// left out with the reason before it has left: it stays due.
+func TestFilesOfCurrencies(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[string]map[int]string{ // by the amount: the cell, or why there is none
+		"HUF": {123400: "1234", 123455: "PayPal pays HUF in whole units, and 1234.55 is not one: pay it another way and mark it as paid"},
+		"TWD": {19900: "199", 19991: "PayPal pays TWD in whole units, and 199.91 is not one: pay it another way and mark it as paid"},
+		"JPY": {1234: "1234"}, "EUR": {1234: "12.34"},
+		"INR": {20000: "PayPal does not pay INR: pay it another way and mark it as paid"},
+	} {
+		f := newFiler(t, M{"currency": code})
+		partners := map[int]string{}
+		for amount := range want {
+			partners[amount], _ = f.wants("paypal")
+			f.s.Must(201, grant(f.s, f.program, partners[amount], M{"amount_minor": amount}))
+		}
+		f.collect()
+		file := f.exported(t, "paypal")
+		reasons := map[string]string{}
+		for _, l := range file.Left {
+			require.False(t, l.Elsewhere)
+			reasons[l.PayoutID] = l.Reason
+		}
+		for amount, says := range want {
+			p := f.payoutOf(partners[amount])
+			if why, left := reasons[p.String("id")]; left {
+				require.Equal(t, []string{says, "pending"}, []string{why, p.String("status")})
+				require.NotContains(t, file.Content, p.String("id"))
+				f.s.Must(200, f.s.Post("/v1/payouts/"+p.String("id")+"/mark_paid", M{"method": "wire"}))
+				continue
+			}
+			require.Contains(t, file.Content, ","+says+","+code+","+p.String("id")+",")
+			require.Equal(t, "processing", p.String("status"))
+		}
+		f.tallied(t)
+	}
+}

@@ -48,6 +48,39 @@ var headings = map[string][][]string{
 // FileLimits are the most rows that the service takes in one file.
 var FileLimits = map[string]int{"paypal": 5000, "wise": 1000, CSV: 5000}
 
+// fileCurrencies are the currencies that a service pays in; none for one that pays in all. PayPal's are
+// those of its payouts, Wise's change too often to be listed here: it names what it does not pay when the
+// file is uploaded.
+var fileCurrencies = map[string][]string{"paypal": {
+	"AUD", "BRL", "CAD", "CHF", "CZK", "DKK", "EUR", "GBP", "HKD", "HUF", "ILS", "JPY", "MXN", "MYR", "NOK", "NZD", "PHP", "PLN",
+	"SEK", "SGD", "THB", "TWD", "USD",
+}}
+
+// fileWhole are the currencies that a service pays in whole units, though ISO 4217 gives them decimals.
+var fileWhole = map[string][]string{"paypal": {"HUF", "TWD"}}
+
+// unpayable says why a service cannot pay an amount; empty where it can.
+func unpayable(format string, amountMinor int64, code string) string {
+	pays := fileCurrencies[format]
+	switch {
+	case len(pays) > 0 && !slices.Contains(pays, code):
+		return "PayPal does not pay " + code + ": pay it another way and mark it as paid"
+	case slices.Contains(fileWhole[format], code) && amountMinor%step(code) != 0:
+		return fmt.Sprintf("PayPal pays %s in whole units, and %s is not one: pay it another way and mark it as paid",
+			code, currency.Decimal(amountMinor, code))
+	}
+	return ""
+}
+
+// step is a whole unit of a currency in minor units.
+func step(code string) (unit int64) {
+	unit = 1
+	for range currency.Digits(code) {
+		unit *= 10
+	}
+	return unit
+}
+
 // File is the export of a batch: its unpaid payouts of one method and one currency,
 // as the file that PayPal Payouts (recipient, amount, currency, reference, note,
 // wallet; no heading) or Wise batch payments (the template for recipients with an email) take, or as a
@@ -307,6 +340,8 @@ func (f File) leaves(p db.PayoutsToFileRow, to string) Left {
 		left.Why = "a high risk flag of its partner is open"
 	case f.Format != CSV && !Payable(f.Format, to):
 		left.Why = "its recipient is no address"
+	default:
+		left.Why = unpayable(f.Format, p.Payout.AmountMinor, p.Payout.Currency)
 	}
 	return left
 }
@@ -360,6 +395,9 @@ func short(payoutID string) string {
 // by which a row of the service's report is found again.
 func cells(format string, p db.PayoutsToFileRow, email string) []string {
 	amount := currency.Decimal(p.Payout.AmountMinor, p.Payout.Currency)
+	if slices.Contains(fileWhole[format], p.Payout.Currency) {
+		amount, _, _ = strings.Cut(amount, ".") // leaves has seen that nothing follows but zeros
+	}
 	if format == "paypal" {
 		return []string{email, amount, p.Payout.Currency, p.Payout.ID, "", "PAYPAL"}
 	}
