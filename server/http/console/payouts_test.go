@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -172,6 +173,24 @@ func TestPayoutUndone(t *testing.T) {
 	id = s.payoutOf(ada).String("id")
 	require.Contains(t, p.done(p.send("/payouts/"+id+"/paid", "paid_at", "2026-09-01", "external_id", "T-1")), "is paid")
 	require.Equal(t, "T-1", s.payoutOf(ada).String("external_id"))
+	require.Contains(t, p.page("/payouts/"+id), "Undo the payment")
+	p.says(400, "reason", p.send("/payouts/"+id+"/unpay"))
+	require.Contains(t, p.done(p.send("/payouts/"+id+"/unpay", "reason", "The wrong one.")), "The payment is undone")
+	require.Equal(t, "pending", s.payoutOf(ada).String("status"))
+	p.says(409, "only a payment can be undone", p.send("/payouts/"+id+"/unpay", "reason", "Again."))
+
+	require.Contains(t, p.done(p.send("/payouts/"+id+"/paid", "paid_at", "2026-09-01")), "is paid")
+	s.Clock.Advance(25 * time.Hour)
+	p = s.person(s.Org, team.Finance)
+	require.NotContains(t, p.page("/payouts/"+id), "Undo the payment")
+	s.Must(200, s.Post("/v1/partners/"+ada, M{"payout_method": "wise"}))
+	s.Clock.Set(time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC))
+	p = s.person(s.Org, team.Finance)
+	s.Must(201, s.Post("/v1/commissions", M{"program_id": s.program, "partner_id": ada, "amount_minor": 500, "reason": "More."}))
+	require.Contains(t, p.page("/payouts/run/preview?period_end=2026-10-01"), "New payout details")
+	run = p.Must(303, p.send("/payouts/run", "period_end", "2026-10-01")).Header.Get("Location")
+	require.Contains(t, p.page(run), "New payout details")
+	require.Contains(t, p.page("/payouts/"+s.payoutOf(ada).String("id")), "Check them before you pay")
 }
 
 // TestPayoutsOfRoles: everybody may look; only owners and finance confirm.
