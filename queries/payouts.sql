@@ -57,15 +57,15 @@ UPDATE commissions SET status = 'paid', updated_at = greatest(updated_at, @updat
 WHERE payout_id = @payout_id AND org_id = @org_id AND status = 'due';
 
 -- name: PayoutSoldAt :one
--- PayoutSoldAt is when the oldest sale of a payout was made; what has no sale, and what was made by
--- hand, counts from its own creation.
+-- PayoutSoldAt reads the time of the oldest sale of a payout. A commission without a sale, or a manual
+-- one, counts from its creation.
 SELECT min(CASE WHEN k.kind = 'referral' THEN coalesce(s.occurred_at, k.created_at) ELSE k.created_at END)::timestamptz
     AS sold_at
 FROM commissions k LEFT JOIN sales s ON s.id = k.sale_id AND s.org_id = k.org_id
 WHERE k.payout_id = @payout_id AND k.org_id = @org_id;
 
 -- name: PayoutUndo :exec
--- PayoutUndo takes a payment back that was marked by hand: the payout is what it was before.
+-- PayoutUndo takes back a payment that was marked by hand, and restores the payout.
 UPDATE payouts SET status = @status, method = @method, external_id = @external_id, error_code = @error_code,
     error_message = @error_message, paid_at = NULL, marked_at = NULL, before_paid = NULL, updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id;

@@ -14819,7 +14819,7 @@ type ClientInterface interface {
 
 	// ReportPayoutResultsWithBody Report payout results
 	//
-	// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Rows are matched by the column of references alone. Where several rows are of one payout, one that says that it failed or came back counts. A row with another amount or currency than the payout's is refused. The answer lists the payouts that left in such a file and that no row names.
+	// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Rows are matched by the column of references alone. Where several rows are of one payout, a failed or returned one counts. A row with another amount or currency than the payout's is refused. The answer lists the payouts that left in such a file and that no row names.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -14828,7 +14828,7 @@ type ClientInterface interface {
 
 	// ReportPayoutResults Report payout results
 	//
-	// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Rows are matched by the column of references alone. Where several rows are of one payout, one that says that it failed or came back counts. A row with another amount or currency than the payout's is refused. The answer lists the payouts that left in such a file and that no row names.
+	// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Rows are matched by the column of references alone. Where several rows are of one payout, a failed or returned one counts. A row with another amount or currency than the payout's is refused. The answer lists the payouts that left in such a file and that no row names.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -17785,7 +17785,7 @@ func (c *Client) ExportPayoutBatch(ctx context.Context, id ID, params *ExportPay
 
 // ReportPayoutResultsWithBody Report payout results
 //
-// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Rows are matched by the column of references alone. Where several rows are of one payout, one that says that it failed or came back counts. A row with another amount or currency than the payout's is refused. The answer lists the payouts that left in such a file and that no row names.
+// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Rows are matched by the column of references alone. Where several rows are of one payout, a failed or returned one counts. A row with another amount or currency than the payout's is refused. The answer lists the payouts that left in such a file and that no row names.
 //
 // Takes any type of body and a specified content type.
 //
@@ -17804,7 +17804,7 @@ func (c *Client) ReportPayoutResultsWithBody(ctx context.Context, id ID, params 
 
 // ReportPayoutResults Report payout results
 //
-// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Rows are matched by the column of references alone. Where several rows are of one payout, one that says that it failed or came back counts. A row with another amount or currency than the payout's is refused. The answer lists the payouts that left in such a file and that no row names.
+// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Rows are matched by the column of references alone. Where several rows are of one payout, a failed or returned one counts. A row with another amount or currency than the payout's is refused. The answer lists the payouts that left in such a file and that no row names.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -31743,7 +31743,7 @@ type ClientWithResponsesInterface interface {
 
 	// ReportPayoutResultsWithBodyWithResponse Report payout results
 	//
-	// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Rows are matched by the column of references alone. Where several rows are of one payout, one that says that it failed or came back counts. A row with another amount or currency than the payout's is refused. The answer lists the payouts that left in such a file and that no row names.
+	// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Rows are matched by the column of references alone. Where several rows are of one payout, a failed or returned one counts. A row with another amount or currency than the payout's is refused. The answer lists the payouts that left in such a file and that no row names.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -31752,7 +31752,7 @@ type ClientWithResponsesInterface interface {
 
 	// ReportPayoutResultsWithResponse Report payout results
 	//
-	// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Rows are matched by the column of references alone. Where several rows are of one payout, one that says that it failed or came back counts. A row with another amount or currency than the payout's is refused. The answer lists the payouts that left in such a file and that no row names.
+	// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Rows are matched by the column of references alone. Where several rows are of one payout, a failed or returned one counts. A row with another amount or currency than the payout's is refused. The answer lists the payouts that left in such a file and that no row names.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -39117,7 +39117,7 @@ func (c *ClientWithResponses) ExportPayoutBatchWithResponse(ctx context.Context,
 
 // ReportPayoutResultsWithBodyWithResponse Report payout results
 //
-// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Rows are matched by the column of references alone. Where several rows are of one payout, one that says that it failed or came back counts. A row with another amount or currency than the payout's is refused. The answer lists the payouts that left in such a file and that no row names.
+// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Rows are matched by the column of references alone. Where several rows are of one payout, a failed or returned one counts. A row with another amount or currency than the payout's is refused. The answer lists the payouts that left in such a file and that no row names.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -39132,7 +39132,7 @@ func (c *ClientWithResponses) ReportPayoutResultsWithBodyWithResponse(ctx contex
 
 // ReportPayoutResultsWithResponse Report payout results
 //
-// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Rows are matched by the column of references alone. Where several rows are of one payout, one that says that it failed or came back counts. A row with another amount or currency than the payout's is refused. The answer lists the payouts that left in such a file and that no row names.
+// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Rows are matched by the column of references alone. Where several rows are of one payout, a failed or returned one counts. A row with another amount or currency than the payout's is refused. The answer lists the payouts that left in such a file and that no row names.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

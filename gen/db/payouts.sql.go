@@ -1236,8 +1236,8 @@ type PayoutSoldAtParams struct {
 	OrgID    string
 }
 
-// PayoutSoldAt is when the oldest sale of a payout was made; what has no sale, and what was made by
-// hand, counts from its own creation.
+// PayoutSoldAt reads the time of the oldest sale of a payout. A commission without a sale, or a manual
+// one, counts from its creation.
 func (q *Queries) PayoutSoldAt(ctx context.Context, db DBTX, arg PayoutSoldAtParams) (clock.Time, error) {
 	row := db.QueryRow(ctx, payoutSoldAt, arg.PayoutID, arg.OrgID)
 	var sold_at clock.Time
@@ -1285,7 +1285,7 @@ type PayoutUndoParams struct {
 	OrgID        string
 }
 
-// PayoutUndo takes a payment back that was marked by hand: the payout is what it was before.
+// PayoutUndo takes back a payment that was marked by hand, and restores the payout.
 func (q *Queries) PayoutUndo(ctx context.Context, db DBTX, arg PayoutUndoParams) error {
 	_, err := db.Exec(ctx, payoutUndo,
 		arg.Status,

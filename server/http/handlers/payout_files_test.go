@@ -215,7 +215,7 @@ func TestFilesEnd(t *testing.T) {
 	for args, says := range map[string]string{
 		"payouts paid " + f.payoutOf(pending).String("id"):            "is processing",
 		"payouts paid batch_none":                                     "no payout batch",
-		"payouts paid " + f.batch + " --paid-at 2000-01-01T00:00:00Z": "before the oldest commission",
+		"payouts paid " + f.batch + " --paid-at 2000-01-01T00:00:00Z": "before the oldest sale",
 		"payouts paid " + f.batch + " --paid-at 2099-01-01T00:00:00Z": "future",
 		"payouts paid": "0 arguments",
 	} {

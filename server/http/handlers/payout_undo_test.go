@@ -45,7 +45,7 @@ func TestUndoPaid(t *testing.T) {
 	f.collect()
 	f.exported(t, "paypal")
 	s.Must(200, s.Post("/v1/payouts/"+f.payoutOf(failed).String("id")+"/mark_failed", M{"reason": "It bounced."}))
-	// What was clawed back while the money was on its way does not follow from the payment.
+	// This clawback is older than the payment, so it does not keep the payment from being undone.
 	s.Must(200, s.Post("/v1/sales/"+sales[1]+"/refund", nil))
 	before := f.books(t)
 	for _, partner := range []string{pending, filed, failed} {

@@ -48,9 +48,8 @@ var headings = map[string][][]string{
 // FileLimits are the most rows that the service takes in one file.
 var FileLimits = map[string]int{"paypal": 5000, "wise": 1000, CSV: 5000}
 
-// fileCurrencies are the currencies that a service pays in; none for one that pays in all. PayPal's are
-// those of its payouts, Wise's change too often to be listed here: it names what it does not pay when the
-// file is uploaded.
+// fileCurrencies are the currencies that a service pays; a service without a list takes all. PayPal
+// documents its list. Wise's changes often, and Wise refuses other currencies when a file is uploaded.
 var fileCurrencies = map[string][]string{"paypal": {
 	"AUD", "BRL", "CAD", "CHF", "CZK", "DKK", "EUR", "GBP", "HKD", "HUF", "ILS", "JPY", "MXN", "MYR", "NOK", "NZD", "PHP", "PLN",
 	"SEK", "SGD", "THB", "TWD", "USD",

@@ -31,8 +31,8 @@ func NameOf(p db.Partner) string {
 	return p.Handle
 }
 
-// DetailsChanged is when the payout details of partners changed, of those who were not paid since; a partner
-// who was never paid is not among them.
+// DetailsChanged returns, by partner, when the payout details changed, if the partner was not paid since.
+// It leaves out partners who were never paid.
 func DetailsChanged(ctx context.Context, tx pgtx.DBTX, org string, partners []string) (map[string]clock.Time, error) {
 	rows, err := queries.PayoutDetailsChanged(ctx, tx, db.PayoutDetailsChangedParams{PartnerIds: partners, OrgID: org})
 	out := map[string]clock.Time{}

@@ -29,7 +29,7 @@ var queries = db.New()
 type Payment struct {
 	Method, ExternalID *string
 	At                 clock.Time
-	ByHand             bool // a person said so, which can be undone for a day
+	ByHand             bool // a person marked it, and can undo that for a day
 }
 
 // Settle marks a payout as paid that is pending or failed, or has left in a file:

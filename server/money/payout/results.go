@@ -32,7 +32,7 @@ type Row struct {
 
 // columns are the headings of each column, in small letters and without anything else: those of
 // PayPal's activity and payouts reports, of Wise's history of transfers, and of the table that
-// Rail exports. The first heading of a list that the file has is the one that counts.
+// Rail exports. Of each list, the first heading in the file counts.
 //
 // A payout is found by its reference alone (decisions, 327). Partners choose their names and
 // addresses, so an id in such a column proves nothing. id is for a table of payouts that has

@@ -132,8 +132,8 @@ func FuzzReadResults(f *testing.F) {
 	})
 }
 
-// TestShortReference: the reference in the file for Wise is one that banks pass on, and names the
-// payout as its id does.
+// TestShortReference: the reference in the file for Wise has letters and digits only, and names the payout
+// as its id does.
 func TestShortReference(t *testing.T) {
 	t.Parallel()
 	for range 100 {

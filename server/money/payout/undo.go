@@ -23,8 +23,8 @@ const (
 	mailHold = 10 * time.Minute
 )
 
-// state is what a payout was before it was marked as paid. ClawedMinor is what had been clawed back
-// of its commissions by then.
+// state has the fields of a payout before it was marked as paid, and the sum that refunds had clawed
+// back of its commissions.
 type state struct {
 	Status       db.PayoutStatus `json:"status"`
 	Method       *string         `json:"method"`
@@ -38,8 +38,8 @@ func stateOf(p db.Payout, commissions []db.Commission) state {
 	return state{p.Status, p.Method, p.ExternalID, p.ErrorCode, p.ErrorMessage, clawed(commissions)}
 }
 
-// clawed is how much was clawed back of commissions. What comes back of a deduction counts as well, so
-// that the two do not cancel out.
+// clawed sums what refunds clawed back of commissions. Deductions count with the same sign, so that they
+// do not cancel rewards out.
 func clawed(commissions []db.Commission) (sum int64) {
 	for _, k := range commissions {
 		sum += max(k.ClawedMinor, -k.ClawedMinor)
@@ -47,9 +47,9 @@ func clawed(commissions []db.Commission) (sum int64) {
 	return sum
 }
 
-// UndoPaid takes back a payment that was marked by hand (decisions, 325): the payout is what it was
-// before, its commissions are due again and stay in it, and the partner's mail is dropped if
-// it waits still.
+// UndoPaid takes back a payment that was marked by hand (decisions, 325). It restores the payout,
+// makes its commissions due again, which stay in it, and drops the partner's mail if it was
+// not sent yet.
 func UndoPaid(ctx context.Context, u *work.Unit, outbox *mail.Outbox, id, why string) (db.Payout, error) {
 	p, err := lockByHand(ctx, u, id)
 	if err != nil {
@@ -84,7 +84,7 @@ func UndoPaid(ctx context.Context, u *work.Unit, outbox *mail.Outbox, id, why st
 	})
 }
 
-// undoable refuses a payout of which nobody has marked a payment by hand within the last day.
+// undoable refuses a payout that was not marked as paid by hand within the last day.
 func undoable(u *work.Unit, p db.Payout) error {
 	switch {
 	case p.Status != db.PayoutStatusPaid:
@@ -99,7 +99,8 @@ func undoable(u *work.Unit, p db.Payout) error {
 	return nil
 }
 
-// unpay writes the payout as it was before the payment, with its commissions: what pay wrote, backwards.
+// unpay reverses pay: it writes the payout as it was before, makes its commissions due, moves their
+// money back and records the events.
 func unpay(ctx context.Context, u *work.Unit, p db.Payout, before state, commissions []db.Commission) (db.Payout, error) {
 	p.Status, p.Method, p.ExternalID = before.Status, before.Method, before.ExternalID
 	p.ErrorCode, p.ErrorMessage = before.ErrorCode, before.ErrorMessage

@@ -64,7 +64,7 @@ func PayoutPaid(to Reader, payoutID string, amountMinor int64, code string) Mess
 }
 
 // PayoutDetailsChanged notifies a partner that the payout method or its details have changed. Partners
-// cannot turn it off: it tells them of a change that somebody else made.
+// cannot turn it off, because it warns them of changes they did not make.
 func PayoutDetailsChanged(to Reader, partnerID string, at clock.Time) Message {
 	return to.letter("payout_details_changed", partnerID+" "+at.String()).titled("Your payout details were changed").
 		says("Your payout details at %s were changed. Your next payout uses the new details.", to.name()).

@@ -12,8 +12,8 @@ import (
 // namesPayout is the refusal of a text with the id of a payout in it.
 const namesPayout = "The id of a payout (pyt_…) is not allowed here."
 
-// checkNames refuses the id of a payout in what the files of payouts show of a partner: there it could be
-// taken for the reference of another payout (decisions, 327).
+// checkNames refuses the id of a payout in names and addresses, which payout files contain: a reader of
+// the file could take it for the reference (decisions, 327).
 func checkNames(p db.Partner) error {
 	for _, f := range []struct{ param, text string }{
 		{"first_name", opt.Value(p.FirstName)}, {"last_name", opt.Value(p.LastName)},

@@ -76,7 +76,7 @@ func (s *Service) Update(ctx context.Context, u *work.Unit, id string, b Patch) 
 	return p, saveTags(ctx, u, p, wantedTags(b))
 }
 
-// mailDetails mails the partner if the change is one of where it is paid, whoever made it (decisions, 326).
+// mailDetails mails the partner if its payout method or details change (decisions, 326).
 func (s *Service) mailDetails(ctx context.Context, u *work.Unit, before, p db.Partner) error {
 	same := opt.Value(before.PayoutMethod) == opt.Value(p.PayoutMethod) && bytes.Equal(before.PayoutDetails, p.PayoutDetails)
 	if same || !s.Mail.Ready() {
