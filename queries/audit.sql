@@ -411,9 +411,11 @@ FROM commissions k WHERE k.status IN ('due', 'paid') AND k.kind <> 'clawback' AN
 LIMIT 100;
 
 -- name: AuditM25 :many
--- AuditM25: a commission is paid once.
+-- AuditM25: a commission is paid once, and once more for each payment that was undone.
 SELECT e.subject_id::text AS what, format('told as paid %s times', count(*))::text AS message
 FROM events e WHERE e.type = 'commission.paid' GROUP BY e.subject_id HAVING count(*) > 1
+    AND count(*) > 1 + (SELECT count(*) FROM events b WHERE b.subject_id = e.subject_id AND b.type = 'commission.updated'
+        AND b.body LIKE '%"previous_status":"paid"%')
 LIMIT 100;
 
 -- name: AuditM33 :many

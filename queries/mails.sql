@@ -2,9 +2,13 @@
 -- MailInsert queues a mail, unless it was queued before.
 INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, plain, program_id, status, next_attempt_at,
     created_at)
-VALUES (@id, @org_id, @purpose, @key, @recipient, @subject, @body, @plain, @program_id, 'queued', @created_at,
+VALUES (@id, @org_id, @purpose, @key, @recipient, @subject, @body, @plain, @program_id, 'queued', @next_attempt_at,
     @created_at)
 ON CONFLICT (org_id, purpose, key, lower(recipient)) DO NOTHING;
+
+-- name: MailRecall :exec
+-- MailRecall drops a mail that was not sent yet.
+DELETE FROM mails WHERE org_id = @org_id AND purpose = @purpose AND key = @key AND status = 'queued';
 
 -- name: MailLinksSince :one
 -- MailLinksSince counts the links into the portal that an address was mailed.

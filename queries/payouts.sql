@@ -33,7 +33,7 @@ WHERE t.id = v.id AND t.org_id = @org_id AND t.status = 'not_eligible';
 
 -- name: PayoutPaid :exec
 UPDATE payouts SET status = 'paid', method = @method, external_id = @external_id, paid_at = @paid_at, error_code = NULL,
-    error_message = NULL, updated_at = @updated_at
+    error_message = NULL, marked_at = @marked_at, before_paid = @before_paid, updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id;
 
 -- name: PayoutLower :exec
@@ -55,6 +55,32 @@ WHERE payout_id = @payout_id AND org_id = @org_id AND status = 'due';
 -- name: PayoutSettle :exec
 UPDATE commissions SET status = 'paid', updated_at = greatest(updated_at, @updated_at::timestamptz)
 WHERE payout_id = @payout_id AND org_id = @org_id AND status = 'due';
+
+-- name: PayoutSoldAt :one
+-- PayoutSoldAt reads the time of the oldest sale of a payout. A commission without a sale, or a manual
+-- one, counts from its creation.
+SELECT min(CASE WHEN k.kind = 'referral' THEN coalesce(s.occurred_at, k.created_at) ELSE k.created_at END)::timestamptz
+    AS sold_at
+FROM commissions k LEFT JOIN sales s ON s.id = k.sale_id AND s.org_id = k.org_id
+WHERE k.payout_id = @payout_id AND k.org_id = @org_id;
+
+-- name: PayoutUndo :exec
+-- PayoutUndo takes back a payment that was marked by hand, and restores the payout.
+UPDATE payouts SET status = @status, method = @method, external_id = @external_id, error_code = @error_code,
+    error_message = @error_message, paid_at = NULL, marked_at = NULL, before_paid = NULL, updated_at = @updated_at
+WHERE id = @id AND org_id = @org_id;
+
+-- name: PayoutUnsettle :exec
+-- PayoutUnsettle makes the commissions of such a payout due again; they stay in it.
+UPDATE commissions SET status = 'due', updated_at = greatest(updated_at, @updated_at::timestamptz)
+WHERE payout_id = @payout_id AND org_id = @org_id AND status = 'paid';
+
+-- name: PayoutDetailsChanged :many
+-- PayoutDetailsChanged lists those of the partners whose payout details changed since they were last paid.
+SELECT p.id, p.payout_details_changed_at FROM partners p
+WHERE p.id = ANY (@partner_ids::text[]) AND p.org_id = @org_id AND p.payout_details_changed_at > (
+    SELECT max(y.paid_at) FROM payouts y WHERE y.program_id = p.program_id AND y.org_id = p.org_id AND y.partner_id = p.id
+        AND y.status = 'paid');
 
 -- name: BatchGet :one
 SELECT t.* FROM payout_batches t WHERE t.id = @id AND t.org_id = @org_id;
@@ -290,6 +316,25 @@ SELECT t.* FROM payouts t WHERE t.batch_id = @batch_id AND t.org_id = @org_id AN
 -- are locked.
 SELECT t.* FROM payouts t WHERE t.batch_id = @batch_id AND t.org_id = @org_id AND t.id = ANY (@ids::text[])
     ORDER BY t.partner_id, t.id;
+
+-- name: PayoutsOfReferences :many
+-- PayoutsOfReferences finds the payouts of a batch by the ends of their ids, which are their
+-- short references.
+SELECT t.id FROM payouts t WHERE t.batch_id = @batch_id AND t.org_id = @org_id
+    AND right(t.id, 16) = ANY (@shorts::text[]);
+
+-- name: PayoutsMissing :many
+-- PayoutsMissing lists the payouts of a batch that left in a file and are not among the ids. A
+-- file has one currency, and PayPal's and Wise's have one method: where the ids are
+-- of the batch, only payouts that the same kind of file has are listed.
+WITH named AS (SELECT DISTINCT p.currency, CASE WHEN p.method IN ('paypal', 'wise') THEN p.method ELSE '' END AS kind
+    FROM payouts p WHERE p.batch_id = @batch_id AND p.org_id = @org_id AND p.id = ANY (@ids::text[]))
+SELECT t.id, t.partner_id, t.amount_minor, t.currency, count(*) OVER () AS total FROM payouts t
+WHERE t.batch_id = @batch_id AND t.org_id = @org_id AND t.status = 'processing' AND t.rail = @rail
+    AND t.id <> ALL (@ids::text[])
+    AND (NOT EXISTS (SELECT 1 FROM named) OR (t.currency, CASE WHEN t.method IN ('paypal', 'wise') THEN t.method ELSE '' END)
+        IN (SELECT n.currency, n.kind FROM named n))
+ORDER BY t.id LIMIT @lim;
 
 -- name: PayoutsToCancel :many
 -- PayoutsToCancel lists what can be undone of a batch, by partner; with filed also what left in

@@ -1168,6 +1168,7 @@ const (
 	ErrorCodePayoutBatchGenerating      ErrorCode = "payout_batch_generating"
 	ErrorCodePayoutInFlight             ErrorCode = "payout_in_flight"
 	ErrorCodePayoutNotPayable           ErrorCode = "payout_not_payable"
+	ErrorCodePayoutNotUndoable          ErrorCode = "payout_not_undoable"
 	ErrorCodePayoutRailPays             ErrorCode = "payout_rail_pays"
 	ErrorCodeProgramPaused              ErrorCode = "program_paused"
 	ErrorCodeRailNotConfigured          ErrorCode = "rail_not_configured"
@@ -1298,6 +1299,8 @@ func (e ErrorCode) Valid() bool {
 	case ErrorCodePayoutInFlight:
 		return true
 	case ErrorCodePayoutNotPayable:
+		return true
+	case ErrorCodePayoutNotUndoable:
 		return true
 	case ErrorCodePayoutRailPays:
 		return true
@@ -7423,6 +7426,9 @@ type Payout struct {
 	// Examples: USD
 	Currency Currency `json:"currency"`
 
+	// DetailsChangedAt When the partner's payout method or details last changed, if that was since the partner was last paid: check them before you pay. Null otherwise, and for a payout that is paid.
+	DetailsChangedAt *clock.Time `json:"details_changed_at"`
+
 	// DueAt The day after which the money is owed: the date of `period_end` plus 15, 30 or 60 days by the program's payout term.
 	DueAt clock.Time `json:"due_at"`
 
@@ -7965,7 +7971,7 @@ type PayoutMarkPaid struct {
 	// Method How the money was sent; any method.
 	Method *PayoutMethod `json:"method,omitempty"`
 
-	// PaidAt When it was paid, not in the future and not before the oldest commission of the payout was created; now when left out.
+	// PaidAt When it was paid, not in the future and not before the oldest sale of the payout was made (for what was granted by hand, its creation); now when left out.
 	PaidAt *clock.Time `json:"paid_at,omitempty"`
 }
 
@@ -7973,6 +7979,27 @@ type PayoutMarkPaid struct {
 //
 // Examples: paypal
 type PayoutMethod string
+
+// PayoutMissing A payout that left in a file and that no row of the result names.
+type PayoutMissing struct {
+	// AmountMinor Amount in minor units of `currency`.
+	AmountMinor int64 `json:"amount_minor"`
+
+	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
+	//
+	// Examples: USD
+	Currency Currency `json:"currency"`
+
+	// PartnerID The id of a partner.
+	//
+	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
+	PartnerID PartnerID `json:"partner_id"`
+
+	// PayoutID The id of a payout.
+	//
+	// Examples: pyt_01kb2m4q8e7v9t3n5x6c0d1f2g
+	PayoutID PayoutID `json:"payout_id"`
+}
 
 // PayoutNotEligibleData Data of `payout.not_eligible`.
 type PayoutNotEligibleData struct {
@@ -8127,6 +8154,9 @@ type PayoutPreviewLine struct {
 	// Examples: USD
 	Currency Currency `json:"currency"`
 
+	// DetailsChangedAt When the partner's payout method or details last changed, if that was since the partner was last paid; null otherwise.
+	DetailsChangedAt *clock.Time `json:"details_changed_at"`
+
 	// Method How the money would be sent; null where the partner has not chosen.
 	Method *PayoutMethod `json:"method"`
 
@@ -8235,7 +8265,7 @@ type PayoutResult struct {
 	// PayoutID The payout; null where the row names none of the batch.
 	PayoutID *PayoutID `json:"payout_id"`
 
-	// Reason Why it failed, waits or was refused; null otherwise.
+	// Reason Why it failed, waits, was refused or is unknown; null otherwise.
 	Reason *string `json:"reason"`
 }
 
@@ -8260,6 +8290,12 @@ type PayoutResultReport struct {
 	// FailedCount Payouts that were marked as failed.
 	FailedCount int64 `json:"failed_count"`
 
+	// Missing The first 500 of them.
+	Missing []PayoutMissing `json:"missing"`
+
+	// MissingCount Payouts that left in such a file and that no row names: they are still `processing`.
+	MissingCount int64 `json:"missing_count"`
+
 	// PaidCount Payouts that were marked as paid.
 	PaidCount int64 `json:"paid_count"`
 
@@ -8268,6 +8304,9 @@ type PayoutResultReport struct {
 
 	// RemainingCount Payouts that are left, since a call changes at most 1,000: send the same text again for the next.
 	RemainingCount int64 `json:"remaining_count"`
+
+	// RepeatedCount Rows that did not count, since another row of the same payout did.
+	RepeatedCount int64 `json:"repeated_count"`
 
 	// UnchangedCount Payouts that were so already.
 	UnchangedCount int64 `json:"unchanged_count"`
@@ -8281,10 +8320,10 @@ type PayoutResultReport struct {
 
 // PayoutResults What a provider says became of payouts.
 type PayoutResults struct {
-	// Content The text of the table: PayPal's or Wise's download, or any other with a line of headings, a column of states (`status`) and the payouts' ids, as exported, in some column. At most 10,000 rows; commas, semicolons or tabs.
+	// Content The text of the table: PayPal's or Wise's download, or any other with a line of headings, a column of states (`status`) and a column of references (`payout_id`, PayPal's unique id, Wise's `Reference`), as exported. Rows are matched by that column alone. At most 10,000 rows; commas, semicolons or tabs.
 	Content string `json:"content"`
 
-	// PaidAt When what is paid was paid, not in the future; now when left out.
+	// PaidAt When what is paid was paid, not in the future and not before the payout's oldest sale; now when left out.
 	PaidAt *clock.Time `json:"paid_at,omitempty"`
 }
 
@@ -8297,6 +8336,12 @@ type PayoutStatus string
 //
 // Examples: net_30
 type PayoutTerm string
+
+// PayoutUndoPaid Why the payment is undone.
+type PayoutUndoPaid struct {
+	// Reason Why, for people; it is in the audit log.
+	Reason string `json:"reason"`
+}
 
 // PayoutUpdatedData Data of `payout.updated`.
 type PayoutUpdatedData struct {
@@ -12694,6 +12739,12 @@ type MarkPayoutPaidParams struct {
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
+// UndoPayoutPaidParams defines parameters for UndoPayoutPaid.
+type UndoPayoutPaidParams struct {
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
 // ListProcessorConnectionsParams defines parameters for ListProcessorConnections.
 type ListProcessorConnectionsParams struct {
 	// ProgramID The program whose objects are listed.
@@ -13338,6 +13389,9 @@ type MarkPayoutFailedJSONRequestBody = PayoutMarkFailed
 
 // MarkPayoutPaidJSONRequestBody defines body for MarkPayoutPaid for application/json ContentType.
 type MarkPayoutPaidJSONRequestBody = PayoutMarkPaid
+
+// UndoPayoutPaidJSONRequestBody defines body for UndoPayoutPaid for application/json ContentType.
+type UndoPayoutPaidJSONRequestBody = PayoutUndoPaid
 
 // CreateProgramJSONRequestBody defines body for CreateProgram for application/json ContentType.
 type CreateProgramJSONRequestBody = ProgramCreate
@@ -15154,7 +15208,7 @@ type ClientInterface interface {
 
 	// ReportPayoutResultsWithBody Report payout results
 	//
-	// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Where several rows are of one payout, one that says that it failed or came back counts. A row whose amount or currency is another than the payout's is refused.
+	// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Rows are matched by the column of references alone. Where several rows are of one payout, a failed or returned one counts. A row with another amount or currency than the payout's is refused. The answer lists the payouts that left in such a file and that no row names.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -15163,7 +15217,7 @@ type ClientInterface interface {
 
 	// ReportPayoutResults Report payout results
 	//
-	// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Where several rows are of one payout, one that says that it failed or came back counts. A row whose amount or currency is another than the payout's is refused.
+	// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Rows are matched by the column of references alone. Where several rows are of one payout, a failed or returned one counts. A row with another amount or currency than the payout's is refused. The answer lists the payouts that left in such a file and that no row names.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -15226,6 +15280,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/payouts/{id}/mark_paid (the `MarkPayoutPaid` operationId).
 	MarkPayoutPaid(ctx context.Context, id ID, params *MarkPayoutPaidParams, body MarkPayoutPaidJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UndoPayoutPaidWithBody Undo a payment marked by hand
+	//
+	// Takes back what `mark_paid` did, within 24 hours: the payout has its status from before, and its commissions are due again and stay in it. Refused for a payment that a rail or a result file reported, and once a refund has clawed money of it back. The partner's mail about the payment waits for 10 minutes; undoing drops it until then.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/payouts/{id}/undo_paid (the `UndoPayoutPaid` operationId).
+	UndoPayoutPaidWithBody(ctx context.Context, id ID, params *UndoPayoutPaidParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UndoPayoutPaid Undo a payment marked by hand
+	//
+	// Takes back what `mark_paid` did, within 24 hours: the payout has its status from before, and its commissions are due again and stay in it. Refused for a payment that a rail or a result file reported, and once a refund has clawed money of it back. The partner's mail about the payment waits for 10 minutes; undoing drops it until then.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/payouts/{id}/undo_paid (the `UndoPayoutPaid` operationId).
+	UndoPayoutPaid(ctx context.Context, id ID, params *UndoPayoutPaidParams, body UndoPayoutPaidJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListProcessorConnections List processor connections
 	//
@@ -18233,7 +18305,7 @@ func (c *Client) ExportPayoutBatch(ctx context.Context, id ID, params *ExportPay
 
 // ReportPayoutResultsWithBody Report payout results
 //
-// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Where several rows are of one payout, one that says that it failed or came back counts. A row whose amount or currency is another than the payout's is refused.
+// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Rows are matched by the column of references alone. Where several rows are of one payout, a failed or returned one counts. A row with another amount or currency than the payout's is refused. The answer lists the payouts that left in such a file and that no row names.
 //
 // Takes any type of body and a specified content type.
 //
@@ -18252,7 +18324,7 @@ func (c *Client) ReportPayoutResultsWithBody(ctx context.Context, id ID, params 
 
 // ReportPayoutResults Report payout results
 //
-// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Where several rows are of one payout, one that says that it failed or came back counts. A row whose amount or currency is another than the payout's is refused.
+// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Rows are matched by the column of references alone. Where several rows are of one payout, a failed or returned one counts. A row with another amount or currency than the payout's is refused. The answer lists the payouts that left in such a file and that no row names.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -18386,6 +18458,44 @@ func (c *Client) MarkPayoutPaidWithBody(ctx context.Context, id ID, params *Mark
 // Corresponds with POST /v1/payouts/{id}/mark_paid (the `MarkPayoutPaid` operationId).
 func (c *Client) MarkPayoutPaid(ctx context.Context, id ID, params *MarkPayoutPaidParams, body MarkPayoutPaidJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewMarkPayoutPaidRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UndoPayoutPaidWithBody Undo a payment marked by hand
+//
+// Takes back what `mark_paid` did, within 24 hours: the payout has its status from before, and its commissions are due again and stay in it. Refused for a payment that a rail or a result file reported, and once a refund has clawed money of it back. The partner's mail about the payment waits for 10 minutes; undoing drops it until then.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/payouts/{id}/undo_paid (the `UndoPayoutPaid` operationId).
+func (c *Client) UndoPayoutPaidWithBody(ctx context.Context, id ID, params *UndoPayoutPaidParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUndoPayoutPaidRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UndoPayoutPaid Undo a payment marked by hand
+//
+// Takes back what `mark_paid` did, within 24 hours: the payout has its status from before, and its commissions are due again and stay in it. Refused for a payment that a rail or a result file reported, and once a refund has clawed money of it back. The partner's mail about the payment waits for 10 minutes; undoing drops it until then.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/payouts/{id}/undo_paid (the `UndoPayoutPaid` operationId).
+func (c *Client) UndoPayoutPaid(ctx context.Context, id ID, params *UndoPayoutPaidParams, body UndoPayoutPaidJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUndoPayoutPaidRequest(c.Server, id, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -27015,6 +27125,80 @@ func NewMarkPayoutPaidRequestWithBody(server string, id ID, params *MarkPayoutPa
 	return req, nil
 }
 
+// NewUndoPayoutPaidRequest calls the generic UndoPayoutPaid builder with application/json body
+func NewUndoPayoutPaidRequest(server string, id ID, params *UndoPayoutPaidParams, body UndoPayoutPaidJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUndoPayoutPaidRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewUndoPayoutPaidRequestWithBody constructs an http.Request for the UndoPayoutPaid method, with any body, and a specified content type
+func NewUndoPayoutPaidRequestWithBody(server string, id ID, params *UndoPayoutPaidParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/payouts/%s/undo_paid", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewListProcessorConnectionsRequest constructs an http.Request for the ListProcessorConnections method
 func NewListProcessorConnectionsRequest(server string, params *ListProcessorConnectionsParams) (*http.Request, error) {
 	var err error
@@ -32480,7 +32664,7 @@ type ClientWithResponsesInterface interface {
 
 	// ReportPayoutResultsWithBodyWithResponse Report payout results
 	//
-	// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Where several rows are of one payout, one that says that it failed or came back counts. A row whose amount or currency is another than the payout's is refused.
+	// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Rows are matched by the column of references alone. Where several rows are of one payout, a failed or returned one counts. A row with another amount or currency than the payout's is refused. The answer lists the payouts that left in such a file and that no row names.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -32489,7 +32673,7 @@ type ClientWithResponsesInterface interface {
 
 	// ReportPayoutResultsWithResponse Report payout results
 	//
-	// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Where several rows are of one payout, one that says that it failed or came back counts. A row whose amount or currency is another than the payout's is refused.
+	// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Rows are matched by the column of references alone. Where several rows are of one payout, a failed or returned one counts. A row with another amount or currency than the payout's is refused. The answer lists the payouts that left in such a file and that no row names.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -32558,6 +32742,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/payouts/{id}/mark_paid (the `MarkPayoutPaid` operationId).
 	MarkPayoutPaidWithResponse(ctx context.Context, id ID, params *MarkPayoutPaidParams, body MarkPayoutPaidJSONRequestBody, reqEditors ...RequestEditorFn) (*MarkPayoutPaidReply, error)
+
+	// UndoPayoutPaidWithBodyWithResponse Undo a payment marked by hand
+	//
+	// Takes back what `mark_paid` did, within 24 hours: the payout has its status from before, and its commissions are due again and stay in it. Refused for a payment that a rail or a result file reported, and once a refund has clawed money of it back. The partner's mail about the payment waits for 10 minutes; undoing drops it until then.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/payouts/{id}/undo_paid (the `UndoPayoutPaid` operationId).
+	UndoPayoutPaidWithBodyWithResponse(ctx context.Context, id ID, params *UndoPayoutPaidParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UndoPayoutPaidReply, error)
+
+	// UndoPayoutPaidWithResponse Undo a payment marked by hand
+	//
+	// Takes back what `mark_paid` did, within 24 hours: the payout has its status from before, and its commissions are due again and stay in it. Refused for a payment that a rail or a result file reported, and once a refund has clawed money of it back. The partner's mail about the payment waits for 10 minutes; undoing drops it until then.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/payouts/{id}/undo_paid (the `UndoPayoutPaid` operationId).
+	UndoPayoutPaidWithResponse(ctx context.Context, id ID, params *UndoPayoutPaidParams, body UndoPayoutPaidJSONRequestBody, reqEditors ...RequestEditorFn) (*UndoPayoutPaidReply, error)
 
 	// ListProcessorConnectionsWithResponse List processor connections
 	//
@@ -36274,6 +36476,37 @@ func (r MarkPayoutPaidReply) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r MarkPayoutPaidReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UndoPayoutPaidReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Payout
+}
+
+// Status returns HTTPResponse.Status
+func (r UndoPayoutPaidReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UndoPayoutPaidReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UndoPayoutPaidReply) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -40036,7 +40269,7 @@ func (c *ClientWithResponses) ExportPayoutBatchWithResponse(ctx context.Context,
 
 // ReportPayoutResultsWithBodyWithResponse Report payout results
 //
-// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Where several rows are of one payout, one that says that it failed or came back counts. A row whose amount or currency is another than the payout's is refused.
+// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Rows are matched by the column of references alone. Where several rows are of one payout, a failed or returned one counts. A row with another amount or currency than the payout's is refused. The answer lists the payouts that left in such a file and that no row names.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -40051,7 +40284,7 @@ func (c *ClientWithResponses) ReportPayoutResultsWithBodyWithResponse(ctx contex
 
 // ReportPayoutResultsWithResponse Report payout results
 //
-// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Where several rows are of one payout, one that says that it failed or came back counts. A row whose amount or currency is another than the payout's is refused.
+// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Rows are matched by the column of references alone. Where several rows are of one payout, a failed or returned one counts. A row with another amount or currency than the payout's is refused. The answer lists the payouts that left in such a file and that no row names.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -40167,6 +40400,36 @@ func (c *ClientWithResponses) MarkPayoutPaidWithResponse(ctx context.Context, id
 		return nil, err
 	}
 	return ParseMarkPayoutPaidReply(rsp)
+}
+
+// UndoPayoutPaidWithBodyWithResponse Undo a payment marked by hand
+//
+// Takes back what `mark_paid` did, within 24 hours: the payout has its status from before, and its commissions are due again and stay in it. Refused for a payment that a rail or a result file reported, and once a refund has clawed money of it back. The partner's mail about the payment waits for 10 minutes; undoing drops it until then.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/payouts/{id}/undo_paid (the `UndoPayoutPaid` operationId).
+func (c *ClientWithResponses) UndoPayoutPaidWithBodyWithResponse(ctx context.Context, id ID, params *UndoPayoutPaidParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UndoPayoutPaidReply, error) {
+	rsp, err := c.UndoPayoutPaidWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUndoPayoutPaidReply(rsp)
+}
+
+// UndoPayoutPaidWithResponse Undo a payment marked by hand
+//
+// Takes back what `mark_paid` did, within 24 hours: the payout has its status from before, and its commissions are due again and stay in it. Refused for a payment that a rail or a result file reported, and once a refund has clawed money of it back. The partner's mail about the payment waits for 10 minutes; undoing drops it until then.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/payouts/{id}/undo_paid (the `UndoPayoutPaid` operationId).
+func (c *ClientWithResponses) UndoPayoutPaidWithResponse(ctx context.Context, id ID, params *UndoPayoutPaidParams, body UndoPayoutPaidJSONRequestBody, reqEditors ...RequestEditorFn) (*UndoPayoutPaidReply, error) {
+	rsp, err := c.UndoPayoutPaid(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUndoPayoutPaidReply(rsp)
 }
 
 // ListProcessorConnectionsWithResponse List processor connections
@@ -43886,6 +44149,32 @@ func ParseMarkPayoutPaidReply(rsp *http.Response) (*MarkPayoutPaidReply, error) 
 	return response, nil
 }
 
+// ParseUndoPayoutPaidReply parses an HTTP response from a UndoPayoutPaidWithResponse call
+func ParseUndoPayoutPaidReply(rsp *http.Response) (*UndoPayoutPaidReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UndoPayoutPaidReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Payout
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListProcessorConnectionsReply parses an HTTP response from a ListProcessorConnectionsWithResponse call
 func ParseListProcessorConnectionsReply(rsp *http.Response) (*ListProcessorConnectionsReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -45708,6 +45997,9 @@ type ServerInterface interface {
 	// MarkPayoutPaid Mark a payout as paid
 	// (POST /v1/payouts/{id}/mark_paid)
 	MarkPayoutPaid(ctx echo.Context, id ID, params MarkPayoutPaidParams) error
+	// UndoPayoutPaid Undo a payment marked by hand
+	// (POST /v1/payouts/{id}/undo_paid)
+	UndoPayoutPaid(ctx echo.Context, id ID, params UndoPayoutPaidParams) error
 	// ListProcessorConnections List processor connections
 	// (GET /v1/processor_connections)
 	ListProcessorConnections(ctx echo.Context, params ListProcessorConnectionsParams) error
@@ -48846,6 +49138,31 @@ func (w *ServerInterfaceWrapper) MarkPayoutPaid(ctx echo.Context) error {
 	return err
 }
 
+// UndoPayoutPaid converts echo context to params.
+func (w *ServerInterfaceWrapper) UndoPayoutPaid(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params UndoPayoutPaidParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.UndoPayoutPaid(ctx, id, params)
+	return err
+}
+
 // ListProcessorConnections converts echo context to params.
 func (w *ServerInterfaceWrapper) ListProcessorConnections(ctx echo.Context) error {
 	var err error
@@ -50721,6 +51038,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/v1/payouts/:id", wrapper.RetrievePayout, options.OperationMiddlewares["retrievePayout"]...)
 	router.POST(options.BaseURL+"/v1/payouts/:id/mark_failed", wrapper.MarkPayoutFailed, options.OperationMiddlewares["markPayoutFailed"]...)
 	router.POST(options.BaseURL+"/v1/payouts/:id/mark_paid", wrapper.MarkPayoutPaid, options.OperationMiddlewares["markPayoutPaid"]...)
+	router.POST(options.BaseURL+"/v1/payouts/:id/undo_paid", wrapper.UndoPayoutPaid, options.OperationMiddlewares["undoPayoutPaid"]...)
 	router.GET(options.BaseURL+"/v1/processor_connections", wrapper.ListProcessorConnections, options.OperationMiddlewares["listProcessorConnections"]...)
 	router.GET(options.BaseURL+"/v1/processor_connections/:id", wrapper.RetrieveProcessorConnection, options.OperationMiddlewares["retrieveProcessorConnection"]...)
 	router.GET(options.BaseURL+"/v1/programs", wrapper.ListPrograms, options.OperationMiddlewares["listPrograms"]...)
@@ -53085,6 +53403,30 @@ func (response MarkPayoutPaid200JSONResponse) VisitMarkPayoutPaidResponse(w http
 	return err
 }
 
+type UndoPayoutPaidRequestObject struct {
+	ID     ID `json:"id"`
+	Params UndoPayoutPaidParams
+	Body   *UndoPayoutPaidJSONRequestBody
+}
+
+type UndoPayoutPaidResponseObject interface {
+	VisitUndoPayoutPaidResponse(w http.ResponseWriter) error
+}
+
+type UndoPayoutPaid200JSONResponse Payout
+
+func (response UndoPayoutPaid200JSONResponse) VisitUndoPayoutPaidResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListProcessorConnectionsRequestObject struct {
 	Params ListProcessorConnectionsParams
 }
@@ -54741,6 +55083,9 @@ type StrictServerInterface interface {
 	// MarkPayoutPaid Mark a payout as paid
 	// (POST /v1/payouts/{id}/mark_paid)
 	MarkPayoutPaid(ctx context.Context, request MarkPayoutPaidRequestObject) (MarkPayoutPaidResponseObject, error)
+	// UndoPayoutPaid Undo a payment marked by hand
+	// (POST /v1/payouts/{id}/undo_paid)
+	UndoPayoutPaid(ctx context.Context, request UndoPayoutPaidRequestObject) (UndoPayoutPaidResponseObject, error)
 	// ListProcessorConnections List processor connections
 	// (GET /v1/processor_connections)
 	ListProcessorConnections(ctx context.Context, request ListProcessorConnectionsRequestObject) (ListProcessorConnectionsResponseObject, error)
@@ -58349,6 +58694,55 @@ func (sh *strictHandler) MarkPayoutPaid(ctx echo.Context, id ID, params MarkPayo
 		return err
 	} else if validResponse, ok := response.(MarkPayoutPaidResponseObject); ok {
 		return validResponse.VisitMarkPayoutPaidResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// UndoPayoutPaid operation middleware
+func (sh *strictHandler) UndoPayoutPaid(ctx echo.Context, id ID, params UndoPayoutPaidParams) error {
+	var request UndoPayoutPaidRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	var body UndoPayoutPaidJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.UndoPayoutPaid(ctx.Request().Context(), request.(UndoPayoutPaidRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UndoPayoutPaid")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(UndoPayoutPaidResponseObject); ok {
+		return validResponse.VisitUndoPayoutPaidResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

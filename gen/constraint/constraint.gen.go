@@ -185,6 +185,7 @@ const (
 	PayoutRunsPkey                      Name = "payout_runs_pkey"
 	PayoutsAmountCheck                  Name = "payouts_amount_check"
 	PayoutsBatchFkey                    Name = "payouts_batch_fkey"
+	PayoutsMarkedCheck                  Name = "payouts_marked_check"
 	PayoutsMemberKey                    Name = "payouts_member_key"
 	PayoutsMethodCheck                  Name = "payouts_method_check"
 	PayoutsMonthKey                     Name = "payouts_month_key"

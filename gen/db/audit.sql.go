@@ -993,6 +993,8 @@ func (q *Queries) AuditM22(ctx context.Context, db DBTX, partners []string) ([]A
 const auditM25 = `-- name: AuditM25 :many
 SELECT e.subject_id::text AS what, format('told as paid %s times', count(*))::text AS message
 FROM events e WHERE e.type = 'commission.paid' GROUP BY e.subject_id HAVING count(*) > 1
+    AND count(*) > 1 + (SELECT count(*) FROM events b WHERE b.subject_id = e.subject_id AND b.type = 'commission.updated'
+        AND b.body LIKE '%"previous_status":"paid"%')
 LIMIT 100
 `
 
@@ -1001,7 +1003,7 @@ type AuditM25Row struct {
 	Message string
 }
 
-// AuditM25: a commission is paid once.
+// AuditM25: a commission is paid once, and once more for each payment that was undone.
 func (q *Queries) AuditM25(ctx context.Context, db DBTX) ([]AuditM25Row, error) {
 	rows, err := db.Query(ctx, auditM25)
 	if err != nil {

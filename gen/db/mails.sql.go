@@ -163,21 +163,22 @@ const mailInsert = `-- name: MailInsert :exec
 INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, plain, program_id, status, next_attempt_at,
     created_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'queued', $10,
-    $10)
+    $11)
 ON CONFLICT (org_id, purpose, key, lower(recipient)) DO NOTHING
 `
 
 type MailInsertParams struct {
-	ID        string
-	OrgID     string
-	Purpose   string
-	Key       string
-	Recipient string
-	Subject   string
-	Body      string
-	Plain     *string
-	ProgramID *string
-	CreatedAt *clock.Time
+	ID            string
+	OrgID         string
+	Purpose       string
+	Key           string
+	Recipient     string
+	Subject       string
+	Body          string
+	Plain         *string
+	ProgramID     *string
+	NextAttemptAt *clock.Time
+	CreatedAt     clock.Time
 }
 
 // MailInsert queues a mail, unless it was queued before.
@@ -192,6 +193,7 @@ func (q *Queries) MailInsert(ctx context.Context, db DBTX, arg MailInsertParams)
 		arg.Body,
 		arg.Plain,
 		arg.ProgramID,
+		arg.NextAttemptAt,
 		arg.CreatedAt,
 	)
 	return err
@@ -268,6 +270,22 @@ func (q *Queries) MailReader(ctx context.Context, db DBTX, arg MailReaderParams)
 		&i.Verdict,
 	)
 	return i, err
+}
+
+const mailRecall = `-- name: MailRecall :exec
+DELETE FROM mails WHERE org_id = $1 AND purpose = $2 AND key = $3 AND status = 'queued'
+`
+
+type MailRecallParams struct {
+	OrgID   string
+	Purpose string
+	Key     string
+}
+
+// MailRecall drops a mail that was not sent yet.
+func (q *Queries) MailRecall(ctx context.Context, db DBTX, arg MailRecallParams) error {
+	_, err := db.Exec(ctx, mailRecall, arg.OrgID, arg.Purpose, arg.Key)
+	return err
 }
 
 const mailRetry = `-- name: MailRetry :exec

@@ -582,6 +582,8 @@ type Payout struct {
 	Rail         *string
 	CheckedAt    *clock.Time
 	Submissions  int32
+	MarkedAt     *clock.Time
+	BeforePaid   []byte
 }
 
 type PayoutBatch struct {

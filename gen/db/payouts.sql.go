@@ -508,7 +508,7 @@ func (q *Queries) BatchPartners(ctx context.Context, db DBTX, arg BatchPartnersP
 }
 
 const batchPayouts = `-- name: BatchPayouts :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions FROM payouts t WHERE t.program_id = $1 AND t.org_id = $2 AND t.period_month = $3
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid FROM payouts t WHERE t.program_id = $1 AND t.org_id = $2 AND t.period_month = $3
 AND t.partner_id BETWEEN $4 AND $5 AND t.partner_id = ANY ($6::text[])
     ORDER BY t.id FOR NO KEY UPDATE
 `
@@ -564,6 +564,8 @@ func (q *Queries) BatchPayouts(ctx context.Context, db DBTX, arg BatchPayoutsPar
 			&i.Rail,
 			&i.CheckedAt,
 			&i.Submissions,
+			&i.MarkedAt,
+			&i.BeforePaid,
 		); err != nil {
 			return nil, err
 		}
@@ -779,6 +781,44 @@ func (q *Queries) PayoutDelete(ctx context.Context, db DBTX, arg PayoutDeletePar
 	return err
 }
 
+const payoutDetailsChanged = `-- name: PayoutDetailsChanged :many
+SELECT p.id, p.payout_details_changed_at FROM partners p
+WHERE p.id = ANY ($1::text[]) AND p.org_id = $2 AND p.payout_details_changed_at > (
+    SELECT max(y.paid_at) FROM payouts y WHERE y.program_id = p.program_id AND y.org_id = p.org_id AND y.partner_id = p.id
+        AND y.status = 'paid')
+`
+
+type PayoutDetailsChangedParams struct {
+	PartnerIds []string
+	OrgID      string
+}
+
+type PayoutDetailsChangedRow struct {
+	ID                     string
+	PayoutDetailsChangedAt *clock.Time
+}
+
+// PayoutDetailsChanged lists those of the partners whose payout details changed since they were last paid.
+func (q *Queries) PayoutDetailsChanged(ctx context.Context, db DBTX, arg PayoutDetailsChangedParams) ([]PayoutDetailsChangedRow, error) {
+	rows, err := db.Query(ctx, payoutDetailsChanged, arg.PartnerIds, arg.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PayoutDetailsChangedRow{}
+	for rows.Next() {
+		var i PayoutDetailsChangedRow
+		if err := rows.Scan(&i.ID, &i.PayoutDetailsChangedAt); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const payoutFailed = `-- name: PayoutFailed :exec
 UPDATE payouts SET status = 'failed', error_code = $1, error_message = $2, updated_at = $3
 WHERE id = $4 AND org_id = $5 AND status = 'processing'
@@ -804,7 +844,7 @@ func (q *Queries) PayoutFailed(ctx context.Context, db DBTX, arg PayoutFailedPar
 }
 
 const payoutGet = `-- name: PayoutGet :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions FROM payouts t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid FROM payouts t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type PayoutGetParams struct {
@@ -841,12 +881,14 @@ func (q *Queries) PayoutGet(ctx context.Context, db DBTX, arg PayoutGetParams) (
 		&i.Rail,
 		&i.CheckedAt,
 		&i.Submissions,
+		&i.MarkedAt,
+		&i.BeforePaid,
 	)
 	return i, err
 }
 
 const payoutInFlight = `-- name: PayoutInFlight :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions FROM payouts t WHERE t.id = $1 AND t.status = 'processing'
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid FROM payouts t WHERE t.id = $1 AND t.status = 'processing'
 `
 
 // PayoutInFlight finds a payout that a rail has, or that left in a file, for the operator.
@@ -879,12 +921,14 @@ func (q *Queries) PayoutInFlight(ctx context.Context, db DBTX, id string) (Payou
 		&i.Rail,
 		&i.CheckedAt,
 		&i.Submissions,
+		&i.MarkedAt,
+		&i.BeforePaid,
 	)
 	return i, err
 }
 
 const payoutLock = `-- name: PayoutLock :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions FROM payouts t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid FROM payouts t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
 `
 
 type PayoutLockParams struct {
@@ -921,6 +965,8 @@ func (q *Queries) PayoutLock(ctx context.Context, db DBTX, arg PayoutLockParams)
 		&i.Rail,
 		&i.CheckedAt,
 		&i.Submissions,
+		&i.MarkedAt,
+		&i.BeforePaid,
 	)
 	return i, err
 }
@@ -948,14 +994,16 @@ func (q *Queries) PayoutLower(ctx context.Context, db DBTX, arg PayoutLowerParam
 
 const payoutPaid = `-- name: PayoutPaid :exec
 UPDATE payouts SET status = 'paid', method = $1, external_id = $2, paid_at = $3, error_code = NULL,
-    error_message = NULL, updated_at = $4
-WHERE id = $5 AND org_id = $6
+    error_message = NULL, marked_at = $4, before_paid = $5, updated_at = $6
+WHERE id = $7 AND org_id = $8
 `
 
 type PayoutPaidParams struct {
 	Method     *string
 	ExternalID *string
 	PaidAt     *clock.Time
+	MarkedAt   *clock.Time
+	BeforePaid []byte
 	UpdatedAt  clock.Time
 	ID         string
 	OrgID      string
@@ -966,6 +1014,8 @@ func (q *Queries) PayoutPaid(ctx context.Context, db DBTX, arg PayoutPaidParams)
 		arg.Method,
 		arg.ExternalID,
 		arg.PaidAt,
+		arg.MarkedAt,
+		arg.BeforePaid,
 		arg.UpdatedAt,
 		arg.ID,
 		arg.OrgID,
@@ -1174,6 +1224,27 @@ func (q *Queries) PayoutSettle(ctx context.Context, db DBTX, arg PayoutSettlePar
 	return err
 }
 
+const payoutSoldAt = `-- name: PayoutSoldAt :one
+SELECT min(CASE WHEN k.kind = 'referral' THEN coalesce(s.occurred_at, k.created_at) ELSE k.created_at END)::timestamptz
+    AS sold_at
+FROM commissions k LEFT JOIN sales s ON s.id = k.sale_id AND s.org_id = k.org_id
+WHERE k.payout_id = $1 AND k.org_id = $2
+`
+
+type PayoutSoldAtParams struct {
+	PayoutID *string
+	OrgID    string
+}
+
+// PayoutSoldAt reads the time of the oldest sale of a payout. A commission without a sale, or a manual
+// one, counts from its creation.
+func (q *Queries) PayoutSoldAt(ctx context.Context, db DBTX, arg PayoutSoldAtParams) (clock.Time, error) {
+	row := db.QueryRow(ctx, payoutSoldAt, arg.PayoutID, arg.OrgID)
+	var sold_at clock.Time
+	err := row.Scan(&sold_at)
+	return sold_at, err
+}
+
 const payoutSubmitted = `-- name: PayoutSubmitted :exec
 UPDATE payouts SET external_id = $1, updated_at = $2
     WHERE id = $3 AND org_id = $4 AND status = 'processing'
@@ -1194,6 +1265,55 @@ func (q *Queries) PayoutSubmitted(ctx context.Context, db DBTX, arg PayoutSubmit
 		arg.ID,
 		arg.OrgID,
 	)
+	return err
+}
+
+const payoutUndo = `-- name: PayoutUndo :exec
+UPDATE payouts SET status = $1, method = $2, external_id = $3, error_code = $4,
+    error_message = $5, paid_at = NULL, marked_at = NULL, before_paid = NULL, updated_at = $6
+WHERE id = $7 AND org_id = $8
+`
+
+type PayoutUndoParams struct {
+	Status       PayoutStatus
+	Method       *string
+	ExternalID   *string
+	ErrorCode    *string
+	ErrorMessage *string
+	UpdatedAt    clock.Time
+	ID           string
+	OrgID        string
+}
+
+// PayoutUndo takes back a payment that was marked by hand, and restores the payout.
+func (q *Queries) PayoutUndo(ctx context.Context, db DBTX, arg PayoutUndoParams) error {
+	_, err := db.Exec(ctx, payoutUndo,
+		arg.Status,
+		arg.Method,
+		arg.ExternalID,
+		arg.ErrorCode,
+		arg.ErrorMessage,
+		arg.UpdatedAt,
+		arg.ID,
+		arg.OrgID,
+	)
+	return err
+}
+
+const payoutUnsettle = `-- name: PayoutUnsettle :exec
+UPDATE commissions SET status = 'due', updated_at = greatest(updated_at, $1::timestamptz)
+WHERE payout_id = $2 AND org_id = $3 AND status = 'paid'
+`
+
+type PayoutUnsettleParams struct {
+	UpdatedAt clock.Time
+	PayoutID  *string
+	OrgID     string
+}
+
+// PayoutUnsettle makes the commissions of such a payout due again; they stay in it.
+func (q *Queries) PayoutUnsettle(ctx context.Context, db DBTX, arg PayoutUnsettleParams) error {
+	_, err := db.Exec(ctx, payoutUnsettle, arg.UpdatedAt, arg.PayoutID, arg.OrgID)
 	return err
 }
 
@@ -1239,7 +1359,7 @@ const payoutsDue = `-- name: PayoutsDue :many
 UPDATE payouts t SET due_told = true
 FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND NOT p.due_told AND p.due_at <= $1
     ORDER BY p.due_at, p.id LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions
+WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid
 `
 
 type PayoutsDueParams struct {
@@ -1284,6 +1404,8 @@ func (q *Queries) PayoutsDue(ctx context.Context, db DBTX, arg PayoutsDueParams)
 			&i.Rail,
 			&i.CheckedAt,
 			&i.Submissions,
+			&i.MarkedAt,
+			&i.BeforePaid,
 		); err != nil {
 			return nil, err
 		}
@@ -1319,7 +1441,7 @@ func (q *Queries) PayoutsFiled(ctx context.Context, db DBTX, arg PayoutsFiledPar
 }
 
 const payoutsInFile = `-- name: PayoutsInFile :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions FROM payouts t WHERE t.batch_id = $1 AND t.org_id = $2 AND t.id > $3
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid FROM payouts t WHERE t.batch_id = $1 AND t.org_id = $2 AND t.id > $3
     AND t.status = 'processing' AND t.rail = $4 ORDER BY t.id LIMIT $5
 `
 
@@ -1373,6 +1495,8 @@ func (q *Queries) PayoutsInFile(ctx context.Context, db DBTX, arg PayoutsInFileP
 			&i.Rail,
 			&i.CheckedAt,
 			&i.Submissions,
+			&i.MarkedAt,
+			&i.BeforePaid,
 		); err != nil {
 			return nil, err
 		}
@@ -1389,7 +1513,7 @@ UPDATE payouts t SET checked_at = $1, submissions = t.submissions + CASE WHEN t.
 FROM (SELECT p.id FROM payouts p WHERE p.status = 'processing' AND p.rail = $2 AND (p.checked_at IS NULL
     OR p.checked_at <= $3)
     ORDER BY p.checked_at NULLS FIRST, p.id LIMIT $4 FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions
+WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid
 `
 
 type PayoutsInFlightParams struct {
@@ -1441,6 +1565,8 @@ func (q *Queries) PayoutsInFlight(ctx context.Context, db DBTX, arg PayoutsInFli
 			&i.Rail,
 			&i.CheckedAt,
 			&i.Submissions,
+			&i.MarkedAt,
+			&i.BeforePaid,
 		); err != nil {
 			return nil, err
 		}
@@ -1503,6 +1629,68 @@ func (q *Queries) PayoutsInsert(ctx context.Context, db DBTX, arg PayoutsInsertP
 	return err
 }
 
+const payoutsMissing = `-- name: PayoutsMissing :many
+WITH named AS (SELECT DISTINCT p.currency, CASE WHEN p.method IN ('paypal', 'wise') THEN p.method ELSE '' END AS kind
+    FROM payouts p WHERE p.batch_id = $1 AND p.org_id = $2 AND p.id = ANY ($4::text[]))
+SELECT t.id, t.partner_id, t.amount_minor, t.currency, count(*) OVER () AS total FROM payouts t
+WHERE t.batch_id = $1 AND t.org_id = $2 AND t.status = 'processing' AND t.rail = $3
+    AND t.id <> ALL ($4::text[])
+    AND (NOT EXISTS (SELECT 1 FROM named) OR (t.currency, CASE WHEN t.method IN ('paypal', 'wise') THEN t.method ELSE '' END)
+        IN (SELECT n.currency, n.kind FROM named n))
+ORDER BY t.id LIMIT $5
+`
+
+type PayoutsMissingParams struct {
+	BatchID string
+	OrgID   string
+	Rail    *string
+	Ids     []string
+	Lim     int32
+}
+
+type PayoutsMissingRow struct {
+	ID          string
+	PartnerID   string
+	AmountMinor int64
+	Currency    string
+	Total       int64
+}
+
+// PayoutsMissing lists the payouts of a batch that left in a file and are not among the ids. A
+// file has one currency, and PayPal's and Wise's have one method: where the ids are
+// of the batch, only payouts that the same kind of file has are listed.
+func (q *Queries) PayoutsMissing(ctx context.Context, db DBTX, arg PayoutsMissingParams) ([]PayoutsMissingRow, error) {
+	rows, err := db.Query(ctx, payoutsMissing,
+		arg.BatchID,
+		arg.OrgID,
+		arg.Rail,
+		arg.Ids,
+		arg.Lim,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PayoutsMissingRow{}
+	for rows.Next() {
+		var i PayoutsMissingRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.PartnerID,
+			&i.AmountMinor,
+			&i.Currency,
+			&i.Total,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const payoutsOfBatch = `-- name: PayoutsOfBatch :one
 SELECT count(*) FROM payouts t WHERE t.batch_id = $1 AND t.org_id = $2
 `
@@ -1518,6 +1706,39 @@ func (q *Queries) PayoutsOfBatch(ctx context.Context, db DBTX, arg PayoutsOfBatc
 	var count int64
 	err := row.Scan(&count)
 	return count, err
+}
+
+const payoutsOfReferences = `-- name: PayoutsOfReferences :many
+SELECT t.id FROM payouts t WHERE t.batch_id = $1 AND t.org_id = $2
+    AND right(t.id, 16) = ANY ($3::text[])
+`
+
+type PayoutsOfReferencesParams struct {
+	BatchID string
+	OrgID   string
+	Shorts  []string
+}
+
+// PayoutsOfReferences finds the payouts of a batch by the ends of their ids, which are their
+// short references.
+func (q *Queries) PayoutsOfReferences(ctx context.Context, db DBTX, arg PayoutsOfReferencesParams) ([]string, error) {
+	rows, err := db.Query(ctx, payoutsOfReferences, arg.BatchID, arg.OrgID, arg.Shorts)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const payoutsReevaluate = `-- name: PayoutsReevaluate :exec
@@ -1579,7 +1800,7 @@ func (q *Queries) PayoutsRelease(ctx context.Context, db DBTX, arg PayoutsReleas
 }
 
 const payoutsReported = `-- name: PayoutsReported :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions FROM payouts t WHERE t.batch_id = $1 AND t.org_id = $2 AND t.id = ANY ($3::text[])
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid FROM payouts t WHERE t.batch_id = $1 AND t.org_id = $2 AND t.id = ANY ($3::text[])
     ORDER BY t.partner_id, t.id
 `
 
@@ -1626,6 +1847,8 @@ func (q *Queries) PayoutsReported(ctx context.Context, db DBTX, arg PayoutsRepor
 			&i.Rail,
 			&i.CheckedAt,
 			&i.Submissions,
+			&i.MarkedAt,
+			&i.BeforePaid,
 		); err != nil {
 			return nil, err
 		}
@@ -1686,7 +1909,7 @@ func (q *Queries) PayoutsToCancel(ctx context.Context, db DBTX, arg PayoutsToCan
 }
 
 const payoutsToFile = `-- name: PayoutsToFile :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, p.id, p.org_id, p.program_id, p.group_id, p.email, p.first_name, p.last_name, p.display_name, p.company_name, p.website_url, p.country_code, p.language_code, p.handle, p.status, p.decline_reason, p.suspension_reason, p.min_payout_minor, p.terms_accepted_at, p.terms_version, p.completed_onboarding, p.email_first_referral, p.email_new_referral, p.email_payout_paid, p.metadata, p.payout_method, p.payout_details, p.created_at, p.updated_at, p.mail_token, p.unsubscribed_at, p.payout_details_hash, p.payout_details_changed_at, g.currency AS program_currency, EXISTS (SELECT 1 FROM risk_flags f
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid, p.id, p.org_id, p.program_id, p.group_id, p.email, p.first_name, p.last_name, p.display_name, p.company_name, p.website_url, p.country_code, p.language_code, p.handle, p.status, p.decline_reason, p.suspension_reason, p.min_payout_minor, p.terms_accepted_at, p.terms_version, p.completed_onboarding, p.email_first_referral, p.email_new_referral, p.email_payout_paid, p.metadata, p.payout_method, p.payout_details, p.created_at, p.updated_at, p.mail_token, p.unsubscribed_at, p.payout_details_hash, p.payout_details_changed_at, g.currency AS program_currency, EXISTS (SELECT 1 FROM risk_flags f
     WHERE f.program_id = t.program_id AND f.partner_id = t.partner_id AND f.severity = 'high' AND f.status IN ('open',
         'reviewing')) AS held
 FROM payouts t JOIN partners p ON p.id = t.partner_id JOIN programs g ON g.id = t.program_id
@@ -1760,6 +1983,8 @@ func (q *Queries) PayoutsToFile(ctx context.Context, db DBTX, arg PayoutsToFileP
 			&i.Payout.Rail,
 			&i.Payout.CheckedAt,
 			&i.Payout.Submissions,
+			&i.Payout.MarkedAt,
+			&i.Payout.BeforePaid,
 			&i.Partner.ID,
 			&i.Partner.OrgID,
 			&i.Partner.ProgramID,
@@ -1815,7 +2040,7 @@ FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND p.due_told AND p
           WHERE f.program_id = p.program_id AND f.partner_id = p.partner_id AND f.severity = 'high'
               AND f.status IN ('open', 'reviewing')))
     ORDER BY p.due_at, p.id LIMIT $5 FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions
+WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid
 `
 
 type PayoutsToSendParams struct {
@@ -1871,6 +2096,8 @@ func (q *Queries) PayoutsToSend(ctx context.Context, db DBTX, arg PayoutsToSendP
 			&i.Rail,
 			&i.CheckedAt,
 			&i.Submissions,
+			&i.MarkedAt,
+			&i.BeforePaid,
 		); err != nil {
 			return nil, err
 		}
@@ -1883,7 +2110,7 @@ func (q *Queries) PayoutsToSend(ctx context.Context, db DBTX, arg PayoutsToSendP
 }
 
 const payoutsUndone = `-- name: PayoutsUndone :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions FROM payouts t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid FROM payouts t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
     AND (t.status IN ('pending', 'failed', 'not_eligible')
         OR $3::boolean AND t.status = 'processing' AND t.rail = $4)
 ORDER BY t.partner_id, t.id FOR NO KEY UPDATE
@@ -1937,6 +2164,8 @@ func (q *Queries) PayoutsUndone(ctx context.Context, db DBTX, arg PayoutsUndoneP
 			&i.Rail,
 			&i.CheckedAt,
 			&i.Submissions,
+			&i.MarkedAt,
+			&i.BeforePaid,
 		); err != nil {
 			return nil, err
 		}
@@ -2170,7 +2399,7 @@ func (q *Queries) PreviewPartners(ctx context.Context, db DBTX, arg PreviewPartn
 }
 
 const previewPayouts = `-- name: PreviewPayouts :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions FROM payouts t WHERE t.program_id = $1 AND t.org_id = $2 AND t.period_month = $3
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, t.marked_at, t.before_paid FROM payouts t WHERE t.program_id = $1 AND t.org_id = $2 AND t.period_month = $3
 AND t.partner_id BETWEEN $4 AND $5 AND t.partner_id = ANY ($6::text[]) ORDER BY t.id
 `
 
@@ -2225,6 +2454,8 @@ func (q *Queries) PreviewPayouts(ctx context.Context, db DBTX, arg PreviewPayout
 			&i.Rail,
 			&i.CheckedAt,
 			&i.Submissions,
+			&i.MarkedAt,
+			&i.BeforePaid,
 		); err != nil {
 			return nil, err
 		}

@@ -87,6 +87,7 @@ const (
 	PayoutInFlight             Code = "payout_in_flight"
 	PayoutAlreadyPaid          Code = "payout_already_paid"
 	PayoutNotPayable           Code = "payout_not_payable"
+	PayoutNotUndoable          Code = "payout_not_undoable"
 	PayoutBatchGenerating      Code = "payout_batch_generating"
 	PayoutRailPays             Code = "payout_rail_pays"
 	CampaignNotSendable        Code = "campaign_not_sendable"
@@ -173,7 +174,8 @@ var classes = map[Code]class{
 	CommissionNotOpen: conflict, CommissionInPayout: conflict, SaleRefunded: conflict, RefundWaiting: conflict,
 	CustomerHasSales:           conflict,
 	CustomerHasPaidCommissions: conflict, DefaultGroupUndeletable: conflict, PayoutInFlight: conflict,
-	PayoutAlreadyPaid: conflict, PayoutNotPayable: conflict, PayoutBatchGenerating: conflict, PayoutRailPays: conflict,
+	PayoutAlreadyPaid: conflict, PayoutNotPayable: conflict, PayoutNotUndoable: conflict,
+	PayoutBatchGenerating: conflict, PayoutRailPays: conflict,
 	CampaignNotSendable: conflict,
 	CampaignNotPausable: conflict, CampaignNotEditable: conflict, CampaignAudienceEmpty: conflict,
 	MailNotRetryable: conflict, PartnerNotActive: conflict, PartnerNotReviewed: conflict,

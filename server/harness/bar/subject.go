@@ -17,7 +17,7 @@ func (o *org) subject(ctx context.Context, op *operation, own objects) objects {
 	case "approveCommission", "rejectCommission":
 		sale := o.sale(ctx, own)
 		own["com_"] = o.first(ctx, "/v1/commissions?program_id="+own["prg_"]+"&sale_id="+sale)
-	case "markPayoutPaid", "markPayoutFailed", "deletePayout", "createPayoutBatch":
+	case "markPayoutPaid", "markPayoutFailed", "undoPayoutPaid", "deletePayout", "createPayoutBatch":
 		payee := o.partner(ctx, own)
 		o.object(ctx, "/v1/commissions", M{
 			"program_id": own["prg_"], "partner_id": payee, "amount_minor": 700, "reason": "x",
@@ -29,8 +29,11 @@ func (o *org) subject(ctx context.Context, op *operation, own objects) objects {
 			"program_id": own["prg_"], "period_end": time.Now().UTC().Format(time.RFC3339Nano), "partner_id": payee,
 		})
 		own["pyt_"] = o.first(ctx, "/v1/payouts?program_id="+own["prg_"]+"&partner_id="+payee)
-		if op.id == "markPayoutFailed" { // only what left in a file
+		switch op.id {
+		case "markPayoutFailed": // only what left in a file
 			o.object(ctx, "/v1/payout_batches/"+batch+"/export", M{"format": "csv", "currency": "USD"})
+		case "undoPayoutPaid":
+			o.object(ctx, "/v1/payouts/"+own["pyt_"]+"/mark_paid", M{})
 		}
 	case "approveApplication", "rejectApplication", "withdrawApplication":
 		own["app_"] = o.made(ctx, "/v1/applications", M{

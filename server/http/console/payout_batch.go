@@ -73,7 +73,11 @@ func exportBatch(v *visit) error {
 	if err != nil {
 		return v.again(err, batch)
 	}
-	names, err := v.namesOf(file.Left)
+	var partners []string
+	for _, l := range file.Left {
+		partners = append(partners, l.PartnerID)
+	}
+	names, err := v.namesOf(partners)
 	if err != nil {
 		return err
 	}
@@ -86,15 +90,15 @@ func exportBatch(v *visit) error {
 	}{file, names, v.form, v.once, v.runSteps(3, "")}})
 }
 
-// namesOf are the names of the partners whose payouts a file leaves out, for the first twenty.
-func (v *visit) namesOf(left []api.PayoutLeftOut) (map[string]string, error) {
+// namesOf are the names of partners, of the first twenty.
+func (v *visit) namesOf(partners []string) (map[string]string, error) {
 	names := map[string]string{}
-	for _, l := range left[:min(len(left), 20)] {
-		reply, err := v.console.api.RetrievePartnerWithResponse(v.ctx(), l.PartnerID, nil)
+	for _, id := range partners[:min(len(partners), 20)] {
+		reply, err := v.console.api.RetrievePartnerWithResponse(v.ctx(), id, nil)
 		if err != nil {
 			return nil, err
 		}
-		names[l.PartnerID] = called(*reply.JSON200)
+		names[id] = called(*reply.JSON200)
 	}
 	return names, nil
 }
@@ -142,11 +146,22 @@ func reportResults(v *visit) error {
 		}
 	}
 	all.Data = worth[:min(len(worth), 100)]
+	all.Missing = all.Missing[:min(len(all.Missing), 100)]
+	var partners []string
+	for _, m := range all.Missing {
+		partners = append(partners, m.PartnerID)
+	}
+	names, err := v.namesOf(partners)
+	if err != nil {
+		return err
+	}
 	return v.show(sheet{"payout-results", "/payouts", "What the file did", struct {
 		api.PayoutResultReport
+		Names map[string]string
+		More  int64 // missing payouts that are not listed
 		File  string
 		Steps design.Steps
-	}{all, v.upload.Name, v.runSteps(3, "")}})
+	}{all, names, all.MissingCount - int64(len(all.Missing)), v.upload.Name, v.runSteps(3, "")}})
 }
 
 // cancelPage says what undoing a run does, before it is done.

@@ -1,6 +1,8 @@
 package console
 
 import (
+	"time"
+
 	"rail/gen/api"
 	"rail/server/clock"
 	"rail/server/http/design"
@@ -16,6 +18,7 @@ var payoutRoutes = map[string]route{
 	"GET /console/p/{program}/payouts/{id}":        {do: payout},
 	"POST /console/p/{program}/payouts/{id}/paid":  {do: markPaid},
 	"POST /console/p/{program}/payouts/{id}/fail":  {do: markFailed},
+	"POST /console/p/{program}/payouts/{id}/unpay": {do: undoPaid},
 	"POST /console/p/{program}/payouts/{id}/undo":  {do: deletePayout},
 	"GET /console/p/{program}/payouts/run":         {do: planRun},
 	"GET /console/p/{program}/payouts/run/preview": {do: previewRun},
@@ -155,7 +158,11 @@ func payout(v *visit) error {
 		Month       string
 		Commissions design.Listing
 		Today       string
-	}{p, month(p.PeriodEnd), inside, v.now.UTC().Format("2006-01-02")}})
+		Undoable    bool // was paid within a day; the API knows whether by hand
+	}{
+		p, month(p.PeriodEnd), inside, v.now.UTC().Format("2006-01-02"),
+		p.Status == api.PayoutStatusPaid && v.now.Sub(p.UpdatedAt.Time) <= 24*time.Hour,
+	}})
 }
 
 // markPaid says that a payout was paid by hand.
@@ -182,6 +189,14 @@ func markFailed(v *visit) error {
 	}
 	return v.done(v.at("/payouts/"+v.PathValue("id")),
 		"The payout has failed. Export it again, mark it as paid, or delete it.")
+}
+
+// undoPaid takes back a payment that was marked by hand.
+func undoPaid(v *visit) error {
+	if err := v.send("undoPayoutPaid", v.body("undoPayoutPaid"), nil, v.PathValue("id")); err != nil {
+		return v.again(err, payout)
+	}
+	return v.done(v.at("/payouts/"+v.PathValue("id")), "The payment is undone; the commissions are due again.")
 }
 
 func deletePayout(v *visit) error {

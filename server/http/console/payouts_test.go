@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -97,7 +98,8 @@ func TestPayoutRun(t *testing.T) {
 		s.payoutOf(grace).String("id") + ",Failed,,No such account.\nnobody,Completed,,\n"
 	did := html.UnescapeString(string(p.Must(200, p.upload(run+"/results", "results", result)).Raw))
 	require.Contains(t, did, "No such account.")
-	require.Contains(t, did, "It names no payout of this batch.")
+	require.Contains(t, did, "Its reference names no payout.")
+	require.NotContains(t, did, "Payouts that no row names")
 	require.Equal(t, []string{"paid", "failed"}, []string{
 		s.payoutOf(ada).String("status"), s.payoutOf(grace).String("status"),
 	})
@@ -110,6 +112,29 @@ func TestPayoutRun(t *testing.T) {
 	require.Equal(t, "not_eligible", s.payoutOf(small).String("status"))
 	require.Contains(t, p.page("/payouts/all?status=paid"), "2 payouts")
 	require.Contains(t, string(p.Must(200, p.ask("GET", p.full("/payouts/all.csv?status=paid"), nil)).Raw), "paid")
+}
+
+// TestResultsOfFiles: a file in the characters of old Windows is read, and the page names the payouts
+// that no row of it names.
+func TestResultsOfFiles(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.Flow(s.program)
+	ada, _ := s.earns("Ada Lovelace", "paypal", 10000)
+	grace, _ := s.earns("Grace Hopper", "paypal", 20000)
+	p := s.person(s.Org, team.Finance)
+	run := p.send("/payouts/run", "period_end", "2026-09-01").Header.Get("Location")
+	p.Must(200, p.send(run+"/export", "format", "paypal", "currency", "USD"))
+	id := s.payoutOf(ada).String("id")
+	p.says(400, "no column with the payouts' references", p.upload(run+"/results", "results", "Name,Status\n"+id+",paid\n"))
+	windows := "payout_id;name;amount;status\r\n" + id + ";Zo\xeb;20,00;paid\r\n"
+	did := html.UnescapeString(string(p.Must(200, p.upload(run+"/results", "results", windows)).Raw))
+	require.Contains(t, did, "Payouts that no row names")
+	require.Regexp(t, s.payoutOf(grace).String("id")+`">Grace Hopper</a>: 40\.00`, did)
+	require.NotContains(t, did, "Ada Lovelace")
+	require.Equal(t, []string{"paid", "processing"}, []string{
+		s.payoutOf(ada).String("status"), s.payoutOf(grace).String("status"),
+	})
 }
 
 // again are the hidden fields of the form that a page has.
@@ -148,6 +173,24 @@ func TestPayoutUndone(t *testing.T) {
 	id = s.payoutOf(ada).String("id")
 	require.Contains(t, p.done(p.send("/payouts/"+id+"/paid", "paid_at", "2026-09-01", "external_id", "T-1")), "is paid")
 	require.Equal(t, "T-1", s.payoutOf(ada).String("external_id"))
+	require.Contains(t, p.page("/payouts/"+id), "Undo the payment")
+	p.says(400, "reason", p.send("/payouts/"+id+"/unpay"))
+	require.Contains(t, p.done(p.send("/payouts/"+id+"/unpay", "reason", "The wrong one.")), "The payment is undone")
+	require.Equal(t, "pending", s.payoutOf(ada).String("status"))
+	p.says(409, "only a payment can be undone", p.send("/payouts/"+id+"/unpay", "reason", "Again."))
+
+	require.Contains(t, p.done(p.send("/payouts/"+id+"/paid", "paid_at", "2026-09-01")), "is paid")
+	s.Clock.Advance(25 * time.Hour)
+	p = s.person(s.Org, team.Finance)
+	require.NotContains(t, p.page("/payouts/"+id), "Undo the payment")
+	s.Must(200, s.Post("/v1/partners/"+ada, M{"payout_method": "wise"}))
+	s.Clock.Set(time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC))
+	p = s.person(s.Org, team.Finance)
+	s.Must(201, s.Post("/v1/commissions", M{"program_id": s.program, "partner_id": ada, "amount_minor": 500, "reason": "More."}))
+	require.Contains(t, p.page("/payouts/run/preview?period_end=2026-10-01"), "New payout details")
+	run = p.Must(303, p.send("/payouts/run", "period_end", "2026-10-01")).Header.Get("Location")
+	require.Contains(t, p.page(run), "New payout details")
+	require.Contains(t, p.page("/payouts/"+s.payoutOf(ada).String("id")), "Check them before you pay")
 }
 
 // TestPayoutsOfRoles: everybody may look; only owners and finance confirm.

@@ -109,6 +109,7 @@ func toPreviewLine(l payout.Line) api.PayoutPreviewLine {
 		Currency: l.Currency, AmountMinor: l.AmountMinor, CommissionCount: int64(l.Commissions),
 		Method: opt.OrNil(api.PayoutMethod(l.Method)), Outcome: api.PayoutPreviewOutcome(l.Outcome),
 		Reason: opt.OrNil(api.PayoutIneligibilityReason(l.Reason)), ReasonText: opt.OrNil(l.Text),
+		DetailsChangedAt: l.DetailsChangedAt,
 	}
 }
 

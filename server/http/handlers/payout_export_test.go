@@ -32,10 +32,7 @@ func (f *filer) exported(t *testing.T, format api.PayoutFileFormat, change ...fu
 func (f *filer) reported(t *testing.T, lines ...string) *api.PayoutResultReport {
 	t.Helper()
 	text := "payout_id,status,transaction_id,reason,amount,currency\n" + strings.Join(lines, "\n") + "\n"
-	answer, err := f.s.Client.ReportPayoutResultsWithResponse(t.Context(), f.batch, nil, api.PayoutResults{Content: text})
-	require.NoError(t, err)
-	require.NotNil(t, answer.JSON200, "%s", answer.Body)
-	return answer.JSON200
+	return f.results(t, text)
 }
 
 // cancelled undoes what can be undone.
@@ -188,9 +185,9 @@ func TestResults(t *testing.T) {
 		id["waits"] + ",Perhaps,,,,",
 	}
 	report := f.reported(t, lines...)
-	require.Equal(t, []int64{1, 1, 0, 1, 2, 2, 0}, []int64{
+	require.Equal(t, []int64{1, 1, 0, 1, 2, 2, 0, 2, 0}, []int64{
 		report.PaidCount, report.FailedCount, report.UnchangedCount, report.WaitingCount, report.RefusedCount,
-		report.UnknownCount, report.RemainingCount,
+		report.UnknownCount, report.RemainingCount, report.RepeatedCount, report.MissingCount,
 	})
 	reasons := map[int64]string{}
 	for _, r := range report.Data {
@@ -200,7 +197,7 @@ func TestResults(t *testing.T) {
 		2: "paid: ", 4: "failed: No such account.", 5: "waiting: The provider says Unclaimed.",
 		6: "refused: It is of 19.99, and the payout of 20.00 USD.",
 		7: "refused: The payout is pending; only one that left in a file can be marked as failed.",
-		8: "unknown: It names no payout of this batch.", 9: "unknown: It names no payout of this batch.",
+		8: "unknown: It names no payout of this batch.", 9: "unknown: Its reference names no payout.",
 	}, reasons)
 	fine := f.s.Get("/v1/payouts/" + id["fine"])
 	require.Equal(t, []string{"paid", "9XY", "paypal"}, []string{
@@ -221,7 +218,7 @@ func TestResults(t *testing.T) {
 	results := "/v1/payout_batches/" + f.batch + "/results"
 	f.s.Refused(400, "parameter_invalid", "content", f.s.Post(results, M{"content": "nothing"}))
 	f.s.Refused(400, "parameter_invalid", "paid_at",
-		f.s.Post(results, M{"content": "status\npaid\n", "paid_at": "2099-01-01T00:00:00Z"}))
+		f.s.Post(results, M{"content": "id,status\n" + id["waits"] + ",paid\n", "paid_at": "2099-01-01T00:00:00Z"}))
 	early := f.s.Must(200, f.s.Post(results, M{
 		"content": "payout,status\n" + id["waits"] + ",paid\n", "paid_at": "2000-01-01T00:00:00Z",
 	}))
@@ -329,6 +326,44 @@ func TestCancelRaces(t *testing.T) {
 			return f.s.Post(p+"/mark_failed", M{"reason": "No."})
 		}) {
 			require.Contains(t, []int{200, 404, 409}, a.Status, "%s", a.Raw)
+		}
+		f.tallied(t)
+	}
+}
+
+// TestFilesOfCurrencies: PayPal's file has whole units where PayPal takes no others, and what PayPal does not pay is
+// left out with the reason before it has left: it stays due.
+func TestFilesOfCurrencies(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[string]map[int]string{ // by the amount: the cell, or why there is none
+		"HUF": {123400: "1234", 123455: "PayPal pays HUF in whole units, and 1234.55 is not one: pay it another way and mark it as paid"},
+		"TWD": {19900: "199", 19991: "PayPal pays TWD in whole units, and 199.91 is not one: pay it another way and mark it as paid"},
+		"JPY": {1234: "1234"}, "EUR": {1234: "12.34"},
+		"INR": {20000: "PayPal does not pay INR: pay it another way and mark it as paid"},
+	} {
+		f := newFiler(t, M{"currency": code})
+		partners := map[int]string{}
+		for amount := range want {
+			partners[amount], _ = f.wants("paypal")
+			f.s.Must(201, grant(f.s, f.program, partners[amount], M{"amount_minor": amount}))
+		}
+		f.collect()
+		file := f.exported(t, "paypal")
+		reasons := map[string]string{}
+		for _, l := range file.Left {
+			require.False(t, l.Elsewhere)
+			reasons[l.PayoutID] = l.Reason
+		}
+		for amount, says := range want {
+			p := f.payoutOf(partners[amount])
+			if why, left := reasons[p.String("id")]; left {
+				require.Equal(t, []string{says, "pending"}, []string{why, p.String("status")})
+				require.NotContains(t, file.Content, p.String("id"))
+				f.s.Must(200, f.s.Post("/v1/payouts/"+p.String("id")+"/mark_paid", M{"method": "wire"}))
+				continue
+			}
+			require.Contains(t, file.Content, ","+says+","+code+","+p.String("id")+",")
+			require.Equal(t, "processing", p.String("status"))
 		}
 		f.tallied(t)
 	}

@@ -86,6 +86,7 @@ func (s *Server) ReportPayoutResults(ctx context.Context,
 		FailedCount: counts[payout.EndedFailed], UnchangedCount: counts[payout.EndedUnchanged],
 		WaitingCount: counts[payout.EndedWaiting], RefusedCount: counts[payout.EndedRefused],
 		UnknownCount: counts[payout.EndedUnknown], RemainingCount: int64(report.Remaining),
+		RepeatedCount: int64(report.Repeated), MissingCount: report.MissingCount, Missing: mapped(report.Missing, toMissing),
 		Data: mapped(told[:min(len(told), shownResults)], toPayoutResult),
 	}, nil
 }
@@ -98,6 +99,10 @@ func toPayoutResult(r payout.Result) api.PayoutResult {
 		out.PayoutID = &r.PayoutID
 	}
 	return out
+}
+
+func toMissing(p db.PayoutsMissingRow) api.PayoutMissing {
+	return api.PayoutMissing{PayoutID: p.ID, PartnerID: p.PartnerID, AmountMinor: p.AmountMinor, Currency: p.Currency}
 }
 
 // CancelPayoutBatch undoes what can still be undone of a batch.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/hex"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -62,7 +63,10 @@ func (f *filer) rail(args ...string) (status int, out, errs string) {
 	return status, o.String(), e.String()
 }
 
-// export writes a file, and returns its rows by the payout.
+// reference is the reference of a payout in a file: its id, or for Wise its end.
+var reference = regexp.MustCompile("^(pyt_.*|P[0-9A-Z]{16})$")
+
+// export writes a file, and returns its rows by the reference of the payout.
 func (f *filer) export(method string, more ...string) (status int, rows map[string][]string, errs string) {
 	f.s.T.Helper()
 	status, out, errs := f.rail(append([]string{"payouts", "export", "--batch", f.batch, "--format", method}, more...)...)
@@ -71,7 +75,7 @@ func (f *filer) export(method string, more ...string) (status int, rows map[stri
 	rows = map[string][]string{}
 	for _, c := range cells {
 		for _, cell := range c {
-			if strings.HasPrefix(cell, "pyt_") {
+			if reference.MatchString(cell) {
 				rows[cell] = c
 			}
 		}
@@ -211,7 +215,7 @@ func TestFilesEnd(t *testing.T) {
 	for args, says := range map[string]string{
 		"payouts paid " + f.payoutOf(pending).String("id"):            "is processing",
 		"payouts paid batch_none":                                     "no payout batch",
-		"payouts paid " + f.batch + " --paid-at 2000-01-01T00:00:00Z": "before the oldest commission",
+		"payouts paid " + f.batch + " --paid-at 2000-01-01T00:00:00Z": "before the oldest sale",
 		"payouts paid " + f.batch + " --paid-at 2099-01-01T00:00:00Z": "future",
 		"payouts paid": "0 arguments",
 	} {

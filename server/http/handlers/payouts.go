@@ -39,7 +39,10 @@ func (s *Server) ListPayouts(ctx context.Context,
 func fillPayouts(ctx context.Context, u *work.Unit, payouts []api.Payout, expand []api.PayoutExpand) error {
 	var batches []db.PayoutBatch
 	// The commissions are always counted: commission_count is no option.
-	reads := []pgtx.Read{func(tx pgtx.DBTX) error { return countCommissions(ctx, tx, u, payouts) }}
+	reads := []pgtx.Read{
+		func(tx pgtx.DBTX) error { return countCommissions(ctx, tx, u, payouts) },
+		func(tx pgtx.DBTX) error { return noteDetails(ctx, tx, u, payouts) },
+	}
 	if wants(expand, api.PayoutExpandBatch) {
 		reads = append(reads, func(tx pgtx.DBTX) (err error) {
 			batches, err = queries.BatchByIDs(ctx, tx, db.BatchByIDsParams{
@@ -86,6 +89,17 @@ func countCommissions(ctx context.Context, tx pgtx.DBTX, u *work.Unit, payouts [
 	return err
 }
 
+// noteDetails notes on unpaid payouts that the partner's payout details changed since it was last paid.
+func noteDetails(ctx context.Context, tx pgtx.DBTX, u *work.Unit, payouts []api.Payout) error {
+	changed, err := payout.DetailsChanged(ctx, tx, u.OrgID, ids(payouts, func(p *api.Payout) string { return p.PartnerID }))
+	for i, p := range payouts {
+		if at, ok := changed[p.PartnerID]; ok && p.Status != api.PayoutStatusPaid {
+			payouts[i].DetailsChangedAt = &at
+		}
+	}
+	return err
+}
+
 // RetrievePayout returns one payout.
 func (s *Server) RetrievePayout(ctx context.Context,
 	r api.RetrievePayoutRequestObject) (api.RetrievePayoutResponseObject, error) {
@@ -117,9 +131,8 @@ func (s *Server) MarkPayoutPaid(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	one := []api.Payout{toPayout(p, 0)}
-	err = countCommissions(ctx, u.Tx, u, one)
-	return api.MarkPayoutPaid200JSONResponse(one[0]), err
+	shown, err := s.shown(ctx, u, p)
+	return api.MarkPayoutPaid200JSONResponse(shown), err
 }
 
 // MarkPayoutFailed ends a payout that left in a file and of which no money arrived.
@@ -130,9 +143,30 @@ func (s *Server) MarkPayoutFailed(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
+	shown, err := s.shown(ctx, u, p)
+	return api.MarkPayoutFailed200JSONResponse(shown), err
+}
+
+// UndoPayoutPaid takes back a payment that was marked by hand.
+func (s *Server) UndoPayoutPaid(ctx context.Context,
+	r api.UndoPayoutPaidRequestObject) (api.UndoPayoutPaidResponseObject, error) {
+	u := work.From(ctx)
+	p, err := payout.UndoPaid(ctx, u, s.Mail, r.ID, r.Body.Reason)
+	if err != nil {
+		return nil, err
+	}
+	shown, err := s.shown(ctx, u, p)
+	return api.UndoPayoutPaid200JSONResponse(shown), err
+}
+
+// shown is a payout that was just changed, as the API shows it.
+func (s *Server) shown(ctx context.Context, u *work.Unit, p db.Payout) (api.Payout, error) {
 	one := []api.Payout{toPayout(p, 0)}
-	err = countCommissions(ctx, u.Tx, u, one)
-	return api.MarkPayoutFailed200JSONResponse(one[0]), err
+	err := countCommissions(ctx, u.Tx, u, one)
+	if err == nil {
+		err = noteDetails(ctx, u.Tx, u, one)
+	}
+	return one[0], err
 }
 
 // DeletePayout removes a payout that was not paid; its commissions are due

@@ -16,6 +16,7 @@ import (
 	"rail/server/metadata"
 	"rail/server/opt"
 	"rail/server/program/joining"
+	"rail/server/program/partner"
 	"rail/server/quota"
 	"rail/server/work"
 )
@@ -204,6 +205,9 @@ func (v *visit) read() (joining.Asked, design.Faults) {
 // check validates an application like a request of the API.
 func (v *visit) check(body *api.ApplicationCreate) error {
 	if err := v.pages.Document.ValidateBody("ApplicationCreate", body); err != nil {
+		return err
+	}
+	if err := partner.CheckApplicant(body.Email, body.FirstName, body.LastName); err != nil {
 		return err
 	}
 	return metadata.Check(body.Answers, "answers")

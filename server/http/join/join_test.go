@@ -231,6 +231,7 @@ func TestFaults(t *testing.T) {
 		"answer_audience": {"", "Bitte füllen Sie das aus."}, "answer_size": {"many", "Das muss eine ganze Zahl sein."},
 		"answer_kind": {"Zoo", "Das muss eine der angebotenen Antworten sein."},
 		"answer_page": {"mailto://", "Das muss die Adresse einer Seite sein."},
+		"last_name":   {"pyt_01kb2m4q8e7v9t3n5x6c0d1f2g", "Die ID einer Auszahlung (pyt_…) ist hier nicht erlaubt."},
 	} {
 		form := s.filled(s.at, "ada@example.com", map[string]string{field: c.value})
 		a := s.send(s.at, form, "Accept-Language", "de")

@@ -45,6 +45,7 @@ func TestProfile(t *testing.T) {
 		{"website_url", "ftp://ada.example", "This must be an absolute http or https URL."}, {"website_url", "javascript:alert(1)", "absolute http or https"},
 		{"website_url", "https://x.example/" + strings.Repeat("x", 2048), "too long"}, {"country_code", "GBR", "two letters"}, {"country_code", "1", "two letters"},
 		{"first_name", strings.Repeat("x", 256), "too long"}, {"company_name", hostile + strings.Repeat("x", 256), "too long"},
+		{"company_name", "pyt_01kb2m4q8e7v9t3n5x6c0d1f2g", "id of a payout"}, {"display_name", "PYT 01kb2m4q8e7v9t3n5x6c0d1f2g", "id of a payout"},
 	} {
 		a := b.send("/portal/settings/profile", "last_name", "Typed", c.field, c.value)
 		b.says(422, c.text, a)
@@ -78,6 +79,7 @@ func TestPayoutMethod(t *testing.T) {
 	}
 	for _, form := range [][]string{
 		{"method", "wise", "email", "ada@example.com"}, {"method", "", "email", "ada@example.com"}, {"method", "paypal"}, {"method", "paypal", "email", "=cmd@example.com"}, {"method", "paypal", "email", "ada"},
+		{"method", "paypal", "email", "pyt_01kb2m4q8e7v9t3n5x6c0d1f2g@x.example"},
 		{"method", "bank_transfer", "account_holder", "Ada", "iban", "DE89370400440532013001"}, {"method", "bank_transfer", "account_holder", "", "iban", "DE89370400440532013000"},
 		{"method", "bank_transfer", "account_holder", "Ada", "iban", "<b>"}, {"method", "bank_transfer", "account_holder", strings.Repeat("x", 141), "iban", "12345678"},
 	} {

@@ -37,7 +37,7 @@ const CSV = "csv"
 var headings = map[string][][]string{
 	"wise": {{
 		"name", "recipientEmail", "paymentReference", "receiverType", "amountCurrency", "amount", "sourceCurrency",
-		"targetCurrency", "type",
+		"targetCurrency",
 	}},
 	// The last three are to be filled in by whoever pays: ReadResults reads them.
 	CSV: {{
@@ -48,9 +48,41 @@ var headings = map[string][][]string{
 // FileLimits are the most rows that the service takes in one file.
 var FileLimits = map[string]int{"paypal": 5000, "wise": 1000, CSV: 5000}
 
+// fileCurrencies are the currencies that a service pays; a service without a list takes all. PayPal
+// documents its list. Wise's changes often, and Wise refuses other currencies when a file is uploaded.
+var fileCurrencies = map[string][]string{"paypal": {
+	"AUD", "BRL", "CAD", "CHF", "CZK", "DKK", "EUR", "GBP", "HKD", "HUF", "ILS", "JPY", "MXN", "MYR", "NOK", "NZD", "PHP", "PLN",
+	"SEK", "SGD", "THB", "TWD", "USD",
+}}
+
+// fileWhole are the currencies that a service pays in whole units, though ISO 4217 gives them decimals.
+var fileWhole = map[string][]string{"paypal": {"HUF", "TWD"}}
+
+// unpayable says why a service cannot pay an amount; empty where it can.
+func unpayable(format string, amountMinor int64, code string) string {
+	pays := fileCurrencies[format]
+	switch {
+	case len(pays) > 0 && !slices.Contains(pays, code):
+		return "PayPal does not pay " + code + ": pay it another way and mark it as paid"
+	case slices.Contains(fileWhole[format], code) && amountMinor%step(code) != 0:
+		return fmt.Sprintf("PayPal pays %s in whole units, and %s is not one: pay it another way and mark it as paid",
+			code, currency.Decimal(amountMinor, code))
+	}
+	return ""
+}
+
+// step is a whole unit of a currency in minor units.
+func step(code string) (unit int64) {
+	unit = 1
+	for range currency.Digits(code) {
+		unit *= 10
+	}
+	return unit
+}
+
 // File is the export of a batch: its unpaid payouts of one method and one currency,
 // as the file that PayPal Payouts (recipient, amount, currency, reference, note,
-// wallet; no heading) or Wise batch payments (the "send by email" template) take, or as a
+// wallet; no heading) or Wise batch payments (the template for recipients with an email) take, or as a
 // table. The recipient is the address in the partner's payout details, or else the
 // partner's own.
 //
@@ -307,6 +339,8 @@ func (f File) leaves(p db.PayoutsToFileRow, to string) Left {
 		left.Why = "a high risk flag of its partner is open"
 	case f.Format != CSV && !Payable(f.Format, to):
 		left.Why = "its recipient is no address"
+	default:
+		left.Why = unpayable(f.Format, p.Payout.AmountMinor, p.Payout.Currency)
 	}
 	return left
 }
@@ -346,10 +380,23 @@ const mailbox = "[A-Za-z0-9][A-Za-z0-9.!#$%&'*/=?^_`{|}~+-]*@[A-Za-z0-9.-]+"
 // details are the members of the payout details that may be the address.
 var details = map[string][]string{"paypal": {"email", "paypal_email", "payer_id"}, "wise": {"email", "wise_email"}}
 
-// cells are the columns of the service's own template. The payout's id is the reference,
+// shortLength is how many characters of a payout's id a short reference has: its random end, of
+// 62 bits and more.
+const shortLength = 16
+
+// short is a payout's reference in the file for Wise, which passes it to banks: some take 18
+// characters, and no underscores. ReadResults finds the payout by it.
+func short(payoutID string) string {
+	return "P" + strings.ToUpper(payoutID[max(0, len(payoutID)-shortLength):])
+}
+
+// cells are the columns of the service's own template. One of them is the payout's reference,
 // by which a row of the service's report is found again.
 func cells(format string, p db.PayoutsToFileRow, email string) []string {
 	amount := currency.Decimal(p.Payout.AmountMinor, p.Payout.Currency)
+	if slices.Contains(fileWhole[format], p.Payout.Currency) {
+		amount, _, _ = strings.Cut(amount, ".") // leaves has seen that nothing follows but zeros
+	}
 	if format == "paypal" {
 		return []string{email, amount, p.Payout.Currency, p.Payout.ID, "", "PAYPAL"}
 	}
@@ -358,8 +405,7 @@ func cells(format string, p db.PayoutsToFileRow, email string) []string {
 		kind = "INSTITUTION"
 	}
 	return []string{
-		harmless(NameOf(p.Partner)), email, p.Payout.ID, kind, "target", amount, p.ProgramCurrency, p.Payout.Currency,
-		"EMAIL",
+		harmless(NameOf(p.Partner)), email, short(p.Payout.ID), kind, "target", amount, p.ProgramCurrency, p.Payout.Currency,
 	}
 }
 

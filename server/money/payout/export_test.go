@@ -1,11 +1,13 @@
 package payout
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"rail/gen/db"
+	"rail/server/currency"
 	"rail/server/secret"
 )
 
@@ -69,11 +71,30 @@ func TestRowsOfFiles(t *testing.T) {
 	}, rows("paypal"))
 	payees[3].Partner.PayoutDetails = nil
 	require.Equal(t, [][]string{
-		{`Ada Love, "lace"`, "ada@example.com", "pyt_1", "PERSON", "target", "49.99", "USD", "USD", "EMAIL"},
-		{"HYPERLINK(1)", "pay+b@example.com", "pyt_2", "INSTITUTION", "target", "0.05", "EUR", "USD", "EMAIL"},
-		{"dee", "d@example.com", "pyt_4", "PERSON", "target", "1.00", "USD", "USD", "EMAIL"},
+		{`Ada Love, "lace"`, "ada@example.com", "PPYT_1", "PERSON", "target", "49.99", "USD", "USD"},
+		{"HYPERLINK(1)", "pay+b@example.com", "PPYT_2", "INSTITUTION", "target", "0.05", "EUR", "USD"},
+		{"dee", "d@example.com", "PPYT_4", "PERSON", "target", "1.00", "USD", "USD"},
 	}, rows("wise"))
 	payees[1].Partner.ID = "part_9"
 	_, _, err = File{Keeper: keeper, Format: "wise"}.row(payees[1])
 	require.ErrorIs(t, err, secret.ErrSealed, "details moved to another partner do not open")
+}
+
+// TestUnpayable: PayPal's currencies are of ISO 4217, and whole units are asked of those alone that have others.
+func TestUnpayable(t *testing.T) {
+	t.Parallel()
+	for format, codes := range fileCurrencies {
+		for _, code := range codes {
+			require.True(t, currency.Valid(code), code)
+			require.Empty(t, unpayable(format, 100, code), code)
+			whole := slices.Contains(fileWhole[format], code)
+			require.Equal(t, whole, unpayable(format, 101, code) != "", code)
+			require.True(t, !whole || currency.Digits(code) > 0, code)
+		}
+	}
+	for _, format := range []string{"wise", CSV} {
+		require.Empty(t, unpayable(format, 123455, "HUF"))
+		require.Empty(t, unpayable(format, 1, "INR"))
+	}
+	require.NotEmpty(t, unpayable("paypal", 100, "INR"))
 }

@@ -24,6 +24,7 @@ func MarkPaid(ctx context.Context, u *work.Unit, outbox *mail.Outbox, id string,
 	if payment.At.After(u.Now.Time) {
 		return p, problem.Invalid("paid_at", "paid_at lies in the future.")
 	}
+	payment.ByHand = true
 	return settleByHand(ctx, u, outbox, p, payment)
 }
 

@@ -8,6 +8,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/gen/events"
+	"rail/server/clock"
 	"rail/server/currency"
 	"rail/server/ident"
 	"rail/server/money/ledger"
@@ -28,6 +29,7 @@ type page struct {
 	partners       map[string]db.Partner
 	due            []db.BatchCommissionsRow // by partner and currency
 	present        map[purse]db.Payout      // of this month
+	changed        map[string]clock.Time    // whose payout details changed since they were last paid; of previews only
 	taxed, flagged map[string]bool          // who has a valid tax form; who has an open high risk flag
 }
 

@@ -1,9 +1,12 @@
 package payout
 
 import (
+	"context"
 	"strings"
 
 	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/postgres/pgtx"
 	"rail/server/secret"
 )
 
@@ -26,6 +29,17 @@ func NameOf(p db.Partner) string {
 		return *p.DisplayName
 	}
 	return p.Handle
+}
+
+// DetailsChanged returns, by partner, when the payout details changed, if the partner was not paid since.
+// It leaves out partners who were never paid.
+func DetailsChanged(ctx context.Context, tx pgtx.DBTX, org string, partners []string) (map[string]clock.Time, error) {
+	rows, err := queries.PayoutDetailsChanged(ctx, tx, db.PayoutDetailsChangedParams{PartnerIds: partners, OrgID: org})
+	out := map[string]clock.Time{}
+	for _, r := range rows {
+		out[r.ID] = *r.PayoutDetailsChangedAt
+	}
+	return out, err
 }
 
 // DetailsPlace names where the payout details of a partner are sealed.

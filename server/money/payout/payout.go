@@ -5,6 +5,7 @@ package payout
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -28,6 +29,7 @@ var queries = db.New()
 type Payment struct {
 	Method, ExternalID *string
 	At                 clock.Time
+	ByHand             bool // a person marked it, and can undo that for a day
 }
 
 // Settle marks a payout as paid that is pending or failed, or has left in a file:
@@ -41,11 +43,12 @@ func Settle(ctx context.Context, u *work.Unit, p db.Payout, payment Payment) (db
 	if err != nil {
 		return p, err
 	}
-	for _, k := range commissions {
-		if payment.At.Before(k.CreatedAt.Truncate(time.Millisecond)) { // as answers show it
-			return p, problem.Invalid("paid_at", "paid_at lies before the oldest commission of the payout was created, at %s.",
-				commissions[0].CreatedAt)
-		}
+	sold, err := queries.PayoutSoldAt(ctx, u.Tx, db.PayoutSoldAtParams{PayoutID: &p.ID, OrgID: p.OrgID})
+	if err != nil {
+		return p, err
+	}
+	if payment.At.Before(sold.Truncate(time.Millisecond)) { // as answers show it
+		return p, problem.Invalid("paid_at", "paid_at lies before the oldest sale of the payout, at %s.", sold)
 	}
 	return pay(ctx, u, p, commissions, payment)
 }
@@ -53,6 +56,13 @@ func Settle(ctx context.Context, u *work.Unit, p db.Payout, payment Payment) (db
 // pay writes that a payout has been paid, with its commissions.
 func pay(ctx context.Context, u *work.Unit, p db.Payout, commissions []db.Commission,
 	payment Payment) (db.Payout, error) {
+	if payment.ByHand {
+		var err error
+		if p.BeforePaid, err = json.Marshal(stateOf(p, commissions)); err != nil {
+			return p, err
+		}
+		p.MarkedAt = &u.Now
+	}
 	p.Status, p.PaidAt, p.ErrorCode, p.ErrorMessage, p.UpdatedAt = db.PayoutStatusPaid, &payment.At, nil, nil, u.Now
 	// What a payment does not say stays as the payout was made.
 	if payment.Method != nil {
@@ -62,7 +72,8 @@ func pay(ctx context.Context, u *work.Unit, p db.Payout, commissions []db.Commis
 		p.ExternalID = payment.ExternalID
 	}
 	err := queries.PayoutPaid(ctx, u.Later(), db.PayoutPaidParams{
-		Method: p.Method, ExternalID: p.ExternalID, PaidAt: p.PaidAt, UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID,
+		Method: p.Method, ExternalID: p.ExternalID, PaidAt: p.PaidAt, MarkedAt: p.MarkedAt, BeforePaid: p.BeforePaid,
+		UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID,
 	})
 	if err != nil {
 		return p, err
@@ -89,7 +100,8 @@ func pay(ctx context.Context, u *work.Unit, p db.Payout, commissions []db.Commis
 }
 
 // Notify mails the partner that a payout was paid, if the partner wants that
-// (decisions, 54).
+// (decisions, 54). The mail about a payment that was marked by hand waits, so that
+// UndoPaid can drop it.
 func Notify(ctx context.Context, u *work.Unit, outbox *mail.Outbox, p db.Payout) error {
 	if outbox == nil || !outbox.Configured {
 		return nil
@@ -103,6 +115,9 @@ func Notify(ctx context.Context, u *work.Unit, outbox *mail.Outbox, p db.Payout)
 		return err
 	}
 	m := mail.PayoutPaid(mail.ToPartner(partner, prog, ""), p.ID, p.AmountMinor, p.Currency)
+	if p.MarkedAt != nil {
+		m.Hold = mailHold
+	}
 	return outbox.Queue(ctx, u.Later(), p.OrgID, m, u.Now)
 }
 

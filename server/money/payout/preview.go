@@ -61,6 +61,8 @@ type Line struct {
 	AmountMinor int64
 	Commissions int
 	Text        string // why it would not be paid
+	// DetailsChangedAt is when the payout details changed, if the partner was not paid since.
+	DetailsChangedAt *clock.Time
 }
 
 // Window narrows the lines of a preview: the first Limit partners that follow After, and
@@ -148,7 +150,8 @@ func (o Order) look(ctx context.Context, u *work.Unit, partners []db.Partner) (p
 				ProgramID: program, OrgID: org, FirstID: first, LastID: last, PartnerIds: ids, PeriodMonth: o.month(),
 			})
 			return err
-		})...)
+		},
+		func(tx pgtx.DBTX) (err error) { p.changed, err = DetailsChanged(ctx, tx, org, ids); return err })...)
 	for _, d := range due {
 		p.due = append(p.due, db.BatchCommissionsRow(d))
 	}
@@ -160,12 +163,16 @@ func (o Order) look(ctx context.Context, u *work.Unit, partners []db.Partner) (p
 func (p page) line(d db.BatchCommissionsRow) Line {
 	partner := p.partners[d.PartnerID]
 	outcome, reason, text := p.outcome(d)
-	return Line{
+	line := Line{
 		Kind: Kind{
 			Outcome: outcome, Currency: d.Currency, Method: opt.Value(partner.PayoutMethod), Reason: reason,
 		},
 		Partner: partner, AmountMinor: d.AmountMinor, Commissions: len(d.Ids), Text: text,
 	}
+	if at, ok := p.changed[d.PartnerID]; ok {
+		line.DetailsChangedAt = &at
+	}
+	return line
 }
 
 // with adds a line to the total.

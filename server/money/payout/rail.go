@@ -215,6 +215,7 @@ func (s Sender) GiveUp(ctx context.Context, u *work.Unit, p db.Payout, why strin
 
 // Paid ends a payout as paid that left in a file, by the operator's word.
 func (s Sender) Paid(ctx context.Context, u *work.Unit, p db.Payout, payment Payment) error {
+	payment.ByHand = true
 	return s.end(ctx, u, p, func(u *work.Unit, p db.Payout) error {
 		p, err := Settle(ctx, u, p, payment)
 		if err != nil {

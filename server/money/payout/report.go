@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,10 +22,18 @@ import (
 // reportChanges is how many payouts one report ends at most: each costs some round trips.
 const reportChanges = 1000
 
+// missingShown is how many payouts a report lists that no row names.
+const missingShown = 500
+
 // Report is what became of the rows of a provider's result.
 type Report struct {
 	Results   []Result // in the order of the rows, one a payout
 	Remaining int      // payouts that another call must end
+	Repeated  int      // rows that did not count, since another row of the same payout did
+	// Missing are payouts that left in a file and that no row names, at most missingShown of
+	// MissingCount.
+	Missing      []db.PayoutsMissingRow
+	MissingCount int64
 }
 
 // Result is what became of a row.
@@ -62,13 +71,16 @@ func ReportResults(ctx context.Context, u *work.Unit, outbox *mail.Outbox, batch
 	if payment.At.After(u.Now.Time) {
 		return r, problem.Invalid("paid_at", "paid_at lies in the future.")
 	}
-	byID := decisive(rows)
-	ids := make([]string, 0, len(byID))
-	for id := range byID {
-		ids = append(ids, id)
+	if err := resolve(ctx, u, b, rows); err != nil {
+		return r, err
 	}
+	byID := decisive(rows)
+	ids := slices.Collect(maps.Keys(byID))
 	known, err := queries.PayoutsReported(ctx, u.Tx, db.PayoutsReportedParams{BatchID: b.ID, OrgID: u.OrgID, Ids: ids})
 	if err != nil {
+		return r, err
+	}
+	if err := r.count(ctx, u, b, rows, ids); err != nil {
 		return r, err
 	}
 	changes := 0
@@ -93,6 +105,51 @@ func ReportResults(ctx context.Context, u *work.Unit, outbox *mail.Outbox, batch
 	return r, nil
 }
 
+// resolve gives rows with a short reference the id of the batch's payout that it is of.
+func resolve(ctx context.Context, u *work.Unit, b db.PayoutBatch, rows []Row) error {
+	var shorts []string
+	for _, row := range rows {
+		if row.Short != "" {
+			shorts = append(shorts, row.Short)
+		}
+	}
+	if len(shorts) == 0 {
+		return nil
+	}
+	ids, err := queries.PayoutsOfReferences(ctx, u.Tx, db.PayoutsOfReferencesParams{
+		BatchID: b.ID, OrgID: u.OrgID, Shorts: shorts,
+	})
+	of := map[string]string{}
+	for _, id := range ids {
+		of[id[len(id)-shortLength:]] = id
+	}
+	for i, row := range rows {
+		if row.Short != "" {
+			rows[i].PayoutID = of[row.Short]
+		}
+	}
+	return err
+}
+
+// count notes what is in no result: repeated rows, and the payouts that left in a file of the
+// same kind and that no row names.
+func (r *Report) count(ctx context.Context, u *work.Unit, b db.PayoutBatch, rows []Row, ids []string) (err error) {
+	for _, row := range rows {
+		if row.PayoutID != "" {
+			r.Repeated++
+		}
+	}
+	r.Repeated -= len(ids)
+	rail := inFile
+	r.Missing, err = queries.PayoutsMissing(ctx, u.Tx, db.PayoutsMissingParams{
+		BatchID: b.ID, OrgID: u.OrgID, Ids: ids, Rail: &rail, Lim: missingShown,
+	})
+	if len(r.Missing) > 0 {
+		r.MissingCount = r.Missing[0].Total
+	}
+	return err
+}
+
 // decisive takes of several rows of a payout the one that counts: money that came back was also
 // sent, and what was sent was once under way.
 func decisive(rows []Row) map[string]Row {
@@ -110,7 +167,10 @@ func decisive(rows []Row) map[string]Row {
 // strangers are the rows that are of no payout of the batch.
 func strangers(rows []Row, others map[string]Row) (out []Result) {
 	for _, row := range rows {
-		if other, ok := others[row.PayoutID]; row.PayoutID == "" || ok && other.Line == row.Line {
+		switch other, ok := others[row.PayoutID]; {
+		case !row.named():
+			out = append(out, Result{Row: row, Outcome: EndedUnknown, Why: "Its reference names no payout."})
+		case row.PayoutID == "", ok && other.Line == row.Line:
 			out = append(out, Result{Row: row, Outcome: EndedUnknown, Why: "It names no payout of this batch."})
 		}
 	}
@@ -123,6 +183,8 @@ func (row Row) judge(p db.Payout) Result {
 	failed := row.State == Rejected || row.State == Returned
 	r := Result{Row: row}
 	switch {
+	case row.Word == "":
+		r.Outcome, r.Why = EndedRefused, "The row has no state."
 	case row.State == "":
 		r.Outcome, r.Why = EndedRefused, fmt.Sprintf("The state %q is not known here.", clip(row.Word, 100))
 	case row.State == InFlight:

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 
+	"rail/server/ident"
 	"rail/server/problem"
 )
 
@@ -20,17 +22,26 @@ const (
 // Row is what a provider's result says of one payment.
 type Row struct {
 	Line     int
-	PayoutID string // empty where the row names none
+	PayoutID string // empty where the reference column names none
+	Short    string // the end of a payout's id, from a short reference; see shortReference
 	State    State  // empty where Word is not known
 	Word     string // the provider's own word for the state
 	ExternalID, Reason,
 	Amount, Currency string // as they stand there; empty where there is no such column
 }
 
-// columns are the headings under which providers tell a thing, in small letters and without
-// anything else: those of PayPal's activity and payouts reports, of Wise's history of transfers,
-// and of the table that Rail exports.
+// columns are the headings of each column, in small letters and without anything else: those of
+// PayPal's activity and payouts reports, of Wise's history of transfers, and of the table that
+// Rail exports. Of each list, the first heading in the file counts.
+//
+// A payout is found by its reference alone (decisions, 327). Partners choose their names and
+// addresses, so an id in such a column proves nothing. id is for a table of payouts that has
+// no other reference.
 var columns = map[string][]string{
+	"reference": {
+		"payoutid", "payout", "senderitemid", "uniqueid", "uniqueidentifier", "customnumber", "paymentreference", "reference",
+		"id",
+	},
 	"status": {
 		"status", "transactionstatus", "payoutitemstatus", "payoutstatus", "transferstatus", "paymentstatus", "itemstatus",
 	},
@@ -59,14 +70,24 @@ func states(given map[State]string) map[string]State {
 	return out
 }
 
-// reference finds a payout's id in a cell, also in one that has other words beside it or has
-// lost its case.
-var reference = regexp.MustCompile(`(?i)\bpyt[_ -]?([0-9a-z]{26})\b`)
+// references find a payout's id, and a short reference, in the cell of the reference column, also
+// beside other words or in capitals.
+var (
+	fullReference  = regexp.MustCompile(`(?i)\b(sample_)?pyt[_ -]?([0-9a-z]{26})\b`)
+	shortReference = regexp.MustCompile(`(?i)\bp([0-9a-z]{16})\b`)
+)
 
-// ReadResults reads a provider's result, whose columns are found by their headings. Rows that
-// name no state, such as blank ones, are passed over.
+// NamesPayout reports whether a text has the id of a payout in it. Names and payout details of
+// partners must not (decisions, 327).
+func NamesPayout(text string) bool { return fullReference.MatchString(text) }
+
+// ReadResults reads a provider's result, whose columns are found by their headings. Rows without
+// a state and a reference, such as blank ones, are passed over. A file in which no row names
+// a payout is refused.
 func ReadResults(content string) ([]Row, error) {
 	content = strings.TrimPrefix(content, "\ufeff")
+	// Excel for Mac ends lines with \r alone.
+	content = strings.ReplaceAll(strings.ReplaceAll(content, "\r\n", "\n"), "\r", "\n")
 	r := csv.NewReader(strings.NewReader(content))
 	r.FieldsPerRecord, r.LazyQuotes, r.Comma = -1, true, delimiter(content)
 	var heads map[string]int
@@ -75,7 +96,7 @@ func ReadResults(content string) ([]Row, error) {
 		cells, err := r.Read()
 		switch {
 		case errors.Is(err, io.EOF) && heads != nil:
-			return out, nil
+			return out, usable(out)
 		case errors.Is(err, io.EOF) || err == nil && heads == nil && n == headingWithin:
 			return nil, problem.Invalid("content", "content has no line of headings with a column %q.", "status")
 		case err != nil:
@@ -83,14 +104,31 @@ func ReadResults(content string) ([]Row, error) {
 		case len(out) == resultRows:
 			return nil, problem.Invalid("content", "content has more than %d rows: send it in parts.", resultRows)
 		case heads == nil:
-			heads = headingsOf(cells)
+			if heads = headingsOf(cells); heads == nil {
+				continue
+			}
+			if _, ok := heads["reference"]; !ok {
+				return nil, problem.Invalid("content",
+					"content has no column with the payouts' references, such as payout_id, Unique ID or Reference.")
+			}
 			continue
 		}
 		line, _ := r.FieldPos(0)
-		if row := rowOf(cells, heads, line); row.Word != "" || row.PayoutID != "" {
+		if row := rowOf(cells, heads, line); row.Word != "" || row.named() {
 			out = append(out, row)
 		}
 	}
+}
+
+// named reports whether the row has the reference of a payout.
+func (row Row) named() bool { return row.PayoutID != "" || row.Short != "" }
+
+// usable refuses rows of which none names a payout.
+func usable(rows []Row) error {
+	if slices.ContainsFunc(rows, Row.named) {
+		return nil
+	}
+	return problem.Invalid("content", "content has no row whose reference names a payout.")
 }
 
 // delimiter is what stands between the cells of the first line that has any.
@@ -151,14 +189,9 @@ func rowOf(cells []string, heads map[string]int, line int) Row {
 		Line: line, Word: cell("status"), ExternalID: clip(cell("id"), 255), Reason: cell("reason"), Amount: cell("amount"),
 		Currency: strings.ToUpper(cell("currency")),
 	}
-	for _, c := range cells {
-		if found := reference.FindStringSubmatch(c); found != nil {
-			row.PayoutID = "pyt_" + strings.ToLower(found[1])
-			break
-		}
-	}
-	if reference.MatchString(row.ExternalID) {
-		row.ExternalID = "" // the payout's own
+	row.PayoutID, row.Short = referenceOf(cell("reference"))
+	if heads["id"] == heads["reference"] {
+		row.ExternalID = "" // the payout's own id
 	}
 	row.State = words[letters(row.Word)]
 	// PayPal tells what came back as a payment of its own, which is completed.
@@ -171,4 +204,20 @@ func rowOf(cells []string, heads map[string]int, line int) Row {
 		}
 	}
 	return row
+}
+
+// referenceOf reads the cell of the reference column: a payout's id, or the end of one from
+// a short reference. A cell that names two payouts names none.
+func referenceOf(cell string) (id, short string) {
+	for _, found := range fullReference.FindAllStringSubmatch(cell, -1) {
+		one := strings.ToLower(found[1]) + string(ident.Payout) + strings.ToLower(found[2])
+		if id != "" && id != one {
+			return "", ""
+		}
+		id = one
+	}
+	if found := shortReference.FindAllStringSubmatch(cell, -1); id == "" && len(found) == 1 {
+		short = strings.ToLower(found[0][1])
+	}
+	return id, short
 }

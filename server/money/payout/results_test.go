@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rail/server/ident"
 	"rail/server/problem"
 )
 
@@ -61,6 +62,32 @@ TRANSFER-2,CANCELLED,OUT,120.50,USD,110.00,EUR,pyt 01kb2m4q8e7v9t3n5x6c0d1f2h
 		"ids are no transactions": {
 			"id\tstatus\n" + firstID + "\tpaid\n", []Row{row(2, firstID, Settled, "paid")},
 		},
+		"PayPal's payouts": {
+			"Batch 7,Total,30.00 USD\n\nTransaction ID,Recipient,Unique Identifier,Amount,Fee,Total,Status,Custom Note\n" +
+				"9XY," + secondID + "@x.example," + firstID + ",10.00 USD,0.20 USD,10.20 USD,Success," + secondID + "\n",
+			[]Row{with(row(4, firstID, Settled, "Success"), "9XY", "", "10.00 USD", "")},
+		},
+		"the reference before the name": {
+			"ID,Status,Target name,Reference\nT-1,COMPLETED," + secondID + "," + firstID + "\nT-2,COMPLETED," + firstID + ",\n",
+			[]Row{
+				with(row(2, firstID, Settled, "COMPLETED"), "T-1", "", "", ""), with(row(3, "", Settled, "COMPLETED"), "T-2", "", "", ""),
+			},
+		},
+		"two ids in one reference": {
+			"payout_id,status\n" + firstID + " " + secondID + ",paid\n" + firstID + ",paid\n",
+			[]Row{row(2, "", Settled, "paid"), row(3, firstID, Settled, "paid")},
+		},
+		"ids of the sample program": {
+			"payout_id,status\nsample_" + firstID + ",paid\n", []Row{row(2, "sample_"+firstID, Settled, "paid")},
+		},
+		"lines of Excel for Mac": {
+			"payout_id;status\r" + firstID + ";paid\r" + secondID + ";failed\r",
+			[]Row{row(2, firstID, Settled, "paid"), row(3, secondID, Rejected, "failed")},
+		},
+		"sep=": {
+			"\ufeffsep=;\r\npayout_id;amount;currency;status\r\n" + firstID + ";1.250,00;EUR;paid\r\n",
+			[]Row{with(row(3, firstID, Settled, "paid"), "", "", "1.250,00", "EUR")},
+		},
 	} {
 		got, err := ReadResults(c.content)
 		require.NoError(t, err, name)
@@ -73,8 +100,12 @@ func TestReadResultsRefuses(t *testing.T) {
 	for content, says := range map[string]string{
 		"":           "no line of headings",
 		"a,b\n1,2\n": "no line of headings",
-		"status\n" + strings.Repeat("paid\n", 10_001):  "more than 10000 rows",
-		strings.Repeat("a,b\n", 30) + "status\npaid\n": "no line of headings",
+		"payout_id,status\n" + strings.Repeat(",paid\n", 10_001): "more than 10000 rows",
+		strings.Repeat("a,b\n", 30) + "status\npaid\n":           "no line of headings",
+		// Names and addresses are no references, whatever they have in them.
+		"Status,Target name,Recipient\nCOMPLETED," + firstID + "," + firstID + "@x.example\n": "no column with the payouts' references",
+		"payout_id,status\n": "no row whose reference names a payout",
+		"Name,Status,Reference\n" + firstID + ",paid,hello\n": "no row whose reference names a payout",
 	} {
 		_, err := ReadResults(content)
 		var refused *problem.Error
@@ -95,8 +126,25 @@ func FuzzReadResults(f *testing.F) {
 			return
 		}
 		for _, r := range rows {
-			require.True(t, r.PayoutID == "" || len(r.PayoutID) == len(firstID))
-			require.True(t, r.PayoutID != "" || r.Word != "")
+			require.True(t, r.PayoutID == "" || len(strings.TrimPrefix(r.PayoutID, "sample_")) == len(firstID))
+			require.True(t, r.named() || r.Word != "")
 		}
 	})
+}
+
+// TestShortReference: the reference in the file for Wise has letters and digits only, and names the payout
+// as its id does.
+func TestShortReference(t *testing.T) {
+	t.Parallel()
+	for range 100 {
+		id := ident.New(ident.Payout)
+		require.Regexp(t, "^P[0-9A-Z]{16}$", short(id))
+		for _, cell := range []string{short(id), strings.ToLower(short(id)), "Ref: " + short(id) + "."} {
+			none, end := referenceOf(cell)
+			require.Empty(t, none)
+			require.Equal(t, id[len(id)-shortLength:], end)
+		}
+		full, end := referenceOf(id)
+		require.Equal(t, []string{id, ""}, []string{full, end})
+	}
 }

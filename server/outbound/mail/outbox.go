@@ -6,6 +6,7 @@ package mail
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"rail/gen/db"
 	"rail/server/clock"
@@ -24,6 +25,8 @@ type Message struct {
 	Markdown, Plain string
 	// ProgramID is whose name and look the mail has; nil for the product's own.
 	ProgramID *string
+	// Hold is how long the mail waits before it is sent. Recall can drop it until then.
+	Hold time.Duration
 }
 
 // Outbox takes mails. If no mail server is configured it takes none and logs that
@@ -44,8 +47,15 @@ func (o *Outbox) Queue(ctx context.Context, tx pgtx.DBTX, org string, m Message,
 		}
 		return nil
 	}
+	at := now.Plus(m.Hold)
 	return queries.MailInsert(ctx, tx, db.MailInsertParams{
 		ID: ident.New(ident.Mail), OrgID: org, Purpose: m.Purpose, Key: m.Key, Recipient: m.To, Subject: m.Subject,
-		Body: m.Markdown, Plain: &m.Plain, ProgramID: m.ProgramID, CreatedAt: &now,
+		Body: m.Markdown, Plain: &m.Plain, ProgramID: m.ProgramID, CreatedAt: now,
+		NextAttemptAt: &at,
 	})
+}
+
+// Recall drops a mail that was queued and not sent yet.
+func (o *Outbox) Recall(ctx context.Context, tx pgtx.DBTX, org, purpose, key string) error {
+	return queries.MailRecall(ctx, tx, db.MailRecallParams{OrgID: org, Purpose: purpose, Key: key})
 }

@@ -53,11 +53,23 @@ func NewReferral(to Reader, customerID string, first bool) Message {
 	return l.offers("See it", "portal/customers").chosen().Message
 }
 
+// PayoutPaidPurpose is the purpose of PayoutPaid, by which such a mail is recalled.
+const PayoutPaidPurpose = "payout_paid"
+
 // PayoutPaid notifies a partner that money was sent.
 func PayoutPaid(to Reader, payoutID string, amountMinor int64, code string) Message {
-	return to.letter("payout_paid", payoutID).titled("Your payout was sent").
+	return to.letter(PayoutPaidPurpose, payoutID).titled("Your payout was sent").
 		says("%s has sent you %s.", to.name(), line(to.Locale.Money(amountMinor, code))).
 		offers("See your payouts", "portal/payouts").chosen().Message
+}
+
+// PayoutDetailsChanged notifies a partner that the payout method or its details have changed. Partners
+// cannot turn it off, because it warns them of changes they did not make.
+func PayoutDetailsChanged(to Reader, partnerID string, at clock.Time) Message {
+	return to.letter("payout_details_changed", partnerID+" "+at.String()).titled("Your payout details were changed").
+		says("Your payout details at %s were changed. Your next payout uses the new details.", to.name()).
+		says("If you did not expect this change, answer this mail at once.").
+		offers("See your payout details", "portal/settings").Message
 }
 
 // Invited sends a new partner the way into the portal; token is the link's.

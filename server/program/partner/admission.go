@@ -104,6 +104,12 @@ type newcomer struct {
 // lock on the stem, got first, makes those who derive the same handle take turns,
 // so that each sees the handles taken before it.
 func admit(ctx context.Context, u *work.Unit, c Candidate, status db.PartnerStatus) (newcomer, error) {
+	err := checkNames(db.Partner{
+		Email: c.Email, Handle: opt.Value(c.Handle), FirstName: c.FirstName, LastName: c.LastName, CompanyName: c.CompanyName,
+	})
+	if err != nil {
+		return newcomer{}, err
+	}
 	var prog db.Program
 	var group db.Group
 	var existing db.Partner

@@ -90,6 +90,9 @@ func applyAgain(
 			*f.field = *f.given
 		}
 	}
+	if err := checkNames(p); err != nil {
+		return none, err
+	}
 	if c.TermsAcceptedAt != nil {
 		p.TermsAcceptedAt, p.TermsVersion = c.TermsAcceptedAt, c.TermsVersion
 	}

@@ -8,6 +8,7 @@ import (
 	"rail/gen/db"
 	"rail/gen/events"
 	"rail/server/event"
+	"rail/server/money/payout"
 	"rail/server/opt"
 	"rail/server/problem"
 	"rail/server/work"
@@ -39,6 +40,9 @@ func EnrolCustomer(ctx context.Context, u *work.Unit, customerID string) (db.Par
 	}
 	// Customers have one name; it becomes the first name, as it may be either.
 	c := Candidate{ProgramID: k.ProgramID, Email: email, FirstName: k.Name}
+	if payout.NamesPayout(opt.Value(k.Name)) {
+		c.FirstName = nil
+	}
 	p, err := enterTaxed(ctx, u, c, db.PartnerStatusActive)
 	if err != nil {
 		return p, err

@@ -13,6 +13,7 @@ import (
 	"rail/server/metadata"
 	"rail/server/money/payout"
 	"rail/server/opt"
+	"rail/server/outbound/mail"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/work"
@@ -57,16 +58,35 @@ func (s *Service) Update(ctx context.Context, u *work.Unit, id string, b Patch) 
 	if err := patchHandle(ctx, u, &p, b, seen.holder); err != nil {
 		return before, err
 	}
+	if err := checkNames(p); err != nil {
+		return before, err
+	}
 	// Tags are rows of their own, which comparing the partner does not see.
 	retag := b.TagIDs != nil && !slices.Equal(seen.tags, wantedTags(b))
 	if reflect.DeepEqual(before, p) && !retag {
 		return before, nil
 	}
 	p.UpdatedAt = u.Now
+	if err := s.mailDetails(ctx, u, before, p); err != nil {
+		return p, err
+	}
 	if err := saveChange(ctx, u, before, p, seen.holder != nil); err != nil || !retag {
 		return p, err
 	}
 	return p, saveTags(ctx, u, p, wantedTags(b))
+}
+
+// mailDetails mails the partner if its payout method or details change (decisions, 326).
+func (s *Service) mailDetails(ctx context.Context, u *work.Unit, before, p db.Partner) error {
+	same := opt.Value(before.PayoutMethod) == opt.Value(p.PayoutMethod) && bytes.Equal(before.PayoutDetails, p.PayoutDetails)
+	if same || !s.Mail.Ready() {
+		return nil
+	}
+	prog, err := u.Program(ctx, p.ProgramID)
+	if err != nil {
+		return err
+	}
+	return s.Mail.Queue(ctx, u.Later(), p.OrgID, mail.PayoutDetailsChanged(mail.ToPartner(p, prog, ""), p.ID, u.Now), u.Now)
 }
 
 // checkObjects checks what callers put into the objects of their own.
@@ -74,7 +94,10 @@ func checkObjects(b Patch) error {
 	if err := metadata.Check(b.Metadata, "metadata"); err != nil {
 		return err
 	}
-	return metadata.Check(b.PayoutDetails, "payout_details")
+	if err := metadata.Check(b.PayoutDetails, "payout_details"); err != nil {
+		return err
+	}
+	return checkDetails(b.PayoutDetails)
 }
 
 // patchHandle sets the handle, unless another partner holds it.
@@ -238,9 +261,22 @@ func patchStatus(p *db.Partner, b Patch) error {
 	return nil
 }
 
-// patchPayout sets the payout method and its details. Details belong to one
-// method, so that another method, or none, drops them.
+// patchPayout sets the payout method and its details, and notes when that changes where the
+// partner is paid.
 func (s *Service) patchPayout(p *db.Partner, b Patch, methods []string, now clock.Time) error {
+	method, place := opt.Value(p.PayoutMethod), p.PayoutDetailsHash
+	if err := s.patchDetails(p, b, methods); err != nil {
+		return err
+	}
+	if method != opt.Value(p.PayoutMethod) || !bytes.Equal(place, p.PayoutDetailsHash) {
+		p.PayoutDetailsChangedAt = &now
+	}
+	return nil
+}
+
+// patchDetails sets the payout method and its details. Details belong to one
+// method, so that another method, or none, drops them.
+func (s *Service) patchDetails(p *db.Partner, b Patch, methods []string) error {
 	old := p.PayoutMethod
 	opt.ChangeOrClear(&p.PayoutMethod, b.PayoutMethod)
 	given := p.PayoutMethod
@@ -259,13 +295,13 @@ func (s *Service) patchPayout(p *db.Partner, b Patch, methods []string, now cloc
 	case p.PayoutMethod == nil:
 		return problem.Invalid("payout_details", "payout_details needs a payout_method.")
 	}
-	return s.sealDetails(p, b.PayoutDetails, now)
+	return s.sealDetails(p, b.PayoutDetails)
 }
 
 // sealDetails encrypts the details, unless they are the stored ones: sealing
 // again would give other bytes and look like a change. The hash lets duplicates
 // be found without opening the details.
-func (s *Service) sealDetails(p *db.Partner, details []byte, now clock.Time) error {
+func (s *Service) sealDetails(p *db.Partner, details []byte) error {
 	where := payout.DetailsPlace(p.ID)
 	if p.PayoutDetails != nil {
 		if kept, err := s.Keeper.Open(p.PayoutDetails, where); err == nil && bytes.Equal(kept, details) {
@@ -276,11 +312,7 @@ func (s *Service) sealDetails(p *db.Partner, details []byte, now clock.Time) err
 	if p.PayoutDetails, err = s.Keeper.Seal(details, where); err != nil {
 		return err
 	}
-	was := p.PayoutDetailsHash
 	p.PayoutDetailsHash, err = payout.DetailsHash(s.Keeper, p.ProgramID, p.PayoutMethod, details)
-	if !bytes.Equal(was, p.PayoutDetailsHash) {
-		p.PayoutDetailsChangedAt = &now
-	}
 	return err
 }
 

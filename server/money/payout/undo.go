@@ -1,0 +1,134 @@
+package payout
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/gen/events"
+	"rail/server/auditlog"
+	"rail/server/event"
+	"rail/server/money/ledger"
+	"rail/server/outbound/mail"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+const (
+	// undoWithin is how long a payment that was marked by hand can be undone.
+	undoWithin = 24 * time.Hour
+	// mailHold is how long the partner's mail about such a payment waits.
+	mailHold = 10 * time.Minute
+)
+
+// state has the fields of a payout before it was marked as paid, and the sum that refunds had clawed
+// back of its commissions.
+type state struct {
+	Status       db.PayoutStatus `json:"status"`
+	Method       *string         `json:"method"`
+	ExternalID   *string         `json:"external_id"`
+	ErrorCode    *string         `json:"error_code"`
+	ErrorMessage *string         `json:"error_message"`
+	ClawedMinor  int64           `json:"clawed_minor"`
+}
+
+func stateOf(p db.Payout, commissions []db.Commission) state {
+	return state{p.Status, p.Method, p.ExternalID, p.ErrorCode, p.ErrorMessage, clawed(commissions)}
+}
+
+// clawed sums what refunds clawed back of commissions. Deductions count with the same sign, so that they
+// do not cancel rewards out.
+func clawed(commissions []db.Commission) (sum int64) {
+	for _, k := range commissions {
+		sum += max(k.ClawedMinor, -k.ClawedMinor)
+	}
+	return sum
+}
+
+// UndoPaid takes back a payment that was marked by hand (decisions, 325). It restores the payout,
+// makes its commissions due again, which stay in it, and drops the partner's mail if it was
+// not sent yet.
+func UndoPaid(ctx context.Context, u *work.Unit, outbox *mail.Outbox, id, why string) (db.Payout, error) {
+	p, err := lockByHand(ctx, u, id)
+	if err != nil {
+		return p, err
+	}
+	if err := undoable(u, p); err != nil {
+		return p, err
+	}
+	var before state
+	if err := json.Unmarshal(p.BeforePaid, &before); err != nil {
+		return p, err
+	}
+	commissions, err := queries.PayoutCommissions(ctx, u.Tx, db.PayoutCommissionsParams{PayoutID: &p.ID, OrgID: p.OrgID})
+	if err != nil {
+		return p, err
+	}
+	if clawed(commissions) != before.ClawedMinor {
+		return p, problem.New(problem.PayoutNotUndoable,
+			"A refund has clawed money of the payment back; it cannot be undone any more.")
+	}
+	was := p
+	if p, err = unpay(ctx, u, p, before, commissions); err != nil {
+		return p, err
+	}
+	if err := outbox.Recall(ctx, u.Later(), p.OrgID, mail.PayoutPaidPurpose, p.ID); err != nil {
+		return p, err
+	}
+	return p, auditlog.Record(ctx, u, auditlog.Entry{
+		ProgramID: p.ProgramID, Action: "payout.paid_undone", TargetID: p.ID, Reason: &why,
+		Before: map[string]any{"status": was.Status, "paid_at": was.PaidAt, "external_id": was.ExternalID},
+		After:  map[string]any{"status": p.Status, "amount_minor": p.AmountMinor, "currency": p.Currency},
+	})
+}
+
+// undoable refuses a payout that was not marked as paid by hand within the last day.
+func undoable(u *work.Unit, p db.Payout) error {
+	switch {
+	case p.Status != db.PayoutStatusPaid:
+		return problem.New(problem.PayoutNotUndoable, "The payout is %s; only a payment can be undone.", p.Status)
+	case p.MarkedAt == nil:
+		return problem.New(problem.PayoutNotUndoable,
+			"The payment was reported by a rail or a result file; only one that was marked by hand can be undone.")
+	case u.Now.Sub(p.MarkedAt.Time) > undoWithin:
+		return problem.New(problem.PayoutNotUndoable,
+			"The payout was marked as paid at %s; a payment can be undone for 24 hours.", *p.MarkedAt)
+	}
+	return nil
+}
+
+// unpay reverses pay: it writes the payout as it was before, makes its commissions due, moves their
+// money back and records the events.
+func unpay(ctx context.Context, u *work.Unit, p db.Payout, before state, commissions []db.Commission) (db.Payout, error) {
+	p.Status, p.Method, p.ExternalID = before.Status, before.Method, before.ExternalID
+	p.ErrorCode, p.ErrorMessage = before.ErrorCode, before.ErrorMessage
+	p.PaidAt, p.MarkedAt, p.BeforePaid, p.UpdatedAt = nil, nil, nil, u.Now
+	err := queries.PayoutUndo(ctx, u.Later(), db.PayoutUndoParams{
+		Status: p.Status, Method: p.Method, ExternalID: p.ExternalID, ErrorCode: p.ErrorCode, ErrorMessage: p.ErrorMessage,
+		UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID,
+	})
+	if err != nil {
+		return p, err
+	}
+	// The database lets a commission leave its payment only once the payout has left it.
+	err = queries.PayoutUnsettle(ctx, u.Later(), db.PayoutUnsettleParams{UpdatedAt: u.Now, PayoutID: &p.ID, OrgID: p.OrgID})
+	if err != nil {
+		return p, err
+	}
+	moved := make([]ledger.Commission, len(commissions))
+	for i, k := range commissions {
+		k.Status = db.CommissionStatusDue
+		u.Record(event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID},
+			events.CommissionUpdated(api.CommissionUpdatedData{
+				CommissionID: k.ID, PartnerID: k.PartnerID, AmountMinor: k.AmountMinor, Currency: k.Currency,
+				Status: api.CommissionStatusDue, PreviousStatus: api.CommissionStatusPaid,
+			}))
+		moved[i] = ledger.Of(k, u.Now)
+	}
+	u.Record(about(p), events.PayoutUpdated(api.PayoutUpdatedData{
+		PayoutID: p.ID, PartnerID: p.PartnerID, Status: api.PayoutStatus(p.Status), PreviousStatus: api.PayoutStatusPaid,
+	}))
+	return p, ledger.Move(ctx, u.Later(), db.CommissionStatusPaid, moved...)
+}
