@@ -288,6 +288,7 @@ type Forgotten struct {
 	LinkID    string
 	Day       time.Time
 	Total     int64
+	At        *clock.Time
 }
 
 type Group struct {
@@ -670,6 +671,7 @@ type Program struct {
 	TimeZone               string
 	CouponBeatsLink        bool
 	IgnoreLateClicks       bool
+	ZoneChangedAt          *clock.Time
 }
 
 type PublishableKey struct {
@@ -738,6 +740,9 @@ type ReportCovered struct {
 	Span      string
 	Start     time.Time
 	Upto      time.Time
+	Zone      string
+	FromAt    clock.Time
+	ToAt      clock.Time
 }
 
 type ReportFact struct {
@@ -762,6 +767,8 @@ type ReportMark struct {
 	OrgID     string
 	ProgramID string
 	Day       time.Time
+	FirstAt   clock.Time
+	LastAt    clock.Time
 }
 
 type ReportSpan struct {
@@ -771,6 +778,9 @@ type ReportSpan struct {
 	Start     time.Time
 	Upto      time.Time
 	AgainOn   pgtype.Date
+	Zone      string
+	FromAt    clock.Time
+	ToAt      clock.Time
 }
 
 type ReportSum struct {
@@ -798,6 +808,9 @@ type ReportUntouched struct {
 	Span      string
 	Start     time.Time
 	Upto      time.Time
+	Zone      string
+	FromAt    clock.Time
+	ToAt      clock.Time
 }
 
 type Resource struct {
