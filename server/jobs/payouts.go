@@ -64,7 +64,7 @@ func autoPayouts(m Means) Job {
 			// By id, a page at a time; a failed program is passed over until the next round.
 			for after := ""; ; {
 				programs, err := queries.ProgramsToBatch(ctx, m.Pool, db.ProgramsToBatchParams{
-					After: after, Now: now.Plus(-batchDelay), Lim: moveBatch,
+					After: after, Now: now, Settled: now.Plus(-batchDelay), Lim: moveBatch,
 				})
 				// Finish goes on with batches of many partners, those just begun among them.
 				if err != nil || len(programs) == 0 {
@@ -94,7 +94,7 @@ func makeBatch(ctx context.Context, m Means, u *work.Unit, p db.ProgramsToBatchR
 			return err
 		}
 		zone := clock.StoredZone(program.TimeZone)
-		first := clock.MonthOf(u.Now.Plus(-batchDelay).DayIn(zone))
+		first := clock.MonthOf(u.Now.DayIn(zone))
 		end := clock.Midnight(first, zone).Plus(-time.Microsecond)
 		o := payout.Order{Program: program, PeriodEnd: end, HoldOnHighRisk: m.HoldOnHighRisk, Automatic: true}
 		_, _, err = payout.Generate(ctx, u, o)
