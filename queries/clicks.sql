@@ -4,11 +4,11 @@
 -- touched since, and the rows of the gaps between them, less those that are gone.
 -- It is of one snapshot, and exact as reports are.
 WITH covered AS MATERIALIZED (
-    SELECT c.span, c.start, c.upto FROM report_covered c WHERE c.program_id = @program_id AND c.org_id = @org_id
+    SELECT c.span, c.start, c.from_at, c.to_at FROM report_covered c WHERE c.program_id = @program_id AND c.org_id = @org_id
 ), gaps AS MATERIALIZED (
-    SELECT coalesce(lag(c.upto) OVER (ORDER BY c.start), '-infinity') AS after, c.start AS before FROM covered c
+    SELECT coalesce(lag(c.to_at) OVER (ORDER BY c.from_at), '-infinity') AS after, c.from_at AS before FROM covered c
     UNION ALL
-    SELECT coalesce(max(c.upto), '-infinity'), 'infinity' FROM covered c
+    SELECT coalesce(max(c.to_at), '-infinity'), 'infinity' FROM covered c
 ), parts AS (
     SELECT (SELECT sum(x.clicks) FROM report_sums x
         WHERE x.program_id = @program_id AND x.org_id = @org_id AND x.span = c.span AND x.start = c.start
@@ -21,8 +21,7 @@ WITH covered AS MATERIALIZED (
     FROM covered c
     UNION ALL
     SELECT (SELECT sum(t.clicks) FROM clicks_counted t
-        WHERE t.program_id = @program_id AND t.created_at >= g.after::timestamp AT TIME ZONE 'UTC'
-            AND t.created_at < g.before::timestamp AT TIME ZONE 'UTC'
+        WHERE t.program_id = @program_id AND t.created_at >= g.after AND t.created_at < g.before
           AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
           AND (sqlc.narg('link_id')::text IS NULL OR t.link_id = sqlc.narg('link_id')::text))
     FROM gaps g WHERE g.after < g.before

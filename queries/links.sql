@@ -49,13 +49,13 @@ WHERE t.short_slug = @slug;
 WITH mine AS MATERIALIZED (
     SELECT t.id, t.program_id, t.partner_id FROM links t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id
 ), covered AS MATERIALIZED (
-    SELECT c.program_id, c.span, c.start, c.upto FROM report_covered c
+    SELECT c.program_id, c.span, c.start, c.from_at, c.to_at FROM report_covered c
         WHERE c.program_id = ANY (ARRAY(SELECT k.program_id FROM mine k)) AND c.org_id = @org_id
 ), gaps AS MATERIALIZED (
-    SELECT c.program_id, coalesce(lag(c.upto) OVER (PARTITION BY c.program_id ORDER BY c.start), '-infinity') AS after,
-        c.start AS before FROM covered c
+    SELECT c.program_id, coalesce(lag(c.to_at) OVER (PARTITION BY c.program_id ORDER BY c.from_at), '-infinity')
+        AS after, c.from_at AS before FROM covered c
     UNION ALL
-    SELECT o.id, coalesce((SELECT max(c.upto) FROM covered c WHERE c.program_id = o.id), '-infinity'), 'infinity'
+    SELECT o.id, coalesce((SELECT max(c.to_at) FROM covered c WHERE c.program_id = o.id), '-infinity'), 'infinity'
         FROM programs o WHERE o.id IN (SELECT k.program_id FROM mine k) AND o.org_id = @org_id
 ), counts AS MATERIALIZED (
     SELECT x.owner_id, sum(x.total) FILTER (WHERE x.list <> 'customers') AS referrals,
@@ -70,8 +70,7 @@ WITH mine AS MATERIALIZED (
     UNION ALL
     SELECT k.id, (SELECT sum(x.clicks) FROM clicks_counted x WHERE x.org_id = @org_id AND x.program_id = k.program_id
         AND x.link_id = k.id
-        AND x.created_at >= g.after::timestamp AT TIME ZONE 'UTC'
-            AND x.created_at < g.before::timestamp AT TIME ZONE 'UTC')
+        AND x.created_at >= g.after AND x.created_at < g.before)
     FROM mine k JOIN gaps g ON g.program_id = k.program_id WHERE g.after < g.before
 )
 SELECT l.id,

@@ -239,9 +239,14 @@ WHERE t.id = due.id RETURNING t.*;
 -- name: ProgramsToBatch :many
 -- ProgramsToBatch lists programs that want the month's batch made and have no
 -- automatic run of it, whatever batch somebody asked for; sample programs never do.
+-- The month is the one before that of now in the program's zone, which must have begun
+-- by settled.
 SELECT t.id, t.org_id FROM programs t WHERE t.auto_payouts_enabled AND t.id > @after AND NOT starts_with(t.id,
     'sample_')
-AND NOT EXISTS (SELECT 1 FROM payout_batches b WHERE b.program_id = t.id AND b.period_month = @period_month
+AND date_trunc('month', zone_day(@settled::timestamptz, t.time_zone)::timestamp)
+    = date_trunc('month', zone_day(@now::timestamptz, t.time_zone)::timestamp)
+AND NOT EXISTS (SELECT 1 FROM payout_batches b WHERE b.program_id = t.id
+    AND b.period_month = (date_trunc('month', zone_day(@now::timestamptz, t.time_zone)::timestamp) - interval '1 month')::date
     AND (b.auto_run_at IS NOT NULL OR EXISTS (SELECT 1 FROM payout_runs r
         WHERE r.program_id = t.id AND r.batch_id = b.id AND r.automatic)))
 ORDER BY t.id LIMIT @lim;

@@ -16,14 +16,14 @@ INSERT INTO programs (id, org_id, name, product_name, website_url, currency, sta
         payout_methods,
     block_self_referrals, blocked_countries, require_tax_forms, auto_payouts_enabled, processor, created_at, updated_at,
         enrols_first_commission, attribution_model, click_on_redirect, commission_net_of_fee,
-        auto_enrol_customers, lead_match_days, time_zone, coupon_beats_link, ignore_late_clicks)
+        auto_enrol_customers, lead_match_days, time_zone, coupon_beats_link, ignore_late_clicks, zone_changed_at)
 VALUES (@id, @org_id, @name, @product_name, @website_url, @currency, @status, @subdomain, @custom_domain, @terms_url,
     @terms_version,
     @cookie_days, @url_params, @commission_on_net_revenue, @holding_period_days, @min_payout_minor, @payout_term,
         @payout_methods,
     @block_self_referrals, @blocked_countries, @require_tax_forms, @auto_payouts_enabled, @processor, @created_at,
         @updated_at, @enrols_first_commission, @attribution_model, @click_on_redirect, @commission_net_of_fee,
-        @auto_enrol_customers, @lead_match_days, @time_zone, @coupon_beats_link, @ignore_late_clicks);
+        @auto_enrol_customers, @lead_match_days, @time_zone, @coupon_beats_link, @ignore_late_clicks, @zone_changed_at);
 
 -- name: ProgramUpdate :exec
 -- ProgramUpdate leaves the currency, in which fixed rates and the minimum are.
@@ -37,21 +37,26 @@ UPDATE programs SET name = @name, product_name = @product_name, website_url = @w
     commission_net_of_fee = @commission_net_of_fee, auto_enrol_customers = @auto_enrol_customers,
     lead_match_days = @lead_match_days, time_zone = @time_zone, coupon_beats_link = @coupon_beats_link,
     ignore_late_clicks = @ignore_late_clicks,
+    zone_changed_at = @zone_changed_at,
     updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id;
+
+-- name: ZoneKnown :one
+-- ZoneKnown reports whether PostgreSQL can compute with a time zone.
+SELECT zone_known(@zone::text);
 
 -- name: ProgramStats :many
 -- ProgramStats adds what reports have summed to the rows of the gaps, as ClickTotal
 -- does; partners and referrals are from the tallies. Money is the program's
 -- currency, net of refunds and voids (decisions, 33).
 WITH covered AS MATERIALIZED (
-    SELECT c.program_id, c.span, c.start, c.upto FROM report_covered c
+    SELECT c.program_id, c.span, c.start, c.from_at, c.to_at FROM report_covered c
         WHERE c.program_id = ANY (@ids::text[]) AND c.org_id = @org_id
 ), gaps AS MATERIALIZED (
-    SELECT c.program_id, coalesce(lag(c.upto) OVER (PARTITION BY c.program_id ORDER BY c.start), '-infinity') AS after,
-        c.start AS before FROM covered c
+    SELECT c.program_id, coalesce(lag(c.to_at) OVER (PARTITION BY c.program_id ORDER BY c.from_at), '-infinity')
+        AS after, c.from_at AS before FROM covered c
     UNION ALL
-    SELECT o.id, coalesce((SELECT max(c.upto) FROM covered c WHERE c.program_id = o.id), '-infinity'), 'infinity'
+    SELECT o.id, coalesce((SELECT max(c.to_at) FROM covered c WHERE c.program_id = o.id), '-infinity'), 'infinity'
         FROM programs o WHERE o.id = ANY (@ids::text[]) AND o.org_id = @org_id
 ), parts AS (
     SELECT c.program_id, s.currency, s.clicks, s.leads, s.revenue_minor, s.commissions_minor FROM covered c CROSS
@@ -63,8 +68,7 @@ WITH covered AS MATERIALIZED (
     SELECT g.program_id, f.currency, f.clicks, f.leads, f.revenue_minor, f.commissions_minor FROM gaps g CROSS
         JOIN LATERAL (
         SELECT x.currency, x.clicks, x.leads, x.revenue_minor, x.commissions_minor FROM report_facts x
-        WHERE x.program_id = g.program_id AND x.at >= g.after::timestamp AT TIME ZONE 'UTC'
-            AND x.at < g.before::timestamp AT TIME ZONE 'UTC' OFFSET 0) f
+        WHERE x.program_id = g.program_id AND x.at >= g.after AND x.at < g.before OFFSET 0) f
     WHERE g.after < g.before
 ), sums AS (
     SELECT a.program_id, sum(a.clicks)::bigint AS clicks, sum(a.leads)::bigint AS leads,

@@ -1,24 +1,31 @@
 -- name: ReportRows :many
--- ReportRows sums a window of days by one dimension: the widest spans in it that
--- are summed and untouched since from report_sums, all other days from their rows.
--- One statement, so that all of it is of one moment. level is the dimension of
--- report_sums that is read, by what the rows stand for. What stands for a period
--- takes spans that lie in one.
+-- ReportRows sums a window of the program's days by one dimension: the widest spans
+-- in it that are summed and untouched since from report_sums, all other days from
+-- their rows. One statement, so that all of it is of one moment. level is the
+-- dimension of report_sums that is read, by what the rows stand for. Rows of periods
+-- take spans that lie in one period, and read the other days period by period.
 WITH spans AS MATERIALIZED (
     SELECT w.span, w.start, w.upto FROM (
         SELECT r.span, r.start, r.upto, max(r.upto) OVER (ORDER BY r.start, r.upto DESC
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
         FROM report_untouched r
-        WHERE r.program_id = @program_id AND r.org_id = @org_id AND r.start >= @from_day::date
+        WHERE r.program_id = @program_id AND r.org_id = @org_id AND r.zone = @time_zone::text AND r.start >= @from_day::date
           AND r.upto <= sqlc.arg(to_day)::date + 1 AND (@by::text <> 'period'
             OR date_trunc(@bucket::text, r.start::timestamp) = date_trunc(@bucket::text, (r.upto - 1)::timestamp))) w
     WHERE coalesce(w.reached, '-infinity') <= w.start
-), raw AS MATERIALIZED (
+), gaps AS (
     SELECT g.first, g.next FROM (
         SELECT coalesce(lag(b.upto) OVER (ORDER BY b.start), @from_day::date) AS first, b.start AS next FROM (
             SELECT s.start, s.upto FROM spans s
             UNION ALL SELECT sqlc.arg(to_day)::date + 1, sqlc.arg(to_day)::date + 1) b) g
     WHERE g.first < g.next
+), raw AS MATERIALIZED (
+    SELECT p.first, zone_midnight(p.first, @time_zone::text) AS from_at, zone_midnight(p.next, @time_zone::text) AS to_at FROM (
+        SELECT greatest(g.first, b.start::date) AS first, least(g.next, (b.start + e.step)::date) AS next
+        FROM gaps g CROSS JOIN LATERAL (SELECT CASE @by::text WHEN 'period' THEN concat('1 ', @bucket::text)
+            ELSE '1000 years' END::interval AS step) e CROSS JOIN LATERAL generate_series(
+            CASE @by::text WHEN 'period' THEN date_trunc(@bucket::text, g.first::timestamp) ELSE g.first::timestamp END,
+            (g.next - 1)::timestamp, e.step) b (start)) p
 ), facts AS (
     SELECT w.start AS day, s.partner_id, s.key, s.currency, s.label, s.clicks, s.leads, s.customers, s.sales,
         s.refunded, s.revenue_minor, s.commissions_minor
@@ -29,17 +36,15 @@ WITH spans AS MATERIALIZED (
             AND x.start = w.start
           AND (sqlc.narg('partner_id')::text IS NULL OR x.partner_id = sqlc.narg('partner_id')::text) OFFSET 0) s
     UNION ALL
-    SELECT (f.at AT TIME ZONE 'UTC')::date, coalesce(f.partner_id, ''), CASE @level::text
+    SELECT f.first, coalesce(f.partner_id, ''), CASE @level::text
         WHEN 'link' THEN coalesce(f.link_id, '') WHEN 'product' THEN coalesce(f.product, '')
         WHEN 'partner_product' THEN coalesce(f.product, '') ELSE '' END,
         coalesce(f.currency, @program_currency::text), f.product_name, f.clicks, f.leads, f.customers, f.sales,
             f.refunded, f.revenue_minor, f.commissions_minor
     FROM raw r CROSS JOIN LATERAL (
-        SELECT x.at, x.partner_id, x.link_id, x.product, x.product_name, x.currency, x.clicks, x.leads, x.customers,
+        SELECT r.first, x.partner_id, x.link_id, x.product, x.product_name, x.currency, x.clicks, x.leads, x.customers,
             x.sales, x.refunded, x.revenue_minor, x.commissions_minor FROM report_facts x
-            WHERE x.program_id = @program_id
-          AND x.at >= r.first::timestamp AT TIME ZONE 'UTC'
-              AND x.at < r.next::timestamp AT TIME ZONE 'UTC' OFFSET 0) f
+            WHERE x.program_id = @program_id AND x.at >= r.from_at AND x.at < r.to_at OFFSET 0) f
     WHERE (sqlc.narg('partner_id')::text IS NULL OR f.partner_id = sqlc.narg('partner_id')::text)
       AND (f.customers > 0 OR f.currency IS NOT NULL OR @level::text NOT IN ('product', 'partner_product'))
 )
@@ -82,15 +87,28 @@ SELECT t.id, t.name FROM tags t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @
 SELECT set_config('work_mem', '32MB', true);
 
 -- name: ReportMark :exec
--- ReportMark notes that days which may have been summed are no longer right.
-INSERT INTO report_marks (org_id, program_id, day)
-SELECT @org_id, @program_id, unnest(@days::date[]);
+-- ReportMark notes that something is written at a moment whose day may have been
+-- summed. What is younger than settled is in a day that is not.
+INSERT INTO report_marks (org_id, program_id, day, first_at, last_at)
+SELECT g.org_id, g.id, (sqlc.arg(at)::timestamptz AT TIME ZONE 'UTC')::date AS day, @at::timestamptz AS first_at, @at::timestamptz AS last_at
+FROM programs g WHERE g.id = @program_id AND g.org_id = @org_id
+    AND @at < report_open_since(@settled::timestamptz, g.time_zone, g.zone_changed_at);
 
 -- name: ReportMarkSale :exec
--- ReportMarkSale marks the day of a sale.
-INSERT INTO report_marks (org_id, program_id, day)
-SELECT @org_id, @program_id, (s.occurred_at AT TIME ZONE 'UTC')::date FROM sales s
-    WHERE s.id = @sale_id AND s.org_id = @org_id AND s.occurred_at < @open_since;
+-- ReportMarkSale marks the moment of a sale.
+INSERT INTO report_marks (org_id, program_id, day, first_at, last_at)
+SELECT g.org_id, g.id, (s.occurred_at AT TIME ZONE 'UTC')::date, s.occurred_at, s.occurred_at
+FROM sales s JOIN programs g ON g.id = @program_id AND g.org_id = @org_id
+WHERE s.id = @sale_id AND s.org_id = @org_id
+    AND s.occurred_at < report_open_since(@settled::timestamptz, g.time_zone, g.zone_changed_at);
+
+-- name: ReportMarkAgain :exec
+-- ReportMarkAgain marks the summed days from before a program was made, which the
+-- job would not look for in another zone.
+INSERT INTO report_marks (org_id, program_id, day, first_at, last_at)
+SELECT s.org_id, s.program_id, (s.from_at AT TIME ZONE 'UTC')::date, s.from_at, s.to_at - interval '1 microsecond'
+FROM report_spans s JOIN programs g ON g.id = s.program_id
+WHERE s.program_id = @program_id AND s.org_id = @org_id AND s.span = 'day' AND s.from_at < g.created_at;
 
 -- name: ReportMarkCommissions :exec
 -- ReportMarkCommissions marks the days on which commissions count.
@@ -98,10 +116,12 @@ WITH moments AS (
     SELECT CASE WHEN k.sale_id IS NULL OR k.kind = 'clawback' THEN k.created_at ELSE s.occurred_at END AS at
     FROM commissions k LEFT JOIN sales s ON s.id = k.sale_id WHERE k.id = ANY (@ids::text[]) AND k.org_id = @org_id
 ), days AS (
-    SELECT DISTINCT (x.at AT TIME ZONE 'UTC')::date AS day FROM moments x WHERE x.at < @open_since::timestamptz
+    SELECT (x.at AT TIME ZONE 'UTC')::date AS day, min(x.at) AS first_at, max(x.at) AS last_at
+    FROM moments x JOIN programs g ON g.id = @program_id AND g.org_id = @org_id
+    WHERE x.at < report_open_since(@settled::timestamptz, g.time_zone, g.zone_changed_at) GROUP BY 1
 )
-INSERT INTO report_marks (org_id, program_id, day)
-SELECT @org_id, @program_id, d.day FROM days d;
+INSERT INTO report_marks (org_id, program_id, day, first_at, last_at)
+SELECT @org_id, @program_id, d.day, d.first_at, d.last_at FROM days d;
 
 -- name: ReportMarkCustomer :exec
 -- ReportMarkCustomer marks every day on which something counts under the
@@ -116,10 +136,12 @@ WITH moments AS (
     UNION SELECT s.occurred_at FROM commissions k JOIN sales s ON s.id = k.sale_id
         WHERE k.program_id = @program_id AND k.org_id = @org_id AND s.org_id = @org_id AND k.customer_id = @customer_id
 ), days AS (
-    SELECT DISTINCT (x.at AT TIME ZONE 'UTC')::date AS day FROM moments x WHERE x.at < @open_since::timestamptz
+    SELECT (x.at AT TIME ZONE 'UTC')::date AS day, min(x.at) AS first_at, max(x.at) AS last_at
+    FROM moments x JOIN programs g ON g.id = @program_id AND g.org_id = @org_id
+    WHERE x.at < report_open_since(@settled::timestamptz, g.time_zone, g.zone_changed_at) GROUP BY 1
 )
-INSERT INTO report_marks (org_id, program_id, day)
-SELECT @org_id, @program_id, d.day FROM days d;
+INSERT INTO report_marks (org_id, program_id, day, first_at, last_at)
+SELECT @org_id, @program_id, d.day, d.first_at, d.last_at FROM days d;
 
 -- name: ReportMarkPartner :exec
 -- ReportMarkPartner marks every day on which something counts under a partner
@@ -142,29 +164,39 @@ WITH moments AS (
         WHERE k.program_id = @program_id AND k.org_id = @org_id AND c.org_id = @org_id AND c.partner_id = @partner_id
             AND k.partner_id <> @partner_id
 ), days AS (
-    SELECT DISTINCT (x.at AT TIME ZONE 'UTC')::date AS day FROM moments x WHERE x.at < @open_since::timestamptz
+    SELECT (x.at AT TIME ZONE 'UTC')::date AS day, min(x.at) AS first_at, max(x.at) AS last_at
+    FROM moments x JOIN programs g ON g.id = @program_id AND g.org_id = @org_id
+    WHERE x.at < report_open_since(@settled::timestamptz, g.time_zone, g.zone_changed_at) GROUP BY 1
 )
-INSERT INTO report_marks (org_id, program_id, day)
-SELECT @org_id, @program_id, d.day FROM days d;
+INSERT INTO report_marks (org_id, program_id, day, first_at, last_at)
+SELECT @org_id, @program_id, d.day, d.first_at, d.last_at FROM days d;
 
 -- name: ReportDaysToSum :many
--- ReportDaysToSum lists days that are over and not summed, or touched since, the
--- latest first.
-SELECT x.org_id, x.program_id, x.day FROM (
-    SELECT g.org_id, g.id AS program_id, d::date AS day
-    FROM programs g CROSS JOIN LATERAL generate_series((g.created_at AT TIME ZONE 'UTC')::date, @last_day::date,
-        '1 day') d
-    WHERE NOT EXISTS (SELECT 1 FROM report_spans s WHERE s.program_id = g.id AND s.span = 'day' AND s.start = d::date)
+-- ReportDaysToSum lists days that were over at a time and are not summed, or touched
+-- since: of each program the latest first, in turn, so that one whose zone has
+-- changed does not delay the others. A program whose zone changed after settled waits.
+SELECT x.org_id, x.program_id, x.zone, x.day::date AS day FROM (
+    SELECT g.org_id, g.id AS program_id, g.time_zone AS zone, (zone_day(@ended::timestamptz, g.time_zone) - i.n) AS day
+    FROM programs g CROSS JOIN LATERAL generate_series(1,
+        zone_day(@ended::timestamptz, g.time_zone) - zone_day(g.created_at, g.time_zone)) i (n)
+    WHERE coalesce(g.zone_changed_at, '-infinity') <= @settled::timestamptz AND NOT EXISTS (SELECT 1 FROM report_spans s
+        WHERE s.program_id = g.id AND s.span = 'day' AND s.start = zone_day(@ended::timestamptz, g.time_zone) - i.n
+            AND s.zone = g.time_zone)
     UNION
-    SELECT m.org_id, m.program_id, m.day FROM report_marks m WHERE m.day <= @last_day::date
-) x ORDER BY x.day DESC, x.program_id LIMIT @lim;
+    SELECT m.org_id, m.program_id, g.time_zone, zone_day(m.first_at, g.time_zone) + i.n
+    FROM report_marks m JOIN programs g ON g.id = m.program_id CROSS JOIN LATERAL generate_series(0,
+        zone_day(least(m.last_at, @ended::timestamptz), g.time_zone) - zone_day(m.first_at, g.time_zone)) i (n)
+    WHERE coalesce(g.zone_changed_at, '-infinity') <= @settled::timestamptz
+        AND zone_day(m.first_at, g.time_zone) + i.n < zone_day(@ended::timestamptz, g.time_zone)
+) x ORDER BY row_number() OVER (PARTITION BY x.program_id ORDER BY x.day DESC), x.program_id LIMIT @lim;
 
 -- name: ReportSpansToSum :many
 -- ReportSpansToSum lists spans whose halves are summed and which are not, the
 -- shortest first: they are halves of others. What holds a day that was summed again
 -- today waits until tomorrow.
-SELECT a.org_id, a.program_id, a.start, (2 * (a.upto - a.start))::text AS span FROM report_spans a
+SELECT a.org_id, a.program_id, a.zone, a.start, (2 * (a.upto - a.start))::text AS span FROM report_spans a
 JOIN report_spans b ON b.program_id = a.program_id AND b.span = a.span AND b.start = a.upto
+    AND b.zone = a.zone AND b.from_at = a.to_at
 WHERE a.span <> '256' AND (a.start - date '0001-01-01') % (2 * (a.upto - a.start)) = 0
   AND NOT EXISTS (SELECT 1 FROM report_spans w WHERE w.program_id = a.program_id AND w.start = a.start
       AND w.span = (2 * (a.upto - a.start))::text)
@@ -176,9 +208,27 @@ ORDER BY a.upto - a.start, a.start DESC, a.program_id LIMIT @lim;
 -- ReportLock makes replicas that sum the same program take turns.
 SELECT pg_try_advisory_xact_lock(hashtextextended('report/' || @program_id::text, 0));
 
+-- name: ReportDay :one
+-- ReportDay returns the zone of a program, and when a day begins and ends in it.
+SELECT g.time_zone AS zone, zone_midnight(sqlc.arg(day)::date, g.time_zone)::timestamptz AS from_at,
+    zone_midnight(sqlc.arg(day)::date + 1, g.time_zone)::timestamptz AS to_at
+FROM programs g WHERE g.id = @program_id AND g.org_id = @org_id;
+
 -- name: ReportUnmark :exec
--- ReportUnmark goes with the sums that it makes right, in one transaction.
-DELETE FROM report_marks WHERE program_id = @program_id AND day = @day;
+-- ReportUnmark goes with the sums that it makes right, in one transaction. What a
+-- mark notes beyond them stays marked: after a change of the zone it may be of two days.
+WITH gone AS (
+    DELETE FROM report_marks m WHERE m.program_id = @program_id
+        AND m.day BETWEEN (sqlc.arg(from_at)::timestamptz AT TIME ZONE 'UTC')::date - 2
+            AND (sqlc.arg(to_at)::timestamptz AT TIME ZONE 'UTC')::date
+        AND m.last_at >= @from_at AND m.first_at < @to_at
+    RETURNING m.org_id, m.program_id, m.day, m.first_at, m.last_at
+)
+INSERT INTO report_marks (org_id, program_id, day, first_at, last_at)
+SELECT g.org_id, g.program_id, g.day, r.first_at, r.last_at
+FROM gone g CROSS JOIN LATERAL (VALUES (g.first_at, sqlc.arg(from_at)::timestamptz - interval '1 microsecond'),
+    (sqlc.arg(to_at)::timestamptz, g.last_at)) r (first_at, last_at)
+WHERE r.first_at <= r.last_at;
 
 -- name: ReportUnsum :exec
 -- ReportUnsum names every dimension, which lets the key find the rows: without
@@ -186,21 +236,29 @@ DELETE FROM report_marks WHERE program_id = @program_id AND day = @day;
 DELETE FROM report_sums WHERE program_id = @program_id AND dimension IN ('total', 'partner', 'link', 'product',
     'partner_product') AND span = @span AND start = @start;
 
--- name: ReportUnspan :execrows
--- ReportUnspan takes back what holds the day too, by a trigger.
-DELETE FROM report_spans WHERE program_id = @program_id AND span = @span AND start = @start;
+-- name: ReportUnspan :one
+-- ReportUnspan deletes a day, and days of other zones that overlap it; a trigger
+-- deletes the spans that hold them. It reports whether the day was summed in this zone.
+WITH gone AS (
+    DELETE FROM report_spans s WHERE s.program_id = @program_id AND s.span = 'day'
+        AND s.start BETWEEN sqlc.arg(start)::date - 2 AND sqlc.arg(start)::date + 2
+        AND (s.start = sqlc.arg(start)::date OR s.from_at < @to_at AND s.to_at > @from_at)
+    RETURNING s.start, s.zone
+)
+SELECT EXISTS (SELECT 1 FROM gone g WHERE g.start = sqlc.arg(start)::date AND g.zone = @time_zone::text);
 
 -- name: ReportSpan :exec
 -- ReportSpan notes that a day is summed, and that it is so again.
-INSERT INTO report_spans (org_id, program_id, span, start, again_on)
-    VALUES (@org_id, @program_id, 'day', @start, CASE WHEN @again::boolean THEN @today::date END)
+INSERT INTO report_spans (org_id, program_id, span, start, zone, again_on)
+    VALUES (@org_id, @program_id, 'day', @start, @time_zone, CASE WHEN @again::boolean THEN @today::date END)
     ON CONFLICT DO NOTHING;
 
 -- name: ReportJoin :execrows
 -- ReportJoin notes that a span is summed whose halves still are.
-INSERT INTO report_spans (org_id, program_id, span, start)
-SELECT a.org_id, a.program_id, @span::text, a.start FROM report_spans a
+INSERT INTO report_spans (org_id, program_id, span, start, zone)
+SELECT a.org_id, a.program_id, @span::text, a.start, a.zone FROM report_spans a
 JOIN report_spans b ON b.program_id = a.program_id AND b.span = a.span AND b.start = a.upto
+    AND b.zone = a.zone AND b.from_at = a.to_at
 WHERE a.program_id = @program_id AND a.org_id = @org_id AND a.start = @start
   AND 2 * (a.upto - a.start) = report_days(@span::text)
 ON CONFLICT DO NOTHING;

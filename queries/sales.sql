@@ -2,19 +2,19 @@
 -- SaleTotal counts as ClickTotal does, in a window or without one. The partner's
 -- index, which has not the time in this order, is kept out of the gaps.
 WITH covered AS MATERIALIZED (
-    SELECT w.span, w.start, w.upto FROM (
-        SELECT r.span, r.start, r.upto, max(r.upto) OVER (ORDER BY r.start, r.upto DESC
+    SELECT w.span, w.start, w.from_at, w.to_at FROM (
+        SELECT r.span, r.start, r.from_at, r.to_at, max(r.to_at) OVER (ORDER BY r.from_at, r.to_at DESC
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
         FROM report_untouched r WHERE r.program_id = @program_id AND r.org_id = @org_id
           AND (sqlc.narg('occurred_after')::timestamptz IS NULL
-              OR r.start::timestamp AT TIME ZONE 'UTC' >= sqlc.narg('occurred_after')::timestamptz)
+              OR r.from_at >= sqlc.narg('occurred_after')::timestamptz)
           AND (sqlc.narg('occurred_before')::timestamptz IS NULL
-              OR r.upto::timestamp AT TIME ZONE 'UTC' <= sqlc.narg('occurred_before')::timestamptz)) w
-    WHERE coalesce(w.reached, '-infinity') <= w.start
+              OR r.to_at <= sqlc.narg('occurred_before')::timestamptz)) w
+    WHERE coalesce(w.reached, '-infinity') <= w.from_at
 ), gaps AS MATERIALIZED (
-    SELECT coalesce(lag(c.upto) OVER (ORDER BY c.start), '-infinity') AS after, c.start AS before FROM covered c
+    SELECT coalesce(lag(c.to_at) OVER (ORDER BY c.from_at), '-infinity') AS after, c.from_at AS before FROM covered c
     UNION ALL
-    SELECT coalesce(max(c.upto), '-infinity'), 'infinity' FROM covered c
+    SELECT coalesce(max(c.to_at), '-infinity'), 'infinity' FROM covered c
 ), parts AS (
     SELECT (SELECT sum(CASE sqlc.narg('refunded')::boolean WHEN true THEN x.refunded
         WHEN false THEN x.sales - x.refunded ELSE x.sales END) FROM report_sums x
@@ -24,8 +24,7 @@ WITH covered AS MATERIALIZED (
     FROM covered c
     UNION ALL
     SELECT (SELECT count(*) FROM sales t
-        WHERE t.program_id = @program_id AND t.occurred_at >= g.after::timestamp AT TIME ZONE 'UTC'
-            AND t.occurred_at < g.before::timestamp AT TIME ZONE 'UTC'
+        WHERE t.program_id = @program_id AND t.occurred_at >= g.after AND t.occurred_at < g.before
           AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id || '' = sqlc.narg('partner_id')::text)
           AND (sqlc.narg('occurred_after')::timestamptz IS NULL
               OR t.occurred_at >= sqlc.narg('occurred_after')::timestamptz)

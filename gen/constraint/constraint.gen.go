@@ -246,6 +246,7 @@ const (
 	RefundsSaleFkey                     Name = "refunds_sale_fkey"
 	RefundsStatusCheck                  Name = "refunds_status_check"
 	RefundsWaitingCheck                 Name = "refunds_waiting_check"
+	ReportMarksMomentsCheck             Name = "report_marks_moments_check"
 	ReportMarksPkey                     Name = "report_marks_pkey"
 	ReportSpansPkey                     Name = "report_spans_pkey"
 	ReportSpansSpanCheck                Name = "report_spans_span_check"

@@ -114,10 +114,10 @@ func (q *Queries) AuditLast(ctx context.Context, db DBTX) ([]AuditLastRow, error
 
 const auditLeftOut = `-- name: AuditLeftOut :many
 SELECT k.id::text AS what, format('matured at %s, in no payout of %s', k.mature_at, b.id)::text AS message
-FROM payout_batches b JOIN commissions k ON k.program_id = b.program_id
+FROM payout_batches b JOIN programs g ON g.id = b.program_id JOIN commissions k ON k.program_id = b.program_id
 WHERE b.auto_run_at IS NOT NULL AND k.status = 'due' AND k.payout_id IS NULL AND k.amount_minor > 0
     AND NOT starts_with(k.partner_id, 'sample_')
-  AND k.mature_at < (b.period_month + interval '1 month') AT TIME ZONE 'UTC'
+  AND k.mature_at <= b.period_end AND k.mature_at < zone_midnight((b.period_month + interval '1 month')::date, g.time_zone)
   AND greatest(k.created_at, k.approved_at) < b.auto_run_at - interval '1 minute'
   AND ($1::text[] IS NULL OR k.partner_id = ANY ($1::text[]))
   AND NOT EXISTS (SELECT 1 FROM payouts p WHERE p.program_id = k.program_id AND p.partner_id = k.partner_id
@@ -1202,11 +1202,10 @@ func (q *Queries) AuditRefunds(ctx context.Context, db DBTX) ([]AuditRefundsRow,
 
 const auditReportDays = `-- name: AuditReportDays :many
 WITH days AS MATERIALIZED (
-    SELECT s.program_id, s.start FROM report_spans s
-    WHERE s.span = 'day' AND NOT EXISTS (SELECT 1 FROM report_marks m
-        WHERE m.program_id = s.program_id AND m.day = s.start)
+    SELECT s.program_id, s.start FROM report_untouched s JOIN programs g ON g.id = s.program_id AND g.time_zone = s.zone
+    WHERE s.span = 'day'
 ), raw AS (
-    SELECT f.program_id, (f.at AT TIME ZONE 'UTC')::date AS start, coalesce(f.partner_id, '') AS partner_id,
+    SELECT f.program_id, zone_day(f.at, g.time_zone) AS start, coalesce(f.partner_id, '') AS partner_id,
         coalesce(f.link_id, '') AS link_id, coalesce(f.currency, g.currency) AS currency,
         ARRAY[sum(f.clicks), sum(f.leads), sum(f.customers), sum(f.sales), sum(f.refunded), sum(f.revenue_minor),
             sum(f.commissions_minor)]::text AS figures

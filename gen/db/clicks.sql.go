@@ -89,11 +89,11 @@ func (q *Queries) ClickInsert(ctx context.Context, db DBTX, arg ClickInsertParam
 
 const clickTotal = `-- name: ClickTotal :one
 WITH covered AS MATERIALIZED (
-    SELECT c.span, c.start, c.upto FROM report_covered c WHERE c.program_id = $1 AND c.org_id = $2
+    SELECT c.span, c.start, c.from_at, c.to_at FROM report_covered c WHERE c.program_id = $1 AND c.org_id = $2
 ), gaps AS MATERIALIZED (
-    SELECT coalesce(lag(c.upto) OVER (ORDER BY c.start), '-infinity') AS after, c.start AS before FROM covered c
+    SELECT coalesce(lag(c.to_at) OVER (ORDER BY c.from_at), '-infinity') AS after, c.from_at AS before FROM covered c
     UNION ALL
-    SELECT coalesce(max(c.upto), '-infinity'), 'infinity' FROM covered c
+    SELECT coalesce(max(c.to_at), '-infinity'), 'infinity' FROM covered c
 ), parts AS (
     SELECT (SELECT sum(x.clicks) FROM report_sums x
         WHERE x.program_id = $1 AND x.org_id = $2 AND x.span = c.span AND x.start = c.start
@@ -106,8 +106,7 @@ WITH covered AS MATERIALIZED (
     FROM covered c
     UNION ALL
     SELECT (SELECT sum(t.clicks) FROM clicks_counted t
-        WHERE t.program_id = $1 AND t.created_at >= g.after::timestamp AT TIME ZONE 'UTC'
-            AND t.created_at < g.before::timestamp AT TIME ZONE 'UTC'
+        WHERE t.program_id = $1 AND t.created_at >= g.after AND t.created_at < g.before
           AND ($4::text IS NULL OR t.partner_id = $4::text)
           AND ($3::text IS NULL OR t.link_id = $3::text))
     FROM gaps g WHERE g.after < g.before

@@ -209,8 +209,9 @@ const commissionReasons = `-- name: CommissionReasons :many
 SELECT k.id, k.kind, k.sale_id, k.revenue_minor, k.rate_type, k.rate_value, k.shrunk_minor, k.currency, k.flow_branch_id,
     s.currency AS sale_currency, f.name AS flow_name, f.branches, c.id AS customer_id,
     coalesce(c.tracked_by, '')::text AS tracked_by, c.lead_at,
-    l.value AS link_value, u.code AS coupon_code, v.created_at AS clicked_at
+    l.value AS link_value, u.code AS coupon_code, v.created_at AS clicked_at, g.time_zone
 FROM commissions k
+JOIN programs g ON g.id = k.program_id
 LEFT JOIN sales s ON s.id = k.sale_id
 LEFT JOIN flows f ON f.id = k.flow_id AND f.org_id = $1
 LEFT JOIN customers c ON c.id = k.customer_id AND c.partner_id = k.partner_id AND c.org_id = $1
@@ -244,6 +245,7 @@ type CommissionReasonsRow struct {
 	LinkValue    *string
 	CouponCode   *string
 	ClickedAt    *clock.Time
+	TimeZone     string
 }
 
 // CommissionReasons reads why commissions are what they are, and whose. What was
@@ -276,6 +278,7 @@ func (q *Queries) CommissionReasons(ctx context.Context, db DBTX, arg Commission
 			&i.LinkValue,
 			&i.CouponCode,
 			&i.ClickedAt,
+			&i.TimeZone,
 		); err != nil {
 			return nil, err
 		}

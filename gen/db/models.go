@@ -314,6 +314,7 @@ type Forgotten struct {
 	LinkID    string
 	Day       time.Time
 	Total     int64
+	At        *clock.Time
 }
 
 type Group struct {
@@ -698,6 +699,7 @@ type Program struct {
 	TimeZone               string
 	CouponBeatsLink        bool
 	IgnoreLateClicks       bool
+	ZoneChangedAt          *clock.Time
 }
 
 type PublishableKey struct {
@@ -766,6 +768,9 @@ type ReportCovered struct {
 	Span      string
 	Start     time.Time
 	Upto      time.Time
+	Zone      string
+	FromAt    clock.Time
+	ToAt      clock.Time
 }
 
 type ReportFact struct {
@@ -790,6 +795,8 @@ type ReportMark struct {
 	OrgID     string
 	ProgramID string
 	Day       time.Time
+	FirstAt   clock.Time
+	LastAt    clock.Time
 }
 
 type ReportSpan struct {
@@ -799,6 +806,9 @@ type ReportSpan struct {
 	Start     time.Time
 	Upto      time.Time
 	AgainOn   pgtype.Date
+	Zone      string
+	FromAt    clock.Time
+	ToAt      clock.Time
 }
 
 type ReportSum struct {
@@ -826,6 +836,9 @@ type ReportUntouched struct {
 	Span      string
 	Start     time.Time
 	Upto      time.Time
+	Zone      string
+	FromAt    clock.Time
+	ToAt      clock.Time
 }
 
 type Resource struct {

@@ -2470,16 +2470,20 @@ func (q *Queries) PreviewPayouts(ctx context.Context, db DBTX, arg PreviewPayout
 const programsToBatch = `-- name: ProgramsToBatch :many
 SELECT t.id, t.org_id FROM programs t WHERE t.auto_payouts_enabled AND t.id > $1 AND NOT starts_with(t.id,
     'sample_')
-AND NOT EXISTS (SELECT 1 FROM payout_batches b WHERE b.program_id = t.id AND b.period_month = $2
+AND date_trunc('month', zone_day($2::timestamptz, t.time_zone)::timestamp)
+    = date_trunc('month', zone_day($3::timestamptz, t.time_zone)::timestamp)
+AND NOT EXISTS (SELECT 1 FROM payout_batches b WHERE b.program_id = t.id
+    AND b.period_month = (date_trunc('month', zone_day($3::timestamptz, t.time_zone)::timestamp) - interval '1 month')::date
     AND (b.auto_run_at IS NOT NULL OR EXISTS (SELECT 1 FROM payout_runs r
         WHERE r.program_id = t.id AND r.batch_id = b.id AND r.automatic)))
-ORDER BY t.id LIMIT $3
+ORDER BY t.id LIMIT $4
 `
 
 type ProgramsToBatchParams struct {
-	After       string
-	PeriodMonth time.Time
-	Lim         int32
+	After   string
+	Settled clock.Time
+	Now     clock.Time
+	Lim     int32
 }
 
 type ProgramsToBatchRow struct {
@@ -2489,8 +2493,15 @@ type ProgramsToBatchRow struct {
 
 // ProgramsToBatch lists programs that want the month's batch made and have no
 // automatic run of it, whatever batch somebody asked for; sample programs never do.
+// The month is the one before that of now in the program's zone, which must have begun
+// by settled.
 func (q *Queries) ProgramsToBatch(ctx context.Context, db DBTX, arg ProgramsToBatchParams) ([]ProgramsToBatchRow, error) {
-	rows, err := db.Query(ctx, programsToBatch, arg.After, arg.PeriodMonth, arg.Lim)
+	rows, err := db.Query(ctx, programsToBatch,
+		arg.After,
+		arg.Settled,
+		arg.Now,
+		arg.Lim,
+	)
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ func (q *Queries) ProgramExists(ctx context.Context, db DBTX, arg ProgramExistsP
 }
 
 const programGet = `-- name: ProgramGet :one
-SELECT t.id, t.org_id, t.name, t.product_name, t.website_url, t.currency, t.status, t.subdomain, t.custom_domain, t.terms_url, t.terms_version, t.cookie_days, t.url_params, t.commission_on_net_revenue, t.holding_period_days, t.min_payout_minor, t.payout_term, t.payout_methods, t.block_self_referrals, t.blocked_countries, t.require_tax_forms, t.auto_payouts_enabled, t.processor, t.created_at, t.updated_at, t.enrols_first_commission, t.attribution_model, t.click_on_redirect, t.commission_net_of_fee, t.auto_enrol_customers, t.lead_match_days, t.time_zone, t.coupon_beats_link, t.ignore_late_clicks FROM programs t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.name, t.product_name, t.website_url, t.currency, t.status, t.subdomain, t.custom_domain, t.terms_url, t.terms_version, t.cookie_days, t.url_params, t.commission_on_net_revenue, t.holding_period_days, t.min_payout_minor, t.payout_term, t.payout_methods, t.block_self_referrals, t.blocked_countries, t.require_tax_forms, t.auto_payouts_enabled, t.processor, t.created_at, t.updated_at, t.enrols_first_commission, t.attribution_model, t.click_on_redirect, t.commission_net_of_fee, t.auto_enrol_customers, t.lead_match_days, t.time_zone, t.coupon_beats_link, t.ignore_late_clicks, t.zone_changed_at FROM programs t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type ProgramGetParams struct {
@@ -75,6 +75,7 @@ func (q *Queries) ProgramGet(ctx context.Context, db DBTX, arg ProgramGetParams)
 		&i.TimeZone,
 		&i.CouponBeatsLink,
 		&i.IgnoreLateClicks,
+		&i.ZoneChangedAt,
 	)
 	return i, err
 }
@@ -86,14 +87,14 @@ INSERT INTO programs (id, org_id, name, product_name, website_url, currency, sta
         payout_methods,
     block_self_referrals, blocked_countries, require_tax_forms, auto_payouts_enabled, processor, created_at, updated_at,
         enrols_first_commission, attribution_model, click_on_redirect, commission_net_of_fee,
-        auto_enrol_customers, lead_match_days, time_zone, coupon_beats_link, ignore_late_clicks)
+        auto_enrol_customers, lead_match_days, time_zone, coupon_beats_link, ignore_late_clicks, zone_changed_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
     $11,
     $12, $13, $14, $15, $16, $17,
         $18,
     $19, $20, $21, $22, $23, $24,
         $25, $26, $27, $28, $29,
-        $30, $31, $32, $33, $34)
+        $30, $31, $32, $33, $34, $35)
 `
 
 type ProgramInsertParams struct {
@@ -131,6 +132,7 @@ type ProgramInsertParams struct {
 	TimeZone               string
 	CouponBeatsLink        bool
 	IgnoreLateClicks       bool
+	ZoneChangedAt          *clock.Time
 }
 
 func (q *Queries) ProgramInsert(ctx context.Context, db DBTX, arg ProgramInsertParams) error {
@@ -169,12 +171,13 @@ func (q *Queries) ProgramInsert(ctx context.Context, db DBTX, arg ProgramInsertP
 		arg.TimeZone,
 		arg.CouponBeatsLink,
 		arg.IgnoreLateClicks,
+		arg.ZoneChangedAt,
 	)
 	return err
 }
 
 const programLock = `-- name: ProgramLock :one
-SELECT t.id, t.org_id, t.name, t.product_name, t.website_url, t.currency, t.status, t.subdomain, t.custom_domain, t.terms_url, t.terms_version, t.cookie_days, t.url_params, t.commission_on_net_revenue, t.holding_period_days, t.min_payout_minor, t.payout_term, t.payout_methods, t.block_self_referrals, t.blocked_countries, t.require_tax_forms, t.auto_payouts_enabled, t.processor, t.created_at, t.updated_at, t.enrols_first_commission, t.attribution_model, t.click_on_redirect, t.commission_net_of_fee, t.auto_enrol_customers, t.lead_match_days, t.time_zone, t.coupon_beats_link, t.ignore_late_clicks FROM programs t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
+SELECT t.id, t.org_id, t.name, t.product_name, t.website_url, t.currency, t.status, t.subdomain, t.custom_domain, t.terms_url, t.terms_version, t.cookie_days, t.url_params, t.commission_on_net_revenue, t.holding_period_days, t.min_payout_minor, t.payout_term, t.payout_methods, t.block_self_referrals, t.blocked_countries, t.require_tax_forms, t.auto_payouts_enabled, t.processor, t.created_at, t.updated_at, t.enrols_first_commission, t.attribution_model, t.click_on_redirect, t.commission_net_of_fee, t.auto_enrol_customers, t.lead_match_days, t.time_zone, t.coupon_beats_link, t.ignore_late_clicks, t.zone_changed_at FROM programs t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
 `
 
 type ProgramLockParams struct {
@@ -221,19 +224,20 @@ func (q *Queries) ProgramLock(ctx context.Context, db DBTX, arg ProgramLockParam
 		&i.TimeZone,
 		&i.CouponBeatsLink,
 		&i.IgnoreLateClicks,
+		&i.ZoneChangedAt,
 	)
 	return i, err
 }
 
 const programStats = `-- name: ProgramStats :many
 WITH covered AS MATERIALIZED (
-    SELECT c.program_id, c.span, c.start, c.upto FROM report_covered c
+    SELECT c.program_id, c.span, c.start, c.from_at, c.to_at FROM report_covered c
         WHERE c.program_id = ANY ($1::text[]) AND c.org_id = $2
 ), gaps AS MATERIALIZED (
-    SELECT c.program_id, coalesce(lag(c.upto) OVER (PARTITION BY c.program_id ORDER BY c.start), '-infinity') AS after,
-        c.start AS before FROM covered c
+    SELECT c.program_id, coalesce(lag(c.to_at) OVER (PARTITION BY c.program_id ORDER BY c.from_at), '-infinity')
+        AS after, c.from_at AS before FROM covered c
     UNION ALL
-    SELECT o.id, coalesce((SELECT max(c.upto) FROM covered c WHERE c.program_id = o.id), '-infinity'), 'infinity'
+    SELECT o.id, coalesce((SELECT max(c.to_at) FROM covered c WHERE c.program_id = o.id), '-infinity'), 'infinity'
         FROM programs o WHERE o.id = ANY ($1::text[]) AND o.org_id = $2
 ), parts AS (
     SELECT c.program_id, s.currency, s.clicks, s.leads, s.revenue_minor, s.commissions_minor FROM covered c CROSS
@@ -245,8 +249,7 @@ WITH covered AS MATERIALIZED (
     SELECT g.program_id, f.currency, f.clicks, f.leads, f.revenue_minor, f.commissions_minor FROM gaps g CROSS
         JOIN LATERAL (
         SELECT x.currency, x.clicks, x.leads, x.revenue_minor, x.commissions_minor FROM report_facts x
-        WHERE x.program_id = g.program_id AND x.at >= g.after::timestamp AT TIME ZONE 'UTC'
-            AND x.at < g.before::timestamp AT TIME ZONE 'UTC' OFFSET 0) f
+        WHERE x.program_id = g.program_id AND x.at >= g.after AND x.at < g.before OFFSET 0) f
     WHERE g.after < g.before
 ), sums AS (
     SELECT a.program_id, sum(a.clicks)::bigint AS clicks, sum(a.leads)::bigint AS leads,
@@ -408,8 +411,9 @@ UPDATE programs SET name = $1, product_name = $2, website_url = $3, status = $4,
     commission_net_of_fee = $16, auto_enrol_customers = $17,
     lead_match_days = $18, time_zone = $19, coupon_beats_link = $20,
     ignore_late_clicks = $21,
-    updated_at = $22
-WHERE id = $23 AND org_id = $24
+    zone_changed_at = $22,
+    updated_at = $23
+WHERE id = $24 AND org_id = $25
 `
 
 type ProgramUpdateParams struct {
@@ -434,6 +438,7 @@ type ProgramUpdateParams struct {
 	TimeZone               string
 	CouponBeatsLink        bool
 	IgnoreLateClicks       bool
+	ZoneChangedAt          *clock.Time
 	UpdatedAt              clock.Time
 	ID                     string
 	OrgID                  string
@@ -463,9 +468,22 @@ func (q *Queries) ProgramUpdate(ctx context.Context, db DBTX, arg ProgramUpdateP
 		arg.TimeZone,
 		arg.CouponBeatsLink,
 		arg.IgnoreLateClicks,
+		arg.ZoneChangedAt,
 		arg.UpdatedAt,
 		arg.ID,
 		arg.OrgID,
 	)
 	return err
+}
+
+const zoneKnown = `-- name: ZoneKnown :one
+SELECT zone_known($1::text)
+`
+
+// ZoneKnown reports whether PostgreSQL can compute with a time zone.
+func (q *Queries) ZoneKnown(ctx context.Context, db DBTX, zone string) (bool, error) {
+	row := db.QueryRow(ctx, zoneKnown, zone)
+	var zone_known bool
+	err := row.Scan(&zone_known)
+	return zone_known, err
 }

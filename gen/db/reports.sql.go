@@ -12,32 +12,67 @@ import (
 	clock "rail/server/clock"
 )
 
+const reportDay = `-- name: ReportDay :one
+SELECT g.time_zone AS zone, zone_midnight($1::date, g.time_zone)::timestamptz AS from_at,
+    zone_midnight($1::date + 1, g.time_zone)::timestamptz AS to_at
+FROM programs g WHERE g.id = $2 AND g.org_id = $3
+`
+
+type ReportDayParams struct {
+	Day       time.Time
+	ProgramID string
+	OrgID     string
+}
+
+type ReportDayRow struct {
+	Zone   string
+	FromAt clock.Time
+	ToAt   clock.Time
+}
+
+// ReportDay returns the zone of a program, and when a day begins and ends in it.
+func (q *Queries) ReportDay(ctx context.Context, db DBTX, arg ReportDayParams) (ReportDayRow, error) {
+	row := db.QueryRow(ctx, reportDay, arg.Day, arg.ProgramID, arg.OrgID)
+	var i ReportDayRow
+	err := row.Scan(&i.Zone, &i.FromAt, &i.ToAt)
+	return i, err
+}
+
 const reportDaysToSum = `-- name: ReportDaysToSum :many
-SELECT x.org_id, x.program_id, x.day FROM (
-    SELECT g.org_id, g.id AS program_id, d::date AS day
-    FROM programs g CROSS JOIN LATERAL generate_series((g.created_at AT TIME ZONE 'UTC')::date, $1::date,
-        '1 day') d
-    WHERE NOT EXISTS (SELECT 1 FROM report_spans s WHERE s.program_id = g.id AND s.span = 'day' AND s.start = d::date)
+SELECT x.org_id, x.program_id, x.zone, x.day::date AS day FROM (
+    SELECT g.org_id, g.id AS program_id, g.time_zone AS zone, (zone_day($1::timestamptz, g.time_zone) - i.n) AS day
+    FROM programs g CROSS JOIN LATERAL generate_series(1,
+        zone_day($1::timestamptz, g.time_zone) - zone_day(g.created_at, g.time_zone)) i (n)
+    WHERE coalesce(g.zone_changed_at, '-infinity') <= $2::timestamptz AND NOT EXISTS (SELECT 1 FROM report_spans s
+        WHERE s.program_id = g.id AND s.span = 'day' AND s.start = zone_day($1::timestamptz, g.time_zone) - i.n
+            AND s.zone = g.time_zone)
     UNION
-    SELECT m.org_id, m.program_id, m.day FROM report_marks m WHERE m.day <= $1::date
-) x ORDER BY x.day DESC, x.program_id LIMIT $2
+    SELECT m.org_id, m.program_id, g.time_zone, zone_day(m.first_at, g.time_zone) + i.n
+    FROM report_marks m JOIN programs g ON g.id = m.program_id CROSS JOIN LATERAL generate_series(0,
+        zone_day(least(m.last_at, $1::timestamptz), g.time_zone) - zone_day(m.first_at, g.time_zone)) i (n)
+    WHERE coalesce(g.zone_changed_at, '-infinity') <= $2::timestamptz
+        AND zone_day(m.first_at, g.time_zone) + i.n < zone_day($1::timestamptz, g.time_zone)
+) x ORDER BY row_number() OVER (PARTITION BY x.program_id ORDER BY x.day DESC), x.program_id LIMIT $3
 `
 
 type ReportDaysToSumParams struct {
-	LastDay time.Time
+	Ended   clock.Time
+	Settled clock.Time
 	Lim     int32
 }
 
 type ReportDaysToSumRow struct {
 	OrgID     string
 	ProgramID string
+	Zone      string
 	Day       time.Time
 }
 
-// ReportDaysToSum lists days that are over and not summed, or touched since, the
-// latest first.
+// ReportDaysToSum lists days that were over at a time and are not summed, or touched
+// since: of each program the latest first, in turn, so that one whose zone has
+// changed does not delay the others. A program whose zone changed after settled waits.
 func (q *Queries) ReportDaysToSum(ctx context.Context, db DBTX, arg ReportDaysToSumParams) ([]ReportDaysToSumRow, error) {
-	rows, err := db.Query(ctx, reportDaysToSum, arg.LastDay, arg.Lim)
+	rows, err := db.Query(ctx, reportDaysToSum, arg.Ended, arg.Settled, arg.Lim)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +80,12 @@ func (q *Queries) ReportDaysToSum(ctx context.Context, db DBTX, arg ReportDaysTo
 	items := []ReportDaysToSumRow{}
 	for rows.Next() {
 		var i ReportDaysToSumRow
-		if err := rows.Scan(&i.OrgID, &i.ProgramID, &i.Day); err != nil {
+		if err := rows.Scan(
+			&i.OrgID,
+			&i.ProgramID,
+			&i.Zone,
+			&i.Day,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -57,9 +97,10 @@ func (q *Queries) ReportDaysToSum(ctx context.Context, db DBTX, arg ReportDaysTo
 }
 
 const reportJoin = `-- name: ReportJoin :execrows
-INSERT INTO report_spans (org_id, program_id, span, start)
-SELECT a.org_id, a.program_id, $1::text, a.start FROM report_spans a
+INSERT INTO report_spans (org_id, program_id, span, start, zone)
+SELECT a.org_id, a.program_id, $1::text, a.start, a.zone FROM report_spans a
 JOIN report_spans b ON b.program_id = a.program_id AND b.span = a.span AND b.start = a.upto
+    AND b.zone = a.zone AND b.from_at = a.to_at
 WHERE a.program_id = $2 AND a.org_id = $3 AND a.start = $4
   AND 2 * (a.upto - a.start) = report_days($1::text)
 ON CONFLICT DO NOTHING
@@ -143,19 +184,47 @@ func (q *Queries) ReportLock(ctx context.Context, db DBTX, programID string) (bo
 }
 
 const reportMark = `-- name: ReportMark :exec
-INSERT INTO report_marks (org_id, program_id, day)
-SELECT $1, $2, unnest($3::date[])
+INSERT INTO report_marks (org_id, program_id, day, first_at, last_at)
+SELECT g.org_id, g.id, ($1::timestamptz AT TIME ZONE 'UTC')::date AS day, $1::timestamptz AS first_at, $1::timestamptz AS last_at
+FROM programs g WHERE g.id = $2 AND g.org_id = $3
+    AND $1 < report_open_since($4::timestamptz, g.time_zone, g.zone_changed_at)
 `
 
 type ReportMarkParams struct {
-	OrgID     string
+	At        clock.Time
 	ProgramID string
-	Days      []time.Time
+	OrgID     string
+	Settled   clock.Time
 }
 
-// ReportMark notes that days which may have been summed are no longer right.
+// ReportMark notes that something is written at a moment whose day may have been
+// summed. What is younger than settled is in a day that is not.
 func (q *Queries) ReportMark(ctx context.Context, db DBTX, arg ReportMarkParams) error {
-	_, err := db.Exec(ctx, reportMark, arg.OrgID, arg.ProgramID, arg.Days)
+	_, err := db.Exec(ctx, reportMark,
+		arg.At,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.Settled,
+	)
+	return err
+}
+
+const reportMarkAgain = `-- name: ReportMarkAgain :exec
+INSERT INTO report_marks (org_id, program_id, day, first_at, last_at)
+SELECT s.org_id, s.program_id, (s.from_at AT TIME ZONE 'UTC')::date, s.from_at, s.to_at - interval '1 microsecond'
+FROM report_spans s JOIN programs g ON g.id = s.program_id
+WHERE s.program_id = $1 AND s.org_id = $2 AND s.span = 'day' AND s.from_at < g.created_at
+`
+
+type ReportMarkAgainParams struct {
+	ProgramID string
+	OrgID     string
+}
+
+// ReportMarkAgain marks the summed days from before a program was made, which the
+// job would not look for in another zone.
+func (q *Queries) ReportMarkAgain(ctx context.Context, db DBTX, arg ReportMarkAgainParams) error {
+	_, err := db.Exec(ctx, reportMarkAgain, arg.ProgramID, arg.OrgID)
 	return err
 }
 
@@ -164,17 +233,19 @@ WITH moments AS (
     SELECT CASE WHEN k.sale_id IS NULL OR k.kind = 'clawback' THEN k.created_at ELSE s.occurred_at END AS at
     FROM commissions k LEFT JOIN sales s ON s.id = k.sale_id WHERE k.id = ANY ($3::text[]) AND k.org_id = $1
 ), days AS (
-    SELECT DISTINCT (x.at AT TIME ZONE 'UTC')::date AS day FROM moments x WHERE x.at < $4::timestamptz
+    SELECT (x.at AT TIME ZONE 'UTC')::date AS day, min(x.at) AS first_at, max(x.at) AS last_at
+    FROM moments x JOIN programs g ON g.id = $2 AND g.org_id = $1
+    WHERE x.at < report_open_since($4::timestamptz, g.time_zone, g.zone_changed_at) GROUP BY 1
 )
-INSERT INTO report_marks (org_id, program_id, day)
-SELECT $1, $2, d.day FROM days d
+INSERT INTO report_marks (org_id, program_id, day, first_at, last_at)
+SELECT $1, $2, d.day, d.first_at, d.last_at FROM days d
 `
 
 type ReportMarkCommissionsParams struct {
 	OrgID     string
 	ProgramID string
 	Ids       []string
-	OpenSince clock.Time
+	Settled   clock.Time
 }
 
 // ReportMarkCommissions marks the days on which commissions count.
@@ -183,7 +254,7 @@ func (q *Queries) ReportMarkCommissions(ctx context.Context, db DBTX, arg Report
 		arg.OrgID,
 		arg.ProgramID,
 		arg.Ids,
-		arg.OpenSince,
+		arg.Settled,
 	)
 	return err
 }
@@ -199,17 +270,19 @@ WITH moments AS (
     UNION SELECT s.occurred_at FROM commissions k JOIN sales s ON s.id = k.sale_id
         WHERE k.program_id = $2 AND k.org_id = $1 AND s.org_id = $1 AND k.customer_id = $3
 ), days AS (
-    SELECT DISTINCT (x.at AT TIME ZONE 'UTC')::date AS day FROM moments x WHERE x.at < $4::timestamptz
+    SELECT (x.at AT TIME ZONE 'UTC')::date AS day, min(x.at) AS first_at, max(x.at) AS last_at
+    FROM moments x JOIN programs g ON g.id = $2 AND g.org_id = $1
+    WHERE x.at < report_open_since($4::timestamptz, g.time_zone, g.zone_changed_at) GROUP BY 1
 )
-INSERT INTO report_marks (org_id, program_id, day)
-SELECT $1, $2, d.day FROM days d
+INSERT INTO report_marks (org_id, program_id, day, first_at, last_at)
+SELECT $1, $2, d.day, d.first_at, d.last_at FROM days d
 `
 
 type ReportMarkCustomerParams struct {
 	OrgID      string
 	ProgramID  string
 	CustomerID string
-	OpenSince  clock.Time
+	Settled    clock.Time
 }
 
 // ReportMarkCustomer marks every day on which something counts under the
@@ -219,7 +292,7 @@ func (q *Queries) ReportMarkCustomer(ctx context.Context, db DBTX, arg ReportMar
 		arg.OrgID,
 		arg.ProgramID,
 		arg.CustomerID,
-		arg.OpenSince,
+		arg.Settled,
 	)
 	return err
 }
@@ -243,17 +316,19 @@ WITH moments AS (
         WHERE k.program_id = $2 AND k.org_id = $1 AND c.org_id = $1 AND c.partner_id = $3
             AND k.partner_id <> $3
 ), days AS (
-    SELECT DISTINCT (x.at AT TIME ZONE 'UTC')::date AS day FROM moments x WHERE x.at < $4::timestamptz
+    SELECT (x.at AT TIME ZONE 'UTC')::date AS day, min(x.at) AS first_at, max(x.at) AS last_at
+    FROM moments x JOIN programs g ON g.id = $2 AND g.org_id = $1
+    WHERE x.at < report_open_since($4::timestamptz, g.time_zone, g.zone_changed_at) GROUP BY 1
 )
-INSERT INTO report_marks (org_id, program_id, day)
-SELECT $1, $2, d.day FROM days d
+INSERT INTO report_marks (org_id, program_id, day, first_at, last_at)
+SELECT $1, $2, d.day, d.first_at, d.last_at FROM days d
 `
 
 type ReportMarkPartnerParams struct {
 	OrgID     string
 	ProgramID string
 	PartnerID string
-	OpenSince clock.Time
+	Settled   clock.Time
 }
 
 // ReportMarkPartner marks every day on which something counts under a partner
@@ -263,31 +338,33 @@ func (q *Queries) ReportMarkPartner(ctx context.Context, db DBTX, arg ReportMark
 		arg.OrgID,
 		arg.ProgramID,
 		arg.PartnerID,
-		arg.OpenSince,
+		arg.Settled,
 	)
 	return err
 }
 
 const reportMarkSale = `-- name: ReportMarkSale :exec
-INSERT INTO report_marks (org_id, program_id, day)
-SELECT $1, $2, (s.occurred_at AT TIME ZONE 'UTC')::date FROM sales s
-    WHERE s.id = $3 AND s.org_id = $1 AND s.occurred_at < $4
+INSERT INTO report_marks (org_id, program_id, day, first_at, last_at)
+SELECT g.org_id, g.id, (s.occurred_at AT TIME ZONE 'UTC')::date, s.occurred_at, s.occurred_at
+FROM sales s JOIN programs g ON g.id = $1 AND g.org_id = $2
+WHERE s.id = $3 AND s.org_id = $2
+    AND s.occurred_at < report_open_since($4::timestamptz, g.time_zone, g.zone_changed_at)
 `
 
 type ReportMarkSaleParams struct {
-	OrgID     string
 	ProgramID string
+	OrgID     string
 	SaleID    string
-	OpenSince clock.Time
+	Settled   clock.Time
 }
 
-// ReportMarkSale marks the day of a sale.
+// ReportMarkSale marks the moment of a sale.
 func (q *Queries) ReportMarkSale(ctx context.Context, db DBTX, arg ReportMarkSaleParams) error {
 	_, err := db.Exec(ctx, reportMarkSale,
-		arg.OrgID,
 		arg.ProgramID,
+		arg.OrgID,
 		arg.SaleID,
-		arg.OpenSince,
+		arg.Settled,
 	)
 	return err
 }
@@ -308,39 +385,44 @@ WITH spans AS MATERIALIZED (
         SELECT r.span, r.start, r.upto, max(r.upto) OVER (ORDER BY r.start, r.upto DESC
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
         FROM report_untouched r
-        WHERE r.program_id = $8 AND r.org_id = $4 AND r.start >= $10::date
-          AND r.upto <= $11::date + 1 AND ($1::text <> 'period'
+        WHERE r.program_id = $8 AND r.org_id = $4 AND r.zone = $10::text AND r.start >= $11::date
+          AND r.upto <= $12::date + 1 AND ($1::text <> 'period'
             OR date_trunc($2::text, r.start::timestamp) = date_trunc($2::text, (r.upto - 1)::timestamp))) w
     WHERE coalesce(w.reached, '-infinity') <= w.start
-), raw AS MATERIALIZED (
+), gaps AS (
     SELECT g.first, g.next FROM (
-        SELECT coalesce(lag(b.upto) OVER (ORDER BY b.start), $10::date) AS first, b.start AS next FROM (
+        SELECT coalesce(lag(b.upto) OVER (ORDER BY b.start), $11::date) AS first, b.start AS next FROM (
             SELECT s.start, s.upto FROM spans s
-            UNION ALL SELECT $11::date + 1, $11::date + 1) b) g
+            UNION ALL SELECT $12::date + 1, $12::date + 1) b) g
     WHERE g.first < g.next
+), raw AS MATERIALIZED (
+    SELECT p.first, zone_midnight(p.first, $10::text) AS from_at, zone_midnight(p.next, $10::text) AS to_at FROM (
+        SELECT greatest(g.first, b.start::date) AS first, least(g.next, (b.start + e.step)::date) AS next
+        FROM gaps g CROSS JOIN LATERAL (SELECT CASE $1::text WHEN 'period' THEN concat('1 ', $2::text)
+            ELSE '1000 years' END::interval AS step) e CROSS JOIN LATERAL generate_series(
+            CASE $1::text WHEN 'period' THEN date_trunc($2::text, g.first::timestamp) ELSE g.first::timestamp END,
+            (g.next - 1)::timestamp, e.step) b (start)) p
 ), facts AS (
     SELECT w.start AS day, s.partner_id, s.key, s.currency, s.label, s.clicks, s.leads, s.customers, s.sales,
         s.refunded, s.revenue_minor, s.commissions_minor
     FROM spans w CROSS JOIN LATERAL (
         SELECT x.partner_id, x.key, x.currency, x.label, x.clicks, x.leads, x.customers, x.sales, x.refunded,
             x.revenue_minor, x.commissions_minor FROM report_sums x
-            WHERE x.program_id = $8 AND x.org_id = $4 AND x.dimension = $12::text AND x.span = w.span
+            WHERE x.program_id = $8 AND x.org_id = $4 AND x.dimension = $13::text AND x.span = w.span
             AND x.start = w.start
-          AND ($13::text IS NULL OR x.partner_id = $13::text) OFFSET 0) s
+          AND ($14::text IS NULL OR x.partner_id = $14::text) OFFSET 0) s
     UNION ALL
-    SELECT (f.at AT TIME ZONE 'UTC')::date, coalesce(f.partner_id, ''), CASE $12::text
+    SELECT f.first, coalesce(f.partner_id, ''), CASE $13::text
         WHEN 'link' THEN coalesce(f.link_id, '') WHEN 'product' THEN coalesce(f.product, '')
         WHEN 'partner_product' THEN coalesce(f.product, '') ELSE '' END,
         coalesce(f.currency, $5::text), f.product_name, f.clicks, f.leads, f.customers, f.sales,
             f.refunded, f.revenue_minor, f.commissions_minor
     FROM raw r CROSS JOIN LATERAL (
-        SELECT x.at, x.partner_id, x.link_id, x.product, x.product_name, x.currency, x.clicks, x.leads, x.customers,
+        SELECT r.first, x.partner_id, x.link_id, x.product, x.product_name, x.currency, x.clicks, x.leads, x.customers,
             x.sales, x.refunded, x.revenue_minor, x.commissions_minor FROM report_facts x
-            WHERE x.program_id = $8
-          AND x.at >= r.first::timestamp AT TIME ZONE 'UTC'
-              AND x.at < r.next::timestamp AT TIME ZONE 'UTC' OFFSET 0) f
-    WHERE ($13::text IS NULL OR f.partner_id = $13::text)
-      AND (f.customers > 0 OR f.currency IS NOT NULL OR $12::text NOT IN ('product', 'partner_product'))
+            WHERE x.program_id = $8 AND x.at >= r.from_at AND x.at < r.to_at OFFSET 0) f
+    WHERE ($14::text IS NULL OR f.partner_id = $14::text)
+      AND (f.customers > 0 OR f.currency IS NOT NULL OR $13::text NOT IN ('product', 'partner_product'))
 )
 SELECT ($1::text IN ('partner', 'link', 'group', 'tag') AND f.partner_id = '')::boolean AS direct,
     coalesce(CASE $1::text WHEN 'partner' THEN f.partner_id WHEN 'link' THEN nullif(f.key, '')
@@ -374,6 +456,7 @@ type ReportRowsParams struct {
 	GroupID         *string
 	ProgramID       string
 	TagID           *string
+	TimeZone        string
 	FromDay         time.Time
 	ToDay           time.Time
 	Level           string
@@ -393,11 +476,11 @@ type ReportRowsRow struct {
 	CommissionsMinor int64
 }
 
-// ReportRows sums a window of days by one dimension: the widest spans in it that
-// are summed and untouched since from report_sums, all other days from their rows.
-// One statement, so that all of it is of one moment. level is the dimension of
-// report_sums that is read, by what the rows stand for. What stands for a period
-// takes spans that lie in one.
+// ReportRows sums a window of the program's days by one dimension: the widest spans
+// in it that are summed and untouched since from report_sums, all other days from
+// their rows. One statement, so that all of it is of one moment. level is the
+// dimension of report_sums that is read, by what the rows stand for. Rows of periods
+// take spans that lie in one period, and read the other days period by period.
 func (q *Queries) ReportRows(ctx context.Context, db DBTX, arg ReportRowsParams) ([]ReportRowsRow, error) {
 	rows, err := db.Query(ctx, reportRows,
 		arg.By,
@@ -409,6 +492,7 @@ func (q *Queries) ReportRows(ctx context.Context, db DBTX, arg ReportRowsParams)
 		arg.GroupID,
 		arg.ProgramID,
 		arg.TagID,
+		arg.TimeZone,
 		arg.FromDay,
 		arg.ToDay,
 		arg.Level,
@@ -444,8 +528,8 @@ func (q *Queries) ReportRows(ctx context.Context, db DBTX, arg ReportRowsParams)
 }
 
 const reportSpan = `-- name: ReportSpan :exec
-INSERT INTO report_spans (org_id, program_id, span, start, again_on)
-    VALUES ($1, $2, 'day', $3, CASE WHEN $4::boolean THEN $5::date END)
+INSERT INTO report_spans (org_id, program_id, span, start, zone, again_on)
+    VALUES ($1, $2, 'day', $3, $4, CASE WHEN $5::boolean THEN $6::date END)
     ON CONFLICT DO NOTHING
 `
 
@@ -453,6 +537,7 @@ type ReportSpanParams struct {
 	OrgID     string
 	ProgramID string
 	Start     time.Time
+	TimeZone  string
 	Again     bool
 	Today     time.Time
 }
@@ -463,6 +548,7 @@ func (q *Queries) ReportSpan(ctx context.Context, db DBTX, arg ReportSpanParams)
 		arg.OrgID,
 		arg.ProgramID,
 		arg.Start,
+		arg.TimeZone,
 		arg.Again,
 		arg.Today,
 	)
@@ -470,8 +556,9 @@ func (q *Queries) ReportSpan(ctx context.Context, db DBTX, arg ReportSpanParams)
 }
 
 const reportSpansToSum = `-- name: ReportSpansToSum :many
-SELECT a.org_id, a.program_id, a.start, (2 * (a.upto - a.start))::text AS span FROM report_spans a
+SELECT a.org_id, a.program_id, a.zone, a.start, (2 * (a.upto - a.start))::text AS span FROM report_spans a
 JOIN report_spans b ON b.program_id = a.program_id AND b.span = a.span AND b.start = a.upto
+    AND b.zone = a.zone AND b.from_at = a.to_at
 WHERE a.span <> '256' AND (a.start - date '0001-01-01') % (2 * (a.upto - a.start)) = 0
   AND NOT EXISTS (SELECT 1 FROM report_spans w WHERE w.program_id = a.program_id AND w.start = a.start
       AND w.span = (2 * (a.upto - a.start))::text)
@@ -488,6 +575,7 @@ type ReportSpansToSumParams struct {
 type ReportSpansToSumRow struct {
 	OrgID     string
 	ProgramID string
+	Zone      string
 	Start     time.Time
 	Span      string
 }
@@ -507,6 +595,7 @@ func (q *Queries) ReportSpansToSum(ctx context.Context, db DBTX, arg ReportSpans
 		if err := rows.Scan(
 			&i.OrgID,
 			&i.ProgramID,
+			&i.Zone,
 			&i.Start,
 			&i.Span,
 		); err != nil {
@@ -604,37 +693,64 @@ func (q *Queries) ReportSumSpan(ctx context.Context, db DBTX, arg ReportSumSpanP
 }
 
 const reportUnmark = `-- name: ReportUnmark :exec
-DELETE FROM report_marks WHERE program_id = $1 AND day = $2
+WITH gone AS (
+    DELETE FROM report_marks m WHERE m.program_id = $3
+        AND m.day BETWEEN ($1::timestamptz AT TIME ZONE 'UTC')::date - 2
+            AND ($2::timestamptz AT TIME ZONE 'UTC')::date
+        AND m.last_at >= $1 AND m.first_at < $2
+    RETURNING m.org_id, m.program_id, m.day, m.first_at, m.last_at
+)
+INSERT INTO report_marks (org_id, program_id, day, first_at, last_at)
+SELECT g.org_id, g.program_id, g.day, r.first_at, r.last_at
+FROM gone g CROSS JOIN LATERAL (VALUES (g.first_at, $1::timestamptz - interval '1 microsecond'),
+    ($2::timestamptz, g.last_at)) r (first_at, last_at)
+WHERE r.first_at <= r.last_at
 `
 
 type ReportUnmarkParams struct {
+	FromAt    clock.Time
+	ToAt      clock.Time
 	ProgramID string
-	Day       time.Time
 }
 
-// ReportUnmark goes with the sums that it makes right, in one transaction.
+// ReportUnmark goes with the sums that it makes right, in one transaction. What a
+// mark notes beyond them stays marked: after a change of the zone it may be of two days.
 func (q *Queries) ReportUnmark(ctx context.Context, db DBTX, arg ReportUnmarkParams) error {
-	_, err := db.Exec(ctx, reportUnmark, arg.ProgramID, arg.Day)
+	_, err := db.Exec(ctx, reportUnmark, arg.FromAt, arg.ToAt, arg.ProgramID)
 	return err
 }
 
-const reportUnspan = `-- name: ReportUnspan :execrows
-DELETE FROM report_spans WHERE program_id = $1 AND span = $2 AND start = $3
+const reportUnspan = `-- name: ReportUnspan :one
+WITH gone AS (
+    DELETE FROM report_spans s WHERE s.program_id = $3 AND s.span = 'day'
+        AND s.start BETWEEN $1::date - 2 AND $1::date + 2
+        AND (s.start = $1::date OR s.from_at < $4 AND s.to_at > $5)
+    RETURNING s.start, s.zone
+)
+SELECT EXISTS (SELECT 1 FROM gone g WHERE g.start = $1::date AND g.zone = $2::text)
 `
 
 type ReportUnspanParams struct {
-	ProgramID string
-	Span      string
 	Start     time.Time
+	TimeZone  string
+	ProgramID string
+	ToAt      clock.Time
+	FromAt    clock.Time
 }
 
-// ReportUnspan takes back what holds the day too, by a trigger.
-func (q *Queries) ReportUnspan(ctx context.Context, db DBTX, arg ReportUnspanParams) (int64, error) {
-	result, err := db.Exec(ctx, reportUnspan, arg.ProgramID, arg.Span, arg.Start)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+// ReportUnspan deletes a day, and days of other zones that overlap it; a trigger
+// deletes the spans that hold them. It reports whether the day was summed in this zone.
+func (q *Queries) ReportUnspan(ctx context.Context, db DBTX, arg ReportUnspanParams) (bool, error) {
+	row := db.QueryRow(ctx, reportUnspan,
+		arg.Start,
+		arg.TimeZone,
+		arg.ProgramID,
+		arg.ToAt,
+		arg.FromAt,
+	)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
 }
 
 const reportUnsum = `-- name: ReportUnsum :exec

@@ -2,15 +2,78 @@ package clock
 
 import (
 	"fmt"
+	"strings"
+	"sync"
 	"time"
 	_ "time/tzdata" // zones where the machine has none, as in a container
 )
 
-// Zone returns the time zone with an IANA name, such as Australia/Sydney. The empty name
-// and Local, which Go takes for UTC and the machine's zone, are refused.
+// Zone returns the time zone with an IANA name, such as Australia/Sydney. Refused are
+// the empty name and Local, which Go takes for UTC and the machine's zone, and files of
+// some machines that are no zones: with leap seconds, or of the machine's own settings.
 func Zone(name string) (*time.Location, error) {
-	if name == "" || name == "Local" {
+	switch folder, _, _ := strings.Cut(name, "/"); folder {
+	case "", "Local", "localtime", "posixrules", "Factory", "posix", "right":
 		return nil, fmt.Errorf("%q is no IANA time zone", name)
 	}
 	return time.LoadLocation(name)
+}
+
+// zones has the zones that StoredZone has returned, by name. There are some 600.
+var zones sync.Map
+
+// StoredZone returns a zone that was checked when it was stored. On a machine that does
+// not know it, it returns UTC.
+func StoredZone(name string) *time.Location {
+	if name == "UTC" || name == "" {
+		return time.UTC
+	}
+	if loc, ok := zones.Load(name); ok {
+		return loc.(*time.Location)
+	}
+	loc, err := Zone(name)
+	if err != nil {
+		return time.UTC
+	}
+	zones.Store(name, loc)
+	return loc
+}
+
+// DayIn returns the day of t in a zone, as its midnight in UTC: the last day that has
+// begun. Where clocks are set back across midnight, the calendar shows the day before
+// again; that still counts for the day. The function zone_day of the database is the same.
+func (t Time) DayIn(loc *time.Location) time.Time {
+	y, m, d := t.In(loc).Date()
+	day := time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
+	if next := day.AddDate(0, 0, 1); !t.Before(Midnight(next, loc).Time) {
+		return next
+	}
+	return day
+}
+
+// Midnight returns the first moment of a day in a zone: where clocks are set forward at
+// midnight, the moment of the change; where midnight comes twice, the earlier one. The
+// function zone_midnight of the database is the same.
+func Midnight(day time.Time, loc *time.Location) Time {
+	y, m, d := day.Date()
+	at := time.Date(y, m, d, 0, 0, 0, 0, loc) // by the offset before or after a change
+	_, offset := at.Add(-24 * time.Hour).Zone()
+	early := time.Date(y, m, d, 0, 0, -offset, 0, time.UTC)
+	local := early.In(loc)
+	begun := !time.Date(local.Year(), local.Month(), local.Day(), 0, 0, 0, 0, time.UTC).
+		Before(time.Date(y, m, d, 0, 0, 0, 0, time.UTC))
+	if begun && (early.Before(at) || at.Day() != d) {
+		return At(early)
+	}
+	return At(at)
+}
+
+// EndOf returns the last moment of a day in a zone.
+func EndOf(day time.Time, loc *time.Location) Time {
+	return Midnight(day.AddDate(0, 0, 1), loc).Plus(-time.Microsecond)
+}
+
+// MonthOf returns the first day of the month of a day.
+func MonthOf(day time.Time) time.Time {
+	return time.Date(day.Year(), day.Month(), 1, 0, 0, 0, 0, time.UTC)
 }

@@ -51,7 +51,7 @@ func recordDue(ctx context.Context, u *work.Unit) (n int, err error) {
 }
 
 // autoPayouts makes last month's batch of each program that wants that, from ten
-// minutes into the month on. It goes by whether the month's automatic run was made,
+// minutes into the month in the program's zone on. It goes by whether the month's automatic run was made,
 // not by whether there is a batch: a batch that somebody asked for may lack
 // partners. With any number of replicas, and after a late start, each run is made
 // once. A program that fails delays no other, and is tried again.
@@ -59,16 +59,12 @@ func autoPayouts(m Means) Job {
 	return Job{
 		Name: "auto-payouts", About: "make last month's payout batch of programs that want it", Every: time.Minute,
 		Run: func(ctx context.Context, now clock.Time) error {
-			first := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
-			if now.Before(first.Add(batchDelay)) {
-				return nil
-			}
 			var failed error
-			u, end := unit(m.Pool, "auto-payouts", now), clock.At(first.Add(-time.Microsecond))
+			u := unit(m.Pool, "auto-payouts", now)
 			// By id, a page at a time; a failed program is passed over until the next round.
 			for after := ""; ; {
 				programs, err := queries.ProgramsToBatch(ctx, m.Pool, db.ProgramsToBatchParams{
-					After: after, PeriodMonth: first.AddDate(0, -1, 0), Lim: moveBatch,
+					After: after, Now: now, Settled: now.Plus(-batchDelay), Lim: moveBatch,
 				})
 				// Finish goes on with batches of many partners, those just begun among them.
 				if err != nil || len(programs) == 0 {
@@ -76,7 +72,7 @@ func autoPayouts(m Means) Job {
 				}
 				for _, p := range programs {
 					after = p.ID
-					if err := makeBatch(ctx, m, u, p, end); err != nil {
+					if err := makeBatch(ctx, m, u, p); err != nil {
 						failed = errors.Join(failed, fmt.Errorf("%s: %w", p.ID, err))
 					}
 				}
@@ -87,7 +83,7 @@ func autoPayouts(m Means) Job {
 
 // makeBatch begins one program's batch in a transaction of its own. The lock on
 // the program makes another replica wait until the batch is there.
-func makeBatch(ctx context.Context, m Means, u *work.Unit, p db.ProgramsToBatchRow, end clock.Time) error {
+func makeBatch(ctx context.Context, m Means, u *work.Unit, p db.ProgramsToBatchRow) error {
 	return u.For(p.OrgID).Within(ctx, func(u *work.Unit) error {
 		// A batch of many partners takes longer than a request may.
 		if _, err := u.Later().Exec(ctx, pgtx.Unhurried); err != nil {
@@ -97,6 +93,9 @@ func makeBatch(ctx context.Context, m Means, u *work.Unit, p db.ProgramsToBatchR
 		if err != nil {
 			return err
 		}
+		zone := clock.StoredZone(program.TimeZone)
+		first := clock.MonthOf(u.Now.DayIn(zone))
+		end := clock.Midnight(first, zone).Plus(-time.Microsecond)
 		o := payout.Order{Program: program, PeriodEnd: end, HoldOnHighRisk: m.HoldOnHighRisk, Automatic: true}
 		_, _, err = payout.Generate(ctx, u, o)
 		return err

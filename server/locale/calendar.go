@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"rail/server/clock"
 )
 
 // calendar is how a language writes days. In the patterns D is the day, M the short name of
@@ -79,11 +81,18 @@ func (c *calendar) write(pattern string, t time.Time) string {
 	).Replace(pattern)
 }
 
-// Day is a day, in UTC.
-func (l *Locale) Day(t time.Time) string { return l.calendar.write(l.calendar.day, t.UTC()) }
+// Day is the day of a moment, in the locale's time zone.
+func (l *Locale) Day(t time.Time) string { return l.Date(clock.At(t).DayIn(l.Zone())) }
 
-// Moment is a day and a time, in UTC. The page's script shows it in the browser's zone.
-func (l *Locale) Moment(t time.Time) string { return l.Day(t) + ", " + t.UTC().Format("15:04") }
+// Date is a day of the calendar, which no time zone moves.
+func (l *Locale) Date(day time.Time) string { return l.calendar.write(l.calendar.day, day) }
+
+// Moment is a day and a time, in the locale's time zone. The page's script shows it in the
+// browser's zone.
+func (l *Locale) Moment(t time.Time) string {
+	local := t.In(l.Zone())
+	return l.Date(local) + ", " + local.Format("15:04")
+}
 
 // Month is a month with its year.
 func (l *Locale) Month(t time.Time) string { return l.calendar.write(l.calendar.month, t) }

@@ -9,9 +9,11 @@
 package locale
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
 	"golang.org/x/text/language"
@@ -24,14 +26,29 @@ import (
 )
 
 // Locale is how a reader is spoken to. There are few, made once, so that they can be
-// compared and be the keys of maps.
+// compared and be the keys of maps; In makes others, whose Base is one of them.
 type Locale struct {
 	words    language.Tag
 	texts    *message.Printer
 	figures  *message.Printer
 	point    string // between a whole number and its fraction
 	calendar *calendar
+	zone     *time.Location // of its days and times; nil for UTC
+	base     *Locale        // the locale without a zone; nil for itself
 }
+
+// In returns the locale with days and times in a zone.
+func (l *Locale) In(zone *time.Location) *Locale {
+	out := *l
+	out.zone, out.base = zone, l.Base()
+	return &out
+}
+
+// Base returns the locale as it was before In.
+func (l *Locale) Base() *Locale { return cmp.Or(l.base, l) }
+
+// Zone returns the time zone of the locale's days and times.
+func (l *Locale) Zone() *time.Location { return cmp.Or(l.zone, time.UTC) }
 
 // English is what is spoken where nothing else is asked for.
 var English = of(language.English, language.English)

@@ -15,6 +15,7 @@ import (
 	"rail/server/clock"
 	"rail/server/currency"
 	"rail/server/ident"
+	"rail/server/money/report"
 	"rail/server/money/rules"
 	"rail/server/money/tax"
 	"rail/server/opt"
@@ -68,6 +69,9 @@ type Changes struct {
 func Create(ctx context.Context, u *work.Unit, in Input) (db.Program, error) {
 	p, err := begun(u, in)
 	if err != nil {
+		return p, err
+	}
+	if err := checkZone(ctx, u, p); err != nil {
 		return p, err
 	}
 	if err := queries.ProgramInsert(ctx, u.Later(), db.ProgramInsertParams(p)); err != nil {
@@ -131,10 +135,39 @@ func Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.Progra
 		return before, nil
 	}
 	p.UpdatedAt = u.Now
+	if p.TimeZone != before.TimeZone {
+		if err := rezone(ctx, u, &p); err != nil {
+			return before, err
+		}
+	}
 	if err := save(ctx, u, p); err != nil || p.RequireTaxForms == before.RequireTaxForms {
 		return p, err
 	}
 	return p, askForTaxForms(ctx, u, p)
+}
+
+// errZone refuses a time zone.
+var errZone = problem.Invalid("time_zone", "time_zone must be an IANA time zone, such as Australia/Sydney.")
+
+// checkZone refuses a time zone that the database does not know: no query could use it.
+func checkZone(ctx context.Context, u *work.Unit, p db.Program) error {
+	if p.TimeZone == "UTC" {
+		return nil
+	}
+	known, err := queries.ZoneKnown(ctx, u.DB(), p.TimeZone)
+	if err == nil && !known {
+		err = errZone
+	}
+	return err
+}
+
+// rezone checks the zone that a program gets, and has its days summed again.
+func rezone(ctx context.Context, u *work.Unit, p *db.Program) error {
+	if err := checkZone(ctx, u, *p); err != nil {
+		return err
+	}
+	p.ZoneChangedAt = &u.Now
+	return report.Rezone(ctx, u, *p)
 }
 
 // apply sets the settings that are given. New programs get theirs here too, so that
@@ -156,7 +189,7 @@ func (s Settings) apply(p *db.Program) error {
 	opt.Change(&p.IgnoreLateClicks, s.IgnoreLateClicks)
 	if s.TimeZone != nil {
 		if _, err := clock.Zone(*s.TimeZone); err != nil {
-			return problem.Invalid("time_zone", "time_zone must be an IANA time zone, such as Australia/Sydney.")
+			return errZone
 		}
 		p.TimeZone = *s.TimeZone
 	}
@@ -204,7 +237,8 @@ func save(ctx context.Context, u *work.Unit, p db.Program) error {
 		BlockSelfReferrals: p.BlockSelfReferrals, BlockedCountries: p.BlockedCountries,
 		RequireTaxForms: p.RequireTaxForms, AttributionModel: p.AttributionModel, ClickOnRedirect: p.ClickOnRedirect,
 		AutoEnrolCustomers: p.AutoEnrolCustomers, LeadMatchDays: p.LeadMatchDays, TimeZone: p.TimeZone,
-		CouponBeatsLink: p.CouponBeatsLink, IgnoreLateClicks: p.IgnoreLateClicks, UpdatedAt: p.UpdatedAt, ID: p.ID, OrgID: p.OrgID,
+		CouponBeatsLink: p.CouponBeatsLink, IgnoreLateClicks: p.IgnoreLateClicks, ZoneChangedAt: p.ZoneChangedAt, UpdatedAt: p.UpdatedAt, ID: p.ID,
+		OrgID: p.OrgID,
 	})
 }
 

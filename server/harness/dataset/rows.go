@@ -169,8 +169,8 @@ var phases = [][]table{{
 		WHERE k.payout_id LIKE 'pyt_01%' GROUP BY k.payout_id, k.org_id, k.program_id, k.partner_id, k.currency, m.m, t.t`},
 	// Rows from before a program's start are summed only if their days are marked.
 	{
-		"report_marks (org_id, program_id, day)", nil,
-		"SELECT DISTINCT s.org_id, s.program_id, (s.occurred_at AT TIME ZONE 'UTC')::date FROM sales s WHERE s.occurred_at < at(0, 1)",
+		"report_marks (org_id, program_id, day, first_at, last_at)", nil,
+		"SELECT s.org_id, s.program_id, (s.occurred_at AT TIME ZONE 'UTC')::date, min(s.occurred_at), max(s.occurred_at) FROM sales s WHERE s.occurred_at < at(0, 1) GROUP BY 1, 2, 3",
 	},
 	{"audit_log_entries (id, org_id, program_id, action, target_id, api_key_id, created_at)", nil,
 		`SELECT replace(k.id, 'com', 'aud'), k.org_id, k.program_id, CASE WHEN k.status = 'rejected' THEN 'commission.rejected' ELSE 'commission.created' END, k.id, id('key', 0), k.created_at

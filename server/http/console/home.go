@@ -76,7 +76,7 @@ func span(asked string) int {
 
 // report asks for the last days: by date with the period before, or for the first rows of another dimension.
 func (v *visit) report(days int, by api.ReportDimension) (*api.Report, error) {
-	to := v.now.UTC()
+	to := v.today()
 	params := &api.RetrieveReportParams{
 		ProgramID: v.program.ID, Dimension: &by, From: new(to.AddDate(0, 0, 1-days).Format(time.DateOnly)),
 		To: new(to.Format(time.DateOnly)), Currency: &v.program.Currency,

@@ -72,7 +72,7 @@ func inbox(v *visit) error {
 	found := pageOf(list.Data, list.HasMore, list.TotalCount)
 	return v.show(sheet{"inbox", "/integrations", "What processors sent", inboxData{
 		Listing: design.Listed(v.Request().URL, turn, found, func(e api.InboxEvent) string { return e.ID }, list.Data),
-		Tabs:    v.integrationTabs(true), Statuses: statuses, Reasons: listed(reasons...), Connections: choices(connections),
+		Tabs:    v.integrationTabs(true), Statuses: statuses, Reasons: listed(reasons...), Connections: v.connectionChoices(connections),
 		Waiting: status.JSON200.Waiting,
 	}})
 }
@@ -80,11 +80,11 @@ func inbox(v *visit) error {
 // asked is a parameter of the page's address; nil where it says nothing.
 func (v *visit) asked(name string) *string { return opt.OrNil(cleaned(v.QueryParam(name))) }
 
-// choices are connections to choose from, the first of them all.
-func choices(connections []api.ProcessorConnection) []design.Option {
+// connectionChoices are connections to choose from, the first of them all.
+func (v *visit) connectionChoices(connections []api.ProcessorConnection) []design.Option {
 	out := []design.Option{{Label: "All"}}
 	for _, c := range connections {
-		label := design.Words(string(c.Processor), vocabulary) + " since " + c.CreatedAt.UTC().Format("2 Jan 2006")
+		label := design.Words(string(c.Processor), vocabulary) + " since " + v.locale.Day(c.CreatedAt.Time)
 		if !c.Livemode {
 			label += ", test"
 		}

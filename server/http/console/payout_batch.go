@@ -38,8 +38,8 @@ func batch(v *visit) error {
 	if err != nil {
 		return err
 	}
-	again := "?period_end=" + b.PeriodEnd.UTC().Format(time.DateOnly)
-	return v.show(sheet{"payout-batch", "/payouts", "Payouts of " + month(b.PeriodEnd), struct {
+	again := "?period_end=" + b.PeriodEnd.DayIn(v.locale.Zone()).Format(time.DateOnly)
+	return v.show(sheet{"payout-batch", "/payouts", "Payouts of " + v.month(b.PeriodEnd), struct {
 		batchRow
 		Steps      design.Steps
 		Filters    design.Filters
@@ -47,7 +47,7 @@ func batch(v *visit) error {
 		Currencies []design.Option
 		Again      string // the query by which the month's run is made again
 	}{
-		toBatchRow(*b), v.runSteps(3, again), v.filters("Payouts", v.filter("status", "State", listed(payoutStatuses...))), list,
+		v.toBatchRow(*b), v.runSteps(3, again), v.filters("Payouts", v.filter("status", "State", listed(payoutStatuses...))), list,
 		currencies(b.Totals), again,
 	}})
 }
@@ -174,10 +174,10 @@ func cancelPage(v *visit) error {
 	for i, t := range b.Totals {
 		sums[i] = v.locale.Money(t.AmountMinor, t.Currency)
 	}
-	return v.show(sheet{"payout-cancel", "/payouts", "Undo the run of " + month(b.PeriodEnd), struct {
+	return v.show(sheet{"payout-cancel", "/payouts", "Undo the run of " + v.month(b.PeriodEnd), struct {
 		batchRow
 		Sums string
-	}{toBatchRow(*b), strings.Join(sums, " and ")}})
+	}{v.toBatchRow(*b), strings.Join(sums, " and ")}})
 }
 
 // cancelBatch undoes what can still be undone of a run.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"rail/gen/api"
+	"rail/server/clock"
 	"rail/server/http/design"
 	"rail/server/opt"
 )
@@ -32,12 +33,11 @@ func planRun(v *visit) error {
 	if err != nil {
 		return err
 	}
-	now := v.now.UTC()
 	return v.show(sheet{"payout-run", "/payouts", "Payout run", struct {
 		Steps  design.Steps
 		End    string // the last day of the month before
 		Groups []design.Option
-	}{v.runSteps(0, ""), now.AddDate(0, 0, -now.Day()).Format(time.DateOnly), groupOptions("Everybody", groups)}})
+	}{v.runSteps(0, ""), clock.MonthOf(v.today()).AddDate(0, 0, -1).Format(time.DateOnly), groupOptions("Everybody", groups)}})
 }
 
 // groupOptions are groups to choose from, with one for no choice.
@@ -183,7 +183,7 @@ func confirmRun(v *visit) error {
 		runPlan
 		Fields url.Values
 		Month  string
-	}{plan, fields, month(p.PeriodEnd)}})
+	}{plan, fields, v.month(p.PeriodEnd)}})
 }
 
 // makeRun makes the payouts.
@@ -201,9 +201,9 @@ func makeRun(v *visit) error {
 		return v.again(err, planRun)
 	}
 	said := v.locale.Count(made.PayoutCount) + oneOrMany(made.PayoutCount, " payout is", " payouts are") + " in the run of " +
-		month(made.PeriodEnd) + ". No money has moved yet."
+		v.month(made.PeriodEnd) + ". No money has moved yet."
 	if made.Generating {
-		said = "The run of " + month(made.PeriodEnd) + " is being made: more payouts come within minutes. Load the page again."
+		said = "The run of " + v.month(made.PeriodEnd) + " is being made: more payouts come within minutes. Load the page again."
 	}
 	return v.done(v.at("/payouts/batches/"+made.ID), said)
 }

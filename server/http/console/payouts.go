@@ -63,13 +63,13 @@ func batches(v *visit) error {
 	return v.show(sheet{"payouts", "/payouts", "Payouts", struct {
 		Tabs design.Tabs
 		List design.Listing
-	}{v.payoutTabs(false), among(v, turn, list, func(b api.PayoutBatch) string { return b.ID }, toBatchRow)}})
+	}{v.payoutTabs(false), among(v, turn, list, func(b api.PayoutBatch) string { return b.ID }, v.toBatchRow)}})
 }
 
-func toBatchRow(b api.PayoutBatch) batchRow { return batchRow{b, month(b.PeriodEnd)} }
+func (v *visit) toBatchRow(b api.PayoutBatch) batchRow { return batchRow{b, v.month(b.PeriodEnd)} }
 
 // month is the month of a run in words.
-func month(t clock.Time) string { return t.UTC().Format("January 2006") }
+func (v *visit) month(t clock.Time) string { return t.DayIn(v.locale.Zone()).Format("January 2006") }
 
 // payoutRow is a payout as a list has it.
 type payoutRow struct {
@@ -160,7 +160,7 @@ func payout(v *visit) error {
 		Today       string
 		Undoable    bool // was paid within a day; the API knows whether by hand
 	}{
-		p, month(p.PeriodEnd), inside, v.now.UTC().Format("2006-01-02"),
+		p, v.month(p.PeriodEnd), inside, v.today().Format(time.DateOnly),
 		p.Status == api.PayoutStatusPaid && v.now.Sub(p.UpdatedAt.Time) <= 24*time.Hour,
 	}})
 }
@@ -171,8 +171,10 @@ func markPaid(v *visit) error {
 	// The form has a day: today is now, and an earlier one its noon.
 	if day, ok := body["paid_at"].(string); ok {
 		delete(body, "paid_at")
-		if day != v.now.UTC().Format("2006-01-02") {
-			body["paid_at"] = day + "T12:00:00Z"
+		if date, err := time.Parse(time.DateOnly, day); err != nil {
+			body["paid_at"] = day // refused by the API
+		} else if !date.Equal(v.today()) {
+			body["paid_at"] = clock.Midnight(date, v.locale.Zone()).Plus(12 * time.Hour)
 		}
 	}
 	if err := v.send("markPayoutPaid", body, nil, v.PathValue("id")); err != nil {

@@ -74,7 +74,7 @@ func reports(v *visit) error {
 // reportAsked is what the address asks for: by partner, over the last month, unless told.
 func (v *visit) reportAsked() url.Values {
 	asked := v.query(reportFilters...)
-	today := v.now.UTC()
+	today := v.today()
 	if !asked.Has("dimension") {
 		asked.Set("dimension", string(api.ReportDimensionPartner))
 	}
@@ -257,7 +257,7 @@ func dimensions() (out []design.Option) {
 
 // reportSpans lead to the report of the last days.
 func (v *visit) reportSpans(asked url.Values) (out []design.Link) {
-	today := v.now.UTC()
+	today := v.today()
 	for _, days := range spans {
 		query := url.Values{}
 		maps.Copy(query, asked)

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -108,6 +109,7 @@ func (v *visit) enter() error {
 		return err
 	}
 	v.program = *one.JSON200
+	v.locale = v.locale.In(clock.StoredZone(v.program.TimeZone))
 	return nil
 }
 
@@ -125,6 +127,9 @@ const maxPrograms = 100
 
 // PathValue is a part of the page's address by its name.
 func (v *visit) PathValue(name string) string { return v.Request().PathValue(name) }
+
+// today is the day in the program's zone.
+func (v *visit) today() time.Time { return v.now.DayIn(v.locale.Zone()) }
 
 // at returns the address of a page of the visit's program.
 func (v *visit) at(path string) string { return "/console/p/" + v.program.ID + path }

@@ -106,10 +106,10 @@ func (s Source) parse(l *locale.Locale) *template.Template {
 // page with 200.
 func (p *Pages) Write(c echo.Context, l *locale.Locale, status int, name string, data any) error {
 	var b bytes.Buffer
-	if err := p.in(l).ExecuteTemplate(&b, name+".html", data); err != nil {
+	if err := p.in(l.Base()).ExecuteTemplate(&b, name+".html", data); err != nil {
 		return err
 	}
 	c.Response().Header().Set("Content-Language", l.Language())
 	c.Response().Header().Add("Vary", "Accept-Language")
-	return c.HTMLBlob(status, b.Bytes())
+	return c.HTMLBlob(status, filled(b.Bytes(), l))
 }

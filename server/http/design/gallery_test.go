@@ -352,7 +352,7 @@ func TestZones(t *testing.T) {
 	b.Scripts(false)
 	b.Open("/panel")
 	require.Equal(t, []string{"20 Nov 2026, 22:30", ""}, browsertest.Eval[[]string](b, first))
-	b.Reads("All times are UTC.")
+	b.Reads("All times are in UTC.")
 }
 
 // TestCopies: a block of code is copied as it is.

@@ -3,6 +3,8 @@ package design
 import (
 	"html/template"
 	"reflect"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -10,8 +12,9 @@ import (
 	"rail/server/locale"
 )
 
-// functions are what templates can call, in the words and the figures of l. Times are in
-// UTC, like the API's; the script shows them in the browser's zone where a site asks for it.
+// functions are what templates can call, in the words and the figures of l. Days and times
+// are in the zone of the page's reader, which Write fills in; the script shows times in
+// the browser's zone where a site asks for it.
 func functions(l *locale.Locale, vocabulary map[string]string) template.FuncMap {
 	return template.FuncMap{
 		"t":       l.T,
@@ -19,8 +22,9 @@ func functions(l *locale.Locale, vocabulary map[string]string) template.FuncMap 
 		"money":   l.Money,
 		"percent": l.Percent,
 		"country": l.Country,
-		"day":     func(t clock.Time) string { return l.Day(t.Time) },
-		"moment":  func(t clock.Time) string { return l.Moment(t.Time) },
+		"day":     func(t clock.Time) string { return mark('d', t.UnixMicro()) },
+		"moment":  func(t clock.Time) string { return mark('m', t.UnixMicro()) },
+		"zone":    func() string { return mark('z', 0) },
 		"iso":     func(t clock.Time) string { return t.String() },
 		"words": func(v any) string {
 			return l.Said(Words(reflect.Indirect(reflect.ValueOf(v)).String(), vocabulary))
@@ -32,6 +36,30 @@ func functions(l *locale.Locale, vocabulary map[string]string) template.FuncMap 
 		"style":  func() string { return StylePath },
 		"script": func() string { return ScriptPath },
 	}
+}
+
+// mark stands for a day, a moment or the name of the zone until Write fills it in: the
+// templates of a language are shared by readers of all zones. It is of private characters.
+func mark(kind rune, micros int64) string {
+	return "\ue000" + string(kind) + strconv.FormatInt(micros, 10) + "\ue001"
+}
+
+// marks finds what mark makes.
+var marks = regexp.MustCompile("\ue000([dmz])(-?[0-9]{1,19})\ue001")
+
+// filled replaces the marks in a page by days and moments in the reader's zone.
+func filled(page []byte, l *locale.Locale) []byte {
+	return marks.ReplaceAllFunc(page, func(found []byte) []byte {
+		parts := marks.FindSubmatch(found)
+		micros, _ := strconv.ParseInt(string(parts[2]), 10, 64) // 0 where it is none, as a visitor may type
+		switch at := time.UnixMicro(micros); parts[1][0] {
+		case 'd':
+			return []byte(l.Day(at))
+		case 'm':
+			return []byte(l.Moment(at))
+		}
+		return []byte(l.Zone().String())
+	})
 }
 
 // Size is that of a file, for people.

@@ -52,12 +52,8 @@ func (s *Server) RetrievePayoutBatch(ctx context.Context,
 func (s *Server) CreatePayoutBatch(ctx context.Context,
 	r api.CreatePayoutBatchRequestObject) (api.CreatePayoutBatchResponseObject, error) {
 	u, b := work.From(ctx), r.Body
-	end, err := payout.PeriodEnd(b.PeriodEnd, u.Now)
-	if err != nil {
-		return nil, err
-	}
 	batch, created, err := payout.GenerateIn(ctx, u, b.ProgramID, payout.Order{
-		PeriodEnd: end, PartnerID: b.PartnerID, GroupID: b.GroupID, IgnoreMinimum: opt.Value(b.IgnoreMinimum),
+		Until: b.PeriodEnd, PartnerID: b.PartnerID, GroupID: b.GroupID, IgnoreMinimum: opt.Value(b.IgnoreMinimum),
 		HoldOnHighRisk: s.HoldOnHighRisk,
 	})
 	if err != nil {
@@ -78,19 +74,15 @@ func (s *Server) CreatePayoutBatch(ctx context.Context,
 func (s *Server) PreviewPayoutBatch(ctx context.Context,
 	r api.PreviewPayoutBatchRequestObject) (api.PreviewPayoutBatchResponseObject, error) {
 	u, b := work.From(ctx), r.Body
-	end, err := payout.PeriodEnd(b.PeriodEnd, u.Now)
-	if err != nil {
-		return nil, err
-	}
 	p, err := payout.PreviewIn(ctx, u, b.ProgramID, payout.Order{
-		PeriodEnd: end, PartnerID: b.PartnerID, GroupID: b.GroupID, IgnoreMinimum: opt.Value(b.IgnoreMinimum),
+		Until: b.PeriodEnd, PartnerID: b.PartnerID, GroupID: b.GroupID, IgnoreMinimum: opt.Value(b.IgnoreMinimum),
 		HoldOnHighRisk: s.HoldOnHighRisk,
 	}, payout.Window{
 		After: opt.Value(b.StartingAfter), Limit: int(*cmp.Or(b.Limit, new(int64(100)))),
 		Outcome: payout.Outcome(opt.Value(b.Outcome)),
 	})
 	return api.PreviewPayoutBatch200JSONResponse{
-		Object: "payout_preview", ProgramID: b.ProgramID, PeriodEnd: end, DueAt: p.DueAt, BatchID: p.BatchID,
+		Object: "payout_preview", ProgramID: b.ProgramID, PeriodEnd: p.PeriodEnd, DueAt: p.DueAt, BatchID: p.BatchID,
 		PartnerCount: int64(p.Partners), Partial: p.Partial, HasMore: p.More,
 		Totals: mapped(p.Totals, func(t payout.Total) api.PayoutPreviewTotal {
 			return api.PayoutPreviewTotal{

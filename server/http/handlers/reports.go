@@ -90,12 +90,13 @@ func reportQuery(ctx context.Context, u *work.Unit, p api.RetrieveReportParams) 
 	if p.Dimension != nil {
 		q.By = report.By(*p.Dimension)
 	}
-	if err := reportWindow(&q, p, u.Now); err != nil {
-		return q, err
-	}
-	// The program is read before its currency is known; the other references share a trip.
+	// The program has the currency and the zone; the other references share a trip.
 	prog, err := u.Program(ctx, p.ProgramID)
 	if err != nil {
+		return q, err
+	}
+	q.Zone = prog.TimeZone
+	if err := reportWindow(&q, p, u.Now.DayIn(clock.StoredZone(q.Zone))); err != nil {
 		return q, err
 	}
 	// Money in other currencies is left out of a report, never converted.
@@ -110,10 +111,10 @@ func reportQuery(ctx context.Context, u *work.Unit, p api.RetrieveReportParams) 
 }
 
 // reportWindow fills in the days and, for periods, the size of the rows.
-// Both ends are days in UTC, and both are included.
-func reportWindow(q *report.Query, p api.RetrieveReportParams, now clock.Time) (err error) {
+// Both ends are days in the program's zone, and both are included.
+func reportWindow(q *report.Query, p api.RetrieveReportParams, today time.Time) (err error) {
 	// The defaults depend on each other: to is today, and from follows from to.
-	if q.To, err = reportDay("to", p.To, now.Time); err != nil {
+	if q.To, err = reportDay("to", p.To, today); err != nil {
 		return err
 	}
 	if q.From, err = reportDay("from", p.From, q.To.AddDate(0, -reportMonths, 0)); err != nil {
@@ -152,11 +153,10 @@ func reportWindow(q *report.Query, p api.RetrieveReportParams, now clock.Time) (
 	return nil
 }
 
-// reportDay reads an ISO date, or returns midnight (UTC) of otherwise where none
-// is given.
+// reportDay reads an ISO date, or returns otherwise where none is given.
 func reportDay(param string, given *string, otherwise time.Time) (time.Time, error) {
 	if given == nil {
-		return time.Date(otherwise.Year(), otherwise.Month(), otherwise.Day(), 0, 0, 0, 0, time.UTC), nil
+		return otherwise, nil
 	}
 	at, bare, err := clock.ParseDate(*given)
 	if err != nil || !bare {

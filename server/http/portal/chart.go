@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"rail/gen/db"
+	"rail/server/clock"
 	"rail/server/http/design"
 	"rail/server/money/report"
 )
@@ -86,14 +87,13 @@ func (v *visit) graph(held []purse) (g graph, err error) {
 	return g, err
 }
 
-// window asks for the partner's figures. A year begins on the first of a month in UTC, so
-// that every bar but the last is whole.
+// window asks for the partner's figures. A year begins on the first of a month, so that
+// every bar but the last is whole.
 func (v *visit) window(span, code string) report.Query {
-	now := v.now.UTC()
+	today := v.today()
 	q := report.Query{
 		OrgID: v.partner.OrgID, ProgramID: v.program.ID, PartnerID: &v.partner.ID, By: report.Period, Bucket: "month",
-		From:     time.Date(now.Year(), now.Month()-11, 1, 0, 0, 0, 0, time.UTC),
-		To:       time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC),
+		From: clock.MonthOf(today).AddDate(0, -11, 0), To: today, Zone: v.program.TimeZone,
 		Currency: code, ProgramCurrency: v.program.Currency,
 	}
 	switch span {
@@ -133,7 +133,7 @@ func (v *visit) periods(q report.Query, rows []report.Row, drawn string) design.
 	for _, r := range rows {
 		row := design.Row{Name: r.Key, Values: values(r.Figures)}
 		if day, err := time.Parse(time.DateOnly, r.Key); err == nil && q.Bucket == "day" {
-			row.Name, row.Short = l.Day(day), l.Count(int64(day.Day()))
+			row.Name, row.Short = l.Date(day), l.Count(int64(day.Day()))
 		} else if err == nil {
 			row.Name, row.Short = l.Month(day), l.ShortMonth(day)
 		}

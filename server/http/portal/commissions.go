@@ -103,7 +103,7 @@ func (v *visit) askedCommissions() (a asked, wrong design.Faults) {
 		if name == "to" { // the day itself is meant, too
 			day = day.AddDate(0, 0, 1)
 		}
-		*to = new(clock.At(day))
+		*to = new(clock.Midnight(day, v.locale.Zone()))
 	}
 	return a, wrong
 }

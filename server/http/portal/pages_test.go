@@ -129,7 +129,7 @@ func TestOverviewAndPayouts(t *testing.T) {
 	s.Sale(program, customer, M{"amount_minor": 4999})
 	b := signIn(s, partner)
 	home := b.get("/portal")
-	for _, text := range []string{"2,000.00 USD", "10.00 USD", "10,000 JPY", "<title>September 2026: 2,010.00 USD</title>", "<title>October 2025: 0.00 USD</title>", "You", "All times are UTC"} {
+	for _, text := range []string{"2,000.00 USD", "10.00 USD", "10,000 JPY", "<title>September 2026: 2,010.00 USD</title>", "<title>October 2025: 0.00 USD</title>", "You", "All times are in UTC"} {
 		require.Contains(t, home, text)
 	}
 	require.Less(t, strings.Index(home, "2,000.00 USD"), strings.Index(home, "10,000 JPY"), "the program's currency comes first")

@@ -45,10 +45,9 @@ func (v *visit) purses() ([]purse, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The month that runs is paid by a batch of its end.
-	now := v.now.UTC()
+	// The present month is paid by a batch that ends with it.
 	ahead := *v
-	ahead.now = clock.At(time.Date(now.Year(), now.Month()+1, 1, 0, 0, 0, 0, time.UTC).Add(-time.Microsecond))
+	ahead.now = clock.Midnight(clock.MonthOf(v.today()).AddDate(0, 1, 0), v.locale.Zone()).Plus(-time.Microsecond)
 	next, due, err := payout.Next(v.ctx(), ahead.unit(), v.program, v.partner)
 	out := make([]purse, len(found.Rows))
 	for i, b := range found.Rows {

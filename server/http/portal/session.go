@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"rail/gen/db"
+	"rail/server/clock"
 	"rail/server/http/design"
 	"rail/server/http/look"
 	"rail/server/locale"
@@ -146,7 +147,8 @@ func (v *visit) identify() error {
 	}
 	v.token, v.session, v.partner, v.program = token, who.PortalSession, who.Partner, who.Program
 	v.look, v.frames = look.Of(who.Program.ID, who.AccentColor, who.LogoVersion), who.EmbedHosts
-	v.locale = locale.Of(v.Request().Header.Get("Accept-Language"), opt.Value(who.Partner.LanguageCode))
+	v.locale = locale.Of(v.Request().Header.Get("Accept-Language"), opt.Value(who.Partner.LanguageCode)).
+		In(clock.StoredZone(who.Program.TimeZone))
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func (v *visit) table(name string, a asked) error {
 			sold = currency.Decimal(*k.SaleMinor, k.SaleCurrency)
 		}
 		rows = append(rows, []string{
-			k.At.Format(time.DateOnly), k.Customer, sold, k.SaleCurrency, cell(k.Rule), cell(k.Via), string(k.Status),
+			k.At.DayIn(l.Zone()).Format(time.DateOnly), k.Customer, sold, k.SaleCurrency, cell(k.Rule), cell(k.Via), string(k.Status),
 			cell(k.Reason), currency.Decimal(k.AmountMinor, k.Currency), k.Currency, opt.Value(k.PayoutID),
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -35,6 +36,9 @@ type visit struct {
 
 // ctx ends with the time that the request may take.
 func (v *visit) ctx() context.Context { return v.Request().Context() }
+
+// today is the day in the program's zone.
+func (v *visit) today() time.Time { return v.now.DayIn(v.locale.Zone()) }
 
 // unit is this request as a unit of work of the partner's.
 // The audit log names the partner as the actor.

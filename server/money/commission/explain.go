@@ -1,6 +1,7 @@
 package commission
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"rail/gen/db"
+	"rail/server/clock"
 	"rail/server/currency"
 	"rail/server/money/rules"
 	"rail/server/opt"
@@ -71,10 +73,7 @@ func partnerOf(r db.CommissionReasonsRow) string {
 	if r.CustomerID == nil {
 		return ""
 	}
-	on := " on " + r.LeadAt.Format(time.DateOnly) + "."
-	if r.ClickedAt != nil {
-		on = " on " + r.ClickedAt.Format(time.DateOnly) + "."
-	}
+	on := " on " + cmp.Or(r.ClickedAt, r.LeadAt).DayIn(clock.StoredZone(r.TimeZone)).Format(time.DateOnly) + "."
 	switch {
 	case r.LinkValue != nil:
 		return "The customer came by the link " + *r.LinkValue + on

@@ -13,29 +13,39 @@ import (
 	"rail/server/work"
 )
 
-// Order is what a batch is asked to collect. PartnerID and GroupID narrow it.
+// Order is what a batch is asked to collect. PartnerID and GroupID narrow it. Until is
+// the period's end as a caller gave it, from which GenerateIn and PreviewIn set PeriodEnd.
 type Order struct {
 	Program            db.Program
 	PeriodEnd          clock.Time
+	Until              string
 	PartnerID, GroupID *string
 	IgnoreMinimum      bool
-	HoldOnHighRisk     bool // keep partners with an open high risk flag out
-	Automatic          bool // the month's own run, which is made once
+	HoldOnHighRisk     bool      // keep partners with an open high risk flag out
+	Automatic          bool      // the month's own run, which is made once
+	ofBatch            time.Time // the batch's month, which a change of the zone does not move
 }
 
 // terms are the days from the period's end to the day on which payouts are due.
 var terms = map[db.PayoutTerm]int{db.PayoutTermNet15: 15, db.PayoutTermNet30: 30, db.PayoutTermNet60: 60}
 
-// month is the first day of the period's month, which makes a batch idempotent.
+// month is the first day of the period's month in the program's zone. A program has one
+// batch a month.
 func (o Order) month() time.Time {
-	return time.Date(o.PeriodEnd.Year(), o.PeriodEnd.Month(), 1, 0, 0, 0, 0, time.UTC)
+	if !o.ofBatch.IsZero() {
+		return o.ofBatch
+	}
+	return clock.MonthOf(o.PeriodEnd.DayIn(o.zone()))
 }
 
-// dueAt is midnight of the period's last day plus the term (decisions, 123).
+// dueAt is midnight of the period's last day plus the term, in the program's zone
+// (decisions, 123 and 310).
 func (o Order) dueAt() clock.Time {
-	day := time.Date(o.PeriodEnd.Year(), o.PeriodEnd.Month(), o.PeriodEnd.Day(), 0, 0, 0, 0, time.UTC)
-	return clock.At(day.AddDate(0, 0, terms[o.Program.PayoutTerm]))
+	return clock.Midnight(o.PeriodEnd.DayIn(o.zone()).AddDate(0, 0, terms[o.Program.PayoutTerm]), o.zone())
 }
+
+// zone returns the time zone of the order's program.
+func (o Order) zone() *time.Location { return clock.StoredZone(o.Program.TimeZone) }
 
 // Generate turns what is due into payouts, one a partner and currency, and
 // returns the month's batch; created reports whether it is new. The call's
@@ -88,31 +98,39 @@ func GenerateIn(ctx context.Context, u *work.Unit, programID string,
 	if err != nil {
 		return b, false, work.Found(err, "program_id")
 	}
-	if err := o.check(ctx, u, p.ID); err != nil {
+	o.Program = p
+	if err := o.check(ctx, u); err != nil {
 		return b, false, err
 	}
-	o.Program = p
 	return Generate(ctx, u, o)
 }
 
-// check returns a refusal unless the order's partner and group are of the program.
-func (o Order) check(ctx context.Context, u *work.Unit, programID string) error {
-	return u.Check(ctx, programID, work.PartnerRef("partner_id", o.PartnerID), work.GroupRef("group_id", o.GroupID))
+// check sets the end of the period, and returns a refusal unless the order's partner and
+// group are of the program.
+func (o *Order) check(ctx context.Context, u *work.Unit) (err error) {
+	if o.PeriodEnd, err = periodEnd(o.Until, u.Now, o.zone()); err != nil {
+		return err
+	}
+	return u.Check(ctx, o.Program.ID, work.PartnerRef("partner_id", o.PartnerID), work.GroupRef("group_id", o.GroupID))
 }
 
-// PeriodEnd reads the end of a period: a bare date up to today means the end
-// of that day, or now if that is earlier; a moment must not lie in the future
-// (decisions, 197).
-func PeriodEnd(given string, now clock.Time) (clock.Time, error) {
+// periodEnd reads the end of a period: a bare date up to today means the end
+// of that day in a zone, or now if that is earlier; a moment must not lie in the
+// future (decisions, 197).
+func periodEnd(given string, now clock.Time, zone *time.Location) (clock.Time, error) {
 	end, bare, err := clock.ParseDate(given)
 	if err != nil {
 		return end, problem.Invalid("period_end", "period_end %s.", err)
+	}
+	day := end.Time
+	if bare {
+		end = clock.Midnight(day, zone)
 	}
 	if end.After(now.Time) {
 		return end, problem.Invalid("period_end", "period_end lies in the future.")
 	}
 	if bare {
-		end = end.Plus(24*time.Hour - time.Microsecond)
+		end = clock.EndOf(day, zone)
 		if end.After(now.Time) {
 			end = now
 		}

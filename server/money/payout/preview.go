@@ -33,13 +33,13 @@ const previewed = 40 * pageSize
 
 // Preview is what a batch would do.
 type Preview struct {
-	DueAt    clock.Time
-	BatchID  *string // the month's batch, if there is one
-	Partners int
-	Partial  bool // there are more partners than a preview looks at
-	Totals   []Total
-	Lines    []Line
-	More     bool // more lines follow
+	PeriodEnd, DueAt clock.Time
+	BatchID          *string // the month's batch, if there is one
+	Partners         int
+	Partial          bool // there are more partners than a preview looks at
+	Totals           []Total
+	Lines            []Line
+	More             bool // more lines follow
 }
 
 // Total sums up lines that are alike.
@@ -79,13 +79,13 @@ func PreviewIn(ctx context.Context, u *work.Unit, programID string, o Order, w W
 	if err != nil {
 		return p, work.Found(err, "program_id")
 	}
-	if err := o.check(ctx, u, programID); err != nil {
+	if err := o.check(ctx, u); err != nil {
 		return p, err
 	}
 	if err := u.Check(ctx, programID, work.PartnerRef("starting_after", opt.OrNil(w.After))); err != nil {
 		return p, err
 	}
-	p.DueAt = o.dueAt()
+	p.PeriodEnd, p.DueAt = o.PeriodEnd, o.dueAt()
 	b, err := queries.BatchOfMonth(ctx, u.DB(), db.BatchOfMonthParams{
 		ProgramID: programID, OrgID: u.OrgID, PeriodMonth: o.month(),
 	})

@@ -105,6 +105,7 @@ func (r Runs) advance(ctx context.Context, u *work.Unit, run db.PayoutRun) error
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
+	o.ofBatch = b.PeriodMonth
 	last, err := o.page(ctx, u, b, run.AfterID)
 	if err != nil {
 		return err

@@ -33,7 +33,8 @@ const Direct = "direct"
 type Query struct {
 	OrgID, ProgramID          string
 	By                        By
-	From, To                  time.Time // midnight UTC
+	From, To                  time.Time // days of Zone, as their midnights in UTC
+	Zone                      string    // the program's time zone
 	Bucket                    string
 	PartnerID, GroupID, TagID *string
 	Currency, ProgramCurrency string
@@ -146,7 +147,7 @@ func (q Query) reads(ctx context.Context, into *Answer) []pgtx.Read {
 func (q Query) params() db.ReportRowsParams {
 	return db.ReportRowsParams{
 		By: string(q.By), OrgID: q.OrgID, ProgramID: q.ProgramID, FromDay: q.From, ToDay: q.To,
-		Level: q.level(), PartnerID: q.PartnerID, Bucket: cmp.Or(q.Bucket, "day"), Currency: q.Currency,
+		Level: q.level(), PartnerID: q.PartnerID, TimeZone: q.Zone, Bucket: cmp.Or(q.Bucket, "day"), Currency: q.Currency,
 		ProgramCurrency: q.ProgramCurrency, Attributed: q.filtered(), GroupID: q.GroupID, TagID: q.TagID,
 	}
 }

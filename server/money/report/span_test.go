@@ -36,7 +36,7 @@ func random(rnd *rand.Rand) Query {
 	from := time.Date(2025, 8, 25, 0, 0, 0, 0, time.UTC).AddDate(0, 0, rnd.IntN(370))
 	q := Query{
 		OrgID: "org_a", ProgramID: "prg_a", From: from, To: from.AddDate(0, 0, rnd.IntN(1+rnd.IntN(380))),
-		Currency: "USD", ProgramCurrency: "USD", By: []By{Partner, Link, Product, Group, Tag, Period, all}[rnd.IntN(7)],
+		Zone: "UTC", Currency: "USD", ProgramCurrency: "USD", By: []By{Partner, Link, Product, Group, Tag, Period, all}[rnd.IntN(7)],
 	}
 	if q.By == Period {
 		q.Bucket = []string{"day", "week", "month"}[rnd.IntN(3)]
@@ -76,7 +76,8 @@ func TestSpansAreTheirRows(t *testing.T) {
 		require.ElementsMatch(t, want, have, "round %d: %+v", round, q)
 		_, err = pool.Exec(ctx, `WITH s AS (UPDATE sales SET amount_minor = amount_minor + 1
 			WHERE id = ANY ($1) RETURNING occurred_at)
-			INSERT INTO report_marks (org_id, program_id, day) SELECT 'org_a', 'prg_a', (s.occurred_at AT TIME ZONE 'UTC')::date FROM s`,
+			INSERT INTO report_marks (org_id, program_id, day, first_at, last_at)
+				SELECT 'org_a', 'prg_a', (s.occurred_at AT TIME ZONE 'UTC')::date, s.occurred_at, s.occurred_at FROM s`,
 			[]string{fmt.Sprintf("sale_%d", rnd.IntN(2000)), fmt.Sprintf("sale_%d", rnd.IntN(2000))})
 		require.NoError(t, err)
 		if round%4 == 0 {
@@ -108,7 +109,9 @@ func TestSpansAreTakenBack(t *testing.T) {
 	require.NoError(t, pool.QueryRow(ctx, "SELECT count(*) FROM report_covered").Scan(&spans))
 	require.Less(t, spans, 16, "a year")
 
-	mark := db.ReportMarkParams{OrgID: "org_a", ProgramID: "prg_a", Days: []time.Time{day}}
+	mark := db.ReportMarkParams{
+		OrgID: "org_a", ProgramID: "prg_a", At: clock.At(day.Add(time.Hour)), Settled: now.Plus(-openFor),
+	}
 	require.NoError(t, queries.ReportMark(ctx, pool, mark))
 	for range 2 {
 		require.NoError(t, Sum(ctx, pool, now))
@@ -121,6 +124,6 @@ func TestSpansAreTakenBack(t *testing.T) {
 	_, err := pool.Exec(ctx, "DELETE FROM report_spans WHERE span = 'day' AND start = $1", day)
 	require.NoError(t, err)
 	require.Zero(t, holding(t, pool, day))
-	require.NoError(t, join(ctx, pool, span{"org_a", "prg_a", "2", day}))
+	require.NoError(t, join(ctx, pool, span{"org_a", "prg_a", "UTC", "2", day}))
 	require.Zero(t, holding(t, pool, day))
 }

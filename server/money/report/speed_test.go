@@ -70,7 +70,7 @@ func TestSpeed(t *testing.T) {
 	end := time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC)
 	q := Query{
 		OrgID: "org_a", ProgramID: "prg_a", From: end.AddDate(-1, 0, 14), To: end, Currency: "USD", ProgramCurrency: "USD",
-		By: Partner,
+		By: Partner, Zone: "UTC",
 	}
 	t.Logf("from the rows, by partner: %s", cost(ctx, t, conn.Conn(), q))
 	start = time.Now()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"rail/gen/db"
@@ -22,12 +23,14 @@ const sumBatch = 400
 // are to make reads all of them, so that it waits for a day to be summed: every
 // program has one a day.
 func Sum(ctx context.Context, pool *pgxpool.Pool, now clock.Time) error {
-	last, today := lastDay(now), dayOf(now)
+	today := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC)
 	days := func() ([]span, error) {
-		rows, err := queries.ReportDaysToSum(ctx, pool, db.ReportDaysToSumParams{LastDay: last, Lim: sumBatch})
+		rows, err := queries.ReportDaysToSum(ctx, pool, db.ReportDaysToSumParams{
+			Ended: now.Plus(-summedFor), Settled: now.Plus(-settledFor), Lim: sumBatch,
+		})
 		out := make([]span, len(rows))
 		for i, r := range rows {
-			out[i] = span{r.OrgID, r.ProgramID, "day", r.Day}
+			out[i] = span{r.OrgID, r.ProgramID, r.Zone, "day", r.Day}
 		}
 		return out, err
 	}
@@ -35,7 +38,7 @@ func Sum(ctx context.Context, pool *pgxpool.Pool, now clock.Time) error {
 		rows, err := queries.ReportSpansToSum(ctx, pool, db.ReportSpansToSumParams{Today: today, Lim: sumBatch})
 		out := make([]span, len(rows))
 		for i, r := range rows {
-			out[i] = span{r.OrgID, r.ProgramID, r.Span, r.Start}
+			out[i] = span{r.OrgID, r.ProgramID, r.Zone, r.Span, r.Start}
 		}
 		return out, err
 	}
@@ -49,8 +52,8 @@ func Sum(ctx context.Context, pool *pgxpool.Pool, now clock.Time) error {
 
 // span is a day of a program, or 2, 4, ... 256 of them, by the first.
 type span struct {
-	OrgID, ProgramID, Kind string
-	Start                  time.Time
+	OrgID, ProgramID, Zone, Kind string
+	Start                        time.Time
 }
 
 // each runs work for every span that list gives, in a transaction of its own, until
@@ -94,13 +97,23 @@ func alone(ctx context.Context, pool *pgxpool.Pool, s span, work func(pgtx.DBTX,
 
 // sumDay sums one day. It removes the marks first: a transaction that marks the
 // day and commits after that leaves its mark, so that the day is read from its
-// rows and summed again, whether or not this sum has seen the change.
+// rows and summed again, whether or not this sum has seen the change. A day whose
+// program has changed its zone since it was listed is left to the next list.
 func sumDay(ctx context.Context, tx pgtx.DBTX, s span, today time.Time) error {
-	if err := queries.ReportUnmark(ctx, tx, db.ReportUnmarkParams{ProgramID: s.ProgramID, Day: s.Start}); err != nil {
+	day, err := queries.ReportDay(ctx, tx, db.ReportDayParams{Day: s.Start, ProgramID: s.ProgramID, OrgID: s.OrgID})
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && day.Zone != s.Zone {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
-	was, err := queries.ReportUnspan(ctx, tx,
-		db.ReportUnspanParams{ProgramID: s.ProgramID, Span: s.Kind, Start: s.Start})
+	err = queries.ReportUnmark(ctx, tx, db.ReportUnmarkParams{ProgramID: s.ProgramID, FromAt: day.FromAt, ToAt: day.ToAt})
+	if err != nil {
+		return err
+	}
+	again, err := queries.ReportUnspan(ctx, tx, db.ReportUnspanParams{
+		ProgramID: s.ProgramID, Start: s.Start, FromAt: day.FromAt, ToAt: day.ToAt, TimeZone: day.Zone,
+	})
 	if err != nil {
 		return err
 	}
@@ -108,14 +121,13 @@ func sumDay(ctx context.Context, tx pgtx.DBTX, s span, today time.Time) error {
 		return err
 	}
 	err = queries.ReportSumDay(ctx, tx, db.ReportSumDayParams{
-		OrgID: s.OrgID, ProgramID: s.ProgramID, Day: s.Start, FromAt: clock.At(s.Start),
-		ToAt: clock.At(s.Start.AddDate(0, 0, 1)),
+		OrgID: s.OrgID, ProgramID: s.ProgramID, Day: s.Start, FromAt: day.FromAt, ToAt: day.ToAt,
 	})
 	if err != nil {
 		return err
 	}
 	return queries.ReportSpan(ctx, tx, db.ReportSpanParams{
-		OrgID: s.OrgID, ProgramID: s.ProgramID, Start: s.Start, Again: was > 0, Today: today,
+		OrgID: s.OrgID, ProgramID: s.ProgramID, Start: s.Start, TimeZone: day.Zone, Again: again, Today: today,
 	})
 }
 

@@ -296,7 +296,7 @@ func (s Speaker) value(f *field, raw json.RawMessage) string {
 		return strings.ToUpper(text)
 	case kindDate:
 		if day, err := time.Parse(time.RFC3339, text); err == nil && s.Locale != nil {
-			return l.Day(day)
+			return l.Date(day)
 		}
 		return strings.TrimSuffix(text, "T00:00:00Z")
 	case kindID, kindIDSet:

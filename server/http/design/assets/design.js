@@ -32,7 +32,7 @@ for (const entry of all('.menu [aria-current], .strip [aria-current]')) {
   row.scrollLeft += here.left + here.width / 2 - (whole.left + whole.width / 2)
 }
 
-// Times in the browser's zone, on pages that say so in a data-zone; others are in UTC.
+// Times in the browser's zone, on pages that say so in a data-zone; others are in that of data-days.
 const said = document.querySelector('[data-zone]')
 if (said) {
   // A page in another language than English is in the reader's; English is the console's for everybody.
@@ -40,7 +40,7 @@ if (said) {
   const local = new Intl.DateTimeFormat(language === 'en' ? navigator.language : language,
     { dateStyle: 'medium', timeStyle: 'short' })
   for (const time of all('time[data-moment]')) {
-    time.title = time.textContent + ' UTC'
+    time.title = time.textContent + ' ' + said.dataset.days
     time.textContent = local.format(new Date(time.dateTime))
   }
   said.textContent = said.dataset.zone.replace('{zone}', local.resolvedOptions().timeZone)
