@@ -14,24 +14,27 @@ import (
 const commissionClawed = `-- name: CommissionClawed :exec
 UPDATE commissions SET clawed_minor = clawed_minor + $1,
     updated_at = greatest(updated_at, $2::timestamptz)
-    WHERE id = $3 AND org_id = $4 AND status IN ('due', 'paid')
+    WHERE id = $3 AND org_id = $4 AND (status IN ('due', 'paid') OR $5
+        AND status IN ('pending', 'approved'))
 `
 
 type CommissionClawedParams struct {
-	PartMinor int64
-	UpdatedAt clock.Time
-	ID        string
-	OrgID     string
+	PartMinor                         int64
+	UpdatedAt                         clock.Time
+	ID                                string
+	OrgID                             string
+	PartMinorpgCatalogint8amountMinor interface{}
 }
 
-// CommissionClawed notes what a clawback took from a commission that is paid, or
-// in flight to be.
+// CommissionClawed notes what a clawback took from a commission that is paid, or in flight
+// to be; less than zero is what a restoration gave back.
 func (q *Queries) CommissionClawed(ctx context.Context, db DBTX, arg CommissionClawedParams) error {
 	_, err := db.Exec(ctx, commissionClawed,
 		arg.PartMinor,
 		arg.UpdatedAt,
 		arg.ID,
 		arg.OrgID,
+		arg.PartMinorpgCatalogint8amountMinor,
 	)
 	return err
 }
@@ -206,7 +209,8 @@ func (q *Queries) CommissionLock(ctx context.Context, db DBTX, arg CommissionLoc
 }
 
 const commissionReasons = `-- name: CommissionReasons :many
-SELECT k.id, k.kind, k.sale_id, k.revenue_minor, k.rate_type, k.rate_value, k.shrunk_minor, k.currency, k.flow_branch_id,
+SELECT k.id, k.kind, k.sale_id, (k.metadata ->> 'restores' IS NOT NULL OR k.metadata ->> 'commission_id' IS NOT NULL)::boolean
+    AS follows, k.revenue_minor, k.rate_type, k.rate_value, k.shrunk_minor, k.currency, k.flow_branch_id,
     s.currency AS sale_currency, f.name AS flow_name, f.branches, c.id AS customer_id,
     coalesce(c.tracked_by, '')::text AS tracked_by, c.lead_at,
     l.value AS link_value, u.code AS coupon_code, v.created_at AS clicked_at
@@ -229,6 +233,7 @@ type CommissionReasonsRow struct {
 	ID           string
 	Kind         CommissionKind
 	SaleID       *string
+	Follows      bool
 	RevenueMinor *int64
 	RateType     *RateType
 	RateValue    *int64
@@ -261,6 +266,7 @@ func (q *Queries) CommissionReasons(ctx context.Context, db DBTX, arg Commission
 			&i.ID,
 			&i.Kind,
 			&i.SaleID,
+			&i.Follows,
 			&i.RevenueMinor,
 			&i.RateType,
 			&i.RateValue,

@@ -93,6 +93,7 @@ const (
 	PartnerNotReviewed         Code = "partner_not_reviewed"
 	PartnerNoteLimit           Code = "partner_note_limit"
 	RiskFlagClosed             Code = "risk_flag_closed"
+	InboxEventNotResolvable    Code = "inbox_event_not_resolvable"
 	ProgramPaused              Code = "program_paused"
 	ReferralExpired            Code = "referral_expired"
 	SelfReferralBlocked        Code = "self_referral_blocked"

@@ -63,7 +63,7 @@ func (w *refunding) reduce(ctx context.Context, u *work.Unit, k *db.Commission, 
 	// Nothing is left of it.
 	if part == k.AmountMinor {
 		w.voided++
-		err := commission.Void(ctx, u, *k, "sale_refunded")
+		err := commission.Void(ctx, u, *k, commission.SaleRefunded)
 		k.Status = db.CommissionStatusVoided
 		return nil, err
 	}
