@@ -96,12 +96,11 @@ UPDATE commissions SET amount_minor = amount_minor - @part_minor, shrunk_minor =
 WHERE id = @id AND org_id = @org_id AND status IN ('pending', 'approved', 'due');
 
 -- name: CommissionClawed :exec
--- CommissionClawed notes what a clawback took from a commission that is paid, or in flight
--- to be; less than zero is what a restoration gave back.
+-- CommissionClawed notes what a clawback took from a commission that is paid, in flight to
+-- be, or has had something restored; below 0 it is what a restoration gave back.
 UPDATE commissions SET clawed_minor = clawed_minor + @part_minor,
     updated_at = greatest(updated_at, @updated_at::timestamptz)
-    WHERE id = @id AND org_id = @org_id AND (status IN ('due', 'paid') OR @part_minor::bigint * amount_minor < 0
-        AND status IN ('pending', 'approved'));
+    WHERE id = @id AND org_id = @org_id AND status IN ('pending', 'approved', 'due', 'paid');
 
 -- name: CommissionReasons :many
 -- CommissionReasons reads why commissions are what they are, and whose. What was

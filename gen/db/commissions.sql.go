@@ -14,27 +14,24 @@ import (
 const commissionClawed = `-- name: CommissionClawed :exec
 UPDATE commissions SET clawed_minor = clawed_minor + $1,
     updated_at = greatest(updated_at, $2::timestamptz)
-    WHERE id = $3 AND org_id = $4 AND (status IN ('due', 'paid') OR $5
-        AND status IN ('pending', 'approved'))
+    WHERE id = $3 AND org_id = $4 AND status IN ('pending', 'approved', 'due', 'paid')
 `
 
 type CommissionClawedParams struct {
-	PartMinor                         int64
-	UpdatedAt                         clock.Time
-	ID                                string
-	OrgID                             string
-	PartMinorpgCatalogint8amountMinor interface{}
+	PartMinor int64
+	UpdatedAt clock.Time
+	ID        string
+	OrgID     string
 }
 
-// CommissionClawed notes what a clawback took from a commission that is paid, or in flight
-// to be; less than zero is what a restoration gave back.
+// CommissionClawed notes what a clawback took from a commission that is paid, in flight to
+// be, or has had something restored; below 0 it is what a restoration gave back.
 func (q *Queries) CommissionClawed(ctx context.Context, db DBTX, arg CommissionClawedParams) error {
 	_, err := db.Exec(ctx, commissionClawed,
 		arg.PartMinor,
 		arg.UpdatedAt,
 		arg.ID,
 		arg.OrgID,
-		arg.PartMinorpgCatalogint8amountMinor,
 	)
 	return err
 }

@@ -171,7 +171,7 @@ var classes = map[Code]class{
 	CampaignNotSendable: conflict,
 	CampaignNotPausable: conflict, CampaignNotEditable: conflict, CampaignAudienceEmpty: conflict,
 	MailNotRetryable: conflict, PartnerNotActive: conflict, PartnerNotReviewed: conflict,
-	PartnerNoteLimit: conflict, RiskFlagClosed: conflict,
+	PartnerNoteLimit: conflict, RiskFlagClosed: conflict, InboxEventNotResolvable: conflict,
 	ProgramPaused:   conflict,
 	ReferralExpired: conflict, SelfReferralBlocked: conflict, WebhookEndpointDisabled: conflict,
 	WebhookEndpointLimit: conflict, WebhookEventExpired: conflict, WebhookTestDelivery: conflict,

@@ -2,6 +2,7 @@ package inbox
 
 import (
 	"context"
+	"strings"
 
 	"rail/gen/db"
 	"rail/server/inbound/processor"
@@ -38,18 +39,25 @@ func (a *application) disputed(ctx context.Context, d processor.Dispute, s db.Sa
 	if !ok {
 		return a.foreign(d.Currency, s), nil
 	}
-	if d.Status == processor.DisputeLost {
-		return a.takeBack(ctx, s, level{d.ID, amount}, amount, d.At)
+	name := level{of: d.ID}.name()
+	switch {
+	case d.Status == processor.DisputeLost && d.Taking == "":
+		return a.takeBack(ctx, s, level{of: d.ID, minor: amount}, amount, d.At)
+	case d.Status == processor.DisputeLost:
+		return a.takeBack(ctx, s, level{of: d.ID + by + d.Taking, minor: amount, once: true}, amount, d.At)
 	}
 	r := restoration{
 		source: d.ID, at: d.At, reason: "The dispute of the sale's payment is won (" + d.ID + ").",
-		of: func(f db.Refund) bool { return named(f) == (level{of: d.ID}).name() },
+		of: func(f db.Refund) bool { return named(f) == name || strings.HasPrefix(named(f), name+by) },
 	}
 	if d.Reversal != "" {
 		r.source, r.minor = d.Reversal, amount
 	}
 	return a.restore(ctx, s, r)
 }
+
+// by stands between a dispute and what took its money.
+const by = " by "
 
 // disputeKind is the kind of a dispute's flag.
 const disputeKind = "dispute"

@@ -26,7 +26,7 @@ func (a *application) levelled(ctx context.Context, f processor.Refund, s db.Sal
 	if f.OfSale {
 		payment = s.ExternalChargeID
 	}
-	return a.takeBack(ctx, s, level{payment, back}, 0, f.At)
+	return a.takeBack(ctx, s, level{of: payment, minor: back}, 0, f.At)
 }
 
 // onTop refunds a sale by money that went back beside the processor, once.
@@ -35,7 +35,7 @@ func (a *application) onTop(ctx context.Context, f processor.Refund, s db.Sale) 
 	if !ok {
 		return a.foreign(f.Currency, s), nil
 	}
-	return a.takeBack(ctx, s, level{f.ID, back}, back, f.At)
+	return a.takeBack(ctx, s, level{of: f.ID, minor: back, once: true}, back, f.At)
 }
 
 // takeBack refunds what of a sale is to come back at a level and has not yet, by
@@ -96,7 +96,7 @@ func (a *application) unless(s db.Sale, code, reason string) outcome {
 // restoredBefore returns what came back of a refund before a time, if it reached a level
 // of the same payment.
 func restoredBefore(r db.Refund, to level, at clock.Time) (sum int64, err error) {
-	if named(r) != to.name() || r.RestoredMinor == 0 {
+	if to.once || named(r) != to.name() || r.RestoredMinor == 0 {
 		return 0, nil
 	}
 	past, err := sale.Restorations(r)
@@ -112,6 +112,7 @@ func restoredBefore(r db.Refund, to level, at clock.Time) (sum int64, err error)
 type level struct {
 	of    string // the id of the payment or the dispute
 	minor int64
+	once  bool // what reaches it is taken once, also after it was restored
 }
 
 // maxLevelled bounds the id of a payment within that of a refund.
@@ -131,7 +132,7 @@ func (l levels) add(r db.Refund) {
 	if r.LevelMinor == nil {
 		return
 	}
-	l.raise(level{named(r), *r.LevelMinor})
+	l.raise(level{of: named(r), minor: *r.LevelMinor})
 }
 
 func (l levels) raise(to level) { l[to.name()] = max(l[to.name()], to.minor) }

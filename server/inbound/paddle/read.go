@@ -156,7 +156,8 @@ func (r *reader) adjustment() error {
 	}
 	r.Dispute = &processor.Dispute{
 		// A warning and its chargeback are of one transaction, and of one dispute.
-		Link: to, ID: "dispute of " + to.Charge, Status: status, Detail: string(o.Action), Reversal: string(o.ID),
+		Link: to, ID: "dispute of " + to.Charge, Status: status, Detail: string(o.Action),
+		Taking: string(o.ID), Reversal: string(o.ID),
 		AmountMinor: o.Totals.Total.N, Currency: code, At: r.Reading.At,
 	}
 	return nil

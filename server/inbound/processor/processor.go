@@ -150,6 +150,9 @@ type Dispute struct {
 	ID     string
 	Status string // one of the states above
 	Detail string // the processor's own word for it
+	// Taking is what took AmountMinor of a lost dispute, once and beside what others took;
+	// empty where AmountMinor is all that the dispute took.
+	Taking string
 	// Reversal is what gave AmountMinor of a won dispute back; empty where winning gives
 	// back all that the dispute took.
 	Reversal    string
