@@ -192,7 +192,7 @@ func TestFailedRefundMadeAgain(t *testing.T) {
 	require.Equal(t, books{sale: 1500, share: 300}, h.one(), "the second refund, worked again")
 	h.Must(200, h.Post("/v1/inbox_events/"+failed.String("id")+"/replay", nil))
 	h.work()
-	require.Equal(t, "recorded", h.Get("/v1/inbox_events/" + failed.String("id")).String("status"))
+	require.Equal(t, "recorded", h.Get("/v1/inbox_events/"+failed.String("id")).String("status"))
 	require.Equal(t, books{sale: 1500, share: 300}, h.one())
 	balanced(t, h.Server)
 	stranger := apitest.On(t, h.DSN, h.Clock)
