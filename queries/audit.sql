@@ -275,11 +275,12 @@ WHERE k.clawed_minor <> coalesce(c.sum, 0) AND (@partners::text[] IS NULL OR k.p
 LIMIT 100;
 
 -- name: AuditRefunds :many
--- AuditRefunds: the refunds of a sale sum to what was given back of it.
+-- AuditRefunds: the refunds of a sale, less what came back of them, sum to what was
+-- given back of it.
 SELECT s.id::text AS what, format('%s refunded, refunds of %s', g.refunded, coalesce(r.sum, 0))::text AS message
 FROM sales s CROSS JOIN LATERAL (SELECT s.refunded_minor + CASE WHEN s.refunded_at IS NOT NULL THEN s.amount_minor
     ELSE 0 END AS refunded) g
-LEFT JOIN (SELECT f.sale_id, sum(f.amount_minor) AS sum FROM refunds f WHERE f.status = 'applied'
+LEFT JOIN (SELECT f.sale_id, sum(f.amount_minor - f.restored_minor) AS sum FROM refunds f WHERE f.status = 'applied'
     GROUP BY 1) r ON r.sale_id = s.id
 WHERE g.refunded <> coalesce(r.sum, 0)
 LIMIT 100;
@@ -419,10 +420,12 @@ LIMIT 100;
 
 -- name: AuditM33 :many
 -- AuditM33: what was made or rejected by hand has one line in the audit log,
--- which names the API key or the person.
+-- which names the API key or the person. A reward that gives back what a refund took
+-- follows from an event of the processor.
 SELECT k.id::text AS what, format('%s lines of %s', count(a.id), w.action)::text AS message
 FROM commissions k CROSS JOIN LATERAL (
     SELECT 'commission.created' AS action WHERE k.kind <> 'referral' AND k.metadata ->> 'commission_id' IS NULL
+        AND k.metadata ->> 'restores' IS NULL
     UNION ALL SELECT 'commission.rejected' WHERE k.status = 'rejected') w
 LEFT JOIN audit_log_entries a ON a.target_id = k.id AND a.action = w.action
     AND (a.api_key_id IS NOT NULL OR a.actor_type = 'person' AND a.actor_id IS NOT NULL)

@@ -96,16 +96,17 @@ UPDATE commissions SET amount_minor = amount_minor - @part_minor, shrunk_minor =
 WHERE id = @id AND org_id = @org_id AND status IN ('pending', 'approved', 'due');
 
 -- name: CommissionClawed :exec
--- CommissionClawed notes what a clawback took from a commission that is paid, or
--- in flight to be.
+-- CommissionClawed notes what a clawback took from a commission that is paid, in flight to
+-- be, or has had something restored; below 0 it is what a restoration gave back.
 UPDATE commissions SET clawed_minor = clawed_minor + @part_minor,
     updated_at = greatest(updated_at, @updated_at::timestamptz)
-    WHERE id = @id AND org_id = @org_id AND status IN ('due', 'paid');
+    WHERE id = @id AND org_id = @org_id AND status IN ('pending', 'approved', 'due', 'paid');
 
 -- name: CommissionReasons :many
 -- CommissionReasons reads why commissions are what they are, and whose. What was
 -- deleted since is NULL.
-SELECT k.id, k.kind, k.sale_id, k.revenue_minor, k.rate_type, k.rate_value, k.shrunk_minor, k.currency, k.flow_branch_id,
+SELECT k.id, k.kind, k.sale_id, (k.metadata ->> 'restores' IS NOT NULL OR k.metadata ->> 'commission_id' IS NOT NULL)::boolean
+    AS follows, k.revenue_minor, k.rate_type, k.rate_value, k.shrunk_minor, k.currency, k.flow_branch_id,
     s.currency AS sale_currency, f.name AS flow_name, f.branches, c.id AS customer_id,
     coalesce(c.tracked_by, '')::text AS tracked_by, c.lead_at,
     l.value AS link_value, u.code AS coupon_code, v.created_at AS clicked_at, g.time_zone

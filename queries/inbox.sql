@@ -63,6 +63,9 @@ WHERE id = @id AND org_id = @org_id AND attempts = @attempts AND due_at IS NOT N
 SELECT t.* FROM inbox_events t WHERE t.id = @id AND t.org_id = @org_id AND t.attempts = @attempts
     AND t.due_at IS NOT NULL FOR NO KEY UPDATE;
 
+-- name: InboxLockByID :one
+SELECT t.* FROM inbox_events t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
+
 -- name: InboxOutcome :exec
 UPDATE inbox_events SET status = @status, reason_code = @reason_code, reason = @reason, customer_id = @customer_id,
     sale_id = @sale_id, refund_id = @refund_id, failures = @failures, due_at = @due_at, processed_at = @processed_at

@@ -25,11 +25,12 @@ WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.external_charge_id
 -- name: RefundInsert :exec
 INSERT INTO refunds (id, org_id, program_id, sale_id, external_charge_id, external_refund_id, status, amount_minor,
     currency,
-    voided_commissions, clawback_minor, effects, reason, refunded_at, created_at, updated_at, level_minor)
+    voided_commissions, clawback_minor, effects, reason, refunded_at, created_at, updated_at, level_minor,
+    restored_minor, restorations)
 VALUES (@id, @org_id, @program_id, @sale_id, @external_charge_id, @external_refund_id, @status, @amount_minor,
     @currency,
     @voided_commissions, @clawback_minor, @effects, @reason, @refunded_at, @created_at, @updated_at,
-    @level_minor);
+    @level_minor, @restored_minor, @restorations);
 
 -- name: RefundApply :exec
 -- RefundApply ends the wait of a refund.
@@ -59,3 +60,8 @@ FROM unnest(@external_charge_ids::text[]) AS c (id);
 
 -- name: RefundsOfSale :many
 SELECT t.* FROM refunds t WHERE t.sale_id = @sale_id AND t.org_id = @org_id ORDER BY t.created_at, t.id;
+
+-- name: RefundRestore :exec
+-- RefundRestore notes what came back of a refund.
+UPDATE refunds SET restored_minor = @restored_minor, restorations = @restorations, updated_at = @updated_at
+WHERE id = @id AND org_id = @org_id;

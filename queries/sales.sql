@@ -155,6 +155,22 @@ ORDER BY t.id FOR NO KEY UPDATE OF t;
 -- name: CustomerRefunded :exec
 UPDATE customers SET status = 'refunded', updated_at = @updated_at WHERE id = @id AND org_id = @org_id;
 
+-- name: CustomerRestored :exec
+-- CustomerRestored undoes CustomerRefunded.
+UPDATE customers SET status = 'active', updated_at = @updated_at
+WHERE id = @id AND org_id = @org_id AND status = 'refunded';
+
+-- name: SaleCommissionsRestored :exec
+-- SaleCommissionsRestored notes that less of the sale is refunded now than was when some
+-- of its commissions were made.
+UPDATE commissions SET refunded_before_minor = @refunded_minor, updated_at = greatest(updated_at, @updated_at::timestamptz)
+WHERE sale_id = @sale_id AND org_id = @org_id AND refunded_before_minor > @refunded_minor;
+
+-- name: SaleIntent :execrows
+-- SaleIntent stores the payment intent of a sale that has none yet.
+UPDATE sales SET external_payment_intent_id = @intent::text, updated_at = @updated_at
+WHERE id = @id AND org_id = @org_id AND external_payment_intent_id IS NULL;
+
 -- name: SalesRehearsed :many
 -- SalesRehearsed reads a page of a program's sales, the latest first, with what
 -- SaleCustomer reads of one.

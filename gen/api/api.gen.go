@@ -1142,6 +1142,7 @@ const (
 	ErrorCodeGroupNameTaken             ErrorCode = "group_name_taken"
 	ErrorCodeIdempotencyInProgress      ErrorCode = "idempotency_in_progress"
 	ErrorCodeIdempotencyKeyReused       ErrorCode = "idempotency_key_reused"
+	ErrorCodeInboxEventNotResolvable    ErrorCode = "inbox_event_not_resolvable"
 	ErrorCodeInsufficientScope          ErrorCode = "insufficient_scope"
 	ErrorCodeInternalError              ErrorCode = "internal_error"
 	ErrorCodeInvalidCondition           ErrorCode = "invalid_condition"
@@ -1247,6 +1248,8 @@ func (e ErrorCode) Valid() bool {
 	case ErrorCodeIdempotencyInProgress:
 		return true
 	case ErrorCodeIdempotencyKeyReused:
+		return true
+	case ErrorCodeInboxEventNotResolvable:
 		return true
 	case ErrorCodeInsufficientScope:
 		return true
@@ -6596,10 +6599,10 @@ type InboxEvent struct {
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID ProgramID `json:"program_id"`
 
-	// Reason The same as a sentence.
+	// Reason The same as a sentence, with what to do where something can be done. It is there for every event that is `ignored`, `waiting` or `failed`, but for events of releases that stored none.
 	Reason *string `json:"reason"`
 
-	// ReasonCode Why it was ignored, waits or failed, such as `no_partner`, `zero_amount`, `binds_only`, `already_recorded`, `recorded_twice`, `test_event`, `live_event`, `connect_account`, `opted_out`, `not_used`, `unknown_customer`, `unknown_sale`, `outside_checkout`, `unknown_subscription`, `processor_away`, `refund_failed`, `malformed`, an error code of the API, or `error`; null else. Take codes that you do not know.
+	// ReasonCode Why it was ignored, waits or failed, such as `no_partner`, `zero_amount`, `binds_only`, `already_recorded`, `recorded_twice`, `test_event`, `live_event`, `connect_account`, `opted_out`, `not_used`, `unknown_customer`, `unknown_sale`, `outside_checkout`, `unknown_subscription`, `processor_away`, `refund_failed`, `nothing_left`, `nothing_taken`, `no_money_moved`, `not_final`, `malformed`, an error code of the API, or `error`; null else. Take codes that you do not know.
 	ReasonCode *string `json:"reason_code"`
 
 	// ReceivedAt When it came.
@@ -9563,6 +9566,12 @@ type Refund struct {
 	// RefundedAt When the money went back.
 	RefundedAt clock.Time `json:"refunded_at"`
 
+	// Restorations Each time that the merchant got refunded money back, the oldest first.
+	Restorations []Restoration `json:"restorations"`
+
+	// RestoredMinor How much of the refund the merchant got back, in minor units of `currency`; 0 for most refunds.
+	RestoredMinor int64 `json:"restored_minor"`
+
 	// Sale The sale; only with `expand[]=sale`.
 	Sale nullable.Nullable[Sale] `json:"sale,omitempty"`
 
@@ -10055,6 +10064,44 @@ type ResourceUpdate struct {
 
 	// URL Where it is; links only.
 	URL *string `json:"url,omitempty"`
+}
+
+// Restoration Refunded money that the merchant got back: a dispute was won, or the refund did not reach the customer. The sale counts again for `amount_minor`, and partners get what the refund took of their commissions as rewards.
+//
+// Examples: {"amount_minor":4999,"commissions":[],"restored_at":"2026-09-09T09:30:00.000Z","source_id":"dp_1001"}
+type Restoration struct {
+	// AmountMinor How much of the refund came back, in minor units of its `currency`.
+	AmountMinor int64 `json:"amount_minor"`
+
+	// Commissions The commissions that it made; none for one that a person rejected.
+	Commissions []RestoredCommission `json:"commissions"`
+
+	// RestoredAt When the money came back.
+	RestoredAt clock.Time `json:"restored_at"`
+
+	// SourceID The dispute, reversal or failed refund at the payment processor. It restores a refund once.
+	SourceID string `json:"source_id"`
+}
+
+// RestoredCommission What a restoration gave back to a partner.
+type RestoredCommission struct {
+	// AmountMinor Its amount, in minor units of `currency`.
+	AmountMinor int64 `json:"amount_minor"`
+
+	// CommissionID The id of a commission.
+	//
+	// Examples: com_01kb2m4q8e7v9t3n5x6c0d1f2g
+	CommissionID CommissionID `json:"commission_id"`
+
+	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
+	//
+	// Examples: USD
+	Currency Currency `json:"currency"`
+
+	// PartnerID The id of a partner.
+	//
+	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
+	PartnerID PartnerID `json:"partner_id"`
 }
 
 // RiskFlag A finding of a fraud check. It changes no money by itself.
@@ -12456,6 +12503,12 @@ type RetrieveInboxEventParams struct {
 
 // ReplayInboxEventParams defines parameters for ReplayInboxEvent.
 type ReplayInboxEventParams struct {
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
+// ResolveInboxEventParams defines parameters for ResolveInboxEvent.
+type ResolveInboxEventParams struct {
 	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
@@ -14902,6 +14955,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/inbox_events/{id}/replay (the `ReplayInboxEvent` operationId).
 	ReplayInboxEvent(ctx context.Context, id ID, params *ReplayInboxEventParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ResolveInboxEvent Restore a failed refund
+	//
+	// Settles an event with `reason_code` `refund_failed`: the refund did not reach the customer, so the sale counts again for what the refund took of it, and partners get their part back as rewards. The event is then `recorded`. A second call changes nothing and answers the same event.
+	//
+	// Corresponds with POST /v1/inbox_events/{id}/resolve (the `ResolveInboxEvent` operationId).
+	ResolveInboxEvent(ctx context.Context, id ID, params *ResolveInboxEventParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListLinks List links
 	//
@@ -17620,6 +17680,23 @@ func (c *Client) RetrieveInboxEvent(ctx context.Context, id ID, params *Retrieve
 // Corresponds with POST /v1/inbox_events/{id}/replay (the `ReplayInboxEvent` operationId).
 func (c *Client) ReplayInboxEvent(ctx context.Context, id ID, params *ReplayInboxEventParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewReplayInboxEventRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ResolveInboxEvent Restore a failed refund
+//
+// Settles an event with `reason_code` `refund_failed`: the refund did not reach the customer, so the sale counts again for what the refund took of it, and partners get their part back as rewards. The event is then `recorded`. A second call changes nothing and answers the same event.
+//
+// Corresponds with POST /v1/inbox_events/{id}/resolve (the `ResolveInboxEvent` operationId).
+func (c *Client) ResolveInboxEvent(ctx context.Context, id ID, params *ResolveInboxEventParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewResolveInboxEventRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -24730,6 +24807,67 @@ func NewReplayInboxEventRequest(server string, id ID, params *ReplayInboxEventPa
 	}
 
 	operationPath := fmt.Sprintf("/v1/inbox_events/%s/replay", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewResolveInboxEventRequest constructs an http.Request for the ResolveInboxEvent method
+func NewResolveInboxEventRequest(server string, id ID, params *ResolveInboxEventParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/inbox_events/%s/resolve", pathParam0)
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -32329,6 +32467,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/inbox_events/{id}/replay (the `ReplayInboxEvent` operationId).
 	ReplayInboxEventWithResponse(ctx context.Context, id ID, params *ReplayInboxEventParams, reqEditors ...RequestEditorFn) (*ReplayInboxEventReply, error)
 
+	// ResolveInboxEventWithResponse Restore a failed refund
+	//
+	// Settles an event with `reason_code` `refund_failed`: the refund did not reach the customer, so the sale counts again for what the refund took of it, and partners get their part back as rewards. The event is then `recorded`. A second call changes nothing and answers the same event.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/inbox_events/{id}/resolve (the `ResolveInboxEvent` operationId).
+	ResolveInboxEventWithResponse(ctx context.Context, id ID, params *ResolveInboxEventParams, reqEditors ...RequestEditorFn) (*ResolveInboxEventReply, error)
+
 	// ListLinksWithResponse List links
 	//
 	// The program's links, newest first; deleted ones are left out.
@@ -35482,6 +35629,37 @@ func (r ReplayInboxEventReply) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ReplayInboxEventReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ResolveInboxEventReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *InboxEvent
+}
+
+// Status returns HTTPResponse.Status
+func (r ResolveInboxEventReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ResolveInboxEventReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ResolveInboxEventReply) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -39712,6 +39890,21 @@ func (c *ClientWithResponses) ReplayInboxEventWithResponse(ctx context.Context, 
 	return ParseReplayInboxEventReply(rsp)
 }
 
+// ResolveInboxEventWithResponse Restore a failed refund
+//
+// Settles an event with `reason_code` `refund_failed`: the refund did not reach the customer, so the sale counts again for what the refund took of it, and partners get their part back as rewards. The event is then `recorded`. A second call changes nothing and answers the same event.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/inbox_events/{id}/resolve (the `ResolveInboxEvent` operationId).
+func (c *ClientWithResponses) ResolveInboxEventWithResponse(ctx context.Context, id ID, params *ResolveInboxEventParams, reqEditors ...RequestEditorFn) (*ResolveInboxEventReply, error) {
+	rsp, err := c.ResolveInboxEvent(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseResolveInboxEventReply(rsp)
+}
+
 // ListLinksWithResponse List links
 //
 // The program's links, newest first; deleted ones are left out.
@@ -43310,6 +43503,32 @@ func ParseReplayInboxEventReply(rsp *http.Response) (*ReplayInboxEventReply, err
 	return response, nil
 }
 
+// ParseResolveInboxEventReply parses an HTTP response from a ResolveInboxEventWithResponse call
+func ParseResolveInboxEventReply(rsp *http.Response) (*ResolveInboxEventReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ResolveInboxEventReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest InboxEvent
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListLinksReply parses an HTTP response from a ListLinksWithResponse call
 func ParseListLinksReply(rsp *http.Response) (*ListLinksReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -45901,6 +46120,9 @@ type ServerInterface interface {
 	// ReplayInboxEvent Replay an inbox event
 	// (POST /v1/inbox_events/{id}/replay)
 	ReplayInboxEvent(ctx echo.Context, id ID, params ReplayInboxEventParams) error
+	// ResolveInboxEvent Restore a failed refund
+	// (POST /v1/inbox_events/{id}/resolve)
+	ResolveInboxEvent(ctx echo.Context, id ID, params ResolveInboxEventParams) error
 	// ListLinks List links
 	// (GET /v1/links)
 	ListLinks(ctx echo.Context, params ListLinksParams) error
@@ -48180,6 +48402,31 @@ func (w *ServerInterfaceWrapper) ReplayInboxEvent(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.ReplayInboxEvent(ctx, id, params)
+	return err
+}
+
+// ResolveInboxEvent converts echo context to params.
+func (w *ServerInterfaceWrapper) ResolveInboxEvent(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ResolveInboxEventParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ResolveInboxEvent(ctx, id, params)
 	return err
 }
 
@@ -51006,6 +51253,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/v1/inbox_events", wrapper.ListInboxEvents, options.OperationMiddlewares["listInboxEvents"]...)
 	router.GET(options.BaseURL+"/v1/inbox_events/:id", wrapper.RetrieveInboxEvent, options.OperationMiddlewares["retrieveInboxEvent"]...)
 	router.POST(options.BaseURL+"/v1/inbox_events/:id/replay", wrapper.ReplayInboxEvent, options.OperationMiddlewares["replayInboxEvent"]...)
+	router.POST(options.BaseURL+"/v1/inbox_events/:id/resolve", wrapper.ResolveInboxEvent, options.OperationMiddlewares["resolveInboxEvent"]...)
 	router.GET(options.BaseURL+"/v1/links", wrapper.ListLinks, options.OperationMiddlewares["listLinks"]...)
 	router.POST(options.BaseURL+"/v1/links", wrapper.CreateLink, options.OperationMiddlewares["createLink"]...)
 	router.DELETE(options.BaseURL+"/v1/links/:id", wrapper.DeleteLink, options.OperationMiddlewares["deleteLink"]...)
@@ -52645,6 +52893,29 @@ type ReplayInboxEventResponseObject interface {
 type ReplayInboxEvent200JSONResponse InboxEvent
 
 func (response ReplayInboxEvent200JSONResponse) VisitReplayInboxEventResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ResolveInboxEventRequestObject struct {
+	ID     ID `json:"id"`
+	Params ResolveInboxEventParams
+}
+
+type ResolveInboxEventResponseObject interface {
+	VisitResolveInboxEventResponse(w http.ResponseWriter) error
+}
+
+type ResolveInboxEvent200JSONResponse InboxEvent
+
+func (response ResolveInboxEvent200JSONResponse) VisitResolveInboxEventResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
@@ -54987,6 +55258,9 @@ type StrictServerInterface interface {
 	// ReplayInboxEvent Replay an inbox event
 	// (POST /v1/inbox_events/{id}/replay)
 	ReplayInboxEvent(ctx context.Context, request ReplayInboxEventRequestObject) (ReplayInboxEventResponseObject, error)
+	// ResolveInboxEvent Restore a failed refund
+	// (POST /v1/inbox_events/{id}/resolve)
+	ResolveInboxEvent(ctx context.Context, request ResolveInboxEventRequestObject) (ResolveInboxEventResponseObject, error)
 	// ListLinks List links
 	// (GET /v1/links)
 	ListLinks(ctx context.Context, request ListLinksRequestObject) (ListLinksResponseObject, error)
@@ -57553,6 +57827,32 @@ func (sh *strictHandler) ReplayInboxEvent(ctx echo.Context, id ID, params Replay
 		return err
 	} else if validResponse, ok := response.(ReplayInboxEventResponseObject); ok {
 		return validResponse.VisitReplayInboxEventResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ResolveInboxEvent operation middleware
+func (sh *strictHandler) ResolveInboxEvent(ctx echo.Context, id ID, params ResolveInboxEventParams) error {
+	var request ResolveInboxEventRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ResolveInboxEvent(ctx.Request().Context(), request.(ResolveInboxEventRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ResolveInboxEvent")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ResolveInboxEventResponseObject); ok {
+		return validResponse.VisitResolveInboxEventResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

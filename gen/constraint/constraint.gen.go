@@ -243,6 +243,7 @@ const (
 	RefundsLevelCheck                   Name = "refunds_level_check"
 	RefundsPkey                         Name = "refunds_pkey"
 	RefundsProgramFkey                  Name = "refunds_program_fkey"
+	RefundsRestoredCheck                Name = "refunds_restored_check"
 	RefundsSaleFkey                     Name = "refunds_sale_fkey"
 	RefundsStatusCheck                  Name = "refunds_status_check"
 	RefundsWaitingCheck                 Name = "refunds_waiting_check"

@@ -1028,6 +1028,7 @@ const auditM33 = `-- name: AuditM33 :many
 SELECT k.id::text AS what, format('%s lines of %s', count(a.id), w.action)::text AS message
 FROM commissions k CROSS JOIN LATERAL (
     SELECT 'commission.created' AS action WHERE k.kind <> 'referral' AND k.metadata ->> 'commission_id' IS NULL
+        AND k.metadata ->> 'restores' IS NULL
     UNION ALL SELECT 'commission.rejected' WHERE k.status = 'rejected') w
 LEFT JOIN audit_log_entries a ON a.target_id = k.id AND a.action = w.action
     AND (a.api_key_id IS NOT NULL OR a.actor_type = 'person' AND a.actor_id IS NOT NULL)
@@ -1042,7 +1043,8 @@ type AuditM33Row struct {
 }
 
 // AuditM33: what was made or rejected by hand has one line in the audit log,
-// which names the API key or the person.
+// which names the API key or the person. A reward that gives back what a refund took
+// follows from an event of the processor.
 func (q *Queries) AuditM33(ctx context.Context, db DBTX, partners []string) ([]AuditM33Row, error) {
 	rows, err := db.Query(ctx, auditM33, partners)
 	if err != nil {
@@ -1168,7 +1170,7 @@ const auditRefunds = `-- name: AuditRefunds :many
 SELECT s.id::text AS what, format('%s refunded, refunds of %s', g.refunded, coalesce(r.sum, 0))::text AS message
 FROM sales s CROSS JOIN LATERAL (SELECT s.refunded_minor + CASE WHEN s.refunded_at IS NOT NULL THEN s.amount_minor
     ELSE 0 END AS refunded) g
-LEFT JOIN (SELECT f.sale_id, sum(f.amount_minor) AS sum FROM refunds f WHERE f.status = 'applied'
+LEFT JOIN (SELECT f.sale_id, sum(f.amount_minor - f.restored_minor) AS sum FROM refunds f WHERE f.status = 'applied'
     GROUP BY 1) r ON r.sale_id = s.id
 WHERE g.refunded <> coalesce(r.sum, 0)
 LIMIT 100
@@ -1179,7 +1181,8 @@ type AuditRefundsRow struct {
 	Message string
 }
 
-// AuditRefunds: the refunds of a sale sum to what was given back of it.
+// AuditRefunds: the refunds of a sale, less what came back of them, sum to what was
+// given back of it.
 func (q *Queries) AuditRefunds(ctx context.Context, db DBTX) ([]AuditRefundsRow, error) {
 	rows, err := db.Query(ctx, auditRefunds)
 	if err != nil {

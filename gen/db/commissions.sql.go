@@ -14,7 +14,7 @@ import (
 const commissionClawed = `-- name: CommissionClawed :exec
 UPDATE commissions SET clawed_minor = clawed_minor + $1,
     updated_at = greatest(updated_at, $2::timestamptz)
-    WHERE id = $3 AND org_id = $4 AND status IN ('due', 'paid')
+    WHERE id = $3 AND org_id = $4 AND status IN ('pending', 'approved', 'due', 'paid')
 `
 
 type CommissionClawedParams struct {
@@ -24,8 +24,8 @@ type CommissionClawedParams struct {
 	OrgID     string
 }
 
-// CommissionClawed notes what a clawback took from a commission that is paid, or
-// in flight to be.
+// CommissionClawed notes what a clawback took from a commission that is paid, in flight to
+// be, or has had something restored; below 0 it is what a restoration gave back.
 func (q *Queries) CommissionClawed(ctx context.Context, db DBTX, arg CommissionClawedParams) error {
 	_, err := db.Exec(ctx, commissionClawed,
 		arg.PartMinor,
@@ -206,7 +206,8 @@ func (q *Queries) CommissionLock(ctx context.Context, db DBTX, arg CommissionLoc
 }
 
 const commissionReasons = `-- name: CommissionReasons :many
-SELECT k.id, k.kind, k.sale_id, k.revenue_minor, k.rate_type, k.rate_value, k.shrunk_minor, k.currency, k.flow_branch_id,
+SELECT k.id, k.kind, k.sale_id, (k.metadata ->> 'restores' IS NOT NULL OR k.metadata ->> 'commission_id' IS NOT NULL)::boolean
+    AS follows, k.revenue_minor, k.rate_type, k.rate_value, k.shrunk_minor, k.currency, k.flow_branch_id,
     s.currency AS sale_currency, f.name AS flow_name, f.branches, c.id AS customer_id,
     coalesce(c.tracked_by, '')::text AS tracked_by, c.lead_at,
     l.value AS link_value, u.code AS coupon_code, v.created_at AS clicked_at, g.time_zone
@@ -230,6 +231,7 @@ type CommissionReasonsRow struct {
 	ID           string
 	Kind         CommissionKind
 	SaleID       *string
+	Follows      bool
 	RevenueMinor *int64
 	RateType     *RateType
 	RateValue    *int64
@@ -263,6 +265,7 @@ func (q *Queries) CommissionReasons(ctx context.Context, db DBTX, arg Commission
 			&i.ID,
 			&i.Kind,
 			&i.SaleID,
+			&i.Follows,
 			&i.RevenueMinor,
 			&i.RateType,
 			&i.RateValue,

@@ -647,6 +647,44 @@ func (q *Queries) InboxLock(ctx context.Context, db DBTX, arg InboxLockParams) (
 	return i, err
 }
 
+const inboxLockByID = `-- name: InboxLockByID :one
+SELECT t.id, t.org_id, t.program_id, t.connection_id, t.processor, t.external_event_id, t.type, t.livemode, t.status, t.reason_code, t.reason, t.customer_id, t.sale_id, t.refund_id, t.attempts, t.failures, t.payload, t.headers, t.due_at, t.processed_at, t.created_at FROM inbox_events t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
+`
+
+type InboxLockByIDParams struct {
+	ID    string
+	OrgID string
+}
+
+func (q *Queries) InboxLockByID(ctx context.Context, db DBTX, arg InboxLockByIDParams) (InboxEvent, error) {
+	row := db.QueryRow(ctx, inboxLockByID, arg.ID, arg.OrgID)
+	var i InboxEvent
+	err := row.Scan(
+		&i.ID,
+		&i.OrgID,
+		&i.ProgramID,
+		&i.ConnectionID,
+		&i.Processor,
+		&i.ExternalEventID,
+		&i.Type,
+		&i.Livemode,
+		&i.Status,
+		&i.ReasonCode,
+		&i.Reason,
+		&i.CustomerID,
+		&i.SaleID,
+		&i.RefundID,
+		&i.Attempts,
+		&i.Failures,
+		&i.Payload,
+		&i.Headers,
+		&i.DueAt,
+		&i.ProcessedAt,
+		&i.CreatedAt,
+	)
+	return i, err
+}
+
 const inboxOutcome = `-- name: InboxOutcome :exec
 UPDATE inbox_events SET status = $1, reason_code = $2, reason = $3, customer_id = $4,
     sale_id = $5, refund_id = $6, failures = $7, due_at = $8, processed_at = $9

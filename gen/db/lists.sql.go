@@ -3211,7 +3211,7 @@ func (q *Queries) RefundCursor(ctx context.Context, db DBTX, arg RefundCursorPar
 }
 
 const refundPage = `-- name: RefundPage :many
-SELECT t.id, t.org_id, t.program_id, t.sale_id, t.external_charge_id, t.external_refund_id, t.status, t.amount_minor, t.currency, t.voided_commissions, t.clawback_minor, t.effects, t.reason, t.refunded_at, t.created_at, t.updated_at, t.level_minor FROM refunds t
+SELECT t.id, t.org_id, t.program_id, t.sale_id, t.external_charge_id, t.external_refund_id, t.status, t.amount_minor, t.currency, t.voided_commissions, t.clawback_minor, t.effects, t.reason, t.refunded_at, t.created_at, t.updated_at, t.level_minor, t.restored_minor, t.restorations FROM refunds t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.sale_id = $3::text)
@@ -3284,6 +3284,8 @@ func (q *Queries) RefundPage(ctx context.Context, db DBTX, arg RefundPageParams)
 			&i.CreatedAt,
 			&i.UpdatedAt,
 			&i.LevelMinor,
+			&i.RestoredMinor,
+			&i.Restorations,
 		); err != nil {
 			return nil, err
 		}

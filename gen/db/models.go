@@ -760,6 +760,8 @@ type Refund struct {
 	CreatedAt         clock.Time
 	UpdatedAt         clock.Time
 	LevelMinor        *int64
+	RestoredMinor     int64
+	Restorations      []byte
 }
 
 type ReportCovered struct {

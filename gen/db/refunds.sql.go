@@ -86,7 +86,7 @@ func (q *Queries) RefundApply(ctx context.Context, db DBTX, arg RefundApplyParam
 }
 
 const refundByExternalID = `-- name: RefundByExternalID :one
-SELECT t.id, t.org_id, t.program_id, t.sale_id, t.external_charge_id, t.external_refund_id, t.status, t.amount_minor, t.currency, t.voided_commissions, t.clawback_minor, t.effects, t.reason, t.refunded_at, t.created_at, t.updated_at, t.level_minor FROM refunds t WHERE t.program_id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.sale_id, t.external_charge_id, t.external_refund_id, t.status, t.amount_minor, t.currency, t.voided_commissions, t.clawback_minor, t.effects, t.reason, t.refunded_at, t.created_at, t.updated_at, t.level_minor, t.restored_minor, t.restorations FROM refunds t WHERE t.program_id = $1 AND t.org_id = $2
     AND t.external_refund_id = $3
 `
 
@@ -117,12 +117,14 @@ func (q *Queries) RefundByExternalID(ctx context.Context, db DBTX, arg RefundByE
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.LevelMinor,
+		&i.RestoredMinor,
+		&i.Restorations,
 	)
 	return i, err
 }
 
 const refundGet = `-- name: RefundGet :one
-SELECT t.id, t.org_id, t.program_id, t.sale_id, t.external_charge_id, t.external_refund_id, t.status, t.amount_minor, t.currency, t.voided_commissions, t.clawback_minor, t.effects, t.reason, t.refunded_at, t.created_at, t.updated_at, t.level_minor FROM refunds t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.sale_id, t.external_charge_id, t.external_refund_id, t.status, t.amount_minor, t.currency, t.voided_commissions, t.clawback_minor, t.effects, t.reason, t.refunded_at, t.created_at, t.updated_at, t.level_minor, t.restored_minor, t.restorations FROM refunds t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type RefundGetParams struct {
@@ -151,6 +153,8 @@ func (q *Queries) RefundGet(ctx context.Context, db DBTX, arg RefundGetParams) (
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.LevelMinor,
+		&i.RestoredMinor,
+		&i.Restorations,
 	)
 	return i, err
 }
@@ -158,11 +162,12 @@ func (q *Queries) RefundGet(ctx context.Context, db DBTX, arg RefundGetParams) (
 const refundInsert = `-- name: RefundInsert :exec
 INSERT INTO refunds (id, org_id, program_id, sale_id, external_charge_id, external_refund_id, status, amount_minor,
     currency,
-    voided_commissions, clawback_minor, effects, reason, refunded_at, created_at, updated_at, level_minor)
+    voided_commissions, clawback_minor, effects, reason, refunded_at, created_at, updated_at, level_minor,
+    restored_minor, restorations)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8,
     $9,
     $10, $11, $12, $13, $14, $15, $16,
-    $17)
+    $17, $18, $19)
 `
 
 type RefundInsertParams struct {
@@ -183,6 +188,8 @@ type RefundInsertParams struct {
 	CreatedAt         clock.Time
 	UpdatedAt         clock.Time
 	LevelMinor        *int64
+	RestoredMinor     int64
+	Restorations      []byte
 }
 
 func (q *Queries) RefundInsert(ctx context.Context, db DBTX, arg RefundInsertParams) error {
@@ -204,12 +211,14 @@ func (q *Queries) RefundInsert(ctx context.Context, db DBTX, arg RefundInsertPar
 		arg.CreatedAt,
 		arg.UpdatedAt,
 		arg.LevelMinor,
+		arg.RestoredMinor,
+		arg.Restorations,
 	)
 	return err
 }
 
 const refundLast = `-- name: RefundLast :one
-SELECT t.id, t.org_id, t.program_id, t.sale_id, t.external_charge_id, t.external_refund_id, t.status, t.amount_minor, t.currency, t.voided_commissions, t.clawback_minor, t.effects, t.reason, t.refunded_at, t.created_at, t.updated_at, t.level_minor FROM refunds t WHERE t.sale_id = $1 AND t.org_id = $2 AND t.amount_minor > 0
+SELECT t.id, t.org_id, t.program_id, t.sale_id, t.external_charge_id, t.external_refund_id, t.status, t.amount_minor, t.currency, t.voided_commissions, t.clawback_minor, t.effects, t.reason, t.refunded_at, t.created_at, t.updated_at, t.level_minor, t.restored_minor, t.restorations FROM refunds t WHERE t.sale_id = $1 AND t.org_id = $2 AND t.amount_minor > 0
     ORDER BY t.created_at DESC, t.id DESC LIMIT 1
 `
 
@@ -240,8 +249,35 @@ func (q *Queries) RefundLast(ctx context.Context, db DBTX, arg RefundLastParams)
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.LevelMinor,
+		&i.RestoredMinor,
+		&i.Restorations,
 	)
 	return i, err
+}
+
+const refundRestore = `-- name: RefundRestore :exec
+UPDATE refunds SET restored_minor = $1, restorations = $2, updated_at = $3
+WHERE id = $4 AND org_id = $5
+`
+
+type RefundRestoreParams struct {
+	RestoredMinor int64
+	Restorations  []byte
+	UpdatedAt     clock.Time
+	ID            string
+	OrgID         string
+}
+
+// RefundRestore notes what came back of a refund.
+func (q *Queries) RefundRestore(ctx context.Context, db DBTX, arg RefundRestoreParams) error {
+	_, err := db.Exec(ctx, refundRestore,
+		arg.RestoredMinor,
+		arg.Restorations,
+		arg.UpdatedAt,
+		arg.ID,
+		arg.OrgID,
+	)
+	return err
 }
 
 const refundsExpire = `-- name: RefundsExpire :execrows
@@ -266,7 +302,7 @@ func (q *Queries) RefundsExpire(ctx context.Context, db DBTX, arg RefundsExpireP
 }
 
 const refundsOfSale = `-- name: RefundsOfSale :many
-SELECT t.id, t.org_id, t.program_id, t.sale_id, t.external_charge_id, t.external_refund_id, t.status, t.amount_minor, t.currency, t.voided_commissions, t.clawback_minor, t.effects, t.reason, t.refunded_at, t.created_at, t.updated_at, t.level_minor FROM refunds t WHERE t.sale_id = $1 AND t.org_id = $2 ORDER BY t.created_at, t.id
+SELECT t.id, t.org_id, t.program_id, t.sale_id, t.external_charge_id, t.external_refund_id, t.status, t.amount_minor, t.currency, t.voided_commissions, t.clawback_minor, t.effects, t.reason, t.refunded_at, t.created_at, t.updated_at, t.level_minor, t.restored_minor, t.restorations FROM refunds t WHERE t.sale_id = $1 AND t.org_id = $2 ORDER BY t.created_at, t.id
 `
 
 type RefundsOfSaleParams struct {
@@ -301,6 +337,8 @@ func (q *Queries) RefundsOfSale(ctx context.Context, db DBTX, arg RefundsOfSaleP
 			&i.CreatedAt,
 			&i.UpdatedAt,
 			&i.LevelMinor,
+			&i.RestoredMinor,
+			&i.Restorations,
 		); err != nil {
 			return nil, err
 		}
@@ -313,7 +351,7 @@ func (q *Queries) RefundsOfSale(ctx context.Context, db DBTX, arg RefundsOfSaleP
 }
 
 const refundsWaiting = `-- name: RefundsWaiting :many
-SELECT t.id, t.org_id, t.program_id, t.sale_id, t.external_charge_id, t.external_refund_id, t.status, t.amount_minor, t.currency, t.voided_commissions, t.clawback_minor, t.effects, t.reason, t.refunded_at, t.created_at, t.updated_at, t.level_minor FROM refunds t
+SELECT t.id, t.org_id, t.program_id, t.sale_id, t.external_charge_id, t.external_refund_id, t.status, t.amount_minor, t.currency, t.voided_commissions, t.clawback_minor, t.effects, t.reason, t.refunded_at, t.created_at, t.updated_at, t.level_minor, t.restored_minor, t.restorations FROM refunds t
 WHERE t.program_id = $1 AND t.org_id = $2 AND t.external_charge_id = $3
     AND t.status = 'waiting'
 ORDER BY t.created_at, t.id
@@ -353,6 +391,8 @@ func (q *Queries) RefundsWaiting(ctx context.Context, db DBTX, arg RefundsWaitin
 			&i.CreatedAt,
 			&i.UpdatedAt,
 			&i.LevelMinor,
+			&i.RestoredMinor,
+			&i.Restorations,
 		); err != nil {
 			return nil, err
 		}

@@ -26,6 +26,23 @@ func (q *Queries) CustomerRefunded(ctx context.Context, db DBTX, arg CustomerRef
 	return err
 }
 
+const customerRestored = `-- name: CustomerRestored :exec
+UPDATE customers SET status = 'active', updated_at = $1
+WHERE id = $2 AND org_id = $3 AND status = 'refunded'
+`
+
+type CustomerRestoredParams struct {
+	UpdatedAt clock.Time
+	ID        string
+	OrgID     string
+}
+
+// CustomerRestored undoes CustomerRefunded.
+func (q *Queries) CustomerRestored(ctx context.Context, db DBTX, arg CustomerRestoredParams) error {
+	_, err := db.Exec(ctx, customerRestored, arg.UpdatedAt, arg.ID, arg.OrgID)
+	return err
+}
+
 const saleByCharge = `-- name: SaleByCharge :one
 SELECT t.id FROM sales t WHERE t.program_id = $1 AND t.org_id = $2
     AND t.external_charge_id = $3
@@ -161,6 +178,30 @@ func (q *Queries) SaleCommissions(ctx context.Context, db DBTX, arg SaleCommissi
 		return nil, err
 	}
 	return items, nil
+}
+
+const saleCommissionsRestored = `-- name: SaleCommissionsRestored :exec
+UPDATE commissions SET refunded_before_minor = $1, updated_at = greatest(updated_at, $2::timestamptz)
+WHERE sale_id = $3 AND org_id = $4 AND refunded_before_minor > $1
+`
+
+type SaleCommissionsRestoredParams struct {
+	RefundedMinor int64
+	UpdatedAt     clock.Time
+	SaleID        *string
+	OrgID         string
+}
+
+// SaleCommissionsRestored notes that less of the sale is refunded now than was when some
+// of its commissions were made.
+func (q *Queries) SaleCommissionsRestored(ctx context.Context, db DBTX, arg SaleCommissionsRestoredParams) error {
+	_, err := db.Exec(ctx, saleCommissionsRestored,
+		arg.RefundedMinor,
+		arg.UpdatedAt,
+		arg.SaleID,
+		arg.OrgID,
+	)
+	return err
 }
 
 const saleCredit = `-- name: SaleCredit :exec
@@ -472,6 +513,32 @@ func (q *Queries) SaleInsert(ctx context.Context, db DBTX, arg SaleInsertParams)
 		arg.FeeMinor,
 	)
 	return err
+}
+
+const saleIntent = `-- name: SaleIntent :execrows
+UPDATE sales SET external_payment_intent_id = $1::text, updated_at = $2
+WHERE id = $3 AND org_id = $4 AND external_payment_intent_id IS NULL
+`
+
+type SaleIntentParams struct {
+	Intent    string
+	UpdatedAt clock.Time
+	ID        string
+	OrgID     string
+}
+
+// SaleIntent stores the payment intent of a sale that has none yet.
+func (q *Queries) SaleIntent(ctx context.Context, db DBTX, arg SaleIntentParams) (int64, error) {
+	result, err := db.Exec(ctx, saleIntent,
+		arg.Intent,
+		arg.UpdatedAt,
+		arg.ID,
+		arg.OrgID,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const saleLead = `-- name: SaleLead :one

@@ -99,6 +99,7 @@ const (
 	PartnerNotReviewed         Code = "partner_not_reviewed"
 	PartnerNoteLimit           Code = "partner_note_limit"
 	RiskFlagClosed             Code = "risk_flag_closed"
+	InboxEventNotResolvable    Code = "inbox_event_not_resolvable"
 	ProgramPaused              Code = "program_paused"
 	ReferralExpired            Code = "referral_expired"
 	SelfReferralBlocked        Code = "self_referral_blocked"
@@ -179,7 +180,7 @@ var classes = map[Code]class{
 	CampaignNotSendable: conflict,
 	CampaignNotPausable: conflict, CampaignNotEditable: conflict, CampaignAudienceEmpty: conflict,
 	MailNotRetryable: conflict, PartnerNotActive: conflict, PartnerNotReviewed: conflict,
-	PartnerNoteLimit: conflict, RiskFlagClosed: conflict,
+	PartnerNoteLimit: conflict, RiskFlagClosed: conflict, InboxEventNotResolvable: conflict,
 	ProgramPaused:   conflict,
 	ReferralExpired: conflict, SelfReferralBlocked: conflict, WebhookEndpointDisabled: conflict,
 	WebhookEndpointLimit: conflict, WebhookEventExpired: conflict, WebhookTestDelivery: conflict,

@@ -27,6 +27,9 @@ func EmailKey(email string) string { return "email " + email }
 // CouponKey names a coupon by its id at the processor.
 func CouponKey(id string) string { return "coupon " + id }
 
+// RefundsKey names what refunds and restorations did to a sale.
+func RefundsKey(saleID string) string { return "refunds " + saleID }
+
 // Appeared has the events worked at once that wait for what the keys name. It
 // travels with the commit.
 func (u *Unit) Appeared(ctx context.Context, programID string, keys ...string) error {

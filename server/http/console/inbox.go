@@ -10,10 +10,11 @@ import (
 )
 
 var inboxRoutes = map[string]route{
-	"GET /console/p/{program}/integrations/events":              {do: inbox},
-	"GET /console/p/{program}/integrations/events.csv":          {do: inboxTable},
-	"GET /console/p/{program}/integrations/events/{id}":         {do: inboxEvent},
-	"POST /console/p/{program}/integrations/events/{id}/replay": {do: replayInboxEvent},
+	"GET /console/p/{program}/integrations/events":               {do: inbox},
+	"GET /console/p/{program}/integrations/events.csv":           {do: inboxTable},
+	"GET /console/p/{program}/integrations/events/{id}":          {do: inboxEvent},
+	"POST /console/p/{program}/integrations/events/{id}/replay":  {do: replayInboxEvent},
+	"POST /console/p/{program}/integrations/events/{id}/resolve": {do: resolveInboxEvent},
 }
 
 // inboxFilters are what the list of events is filtered by.
@@ -28,7 +29,7 @@ var statuses = []design.Option{
 // reasons are those of events that came to nothing which people look for.
 var reasons = []string{
 	"no_partner", "unknown_customer", "unknown_sale", "already_recorded", "recorded_twice", "outside_checkout", "opted_out",
-	"test_event", "live_event", "not_used", "refund_failed", "malformed", "error",
+	"test_event", "live_event", "not_used", "no_money_moved", "not_final", "refund_failed", "nothing_taken", "malformed", "error",
 }
 
 // inboxData is what the list of events shows.
@@ -108,8 +109,9 @@ func inboxEvent(v *visit) error {
 	return v.show(sheet{"inbox-event", "/integrations", "An event", struct {
 		api.InboxEvent
 
-		Sent string
-	}{e, indented(e.Payload)}})
+		Sent         string
+		RefundFailed bool
+	}{e, indented(e.Payload), opt.Value(e.ReasonCode) == "refund_failed"}})
 }
 
 // inboxEvent is that of the page's address, which must be of the page's program.
@@ -149,6 +151,18 @@ func replayInboxEvent(v *visit) error {
 		return v.again(err, inboxEvent)
 	}
 	return v.done(v.at("/integrations/events/"+e.ID), "The event is worked again. Load this page to see what became of it.")
+}
+
+// resolveInboxEvent restores what a failed refund took.
+func resolveInboxEvent(v *visit) error {
+	e, err := v.inboxEvent()
+	if err != nil {
+		return err
+	}
+	if err := v.send("resolveInboxEvent", nil, nil, e.ID); err != nil {
+		return v.again(err, inboxEvent)
+	}
+	return v.done(v.at("/integrations/events/"+e.ID), "The sale counts again, and the partner has the commission back.")
 }
 
 // whose is where the customer and the sale of an event are shown; "" for none.

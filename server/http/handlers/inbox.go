@@ -66,6 +66,16 @@ func (s *Server) ReplayInboxEvent(ctx context.Context,
 	return api.ReplayInboxEvent200JSONResponse(toInboxEvent(row)), u.CheckProgram(row.ProgramID)
 }
 
+// ResolveInboxEvent restores what a failed refund took.
+func (s *Server) ResolveInboxEvent(ctx context.Context,
+	r api.ResolveInboxEventRequestObject) (api.ResolveInboxEventResponseObject, error) {
+	row, err := inbox.Resolve(ctx, work.From(ctx), s.Keeper, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	return api.ResolveInboxEvent200JSONResponse(toInboxEvent(row)), nil
+}
+
 // toInboxEvent shows an event without its body.
 func toInboxEvent(e db.InboxEvent) api.InboxEvent {
 	return api.InboxEvent{

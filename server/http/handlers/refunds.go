@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/oapi-codegen/nullable"
 
@@ -129,8 +130,8 @@ func toRefunded(done sale.Refunded) (api.Refund, error) {
 	return refund, err
 }
 
-// toRefund shows a refund. Its effects on commissions are stored as the JSON that
-// the API shows.
+// toRefund shows a refund. Its effects on commissions and its restorations are stored as
+// the JSON that the API shows.
 func toRefund(f db.Refund) (api.Refund, error) {
 	out := api.Refund{
 		ID: f.ID, Object: "refund", ProgramID: f.ProgramID, SaleID: f.SaleID, ExternalChargeID: f.ExternalChargeID,
@@ -138,8 +139,9 @@ func toRefund(f db.Refund) (api.Refund, error) {
 		Status:           api.RefundStatus(f.Status), AmountMinor: f.AmountMinor, Currency: f.Currency,
 		VoidedCommissions: f.VoidedCommissions,
 		ClawbackMinor:     f.ClawbackMinor, Commissions: []api.RefundedCommission{}, Reason: f.Reason,
-		Warnings:   []api.RefundWarning{},
+		Warnings:      []api.RefundWarning{},
+		RestoredMinor: f.RestoredMinor, Restorations: []api.Restoration{},
 		RefundedAt: f.RefundedAt, CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt,
 	}
-	return out, json.Unmarshal(f.Effects, &out.Commissions)
+	return out, errors.Join(json.Unmarshal(f.Effects, &out.Commissions), json.Unmarshal(f.Restorations, &out.Restorations))
 }

@@ -181,10 +181,14 @@ func TestRefunds(t *testing.T) {
 		f := read(t, notification(c.kind, "v2", c.content)).Refund
 		require.Equal(t, []any{"txn_1", c.id, c.level, true, c.failed}, []any{f.Charge, f.ID, f.LevelMinor, f.Single, f.Failed})
 	}
-	for _, none := range []members{paid(nil), back(members{"status": "in_progress"})} {
-		r := read(t, notification("transaction_created", "v2", members{"transaction": none}))
-		require.Equal(t, processor.NotUsed, r.Ignored)
+	for status, want := range map[string]processor.Reason{
+		"in_progress": processor.NotFinal, "needs_attention": processor.NotFinal, "failure": processor.NoMoneyMoved,
+	} {
+		r := read(t, notification("transaction_created", "v2", members{"transaction": back(members{"status": status})}))
+		require.Equal(t, want, r.Ignored, status)
 	}
+	r := read(t, notification("transaction_created", "v2", members{"transaction": paid(nil)}))
+	require.Equal(t, processor.NoMoneyMoved, r.Ignored)
 }
 
 // TestWho reads customers, subscriptions and coupons.

@@ -16,10 +16,14 @@ type reader struct {
 var readers = processor.Table[*reader]{
 	"coupon_deleted":           (*reader).coupon,
 	"coupon_updated":           (*reader).coupon,
+	"credit_note_created":      (*reader).creditNote,
+	"credit_note_deleted":      (*reader).creditNote,
+	"credit_note_updated":      (*reader).creditNote,
 	"customer_changed":         (*reader).customer,
 	"customer_created":         (*reader).customer,
 	"payment_refunded":         (*reader).refund,
 	"payment_succeeded":        (*reader).payment,
+	"refund_initiated":         (*reader).refund,
 	"subscription_activated":   (*reader).subscription,
 	"subscription_cancelled":   (*reader).subscription,
 	"subscription_changed":     (*reader).subscription,
@@ -28,6 +32,7 @@ var readers = processor.Table[*reader]{
 	"subscription_reactivated": (*reader).subscription,
 	"subscription_started":     (*reader).subscription,
 	"transaction_created":      (*reader).refund,
+	"transaction_deleted":      (*reader).refund,
 	"transaction_updated":      (*reader).refund,
 }
 

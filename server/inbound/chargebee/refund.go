@@ -8,23 +8,27 @@ import (
 )
 
 // refund reads money that went back: refunds, and reversals, of which a chargeback is
-// one. Each is a transaction of its own, whichever event shows it.
+// one. Each is a transaction, whichever event shows it. A reversal that fails, is voided or is
+// deleted leaves the money with the merchant: a chargeback was won.
 func (r *reader) refund() error {
 	t := r.Of.Transaction
 	failed := t.Status == "late_failure"
+	gone := t.Status == "voided" || r.Reading.Type == "transaction_deleted"
 	switch {
 	case t.ID == "":
 		return processor.MalformedError{Member: "content.transaction.id"}
 	case t.Type == "":
 		return processor.MalformedError{Member: "content.transaction.type"}
-	case t.Type == "payment" && failed:
+	case t.Type == "payment" && (failed || gone):
 		return r.bounced()
 	case t.Type != "refund" && t.Type != "payment_reversal":
-		return r.Ignore(processor.NotUsed, "payment_succeeded brings what is paid.")
+		return r.Ignore(processor.NoMoneyMoved, "The event payment_succeeded brings what is paid.")
 	case t.Status == "":
 		return processor.MalformedError{Member: "content.transaction.status"}
-	case t.Status != "success" && !failed:
-		return r.Ignore(processor.NotUsed, "The refund is not finished.")
+	case t.Status == "failure" || t.Status == "timeout":
+		return r.Ignore(processor.NoMoneyMoved, "The refund failed before any money moved.")
+	case t.Status != "success" && !failed && !gone:
+		return r.Ignore(processor.NotFinal, "The refund is not finished. A later event says how it ends.")
 	}
 	amount, code, err := r.money()
 	if err != nil {
@@ -39,9 +43,16 @@ func (r *reader) refund() error {
 	}
 	r.Refund = &processor.Refund{
 		Link: processor.Link{Charge: to}, ID: string(t.ID), Single: true, LevelMinor: amount, Currency: code,
-		Failed: failed, At: r.Reading.At,
+		Failed: failed && t.Type == "refund", At: r.Reading.At,
+		Undone: gone || failed && t.Type == "payment_reversal",
 	}
 	return nil
+}
+
+// creditNote reads that a customer is owed something. What is paid of it is a refund,
+// which is a transaction.
+func (r *reader) creditNote() error {
+	return r.Ignore(processor.NoMoneyMoved, "A credit note moves no money. The event payment_refunded brings what is paid back.")
 }
 
 // bounced takes back a payment that had succeeded and failed days later, as a direct

@@ -30,9 +30,9 @@ func (a *application) apply(ctx context.Context) (outcome, error) {
 	live := a.r.Live || a.r.NoMode && a.c.Livemode
 	switch {
 	case live && !a.c.Livemode:
-		return ignored(codeLive, "The connection takes test events only."), nil
+		return ignored(codeLive, ""), nil
 	case !live && a.c.Livemode:
-		return ignored(codeTest, "The connection takes live events only."), nil
+		return ignored(codeTest, ""), nil
 	case a.r.Payment != nil:
 		return a.payment(ctx, *a.r.Payment)
 	case a.r.Refund != nil:
@@ -55,7 +55,30 @@ func (a *application) apply(ctx context.Context) (outcome, error) {
 	if b := a.r.Binding; b != nil && !b.Skip {
 		return a.binding(ctx, *b)
 	}
+	if a.r.Intent != "" {
+		return a.intent(ctx)
+	}
 	return a.nothing(), nil
+}
+
+// intent stores the payment intent of a sale, which this event alone may name. It waits
+// for the sale.
+func (a *application) intent(ctx context.Context) (outcome, error) {
+	sales, err := a.sales(ctx, a.r.Link)
+	o := a.nothing()
+	if err != nil || len(sales) == 0 {
+		o.keys = []string{work.ChargeKey(a.r.Link.Charge)}
+		return o, err
+	}
+	stored, err := queries.SaleIntent(ctx, a.u.DB(), db.SaleIntentParams{
+		Intent: a.r.Intent, UpdatedAt: a.u.Now, ID: sales[0].ID, OrgID: a.e.OrgID,
+	})
+	if err == nil && stored > 0 {
+		o = o.recorded()
+	} else if opt.Value(sales[0].ExternalPaymentIntentID) == a.r.Intent {
+		o = ignored(codeRecorded, "The sale has this payment intent already.")
+	}
+	return o.of(sales[0]), err
 }
 
 // nothing is the outcome of an event that records nothing.
@@ -134,17 +157,18 @@ func (a *application) late(ctx context.Context, l processor.Link) (*outcome, err
 	return nil, a.alias(ctx, processor.Link{Charge: sales[0].ExternalChargeID, Alias: []string{l.Charge}})
 }
 
-// record returns the payment as the rules take it. Its time is not ahead of the
-// server's.
+// record returns the payment as the rules take it. The time of a live one is not ahead of
+// the server's; a test connection follows the processor's test clocks (decisions, 311).
 func (a *application) record(p processor.Payment, customerID string) sale.Payment {
 	at := p.At
 	if at.IsZero() {
 		at = a.r.At
 	}
-	if at.After(a.u.Now.Time) {
+	if a.c.Livemode && at.After(a.u.Now.Time) {
 		at = a.u.Now
 	}
 	return sale.Payment{
+		TestClock: !a.c.Livemode,
 		ProgramID: a.e.ProgramID, ExternalChargeID: p.Charge, Payer: customer.Payer{CustomerID: &customerID},
 		ExternalPaymentIntentID: text(p.Intent), Processor: a.c.Processor, AmountMinor: p.AmountMinor, TaxMinor: &p.TaxMinor,
 		FeeMinor: p.FeeMinor, Currency: p.Currency, BillingType: billing(p), Interval: text(p.Interval),
@@ -180,7 +204,7 @@ func metadataOf(given map[string]any) json.RawMessage {
 // nobody is the outcome of a payment that no partner brought. It is worked again when
 // something appears that explains it.
 func (a *application) nobody(b processor.Binding) outcome {
-	o := ignored(codeNoPartner, "No partner brought the customer.")
+	o := ignored(codeNoPartner, "")
 	o.keys = keysOf(b)
 	return o
 }
@@ -281,8 +305,11 @@ func (a *application) refund(ctx context.Context, f processor.Refund) (outcome, 
 	case err != nil || end != nil:
 		return opt.Value(end), err
 	case f.Failed:
-		return failed(codeRefundFailed,
-			"The refund did not reach the customer. What was taken back of the sale stays so: see to it.").of(s), nil
+		return a.failedRefund(ctx, f, s)
+	case f.Undone:
+		return a.restore(ctx, s, undone(f, s, "The refund or reversal "+f.ID+" of the sale did not stand."))
+	case f.OnTop:
+		return a.onTop(ctx, f, s)
 	case !f.Single:
 		return a.levelled(ctx, f, s)
 	case f.Currency != "" && f.Currency != s.Currency:
@@ -293,7 +320,7 @@ func (a *application) refund(ctx context.Context, f processor.Refund) (outcome, 
 
 // single records one refund of several, once.
 func (a *application) single(ctx context.Context, f processor.Refund, s db.Sale) (outcome, error) {
-	in := sale.RefundInput{SaleID: s.ID, ExternalID: text(f.ID), At: a.refundedAt(f.At, s)}
+	in := sale.RefundInput{SaleID: s.ID, ExternalID: text(f.ID), At: a.refundedAt(f.At, s), TestClock: !a.c.Livemode}
 	// Where nothing is left, the rules record that it gave nothing back.
 	if rest := left(s); f.LevelMinor > 0 && rest > 0 {
 		in.AmountMinor = new(min(f.LevelMinor, rest))
@@ -307,7 +334,7 @@ func (a *application) single(ctx context.Context, f processor.Refund, s db.Sale)
 		o.status, o.code, o.reason = db.InboxStatusIgnored, codeRecorded, "The refund is recorded already."
 		return o, nil
 	}
-	return o.recorded(), nil
+	return o.recorded(), a.u.Appeared(ctx, s.ProgramID, work.RefundsKey(s.ID))
 }
 
 // left is what can still be refunded of a sale.
@@ -318,16 +345,27 @@ func left(s db.Sale) int64 {
 	return s.AmountMinor
 }
 
-// refundedAt is when money came back: neither before its sale nor ahead of the server.
+// refundedAt is when money came back; nil leaves it to the rules, which take now, or the
+// sale's time where that lies ahead.
 func (a *application) refundedAt(at clock.Time, s db.Sale) *clock.Time {
+	at = a.moment(at, s)
+	if a.c.Livemode && at.After(a.u.Now.Time) {
+		return nil
+	}
+	return &at
+}
+
+// moment is a time of the event as the sale's refunds are dated: not before the sale, and
+// of a live event not ahead of the server.
+func (a *application) moment(at clock.Time, s db.Sale) clock.Time {
 	if at.IsZero() {
 		at = a.r.At
+	}
+	if a.c.Livemode && at.After(a.u.Now.Time) {
+		at = a.u.Now
 	}
 	if at.Before(s.OccurredAt.Time) {
 		at = s.OccurredAt
 	}
-	if at.After(a.u.Now.Time) {
-		return nil // now, or the sale's time where that lies ahead
-	}
-	return &at
+	return at
 }

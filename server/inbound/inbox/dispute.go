@@ -2,6 +2,7 @@ package inbox
 
 import (
 	"context"
+	"strings"
 
 	"rail/gen/db"
 	"rail/server/inbound/processor"
@@ -10,7 +11,8 @@ import (
 )
 
 // dispute flags the partner of a disputed payment while the dispute is open, which
-// holds payouts where the program does so. A lost one takes the money back.
+// holds payouts where the program does so. A lost one takes the money back, and one that
+// is won after that restores what it took.
 func (a *application) dispute(ctx context.Context, d processor.Dispute) (outcome, error) {
 	s, end, err := a.saleOf(ctx, d.Link, "The disputed payment is not recorded.")
 	if err != nil || end != nil {
@@ -21,31 +23,54 @@ func (a *application) dispute(ctx context.Context, d processor.Dispute) (outcome
 		return outcome{}, err
 	}
 	o := ignored(codeRecorded, "The dispute is known in this state, or in a later one.").of(s)
-	if d.Status == processor.DisputeLost {
-		amount, ok := inCurrency(d.AmountMinor, d.OfMinor, d.Currency, s)
-		if !ok {
-			return a.foreign(d.Currency, s), nil
-		}
-		o, err = a.takeBack(ctx, s, level{d.ID, amount}, amount, d.At)
+	switch d.Status {
+	case processor.DisputeLost, processor.DisputeWon:
+		o, err = a.disputed(ctx, d, s)
 	}
-	if changed {
+	if changed && o.status == db.InboxStatusIgnored {
 		o = o.recorded()
 	}
 	return o, err
 }
 
-// disputed is the kind of a dispute's flag.
-const disputed = "dispute"
+// disputed moves the money of a dispute that is lost or won.
+func (a *application) disputed(ctx context.Context, d processor.Dispute, s db.Sale) (outcome, error) {
+	amount, ok := inCurrency(d.AmountMinor, d.OfMinor, d.Currency, s)
+	if !ok {
+		return a.foreign(d.Currency, s), nil
+	}
+	name := level{of: d.ID}.name()
+	switch {
+	case d.Status == processor.DisputeLost && d.Taking == "":
+		return a.takeBack(ctx, s, level{of: d.ID, minor: amount}, amount, d.At)
+	case d.Status == processor.DisputeLost:
+		return a.takeBack(ctx, s, level{of: d.ID + by + d.Taking, minor: amount, once: true}, amount, d.At)
+	}
+	r := restoration{
+		source: d.ID, at: d.At, reason: "The dispute of the sale's payment is won (" + d.ID + ").",
+		of: func(f db.Refund) bool { return named(f) == name || strings.HasPrefix(named(f), name+by) },
+	}
+	if d.Reversal != "" {
+		r.source, r.minor = d.Reversal, amount
+	}
+	return a.restore(ctx, s, r)
+}
+
+// by stands between a dispute and what took its money.
+const by = " by "
+
+// disputeKind is the kind of a dispute's flag.
+const disputeKind = "dispute"
 
 // outcomes are the notes with which the flags of disputes are closed.
 var outcomes = map[string]string{
-	processor.DisputeWon:  "The dispute is over, and the money stays: ",
-	processor.DisputeLost: "The dispute is lost, and the money was taken back: ",
+	processor.DisputeWithdrawn: "The dispute or warning ended, and no money was taken: ",
+	processor.DisputeWon:       "The dispute is won, and the merchant has the money: ",
+	processor.DisputeLost:      "The dispute is lost, and the money was taken back: ",
 }
 
 // flag opens or closes the flag of a dispute, and reports whether it did. A dispute
-// of which the end came first has its flag all the same, closed, so that what
-// comes late opens none.
+// whose end comes first gets a closed flag, so that an earlier event opens none.
 func (a *application) flag(ctx context.Context, d processor.Dispute, s db.Sale) (bool, error) {
 	if s.PartnerID == nil {
 		return false, nil
@@ -60,7 +85,7 @@ func (a *application) flag(ctx context.Context, d processor.Dispute, s db.Sale) 
 		return true, risk.Resolve(ctx, a.u, f[0].ID, nil, outcomes[d.Status]+d.Detail+".")
 	}
 	opened, err := risk.Open(ctx, a.u, risk.Finding{
-		ProgramID: s.ProgramID, PartnerID: *s.PartnerID, CustomerID: &s.CustomerID, Kind: disputed, Severity: "high",
+		ProgramID: s.ProgramID, PartnerID: *s.PartnerID, CustomerID: &s.CustomerID, Kind: disputeKind, Severity: "high",
 		Summary: "The customer's bank disputes a payment.",
 		Signals: map[string]any{
 			"dispute_id": d.ID, "sale_id": s.ID, "amount_minor": d.AmountMinor, "currency": d.Currency,

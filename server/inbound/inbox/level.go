@@ -4,13 +4,13 @@ import (
 	"context"
 	"math/bits"
 	"strconv"
-	"strings"
 
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/inbound/processor"
 	"rail/server/money/sale"
 	"rail/server/opt"
+	"rail/server/work"
 )
 
 // levelled refunds the sale of a payment up to the level that an event says. The
@@ -26,11 +26,22 @@ func (a *application) levelled(ctx context.Context, f processor.Refund, s db.Sal
 	if f.OfSale {
 		payment = s.ExternalChargeID
 	}
-	return a.takeBack(ctx, s, level{payment, back}, 0, f.At)
+	return a.takeBack(ctx, s, level{of: payment, minor: back}, 0, f.At)
+}
+
+// onTop refunds a sale by money that went back beside the processor, once.
+func (a *application) onTop(ctx context.Context, f processor.Refund, s db.Sale) (outcome, error) {
+	back, ok := inCurrency(f.LevelMinor, f.OfMinor, f.Currency, s)
+	if !ok {
+		return a.foreign(f.Currency, s), nil
+	}
+	return a.takeBack(ctx, s, level{of: f.ID, minor: back, once: true}, back, f.At)
 }
 
 // takeBack refunds what of a sale is to come back at a level and has not yet, by
-// whomever it was refunded; or, for an amount of its own, so much on top.
+// whomever it was refunded; or, for an amount of its own, so much on top. What came back
+// before the event's time by a restoration is not part of the level that it says. An event that
+// changes nothing is worked again when refunded money of the sale is restored.
 func (a *application) takeBack(
 	ctx context.Context, s db.Sale, to level, own int64, at clock.Time,
 ) (outcome, error) {
@@ -38,35 +49,70 @@ func (a *application) takeBack(
 	if err != nil {
 		return outcome{}, err
 	}
-	reached := levels{}
+	reached, restored := levels{}, int64(0)
 	for _, r := range rows {
 		if r.ID == opt.Value(a.e.RefundID) {
 			return outcome{refund: r.ID}.recorded().of(s), nil
 		}
 		reached.add(r)
+		if r.LevelMinor != nil {
+			restored += r.RestoredMinor
+		}
+		past, err := restoredBefore(r, to, a.moment(at, s))
+		if err != nil {
+			return outcome{}, err
+		}
+		to.minor += past
 	}
 	before := reached.sum()
 	reached.raise(to)
 	if reached.sum() == before {
-		return ignored(codeRecorded, "So much came back already.").of(s), nil
+		return a.unless(s, codeRecorded, "This much is recorded as refunded already."), nil
 	}
 	if own == 0 {
-		own = reached.sum() - (whole(s) - left(s))
+		own = reached.sum() - restored - (whole(s) - left(s))
 	}
 	amount := min(own, left(s))
 	if amount <= 0 {
-		return ignored(codeNothingLeft, "Nothing is left to refund.").of(s), nil
+		return a.unless(s, codeNothingLeft, "Nothing is left of the sale to refund."), nil
 	}
 	done, err := sale.RefundCharge(ctx, a.u, a.e.ProgramID, s.ExternalChargeID, sale.RefundInput{
 		SaleID: s.ID, ExternalID: new(to.id()), AmountMinor: &amount, At: a.refundedAt(at, s), LevelMinor: &to.minor,
+		TestClock: !a.c.Livemode,
 	})
-	return outcome{refund: done.ID}.recorded().of(s), err
+	if err != nil {
+		return outcome{}, err
+	}
+	return outcome{refund: done.ID}.recorded().of(s), a.u.Appeared(ctx, s.ProgramID, work.RefundsKey(s.ID))
+}
+
+// unless is the outcome of an event that took nothing, unless a restoration changes that.
+func (a *application) unless(s db.Sale, code, reason string) outcome {
+	o := ignored(code, reason).of(s)
+	o.keys = []string{work.RefundsKey(s.ID)}
+	return o
+}
+
+// restoredBefore returns what came back of a refund before a time, if it reached a level
+// of the same payment.
+func restoredBefore(r db.Refund, to level, at clock.Time) (sum int64, err error) {
+	if to.once || named(r) != to.name() || r.RestoredMinor == 0 {
+		return 0, nil
+	}
+	past, err := sale.Restorations(r)
+	for _, one := range past {
+		if one.RestoredAt.Before(at.Time) {
+			sum += one.AmountMinor
+		}
+	}
+	return sum, err
 }
 
 // level is how much of a payment, or by a dispute, is back.
 type level struct {
 	of    string // the id of the payment or the dispute
 	minor int64
+	once  bool // what reaches it is taken once, also after it was restored
 }
 
 // maxLevelled bounds the id of a payment within that of a refund.
@@ -86,8 +132,7 @@ func (l levels) add(r db.Refund) {
 	if r.LevelMinor == nil {
 		return
 	}
-	of := strings.TrimSuffix(opt.Value(r.ExternalRefundID), "@"+strconv.FormatInt(*r.LevelMinor, 10))
-	l.raise(level{of, *r.LevelMinor})
+	l.raise(level{of: named(r), minor: *r.LevelMinor})
 }
 
 func (l levels) raise(to level) { l[to.name()] = max(l[to.name()], to.minor) }

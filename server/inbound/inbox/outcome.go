@@ -5,6 +5,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
+	"rail/server/inbound/processor"
 	"rail/server/opt"
 )
 
@@ -26,7 +27,51 @@ const (
 	codeTwice       = "recorded_twice"
 
 	codeRefundFailed = "refund_failed"
+	codeNothingTaken = "nothing_taken"
 )
+
+// sentences explain each code, with what to do where something can be done. An outcome
+// that says more has a reason of its own.
+var sentences = map[string]string{
+	string(processor.NotUsed):        "Rail does not use events of this kind. There is nothing to do.",
+	string(processor.ZeroAmount):     "No money was paid or refunded, so nothing is recorded.",
+	string(processor.BindsOnly):      "The event says who a customer is and brings no money. It changed nothing.",
+	string(processor.ConnectAccount): "The event belongs to a connected account. Connect that account to record it.",
+	string(processor.OptedOut):       "The metadata rail=skip marks the payment or its customer as not Rail's.",
+	string(processor.NoMoneyMoved):   "The event moves no money of the payment, so nothing is recorded.",
+	string(processor.NotFinal):       "The money has not moved yet. A later event says whether it does.",
+
+	codeNoPartner: "No partner brought the customer. To credit the payment, attach the customer's id at the processor to a " +
+		"customer that has a partner, or credit the customer to a partner on the customer's page.",
+	codeRecorded:    "The event changes nothing: it is recorded already.",
+	codeTest:        "This is a test event, and the connection takes live events only. Add a connection for test events to record it.",
+	codeLive:        "This is a live event, and the connection takes test events only. Add a connection for live events to record it.",
+	codeNoCustomer:  "The customer is not known yet. The event is worked again when the customer appears.",
+	codeNoSale:      "The payment is not recorded yet. The event is worked again when it is.",
+	codeMalformed:   "The event lacks a member that Rail needs. Look at what was sent, and replay the event after an update of Rail.",
+	codeNothingLeft: "Nothing is left of the sale to refund.",
+	codeError:       "Something went wrong in Rail. Replay the event, and look at the server's log.",
+	codeOutside:     "A checkout or an invoice may report the same money. The event is worked again within a minute.",
+	codeRecurs:      "A subscription may begin with the payment. The event is worked again within a minute.",
+	codeAway:        "The processor's API did not answer. Rail asks again.",
+	codeTwice:       "The payment is recorded as two sales. Refund one of them.",
+
+	codeRefundFailed: "The refund did not reach the customer. Restore the commission on this event's page.",
+	codeNothingTaken: "The refund did not reach the customer, and nothing was taken of the sale for it.",
+}
+
+// explain gives an outcome that changed nothing a reason, whatever its code.
+func (o *outcome) explain() {
+	switch o.status {
+	case db.InboxStatusIgnored, db.InboxStatusWaiting, db.InboxStatusFailed:
+		if o.reason == "" {
+			o.reason = sentences[o.code]
+		}
+		if o.reason == "" {
+			o.reason = "The rules refused the event: " + o.code + "."
+		}
+	}
+}
 
 // outcome is what became of an event.
 type outcome struct {
@@ -83,6 +128,7 @@ func (o *outcome) settle(e db.InboxEvent, now clock.Time) {
 		*o = o.recorded()
 		o.refund = opt.Value(e.RefundID)
 	}
+	o.explain()
 }
 
 // text returns nil for an absent text.

@@ -16,13 +16,14 @@ type reader struct {
 
 // readers has the types of events that say something to Rail.
 var readers = processor.Table[*reader]{
-	"order_created":                 (*reader).order,
-	"order_refunded":                (*reader).refunded,
-	"subscription_created":          (*reader).subscription,
-	"subscription_expired":          (*reader).subscription,
-	"subscription_payment_refunded": (*reader).refunded,
-	"subscription_payment_success":  (*reader).invoice,
-	"subscription_updated":          (*reader).subscription,
+	"order_created":                  (*reader).order,
+	"order_refunded":                 (*reader).refunded,
+	"subscription_created":           (*reader).subscription,
+	"subscription_expired":           (*reader).subscription,
+	"subscription_payment_recovered": (*reader).invoice,
+	"subscription_payment_refunded":  (*reader).refunded,
+	"subscription_payment_success":   (*reader).invoice,
+	"subscription_updated":           (*reader).subscription,
 }
 
 // Events are the types that a webhook should be sent, in order.

@@ -112,7 +112,7 @@ func TestAdjustments(t *testing.T) {
 	require.Equal(t, []any{lost.ID, "open"}, []any{warning.ID, warning.Status})
 	for _, none := range []members{
 		adjustment("refund", "pending_approval", "900", "750"), adjustment("refund", "rejected", "900", "750"),
-		adjustment("credit", "approved", "900", "750"), adjustment("chargeback_reverse", "approved", "900", "750"),
+		adjustment("credit", "approved", "900", "750"), adjustment("credit_reverse", "approved", "900", "750"),
 		adjustment("refund", "approved", "400", "0"),
 	} {
 		require.NotEmpty(t, read(t, notification("adjustment.updated", none)).Ignored, none["action"])

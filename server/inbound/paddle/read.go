@@ -112,22 +112,29 @@ func product(lines []purchased) (id, name string) {
 }
 
 // disputes has what the actions of adjustments say of a dispute. Paddle takes the
-// money of a chargeback at once.
+// money of a chargeback at once, and gives it back if it wins.
 var disputes = map[loose.Text]string{
-	"chargeback": processor.DisputeLost, "chargeback_warning": processor.DisputeOpen,
+	"chargeback": processor.DisputeLost, "chargeback_reverse": processor.DisputeWon,
+	"chargeback_warning": processor.DisputeOpen, "chargeback_warning_reverse": processor.DisputeWithdrawn,
 }
 
-// adjustment reads money that goes back. Credit stays with the customer's account,
-// and lowers what they pay next.
+// reversals has what an adjustment says of a dispute once its own status is reversed.
+var reversals = map[string]string{
+	processor.DisputeLost: processor.DisputeWon, processor.DisputeOpen: processor.DisputeWithdrawn,
+}
+
+// adjustment reads money that goes back, or that comes back to the merchant.
 func (r *reader) adjustment() error {
 	o := r.Data
 	code, ok := currency.Normal(string(o.Currency))
 	to := processor.Link{Charge: string(o.Transaction)}
 	switch {
 	case o.Action != "refund" && disputes[o.Action] == "":
-		return r.Ignore(processor.NotUsed, "An adjustment of this action takes nothing back.")
-	case o.Status != "approved":
-		return r.Ignore(processor.NotUsed, "The adjustment is not approved.")
+		return r.Ignore(processor.NoMoneyMoved, "Credit stays with the customer's account, and lowers what they pay next.")
+	case o.Status == "rejected":
+		return r.Ignore(processor.NoMoneyMoved, "Paddle rejected the adjustment, so no money moves.")
+	case o.Status != "approved" && o.Status != "reversed":
+		return r.Ignore(processor.NotFinal, "The adjustment is not approved yet. A later event says whether it is.")
 	case to.Charge == "":
 		return processor.MalformedError{Member: "data.transaction_id"}
 	case !ok:
@@ -139,12 +146,18 @@ func (r *reader) adjustment() error {
 	case o.Action == "refund":
 		r.Refund = &processor.Refund{
 			Link: to, ID: string(o.ID), Single: true, LevelMinor: o.Totals.Total.N, Currency: code, At: r.Reading.At,
+			Undone: o.Status == "reversed",
 		}
 		return nil
 	}
+	status := disputes[o.Action]
+	if over := reversals[status]; over != "" && o.Status == "reversed" {
+		status = over
+	}
 	r.Dispute = &processor.Dispute{
 		// A warning and its chargeback are of one transaction, and of one dispute.
-		Link: to, ID: "dispute of " + to.Charge, Status: disputes[o.Action], Detail: string(o.Action),
+		Link: to, ID: "dispute of " + to.Charge, Status: status, Detail: string(o.Action),
+		Taking: string(o.ID), Reversal: string(o.ID),
 		AmountMinor: o.Totals.Total.N, Currency: code, At: r.Reading.At,
 	}
 	return nil

@@ -52,6 +52,10 @@ type object struct {
 	Refunded    loose.Int  `json:"refunded_amount"`
 	RefundedTax loose.Int  `json:"refunded_tax_amount"`
 
+	// Of refunds, whose tax is apart.
+	Order  loose.ID  `json:"order_id"`
+	Amount loose.Int `json:"amount"`
+
 	person // of a customer
 }
 
@@ -78,6 +82,9 @@ var readers = processor.Table[*reader]{
 	"customer.updated":        (*reader).customer,
 	"order.paid":              (*reader).paid,
 	"order.refunded":          (*reader).refunded,
+	"order.updated":           (*reader).updated,
+	"refund.created":          (*reader).refund,
+	"refund.updated":          (*reader).refund,
 	"subscription.active":     (*reader).subscription,
 	"subscription.created":    (*reader).subscription,
 	"subscription.revoked":    (*reader).subscription,
@@ -190,6 +197,43 @@ func (r *reader) refunded() error {
 	}
 	return nil
 }
+
+// updated reads an order that changed: only what came back of it counts.
+func (r *reader) updated() error {
+	if r.Data.Refunded.N == 0 {
+		return r.Ignore(processor.NoMoneyMoved, "Nothing came back of the order. The event order.paid brings its money.")
+	}
+	return r.refunded()
+}
+
+// refund reads one refund of an order: the order's level is at least its amount.
+func (r *reader) refund() error {
+	o := r.Data
+	code, ok := currency.Normal(string(o.Currency))
+	failed := o.Status == "failed" || o.Status == "canceled"
+	switch {
+	case o.Order == "":
+		return processor.MalformedError{Member: "data.order_id"}
+	case o.Status == "":
+		return processor.MalformedError{Member: "data.status"}
+	case o.Status != "succeeded" && !failed:
+		return r.Ignore(processor.NotFinal, "The refund is not finished. A later event says how it ends.")
+	case !ok:
+		return processor.MalformedError{Member: "data.currency"}
+	case !o.Amount.OK || o.Amount.N < 0:
+		return processor.MalformedError{Member: "data.amount"}
+	case o.Amount.N == 0:
+		return r.Ignore(processor.ZeroAmount, "Nothing that was paid came back.")
+	}
+	r.Refund = &processor.Refund{
+		Link: processor.Link{Charge: string(o.Order)}, ID: string(o.ID), Currency: code, Failed: failed, At: r.Reading.At,
+		LevelMinor: min(o.Amount.N, maxMinor) + min(max(o.Tax.N, 0), maxMinor),
+	}
+	return nil
+}
+
+// maxMinor bounds the two parts of an amount, so that their sum is one.
+const maxMinor = 999_999_999_999
 
 // statuses are those of subscriptions that change a customer. One that is canceled
 // runs on to its period's end; then it is revoked.

@@ -38,7 +38,8 @@ type Reading struct {
 	Dispute *Dispute
 	Coupon  *Coupon
 	Binding *Binding
-	Link    Link // of a payment that another event reports
+	Link    Link   // of a payment that another event reports
+	Intent  string // the payment intent of that payment, empty if the event does not say
 }
 
 // Reason is the code by which an event is ignored.
@@ -51,7 +52,12 @@ const (
 	BindsOnly      Reason = "binds_only"      // it might have said who a customer is
 	ConnectAccount Reason = "connect_account" // it belongs to an account of a platform
 	OptedOut       Reason = "opted_out"       // the merchant marked it as not Rail's
+	NoMoneyMoved   Reason = "no_money_moved"  // it is about money, and moves none
+	NotFinal       Reason = "not_final"       // a later event says whether the money moves
 )
+
+// Reasons are all of them.
+var Reasons = []Reason{NotUsed, ZeroAmount, BindsOnly, ConnectAccount, OptedOut, NoMoneyMoved, NotFinal}
 
 // Link names one payment by every id that is known for it.
 type Link struct {
@@ -122,24 +128,34 @@ type Refund struct {
 	OfSale   bool
 	OfMinor  int64 // what the payment was in Currency, zero if the event does not say
 	Currency string
-	Failed   bool // the refund was tried and did not reach the customer
-	At       clock.Time
+	// OnTop says that the money went back beside the processor, so that no level includes it.
+	OnTop  bool
+	Failed bool // the refund was tried and did not reach the customer
+	Undone bool // the refund, which may be recorded, did not stand: the merchant has the money
+	At     clock.Time
 }
 
 // The states of a dispute.
 const (
-	DisputeOpen = "open"
-	DisputeWon  = "won" // or given up: the money stays
-	DisputeLost = "lost"
+	DisputeOpen      = "open"
+	DisputeWithdrawn = "withdrawn" // a warning or inquiry that ended without taking money
+	DisputeWon       = "won"       // the merchant has the money, also where it was taken before
+	DisputeLost      = "lost"      // the money was taken
 )
 
 // Dispute says that a customer's bank wants a payment back.
 type Dispute struct {
 	Link
 
-	ID          string
-	Status      string // DisputeOpen, DisputeWon or DisputeLost
-	Detail      string // the processor's own word for it
+	ID     string
+	Status string // one of the states above
+	Detail string // the processor's own word for it
+	// Taking is what took AmountMinor of a lost dispute, once and beside what others took;
+	// empty where AmountMinor is all that the dispute took.
+	Taking string
+	// Reversal is what gave AmountMinor of a won dispute back; empty where winning gives
+	// back all that the dispute took.
+	Reversal    string
 	AmountMinor int64
 	OfMinor     int64 // what the payment was in Currency, zero if the event does not say
 	Currency    string

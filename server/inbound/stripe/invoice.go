@@ -16,6 +16,7 @@ func (r *reader) invoice() error {
 		return processor.MalformedError{Member: "invoice.id"}
 	}
 	r.Link = in.link()
+	in.AmountPaid = in.paid()
 	b := in.who()
 	switch {
 	case in.Status != "" && in.Status != "paid":
@@ -47,6 +48,18 @@ func (r *reader) invoice() error {
 	describeProducts(r.Payment, in.Lines)
 	r.Link = processor.Link{}
 	return nil
+}
+
+// paid returns what was paid of the invoice. Until basil amount_paid leaves out what was
+// paid outside Stripe, which is then all that was due: the total less the customer's balance.
+func (in *invoice) paid() loose.Int {
+	switch {
+	case !in.Outside.V || !in.AmountPaid.OK || in.AmountPaid.N != 0:
+		return in.AmountPaid
+	case in.AmountDue.OK:
+		return in.AmountDue
+	}
+	return in.Total
 }
 
 // bought returns the name by which a checkout knows the invoice, if one may have made it.
@@ -241,5 +254,6 @@ func (r *reader) invoicePayment() error {
 		return processor.MalformedError{Member: "invoice_payment.invoice"}
 	}
 	r.Link = link(p.Invoice, p.Payment.Intent.ID, p.Payment.Charge, p.Payment.Intent.Object.Latest.ID)
+	r.Reading.Intent = string(p.Payment.Intent.ID)
 	return r.Ignore(processor.BindsOnly, "The invoice brings the money.")
 }

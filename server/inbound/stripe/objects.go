@@ -67,6 +67,7 @@ type invoice struct {
 	Status     loose.Text `json:"status"`
 	AmountPaid loose.Int  `json:"amount_paid"`
 	Total      loose.Int  `json:"total"`
+	AmountDue  loose.Int  `json:"amount_due"`
 	Currency   loose.Text `json:"currency"`
 	Reason     loose.Text `json:"billing_reason"`
 
@@ -82,6 +83,7 @@ type invoice struct {
 	} `json:"status_transitions"`
 
 	// Until basil.
+	Outside       loose.Bool              `json:"paid_out_of_band"`
 	Subscription  loose.Ref[subscription] `json:"subscription"`
 	Details       subscriptionDetails     `json:"subscription_details"`
 	PaymentIntent loose.Ref[intent]       `json:"payment_intent"`
@@ -244,6 +246,22 @@ type dispute struct {
 	Reason   loose.Text        `json:"reason"`
 	Charge   loose.Ref[charge] `json:"charge"`
 	Intent   loose.ID          `json:"payment_intent"`
+}
+
+type fraudWarning struct {
+	ID         loose.ID          `json:"id"`
+	Type       loose.Text        `json:"fraud_type"`
+	Actionable loose.Bool        `json:"actionable"`
+	Charge     loose.Ref[charge] `json:"charge"`
+	Intent     loose.ID          `json:"payment_intent"`
+}
+
+type creditNote struct {
+	ID       loose.ID   `json:"id"`
+	Invoice  loose.ID   `json:"invoice"`
+	Status   loose.Text `json:"status"`
+	Currency loose.Text `json:"currency"`
+	Outside  loose.Int  `json:"out_of_band_amount"`
 }
 
 type subscription struct {

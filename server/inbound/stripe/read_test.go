@@ -377,7 +377,7 @@ func TestRefunds(t *testing.T) {
 
 		one := read(t, p.Event("refund.created", p.Refund("re_1", 300, "succeeded"))).Refund
 		require.Equal(t, []any{"re_1", int64(300), "pi_1", false}, []any{one.ID, one.LevelMinor, one.Charge, one.Failed})
-		require.Equal(t, processor.NotUsed, read(t, p.Event("refund.created", p.Refund("re_1", 300, "pending"))).Ignored)
+		require.Equal(t, processor.NotFinal, read(t, p.Event("refund.created", p.Refund("re_1", 300, "pending"))).Ignored)
 		for kind, status := range map[string]string{
 			"refund.failed": "failed", "refund.updated": "canceled", "charge.refund.updated": "failed",
 		} {
@@ -395,7 +395,7 @@ func TestDisputes(t *testing.T) {
 	p := bought(stripetest.Clover)
 	for status, want := range map[string]string{
 		"needs_response": "open", "under_review": "open", "warning_needs_response": "open", "of tomorrow": "open",
-		"won": "won", "warning_closed": "won", "prevented": "won", "lost": "lost",
+		"won": "won", "warning_closed": "withdrawn", "prevented": "withdrawn", "charge_refunded": "withdrawn", "lost": "lost",
 	} {
 		for _, kind := range []string{
 			"created", "updated", "closed", "funds_withdrawn", "funds_reinstated",

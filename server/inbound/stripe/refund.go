@@ -60,7 +60,7 @@ func (r *reader) refund() error {
 		return processor.MalformedError{Member: "refund.status"}
 	case f.Status != "succeeded" && !failed:
 		r.Link = to
-		return r.Ignore(processor.NotUsed, "The refund is not finished.")
+		return r.Ignore(processor.NotFinal, "The refund is not finished. A later event says how it ends.")
 	case failed:
 		r.Note = string(f.Reason)
 	}
@@ -80,9 +80,9 @@ func (r *reader) refund() error {
 var outcomes = map[loose.Text]string{
 	"lost":            processor.DisputeLost,
 	"won":             processor.DisputeWon,
-	"warning_closed":  processor.DisputeWon,
-	"prevented":       processor.DisputeWon,
-	"charge_refunded": processor.DisputeWon,
+	"warning_closed":  processor.DisputeWithdrawn,
+	"prevented":       processor.DisputeWithdrawn,
+	"charge_refunded": processor.DisputeWithdrawn,
 }
 
 // dispute reads the state of a dispute, which every one of its events has whole.
@@ -112,6 +112,53 @@ func (r *reader) dispute() error {
 	}
 	if whole := d.Charge.Object; whole.ID != "" && string(whole.Currency) == string(d.Currency) {
 		r.Dispute.OfMinor = nearest(whole.paid(), currency)
+	}
+	return nil
+}
+
+// fraudWarning reads that a card network expects a payment to be disputed. A warning on
+// which nobody can act any more is over: the payment was refunded or disputed.
+func (r *reader) fraudWarning() error {
+	var w fraudWarning
+	if err := r.object(&w); err != nil {
+		return err
+	}
+	to := link(w.Intent, w.Charge.ID, w.Charge.Object.Invoice)
+	switch {
+	case w.ID == "":
+		return processor.MalformedError{Member: "early_fraud_warning.id"}
+	case to.Charge == "":
+		return processor.MalformedError{Member: "early_fraud_warning.charge"}
+	}
+	r.Dispute = &processor.Dispute{Link: to, ID: string(w.ID), Status: processor.DisputeOpen, Detail: string(w.Type), At: r.At}
+	if w.Actionable.OK && !w.Actionable.V {
+		r.Dispute.Status, r.Dispute.Detail = processor.DisputeWithdrawn, "the warning is not actionable any more"
+	}
+	return nil
+}
+
+// creditNote reads what was paid back outside Stripe by a credit note. Its refunds come by
+// events of their charges, and its credit lowers a later invoice.
+func (r *reader) creditNote() error {
+	var n creditNote
+	if err := r.object(&n); err != nil {
+		return err
+	}
+	switch {
+	case n.ID == "":
+		return processor.MalformedError{Member: "credit_note.id"}
+	case n.Invoice == "":
+		return processor.MalformedError{Member: "credit_note.invoice"}
+	case !n.Outside.OK || n.Outside.N == 0:
+		return r.Ignore(processor.NoMoneyMoved, "The credit note pays nothing back outside Stripe. Refunds by Stripe have events of their own.")
+	}
+	amount, currency, err := money("credit_note", "out_of_band_amount", n.Outside, n.Currency)
+	if err != nil {
+		return err
+	}
+	r.Refund = &processor.Refund{
+		Link: link(n.Invoice), ID: string(n.ID), LevelMinor: amount, Currency: currency, OnTop: true,
+		Undone: n.Status == "void" || r.Reading.Type == "credit_note.voided", At: r.At,
 	}
 	return nil
 }

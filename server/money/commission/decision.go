@@ -72,6 +72,10 @@ func rejectable(k db.Commission) error {
 	case k.Status == db.CommissionStatusRejected || k.Status == db.CommissionStatusVoided:
 		return problem.New(problem.CommissionNotOpen, "The commission is %s already.", k.Status)
 	}
+	if (k.ClawedMinor < 0) != (k.AmountMinor < 0) && k.ClawedMinor != 0 {
+		return problem.New(problem.CommissionNotOpen,
+			"Another commission gave back what a refund took of this one; take it back by a commission with a negative amount.")
+	}
 	if k.ClawedMinor != 0 { // below 0 of a deduction, which a reward undid
 		return problem.New(problem.CommissionNotOpen,
 			"Refunds have clawed back %d of the commission's %d already.", k.ClawedMinor, k.AmountMinor)

@@ -39,6 +39,8 @@ func Explain(ctx context.Context, tx db.DBTX, org string, ids []string) (map[str
 // amountOf says what the amount was computed of, and by what.
 func amountOf(r db.CommissionReasonsRow) (string, error) {
 	switch {
+	case r.Follows && r.Kind == db.CommissionKindReward:
+		return "Gives back what a refund of the sale took.", nil
 	case r.Kind == db.CommissionKindReward:
 		return "Granted by hand.", nil
 	case r.Kind == db.CommissionKindClawback && r.SaleID != nil:

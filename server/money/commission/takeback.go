@@ -11,6 +11,8 @@ import (
 	"rail/server/ident"
 	"rail/server/money/ledger"
 	"rail/server/money/payout"
+	"rail/server/money/rules"
+	"rail/server/opt"
 	"rail/server/work"
 )
 
@@ -51,17 +53,68 @@ func clawback(u *work.Unit, k db.Commission, part int64) db.Commission {
 	if part < 0 {
 		kind = db.CommissionKindReward
 	}
-	origin, err := json.Marshal(map[string]string{"commission_id": k.ID})
-	if err != nil {
-		origin = nil // a map of text always marshals
-	}
 	return db.Commission{
 		ID: ident.New(ident.Commission), OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, SaleID: k.SaleID,
 		CustomerID: k.CustomerID, FlowID: k.FlowID, FlowBranchID: k.FlowBranchID, Kind: kind,
 		AmountMinor: -part, Currency: k.Currency,
-		Status: db.CommissionStatusDue, MatureAt: &u.Now, ApprovedAt: &u.Now, Metadata: origin,
+		Status: db.CommissionStatusDue, MatureAt: &u.Now, ApprovedAt: &u.Now, Metadata: named("commission_id", k.ID),
 		CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
+}
+
+// Restore gives part, in minor units, of what refunds took of a commission back to its
+// partner by a new commission, which it returns; nil for nothing. A voided commission is
+// answered by one for the sale, of which later refunds take their share; status is the state
+// that the commission had before it was voided, and refunded is what of the sale is refunded
+// now. What was taken of any other commission is taken less: later refunds take their share
+// of that commission itself. Nothing comes back of a commission that was rejected, or that
+// fell away for another reason than a refund.
+func Restore(
+	ctx context.Context, u *work.Unit, k db.Commission, status db.CommissionStatus, part, refunded int64,
+) (*db.Commission, error) {
+	switch {
+	case k.Status == db.CommissionStatusRejected,
+		k.Status == db.CommissionStatusVoided && opt.Value(k.VoidReason) != SaleRefunded:
+		return nil, nil //nolint:nilnil // a person or another event decided
+	case k.Status != db.CommissionStatusVoided:
+		return unclaw(ctx, u, k, part)
+	}
+	made := clawback(u, k, -part)
+	made.Metadata = named("restores", k.ID)
+	made.RefundedBeforeMinor = refunded
+	if status == db.CommissionStatusPending {
+		made.Status, made.ApproveAt, made.ApprovedAt = status, k.ApproveAt, nil
+		made.MatureAt = k.MatureAt
+	} else if k.MatureAt != nil {
+		made.Status, made.MatureAt = rules.ApprovedStatus(*k.MatureAt, u.Now), k.MatureAt
+	}
+	return &made, add(ctx, u, made)
+}
+
+// unclaw gives part of what was taken of a commission back by one that names it. It
+// waits for approval and for the holding period as the commission itself does.
+func unclaw(ctx context.Context, u *work.Unit, k db.Commission, part int64) (*db.Commission, error) {
+	noted := db.CommissionClawedParams{PartMinor: -part, UpdatedAt: u.Now, ID: k.ID, OrgID: k.OrgID}
+	if err := queries.CommissionClawed(ctx, u.Later(), noted); err != nil {
+		return nil, err
+	}
+	made := clawback(u, k, -part)
+	if k.Status != db.CommissionStatusPaid && k.PayoutID == nil {
+		made.Status, made.MatureAt, made.ApproveAt, made.ApprovedAt = k.Status, k.MatureAt, k.ApproveAt, k.ApprovedAt
+	}
+	return &made, add(ctx, u, made)
+}
+
+// SaleRefunded is the reason with which a refund voids a commission.
+const SaleRefunded = "sale_refunded"
+
+// named is metadata that names a commission.
+func named(key, id string) json.RawMessage {
+	out, err := json.Marshal(map[string]string{key: id})
+	if err != nil {
+		return nil // a map of text always marshals
+	}
+	return out
 }
 
 // Claw takes part, in minor units, of a paid commission back by a new one, due

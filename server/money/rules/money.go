@@ -66,6 +66,9 @@ func RefundShare(commission, sale, refunded, refund, taken int64) int64 {
 	return ratio(commission, max(total, 0), sale) - taken
 }
 
+// Prorated returns the part of n that part is of whole, rounded half away from zero.
+func Prorated(n, part, whole int64) int64 { return ratio(n, part, whole) }
+
 // ratio returns a*b/d rounded half away from zero, through 128 bits. b must not
 // be negative and d must be positive. An odd d has no exact half, so dropping
 // the fraction of d/2 changes no result.

@@ -33,6 +33,8 @@ type RefundInput struct {
 	// LevelMinor says how much of a processor's payment is back with this refund,
 	// nil where its event did not count so.
 	LevelMinor *int64
+	// TestClock says that At is that of a processor's test clock, which may be ahead.
+	TestClock bool
 }
 
 // Refunded is a refund with its effects. Repeated reports whether it was
@@ -239,7 +241,7 @@ func (w *refunding) validate(u *work.Unit, r RefundInput) error {
 		return nil
 	}
 	switch {
-	case r.At != nil && r.At.After(u.Now.Time):
+	case r.At != nil && r.At.After(u.Now.Add(bound(r.TestClock, 0))):
 		return problem.Invalid("refunded_at", "refunded_at lies in the future.")
 	case r.At != nil && r.At.Before(w.sale.OccurredAt.Time):
 		return problem.Invalid("refunded_at", "refunded_at lies before the sale occurred, at %s.", w.sale.OccurredAt)
@@ -323,7 +325,7 @@ func (w *refunding) record(ctx context.Context, u *work.Unit, r RefundInput) (Re
 	}
 	row := db.Refund{
 		ID: ident.New(ident.Refund), OrgID: w.sale.OrgID, ProgramID: w.sale.ProgramID, ExternalRefundID: r.ExternalID,
-		Reason: r.Reason, LevelMinor: r.LevelMinor, CreatedAt: u.Now,
+		Reason: r.Reason, LevelMinor: r.LevelMinor, Restorations: []byte("[]"), CreatedAt: u.Now,
 	}
 	if w.known != nil {
 		row = *w.known

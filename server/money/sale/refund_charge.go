@@ -57,7 +57,7 @@ func wait(ctx context.Context, u *work.Unit, programID, chargeID string, r Refun
 	if r.At != nil {
 		at = *r.At
 	}
-	if at.After(u.Now.Time) {
+	if at.After(u.Now.Add(bound(r.TestClock, 0))) {
 		return Refunded{}, problem.Invalid("refunded_at", "refunded_at lies in the future.")
 	}
 	waiting, err := queries.RefundsWaitingCount(ctx, u.DB(), db.RefundsWaitingCountParams{
@@ -73,7 +73,7 @@ func wait(ctx context.Context, u *work.Unit, programID, chargeID string, r Refun
 	row := db.Refund{
 		ID: ident.New(ident.Refund), OrgID: u.OrgID, ProgramID: programID, ExternalChargeID: &chargeID,
 		ExternalRefundID: r.ExternalID, Status: db.RefundStatusWaiting, AmountMinor: r.AmountMinor, Effects: []byte("[]"),
-		Reason: r.Reason, RefundedAt: at, CreatedAt: u.Now, UpdatedAt: u.Now,
+		Restorations: []byte("[]"), Reason: r.Reason, RefundedAt: at, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	return Refunded{Refund: row}, queries.RefundInsert(ctx, u.Later(), db.RefundInsertParams(row))
 }

@@ -47,8 +47,8 @@ func (w *refunding) reduce(ctx context.Context, u *work.Unit, k *db.Commission, 
 	case k.Status == db.CommissionStatusPaid:
 		return commission.Claw(ctx, u, *k, part)
 	case k.ClawedMinor != 0:
-		// Earlier refunds met it in flight. What they clawed back is netted by
-		// itself, so that this part must be too, whatever became of the payout.
+		// Earlier refunds met it in flight, or a restoration gave back what they took.
+		// Both are netted by commissions beside it, so this part must be too.
 		return commission.ClawOpen(ctx, u, *k, part)
 	// The payout must shrink with the commission, while nobody sends it.
 	case k.PayoutID != nil:
@@ -63,7 +63,7 @@ func (w *refunding) reduce(ctx context.Context, u *work.Unit, k *db.Commission, 
 	// Nothing is left of it.
 	if part == k.AmountMinor {
 		w.voided++
-		err := commission.Void(ctx, u, *k, "sale_refunded")
+		err := commission.Void(ctx, u, *k, commission.SaleRefunded)
 		k.Status = db.CommissionStatusVoided
 		return nil, err
 	}

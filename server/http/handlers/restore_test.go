@@ -1,0 +1,215 @@
+package handlers_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/harness/apitest"
+)
+
+// settle pays every commission that is due.
+func (h inboxed) settle() {
+	h.t.Helper()
+	h.Must(201, h.Post("/v1/payout_batches", M{"program_id": h.program, "period_end": h.Clock.Now().String()}))
+	for _, p := range h.Get("/v1/payouts?status=pending&program_id=" + h.program).Data() {
+		h.Must(200, h.Post("/v1/payouts/"+p["id"].(string)+"/mark_paid", nil))
+	}
+}
+
+// adjust is an adjustment of Paddle with an amount.
+func adjust(id, action string, amount int64) said {
+	a := paddleAdjustment(id, action, "approved")
+	a["totals"] = M{"subtotal": fmt.Sprint(amount), "tax": "0", "total": fmt.Sprint(amount)}
+	return said{"adjustment.created", a}
+}
+
+// one is what the only sale of the program left.
+func (h inboxed) one() books {
+	h.t.Helper()
+	all := h.books()
+	require.Len(h.t, all, 1)
+	for _, b := range all {
+		return b
+	}
+	return books{}
+}
+
+// A won chargeback gives the partner's share back, whatever became of the commission, and
+// later refunds and chargebacks take their share of it, whole or in part.
+func TestWonChargeback(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name           string
+		taken, back    int64
+		mode           string
+		paid           bool
+		status         string // of the commission that gives back
+		sale, share    int64
+		half, halfLeft int64 // refunded then, and what is left of the share
+	}{
+		{"voided", 2400, 2400, "immediate", false, "due", 2400, 480, 1200, 240},
+		{"voided, waiting for approval", 2400, 2400, "manual", false, "pending", 2400, 480, 1200, 240},
+		{"voided, back in part", 2400, 600, "immediate", false, "due", 600, 120, 300, 60},
+		{"shrunk", 900, 900, "immediate", false, "due", 2400, 480, 1200, 240},
+		{"shrunk, waiting for approval", 900, 900, "manual", false, "pending", 2400, 480, 1200, 240},
+		{"shrunk, back in part", 900, 300, "immediate", false, "due", 1800, 360, 600, 240},
+		{"paid", 2400, 2400, "immediate", true, "due", 2400, 480, 1200, 240},
+		{"paid, in part", 900, 900, "immediate", true, "due", 2400, 480, 1200, 240},
+		{"paid, back in part", 2400, 601, "immediate", true, "due", 601, 120, 300, 60},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			h := newMoney(t, paddleMoney)
+			h.Must(200, h.Post("/v1/programs/"+h.program, M{"holding_period_days": 0, "min_payout_minor": 0}))
+			flow := h.Get("/v1/flows?program_id=" + h.program).Data()[0]["id"].(string)
+			h.Must(200, h.Post("/v1/flows/"+flow, M{"approval_mode": c.mode}))
+			say := func(s said) apitest.Answer {
+				h.Clock.Advance(time.Hour)
+				paddleMoney.say(h, 1, h.Clock.Now().Time, s)
+				return h.last("recorded", nil)
+			}
+			paddleMoney.pay(h, 1)
+			sale := h.last("recorded", nil).String("sale_id")
+			if c.paid {
+				h.settle()
+			}
+			lost := say(adjust("adj_1", "chargeback", c.taken))
+			won := say(adjust("adj_2", "chargeback_reverse", c.back))
+			require.Equal(t, lost.Body["refund_id"], won.Body["refund_id"])
+			require.Equal(t, []int64{c.sale, c.share}, []int64{h.one().sale, h.one().share})
+			refund := h.Get("/v1/refunds/" + won.String("refund_id"))
+			require.Equal(t, c.back, refund.Int("restored_minor"))
+			made := apitest.Answer{Body: refund.Body["restorations"].([]any)[0].(M)["commissions"].([]any)[0].(M)}
+			k := h.Get("/v1/commissions/" + made.String("commission_id"))
+			require.Equal(t, []any{c.status, "reward", sale}, []any{k.Body["status"], k.Body["kind"], k.Body["sale_id"]})
+			line := h.Get("/v1/audit_log_entries?action=sale.restored&program_id=" + h.program).Data()
+			require.Len(t, line, 1)
+			require.Contains(t, line[0]["reason"], "dispute of txn_1")
+			require.Equal(t, "active", h.Get("/v1/customers/" + won.String("customer_id")).Body["status"])
+
+			// The same reversal told again, by another event.
+			h.Clock.Advance(time.Hour)
+			again := adjust("adj_2", "chargeback_reverse", c.back)
+			again.kind = "adjustment.updated"
+			paddleMoney.say(h, 1, h.Clock.Now().Time, again)
+			h.last("ignored", "already_recorded")
+			balanced(t, h.Server)
+
+			say(adjust("adj_3", "refund", c.half))
+			require.Equal(t, []int64{c.sale - c.half, c.halfLeft}, []int64{h.one().sale, h.one().share})
+			balanced(t, h.Server)
+			say(adjust("adj_4", "chargeback", c.sale-c.half))
+			require.Equal(t, []int64{0, 0}, []int64{h.one().sale, h.one().share})
+			balanced(t, h.Server)
+			say(adjust("adj_5", "chargeback_reverse", c.sale-c.half))
+			require.Equal(t, []int64{c.sale - c.half, c.halfLeft}, []int64{h.one().sale, h.one().share})
+			balanced(t, h.Server)
+		})
+	}
+}
+
+// A chargeback, a refund, the reversal and another chargeback come in every order, each
+// twice, and leave the same books.
+func TestChargebackInEveryOrder(t *testing.T) {
+	t.Parallel()
+	h := newMoney(t, paddleMoney)
+	events := []said{
+		adjust("adj_a#", "chargeback", 900), adjust("adj_b#", "refund", 600), adjust("adj_c#", "chargeback_reverse", 900),
+		adjust("adj_d#", "chargeback", 300),
+	}
+	h.inAnyOrder(paddleMoney, events, books{sale: 1500, share: 300, flags: 1})
+}
+
+// The same at Stripe, whose refunds are levels of the payment.
+func TestDisputeInEveryOrder(t *testing.T) {
+	t.Parallel()
+	h := newMoney(t, stripeMoney)
+	level := stripeMoney.rows[0].data
+	events := []said{
+		{"charge.dispute.closed", stripeDispute("lost")}, {"charge.refunded", merged(level, M{"amount_refunded": 600})},
+		{"charge.dispute.funds_reinstated", stripeDispute("won")}, {"charge.refunded", merged(level, M{"amount_refunded": 1000})},
+	}
+	h.inAnyOrder(stripeMoney, events, books{sale: 1400, share: 280, flags: 1})
+}
+
+// inAnyOrder pays and sends events, dated in their order, in every order.
+func (h inboxed) inAnyOrder(p moneyProcessor, events []said, want books) {
+	h.t.Helper()
+	all := orders(len(events))
+	for n := range all {
+		p.pay(h, n+1)
+	}
+	h.work()
+	first := h.Clock.Now().Time
+	h.Clock.Advance(time.Duration(len(events)+1) * time.Minute)
+	for n, order := range all {
+		for _, i := range order {
+			for range 2 {
+				p.say(h, n+1, first.Add(time.Duration(i+1)*time.Minute), events[i])
+				runJob(h.t, h.Server, "work-inbox")
+			}
+		}
+	}
+	h.Clock.Advance(time.Hour)
+	runJob(h.t, h.Server, "work-inbox")
+	got := h.books()
+	require.Len(h.t, got, len(all))
+	for charge, b := range got {
+		require.Equal(h.t, want, b, charge)
+	}
+	balanced(h.t, h.Server)
+}
+
+// A refund that failed and was made again before anybody restored the first: restoring it
+// leaves the second.
+func TestFailedRefundMadeAgain(t *testing.T) {
+	t.Parallel()
+	h := newMoney(t, stripeMoney)
+	stripeMoney.pay(h, 1)
+	h.last("recorded", nil)
+	say := func(s said) {
+		h.Clock.Advance(time.Hour)
+		stripeMoney.say(h, 1, h.Clock.Now().Time, s)
+	}
+	level := said{"charge.refunded", merged(stripeMoney.rows[0].data, M{"amount_refunded": 900})}
+	say(said{"refund.failed", merged(stripeRefund("failed"), M{"id": "re_early"})})
+	early := h.last("ignored", "nothing_taken")
+	h.Refused(409, "inbox_event_not_resolvable", "", h.Post("/v1/inbox_events/"+early.String("id")+"/resolve", nil))
+	say(level)
+	h.last("recorded", nil)
+	say(said{"refund.failed", stripeRefund("failed")})
+	failed := h.last("failed", "refund_failed")
+	say(level)
+	h.last("ignored", "already_recorded")
+	require.Equal(t, books{sale: 1500, share: 300}, h.one())
+	done := h.Must(200, h.Post("/v1/inbox_events/"+failed.String("id")+"/resolve", nil))
+	require.Equal(t, done.Body, h.Must(200, h.Post("/v1/inbox_events/"+failed.String("id")+"/resolve", nil)).Body)
+	require.Equal(t, books{sale: 2400, share: 480}, h.one())
+	h.last("recorded", nil)
+	require.Equal(t, books{sale: 1500, share: 300}, h.one(), "the second refund, worked again")
+	h.Must(200, h.Post("/v1/inbox_events/"+failed.String("id")+"/replay", nil))
+	h.work()
+	require.Equal(t, "recorded", h.Get("/v1/inbox_events/"+failed.String("id")).String("status"))
+	require.Equal(t, books{sale: 1500, share: 300}, h.one())
+	balanced(t, h.Server)
+	stranger := apitest.On(t, h.DSN, h.Clock)
+	stranger.Refused(404, "resource_not_found", "", stranger.Post("/v1/inbox_events/"+failed.String("id")+"/resolve", nil))
+}
+
+// A reversal in another currency than the sale is refused with a reason.
+func TestChargebackInAnotherCurrency(t *testing.T) {
+	t.Parallel()
+	h := newMoney(t, paddleMoney)
+	paddleMoney.pay(h, 1)
+	h.last("recorded", nil)
+	for _, action := range []string{"chargeback", "chargeback_reverse", "refund"} {
+		s := adjust("adj_"+action, action, 900)
+		s.data["currency_code"] = "EUR"
+		paddleMoney.say(h, 1, h.Clock.Now().Time, s)
+		require.Equal(t, "The event is in EUR, the sale in USD.", h.last("failed", "malformed").String("reason"))
+	}
+	require.Equal(t, int64(2400), h.one().sale)
+}

@@ -1,0 +1,170 @@
+package inbox
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/inbound/processor"
+	"rail/server/money/sale"
+	"rail/server/opt"
+	"rail/server/problem"
+	"rail/server/secret"
+	"rail/server/work"
+)
+
+// restoration is refunded money of a sale that the merchant got back.
+type restoration struct {
+	source string // the dispute, reversal or refund at the processor
+	of     func(db.Refund) bool
+	minor  int64 // 0 for all that these refunds took
+	at     clock.Time
+	reason string
+}
+
+// restore gives back what refunds of a sale took, as far as they are older than the
+// restoration. The event is worked again when a refund of the sale is recorded that it may
+// be about: events come in any order.
+func (a *application) restore(ctx context.Context, s db.Sale, r restoration) (outcome, error) {
+	rows, err := a.restorable(ctx, s, r)
+	if err != nil {
+		return outcome{}, err
+	}
+	o := ignored(codeRecorded, "Nothing is recorded that this gives back, or it is given back already.").of(s)
+	o.keys = []string{work.RefundsKey(s.ID)}
+	if len(rows) == 0 {
+		return o, nil
+	}
+	in := sale.RestoreInput{
+		SaleID: s.ID, SourceID: r.source, AmountMinor: r.minor, At: a.moment(r.at, s), Reason: r.reason,
+	}
+	for _, f := range rows {
+		in.RefundIDs = append(in.RefundIDs, f.ID)
+	}
+	done, err := sale.Restore(ctx, a.u, in)
+	if err != nil || done.AmountMinor == 0 {
+		return o, err
+	}
+	o.refund = done.RefundID
+	return o.recorded(), a.u.Appeared(ctx, s.ProgramID, work.RefundsKey(s.ID))
+}
+
+// restorable returns the refunds that a restoration gives back, the newest first.
+func (a *application) restorable(ctx context.Context, s db.Sale, r restoration) ([]db.Refund, error) {
+	rows, err := queries.RefundsOfSale(ctx, a.u.DB(), db.RefundsOfSaleParams{SaleID: &s.ID, OrgID: s.OrgID})
+	at := a.moment(r.at, s)
+	rows = slices.DeleteFunc(rows, func(f db.Refund) bool {
+		return !r.of(f) || f.RefundedAt.After(at.Time) || opt.Value(f.AmountMinor) == f.RestoredMinor
+	})
+	slices.Reverse(rows)
+	return rows, err
+}
+
+// undone is the restoration of a refund that did not stand. Stripe's refunds are counted
+// by payment, so that the refunds of the payment took its amount.
+func undone(f processor.Refund, s db.Sale, reason string) restoration {
+	r := restoration{source: f.ID, at: f.At, reason: reason}
+	if f.Single || f.OnTop {
+		r.of = func(row db.Refund) bool {
+			return opt.Value(row.ExternalRefundID) == f.ID || named(row) == (level{of: f.ID}).name()
+		}
+		return r
+	}
+	var names []string
+	for _, id := range append(linked(f.Link), s.ExternalChargeID) {
+		names = append(names, level{of: id}.name())
+	}
+	r.of, r.minor = func(row db.Refund) bool { return slices.Contains(names, named(row)) }, f.LevelMinor
+	return r
+}
+
+// named is the name of the payment or dispute whose level a refund reached; "" for none.
+func named(f db.Refund) string {
+	if f.LevelMinor == nil {
+		return ""
+	}
+	return strings.TrimSuffix(opt.Value(f.ExternalRefundID), level{minor: *f.LevelMinor}.id())
+}
+
+const failedReason = "The refund did not reach the customer."
+
+// failedRefund says that a person must decide about a refund that did not reach the
+// customer: it may be tried again in another way, or not at all.
+func (a *application) failedRefund(ctx context.Context, f processor.Refund, s db.Sale) (outcome, error) {
+	all, err := queries.RefundsOfSale(ctx, a.u.DB(), db.RefundsOfSaleParams{SaleID: &s.ID, OrgID: s.OrgID})
+	if err != nil {
+		return outcome{}, err
+	}
+	for _, row := range all {
+		past, err := sale.Restorations(row)
+		if err != nil {
+			return outcome{}, err
+		}
+		for _, one := range past {
+			if one.SourceID == f.ID {
+				return ignored(codeRecorded, "What the refund took is given back already.").of(s), nil
+			}
+		}
+	}
+	rows, err := a.restorable(ctx, s, undone(f, s, failedReason))
+	if err != nil || len(rows) > 0 {
+		return failed(codeRefundFailed, failedReason+" If it is not tried again, restore the commission: "+
+			"use the button on the event's page, or POST /v1/inbox_events/{id}/resolve.").of(s), err
+	}
+	o := ignored(codeNothingTaken, failedReason+" Nothing was taken of the sale for it, so there is nothing to do.").of(s)
+	o.keys = []string{work.RefundsKey(s.ID)}
+	return o, nil
+}
+
+// Resolve restores what a failed refund took of a sale, and records the event. An event
+// that is resolved stays as it is.
+func Resolve(ctx context.Context, u *work.Unit, keeper *secret.Keeper, id string) (db.InboxEvent, error) {
+	e, err := queries.InboxLockByID(ctx, u.DB(), db.InboxLockByIDParams{ID: id, OrgID: u.OrgID})
+	if err != nil {
+		return e, err
+	}
+	if err := u.CheckProgram(e.ProgramID); err != nil {
+		return e, err
+	}
+	w := Worker{Keeper: keeper}
+	c, body, err := w.open(ctx, u.DB(), e)
+	if err != nil {
+		return e, err
+	}
+	what := says(c, body)
+	f := opt.Value(what.r.Refund)
+	switch {
+	case f.Failed && e.Status == db.InboxStatusRecorded:
+		return e, nil
+	case !f.Failed || e.Status != db.InboxStatusFailed || opt.Value(e.ReasonCode) != codeRefundFailed || e.SaleID == nil:
+		return e, problem.New(problem.InboxEventNotResolvable,
+			"The event is %s; only an event with reason_code refund_failed can be resolved.", e.Status)
+	}
+	a := application{Worker: w, u: u, c: c, e: e, r: what.r}
+	if a.r.At.IsZero() {
+		a.r.At = e.CreatedAt
+	}
+	if err := a.resolve(ctx, f); err != nil {
+		return e, err
+	}
+	return queries.InboxGet(ctx, u.DB(), db.InboxGetParams{ID: id, OrgID: u.OrgID})
+}
+
+func (a *application) resolve(ctx context.Context, f processor.Refund) error {
+	s, err := queries.SaleGet(ctx, a.u.DB(), db.SaleGetParams{ID: *a.e.SaleID, OrgID: a.e.OrgID})
+	if err != nil {
+		return err
+	}
+	ids := append(linked(f.Link), s.ExternalChargeID)
+	slices.Sort(ids)
+	if err := a.lock(ctx, slices.Compact(ids)); err != nil {
+		return err
+	}
+	o, err := a.restore(ctx, s, undone(f, s, failedReason))
+	if err != nil {
+		return err
+	}
+	return a.finish(ctx, outcome{refund: o.refund}.recorded().of(s))
+}

@@ -1,0 +1,238 @@
+package sale
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/gen/events"
+	"rail/server/auditlog"
+	"rail/server/clock"
+	"rail/server/event"
+	"rail/server/money/commission"
+	"rail/server/money/report"
+	"rail/server/money/rules"
+	"rail/server/opt"
+	"rail/server/work"
+)
+
+// RestoreInput is refunded money that the merchant got back. RefundIDs are the refunds
+// of the sale that took it, the one to restore first at the front.
+type RestoreInput struct {
+	SaleID    string
+	RefundIDs []string
+	// SourceID is the dispute, reversal or failed refund at the processor. It restores a
+	// refund once.
+	SourceID string
+	// AmountMinor is how much came back by this source, in minor units of the sale's
+	// currency; 0 is all that the refunds took.
+	AmountMinor int64
+	At          clock.Time
+	Reason      string
+}
+
+// Restored is what a restoration did. AmountMinor is 0 where it changed nothing.
+type Restored struct {
+	RefundID    string // the refund that was restored first
+	AmountMinor int64
+}
+
+// restoring is a restoration while it is computed.
+type restoring struct {
+	refunding
+	in      RestoreInput
+	refunds []db.Refund
+	amount  int64 // comes back now
+	parts   map[string]int64
+}
+
+// Restore makes a sale count again for refunded money that the merchant got back
+// (decisions, 313). What a refund took of a commission comes back as a commission of its
+// partner; the old commission stays as the refund left it. A later refund takes its share of
+// both. Restore changes nothing where the source has restored these refunds before.
+func Restore(ctx context.Context, u *work.Unit, r RestoreInput) (Restored, error) {
+	w, err := openRestore(ctx, u, r)
+	if err != nil || w.amount == 0 {
+		return Restored{}, err
+	}
+	if err := w.restoreSale(ctx, u); err != nil {
+		return Restored{}, err
+	}
+	out := Restored{AmountMinor: w.amount}
+	var made []api.RestoredCommission
+	for _, id := range r.RefundIDs {
+		if w.parts[id] == 0 {
+			continue
+		}
+		if out.RefundID == "" {
+			out.RefundID = id
+		}
+		one, err := w.restoreRefund(ctx, u, id)
+		if err != nil {
+			return out, err
+		}
+		made = append(made, one...)
+	}
+	return out, auditlog.Record(ctx, u, auditlog.Entry{
+		ProgramID: w.sale.ProgramID, Action: "sale.restored", TargetID: w.sale.ID, Reason: &r.Reason,
+		After: map[string]any{
+			"source_id": r.SourceID, "amount_minor": w.amount, "restored_at": r.At, "commissions": made,
+		},
+	})
+}
+
+// openRestore locks and reads what a restoration changes, and splits its amount among
+// the refunds.
+func openRestore(ctx context.Context, u *work.Unit, r RestoreInput) (restoring, error) {
+	w := restoring{in: r, parts: map[string]int64{}}
+	var err error
+	if w.refunding, err = openRefund(ctx, u, RefundInput{SaleID: r.SaleID}); err != nil {
+		return w, err
+	}
+	w.refunds, err = queries.RefundsOfSale(ctx, u.DB(), db.RefundsOfSaleParams{SaleID: &r.SaleID, OrgID: u.OrgID})
+	if err != nil {
+		return w, err
+	}
+	left, before := r.AmountMinor, int64(0)
+	by := map[string]bool{}
+	for _, f := range w.refunds {
+		all, err := Restorations(f)
+		if err != nil {
+			return w, err
+		}
+		for _, one := range all {
+			if one.SourceID == r.SourceID {
+				before += one.AmountMinor
+				by[f.ID] = true
+			}
+		}
+	}
+	for _, id := range r.RefundIDs {
+		i := slices.IndexFunc(w.refunds, func(f db.Refund) bool { return f.ID == id })
+		if i < 0 || by[id] {
+			continue
+		}
+		part := opt.Value(w.refunds[i].AmountMinor) - w.refunds[i].RestoredMinor
+		if r.AmountMinor > 0 {
+			part = min(part, max(left-before-w.amount, 0))
+		}
+		w.parts[id] = part
+		w.amount += part
+	}
+	return w, nil
+}
+
+// Restorations reads what came back of a refund.
+func Restorations(f db.Refund) (out []api.Restoration, err error) {
+	err = json.Unmarshal(f.Restorations, &out)
+	return out, err
+}
+
+// restoreSale writes the sale, its customer and the event. From here on w.sale has the
+// amounts that the sale has after the restoration.
+func (w *restoring) restoreSale(ctx context.Context, u *work.Unit) error {
+	old := w.sale
+	s := &w.sale
+	gone := s.RefundedMinor
+	if s.RefundedAt != nil {
+		gone += s.AmountMinor
+	}
+	s.AmountMinor, s.RefundedMinor, s.RefundedAt = s.AmountMinor+s.RefundedMinor-gone+w.amount, gone-w.amount, nil
+	if s.TaxMinor != nil {
+		s.TaxMinor = new(min(rules.Prorated(*s.TaxMinor, s.AmountMinor, old.AmountMinor), s.AmountMinor))
+	}
+	err := queries.SaleRefund(ctx, u.Later(), db.SaleRefundParams{
+		AmountMinor: s.AmountMinor, TaxMinor: s.TaxMinor, RefundedMinor: s.RefundedMinor, UpdatedAt: u.Now,
+		ID: s.ID, OrgID: s.OrgID,
+	})
+	if err != nil {
+		return err
+	}
+	u.Record(event.Subject{ProgramID: s.ProgramID, PartnerID: opt.Value(s.PartnerID), ID: s.ID},
+		events.SaleUpdated(api.SaleUpdatedData{
+			SaleID: s.ID, PartnerID: s.PartnerID, AmountMinor: s.AmountMinor, Currency: s.Currency,
+			PreviousAmountMinor: s.AmountMinor - w.amount,
+		}))
+	customer := db.CustomerRestoredParams{UpdatedAt: u.Now, ID: s.CustomerID, OrgID: s.OrgID}
+	if err := queries.CustomerRestored(ctx, u.Later(), customer); err != nil {
+		return err
+	}
+	err = queries.SaleCommissionsRestored(ctx, u.Later(), db.SaleCommissionsRestoredParams{
+		RefundedMinor: s.RefundedMinor, UpdatedAt: u.Now, SaleID: &s.ID, OrgID: s.OrgID,
+	})
+	if err != nil {
+		return err
+	}
+	return report.Touch(ctx, u, s.ProgramID, s.OccurredAt)
+}
+
+// restoreRefund gives back what a refund took of commissions, in proportion to the part
+// of it that comes back, and notes it in the refund's row.
+func (w *restoring) restoreRefund(ctx context.Context, u *work.Unit, id string) ([]api.RestoredCommission, error) {
+	f := w.refunds[slices.IndexFunc(w.refunds, func(f db.Refund) bool { return f.ID == id })]
+	var effects []api.RefundedCommission
+	if err := json.Unmarshal(f.Effects, &effects); err != nil {
+		return nil, err
+	}
+	all, err := Restorations(f)
+	if err != nil {
+		return nil, err
+	}
+	now := api.Restoration{
+		SourceID: w.in.SourceID, AmountMinor: w.parts[id], RestoredAt: w.in.At, Commissions: []api.RestoredCommission{},
+	}
+	for _, e := range effects {
+		made, err := w.restoreCommission(ctx, u, f, e)
+		if err != nil {
+			return nil, err
+		}
+		if made != nil {
+			now.Commissions = append(now.Commissions, api.RestoredCommission{
+				CommissionID: made.ID, PartnerID: made.PartnerID, AmountMinor: made.AmountMinor, Currency: made.Currency,
+			})
+		}
+	}
+	row, err := json.Marshal(append(all, now))
+	if err != nil {
+		return nil, err
+	}
+	return now.Commissions, queries.RefundRestore(ctx, u.Later(), db.RefundRestoreParams{
+		RestoredMinor: f.RestoredMinor + w.parts[id], Restorations: row, UpdatedAt: u.Now, ID: f.ID, OrgID: f.OrgID,
+	})
+}
+
+// restoreCommission gives back a part of what a refund took of one commission. Nothing
+// comes back of one that a person rejected or that fell away for another reason.
+func (w *restoring) restoreCommission(
+	ctx context.Context, u *work.Unit, f db.Refund, e api.RefundedCommission,
+) (*db.Commission, error) {
+	i := slices.IndexFunc(w.commissions, func(k db.Commission) bool { return k.ID == e.CommissionID })
+	if i < 0 {
+		return nil, nil //nolint:nilnil // it is gone
+	}
+	k := w.commissions[i]
+	// Rounding is cumulative, so that the parts of a refund sum to what it took.
+	took, amount := taken(e), *f.AmountMinor
+	before := int64(0)
+	if f.RestoredMinor > 0 {
+		before = rules.RefundShare(took, amount, 0, f.RestoredMinor, 0)
+	}
+	part := rules.RefundShare(took, amount, f.RestoredMinor, w.parts[f.ID], before)
+	if part == 0 {
+		return nil, nil //nolint:nilnil // nothing to give back
+	}
+	return commission.Restore(ctx, u, k, db.CommissionStatus(e.Before.Status), part, w.sale.RefundedMinor)
+}
+
+// taken returns what a refund took of a commission.
+func taken(e api.RefundedCommission) int64 {
+	switch {
+	case e.ClawbackMinor != 0:
+		return e.ClawbackMinor
+	case e.After.Status == api.CommissionStatusVoided:
+		return e.Before.AmountMinor
+	}
+	return e.Before.AmountMinor - e.After.AmountMinor
+}
