@@ -73,6 +73,7 @@ const (
 	CommissionNotPending       Code = "commission_not_pending"
 	CommissionAlreadyPaid      Code = "commission_already_paid"
 	CommissionNotOpen          Code = "commission_not_open"
+	CommissionNotCorrectable   Code = "commission_not_correctable"
 	CommissionInPayout         Code = "commission_in_payout"
 	SaleRefunded               Code = "sale_refunded"
 	RefundWaiting              Code = "refund_waiting"
@@ -163,7 +164,7 @@ var classes = map[Code]class{
 	TagNameTaken: conflict, GroupNameTaken: conflict, CustomerExternalIDTaken: conflict,
 
 	ApplicationAlreadyDecided: conflict, CommissionNotPending: conflict, CommissionAlreadyPaid: conflict,
-	CommissionNotOpen: conflict, CommissionInPayout: conflict, SaleRefunded: conflict, RefundWaiting: conflict,
+	CommissionNotOpen: conflict, CommissionNotCorrectable: conflict, CommissionInPayout: conflict, SaleRefunded: conflict, RefundWaiting: conflict,
 	CustomerHasSales:           conflict,
 	CustomerHasPaidCommissions: conflict, DefaultGroupUndeletable: conflict, PayoutInFlight: conflict,
 	PayoutAlreadyPaid: conflict, PayoutNotPayable: conflict, PayoutBatchGenerating: conflict, PayoutRailPays: conflict,
