@@ -73,22 +73,28 @@ WHERE (coalesce(b.pending_minor, 0), coalesce(b.due_minor, 0), coalesce(b.paid_m
 LIMIT 100;
 
 -- name: AuditM03 :many
--- AuditM03: a commission's money comes from source once, under the commission's
--- own owner and currency, and only that much is in all other buckets: each row
--- of the ledger sums to zero by construction, so what is left to check is that
--- the rows of one commission belong together.
+-- AuditM03: a commission's money comes from source once, and once more for each
+-- correction in the audit log that raised it, under the commission's own owner and
+-- currency. Each row of the ledger sums to zero by construction, so what is left to
+-- check is that the rows of one commission belong together.
 SELECT l.commission_id::text AS what,
-    CASE WHEN count(*) FILTER (WHERE l.from_bucket = 'source') <> 1 THEN format('earned %s times',
-        count(*) FILTER (WHERE l.from_bucket = 'source'))
-        WHEN bool_or(l.to_bucket = 'source') THEN 'money went back to source'
+    CASE WHEN l.earned <> 1 THEN format('earned %s times, raised %s times', l.earned, c.raised)
+        WHEN l.gone_back THEN 'money went back to source'
         ELSE 'entries of several owners or currencies' END::text AS message
-FROM ledger_entries l LEFT JOIN commissions k ON k.id = l.commission_id
-WHERE (@partners::text[] IS NULL OR l.partner_id = ANY (@partners::text[]))
-GROUP BY l.commission_id, k.id
-HAVING count(*) FILTER (WHERE l.from_bucket = 'source') <> 1 OR bool_or(l.to_bucket = 'source')
-    OR min(l.org_id) <> max(l.org_id) OR min(l.program_id) <> max(l.program_id)
-    OR min(l.partner_id) <> max(l.partner_id) OR min(l.currency) <> max(l.currency)
-    OR bool_or((l.org_id, l.program_id, l.partner_id, l.currency) <> (k.org_id, k.program_id, k.partner_id, k.currency))
+FROM (
+    SELECT e.commission_id, count(*) FILTER (WHERE e.from_bucket = 'source') AS earned,
+        bool_or(e.to_bucket = 'source') AS gone_back,
+        min(e.org_id) <> max(e.org_id) OR min(e.program_id) <> max(e.program_id)
+            OR min(e.partner_id) <> max(e.partner_id) OR min(e.currency) <> max(e.currency)
+            OR bool_or((e.org_id, e.program_id, e.partner_id, e.currency)
+                <> (k.org_id, k.program_id, k.partner_id, k.currency)) AS mixed
+    FROM ledger_entries e LEFT JOIN commissions k ON k.id = e.commission_id
+    WHERE (@partners::text[] IS NULL OR e.partner_id = ANY (@partners::text[]))
+    GROUP BY e.commission_id, k.id
+) l LEFT JOIN LATERAL (SELECT count(*) AS raised FROM audit_log_entries a
+    WHERE l.earned <> 1 AND a.target_id = l.commission_id AND a.action = 'commission.corrected'
+        AND (a.after ->> 'amount_minor')::bigint > (a.before ->> 'amount_minor')::bigint) c ON true
+WHERE l.earned <> 1 + c.raised OR l.gone_back OR l.mixed
 LIMIT 100;
 
 -- name: AuditM04 :many
@@ -161,7 +167,8 @@ LIMIT 100;
 -- AuditM08: the amount follows from the row's own rate and revenue, rounded half
 -- up. What a refund in part has left of a commission (less than was earned) is
 -- a rounded share of rounded values, so it may differ by what these roundings add
--- up to. The commission's rate is the one used, a link's override included.
+-- up to. The commission's rate is the one used, a link's override included. A
+-- commission that was corrected by hand has only a rate.
 WITH k AS (
     SELECT c.id, c.amount_minor, c.revenue_minor, c.rate_type, c.rate_value, c.currency, g.currency AS program_currency,
         floor((c.revenue_minor::numeric * c.rate_value + 5000) / 10000) AS percent,
@@ -177,12 +184,13 @@ SELECT k.id::text AS what, format('%s of %s at %s %s in %s (program %s)', k.amou
     coalesce(k.revenue_minor::text, 'nothing'),
     coalesce(k.rate_type, 'no rate'), coalesce(k.rate_value, 0), k.currency, k.program_currency)::text AS message
 FROM k
-WHERE k.rate_type IS NULL
-    OR k.rate_type = 'percent' AND (k.percent IS NULL
-        OR abs(k.amount_minor - k.percent) > CASE WHEN k.amount_minor < k.earned THEN 2 + k.rate_value / 20000
-            ELSE 0 END)
-    OR k.rate_type = 'fixed' AND (k.earned <> k.rate_value OR k.amount_minor > k.rate_value
-        OR k.currency <> k.program_currency)
+WHERE k.rate_type IS NULL OR k.rate_type = 'percent' AND k.percent IS NULL
+    OR k.rate_type = 'fixed' AND k.currency <> k.program_currency
+    OR (k.rate_type = 'percent' AND abs(k.amount_minor - k.percent)
+            > CASE WHEN k.amount_minor < k.earned THEN 2 + k.rate_value / 20000 ELSE 0 END
+        OR k.rate_type = 'fixed' AND (k.earned <> k.rate_value OR k.amount_minor > k.rate_value))
+        AND NOT EXISTS (SELECT 1 FROM audit_log_entries a
+            WHERE a.target_id = k.id AND a.action = 'commission.corrected')
 LIMIT 100;
 
 -- name: AuditM09 :many

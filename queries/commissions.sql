@@ -95,6 +95,14 @@ UPDATE commissions SET amount_minor = amount_minor - @part_minor, shrunk_minor =
     revenue_minor = @revenue_minor, updated_at = greatest(updated_at, @updated_at::timestamptz)
 WHERE id = @id AND org_id = @org_id AND status IN ('pending', 'approved', 'due');
 
+-- name: CommissionCorrect :exec
+-- CommissionCorrect sets another amount. What was refunded until now is settled by it:
+-- later refunds take their share of the rest.
+UPDATE commissions SET amount_minor = @amount_minor, shrunk_minor = 0, refunded_before_minor = @refunded_minor,
+    updated_at = @updated_at
+WHERE id = @id AND org_id = @org_id AND amount_minor = @previous_minor AND status IN ('pending', 'approved', 'due')
+    AND payout_id IS NULL;
+
 -- name: CommissionClawed :exec
 -- CommissionClawed notes what a clawback took from a commission that is paid, in flight to
 -- be, or has had something restored; below 0 it is what a restoration gave back.
@@ -103,13 +111,15 @@ UPDATE commissions SET clawed_minor = clawed_minor + @part_minor,
     WHERE id = @id AND org_id = @org_id AND status IN ('pending', 'approved', 'due', 'paid');
 
 -- name: CommissionReasons :many
--- CommissionReasons reads why commissions are what they are, and whose. What was
--- deleted since is NULL.
+-- CommissionReasons reads why commissions are what they are, and whose, with the last
+-- correction of each. What was deleted since is NULL.
 SELECT k.id, k.kind, k.sale_id, (k.metadata ->> 'restores' IS NOT NULL OR k.metadata ->> 'commission_id' IS NOT NULL)::boolean
     AS follows, k.revenue_minor, k.rate_type, k.rate_value, k.shrunk_minor, k.currency, k.flow_branch_id,
     s.currency AS sale_currency, f.name AS flow_name, f.branches, c.id AS customer_id,
     coalesce(c.tracked_by, '')::text AS tracked_by, c.lead_at,
-    l.value AS link_value, u.code AS coupon_code, v.created_at AS clicked_at, g.time_zone
+    l.value AS link_value, u.code AS coupon_code, v.created_at AS clicked_at, g.time_zone,
+    coalesce(a.id, '')::text AS correction_id, a.after AS corrected_to, a.created_at AS corrected_at,
+    a.reason AS correction_reason, a.actor_type AS corrector_type, w.name AS corrector_name
 FROM commissions k
 JOIN programs g ON g.id = k.program_id
 LEFT JOIN sales s ON s.id = k.sale_id
@@ -118,6 +128,10 @@ LEFT JOIN customers c ON c.id = k.customer_id AND c.partner_id = k.partner_id AN
 LEFT JOIN links l ON l.id = c.link_id
 LEFT JOIN coupons u ON u.id = c.coupon_id
 LEFT JOIN clicks v ON v.id = c.click_id
+LEFT JOIN audit_log_entries a ON a.id = (SELECT e.id FROM audit_log_entries e
+    WHERE e.target_id = k.id AND e.action = 'commission.corrected' AND e.org_id = @org_id
+    ORDER BY e.created_at DESC, e.id DESC LIMIT 1)
+LEFT JOIN users w ON w.id = a.actor_id AND w.org_id = @org_id
 WHERE k.id = ANY (@ids::text[]) AND k.org_id = @org_id;
 
 -- name: CommissionsOpen :many

@@ -1128,6 +1128,7 @@ const (
 	ErrorCodeCampaignNotSendable        ErrorCode = "campaign_not_sendable"
 	ErrorCodeCommissionAlreadyPaid      ErrorCode = "commission_already_paid"
 	ErrorCodeCommissionInPayout         ErrorCode = "commission_in_payout"
+	ErrorCodeCommissionNotCorrectable   ErrorCode = "commission_not_correctable"
 	ErrorCodeCommissionNotOpen          ErrorCode = "commission_not_open"
 	ErrorCodeCommissionNotPending       ErrorCode = "commission_not_pending"
 	ErrorCodeCountryBlocked             ErrorCode = "country_blocked"
@@ -1220,6 +1221,8 @@ func (e ErrorCode) Valid() bool {
 	case ErrorCodeCommissionAlreadyPaid:
 		return true
 	case ErrorCodeCommissionInPayout:
+		return true
+	case ErrorCodeCommissionNotCorrectable:
 		return true
 	case ErrorCodeCommissionNotOpen:
 		return true
@@ -4756,6 +4759,15 @@ type Commission struct {
 // Examples: net_of_tax
 type CommissionBase string
 
+// CommissionCorrection The right amount of a commission.
+type CommissionCorrection struct {
+	// AmountMinor The new amount in minor units of the commission's currency, at least 1.
+	AmountMinor int64 `json:"amount_minor"`
+
+	// Reason Why the amount is corrected; written to the audit log. The partner does not see it.
+	Reason string `json:"reason"`
+}
+
 // CommissionCreate A commission made by hand.
 type CommissionCreate struct {
 	// AmountMinor Amount in minor units of `currency`, not 0; a negative amount makes a clawback that is due at once.
@@ -4902,7 +4914,7 @@ type CommissionExpand string
 
 // CommissionExplanation Why the amount is what it is, and why it is this partner's: a sentence each, in English, whose words may change.
 type CommissionExplanation struct {
-	// Amount Such as `20 % of 49.99 USD, by the flow Creators.`
+	// Amount Such as `20 % of 49.99 USD, by the flow Creators.`; of a corrected commission also the last correction, with who made it and why.
 	Amount string `json:"amount"`
 
 	// Partner Such as `The customer came by the link ada on 2026-09-01.`; null without a customer.
@@ -5016,6 +5028,9 @@ type CommissionUpdatedData struct {
 	//
 	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
 	PartnerID PartnerID `json:"partner_id"`
+
+	// PreviousAmountMinor The amount before a correction or a partial refund; absent where the amount is unchanged.
+	PreviousAmountMinor *int64 `json:"previous_amount_minor,omitempty"`
 
 	// PreviousStatus `pending` awaits a decision, `approved` awaits its maturity, `due` is payable now, `paid` was sent, `rejected` was refused by you, `voided` was undone by a refund or a deletion.
 	//
@@ -12210,6 +12225,12 @@ type RetrieveCommissionParams struct {
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
+// CorrectCommissionParams defines parameters for CorrectCommission.
+type CorrectCommissionParams struct {
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
 // ApproveCommissionParams defines parameters for ApproveCommission.
 type ApproveCommissionParams struct {
 	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
@@ -13349,6 +13370,9 @@ type CreateClickBatchJSONRequestBody = ClickBatch
 
 // CreateCommissionJSONRequestBody defines body for CreateCommission for application/json ContentType.
 type CreateCommissionJSONRequestBody = CommissionCreate
+
+// CorrectCommissionJSONRequestBody defines body for CorrectCommission for application/json ContentType.
+type CorrectCommissionJSONRequestBody = CommissionCorrection
 
 // ApproveCommissionJSONRequestBody defines body for ApproveCommission for application/json ContentType.
 type ApproveCommissionJSONRequestBody = CommissionDecision
@@ -14530,6 +14554,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/commissions/{id} (the `RetrieveCommission` operationId).
 	RetrieveCommission(ctx context.Context, id ID, params *RetrieveCommissionParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CorrectCommissionWithBody Correct a commission
+	//
+	// Sets the amount of an unpaid commission that is in no payout. Later refunds take their share of the corrected amount. The reason is written to the audit log and to `include[]=explanation`; the partner does not see it. An amount that the commission has already changes nothing. Reject a commission instead of setting it to 0.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/commissions/{id} (the `CorrectCommission` operationId).
+	CorrectCommissionWithBody(ctx context.Context, id ID, params *CorrectCommissionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CorrectCommission Correct a commission
+	//
+	// Sets the amount of an unpaid commission that is in no payout. Later refunds take their share of the corrected amount. The reason is written to the audit log and to `include[]=explanation`; the partner does not see it. An amount that the commission has already changes nothing. Reject a commission instead of setting it to 0.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/commissions/{id} (the `CorrectCommission` operationId).
+	CorrectCommission(ctx context.Context, id ID, params *CorrectCommissionParams, body CorrectCommissionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ApproveCommissionWithBody Approve a commission
 	//
@@ -16745,6 +16787,44 @@ func (c *Client) ListMaturingCommissions(ctx context.Context, params *ListMaturi
 // Corresponds with GET /v1/commissions/{id} (the `RetrieveCommission` operationId).
 func (c *Client) RetrieveCommission(ctx context.Context, id ID, params *RetrieveCommissionParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRetrieveCommissionRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CorrectCommissionWithBody Correct a commission
+//
+// Sets the amount of an unpaid commission that is in no payout. Later refunds take their share of the corrected amount. The reason is written to the audit log and to `include[]=explanation`; the partner does not see it. An amount that the commission has already changes nothing. Reject a commission instead of setting it to 0.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/commissions/{id} (the `CorrectCommission` operationId).
+func (c *Client) CorrectCommissionWithBody(ctx context.Context, id ID, params *CorrectCommissionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCorrectCommissionRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CorrectCommission Correct a commission
+//
+// Sets the amount of an unpaid commission that is in no payout. Later refunds take their share of the corrected amount. The reason is written to the audit log and to `include[]=explanation`; the partner does not see it. An amount that the commission has already changes nothing. Reject a commission instead of setting it to 0.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/commissions/{id} (the `CorrectCommission` operationId).
+func (c *Client) CorrectCommission(ctx context.Context, id ID, params *CorrectCommissionParams, body CorrectCommissionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCorrectCommissionRequest(c.Server, id, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -22327,6 +22407,80 @@ func NewRetrieveCommissionRequest(server string, id ID, params *RetrieveCommissi
 	if err != nil {
 		return nil, err
 	}
+
+	return req, nil
+}
+
+// NewCorrectCommissionRequest calls the generic CorrectCommission builder with application/json body
+func NewCorrectCommissionRequest(server string, id ID, params *CorrectCommissionParams, body CorrectCommissionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCorrectCommissionRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewCorrectCommissionRequestWithBody constructs an http.Request for the CorrectCommission method, with any body, and a specified content type
+func NewCorrectCommissionRequestWithBody(server string, id ID, params *CorrectCommissionParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/commissions/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -32008,6 +32162,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/commissions/{id} (the `RetrieveCommission` operationId).
 	RetrieveCommissionWithResponse(ctx context.Context, id ID, params *RetrieveCommissionParams, reqEditors ...RequestEditorFn) (*RetrieveCommissionReply, error)
 
+	// CorrectCommissionWithBodyWithResponse Correct a commission
+	//
+	// Sets the amount of an unpaid commission that is in no payout. Later refunds take their share of the corrected amount. The reason is written to the audit log and to `include[]=explanation`; the partner does not see it. An amount that the commission has already changes nothing. Reject a commission instead of setting it to 0.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/commissions/{id} (the `CorrectCommission` operationId).
+	CorrectCommissionWithBodyWithResponse(ctx context.Context, id ID, params *CorrectCommissionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CorrectCommissionReply, error)
+
+	// CorrectCommissionWithResponse Correct a commission
+	//
+	// Sets the amount of an unpaid commission that is in no payout. Later refunds take their share of the corrected amount. The reason is written to the audit log and to `include[]=explanation`; the partner does not see it. An amount that the commission has already changes nothing. Reject a commission instead of setting it to 0.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/commissions/{id} (the `CorrectCommission` operationId).
+	CorrectCommissionWithResponse(ctx context.Context, id ID, params *CorrectCommissionParams, body CorrectCommissionJSONRequestBody, reqEditors ...RequestEditorFn) (*CorrectCommissionReply, error)
+
 	// ApproveCommissionWithBodyWithResponse Approve a commission
 	//
 	// Approves a pending commission: it becomes `approved`, or `due` where its holding period has run already. Any other state is refused and named.
@@ -34573,6 +34745,37 @@ func (r RetrieveCommissionReply) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r RetrieveCommissionReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CorrectCommissionReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Commission
+}
+
+// Status returns HTTPResponse.Status
+func (r CorrectCommissionReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CorrectCommissionReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CorrectCommissionReply) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -39125,6 +39328,36 @@ func (c *ClientWithResponses) RetrieveCommissionWithResponse(ctx context.Context
 	return ParseRetrieveCommissionReply(rsp)
 }
 
+// CorrectCommissionWithBodyWithResponse Correct a commission
+//
+// Sets the amount of an unpaid commission that is in no payout. Later refunds take their share of the corrected amount. The reason is written to the audit log and to `include[]=explanation`; the partner does not see it. An amount that the commission has already changes nothing. Reject a commission instead of setting it to 0.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/commissions/{id} (the `CorrectCommission` operationId).
+func (c *ClientWithResponses) CorrectCommissionWithBodyWithResponse(ctx context.Context, id ID, params *CorrectCommissionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CorrectCommissionReply, error) {
+	rsp, err := c.CorrectCommissionWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCorrectCommissionReply(rsp)
+}
+
+// CorrectCommissionWithResponse Correct a commission
+//
+// Sets the amount of an unpaid commission that is in no payout. Later refunds take their share of the corrected amount. The reason is written to the audit log and to `include[]=explanation`; the partner does not see it. An amount that the commission has already changes nothing. Reject a commission instead of setting it to 0.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/commissions/{id} (the `CorrectCommission` operationId).
+func (c *ClientWithResponses) CorrectCommissionWithResponse(ctx context.Context, id ID, params *CorrectCommissionParams, body CorrectCommissionJSONRequestBody, reqEditors ...RequestEditorFn) (*CorrectCommissionReply, error) {
+	rsp, err := c.CorrectCommission(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCorrectCommissionReply(rsp)
+}
+
 // ApproveCommissionWithBodyWithResponse Approve a commission
 //
 // Approves a pending commission: it becomes `approved`, or `due` where its holding period has run already. Any other state is refused and named.
@@ -42612,6 +42845,32 @@ func ParseRetrieveCommissionReply(rsp *http.Response) (*RetrieveCommissionReply,
 	return response, nil
 }
 
+// ParseCorrectCommissionReply parses an HTTP response from a CorrectCommissionWithResponse call
+func ParseCorrectCommissionReply(rsp *http.Response) (*CorrectCommissionReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CorrectCommissionReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Commission
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseApproveCommissionReply parses an HTTP response from a ApproveCommissionWithResponse call
 func ParseApproveCommissionReply(rsp *http.Response) (*ApproveCommissionReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -46018,6 +46277,9 @@ type ServerInterface interface {
 	// RetrieveCommission Retrieve a commission
 	// (GET /v1/commissions/{id})
 	RetrieveCommission(ctx echo.Context, id ID, params RetrieveCommissionParams) error
+	// CorrectCommission Correct a commission
+	// (POST /v1/commissions/{id})
+	CorrectCommission(ctx echo.Context, id ID, params CorrectCommissionParams) error
 	// ApproveCommission Approve a commission
 	// (POST /v1/commissions/{id}/approve)
 	ApproveCommission(ctx echo.Context, id ID, params ApproveCommissionParams) error
@@ -47392,6 +47654,31 @@ func (w *ServerInterfaceWrapper) RetrieveCommission(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.RetrieveCommission(ctx, id, params)
+	return err
+}
+
+// CorrectCommission converts echo context to params.
+func (w *ServerInterfaceWrapper) CorrectCommission(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CorrectCommissionParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.CorrectCommission(ctx, id, params)
 	return err
 }
 
@@ -51218,6 +51505,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/v1/commissions", wrapper.ListCommissions, options.OperationMiddlewares["listCommissions"]...)
 	router.POST(options.BaseURL+"/v1/commissions", wrapper.CreateCommission, options.OperationMiddlewares["createCommission"]...)
 	router.GET(options.BaseURL+"/v1/commissions/:id", wrapper.RetrieveCommission, options.OperationMiddlewares["retrieveCommission"]...)
+	router.POST(options.BaseURL+"/v1/commissions/:id", wrapper.CorrectCommission, options.OperationMiddlewares["correctCommission"]...)
 	router.POST(options.BaseURL+"/v1/commissions/:id/approve", wrapper.ApproveCommission, options.OperationMiddlewares["approveCommission"]...)
 	router.POST(options.BaseURL+"/v1/commissions/:id/reject", wrapper.RejectCommission, options.OperationMiddlewares["rejectCommission"]...)
 	router.GET(options.BaseURL+"/v1/commissions/maturing", wrapper.ListMaturingCommissions, options.OperationMiddlewares["listMaturingCommissions"]...)
@@ -52101,6 +52389,30 @@ type RetrieveCommissionResponseObject interface {
 type RetrieveCommission200JSONResponse Commission
 
 func (response RetrieveCommission200JSONResponse) VisitRetrieveCommissionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CorrectCommissionRequestObject struct {
+	ID     ID `json:"id"`
+	Params CorrectCommissionParams
+	Body   *CorrectCommissionJSONRequestBody
+}
+
+type CorrectCommissionResponseObject interface {
+	VisitCorrectCommissionResponse(w http.ResponseWriter) error
+}
+
+type CorrectCommission200JSONResponse Commission
+
+func (response CorrectCommission200JSONResponse) VisitCorrectCommissionResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
@@ -55156,6 +55468,9 @@ type StrictServerInterface interface {
 	// RetrieveCommission Retrieve a commission
 	// (GET /v1/commissions/{id})
 	RetrieveCommission(ctx context.Context, request RetrieveCommissionRequestObject) (RetrieveCommissionResponseObject, error)
+	// CorrectCommission Correct a commission
+	// (POST /v1/commissions/{id})
+	CorrectCommission(ctx context.Context, request CorrectCommissionRequestObject) (CorrectCommissionResponseObject, error)
 	// ApproveCommission Approve a commission
 	// (POST /v1/commissions/{id}/approve)
 	ApproveCommission(ctx context.Context, request ApproveCommissionRequestObject) (ApproveCommissionResponseObject, error)
@@ -56578,6 +56893,55 @@ func (sh *strictHandler) RetrieveCommission(ctx echo.Context, id ID, params Retr
 		return err
 	} else if validResponse, ok := response.(RetrieveCommissionResponseObject); ok {
 		return validResponse.VisitRetrieveCommissionResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// CorrectCommission operation middleware
+func (sh *strictHandler) CorrectCommission(ctx echo.Context, id ID, params CorrectCommissionParams) error {
+	var request CorrectCommissionRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	var body CorrectCommissionJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CorrectCommission(ctx.Request().Context(), request.(CorrectCommissionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CorrectCommission")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(CorrectCommissionResponseObject); ok {
+		return validResponse.VisitCorrectCommissionResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

@@ -36,6 +36,36 @@ func (q *Queries) CommissionClawed(ctx context.Context, db DBTX, arg CommissionC
 	return err
 }
 
+const commissionCorrect = `-- name: CommissionCorrect :exec
+UPDATE commissions SET amount_minor = $1, shrunk_minor = 0, refunded_before_minor = $2,
+    updated_at = $3
+WHERE id = $4 AND org_id = $5 AND amount_minor = $6 AND status IN ('pending', 'approved', 'due')
+    AND payout_id IS NULL
+`
+
+type CommissionCorrectParams struct {
+	AmountMinor   int64
+	RefundedMinor int64
+	UpdatedAt     clock.Time
+	ID            string
+	OrgID         string
+	PreviousMinor int64
+}
+
+// CommissionCorrect sets another amount. What was refunded until now is settled by it:
+// later refunds take their share of the rest.
+func (q *Queries) CommissionCorrect(ctx context.Context, db DBTX, arg CommissionCorrectParams) error {
+	_, err := db.Exec(ctx, commissionCorrect,
+		arg.AmountMinor,
+		arg.RefundedMinor,
+		arg.UpdatedAt,
+		arg.ID,
+		arg.OrgID,
+		arg.PreviousMinor,
+	)
+	return err
+}
+
 const commissionGet = `-- name: CommissionGet :one
 SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor, t.refunded_before_minor FROM commissions t WHERE t.id = $1 AND t.org_id = $2
 `
@@ -210,7 +240,9 @@ SELECT k.id, k.kind, k.sale_id, (k.metadata ->> 'restores' IS NOT NULL OR k.meta
     AS follows, k.revenue_minor, k.rate_type, k.rate_value, k.shrunk_minor, k.currency, k.flow_branch_id,
     s.currency AS sale_currency, f.name AS flow_name, f.branches, c.id AS customer_id,
     coalesce(c.tracked_by, '')::text AS tracked_by, c.lead_at,
-    l.value AS link_value, u.code AS coupon_code, v.created_at AS clicked_at, g.time_zone
+    l.value AS link_value, u.code AS coupon_code, v.created_at AS clicked_at, g.time_zone,
+    coalesce(a.id, '')::text AS correction_id, a.after AS corrected_to, a.created_at AS corrected_at,
+    a.reason AS correction_reason, a.actor_type AS corrector_type, w.name AS corrector_name
 FROM commissions k
 JOIN programs g ON g.id = k.program_id
 LEFT JOIN sales s ON s.id = k.sale_id
@@ -219,6 +251,10 @@ LEFT JOIN customers c ON c.id = k.customer_id AND c.partner_id = k.partner_id AN
 LEFT JOIN links l ON l.id = c.link_id
 LEFT JOIN coupons u ON u.id = c.coupon_id
 LEFT JOIN clicks v ON v.id = c.click_id
+LEFT JOIN audit_log_entries a ON a.id = (SELECT e.id FROM audit_log_entries e
+    WHERE e.target_id = k.id AND e.action = 'commission.corrected' AND e.org_id = $1
+    ORDER BY e.created_at DESC, e.id DESC LIMIT 1)
+LEFT JOIN users w ON w.id = a.actor_id AND w.org_id = $1
 WHERE k.id = ANY ($2::text[]) AND k.org_id = $1
 `
 
@@ -228,30 +264,36 @@ type CommissionReasonsParams struct {
 }
 
 type CommissionReasonsRow struct {
-	ID           string
-	Kind         CommissionKind
-	SaleID       *string
-	Follows      bool
-	RevenueMinor *int64
-	RateType     *RateType
-	RateValue    *int64
-	ShrunkMinor  int64
-	Currency     string
-	FlowBranchID *string
-	SaleCurrency *string
-	FlowName     *string
-	Branches     []byte
-	CustomerID   *string
-	TrackedBy    string
-	LeadAt       *clock.Time
-	LinkValue    *string
-	CouponCode   *string
-	ClickedAt    *clock.Time
-	TimeZone     string
+	ID               string
+	Kind             CommissionKind
+	SaleID           *string
+	Follows          bool
+	RevenueMinor     *int64
+	RateType         *RateType
+	RateValue        *int64
+	ShrunkMinor      int64
+	Currency         string
+	FlowBranchID     *string
+	SaleCurrency     *string
+	FlowName         *string
+	Branches         []byte
+	CustomerID       *string
+	TrackedBy        string
+	LeadAt           *clock.Time
+	LinkValue        *string
+	CouponCode       *string
+	ClickedAt        *clock.Time
+	TimeZone         string
+	CorrectionID     string
+	CorrectedTo      []byte
+	CorrectedAt      *clock.Time
+	CorrectionReason *string
+	CorrectorType    *ActorType
+	CorrectorName    *string
 }
 
-// CommissionReasons reads why commissions are what they are, and whose. What was
-// deleted since is NULL.
+// CommissionReasons reads why commissions are what they are, and whose, with the last
+// correction of each. What was deleted since is NULL.
 func (q *Queries) CommissionReasons(ctx context.Context, db DBTX, arg CommissionReasonsParams) ([]CommissionReasonsRow, error) {
 	rows, err := db.Query(ctx, commissionReasons, arg.OrgID, arg.Ids)
 	if err != nil {
@@ -282,6 +324,12 @@ func (q *Queries) CommissionReasons(ctx context.Context, db DBTX, arg Commission
 			&i.CouponCode,
 			&i.ClickedAt,
 			&i.TimeZone,
+			&i.CorrectionID,
+			&i.CorrectedTo,
+			&i.CorrectedAt,
+			&i.CorrectionReason,
+			&i.CorrectorType,
+			&i.CorrectorName,
 		); err != nil {
 			return nil, err
 		}

@@ -78,6 +78,7 @@ const (
 	CommissionNotPending       Code = "commission_not_pending"
 	CommissionAlreadyPaid      Code = "commission_already_paid"
 	CommissionNotOpen          Code = "commission_not_open"
+	CommissionNotCorrectable   Code = "commission_not_correctable"
 	CommissionInPayout         Code = "commission_in_payout"
 	SaleRefunded               Code = "sale_refunded"
 	RefundWaiting              Code = "refund_waiting"
@@ -172,7 +173,7 @@ var classes = map[Code]class{
 	CustomerHasPartner: conflict, CreditLimit: conflict,
 
 	ApplicationAlreadyDecided: conflict, CommissionNotPending: conflict, CommissionAlreadyPaid: conflict,
-	CommissionNotOpen: conflict, CommissionInPayout: conflict, SaleRefunded: conflict, RefundWaiting: conflict,
+	CommissionNotOpen: conflict, CommissionNotCorrectable: conflict, CommissionInPayout: conflict, SaleRefunded: conflict, RefundWaiting: conflict,
 	CustomerHasSales:           conflict,
 	CustomerHasPaidCommissions: conflict, DefaultGroupUndeletable: conflict, PayoutInFlight: conflict,
 	PayoutAlreadyPaid: conflict, PayoutNotPayable: conflict, PayoutNotUndoable: conflict,

@@ -132,6 +132,14 @@ func (s *Server) CreateCommission(
 	return api.CreateCommission201JSONResponse(toCommission(k)), err
 }
 
+// CorrectCommission sets the amount of an unpaid commission.
+func (s *Server) CorrectCommission(
+	ctx context.Context, r api.CorrectCommissionRequestObject,
+) (api.CorrectCommissionResponseObject, error) {
+	k, err := commission.Correct(ctx, work.From(ctx), r.ID, r.Body.AmountMinor, r.Body.Reason)
+	return api.CorrectCommission200JSONResponse(toCommission(k)), err
+}
+
 // ApproveCommission approves a pending commission.
 // One whose holding period has run is due at once. Any other state is a 409.
 func (s *Server) ApproveCommission(

@@ -3,12 +3,7 @@ package commission
 import (
 	"context"
 
-	"rail/gen/api"
 	"rail/gen/db"
-	"rail/gen/events"
-	"rail/server/auditlog"
-	"rail/server/event"
-	"rail/server/money/ledger"
 	"rail/server/work"
 )
 
@@ -23,8 +18,8 @@ func Redecidable(k db.Commission) bool {
 }
 
 // Redecide gives an unpaid commission the amount, rule and rate that the rules decide now.
-// Its status and its dates stay. The difference moves in the ledger. The caller holds the
-// locks of the partner and of the commission.
+// Its status and its dates stay. It is a correction to the ledger, the audit log and
+// webhooks. The caller holds the locks of the partner and of the commission.
 func Redecide(ctx context.Context, u *work.Unit, k db.Commission, e Earned, reason string) error {
 	err := queries.CommissionRedecide(ctx, u.Later(), db.CommissionRedecideParams{
 		AmountMinor: e.Amount, RevenueMinor: e.Base, RateType: &e.Rate.RateType, RateValue: &e.Rate.RateValue,
@@ -33,20 +28,9 @@ func Redecide(ctx context.Context, u *work.Unit, k db.Commission, e Earned, reas
 	if err != nil {
 		return err
 	}
-	before := k.AmountMinor
-	k.AmountMinor = e.Amount
-	if before != k.AmountMinor {
-		about := event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID}
-		u.Record(about, events.CommissionUpdated(api.CommissionUpdatedData{
-			CommissionID: k.ID, PartnerID: k.PartnerID, AmountMinor: k.AmountMinor, Currency: k.Currency,
-			Status: api.CommissionStatus(k.Status), PreviousStatus: api.CommissionStatus(k.Status),
-		}))
+	previous := k.AmountMinor
+	if k.AmountMinor = e.Amount; previous == k.AmountMinor {
+		return nil
 	}
-	if err := ledger.Adjust(ctx, u.Later(), ledger.Of(k, u.Now), k.AmountMinor-before); err != nil {
-		return err
-	}
-	return auditlog.Record(ctx, u, auditlog.Entry{
-		ProgramID: k.ProgramID, Action: "commission.corrected", TargetID: k.ID, Reason: &reason,
-		Before: map[string]int64{"amount_minor": before}, After: map[string]int64{"amount_minor": k.AmountMinor},
-	})
+	return corrected(ctx, u, k, previous, reason)
 }

@@ -35,11 +35,7 @@ func Void(ctx context.Context, u *work.Unit, k db.Commission, reason string) err
 // Shrunk records that part, in minor units, was taken off an unpaid commission:
 // the part's money moves to the sink, and commission.updated has the new amount.
 func Shrunk(ctx context.Context, u *work.Unit, k db.Commission, part int64) error {
-	about := event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID}
-	u.Record(about, events.CommissionUpdated(api.CommissionUpdatedData{
-		CommissionID: k.ID, PartnerID: k.PartnerID, AmountMinor: k.AmountMinor, Currency: k.Currency,
-		Status: api.CommissionStatus(k.Status), PreviousStatus: api.CommissionStatus(k.Status),
-	}))
+	recordAmount(u, k, k.AmountMinor+part)
 	from := k.Status
 	k.Status, k.AmountMinor = db.CommissionStatusVoided, part // of the part; the commission keeps its own
 	return ledger.Move(ctx, u.Later(), from, ledger.Of(k, u.Now))

@@ -108,6 +108,17 @@ func Move(ctx context.Context, tx pgtx.DBTX, from db.CommissionStatus, commissio
 	return Append(ctx, tx, entries...)
 }
 
+// Correct moves the difference between a commission's present amount and the one
+// before: what was added comes from the source, what was taken off goes to the sink.
+func Correct(ctx context.Context, tx pgtx.DBTX, k Commission, previous int64) error {
+	bucket, added := Bucket(k.Status), k.AmountMinor-previous
+	if k.AmountMinor = added; added > 0 {
+		return Append(ctx, tx, k.entry(Source, bucket))
+	}
+	k.AmountMinor = -added
+	return Append(ctx, tx, k.entry(bucket, Sink))
+}
+
 // Remove takes a commission's money out of every balance, because its partner
 // is deleted.
 func Remove(ctx context.Context, tx pgtx.DBTX, k Commission) error {
@@ -144,19 +155,4 @@ func Of(k db.Commission, at clock.Time) Commission {
 		OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID, Currency: k.Currency, Status: k.Status,
 		AmountMinor: k.AmountMinor, At: at,
 	}
-}
-
-// Adjust moves a difference, in minor units, into the bucket of an unpaid commission whose
-// amount has risen, or out of it into the sink.
-func Adjust(ctx context.Context, tx pgtx.DBTX, k Commission, difference int64) error {
-	bucket := Bucket(k.Status)
-	switch {
-	case difference == 0:
-		return nil
-	case difference > 0:
-		k.AmountMinor = difference
-		return Append(ctx, tx, k.entry(Source, bucket))
-	}
-	k.AmountMinor = -difference
-	return Append(ctx, tx, k.entry(bucket, Sink))
 }

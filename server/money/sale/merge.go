@@ -6,7 +6,6 @@ import (
 
 	"rail/gen/db"
 	"rail/server/money/commission"
-	"rail/server/money/report"
 	"rail/server/money/rules"
 	"rail/server/opt"
 	"rail/server/problem"
@@ -251,9 +250,6 @@ func (w *merging) write(ctx context.Context, u *work.Unit, k db.Commission, befo
 	})
 	if w.DryRun {
 		return nil
-	}
-	if err := report.TouchCommission(ctx, u, k); err != nil {
-		return err
 	}
 	return commission.Redecide(ctx, u, k, *after, "The customer was merged with another.")
 }

@@ -1,0 +1,120 @@
+package commission
+
+import (
+	"context"
+	"encoding/json"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/gen/events"
+	"rail/server/auditlog"
+	"rail/server/event"
+	"rail/server/money/ledger"
+	"rail/server/money/report"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+// Correct sets the amount, in minor units, of an unpaid commission that is in no
+// payout (decisions, 315). An amount that it has already changes nothing.
+func Correct(ctx context.Context, u *work.Unit, id string, amount int64, reason string) (db.Commission, error) {
+	if amount < 1 {
+		return db.Commission{}, problem.Invalid("amount_minor",
+			"amount_minor must be at least 1; reject the commission instead of setting it to 0.")
+	}
+	k, err := lock(ctx, u, id)
+	if err != nil {
+		return k, err
+	}
+	if err := correctable(k); err != nil || amount == k.AmountMinor {
+		return k, err
+	}
+	refunded, err := refundedOf(ctx, u, k)
+	if err != nil {
+		return k, err
+	}
+	previous := k.AmountMinor
+	k.AmountMinor, k.UpdatedAt = amount, u.Now
+	err = queries.CommissionCorrect(ctx, u.Later(), db.CommissionCorrectParams{
+		AmountMinor: amount, RefundedMinor: refunded, UpdatedAt: u.Now, ID: k.ID, OrgID: u.OrgID, PreviousMinor: previous,
+	})
+	if err != nil {
+		return k, err
+	}
+	return k, corrected(ctx, u, k, previous, reason)
+}
+
+// corrected writes what follows from a correction: the difference moves in the ledger,
+// the sums of its day are made again, and the event and the audit log have both amounts.
+func corrected(ctx context.Context, u *work.Unit, k db.Commission, previous int64, reason string) error {
+	if err := ledger.Correct(ctx, u.Later(), ledger.Of(k, u.Now), previous); err != nil {
+		return err
+	}
+	if err := report.TouchCommission(ctx, u, k); err != nil {
+		return err
+	}
+	recordAmount(u, k, previous)
+	return auditlog.Record(ctx, u, auditlog.Entry{
+		ProgramID: k.ProgramID, Action: "commission.corrected", TargetID: k.ID, Reason: &reason,
+		Before: map[string]int64{"amount_minor": previous}, After: map[string]int64{"amount_minor": k.AmountMinor},
+	})
+}
+
+// correctable returns nil for a commission whose amount nothing depends on yet.
+func correctable(k db.Commission) error {
+	refuse := func(format string, args ...any) error {
+		return problem.New(problem.CommissionNotCorrectable, format, args...)
+	}
+	origin := undoes(k)
+	switch {
+	case k.Kind == db.CommissionKindClawback:
+		return refuse("The commission is a clawback and %s; clawbacks cannot be corrected.", k.Status)
+	case k.Status == db.CommissionStatusPaid || k.Status == db.CommissionStatusRejected ||
+		k.Status == db.CommissionStatusVoided:
+		return refuse("The commission is %s; only unpaid commissions in no payout can be corrected.", k.Status)
+	case k.PayoutID != nil:
+		return refuse("The commission is %s and in the payout %s; only commissions in no payout can be corrected.",
+			k.Status, *k.PayoutID)
+	case k.ClawedMinor != 0:
+		return refuse("The commission is %s, and refunds have clawed back %d of its %d already.", k.Status, k.ClawedMinor,
+			k.AmountMinor)
+	case origin != "":
+		return refuse("The commission is %s and gives back a part of the clawback %s, which a refund has undone.",
+			k.Status, origin)
+	}
+	return nil
+}
+
+// undoes returns the commission of which a refund made k, or "".
+func undoes(k db.Commission) string {
+	var made struct {
+		CommissionID string `json:"commission_id"`
+	}
+	if k.Metadata == nil || json.Unmarshal(k.Metadata, &made) != nil {
+		return ""
+	}
+	return made.CommissionID
+}
+
+// refundedOf returns what refunds have taken of the commission's sale, in minor units.
+// No refund runs meanwhile: each locks the partner of every commission of the sale.
+func refundedOf(ctx context.Context, u *work.Unit, k db.Commission) (int64, error) {
+	if k.SaleID == nil {
+		return 0, nil
+	}
+	sale, err := queries.SaleGet(ctx, u.DB(), db.SaleGetParams{ID: *k.SaleID, OrgID: u.OrgID})
+	if err == nil && sale.RefundedAt != nil {
+		return sale.RefundedMinor + sale.AmountMinor, nil
+	}
+	return sale.RefundedMinor, err
+}
+
+// recordAmount records that an unpaid commission has another amount than before.
+func recordAmount(u *work.Unit, k db.Commission, previous int64) {
+	status := api.CommissionStatus(k.Status)
+	u.Record(event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID},
+		events.CommissionUpdated(api.CommissionUpdatedData{
+			CommissionID: k.ID, PartnerID: k.PartnerID, AmountMinor: k.AmountMinor, Currency: k.Currency,
+			Status: status, PreviousStatus: status, PreviousAmountMinor: &previous,
+		}))
+}
