@@ -31,7 +31,7 @@ func Explain(ctx context.Context, tx db.DBTX, org string, ids []string) (map[str
 		if err != nil {
 			return nil, fmt.Errorf("commission %s: %w", r.ID, err)
 		}
-		out[r.ID] = Explanation{amount, partnerOf(r)}
+		out[r.ID] = Explanation{amount + correctionOf(r), partnerOf(r)}
 	}
 	return out, nil
 }
@@ -68,6 +68,31 @@ func amountOf(r db.CommissionReasonsRow) (string, error) {
 		out += ", less " + Money(r.ShrunkMinor, r.Currency) + " for refunds"
 	}
 	return out + ", by " + by + ".", nil
+}
+
+// correctionOf says to what the amount was corrected last, by whom and why; "" where it was
+// not.
+func correctionOf(r db.CommissionReasonsRow) string {
+	if r.CorrectionID == "" || r.CorrectedAt == nil {
+		return ""
+	}
+	var to struct {
+		AmountMinor int64 `json:"amount_minor"`
+	}
+	if err := json.Unmarshal(r.CorrectedTo, &to); err != nil {
+		return "" // the audit log's own entry always parses
+	}
+	by := cmp.Or(opt.Value(r.CorrectorName), correctors[opt.Value(r.CorrectorType)])
+	if by != "" {
+		by = " by " + by
+	}
+	return fmt.Sprintf(" Corrected to %s on %s%s: %s", Money(to.AmountMinor, r.Currency),
+		r.CorrectedAt.DayIn(clock.StoredZone(r.TimeZone)).Format(time.DateOnly), by, opt.Value(r.CorrectionReason))
+}
+
+// correctors names who corrects, where it is no person.
+var correctors = map[db.ActorType]string{
+	db.ActorTypeAPIKey: "an API key", db.ActorTypeOperator: "the operator", db.ActorTypeProcessor: "a payment processor",
 }
 
 // partnerOf says what brought the customer.
