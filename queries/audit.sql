@@ -283,8 +283,7 @@ WHERE k.clawed_minor <> coalesce(c.sum, 0) AND (@partners::text[] IS NULL OR k.p
 LIMIT 100;
 
 -- name: AuditRefunds :many
--- AuditRefunds: the refunds of a sale, less what came back of them, sum to what was
--- given back of it.
+-- AuditRefunds: the refunds of a sale, less their restorations, sum to its refunded amount.
 SELECT s.id::text AS what, format('%s refunded, refunds of %s', g.refunded, coalesce(r.sum, 0))::text AS message
 FROM sales s CROSS JOIN LATERAL (SELECT s.refunded_minor + CASE WHEN s.refunded_at IS NOT NULL THEN s.amount_minor
     ELSE 0 END AS refunded) g

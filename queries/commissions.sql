@@ -105,7 +105,7 @@ WHERE id = @id AND org_id = @org_id AND amount_minor = @previous_minor AND statu
 
 -- name: CommissionClawed :exec
 -- CommissionClawed notes what a clawback took from a commission that is paid, in flight to
--- be, or has had something restored; below 0 it is what a restoration gave back.
+-- be, or restored in part; a negative part is one that a restoration gave back.
 UPDATE commissions SET clawed_minor = clawed_minor + @part_minor,
     updated_at = greatest(updated_at, @updated_at::timestamptz)
     WHERE id = @id AND org_id = @org_id AND status IN ('pending', 'approved', 'due', 'paid');

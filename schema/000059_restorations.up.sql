@@ -1,9 +1,9 @@
--- What a refund took can come back: a dispute is won, or the refund does not reach the
--- customer. restored_minor is how much of the refund came back, and restorations lists each
+-- Refunded money can come back to the merchant: a dispute is won, or the refund does not
+-- reach the customer. restored_minor is how much of the refund came back, and restorations lists each
 -- time with its source and the commissions that it made. clawed_minor of a commission goes
--- below zero where a reward gave back what a refund took off the amount.
--- The release before survives this: it writes no restorations, and what the check of
--- commissions refused before is never written by it. A refund that it takes of a sale with
+-- below zero where a reward gave back a part that a refund took off the amount.
+-- The release before survives this: it writes no restorations, and the new check of
+-- commissions allows all that the old one allowed. A refund that it takes of a sale with
 -- a restoration counts the restored part as still taken, and so takes back less.
 SET LOCAL lock_timeout = '2s';
 

@@ -10098,7 +10098,7 @@ type Restoration struct {
 	SourceID string `json:"source_id"`
 }
 
-// RestoredCommission What a restoration gave back to a partner.
+// RestoredCommission A commission that a restoration made.
 type RestoredCommission struct {
 	// AmountMinor Its amount, in minor units of `currency`.
 	AmountMinor int64 `json:"amount_minor"`

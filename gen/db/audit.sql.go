@@ -1189,8 +1189,7 @@ type AuditRefundsRow struct {
 	Message string
 }
 
-// AuditRefunds: the refunds of a sale, less what came back of them, sum to what was
-// given back of it.
+// AuditRefunds: the refunds of a sale, less their restorations, sum to its refunded amount.
 func (q *Queries) AuditRefunds(ctx context.Context, db DBTX) ([]AuditRefundsRow, error) {
 	rows, err := db.Query(ctx, auditRefunds)
 	if err != nil {

@@ -25,7 +25,7 @@ type CommissionClawedParams struct {
 }
 
 // CommissionClawed notes what a clawback took from a commission that is paid, in flight to
-// be, or has had something restored; below 0 it is what a restoration gave back.
+// be, or restored in part; a negative part is one that a restoration gave back.
 func (q *Queries) CommissionClawed(ctx context.Context, db DBTX, arg CommissionClawedParams) error {
 	_, err := db.Exec(ctx, commissionClawed,
 		arg.PartMinor,

@@ -77,6 +77,8 @@ func needs(op *operation) []string {
 		return []string{"read", "write"} // which change nothing
 	case op.id == "banPartner": // commissions are rejected by it
 		return []string{"write"}
+	case op.id == "resolveInboxEvent": // it makes commissions
+		return []string{"commissions:write", "write"}
 	}
 	switch resource {
 	case "partners", "partner_notes", "embed_tokens", "groups", "tags", "applications", "links", "coupons":

@@ -70,23 +70,56 @@ func (o *org) connect(ctx context.Context, own objects) {
 		if own["pco_"] = c.ID; err != nil {
 			return err
 		}
-		own["inb_"] = ident.New(ident.InboxEvent)
-		body, err := o.sys.keeper.Seal([]byte(`{"type":"nothing"}`), inbox.PayloadPlace(own["inb_"]))
-		if err != nil {
-			return err
-		}
-		// It is worked already, so that no worker changes it while a stage compares.
-		_, err = db.New().InboxInsert(ctx, u.DB(), db.InboxInsertParams{
-			ID: own["inb_"], OrgID: o.id, ProgramID: own["prg_"], ConnectionID: c.ID, Processor: c.Processor,
-			ExternalEventID: own["inb_"], Type: "nothing", Livemode: true, Status: db.InboxStatusIgnored,
-			ReasonCode: new("not_used"), Attempts: 1, Payload: body, Headers: []byte("{}"), ProcessedAt: &u.Now,
-			CreatedAt: u.Now,
+		own["inb_"], err = o.event(ctx, u, c, `{"type":"nothing"}`, db.InboxInsertParams{
+			Type: "nothing", Status: db.InboxStatusIgnored, ReasonCode: new("not_used"),
 		})
 		return err
 	})
 	if err != nil {
 		o.sys.fault("connect: %v", err)
 	}
+}
+
+// event adds an event of a connection. It is worked already, so that no worker changes it
+// while a stage compares.
+func (o *org) event(
+	ctx context.Context, u *work.Unit, c db.ProcessorConnection, body string, e db.InboxInsertParams,
+) (id string, err error) {
+	id = ident.New(ident.InboxEvent)
+	e.ID, e.OrgID, e.ProgramID, e.ConnectionID, e.Processor = id, o.id, c.ProgramID, c.ID, c.Processor
+	e.ExternalEventID, e.Livemode, e.Attempts, e.Headers = id, true, 1, []byte("{}")
+	e.ProcessedAt, e.CreatedAt = &u.Now, u.Now
+	if e.Payload, err = o.sys.keeper.Seal([]byte(body), inbox.PayloadPlace(id)); err != nil {
+		return id, err
+	}
+	_, err = db.New().InboxInsert(ctx, u.DB(), e)
+	return id, err
+}
+
+// failedRefund adds an event by which a refund of a new sale failed.
+func (o *org) failedRefund(ctx context.Context, own objects) (id string) {
+	sale, refund := o.sale(ctx, own), o.sys.unique("re")
+	charge := o.get(ctx, "/v1/sales/"+sale).text("external_charge_id")
+	o.object(ctx, "/v1/refunds", M{"program_id": own["prg_"], "external_charge_id": charge, "external_refund_id": refund})
+	u := work.NewRun(o.sys.pool, work.Actor{Kind: work.Operator, ID: "bar"}, clock.System{}.Now()).For(o.id)
+	err := u.Within(ctx, func(u *work.Unit) error {
+		c, _, err := connection.Service{Keeper: o.sys.keeper}.Connect(ctx, u, connection.Input{
+			ProgramID: own["prg_"], Processor: connection.Chargebee, Live: true, Replace: true,
+		})
+		if err != nil {
+			return err
+		}
+		body := `{"id":"ev_1","event_type":"transaction_updated","content":{"transaction":{"type":"refund","amount":5000,` +
+			`"currency_code":"USD","status":"late_failure","id":"` + refund + `","refunded_txn_id":"` + charge + `"}}}`
+		id, err = o.event(ctx, u, c, body, db.InboxInsertParams{
+			Type: "transaction_updated", Status: db.InboxStatusFailed, ReasonCode: new("refund_failed"), SaleID: &sale,
+		})
+		return err
+	})
+	if err != nil {
+		o.sys.fault("a failed refund: %v", err)
+	}
+	return id
 }
 
 // addPartner adds a partner with everything that names one.

@@ -44,6 +44,8 @@ func (o *org) subject(ctx context.Context, op *operation, own objects) objects {
 		partner := o.made(ctx, "/v1/partners", M{"program_id": own["prg_"], "email": email})
 		o.object(ctx, "/v1/customers", M{"program_id": own["prg_"], "partner_id": partner, "email": email})
 		own["rsk_"] = o.first(ctx, "/v1/risk_flags?program_id="+own["prg_"]+"&partner_id="+partner)
+	case "resolveInboxEvent":
+		own["inb_"] = o.failedRefund(ctx, own)
 	case "retryMail":
 		own["mail_"] = o.failedMail(ctx)
 	case "pauseCampaign":

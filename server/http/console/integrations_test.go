@@ -1,8 +1,10 @@
 package console_test
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -13,6 +15,7 @@ import (
 	"rail/server/harness/apitest"
 	"rail/server/harness/browsertest"
 	"rail/server/harness/stripetest"
+	"rail/server/inbound/connection"
 	"rail/server/jobs"
 	"rail/server/secret"
 	"rail/server/team"
@@ -135,6 +138,50 @@ func TestInbox(t *testing.T) {
 	require.Contains(t, s.owner.page(one), "Pending")
 	s.works()
 	require.Contains(t, s.owner.page(one), "2 times")
+}
+
+// TestInboxRestoresFailedRefund offers one button for a refund that did not reach the
+// customer, to those who may change commissions.
+func TestInboxRestoresFailedRefund(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.Flow(s.program)
+	s.Partner(s.program, M{"handle": "ann"})
+	c := s.Connect(s.program, func(in *connection.Input) { in.Processor = connection.Chargebee })
+	click := s.Click(s.program, "ann").String("id")
+	send := func(kind, transaction string) {
+		body := `{"id":"ev_` + kind + `","event_type":"` + kind + `","occurred_at":` + strconv.FormatInt(s.Clock.Now().Unix(), 10) +
+			`,"content":{"transaction":{` + transaction + `,"currency_code":"USD","customer_id":"cu_1"},"customer":{"id":"cu_1",` +
+			`"cf_rail_click":"` + click + `"}}}`
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/hooks/chargebee/"+c.ID, strings.NewReader(body))
+		require.NoError(t, err)
+		user, password, _ := strings.Cut(c.Signing, ":")
+		r.SetBasicAuth(user, password)
+		res, err := http.DefaultClient.Do(r)
+		require.NoError(t, err)
+		require.NoError(t, res.Body.Close())
+		require.Equal(t, 200, res.StatusCode)
+		s.works()
+	}
+	send("payment_succeeded", `"id":"txn_1","type":"payment","status":"success","amount":2400`)
+	send("payment_refunded", `"id":"txn_2","type":"refund","status":"success","amount":2400,"refunded_txn_id":"txn_1"`)
+	send("transaction_updated", `"id":"txn_2","type":"refund","status":"late_failure","amount":2400,"refunded_txn_id":"txn_1"`)
+	found := eventPath.FindStringSubmatch(s.owner.page("/integrations/events?status=failed"))
+	require.NotNil(t, found)
+	one := "/integrations/events/" + found[1]
+	require.Contains(t, s.owner.page(one), "Restore the commission")
+	viewer := s.person(s.Org, team.Viewer)
+	require.NotContains(t, viewer.page(one), "Restore the commission")
+	viewer.says(403, "Your role cannot do this", viewer.send(one+"/resolve"))
+	require.Contains(t, s.owner.done(s.owner.send(one+"/resolve")), "has the commission back")
+	require.NotContains(t, s.owner.page(one), "Restore the commission")
+	var left int64
+	for _, k := range s.Get("/v1/commissions?program_id=" + s.program).Data() {
+		if k["status"] != "voided" {
+			left += apitest.Answer{Body: k}.Int("amount_minor")
+		}
+	}
+	require.EqualValues(t, 480, left)
 }
 
 // TestWebhooks makes an endpoint, tests it, sends again what it got, and deletes it.

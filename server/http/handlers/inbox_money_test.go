@@ -345,7 +345,8 @@ func newMoney(t *testing.T, p moneyProcessor) inboxed {
 	})
 }
 
-// books is what a payment left: of its sale, for its partner, and as flags.
+// books are the amounts that are left of a payment's sale and of its partner's share, and
+// its flags.
 type books struct {
 	sale, share int64
 	open, flags int

@@ -26,7 +26,7 @@ func adjust(id, action string, amount int64) said {
 	return said{"adjustment.created", a}
 }
 
-// one is what the only sale of the program left.
+// one returns the books of the program's only sale.
 func (h inboxed) one() books {
 	h.t.Helper()
 	all := h.books()
@@ -48,7 +48,7 @@ func TestWonChargeback(t *testing.T) {
 		paid           bool
 		status         string // of the commission that gives back
 		sale, share    int64
-		half, halfLeft int64 // refunded then, and what is left of the share
+		half, halfLeft int64 // a later refund, and the share after it
 	}{
 		{"voided", 2400, 2400, "immediate", false, "due", 2400, 480, 1200, 240},
 		{"voided, waiting for approval", 2400, 2400, "manual", false, "pending", 2400, 480, 1200, 240},

@@ -49,8 +49,7 @@ func (r *reader) refund() error {
 	return nil
 }
 
-// creditNote reads that a customer is owed something. What is paid of it is a refund,
-// which is a transaction.
+// creditNote ignores credit notes. Their refunds come as transactions.
 func (r *reader) creditNote() error {
 	return r.Ignore(processor.NoMoneyMoved, "A credit note moves no money. The event payment_refunded brings what is paid back.")
 }

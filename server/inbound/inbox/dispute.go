@@ -11,8 +11,8 @@ import (
 )
 
 // dispute flags the partner of a disputed payment while the dispute is open, which
-// holds payouts where the program does so. A lost one takes the money back, and one that
-// is won after that restores what it took.
+// holds payouts where the program does so. A lost dispute takes the money back, and
+// a dispute that is won later restores it.
 func (a *application) dispute(ctx context.Context, d processor.Dispute) (outcome, error) {
 	s, end, err := a.saleOf(ctx, d.Link, "The disputed payment is not recorded.")
 	if err != nil || end != nil {

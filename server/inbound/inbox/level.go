@@ -39,9 +39,9 @@ func (a *application) onTop(ctx context.Context, f processor.Refund, s db.Sale) 
 }
 
 // takeBack refunds what of a sale is to come back at a level and has not yet, by
-// whomever it was refunded; or, for an amount of its own, so much on top. What came back
-// before the event's time by a restoration is not part of the level that it says. An event that
-// changes nothing is worked again when refunded money of the sale is restored.
+// whomever it was refunded; or, for an amount of its own, so much on top. The level
+// does not include refunds that were restored before the event's time. An event that changes
+// nothing is worked again when a refund of the sale is restored.
 func (a *application) takeBack(
 	ctx context.Context, s db.Sale, to level, own int64, at clock.Time,
 ) (outcome, error) {

@@ -30,8 +30,8 @@ const (
 	codeNothingTaken = "nothing_taken"
 )
 
-// sentences explain each code, with what to do where something can be done. An outcome
-// that says more has a reason of its own.
+// sentences explain each code, and name the next step where there is one. They serve
+// outcomes that have no other reason.
 var sentences = map[string]string{
 	string(processor.NotUsed):        "Rail does not use events of this kind. There is nothing to do.",
 	string(processor.ZeroAmount):     "No money was paid or refunded, so nothing is recorded.",

@@ -90,8 +90,8 @@ func named(f db.Refund) string {
 
 const failedReason = "The refund did not reach the customer."
 
-// failedRefund says that a person must decide about a refund that did not reach the
-// customer: it may be tried again in another way, or not at all.
+// failedRefund leaves a refund that did not reach the customer to a person: the merchant
+// may try it again in another way, or not at all.
 func (a *application) failedRefund(ctx context.Context, f processor.Refund, s db.Sale) (outcome, error) {
 	all, err := queries.RefundsOfSale(ctx, a.u.DB(), db.RefundsOfSaleParams{SaleID: &s.ID, OrgID: s.OrgID})
 	if err != nil {

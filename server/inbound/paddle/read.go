@@ -118,7 +118,7 @@ var disputes = map[loose.Text]string{
 	"chargeback_warning": processor.DisputeOpen, "chargeback_warning_reverse": processor.DisputeWithdrawn,
 }
 
-// reversals has what an adjustment says of a dispute once its own status is reversed.
+// reversals has the state of a dispute after the adjustment's own status is reversed.
 var reversals = map[string]string{
 	processor.DisputeLost: processor.DisputeWon, processor.DisputeOpen: processor.DisputeWithdrawn,
 }

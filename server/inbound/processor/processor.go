@@ -53,7 +53,7 @@ const (
 	ConnectAccount Reason = "connect_account" // it belongs to an account of a platform
 	OptedOut       Reason = "opted_out"       // the merchant marked it as not Rail's
 	NoMoneyMoved   Reason = "no_money_moved"  // it is about money, and moves none
-	NotFinal       Reason = "not_final"       // a later event says whether the money moves
+	NotFinal       Reason = "not_final"       // the money may still move, by a later event
 )
 
 // Reasons are all of them.
@@ -128,7 +128,7 @@ type Refund struct {
 	OfSale   bool
 	OfMinor  int64 // what the payment was in Currency, zero if the event does not say
 	Currency string
-	// OnTop says that the money went back beside the processor, so that no level includes it.
+	// OnTop means that the money went back outside the processor. No level includes it.
 	OnTop  bool
 	Failed bool // the refund was tried and did not reach the customer
 	Undone bool // the refund, which may be recorded, did not stand: the merchant has the money

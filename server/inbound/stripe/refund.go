@@ -116,8 +116,8 @@ func (r *reader) dispute() error {
 	return nil
 }
 
-// fraudWarning reads that a card network expects a payment to be disputed. A warning on
-// which nobody can act any more is over: the payment was refunded or disputed.
+// fraudWarning reads that a card network expects a payment to be disputed. A warning that
+// is not actionable is over: the payment was refunded or disputed.
 func (r *reader) fraudWarning() error {
 	var w fraudWarning
 	if err := r.object(&w); err != nil {

@@ -62,8 +62,8 @@ func clawback(u *work.Unit, k db.Commission, part int64) db.Commission {
 // partner by a new commission, which it returns; nil for nothing. A voided commission is
 // answered by one for the sale, of which later refunds take their share; status is the state
 // that the commission had before it was voided, and refunded is what of the sale is refunded
-// now. What was taken of any other commission is taken less: later refunds take their share
-// of that commission itself. Nothing comes back of a commission that was rejected, or that
+// now. For any other commission, the reward lowers its clawed amount, so that later refunds
+// take their share of the commission itself. Nothing comes back of a commission that was rejected, or that
 // fell away for another reason than a refund.
 func Restore(
 	ctx context.Context, u *work.Unit, k db.Commission, status db.CommissionStatus, part, refunded int64,
@@ -87,8 +87,8 @@ func Restore(
 	return &made, add(ctx, u, made)
 }
 
-// unclaw gives part of what was taken of a commission back by one that names it. It
-// waits for approval and for the holding period as the commission itself does.
+// unclaw gives back a part that refunds took of a commission, by a new commission that
+// names it. The new one waits for approval and for the holding period as the commission itself does.
 func unclaw(ctx context.Context, u *work.Unit, k db.Commission, part int64) (*db.Commission, error) {
 	noted := db.CommissionClawedParams{PartMinor: -part, UpdatedAt: u.Now, ID: k.ID, OrgID: k.OrgID}
 	if err := queries.CommissionClawed(ctx, u.Later(), noted); err != nil {

@@ -33,7 +33,7 @@ type RefundInput struct {
 	// LevelMinor says how much of a processor's payment is back with this refund,
 	// nil where its event did not count so.
 	LevelMinor *int64
-	// TestClock says that At is that of a processor's test clock, which may be ahead.
+	// TestClock means that a processor's test clock set At, which may be ahead.
 	TestClock bool
 }
 

@@ -33,7 +33,7 @@ type RestoreInput struct {
 	Reason      string
 }
 
-// Restored is what a restoration did. AmountMinor is 0 where it changed nothing.
+// Restored is the effect of a restoration. AmountMinor is 0 if nothing changed.
 type Restored struct {
 	RefundID    string // the refund that was restored first
 	AmountMinor int64
@@ -49,8 +49,8 @@ type restoring struct {
 }
 
 // Restore makes a sale count again for refunded money that the merchant got back
-// (decisions, 313). What a refund took of a commission comes back as a commission of its
-// partner; the old commission stays as the refund left it. A later refund takes its share of
+// (decisions, 313). The partner gets the part that a refund took of a commission as a new
+// commission; the old one stays as the refund left it. A later refund takes its share of
 // both. Restore changes nothing where the source has restored these refunds before.
 func Restore(ctx context.Context, u *work.Unit, r RestoreInput) (Restored, error) {
 	w, err := openRestore(ctx, u, r)
