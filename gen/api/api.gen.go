@@ -7146,7 +7146,7 @@ type Payout struct {
 	// Examples: USD
 	Currency Currency `json:"currency"`
 
-	// DueAt The day after which the money is owed: the date of `period_end` plus 15, 30 or 60 days by the program's payout term.
+	// DueAt The day after which the money is owed: the date of `period_end` plus 15, 30 or 60 days by the program's payout term, at midnight in its time zone.
 	DueAt clock.Time `json:"due_at"`
 
 	// ErrorCode The payment rail's error code of a failed payout; null otherwise.
@@ -9435,7 +9435,7 @@ type Report struct {
 	// DrillDownConfig How a row becomes a list filter; null for `product` and `period`.
 	DrillDownConfig *ReportDrillDown `json:"drill_down_config"`
 
-	// From First day of the window (UTC), inclusive.
+	// From First day of the window in the program's time zone, inclusive.
 	From openapi_types.Date `json:"from"`
 
 	// PreviousPeriod The window before the report's own.
@@ -9447,7 +9447,7 @@ type Report struct {
 	// Rows By revenue, largest first, then by key; `period` rows by key, empty ones included.
 	Rows []ReportRow `json:"rows"`
 
-	// To Last day of the window (UTC), inclusive.
+	// To Last day of the window in the program's time zone, inclusive.
 	To openapi_types.Date `json:"to"`
 
 	// Totals The figures of a row for a whole window.
@@ -9501,13 +9501,13 @@ type ReportGranularity string
 
 // ReportPeriod The window before the report's own.
 type ReportPeriod struct {
-	// From First day of the window (UTC), inclusive.
+	// From First day of the window in the program's time zone, inclusive.
 	From openapi_types.Date `json:"from"`
 
 	// Rows Its rows, in the order of its own revenue; with `top` those of the report's keys.
 	Rows []ReportRow `json:"rows"`
 
-	// To Last day of the window (UTC), inclusive.
+	// To Last day of the window in the program's time zone, inclusive.
 	To openapi_types.Date `json:"to"`
 
 	// Totals The figures of a row for a whole window.
@@ -12554,10 +12554,10 @@ type RetrieveReportParams struct {
 	// Dimension What a row stands for; `partner` unless told.
 	Dimension *ReportDimensionParam `form:"dimension,omitempty" json:"dimension,omitempty"`
 
-	// From ISO date, inclusive (UTC); twelve months before `to` unless told, and never after it.
+	// From ISO date in the program's time zone, inclusive; twelve months before `to` unless told, and never after it.
 	From *ReportFrom `form:"from,omitempty" json:"from,omitempty"`
 
-	// To ISO date, inclusive (UTC); today unless told.
+	// To ISO date in the program's time zone, inclusive; today unless told.
 	To *ReportTo `form:"to,omitempty" json:"to,omitempty"`
 
 	// PartnerID Only this partner.
@@ -14686,7 +14686,7 @@ type ClientInterface interface {
 
 	// CreatePayoutBatchWithBody Generate a payout batch
 	//
-	// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month (UTC): a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
+	// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month of its time zone: a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -14695,7 +14695,7 @@ type ClientInterface interface {
 
 	// CreatePayoutBatch Generate a payout batch
 	//
-	// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month (UTC): a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
+	// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month of its time zone: a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -17544,7 +17544,7 @@ func (c *Client) ListPayoutBatches(ctx context.Context, params *ListPayoutBatche
 
 // CreatePayoutBatchWithBody Generate a payout batch
 //
-// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month (UTC): a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
+// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month of its time zone: a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
 //
 // Takes any type of body and a specified content type.
 //
@@ -17563,7 +17563,7 @@ func (c *Client) CreatePayoutBatchWithBody(ctx context.Context, contentType stri
 
 // CreatePayoutBatch Generate a payout batch
 //
-// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month (UTC): a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
+// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month of its time zone: a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -31478,7 +31478,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreatePayoutBatchWithBodyWithResponse Generate a payout batch
 	//
-	// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month (UTC): a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
+	// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month of its time zone: a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -31487,7 +31487,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreatePayoutBatchWithResponse Generate a payout batch
 	//
-	// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month (UTC): a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
+	// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month of its time zone: a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -38749,7 +38749,7 @@ func (c *ClientWithResponses) ListPayoutBatchesWithResponse(ctx context.Context,
 
 // CreatePayoutBatchWithBodyWithResponse Generate a payout batch
 //
-// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month (UTC): a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
+// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month of its time zone: a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -38764,7 +38764,7 @@ func (c *ClientWithResponses) CreatePayoutBatchWithBodyWithResponse(ctx context.
 
 // CreatePayoutBatchWithResponse Generate a payout batch
 //
-// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month (UTC): a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
+// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month of its time zone: a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
