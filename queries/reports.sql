@@ -21,11 +21,12 @@ WITH spans AS MATERIALIZED (
     WHERE g.first < g.next
 ), raw AS MATERIALIZED (
     SELECT p.first, zone_midnight(p.first, @time_zone::text) AS from_at, zone_midnight(p.next, @time_zone::text) AS to_at FROM (
-        SELECT greatest(g.first, b.start::date) AS first, least(g.next, (b.start + e.step)::date) AS next
-        FROM gaps g CROSS JOIN LATERAL (SELECT CASE @by::text WHEN 'period' THEN concat('1 ', @bucket::text)
-            ELSE '1000 years' END::interval AS step) e CROSS JOIN LATERAL generate_series(
-            CASE @by::text WHEN 'period' THEN date_trunc(@bucket::text, g.first::timestamp) ELSE g.first::timestamp END,
-            (g.next - 1)::timestamp, e.step) b (start)) p
+        SELECT g.first, g.next FROM gaps g WHERE @by::text <> 'period'
+        UNION ALL
+        SELECT greatest(g.first, b.start::date), least(g.next, (b.start + e.step)::date)
+        FROM gaps g CROSS JOIN (SELECT concat('1 ', @bucket::text)::interval AS step) e CROSS JOIN LATERAL
+            generate_series(date_trunc(@bucket::text, g.first::timestamp), (g.next - 1)::timestamp, e.step) b (start)
+        WHERE @by::text = 'period') p
 ), facts AS (
     SELECT w.start AS day, s.partner_id, s.key, s.currency, s.label, s.clicks, s.leads, s.customers, s.sales,
         s.refunded, s.revenue_minor, s.commissions_minor

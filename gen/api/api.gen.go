@@ -7447,7 +7447,7 @@ type Payout struct {
 	// DetailsChangedAt When the partner's payout method or details last changed, if that was since the partner was last paid: check them before you pay. Null otherwise, and for a payout that is paid.
 	DetailsChangedAt *clock.Time `json:"details_changed_at"`
 
-	// DueAt The day after which the money is owed: the date of `period_end` plus 15, 30 or 60 days by the program's payout term.
+	// DueAt The day after which the money is owed: the date of `period_end` plus 15, 30 or 60 days by the program's payout term, at midnight in its time zone.
 	DueAt clock.Time `json:"due_at"`
 
 	// ErrorCode The payment rail's error code of a failed payout; null otherwise.
@@ -9781,7 +9781,7 @@ type Report struct {
 	// DrillDownConfig How a row becomes a list filter; null for `product` and `period`.
 	DrillDownConfig *ReportDrillDown `json:"drill_down_config"`
 
-	// From First day of the window (UTC), inclusive.
+	// From First day of the window in the program's time zone, inclusive.
 	From openapi_types.Date `json:"from"`
 
 	// PreviousPeriod The window before the report's own.
@@ -9793,7 +9793,7 @@ type Report struct {
 	// Rows By revenue, largest first, then by key; `period` rows by key, empty ones included.
 	Rows []ReportRow `json:"rows"`
 
-	// To Last day of the window (UTC), inclusive.
+	// To Last day of the window in the program's time zone, inclusive.
 	To openapi_types.Date `json:"to"`
 
 	// Totals The figures of a row for a whole window.
@@ -9847,13 +9847,13 @@ type ReportGranularity string
 
 // ReportPeriod The window before the report's own.
 type ReportPeriod struct {
-	// From First day of the window (UTC), inclusive.
+	// From First day of the window in the program's time zone, inclusive.
 	From openapi_types.Date `json:"from"`
 
 	// Rows Its rows, in the order of its own revenue; with `top` those of the report's keys.
 	Rows []ReportRow `json:"rows"`
 
-	// To Last day of the window (UTC), inclusive.
+	// To Last day of the window in the program's time zone, inclusive.
 	To openapi_types.Date `json:"to"`
 
 	// Totals The figures of a row for a whole window.
@@ -12998,10 +12998,10 @@ type RetrieveReportParams struct {
 	// Dimension What a row stands for; `partner` unless told.
 	Dimension *ReportDimensionParam `form:"dimension,omitempty" json:"dimension,omitempty"`
 
-	// From ISO date, inclusive (UTC); twelve months before `to` unless told, and never after it.
+	// From ISO date in the program's time zone, inclusive; twelve months before `to` unless told, and never after it.
 	From *ReportFrom `form:"from,omitempty" json:"from,omitempty"`
 
-	// To ISO date, inclusive (UTC); today unless told.
+	// To ISO date in the program's time zone, inclusive; today unless told.
 	To *ReportTo `form:"to,omitempty" json:"to,omitempty"`
 
 	// PartnerID Only this partner.
@@ -15231,7 +15231,7 @@ type ClientInterface interface {
 
 	// CreatePayoutBatchWithBody Generate a payout batch
 	//
-	// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month (UTC): a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
+	// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month of its time zone: a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -15240,7 +15240,7 @@ type ClientInterface interface {
 
 	// CreatePayoutBatch Generate a payout batch
 	//
-	// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month (UTC): a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
+	// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month of its time zone: a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -18293,7 +18293,7 @@ func (c *Client) ListPayoutBatches(ctx context.Context, params *ListPayoutBatche
 
 // CreatePayoutBatchWithBody Generate a payout batch
 //
-// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month (UTC): a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
+// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month of its time zone: a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
 //
 // Takes any type of body and a specified content type.
 //
@@ -18312,7 +18312,7 @@ func (c *Client) CreatePayoutBatchWithBody(ctx context.Context, contentType stri
 
 // CreatePayoutBatch Generate a payout batch
 //
-// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month (UTC): a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
+// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month of its time zone: a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -32902,7 +32902,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreatePayoutBatchWithBodyWithResponse Generate a payout batch
 	//
-	// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month (UTC): a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
+	// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month of its time zone: a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -32911,7 +32911,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreatePayoutBatchWithResponse Generate a payout batch
 	//
-	// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month (UTC): a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
+	// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month of its time zone: a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -40560,7 +40560,7 @@ func (c *ClientWithResponses) ListPayoutBatchesWithResponse(ctx context.Context,
 
 // CreatePayoutBatchWithBodyWithResponse Generate a payout batch
 //
-// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month (UTC): a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
+// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month of its time zone: a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -40575,7 +40575,7 @@ func (c *ClientWithResponses) CreatePayoutBatchWithBodyWithResponse(ctx context.
 
 // CreatePayoutBatchWithResponse Generate a payout batch
 //
-// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month (UTC): a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
+// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month of its time zone: a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

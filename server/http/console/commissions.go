@@ -57,8 +57,8 @@ func commissions(v *visit) error {
 	list, err := v.commissionsOf(api.ListCommissionsParams{
 		StartingAfter: turn.After, EndingBefore: turn.Before, PartnerID: partner,
 		Status: enums[api.CommissionStatus](v, "status"), Kind: enums[api.CommissionKind](v, "kind"),
-		CreatedAfter:  opt.OrNil(cleaned(v.QueryParam("created_after"))),
-		CreatedBefore: opt.OrNil(cleaned(v.QueryParam("created_before"))),
+		CreatedAfter:  opt.OrNil(v.begins("created_after")),
+		CreatedBefore: opt.OrNil(v.begins("created_before")),
 	}, turn)
 	if err != nil {
 		return err
@@ -85,7 +85,8 @@ func (v *visit) commissionsOf(p api.ListCommissionsParams, turn design.Turn) (de
 }
 
 func commissionTable(v *visit) error {
-	query := v.query("status", "kind", "created_after", "created_before")
+	query := v.query("status", "kind")
+	v.setDays(query, "created_after", "created_before")
 	query.Set("program_id", v.program.ID)
 	partner, err := v.askedPartner()
 	if err != nil {

@@ -44,8 +44,8 @@ func sales(v *visit) error {
 	params := api.ListSalesParams{
 		StartingAfter: turn.After, EndingBefore: turn.Before, PartnerID: partner,
 		ExternalChargeID: opt.OrNil(cleaned(v.QueryParam("external_charge_id"))),
-		OccurredAfter:    opt.OrNil(cleaned(v.QueryParam("occurred_after"))),
-		OccurredBefore:   opt.OrNil(cleaned(v.QueryParam("occurred_before"))),
+		OccurredAfter:    opt.OrNil(v.begins("occurred_after")),
+		OccurredBefore:   opt.OrNil(v.begins("occurred_before")),
 	}
 	if text := cleaned(v.QueryParam("refunded")); text != "" {
 		params.Refunded = new(api.SaleRefundedFilter(text))
@@ -77,7 +77,8 @@ func (v *visit) salesOf(p api.ListSalesParams, turn design.Turn) (design.Listing
 }
 
 func saleTable(v *visit) error {
-	query := v.query("external_charge_id", "occurred_after", "occurred_before", "refunded")
+	query := v.query("external_charge_id", "refunded")
+	v.setDays(query, "occurred_after", "occurred_before")
 	query.Set("program_id", v.program.ID)
 	partner, err := v.askedPartner()
 	if err != nil {

@@ -131,6 +131,25 @@ func (v *visit) PathValue(name string) string { return v.Request().PathValue(nam
 // today is the day in the program's zone.
 func (v *visit) today() time.Time { return v.now.DayIn(v.locale.Zone()) }
 
+// begins returns a day of the page's address as the moment at which it begins in the
+// program's zone; the API takes a bare day for one of UTC. Other text is left to the API.
+func (v *visit) begins(name string) string {
+	text := cleaned(v.QueryParam(name))
+	if day, bare, err := clock.ParseDate(text); err == nil && bare {
+		return clock.Midnight(day.Time, v.locale.Zone()).String()
+	}
+	return text
+}
+
+// setDays adds the days of the page's address that are given to a query.
+func (v *visit) setDays(query url.Values, names ...string) {
+	for _, name := range names {
+		if text := v.begins(name); text != "" {
+			query.Set(name, text)
+		}
+	}
+}
+
 // at returns the address of a page of the visit's program.
 func (v *visit) at(path string) string { return "/console/p/" + v.program.ID + path }
 

@@ -431,6 +431,10 @@ func TestReportsAreExact(t *testing.T) {
 		if round == 9 {
 			w.deletePartner()
 		}
+		if round%3 == 1 {
+			zone := []string{"Australia/Sydney", "America/Los_Angeles", "Asia/Kolkata", "Pacific/Kiritimati"}[round/3]
+			w.Must(200, w.Post("/v1/programs/"+w.program, M{"time_zone": zone}))
+		}
 		marked := w.reports()
 		same(t, w.unsummed(), marked, "round %d, before the sums", round)
 		sumReports(t, w.Server)

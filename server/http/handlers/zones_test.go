@@ -1,0 +1,103 @@
+package handlers_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/harness/apitest"
+)
+
+// moment sets the clock of a server.
+func moment(t *testing.T, s *apitest.Server, at string) {
+	t.Helper()
+	to, err := time.Parse(time.RFC3339, at)
+	require.NoError(t, err)
+	s.Clock.Set(to)
+}
+
+// TestMonthsOfZones: a sale counts in the month that it is at the merchant's, in the
+// report and in the payout batch, to the second.
+func TestMonthsOfZones(t *testing.T) {
+	t.Parallel()
+	for zone, c := range map[string]struct{ last, first, end, batchAt, due string }{
+		"Australia/Sydney": {
+			"2026-10-31T12:59:59Z", "2026-10-31T21:30:00Z", "2026-10-31T12:59:59.999Z", "2026-10-31T13:10:00Z",
+			"2026-11-29T13:00:00.000Z",
+		},
+		"America/Los_Angeles": { // in winter time, the day after it begins
+			"2026-11-01T06:59:59Z", "2026-11-01T07:00:00Z", "2026-11-01T06:59:59.999Z", "2026-11-01T07:10:00Z",
+			"2026-11-30T08:00:00.000Z",
+		},
+		"Asia/Kolkata": {
+			"2026-10-31T18:29:59Z", "2026-10-31T18:30:00Z", "2026-10-31T18:29:59.999Z", "2026-10-31T18:40:00Z",
+			"2026-11-29T18:30:00.000Z",
+		},
+		"Australia/Lord_Howe": {
+			"2026-10-31T12:59:59Z", "2026-10-31T13:00:00Z", "2026-10-31T12:59:59.999Z", "2026-10-31T13:10:00Z",
+			"2026-11-29T13:00:00.000Z",
+		},
+	} {
+		t.Run(zone, func(t *testing.T) {
+			t.Parallel()
+			e := newEarner(t, M{"auto_payouts_enabled": true, "time_zone": zone})
+			s := e.s
+			partner := s.Partner(e.program)
+			customer := s.Customer(e.program, partner)
+			moment(t, s, c.last)
+			s.Must(201, s.Sale(e.program, customer, M{"amount_minor": 100}))
+			runJob(t, s, "auto-payouts")
+			require.Zero(t, tally(s, e.program, "payout.created"), "the month is not over")
+			moment(t, s, c.batchAt)
+			if sold, _ := time.Parse(time.RFC3339, c.first); s.Clock.Now().Before(sold) {
+				runJob(t, s, "auto-payouts")
+				moment(t, s, c.first)
+				s.Must(201, s.Sale(e.program, customer, M{"amount_minor": 1000}))
+			} else {
+				s.Must(201, s.Sale(e.program, customer, M{"amount_minor": 1000, "occurred_at": c.first}))
+				runJob(t, s, "auto-payouts")
+			}
+			paid := e.payouts("")
+			require.Len(t, paid, 1)
+			require.EqualValues(t, 20, paid[0].Int("amount_minor"))
+			require.Equal(t, []string{c.end, c.due}, []string{paid[0].String("period_end"), paid[0].String("due_at")})
+			require.Equal(t, c.end, e.batch(200, M{"period_end": "2026-10-31"}).String("period_end"))
+			require.Len(t, e.payouts(""), 1)
+
+			s.Clock.Advance(12 * time.Hour)
+			require.Equal(t, 201, s.Post("/v1/payout_batches", M{"program_id": e.program, "period_end": "2026-11-01"}).Status)
+			require.Len(t, e.payouts(""), 2)
+			s.Clock.Advance(48 * time.Hour)
+			for _, stage := range []string{"from rows", "from sums"} {
+				months := reported(s, e.program, "&dimension=period&granularity=month&from=2026-10-01&to=2026-11-30")
+				require.Equal(t, []string{"100", "1000"},
+					[]string{row(months, "2026-10-01")[5], row(months, "2026-11-01")[5]}, stage)
+				days := reported(s, e.program, "&dimension=period&granularity=day&from=2026-10-31&to=2026-11-01")
+				require.Equal(t, []string{"100", "1000"},
+					[]string{row(days, "2026-10-31")[5], row(days, "2026-11-01")[5]}, stage)
+				require.Nil(t, row(reported(s, e.program, "&from=2026-11-02&to=2026-11-30&compare=none"), partner), stage)
+				sumReports(t, s)
+			}
+			balanced(t, s)
+		})
+	}
+}
+
+// TestPeriodEndOfZones: a date that is tomorrow in UTC may be today in the zone, and the
+// other way round.
+func TestPeriodEndOfZones(t *testing.T) {
+	t.Parallel()
+	e := newEarner(t, M{"time_zone": "Pacific/Kiritimati"}) // UTC+14
+	moment(t, e.s, "2026-09-10T09:59:59Z")
+	ask := M{"program_id": e.program, "period_end": "2026-09-11"}
+	require.Equal(t, "period_end", e.s.Must(400, e.s.Post("/v1/payout_batches/preview", ask)).Param())
+	moment(t, e.s, "2026-09-10T10:00:00Z")
+	e.s.Must(200, e.s.Post("/v1/payout_batches/preview", ask))
+	e.s.Must(200, e.s.Post("/v1/programs/"+e.program, M{"time_zone": "Etc/GMT+12"}))
+	e.s.Must(400, e.s.Post("/v1/payout_batches/preview", ask))
+	for _, bad := range []string{"Mars/Phobos", "posix/Australia/Sydney", "Local"} {
+		require.Equal(t, "time_zone",
+			e.s.Must(400, e.s.Post("/v1/programs/"+e.program, M{"time_zone": bad})).Param(), bad)
+	}
+}
