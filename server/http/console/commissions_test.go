@@ -26,6 +26,9 @@ func TestCommissionsPage(t *testing.T) {
 	require.Contains(t, p.page("/commissions?created_before=2026-09-01"), "No such commissions")
 	require.Contains(t, p.page("/commissions?created_after=2026-09-01"), "3 commissions")
 	p.says(400, "Nobody is found", p.ask("GET", p.full("/commissions?partner=nobody"), nil))
+	s.Must(200, s.Post("/v1/programs/"+s.program, M{"time_zone": "Pacific/Kiritimati"})) // UTC+14: the 2nd
+	require.Contains(t, p.page("/commissions?created_after=2026-09-02"), "3 commissions")
+	require.Contains(t, p.page("/commissions?created_before=2026-09-02"), "No such commissions")
 
 	of := func(sale string) string {
 		return s.Get("/v1/commissions?program_id=" + s.program + "&sale_id=" + sale).Data()[0]["id"].(string)

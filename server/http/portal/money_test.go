@@ -68,6 +68,32 @@ func TestNextPayout(t *testing.T) {
 	require.Contains(t, said(b.get("/portal")), "60.00 USD is on its way, due ")
 }
 
+// TestDaysOfTheProgram: the portal shows, filters and files days of the program's time
+// zone, and its next payout is of the month there.
+func TestDaysOfTheProgram(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	s.Clock.Set(time.Date(2026, 10, 31, 21, 30, 0, 0, time.UTC)) // 1 Nov 08:30 in Sydney
+	program := s.Program(M{
+		"auto_payouts_enabled": true, "payout_methods": []string{"paypal"}, "time_zone": "Australia/Sydney",
+	})
+	s.Flow(program)
+	partner := s.Partner(program)
+	s.Must(200, s.Post("/v1/partners/"+partner, M{"payout_method": "paypal"}))
+	s.Sale(program, s.Customer(program, partner), M{"amount_minor": 10000})
+	b := signIn(s, partner)
+	home := said(b.get("/portal"))
+	require.Contains(t, home, "<title>November 2026: 20.00 USD</title>")
+	require.Contains(t, home, "About 20.00 USD, planned for 30 Dec 2026")
+	require.Contains(t, home, "days in Australia/Sydney")
+	require.Contains(t, b.get("/portal/commissions?from=2026-11-01"), ">1 Nov 2026</time>")
+	require.NotContains(t, b.get("/portal/commissions?to=2026-10-31"), ">1 Nov 2026</time>")
+	require.Contains(t, b.get("/portal/commissions.csv?from=2026-11-01&to=2026-11-01"), "\n2026-11-01,")
+	s.Must(200, s.Post("/v1/programs/"+program, M{"time_zone": "America/Los_Angeles"}))
+	require.Contains(t, b.get("/portal/commissions"), ">31 Oct 2026</time>")
+	require.Contains(t, said(b.get("/portal")), "<title>October 2026: 20.00 USD</title>")
+}
+
 // monthEnd is the last day of a month.
 func monthEnd(at time.Time) time.Time {
 	return time.Date(at.Year(), at.Month()+1, 0, 0, 0, 0, 0, time.UTC)

@@ -79,9 +79,12 @@ func (b *books) moment() clock.Time {
 	return at
 }
 
-// sell adds a sale. A mark is written with it, as the API does.
-func (b *books) sell() {
-	s := sold{b.moment(), b.rnd.Int64N(10_000)}
+// sell adds a sale of some moment.
+func (b *books) sell() { b.sellAt(b.moment()) }
+
+// sellAt adds a sale. A mark is written with it, as the API does.
+func (b *books) sellAt(at clock.Time) {
+	s := sold{at, b.rnd.Int64N(10_000)}
 	n := len(b.sales)
 	b.sales = append(b.sales, s)
 	_, err := b.pool.Exec(b.Context(), `INSERT INTO sales (id, org_id, program_id, customer_id, external_charge_id, processor, amount_minor,
@@ -157,17 +160,45 @@ func TestDaysOfZones(t *testing.T) {
 	require.Positive(t, wide)
 }
 
-// halfSummed sums some of the days that wait, as a job does that is interrupted.
+// halfSummed sums some of the days that wait, as an interrupted job does.
 func (b *books) halfSummed() {
 	rows, err := queries.ReportDaysToSum(b.Context(), b.pool, db.ReportDaysToSumParams{
 		Ended: b.now.Plus(-summedFor), Settled: b.now.Plus(-settledFor), Lim: 400,
 	})
 	require.NoError(b, err)
-	for _, r := range rows[:len(rows)/2] {
+	rows = rows[:len(rows)/2]
+	if len(rows) > 0 { // the sum of an overlapping day in the earlier zone lacks this sale
+		last := rows[len(rows)-1]
+		b.sellAt(clock.Midnight(last.Day, clock.StoredZone(last.Zone)).Plus(time.Minute))
+	}
+	for _, r := range rows {
 		_, err := alone(b.Context(), b.pool, span{r.OrgID, r.ProgramID, r.Zone, "day", r.Day}, func(tx pgtx.DBTX, s span) error {
 			return sumDay(b.Context(), tx, s, b.now.Time)
 		})
 		require.NoError(b, err)
+	}
+}
+
+// TestWritesAfterAChange: a day that was over and summed in the zone before may be open
+// in the new one. A sale in it is counted at once, and when the new day is summed.
+func TestWritesAfterAChange(t *testing.T) {
+	t.Parallel()
+	b := &books{
+		T: t, pool: filled(t, "1"), rnd: rand.New(rand.NewPCG(3, 1)), now: clock.At(time.Date(2026, 9, 2, 12, 5, 0, 0, time.UTC)),
+	}
+	_, err := b.pool.Exec(t.Context(), "DELETE FROM commissions; DELETE FROM sales")
+	require.NoError(t, err)
+	given(t, b.pool, "Pacific/Kiritimati", b.now.Days(-30))
+	require.NoError(t, Sum(t.Context(), b.pool, b.now))
+	given(t, b.pool, "Etc/GMT+12", b.now)
+	b.now = b.now.Plus(30 * time.Minute)
+	// 10:00 of a day that ended at 10:00Z in UTC+14; 08:00 of one that ended at 12:00Z in UTC-12.
+	b.sellAt(clock.At(time.Date(2026, 9, 1, 20, 0, 0, 0, time.UTC)))
+	b.agree("Etc/GMT+12", "before the day is over")
+	for range 4 {
+		b.now = b.now.Plus(12 * time.Hour)
+		require.NoError(t, Sum(t.Context(), b.pool, b.now))
+		b.agree("Etc/GMT+12", "later")
 	}
 }
 
