@@ -120,11 +120,13 @@ VALUES (@id, @org_id, @program_id, @customer_id, @created_at);
 -- ones and a second one of a sign-up.
 UPDATE commissions t SET customer_id = @to_id WHERE t.org_id = @org_id AND t.status <> 'paid'
     AND t.customer_id = @from_id AND t.id IN (
-    SELECT k.id FROM commissions k WHERE k.sale_id = ANY (@sale_ids::text[])
-    UNION ALL SELECT k.id FROM commissions k WHERE k.customer_id = @from_id AND k.kind = 'referral' AND k.sale_id IS NULL
+    SELECT k.id FROM commissions k WHERE k.sale_id = ANY (@sale_ids::text[]) AND k.org_id = @org_id
+    UNION ALL SELECT k.id FROM commissions k WHERE k.customer_id = @from_id AND k.org_id = @org_id
+        AND k.kind = 'referral' AND k.sale_id IS NULL
         AND NOT EXISTS (SELECT 1 FROM commissions x WHERE x.customer_id = @to_id AND x.kind = 'referral'
             AND x.sale_id IS NULL AND x.org_id = @org_id)
-    UNION ALL SELECT k.id FROM commissions k WHERE k.program_id = @program_id AND k.kind <> 'referral');
+    UNION ALL SELECT k.id FROM commissions k WHERE k.program_id = @program_id AND k.org_id = @org_id
+        AND k.kind <> 'referral');
 
 -- name: RiskFlagsMove :exec
 -- RiskFlagsMove gives the flags of a customer to another, unless that has the same one open.

@@ -45,7 +45,7 @@ CREATE TABLE customer_duplicates (
     match       text COLLATE "C" NOT NULL,
     org_id      text COLLATE "C" NOT NULL,
     program_id  text COLLATE "C" NOT NULL,
-    CONSTRAINT customer_duplicates_pkey PRIMARY KEY (customer_id, other_id, match),
+    CONSTRAINT customer_duplicates_pkey PRIMARY KEY (program_id, customer_id, other_id, match),
     CONSTRAINT customer_duplicates_program_fkey FOREIGN KEY (org_id, program_id) REFERENCES programs (org_id, id),
     CONSTRAINT customer_duplicates_customer_fkey FOREIGN KEY (customer_id) REFERENCES customers (id) ON DELETE CASCADE,
     CONSTRAINT customer_duplicates_other_fkey FOREIGN KEY (other_id) REFERENCES customers (id) ON DELETE CASCADE,
@@ -53,7 +53,7 @@ CREATE TABLE customer_duplicates (
     CONSTRAINT customer_duplicates_match_check CHECK (match IN ('identifier', 'email'))
 );
 CREATE INDEX customer_duplicates_other_idx ON customer_duplicates (other_id);
-CREATE INDEX customer_duplicates_program_idx ON customer_duplicates (program_id, customer_id);
+CREATE INDEX customer_duplicates_customer_idx ON customer_duplicates (customer_id, other_id, match);
 
 ALTER TABLE customers ADD COLUMN self_referral boolean NOT NULL DEFAULT false;
 -- Guests are known by their e-mail, whatever its case.

@@ -1133,9 +1133,14 @@ const (
 	ErrorCodeCommissionNotPending       ErrorCode = "commission_not_pending"
 	ErrorCodeCountryBlocked             ErrorCode = "country_blocked"
 	ErrorCodeCouponCodeTaken            ErrorCode = "coupon_code_taken"
+	ErrorCodeCreditLimit                ErrorCode = "credit_limit"
+	ErrorCodeCustomerExternalIDLimit    ErrorCode = "customer_external_id_limit"
 	ErrorCodeCustomerExternalIDTaken    ErrorCode = "customer_external_id_taken"
 	ErrorCodeCustomerHasPaidCommissions ErrorCode = "customer_has_paid_commissions"
+	ErrorCodeCustomerHasPartner         ErrorCode = "customer_has_partner"
 	ErrorCodeCustomerHasSales           ErrorCode = "customer_has_sales"
+	ErrorCodeCustomerMergeLimit         ErrorCode = "customer_merge_limit"
+	ErrorCodeCustomersOfTwoPartners     ErrorCode = "customers_of_two_partners"
 	ErrorCodeDefaultGroupUndeletable    ErrorCode = "default_group_undeletable"
 	ErrorCodeEmailNotConfigured         ErrorCode = "email_not_configured"
 	ErrorCodeFlowQuotaExceeded          ErrorCode = "flow_quota_exceeded"
@@ -1232,11 +1237,21 @@ func (e ErrorCode) Valid() bool {
 		return true
 	case ErrorCodeCouponCodeTaken:
 		return true
+	case ErrorCodeCreditLimit:
+		return true
+	case ErrorCodeCustomerExternalIDLimit:
+		return true
 	case ErrorCodeCustomerExternalIDTaken:
 		return true
 	case ErrorCodeCustomerHasPaidCommissions:
 		return true
+	case ErrorCodeCustomerHasPartner:
+		return true
 	case ErrorCodeCustomerHasSales:
+		return true
+	case ErrorCodeCustomerMergeLimit:
+		return true
+	case ErrorCodeCustomersOfTwoPartners:
 		return true
 	case ErrorCodeDefaultGroupUndeletable:
 		return true

@@ -14,11 +14,13 @@ import (
 const commissionsOfCustomerMove = `-- name: CommissionsOfCustomerMove :exec
 UPDATE commissions t SET customer_id = $1 WHERE t.org_id = $2 AND t.status <> 'paid'
     AND t.customer_id = $3 AND t.id IN (
-    SELECT k.id FROM commissions k WHERE k.sale_id = ANY ($4::text[])
-    UNION ALL SELECT k.id FROM commissions k WHERE k.customer_id = $3 AND k.kind = 'referral' AND k.sale_id IS NULL
+    SELECT k.id FROM commissions k WHERE k.sale_id = ANY ($4::text[]) AND k.org_id = $2
+    UNION ALL SELECT k.id FROM commissions k WHERE k.customer_id = $3 AND k.org_id = $2
+        AND k.kind = 'referral' AND k.sale_id IS NULL
         AND NOT EXISTS (SELECT 1 FROM commissions x WHERE x.customer_id = $1 AND x.kind = 'referral'
             AND x.sale_id IS NULL AND x.org_id = $2)
-    UNION ALL SELECT k.id FROM commissions k WHERE k.program_id = $5 AND k.kind <> 'referral')
+    UNION ALL SELECT k.id FROM commissions k WHERE k.program_id = $5 AND k.org_id = $2
+        AND k.kind <> 'referral')
 `
 
 type CommissionsOfCustomerMoveParams struct {

@@ -55,12 +55,12 @@ func (s Service) Credit(ctx context.Context, u *work.Unit, c Credit) (Credits, e
 		return Credits{}, err
 	}
 	out := Credits{CustomerID: k.ID, PartnerID: c.PartnerID, Sales: []Credited{}, Currency: p.Currency}
+	if err := s.Customers.MayHave(ctx, u, p, k, c.PartnerID); err != nil {
+		return out, err
+	}
 	if k.PartnerID != nil && *k.PartnerID != c.PartnerID {
 		return out, problem.On("partner_id", problem.CustomerHasPartner,
 			"The customer has another partner; reassign it instead.")
-	}
-	if err := s.Customers.MayHave(ctx, u, p, k, c.PartnerID); err != nil {
-		return out, err
 	}
 	if !c.DryRun && k.PartnerID == nil {
 		if k, err = s.Customers.Update(ctx, u, k.ID, customer.Changes{PartnerID: &c.PartnerID}); err != nil {

@@ -1,0 +1,212 @@
+package handlers_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/harness/apitest"
+	"rail/server/inbound/connection"
+)
+
+// bounty is a rule for the partner: 50.00 for the first payment, 20 % in the first two
+// months after it, then nothing.
+func (h inboxed) bounty() {
+	h.t.Helper()
+	h.Flow(h.program, M{
+		"name": "Bounty", "partner_id": h.partner, "rate_type": "percent", "rate_value": 0,
+		"branches": []M{
+			{"conditions": []M{{"field": "sale.is_first_sale", "operator": "eq", "value": true}},
+				"rate_type": "fixed", "rate_value": 5000},
+			{"conditions": []M{{"field": "customer.months_since_conversion", "operator": "lt", "value": 2}},
+				"rate_type": "percent", "rate_value": 2000},
+		},
+	})
+}
+
+// of returns what commissions of a sale by rule are worth, rejected and voided ones left out.
+func (h inboxed) of(sale string) (minor int64) {
+	h.t.Helper()
+	for _, k := range h.Get("/v1/commissions?program_id=" + h.program + "&sale_id=" + sale).Data() {
+		if k["status"] != "voided" && k["status"] != "rejected" {
+			minor += apitest.Answer{Body: k}.Int("amount_minor")
+		}
+	}
+	return minor
+}
+
+func (h inboxed) sell(customer, charge string, at time.Time) string {
+	h.t.Helper()
+	return h.Must(201, h.Post("/v1/sales", M{
+		"program_id": h.program, "customer_id": customer, "external_charge_id": charge, "amount_minor": 10000,
+		"currency": "USD", "occurred_at": at,
+	})).String("id")
+}
+
+// TestMergeCustomers: of two customers one person remains, with one first payment, one
+// conversion, every id and every sale. A dry run says so before and changes nothing.
+func TestMergeCustomers(t *testing.T) {
+	t.Parallel()
+	h := newInboxed(t)
+	h.bounty()
+	now := h.Clock.Now().Time
+	create := func(more M) string {
+		more["program_id"], more["partner_id"] = h.program, h.partner
+		return h.Must(201, h.Post("/v1/customers", more)).String("id")
+	}
+	into := create(M{"external_customer_id": "cus_A"})
+	from := create(M{"external_customer_id": "cus_B", "email": "b@example.org", "name": "Bo", "identifier": "u1"})
+	old := h.sell(from, "ch_1", now.AddDate(0, -3, 0))
+	bonus := h.sell(into, "ch_2", now.AddDate(0, -2, 1))
+	late := h.sell(into, "ch_3", now.AddDate(0, 0, -1))
+	require.Equal(t, []int64{5000, 5000, 2000}, []int64{h.of(old), h.of(bonus), h.of(late)})
+
+	path := "/v1/customers/" + into + "/merge"
+	dry := h.Must(200, h.Post(path, M{"customer_id": from, "dry_run": true}))
+	require.Equal(t, "b@example.org", dry.Body["customer"].(M)["email"])
+	require.Len(t, dry.Body["commissions"], 2)
+	require.Equal(t, []int64{5000, 5000, 2000}, []int64{h.of(old), h.of(bonus), h.of(late)}, "a dry run changes nothing")
+	require.EqualValues(t, 2, h.total("customers"))
+
+	done := h.Must(200, h.Post(path, M{"customer_id": from}))
+	require.Equal(t, dry.Body["commissions"], done.Body["commissions"])
+	require.EqualValues(t, 1, done.Int("sales"))
+	require.Equal(t, []int64{5000, 2000, 0}, []int64{h.of(old), h.of(bonus), h.of(late)})
+	require.Equal(t, []string{"cus_A", "cus_B"}, h.ids(into))
+	k := h.Must(200, h.Get("/v1/customers/"+from))
+	require.Equal(t, []any{into, "Bo", "u1", "cus_A"}, []any{
+		k.String("id"), k.String("name"), k.String("identifier"), k.String("external_customer_id"),
+	})
+	require.Equal(t, now.AddDate(0, -3, 0).Format("2006-01-02T15:04:05.000Z"), k.String("converted_at"))
+	require.Equal(t, map[string]any{old: true, bonus: false, late: false}, h.firsts())
+	require.EqualValues(t, 1, h.total("customers"))
+	balanced(t, h.Server)
+
+	// The merged id keeps working wherever a customer id is taken.
+	require.Equal(t, into, h.Must(201, h.Post("/v1/sales", M{
+		"program_id": h.program, "customer_id": from, "external_charge_id": "ch_4", "amount_minor": 100, "currency": "USD",
+	})).String("customer_id"))
+	require.EqualValues(t, 4, h.Get("/v1/sales?program_id="+h.program+"&customer_id="+from).Int("total_count"))
+	h.Must(200, h.Post("/v1/customers/"+from, M{"name": "Bob"}))
+	require.Equal(t, into, h.Must(201, h.Post("/v1/commissions", M{
+		"program_id": h.program, "partner_id": h.partner, "customer_id": from, "amount_minor": 5, "reason": "Thanks",
+	})).String("customer_id"))
+	require.Equal(t, into, h.paidBy("ch_5", M{"external_customer_id": "cus_B"}).String("id"))
+	h.Refused(400, "parameter_invalid", "customer_id", h.Post(path, M{"customer_id": from}))
+	h.Refused(404, "resource_not_found", "customer_id", h.Post(path, M{"customer_id": "cus_none"}))
+	balanced(t, h.Server)
+}
+
+// firsts returns, by sale, whether it is the first one of its customer.
+func (h inboxed) firsts() map[string]any {
+	h.t.Helper()
+	out := map[string]any{}
+	for _, s := range h.Get("/v1/sales?program_id=" + h.program).Data() {
+		out[s["id"].(string)] = s["is_first_sale"]
+	}
+	return out
+}
+
+// Customers of two partners are merged only for one of them, and paid commissions stay.
+func TestMergeOfTwoPartners(t *testing.T) {
+	t.Parallel()
+	h := newInboxed(t)
+	bob := h.Partner(h.program, M{"handle": "bob"})
+	into := h.Customer(h.program, h.partner)
+	from := h.Customer(h.program, bob)
+	h.sell(into, "ch_1", h.Clock.Now().Time)
+	h.sell(from, "ch_2", h.Clock.Now().Time)
+	path := "/v1/customers/" + into + "/merge"
+	for _, dry := range []bool{true, false} {
+		h.Refused(409, "customers_of_two_partners", "partner_id", h.Post(path, M{"customer_id": from, "dry_run": dry}))
+	}
+	h.Refused(400, "parameter_invalid", "partner_id", h.Post(path, M{
+		"customer_id": from, "partner_id": h.Partner(h.program, M{"handle": "eve"}),
+	}))
+	done := h.Must(200, h.Post(path, M{"customer_id": from, "partner_id": bob}))
+	require.Equal(t, bob, done.Body["customer"].(M)["partner_id"])
+	require.EqualValues(t, 2000, h.earned(), "what was earned stays with its partner")
+	pending, due, paid := h.Balance(h.program, bob, "USD")
+	require.EqualValues(t, 2000, pending+due+paid)
+	third := h.Customer(h.program, bob)
+	h.Must(200, h.Post("/v1/customers/"+third+"/merge", M{"customer_id": from}))
+	require.Equal(t, third, h.Must(200, h.Get("/v1/customers/"+into)).String("id"), "ids of earlier merges follow")
+	require.Equal(t, third, h.Must(200, h.Get("/v1/customers/"+from)).String("id"))
+	other := h.Program()
+	h.Refused(400, "invalid_reference", "customer_id", h.Post("/v1/customers/"+third+"/merge", M{
+		"customer_id": h.Customer(other, h.Partner(other)),
+	}))
+	balanced(t, h.Server)
+}
+
+// TestCreditCustomer: a customer without a partner, and its past sales, go to one; sales of
+// a partner are never changed.
+func TestCreditCustomer(t *testing.T) {
+	t.Parallel()
+	h := newInboxed(t, func(in *connection.Input) { in.RecordDirect = true })
+	now := h.Clock.Now().Time
+	h.send(paid("ch_1", M{"external_customer_id": "c1", "occurred_at": now.AddDate(0, -2, 0)}))
+	k := h.last("recorded", nil).String("customer_id")
+	h.send(paid("ch_2", M{"external_customer_id": "c1", "occurred_at": now.AddDate(0, -1, 0)}))
+	h.send(paid("ch_3", M{"external_customer_id": "c1", "occurred_at": now}))
+	h.last("recorded", nil)
+	h.send(M{"type": "refund", "external_charge_id": "ch_3", "external_refund_id": "re_1"})
+	h.last("recorded", nil)
+	require.Zero(t, h.earned())
+	path, since := "/v1/customers/"+k+"/credit", now.AddDate(0, -1, -1)
+	dry := h.Must(200, h.Post(path, M{"partner_id": h.partner, "since": since, "dry_run": true}))
+	require.EqualValues(t, 1000, dry.Int("amount_minor"))
+	require.Zero(t, h.earned())
+	require.Nil(t, h.Get("/v1/customers/" + k).Body["partner_id"])
+	done := h.Must(200, h.Post(path, M{"partner_id": h.partner, "since": since}))
+	rows := done.Body["sales"].([]any)
+	require.Len(t, rows, 2)
+	require.NotNil(t, rows[0].(M)["commission_id"])
+	require.Equal(t, "The sale is refunded.", rows[1].(M)["reason"])
+	require.EqualValues(t, 1000, h.earned())
+	require.Equal(t, h.partner, h.Get("/v1/customers/"+k).String("partner_id"))
+	again := h.Must(200, h.Post(path, M{"partner_id": h.partner, "since": now.AddDate(0, -3, 0)}))
+	require.EqualValues(t, 1000, again.Int("amount_minor"), "the sale that was still unpaid")
+	require.EqualValues(t, 2000, h.earned())
+	require.Zero(t, h.Must(200, h.Post(path, M{"partner_id": h.partner, "since": now.AddDate(0, -3, 0)})).Int("amount_minor"))
+	bob := h.Partner(h.program, M{"handle": "bob"})
+	h.Refused(409, "customer_has_partner", "partner_id", h.Post(path, M{"partner_id": bob, "since": since}))
+	h.Refused(404, "resource_not_found", "partner_id", h.Post(path, M{"partner_id": "part_none", "since": since}))
+	balanced(t, h.Server)
+}
+
+// TestCorrectCommission: an unpaid commission gets another amount with a reason, refunds
+// take their share of it, and nothing else can be corrected.
+func TestCorrectCommission(t *testing.T) {
+	t.Parallel()
+	h := newInboxed(t)
+	k := h.Customer(h.program, h.partner)
+	sale := h.sell(k, "ch_1", h.Clock.Now().Time)
+	id := h.Get("/v1/commissions?program_id=" + h.program + "&sale_id=" + sale).Data()[0]["id"].(string)
+	path := "/v1/commissions/" + id
+	for _, amount := range []int64{3000, 1000} {
+		before := h.earned()
+		got := h.Must(200, h.Post(path, M{"amount_minor": amount, "reason": "Agreed by phone"}))
+		require.EqualValues(t, amount, got.Int("amount_minor"))
+		require.Equal(t, amount, h.earned())
+		events := h.Events(h.program)
+		last := events[len(events)-1]
+		require.Equal(t, "commission.updated", last.String("type"))
+		require.EqualValues(t, before, apitest.Answer{Body: last.Body["data"].(M)}.Int("previous_amount_minor"))
+		balanced(t, h.Server)
+	}
+	explained := h.Must(200, h.Get(path+"?include[]=explanation")).Body["explanation"].(M)["amount"]
+	require.Contains(t, explained, "Corrected to 10.00 USD on 2026-09-01 by an API key: Agreed by phone")
+	h.Refused(400, "parameter_invalid", "amount_minor", h.Post(path, M{"amount_minor": 0, "reason": "x"}))
+	h.Refused(400, "parameter_missing", "reason", h.Post(path, M{"amount_minor": 5}))
+	h.Must(200, h.Post("/v1/sales/"+sale+"/refund", M{"amount_minor": 5000}))
+	require.EqualValues(t, 500, h.earned(), "half of the corrected amount")
+	balanced(t, h.Server)
+	h.Must(200, h.Post("/v1/sales/"+sale+"/refund", M{}))
+	require.Zero(t, h.earned())
+	refused := h.Refused(409, "commission_not_correctable", "", h.Post(path, M{"amount_minor": 5, "reason": "x"}))
+	require.Contains(t, refused.Body["error"].(M)["message"], "voided")
+	h.Refused(404, "resource_not_found", "", h.Post("/v1/commissions/com_none", M{"amount_minor": 5, "reason": "x"}))
+	balanced(t, h.Server)
+}
