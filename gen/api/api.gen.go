@@ -12341,7 +12341,7 @@ type ListCustomersParams struct {
 	// Identifier Exactly this identifier.
 	Identifier *string `form:"identifier,omitempty" json:"identifier,omitempty"`
 
-	// HasDuplicates `true` lists customers that share an identifier or an e-mail with another customer.
+	// HasDuplicates `true` lists customers that share an identifier or an e-mail with another customer, at most 1,000.
 	HasDuplicates *ListCustomersParamsHasDuplicates `form:"has_duplicates,omitempty" json:"has_duplicates,omitempty"`
 
 	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.

@@ -1459,7 +1459,8 @@ WHERE t.program_id = $1
     AND x.org_id = $2 AND x.external_customer_id = $7::text))
   AND ($8::text IS NULL OR t.identifier = $8::text)
   AND ($9::boolean IS NULL
-    OR $9::boolean AND t.id IN (SELECT d.customer_id FROM customer_duplicates d WHERE d.program_id = $1 AND d.org_id = $2))
+    OR $9::boolean AND t.id = ANY (ARRAY(SELECT DISTINCT d.customer_id FROM customer_duplicates d WHERE d.program_id = $1
+    AND d.org_id = $2 ORDER BY d.customer_id DESC LIMIT 1000)))
   LIMIT $10) few
 `
 
@@ -1537,7 +1538,8 @@ WHERE t.program_id = $1
     AND x.org_id = $2 AND x.external_customer_id = $7::text))
   AND ($8::text IS NULL OR t.identifier = $8::text)
   AND ($9::boolean IS NULL
-    OR $9::boolean AND t.id IN (SELECT d.customer_id FROM customer_duplicates d WHERE d.program_id = $1 AND d.org_id = $2))
+    OR $9::boolean AND t.id = ANY (ARRAY(SELECT DISTINCT d.customer_id FROM customer_duplicates d WHERE d.program_id = $1
+    AND d.org_id = $2 ORDER BY d.customer_id DESC LIMIT 1000)))
   AND ($10::timestamptz IS NULL
     OR (t.created_at, t.id) < ($10::timestamptz, $11::text))
   AND ($12::timestamptz IS NULL

@@ -42,6 +42,8 @@ func (sys *system) wellFormed(op *operation, own objects) M {
 	case "previewFlows":
 		body["customer_id"] = own["cus_"]
 		delete(body, "partner_id") // it is for a new customer
+	case "mergeCustomer":
+		body["customer_id"] = own["merged"]
 	case "setInboundSigning":
 		body["required"] = false
 	case "updateFlow":

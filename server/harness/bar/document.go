@@ -39,9 +39,15 @@ type parameter struct {
 	list     bool
 }
 
+// attachedID is the id at a processor that paths name.
+const attachedID = "bar_attached"
+
+// filled returns the path with every parameter but the id filled in.
+func (o *operation) filled() string { return strings.ReplaceAll(o.path, "{external_customer_id}", attachedID) }
+
 // in returns the path with the id filled in.
 func (o *operation) in(id string) string {
-	before, after, found := strings.Cut(o.path, "{id}")
+	before, after, found := strings.Cut(o.filled(), "{id}")
 	if !found {
 		return o.path
 	}

@@ -145,9 +145,11 @@ func (s *sweep) deleteEach(ctx context.Context) error {
 	}
 	// A customer with sales is kept.
 	doomed["cus_"] = s.ours.made(ctx, "/v1/customers", M{"program_id": doomed["prg_"], "partner_id": doomed["part_"]})
+	s.detach(ctx, doomed["cus_"])
 	var last []*operation
 	for _, op := range sorted() {
 		switch {
+		case op.id == "detachExternalID":
 		case op.method != "DELETE" || op.later:
 		case op.id == "deletePartner": // takes its links, coupons and payouts with it
 			last = append(last, op)
@@ -162,6 +164,15 @@ func (s *sweep) deleteEach(ctx context.Context) error {
 		return fmt.Errorf("only %d types could be deleted", len(s.gone))
 	}
 	return nil
+}
+
+// detach detaches an id from a customer, which stays.
+func (s *sweep) detach(ctx context.Context, id string) {
+	s.ours.object(ctx, "/v1/customers/"+id+"/external_ids", M{"external_customer_id": attachedID})
+	a := s.ours.ask(ctx, "DELETE", operations()["detachExternalID"].in(id), nil)
+	if a.status != 200 || a.text("id") != id {
+		s.sys.fault("detachExternalID: %d %s", a.status, a.raw)
+	}
 }
 
 // deleteOne deletes an object and notes it as gone.
@@ -216,7 +227,11 @@ func (s *sweep) placesOf(op *operation) []place {
 			}
 			named = named || sl.name() == "program_id"
 			at := place{op, sl.name(), sl.prefix, inBody, func(id string) call {
-				return s.request(op, sl.put(s.bodyFor(op, sl), id))
+				c := s.request(op, sl.put(s.bodyFor(op, sl), id))
+				if op.id == "mergeCustomer" && sl.name() == "customer_id" { // into another one than the body names
+					c.path = op.in(s.own["merged"])
+				}
+				return c
 			}, 404, "resource_not_found", strings.TrimPrefix(sl.name(), inItem)}
 			if sl.prefix == "flb_" { // a branch is a part of its flow, and no object
 				at.status, at.code = 400, "invalid_reference"
@@ -426,7 +441,7 @@ func (s *sweep) named(p place) bool {
 func (s *sweep) refused(ctx context.Context, p place, id string, exactly bool) (string, error) {
 	c := p.ask(id)
 	if p.kind == inPath { // unescaped: some ids are escaped already
-		c.path = strings.Replace(c.path, p.op.in(id), strings.Replace(p.op.path, "{id}", id, 1), 1)
+		c.path = strings.Replace(c.path, p.op.in(id), strings.Replace(p.op.filled(), "{id}", id, 1), 1)
 	}
 	a, err := s.send(ctx, c)
 	if err != nil {

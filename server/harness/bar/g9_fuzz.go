@@ -369,7 +369,7 @@ func (f *fuzzer) follow(ctx context.Context, g *generator, m *family, op *operat
 	switch {
 	case show == nil || show.later:
 		return nil
-	case op.method == "DELETE":
+	case op.method == "DELETE" && strings.HasSuffix(op.path, "/{id}"):
 		m.remove(op.prefix, id)
 		return f.expect(ctx, m, show, a, 404)
 	case op.method != "POST" || op.takesID() || a.replayed():

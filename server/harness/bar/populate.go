@@ -159,6 +159,7 @@ func (o *org) addSale(ctx context.Context, own objects, stem string) {
 		"program_id": program, "click_id": own["clk_"], "email": "buyer@" + stem + ".example",
 		"external_customer_id": "ext_" + stem,
 	})
+	own["merged"] = o.made(ctx, "/v1/customers", M{"program_id": program, "partner_id": own["part_"]})
 	o.add(ctx, own, "sale_", "/v1/sales", M{
 		"program_id": program, "customer_id": own["cus_"], "external_charge_id": "ch_" + stem, "amount_minor": 4999,
 		"currency": "USD",

@@ -14,7 +14,13 @@ func (o *org) subject(ctx context.Context, op *operation, own objects) objects {
 	switch op.id {
 	case "refundSale":
 		own["sale_"] = o.sale(ctx, own)
-	case "approveCommission", "rejectCommission":
+	case "mergeCustomer":
+		for _, name := range []string{"cus_", "merged"} {
+			own[name] = o.made(ctx, "/v1/customers", M{"program_id": own["prg_"], "partner_id": own["part_"]})
+		}
+	case "detachExternalID":
+		o.object(ctx, "/v1/customers/"+own["cus_"]+"/external_ids", M{"external_customer_id": attachedID})
+	case "correctCommission", "approveCommission", "rejectCommission":
 		sale := o.sale(ctx, own)
 		own["com_"] = o.first(ctx, "/v1/commissions?program_id="+own["prg_"]+"&sale_id="+sale)
 	case "markPayoutPaid", "markPayoutFailed", "undoPayoutPaid", "deletePayout", "createPayoutBatch":

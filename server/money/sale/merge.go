@@ -50,6 +50,9 @@ func (s Service) Merge(ctx context.Context, u *work.Unit, m Merge) (Merger, erro
 		return Merger{}, err
 	}
 	out := Merger{FromID: pair.From.ID, Commissions: []Redecided{}}
+	if err := m.checkPartner(ctx, u, pair.Into.ProgramID); err != nil {
+		return out, err
+	}
 	if out.Customer, err = pair.Merged(m.PartnerID); err != nil {
 		return out, err
 	}
@@ -74,6 +77,18 @@ func (s Service) Merge(ctx context.Context, u *work.Unit, m Merge) (Merger, erro
 	}
 	w := merging{Merge: m, pair: pair, sales: sales, out: &out}
 	return out, w.run(ctx, u, s)
+}
+
+// checkPartner refuses a partner that is not of the program.
+func (m Merge) checkPartner(ctx context.Context, u *work.Unit, programID string) error {
+	if m.PartnerID == nil {
+		return nil
+	}
+	p, err := queries.PartnerGet(ctx, u.DB(), db.PartnerGetParams{ID: *m.PartnerID, OrgID: u.OrgID})
+	if err != nil {
+		return work.Found(err, "partner_id")
+	}
+	return work.SameProgram(p.ProgramID, programID, "partner_id")
 }
 
 // merging is a merge at work.
