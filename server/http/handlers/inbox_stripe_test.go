@@ -42,7 +42,7 @@ func (h inboxed) deliver(body []byte) {
 func (h inboxed) purchase(v stripetest.Version, name string) stripetest.Purchase {
 	return stripetest.Purchase{
 		Version: v, Name: name, Live: true, At: h.Clock.Now().Time, Customer: "cus_" + name, Subscription: true,
-		Invoiced: true, Amount: 2400, Currency: "usd", Email: name + "@example.com",
+		Invoiced: true, Amount: 2400, Currency: "usd", Email: name + "@buyers.example",
 		Reference: h.Click(h.program, "ann").String("id"),
 	}
 }
