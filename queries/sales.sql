@@ -52,6 +52,7 @@ SELECT t.* FROM sales t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDAT
 -- committed while the lock was waited for.
 SELECT sqlc.embed(c), g.id AS program_id, g.currency AS program_currency, g.commission_on_net_revenue,
     g.commission_net_of_fee, g.holding_period_days, g.enrols_first_commission, g.block_self_referrals,
+    g.ignore_late_clicks,
     coalesce(p.status, '')::text AS partner_status, p.group_id AS partner_group_id, p.country_code AS partner_country,
     (SELECT l.rate_override FROM links l WHERE l.id = c.link_id) AS rate_override,
     coalesce((SELECT k.country FROM clicks k WHERE k.id = c.click_id), '')::text AS click_country,

@@ -10153,7 +10153,7 @@ type RiskFlag struct {
 	// Evidence What the check saw: its name, a sentence, and flat signals that differ by check. Never an address of a visitor.
 	Evidence json.RawMessage `json:"evidence"`
 
-	// Kind The check that found it: `self_referral`, `self_referral_domain`, `self_referral_ip`, `disposable_email`, `duplicate_partner`, `high_refund_rate`, `click_velocity`, `paid_traffic`, `conversion_spike`, `dispute`; more may come.
+	// Kind The check that found it: `self_referral`, `self_referral_domain`, `self_referral_ip`, `disposable_email`, `duplicate_partner`, `high_refund_rate`, `click_velocity`, `paid_traffic`, `conversion_spike`, `dispute`, `late_click`; more may come.
 	//
 	// Examples: self_referral
 	Kind string `json:"kind"`

@@ -235,6 +235,7 @@ func (q *Queries) SaleCredit(ctx context.Context, db DBTX, arg SaleCreditParams)
 const saleCustomer = `-- name: SaleCustomer :one
 SELECT c.id, c.org_id, c.program_id, c.partner_id, c.referral_id, c.link_id, c.coupon_id, c.click_id, c.processor, c.external_customer_id, c.external_subscription_id, c.email, c.name, c.identifier, c.status, c.tracked_by, c.lead_at, c.converted_at, c.metadata, c.created_at, c.updated_at, c.attribution, c.self_referral, g.id AS program_id, g.currency AS program_currency, g.commission_on_net_revenue,
     g.commission_net_of_fee, g.holding_period_days, g.enrols_first_commission, g.block_self_referrals,
+    g.ignore_late_clicks,
     coalesce(p.status, '')::text AS partner_status, p.group_id AS partner_group_id, p.country_code AS partner_country,
     (SELECT l.rate_override FROM links l WHERE l.id = c.link_id) AS rate_override,
     coalesce((SELECT k.country FROM clicks k WHERE k.id = c.click_id), '')::text AS click_country,
@@ -257,6 +258,7 @@ type SaleCustomerRow struct {
 	HoldingPeriodDays      int64
 	EnrolsFirstCommission  bool
 	BlockSelfReferrals     bool
+	IgnoreLateClicks       bool
 	PartnerStatus          string
 	PartnerGroupID         *string
 	PartnerCountry         *string
@@ -302,6 +304,7 @@ func (q *Queries) SaleCustomer(ctx context.Context, db DBTX, arg SaleCustomerPar
 		&i.HoldingPeriodDays,
 		&i.EnrolsFirstCommission,
 		&i.BlockSelfReferrals,
+		&i.IgnoreLateClicks,
 		&i.PartnerStatus,
 		&i.PartnerGroupID,
 		&i.PartnerCountry,

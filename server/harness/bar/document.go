@@ -43,7 +43,9 @@ type parameter struct {
 const attachedID = "bar_attached"
 
 // filled returns the path with every parameter but the id filled in.
-func (o *operation) filled() string { return strings.ReplaceAll(o.path, "{external_customer_id}", attachedID) }
+func (o *operation) filled() string {
+	return strings.ReplaceAll(o.path, "{external_customer_id}", attachedID)
+}
 
 // in returns the path with the id filled in.
 func (o *operation) in(id string) string {

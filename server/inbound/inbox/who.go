@@ -51,7 +51,7 @@ func (a *application) payer(ctx context.Context, p processor.Payment) (found, er
 	case err != nil || end != nil:
 		return found{end: end}, err
 	case k.ID != "" && k.PartnerID != nil:
-		return found{id: k.ID}, nil
+		return a.takenOver(ctx, k, p.Binding)
 	case k.ID == "" && !a.c.RecordDirect:
 		return found{}, nil
 	}
@@ -59,6 +59,20 @@ func (a *application) payer(ctx context.Context, p processor.Payment) (found, er
 		return found{id: k.ID, end: end}, err
 	}
 	return a.direct(ctx, p.Binding)
+}
+
+// takenOver has a coupon of the first payment take the customer over from a link.
+func (a *application) takenOver(ctx context.Context, k bound, b processor.Binding) (found, error) {
+	if len(b.Coupon) == 0 || k.ConvertedAt != nil {
+		return found{id: k.ID}, nil
+	}
+	coupons, err := a.coupons(ctx, b)
+	if err != nil {
+		return found{}, err
+	}
+	_, err = a.Customers.TakeOver(ctx, a.u, k.Customer, coupons...)
+	end, err := refusal(err)
+	return found{id: k.ID, end: end}, err
 }
 
 // bound is a customer, and whether the event has changed it.

@@ -58,7 +58,7 @@ func (s Service) Record(ctx context.Context, u *work.Unit, p Payment) (Outcome, 
 	if c.CustomerID, err = s.Customers.Payer(ctx, u, p.ProgramID, p.ExternalChargeID, p.Payer); err != nil {
 		return Outcome{}, err
 	}
-	out, err := record(ctx, u, c)
+	out, err := s.record(ctx, u, c)
 	if err != nil {
 		return out, err
 	}
@@ -72,7 +72,7 @@ func (s Service) Record(ctx context.Context, u *work.Unit, p Payment) (Outcome, 
 
 // record reads, decides and writes, in this order: the lock on the charge is
 // got first, so that of two requests for one charge the second finds the sale.
-func record(ctx context.Context, u *work.Unit, c charge) (Outcome, error) {
+func (s Service) record(ctx context.Context, u *work.Unit, c charge) (Outcome, error) {
 	r := recording{charge: c}
 	if err := r.readSurvivor(ctx, u); err != nil {
 		return Outcome{}, err
@@ -87,6 +87,9 @@ func record(ctx context.Context, u *work.Unit, c charge) (Outcome, error) {
 		return Outcome{Sale: stored, Repeated: true, Differs: c.differs(stored)}, err
 	}
 	if err := r.validate(ctx, u); err != nil {
+		return Outcome{}, err
+	}
+	if err := s.late(ctx, u, &r); err != nil {
 		return Outcome{}, err
 	}
 	if err := r.count(ctx, u); err != nil {

@@ -29,6 +29,9 @@ func (s Service) Payer(ctx context.Context, u *work.Unit, programID, chargeID st
 		return *by.CustomerID, nil
 	}
 	id, known, err := by.find(ctx, u, programID, chargeID)
+	if err == nil && id != "" && !known && by.Route.Coupon() {
+		return id, s.takeOver(ctx, u, id, by.Route)
+	}
 	if err != nil || id != "" || known {
 		return id, err
 	}
@@ -42,6 +45,16 @@ func (s Service) Payer(ctx context.Context, u *work.Unit, programID, chargeID st
 		err = f.Refused
 	}
 	return f.ID, err
+}
+
+// takeOver has a coupon at the first payment take the customer over from a link.
+func (s Service) takeOver(ctx context.Context, u *work.Unit, id string, r tracking.Route) error {
+	k, err := queries.CustomerGet(ctx, u.DB(), db.CustomerGetParams{ID: id, OrgID: u.OrgID})
+	if err != nil {
+		return err
+	}
+	_, err = s.TakeOver(ctx, u, k, r)
+	return err
 }
 
 // validate asks for exactly one name of the customer. A route is for a customer

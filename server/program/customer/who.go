@@ -93,7 +93,11 @@ func (s Service) byIdentifier(ctx context.Context, u *work.Unit, c Clues) (f Fou
 // byRoutes follows the routes to partners: a lead of the same visit is the customer, else
 // the first route that fits signs it up.
 func (s Service) byRoutes(ctx context.Context, u *work.Unit, c Clues) (f Found, err error) {
-	for _, r := range c.Routes {
+	routes, err := inOrder(ctx, u, c)
+	if err != nil {
+		return f, err
+	}
+	for _, r := range routes {
 		found, err := s.byRoute(ctx, u, c, r)
 		if !Unfit(err) {
 			return found, err
@@ -101,6 +105,28 @@ func (s Service) byRoutes(ctx context.Context, u *work.Unit, c Clues) (f Found, 
 		f.Refused = cmp.Or(f.Refused, err)
 	}
 	return f, nil
+}
+
+// inOrder returns the routes, coupons first in a program where they count before links.
+func inOrder(ctx context.Context, u *work.Unit, c Clues) ([]tracking.Route, error) {
+	if len(c.Routes) < 2 || !slices.ContainsFunc(c.Routes, tracking.Route.Coupon) {
+		return c.Routes, nil
+	}
+	p, err := u.Program(ctx, c.ProgramID)
+	if err != nil || !p.CouponBeatsLink {
+		return c.Routes, err
+	}
+	sorted := slices.Clone(c.Routes)
+	slices.SortStableFunc(sorted, func(a, b tracking.Route) int {
+		switch {
+		case a.Coupon() == b.Coupon():
+			return 0
+		case a.Coupon():
+			return -1
+		}
+		return 1
+	})
+	return sorted, nil
 }
 
 func (s Service) byRoute(ctx context.Context, u *work.Unit, c Clues, r tracking.Route) (Found, error) {

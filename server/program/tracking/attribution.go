@@ -42,6 +42,9 @@ func (r Route) Given() bool {
 		r.ReferralID != nil
 }
 
+// Coupon reports whether the route is a coupon.
+func (r Route) Coupon() bool { return r.CouponCode != nil || r.CouponID != nil }
+
 // Members returns the routes under their names in a request.
 func (r Route) Members() []work.Member {
 	return []work.Member{{Name: "partner_id", Value: r.PartnerID}, {Name: "click_id", Value: r.ClickID},

@@ -1,0 +1,56 @@
+package sale
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"rail/gen/db"
+	"rail/server/postgres/pgtx"
+	"rail/server/program/risk"
+	"rail/server/work"
+)
+
+// lateClick is how long before a first payment a click of another partner is suspicious:
+// extensions of browsers that search for coupons make one at the checkout.
+const lateClick = 120 * time.Second
+
+// late looks, at the first payment of a customer who came by a visit, for a late click of
+// another partner (decisions, 318). It flags that partner and, where the program ignores
+// such clicks, gives the customer back to the earlier one before the rules decide.
+func (s Service) late(ctx context.Context, u *work.Unit, r *recording) error {
+	k := r.who.Customer
+	if !r.known || r.history.HasSales || k.PartnerID == nil || k.ReferralID == nil || r.who.ProgramID != r.ProgramID {
+		return nil
+	}
+	var found db.ClickLateRow
+	err := u.Read(ctx, func(tx pgtx.DBTX) (err error) {
+		found, err = queries.ClickLate(ctx, tx, db.ClickLateParams{
+			ReferralID: *k.ReferralID, OrgID: u.OrgID, PaidAt: r.OccurredAt, Since: r.OccurredAt.Plus(-lateClick),
+		})
+		return err
+	})
+	if err != nil {
+		if errors.Is(err, pgx.ErrNoRows) {
+			err = nil
+		}
+		return err
+	}
+	if err := risk.FlagLateClick(ctx, u, r.ProgramID, k.ID, found, r.OccurredAt); err != nil {
+		return err
+	}
+	if !r.who.IgnoreLateClicks || found.PartnerID != *k.PartnerID {
+		return nil
+	}
+	kept, err := s.Customers.GiveBack(ctx, u, k.ID, found.EarlierClickID, r.OccurredAt)
+	if err != nil || !kept {
+		return err
+	}
+	if err := r.read(ctx, u); err != nil {
+		return err
+	}
+	r.lead = r.lead || r.who.Customer.ReferralID != nil // its referral becomes a lead with the commit
+	return nil
+}

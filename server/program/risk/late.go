@@ -1,0 +1,27 @@
+package risk
+
+import (
+	"context"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/work"
+)
+
+// FlagLateClick opens the flag of a partner whose click came shortly before the first
+// payment of a customer who already had a click of another partner (decisions, 318).
+func FlagLateClick(
+	ctx context.Context, u *work.Unit, programID, customerID string, found db.ClickLateRow, paidAt clock.Time,
+) error {
+	if !u.Plan.FraudMonitoring {
+		return nil
+	}
+	return flag(ctx, u, Finding{
+		ProgramID: programID, PartnerID: found.PartnerID, CustomerID: &customerID, Kind: "late_click", Severity: "medium",
+		Summary: "A click came less than two minutes before the customer's first payment, after a click of another partner.",
+		Signals: map[string]any{
+			"click_id": found.ClickID, "earlier_click_id": found.EarlierClickID,
+			"earlier_partner_id": found.EarlierPartnerID, "seconds": int64(paidAt.Sub(found.CreatedAt.Time).Seconds()),
+		},
+	})
+}
