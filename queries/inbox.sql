@@ -83,6 +83,11 @@ UPDATE inbox_events SET status = @status, reason_code = @reason_code, reason = @
     processed_at = @processed_at
 WHERE id = @id AND org_id = @org_id AND attempts = @attempts;
 
+-- name: InboxPayer :many
+-- InboxPayer returns the customer's id at the processor for which an event waits.
+SELECT substr(w.key, 10)::text AS external_customer_id FROM inbox_waits w
+WHERE w.event_id = @event_id AND w.org_id = @org_id AND w.key LIKE 'customer %' LIMIT 1;
+
 -- name: InboxWaitsClear :exec
 DELETE FROM inbox_waits WHERE event_id = @event_id AND org_id = @org_id;
 

@@ -6607,6 +6607,9 @@ type InboxEvent struct {
 	// CustomerID The customer that it is about.
 	CustomerID *CustomerID `json:"customer_id"`
 
+	// ExternalCustomerID The customer's id at the processor, of an event that waits for its customer; only of a single event. Attach the id to a customer to have the event worked.
+	ExternalCustomerID *string `json:"external_customer_id,omitempty"`
+
 	// ExternalEventID The event's id at the processor, taken once a connection. A body that is no event has its hash.
 	ExternalEventID string `json:"external_event_id"`
 

@@ -773,6 +773,37 @@ func (q *Queries) InboxOutcomes(ctx context.Context, db DBTX, arg InboxOutcomesP
 	return items, nil
 }
 
+const inboxPayer = `-- name: InboxPayer :many
+SELECT substr(w.key, 10)::text AS external_customer_id FROM inbox_waits w
+WHERE w.event_id = $1 AND w.org_id = $2 AND w.key LIKE 'customer %' LIMIT 1
+`
+
+type InboxPayerParams struct {
+	EventID string
+	OrgID   string
+}
+
+// InboxPayer returns the customer's id at the processor for which an event waits.
+func (q *Queries) InboxPayer(ctx context.Context, db DBTX, arg InboxPayerParams) ([]string, error) {
+	rows, err := db.Query(ctx, inboxPayer, arg.EventID, arg.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var external_customer_id string
+		if err := rows.Scan(&external_customer_id); err != nil {
+			return nil, err
+		}
+		items = append(items, external_customer_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const inboxPostpone = `-- name: InboxPostpone :exec
 UPDATE inbox_events SET status = $1, reason_code = $2, reason = $3, failures = 0, due_at = $4,
     processed_at = $5

@@ -13,6 +13,12 @@ var customerRoutes = map[string]route{
 	"GET /console/p/{program}/customers.csv":           {do: customerTable},
 	"GET /console/p/{program}/customers/{id}":          {do: customer},
 	"POST /console/p/{program}/customers/{id}/partner": {do: reassign},
+	"POST /console/p/{program}/customers/{id}/ids":     {do: attachID},
+	"POST /console/p/{program}/customers/{id}/detach":  {do: detachID},
+	"GET /console/p/{program}/customers/{id}/merge":    {do: previewMerge},
+	"POST /console/p/{program}/customers/{id}/merge":   {do: mergeCustomers},
+	"GET /console/p/{program}/customers/{id}/credit":   {do: previewCredit},
+	"POST /console/p/{program}/customers/{id}/credit":  {do: creditCustomer},
 }
 
 // customerRow is a customer as a list has it.
@@ -47,6 +53,9 @@ func customers(v *visit) error {
 		PartnerID: partner, Status: enums[api.CustomerStatus](v, "status"), Expand: []api.CustomerExpand{api.CustomerExpandPartner},
 	}
 	params.Email, params.ExternalCustomerID = v.customerNamed()
+	if v.QueryParam("duplicates") != "" {
+		params.HasDuplicates = new(api.ListCustomersParamsHasDuplicatesTrue)
+	}
 	reply, err := v.console.api.ListCustomersWithResponse(v.ctx(), &params)
 	if err != nil {
 		return err
@@ -56,7 +65,8 @@ func customers(v *visit) error {
 		Filters design.Filters
 		List    design.Listing
 	}{v.filters("Customers", v.search("customer", "Email or your own id", "search"), v.search("partner", "Partner", "lookup"),
-		v.filter("status", "State", listed(customerStatuses...))),
+		v.filter("status", "State", listed(customerStatuses...)),
+		v.filter("duplicates", "Duplicates", []design.Option{{Value: "true", Label: "Probable duplicates"}})),
 		among(v, turn, list, func(c api.Customer) string { return c.ID }, toCustomerRow)}})
 }
 
@@ -93,6 +103,7 @@ func customer(v *visit) error {
 		Expand: []api.CustomerExpand{
 			api.CustomerExpandPartner, api.CustomerExpandLink, api.CustomerExpandReferral,
 		},
+		Include: []api.CustomerInclude{api.CustomerIncludeExternalIds, api.CustomerIncludeDuplicates},
 	})
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ var inboxRoutes = map[string]route{
 	"GET /console/p/{program}/integrations/events/{id}":          {do: inboxEvent},
 	"POST /console/p/{program}/integrations/events/{id}/replay":  {do: replayInboxEvent},
 	"POST /console/p/{program}/integrations/events/{id}/resolve": {do: resolveInboxEvent},
+	"POST /console/p/{program}/integrations/events/{id}/payer":   {do: namePayer},
 }
 
 // inboxFilters are what the list of events is filtered by.
@@ -123,6 +124,38 @@ func (v *visit) inboxEvent() (api.InboxEvent, error) {
 		return api.InboxEvent{}, err
 	}
 	return *reply.JSON200, nil
+}
+
+// namePayer says whose payment an event is: of a customer who gets the processor's id, or of
+// a new customer of a partner. The event is then worked again.
+func namePayer(v *visit) error {
+	e, err := v.inboxEvent()
+	if err != nil {
+		return err
+	}
+	if e.ExternalCustomerID == nil {
+		return v.done(v.at("/integrations/events/"+e.ID), "The event names no customer.")
+	}
+	body := map[string]any{"external_customer_id": *e.ExternalCustomerID}
+	if text := v.value("customer"); text != "" {
+		k, err := v.whichCustomer(text)
+		if err == nil {
+			err = v.send("attachExternalID", body, nil, k.ID)
+		}
+		if err != nil {
+			return v.again(err, inboxEvent)
+		}
+		return v.done(v.at("/customers/"+k.ID), "The payment counts for this customer within a moment.")
+	}
+	p, err := v.whichPartner(v.value("partner"))
+	if err != nil {
+		return v.again(err, inboxEvent)
+	}
+	body["program_id"], body["partner_id"] = v.program.ID, p.ID
+	if err := v.send("createCustomer", body, nil); err != nil {
+		return v.again(err, inboxEvent)
+	}
+	return v.done(v.at("/integrations/events/"+e.ID), "The payment counts for "+called(p)+" within a moment.")
 }
 
 // maxSent is how much of an event is shown, in bytes; a page stays below 40 kB by it.

@@ -36,6 +36,13 @@ func (s *Server) RetrieveInboxEvent(ctx context.Context,
 		return nil, err
 	}
 	e := toInboxEvent(row)
+	payer, err := queries.InboxPayer(ctx, u.Short(), db.InboxPayerParams{EventID: row.ID, OrgID: u.OrgID})
+	if err != nil {
+		return nil, err
+	}
+	if len(payer) > 0 {
+		e.ExternalCustomerID = &payer[0]
+	}
 	if wants(r.Params.Include, api.InboxEventIncludePayload) {
 		body, err := s.Keeper.Open(row.Payload, inbox.PayloadPlace(row.ID))
 		if err != nil {

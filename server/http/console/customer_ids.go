@@ -1,0 +1,161 @@
+package console
+
+import (
+	"strings"
+	"time"
+
+	"rail/gen/api"
+	"rail/server/clock"
+	"rail/server/http/design"
+	"rail/server/problem"
+)
+
+// whichCustomer finds the one customer that a person named: by id, e-mail, own id or id at a
+// processor.
+func (v *visit) whichCustomer(text string) (k api.Customer, err error) {
+	if text == "" {
+		return k, problem.Missing("customer")
+	}
+	var ways []api.ListCustomersParams
+	switch {
+	case strings.HasPrefix(text, "cus_"):
+		reply, err := v.console.api.RetrieveCustomerWithResponse(v.ctx(), text, &api.RetrieveCustomerParams{ProgramID: &v.program.ID})
+		if err == nil {
+			return *reply.JSON200, nil
+		}
+		ways = []api.ListCustomersParams{{ExternalCustomerID: &text}, {Identifier: &text}}
+	case strings.Contains(text, "@"):
+		ways = []api.ListCustomersParams{{Email: &text}, {Identifier: &text}}
+	default:
+		ways = []api.ListCustomersParams{{Identifier: &text}, {ExternalCustomerID: &text}}
+	}
+	for _, params := range ways {
+		params.ProgramID, params.Limit = v.program.ID, new(int64(2))
+		reply, err := v.console.api.ListCustomersWithResponse(v.ctx(), &params)
+		if err != nil {
+			return k, err
+		}
+		switch found := reply.JSON200.Data; len(found) {
+		case 0:
+		case 1:
+			return found[0], nil
+		default:
+			return k, problem.Invalid("customer", "Several customers fit. Give the id at the payment processor.")
+		}
+	}
+	return k, problem.Invalid("customer", "No customer fits. Give the whole email or id.")
+}
+
+// attachID gives the customer another id at a payment processor.
+func attachID(v *visit) error {
+	id := v.PathValue("id")
+	body := map[string]any{"external_customer_id": v.value("external_customer_id")}
+	if err := v.send("attachExternalID", body, nil, id); err != nil {
+		return v.again(err, customer)
+	}
+	return v.done(v.at("/customers/"+id), "Payments with this id count for the customer from now on.")
+}
+
+// detachID takes an id at a payment processor from the customer.
+func detachID(v *visit) error {
+	id := v.PathValue("id")
+	if err := v.send("detachExternalID", nil, nil, id, v.value("external_customer_id")); err != nil {
+		return v.again(err, customer)
+	}
+	return v.done(v.at("/customers/"+id), "Payments with this id no longer count for the customer. What was recorded stays.")
+}
+
+// merge asks the API to merge the customer that the form or the address names into that of
+// the page.
+func (v *visit) merge(dry bool) (api.CustomerMerged, api.Customer, error) {
+	var out api.CustomerMerged
+	other, err := v.whichCustomer(v.value("customer"))
+	if err != nil {
+		return out, other, err
+	}
+	body := map[string]any{"customer_id": other.ID, "dry_run": dry}
+	if partner := v.value("partner_id"); partner != "" {
+		body["partner_id"] = partner
+	}
+	return out, other, v.send("mergeCustomer", body, &out, v.PathValue("id"))
+}
+
+// previewMerge shows what a merge would do. Where the two have different partners, one is
+// chosen first.
+func previewMerge(v *visit) error {
+	v.form = design.Posted(v.QueryParams())
+	out, other, err := v.merge(true)
+	p, refused := refused(err)
+	choose := refused && p.Code == problem.CustomersOfTwoPartners
+	if err != nil && !choose {
+		return v.again(err, customer)
+	}
+	kept, err := v.console.api.RetrieveCustomerWithResponse(v.ctx(), v.PathValue("id"), &api.RetrieveCustomerParams{
+		ProgramID: &v.program.ID, Expand: []api.CustomerExpand{api.CustomerExpandPartner},
+	})
+	if err != nil {
+		return err
+	}
+	row := toCustomerRow(*kept.JSON200)
+	return v.show(sheet{"customer-merge", "/customers", "Merge two customers", struct {
+		Into, From customerRow
+		Merge      api.CustomerMerged
+		Choose     bool
+		Partner    string
+	}{row, toCustomerRow(other), out, choose, v.value("partner_id")}})
+}
+
+// mergeCustomers merges two customers.
+func mergeCustomers(v *visit) error {
+	out, _, err := v.merge(false)
+	if err != nil {
+		return v.again(err, customer)
+	}
+	return v.done(v.at("/customers/"+out.Customer.ID), "The two customers are one now.")
+}
+
+// credit asks the API to give the customer and its past sales to a partner.
+func (v *visit) credit(dry bool) (out api.Credit, p api.Partner, err error) {
+	if p, err = v.whichPartner(v.value("to")); err != nil {
+		return out, p, err
+	}
+	body := map[string]any{"partner_id": p.ID, "since": v.value("since"), "dry_run": dry}
+	if day, err := time.Parse(time.DateOnly, v.value("since")); err == nil {
+		body["since"] = clock.Midnight(day, v.locale.Zone())
+	}
+	return out, p, v.send("creditCustomer", body, &out, v.PathValue("id"))
+}
+
+// ofCredit names the field of the credit's form in a refusal of its partner.
+func ofCredit(err error) error {
+	if p, ok := refused(err); ok && (p.Param == "partner" || p.Param == "partner_id") {
+		named := *p
+		named.Param = "to"
+		return &named
+	}
+	return err
+}
+
+// previewCredit shows what a credit would pay.
+func previewCredit(v *visit) error {
+	v.form = design.Posted(v.QueryParams())
+	out, p, err := v.credit(true)
+	if err != nil {
+		return v.again(ofCredit(err), customer)
+	}
+	return v.show(sheet{"customer-credit", "/customers", "Credit past payments", struct {
+		Credit  api.Credit
+		Partner string
+		Name    string
+		Since   string
+	}{out, p.Email, called(p), v.value("since")}})
+}
+
+// creditCustomer gives the customer and its past sales to a partner.
+func creditCustomer(v *visit) error {
+	out, p, err := v.credit(false)
+	if err != nil {
+		return v.again(ofCredit(err), customer)
+	}
+	return v.done(v.at("/customers/"+out.CustomerID), "The customer counts for "+called(p)+", and its past payments were credited.")
+}
