@@ -19,8 +19,8 @@ func Zone(name string) (*time.Location, error) {
 	return time.LoadLocation(name)
 }
 
-// zones has the zones that StoredZone has returned, by name. There are some 600.
-var zones sync.Map
+// zones caches the zones that StoredZone has returned, by name. There are some 600.
+var zones sync.Map // string to *time.Location
 
 // StoredZone returns a zone that was checked when it was stored. On a machine that does
 // not know it, it returns UTC.
@@ -28,8 +28,9 @@ func StoredZone(name string) *time.Location {
 	if name == "UTC" || name == "" {
 		return time.UTC
 	}
-	if loc, ok := zones.Load(name); ok {
-		return loc.(*time.Location)
+	cached, _ := zones.Load(name)
+	if loc, ok := cached.(*time.Location); ok {
+		return loc
 	}
 	loc, err := Zone(name)
 	if err != nil {

@@ -173,8 +173,8 @@ var classes = map[Code]class{
 	CustomerHasPartner: conflict, CreditLimit: conflict,
 
 	ApplicationAlreadyDecided: conflict, CommissionNotPending: conflict, CommissionAlreadyPaid: conflict,
-	CommissionNotOpen: conflict, CommissionNotCorrectable: conflict, CommissionInPayout: conflict, SaleRefunded: conflict, RefundWaiting: conflict,
-	CustomerHasSales:           conflict,
+	CommissionNotOpen: conflict, CommissionNotCorrectable: conflict, CommissionInPayout: conflict,
+	SaleRefunded: conflict, RefundWaiting: conflict, CustomerHasSales: conflict,
 	CustomerHasPaidCommissions: conflict, DefaultGroupUndeletable: conflict, PayoutInFlight: conflict,
 	PayoutAlreadyPaid: conflict, PayoutNotPayable: conflict, PayoutNotUndoable: conflict,
 	PayoutBatchGenerating: conflict, PayoutRailPays: conflict,

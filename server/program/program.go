@@ -237,8 +237,8 @@ func save(ctx context.Context, u *work.Unit, p db.Program) error {
 		BlockSelfReferrals: p.BlockSelfReferrals, BlockedCountries: p.BlockedCountries,
 		RequireTaxForms: p.RequireTaxForms, AttributionModel: p.AttributionModel, ClickOnRedirect: p.ClickOnRedirect,
 		AutoEnrolCustomers: p.AutoEnrolCustomers, LeadMatchDays: p.LeadMatchDays, TimeZone: p.TimeZone,
-		CouponBeatsLink: p.CouponBeatsLink, IgnoreLateClicks: p.IgnoreLateClicks, ZoneChangedAt: p.ZoneChangedAt, UpdatedAt: p.UpdatedAt, ID: p.ID,
-		OrgID: p.OrgID,
+		CouponBeatsLink: p.CouponBeatsLink, IgnoreLateClicks: p.IgnoreLateClicks, ZoneChangedAt: p.ZoneChangedAt,
+		UpdatedAt: p.UpdatedAt, ID: p.ID, OrgID: p.OrgID,
 	})
 }
 

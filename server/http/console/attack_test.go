@@ -20,6 +20,7 @@ func (s *site) earned() map[string]string {
 	partner, sales := s.earns("Ada Lovelace", "paypal", 10000)
 	s.Must(201, s.Post("/v1/payout_batches", M{"program_id": s.program, "period_end": "2026-09-01", "ignore_minimum": true}))
 	s.earns("Grace Hopper", "paypal", 30000)
+	s.Customer(s.program, partner, M{"identifier": "buyer-1"})
 	payout := s.payoutOf(partner)
 	first := func(list string) string {
 		return s.Get("/v1/" + list + "?program_id=" + s.program).Data()[0]["id"].(string)
@@ -36,6 +37,7 @@ func (s *site) earned() map[string]string {
 var plausible = []string{
 	"name", "Changed", "reason", "Because.", "partner", "Grace", "amount_minor", "1.00", "format", "paypal", "currency", "USD",
 	"period_end", "2026-09-01", "email", "x@shop.example", "role", "viewer",
+	"to", "Grace", "since", "2026-01-01", "customer", "buyer-1", "external_customer_id", "cus_9",
 }
 
 var beforeID = regexp.MustCompile(`/([a-z]+)/\{id\}`)

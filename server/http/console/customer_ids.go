@@ -19,7 +19,8 @@ func (v *visit) whichCustomer(text string) (k api.Customer, err error) {
 	var ways []api.ListCustomersParams
 	switch {
 	case strings.HasPrefix(text, "cus_"):
-		reply, err := v.console.api.RetrieveCustomerWithResponse(v.ctx(), text, &api.RetrieveCustomerParams{ProgramID: &v.program.ID})
+		reply, err := v.console.api.RetrieveCustomerWithResponse(v.ctx(), text,
+			&api.RetrieveCustomerParams{ProgramID: &v.program.ID})
 		if err == nil {
 			return *reply.JSON200, nil
 		}

@@ -74,8 +74,8 @@ func inbox(v *visit) error {
 	found := pageOf(list.Data, list.HasMore, list.TotalCount)
 	return v.show(sheet{"inbox", "/integrations", "What processors sent", inboxData{
 		Listing: design.Listed(v.Request().URL, turn, found, func(e api.InboxEvent) string { return e.ID }, list.Data),
-		Tabs:    v.integrationTabs(true), Statuses: statuses, Reasons: listed(reasons...), Connections: v.connectionChoices(connections),
-		Waiting: status.JSON200.Waiting,
+		Tabs:    v.integrationTabs(true), Statuses: statuses, Reasons: listed(reasons...),
+		Connections: v.connectionChoices(connections), Waiting: status.JSON200.Waiting,
 	}})
 }
 

@@ -188,12 +188,12 @@ func TestCorrectCommission(t *testing.T) {
 	for _, amount := range []int64{3000, 1000} {
 		before := h.earned()
 		got := h.Must(200, h.Post(path, M{"amount_minor": amount, "reason": "Agreed by phone"}))
-		require.EqualValues(t, amount, got.Int("amount_minor"))
+		require.Equal(t, amount, got.Int("amount_minor"))
 		require.Equal(t, amount, h.earned())
 		events := h.Events(h.program)
 		last := events[len(events)-1]
 		require.Equal(t, "commission.updated", last.String("type"))
-		require.EqualValues(t, before, apitest.Answer{Body: last.Body["data"].(M)}.Int("previous_amount_minor"))
+		require.Equal(t, before, apitest.Answer{Body: last.Body["data"].(M)}.Int("previous_amount_minor"))
 		balanced(t, h.Server)
 	}
 	explained := h.Must(200, h.Get(path+"?include[]=explanation")).Body["explanation"].(M)["amount"]

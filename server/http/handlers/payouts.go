@@ -91,7 +91,8 @@ func countCommissions(ctx context.Context, tx pgtx.DBTX, u *work.Unit, payouts [
 
 // noteDetails notes on unpaid payouts that the partner's payout details changed since it was last paid.
 func noteDetails(ctx context.Context, tx pgtx.DBTX, u *work.Unit, payouts []api.Payout) error {
-	changed, err := payout.DetailsChanged(ctx, tx, u.OrgID, ids(payouts, func(p *api.Payout) string { return p.PartnerID }))
+	partners := ids(payouts, func(p *api.Payout) string { return p.PartnerID })
+	changed, err := payout.DetailsChanged(ctx, tx, u.OrgID, partners)
 	for i, p := range payouts {
 		if at, ok := changed[p.PartnerID]; ok && p.Status != api.PayoutStatusPaid {
 			payouts[i].DetailsChangedAt = &at

@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"maps"
 	"net/url"
 	"testing"
 	"time"
@@ -215,9 +216,7 @@ func TestDuplicateCustomers(t *testing.T) {
 	h := newInboxed(t)
 	create := func(more M) apitest.Answer {
 		body := M{"program_id": h.program, "partner_id": h.partner}
-		for name, v := range more {
-			body[name] = v
-		}
+		maps.Copy(body, more)
 		return h.Must(201, h.Post("/v1/customers", body))
 	}
 	first := create(M{"identifier": "u1", "email": "Ada@example.org"})

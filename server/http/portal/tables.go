@@ -39,8 +39,8 @@ func (v *visit) table(name string, a asked) error {
 			sold = currency.Decimal(*k.SaleMinor, k.SaleCurrency)
 		}
 		rows = append(rows, []string{
-			k.At.DayIn(l.Zone()).Format(time.DateOnly), k.Customer, sold, k.SaleCurrency, cell(k.Rule), cell(k.Via), string(k.Status),
-			cell(k.Reason), currency.Decimal(k.AmountMinor, k.Currency), k.Currency, opt.Value(k.PayoutID),
+			k.At.DayIn(l.Zone()).Format(time.DateOnly), k.Customer, sold, k.SaleCurrency, cell(k.Rule), cell(k.Via),
+			string(k.Status), cell(k.Reason), currency.Decimal(k.AmountMinor, k.Currency), k.Currency, opt.Value(k.PayoutID),
 		})
 	}
 	var out bytes.Buffer

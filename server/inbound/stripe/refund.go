@@ -130,7 +130,9 @@ func (r *reader) fraudWarning() error {
 	case to.Charge == "":
 		return processor.MalformedError{Member: "early_fraud_warning.charge"}
 	}
-	r.Dispute = &processor.Dispute{Link: to, ID: string(w.ID), Status: processor.DisputeOpen, Detail: string(w.Type), At: r.At}
+	r.Dispute = &processor.Dispute{
+		Link: to, ID: string(w.ID), Status: processor.DisputeOpen, Detail: string(w.Type), At: r.At,
+	}
 	if w.Actionable.OK && !w.Actionable.V {
 		r.Dispute.Status, r.Dispute.Detail = processor.DisputeWithdrawn, "the warning is not actionable any more"
 	}

@@ -106,14 +106,15 @@ func unpay(ctx context.Context, u *work.Unit, p db.Payout, before state, commiss
 	p.ErrorCode, p.ErrorMessage = before.ErrorCode, before.ErrorMessage
 	p.PaidAt, p.MarkedAt, p.BeforePaid, p.UpdatedAt = nil, nil, nil, u.Now
 	err := queries.PayoutUndo(ctx, u.Later(), db.PayoutUndoParams{
-		Status: p.Status, Method: p.Method, ExternalID: p.ExternalID, ErrorCode: p.ErrorCode, ErrorMessage: p.ErrorMessage,
-		UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID,
+		Status: p.Status, Method: p.Method, ExternalID: p.ExternalID, ErrorCode: p.ErrorCode,
+		ErrorMessage: p.ErrorMessage, UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID,
 	})
 	if err != nil {
 		return p, err
 	}
 	// The database lets a commission leave its payment only once the payout has left it.
-	err = queries.PayoutUnsettle(ctx, u.Later(), db.PayoutUnsettleParams{UpdatedAt: u.Now, PayoutID: &p.ID, OrgID: p.OrgID})
+	unsettle := db.PayoutUnsettleParams{UpdatedAt: u.Now, PayoutID: &p.ID, OrgID: p.OrgID}
+	err = queries.PayoutUnsettle(ctx, u.Later(), unsettle)
 	if err != nil {
 		return p, err
 	}

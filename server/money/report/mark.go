@@ -1,6 +1,6 @@
 // Package report counts what happened in a window of days, which are those of the
-// program's time zone. Days that are over are summed once, in the background, and sums of days make those of spans of 2,
-// 4, ... 256 days, of which any window is a few; a change that touches such a day
+// program's time zone. Days that are over are summed once, in the background, and sums
+// of days make those of spans of 2, 4, ... 256 days, of which any window is a few; a change that touches such a day
 // marks it in its own transaction, and a marked day is read from its rows until
 // it has been summed again. Reports are therefore exact to the last commit. The
 // spans that hold such a day are made again on the next day, so that one that is

@@ -57,7 +57,8 @@ func (s Service) Merge(ctx context.Context, u *work.Unit, m Merge) (Merger, erro
 		return out, err
 	}
 	both := []string{pair.Into.ID, pair.From.ID}
-	if out.IDs, err = queries.ExternalIDs(ctx, u.DB(), db.ExternalIDsParams{CustomerIds: both, OrgID: u.OrgID}); err != nil {
+	out.IDs, err = queries.ExternalIDs(ctx, u.DB(), db.ExternalIDsParams{CustomerIds: both, OrgID: u.OrgID})
+	if err != nil {
 		return out, err
 	}
 	if len(out.IDs) > customer.MaxExternalIDs {
@@ -223,7 +224,8 @@ func (w *merging) made(ctx context.Context, u *work.Unit, sales []db.Sale) (map[
 	for i, s := range sales {
 		ids[i] = s.ID
 	}
-	rows, err := queries.SalesReferralCommissions(ctx, u.DB(), db.SalesReferralCommissionsParams{SaleIds: ids, OrgID: u.OrgID})
+	of := db.SalesReferralCommissionsParams{SaleIds: ids, OrgID: u.OrgID}
+	rows, err := queries.SalesReferralCommissions(ctx, u.DB(), of)
 	out := map[string]db.Commission{}
 	for _, k := range rows {
 		out[*k.SaleID] = k

@@ -46,8 +46,8 @@ func noteDuplicates(ctx context.Context, u *work.Unit, k db.Customer, found []Du
 // compareAgain finds the duplicates of a customer whose e-mail or identifier has changed,
 // but for one that is about to go.
 func compareAgain(ctx context.Context, u *work.Unit, k db.Customer, but string) error {
-	clear := db.DuplicatesClearParams{CustomerID: k.ID, OrgID: k.OrgID}
-	if err := queries.DuplicatesClear(ctx, u.Later(), clear); err != nil {
+	of := db.DuplicatesClearParams{CustomerID: k.ID, OrgID: k.OrgID}
+	if err := queries.DuplicatesClear(ctx, u.Later(), of); err != nil {
 		return err
 	}
 	if k.Email == nil && k.Identifier == nil {

@@ -97,7 +97,8 @@ func (p Pair) partner(k *db.Customer, partnerID *string) error {
 			"The customers have the partners %s and %s; partner_id must name the one that stays.", *a, *b)
 	case a == nil || partnerID != nil && !is(a):
 		f := p.From
-		k.PartnerID, k.ReferralID, k.LinkID, k.CouponID, k.ClickID = f.PartnerID, f.ReferralID, f.LinkID, f.CouponID, f.ClickID
+		k.PartnerID, k.ReferralID, k.LinkID = f.PartnerID, f.ReferralID, f.LinkID
+		k.CouponID, k.ClickID = f.CouponID, f.ClickID
 		k.TrackedBy, k.Attribution, k.SelfReferral = f.TrackedBy, f.Attribution, f.SelfReferral
 	}
 	return nil

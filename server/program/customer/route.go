@@ -26,7 +26,9 @@ func (s Service) GiveBack(ctx context.Context, u *work.Unit, id, clickID string,
 // TakeOver gives a customer whom a link brought, and who has not paid yet, to the partner of
 // a coupon, in a program where coupons count before links (decisions, 317). A coupon that
 // does not fit changes nothing.
-func (s Service) TakeOver(ctx context.Context, u *work.Unit, k db.Customer, routes ...tracking.Route) (db.Customer, error) {
+func (s Service) TakeOver(
+	ctx context.Context, u *work.Unit, k db.Customer, routes ...tracking.Route,
+) (db.Customer, error) {
 	if k.PartnerID == nil || k.ConvertedAt != nil || k.TrackedBy != db.TrackedByLink {
 		return k, nil
 	}

@@ -29,9 +29,12 @@ func checkNames(p db.Partner) error {
 
 // checkDetails refuses the id of a payout in payout details, also where it is escaped.
 func checkDetails(details json.RawMessage) error {
+	if len(details) == 0 {
+		return nil
+	}
 	var plain any
-	if json.Unmarshal(details, &plain) != nil {
-		return nil // absent
+	if err := json.Unmarshal(details, &plain); err != nil {
+		return err
 	}
 	text, err := json.Marshal(plain)
 	if err == nil && payout.NamesPayout(string(text)) {

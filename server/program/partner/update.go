@@ -78,15 +78,16 @@ func (s *Service) Update(ctx context.Context, u *work.Unit, id string, b Patch) 
 
 // mailDetails mails the partner if its payout method or details change (decisions, 326).
 func (s *Service) mailDetails(ctx context.Context, u *work.Unit, before, p db.Partner) error {
-	same := opt.Value(before.PayoutMethod) == opt.Value(p.PayoutMethod) && bytes.Equal(before.PayoutDetails, p.PayoutDetails)
-	if same || !s.Mail.Ready() {
+	same := opt.Value(before.PayoutMethod) == opt.Value(p.PayoutMethod)
+	if same && bytes.Equal(before.PayoutDetails, p.PayoutDetails) || !s.Mail.Ready() {
 		return nil
 	}
 	prog, err := u.Program(ctx, p.ProgramID)
 	if err != nil {
 		return err
 	}
-	return s.Mail.Queue(ctx, u.Later(), p.OrgID, mail.PayoutDetailsChanged(mail.ToPartner(p, prog, ""), p.ID, u.Now), u.Now)
+	changed := mail.PayoutDetailsChanged(mail.ToPartner(p, prog, ""), p.ID, u.Now)
+	return s.Mail.Queue(ctx, u.Later(), p.OrgID, changed, u.Now)
 }
 
 // checkObjects checks what callers put into the objects of their own.
