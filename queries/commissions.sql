@@ -96,23 +96,28 @@ UPDATE commissions SET amount_minor = amount_minor - @part_minor, shrunk_minor =
 WHERE id = @id AND org_id = @org_id AND status IN ('pending', 'approved', 'due');
 
 -- name: CommissionCorrect :exec
--- CommissionCorrect sets another amount. What was refunded until now is settled by it:
--- later refunds take their share of the rest.
+-- CommissionCorrect sets another amount. It settles earlier refunds: later refunds take
+-- their share of the rest.
 UPDATE commissions SET amount_minor = @amount_minor, shrunk_minor = 0, refunded_before_minor = @refunded_minor,
     updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id AND amount_minor = @previous_minor AND status IN ('pending', 'approved', 'due')
     AND payout_id IS NULL;
 
 -- name: CommissionClawed :exec
--- CommissionClawed notes what a clawback took from a commission that is paid, in flight to
--- be, or restored in part; a negative part is one that a restoration gave back.
+-- CommissionClawed adds the amount of a clawback to a commission that is paid, being paid,
+-- or restored in part. A restoration adds a negative amount.
 UPDATE commissions SET clawed_minor = clawed_minor + @part_minor,
     updated_at = greatest(updated_at, @updated_at::timestamptz)
     WHERE id = @id AND org_id = @org_id AND status IN ('pending', 'approved', 'due', 'paid');
 
+-- name: CommissionsCorrected :many
+-- CommissionsCorrected returns the commissions that a person has corrected.
+SELECT DISTINCT a.target_id FROM audit_log_entries a
+WHERE a.target_id = ANY (@ids::text[]) AND a.org_id = @org_id AND a.action = 'commission.corrected';
+
 -- name: CommissionReasons :many
--- CommissionReasons reads why commissions are what they are, and whose, with the last
--- correction of each. What was deleted since is NULL.
+-- CommissionReasons reads the reasons of commissions for their explanation, with the last
+-- correction of each. Columns of deleted rows are NULL.
 SELECT k.id, k.kind, k.sale_id, (k.metadata ->> 'restores' IS NOT NULL OR k.metadata ->> 'commission_id' IS NOT NULL)::boolean
     AS follows, k.revenue_minor, k.rate_type, k.rate_value, k.shrunk_minor, k.currency, k.flow_branch_id,
     s.currency AS sale_currency, f.name AS flow_name, f.branches, c.id AS customer_id,
@@ -124,7 +129,8 @@ FROM commissions k
 JOIN programs g ON g.id = k.program_id
 LEFT JOIN sales s ON s.id = k.sale_id
 LEFT JOIN flows f ON f.id = k.flow_id AND f.org_id = @org_id
-LEFT JOIN customers c ON c.id = k.customer_id AND c.partner_id = k.partner_id AND c.org_id = @org_id
+LEFT JOIN customer_merges m ON m.id = k.customer_id AND m.org_id = @org_id
+LEFT JOIN customers c ON c.id = coalesce(m.customer_id, k.customer_id) AND c.partner_id = k.partner_id AND c.org_id = @org_id
 LEFT JOIN links l ON l.id = c.link_id
 LEFT JOIN coupons u ON u.id = c.coupon_id
 LEFT JOIN clicks v ON v.id = c.click_id
@@ -159,7 +165,7 @@ UPDATE commissions SET status = 'rejected', voided_at = @now, void_reason = @rea
 WHERE id = ANY (@ids::text[]) AND org_id = @org_id AND status IN ('pending', 'approved', 'due');
 
 -- name: CommissionRedecide :exec
--- CommissionRedecide writes what the rules decide of an unpaid commission once more.
-UPDATE commissions SET amount_minor = @amount_minor, revenue_minor = @revenue_minor, rate_type = @rate_type,
-    rate_value = @rate_value, flow_id = @flow_id, flow_branch_id = @flow_branch_id, updated_at = @updated_at
+-- CommissionRedecide writes another decision of the rules on an unpaid commission.
+UPDATE commissions SET amount_minor = @amount_minor, shrunk_minor = @shrunk_minor, refunded_before_minor = 0,
+    revenue_minor = @revenue_minor, rate_type = @rate_type, rate_value = @rate_value, flow_id = @flow_id, flow_branch_id = @flow_branch_id, updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id AND status IN ('pending', 'approved', 'due') AND payout_id IS NULL;

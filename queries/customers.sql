@@ -1,5 +1,10 @@
 -- name: CustomerByIDs :many
-SELECT t.* FROM customers t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;
+-- CustomerByIDs returns customers by their ids. asked is the id in ids: that of a merged
+-- customer returns its survivor.
+SELECT sqlc.embed(t), a.asked::text AS asked FROM (
+    SELECT x.id AS asked, coalesce(m.customer_id, x.id) AS id
+    FROM unnest(@ids::text[]) x(id) LEFT JOIN customer_merges m ON m.id = x.id AND m.org_id = @org_id) a
+JOIN customers t ON t.id = a.id WHERE t.org_id = @org_id;
 
 -- name: CustomerGet :one
 SELECT t.* FROM customers t WHERE t.id = @id AND t.org_id = @org_id;
@@ -97,9 +102,13 @@ SELECT d.customer_id, d.other_id, d.match FROM unnest(@customer_ids::text[]) c(i
     WHERE t.customer_id = c.id AND t.org_id = @org_id ORDER BY t.other_id, t.match LIMIT 20) d;
 
 -- name: CustomerSignupCommissions :many
--- CustomerSignupCommissions locks the commissions that the customer's sign-up made.
-SELECT t.* FROM commissions t WHERE t.customer_id = @customer_id AND t.program_id = @program_id AND t.org_id = @org_id
-AND t.kind = 'referral' AND t.sale_id IS NULL FOR NO KEY UPDATE;
+-- CustomerSignupCommissions locks the commissions of the customers' sign-ups, and of the
+-- customers that were merged into them.
+SELECT t.* FROM commissions t WHERE t.customer_id IN (
+    SELECT unnest(@customer_ids::text[])
+    UNION ALL SELECT m.id FROM customer_merges m WHERE m.customer_id = ANY (@customer_ids::text[]) AND m.org_id = @org_id)
+AND t.program_id = @program_id AND t.org_id = @org_id
+AND t.kind = 'referral' AND t.sale_id IS NULL ORDER BY t.created_at, t.id FOR NO KEY UPDATE OF t;
 
 -- name: CustomerProgram :one
 SELECT t.program_id FROM customers t WHERE t.id = @id AND t.org_id = @org_id;

@@ -89,7 +89,7 @@ SELECT set_config('work_mem', '32MB', true);
 
 -- name: ReportMark :exec
 -- ReportMark notes that something is written at a moment whose day may have been
--- summed. What is younger than settled is in a day that is not.
+-- summed. Rows younger than settled are in days that are not summed yet.
 INSERT INTO report_marks (org_id, program_id, day, first_at, last_at)
 SELECT g.org_id, g.id, (sqlc.arg(at)::timestamptz AT TIME ZONE 'UTC')::date AS day, @at::timestamptz AS first_at, @at::timestamptz AS last_at
 FROM programs g WHERE g.id = @program_id AND g.org_id = @org_id
@@ -216,8 +216,7 @@ SELECT g.time_zone AS zone, zone_midnight(sqlc.arg(day)::date, g.time_zone)::tim
 FROM programs g WHERE g.id = @program_id AND g.org_id = @org_id;
 
 -- name: ReportUnmark :exec
--- ReportUnmark goes with the sums that it makes right, in one transaction. What a
--- mark notes beyond them stays marked: after a change of the zone it may be of two days.
+-- ReportUnmark runs in the transaction that writes the sums. The rest of a mark stays: after a change of the zone it may be of two days.
 WITH gone AS (
     DELETE FROM report_marks m WHERE m.program_id = @program_id
         AND m.day BETWEEN (sqlc.arg(from_at)::timestamptz AT TIME ZONE 'UTC')::date - 2

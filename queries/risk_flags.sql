@@ -51,3 +51,14 @@ WHERE f.program_id = @program_id AND f.org_id = @org_id AND f.partner_id = ANY (
 -- RiskFlagOfDispute finds the flag of a dispute, by its id at the processor.
 SELECT f.* FROM risk_flags f WHERE f.program_id = @program_id AND f.org_id = @org_id AND f.partner_id = @partner_id
     AND f.kind = 'dispute' AND f.evidence->>'dispute_id' = @dispute_id::text ORDER BY f.created_at, f.id;
+
+-- name: RiskOwnCustomers :many
+-- RiskOwnCustomers returns customers of a partner whose e-mail reaches the mailbox of an
+-- address in the form of normalEmail.
+SELECT c.id FROM customers c CROSS JOIN LATERAL (SELECT
+    split_part(regexp_replace(lower(c.email), '@[^@]*$', ''), '+', 1) AS local,
+    regexp_replace(lower(c.email), '^.*@', '') AS domain) e
+WHERE c.program_id = @program_id AND c.org_id = @org_id AND c.partner_id = @partner_id AND @mailbox::text =
+    CASE WHEN e.domain IN ('gmail.com', 'googlemail.com') THEN replace(e.local, '.', '') || '@gmail.com'
+        ELSE e.local || '@' || e.domain END
+ORDER BY c.id LIMIT 20;

@@ -5356,7 +5356,7 @@ type Customer struct {
 	CreatedAt clock.Time `json:"created_at"`
 
 	// Duplicates Other customers that are probably the same person; only with `include[]=duplicates`.
-	Duplicates []CustomerDuplicate `json:"duplicates,omitempty"`
+	Duplicates *[]CustomerDuplicate `json:"duplicates,omitempty"`
 
 	// Email Email; not unique.
 	Email *string `json:"email"`
@@ -5365,7 +5365,7 @@ type Customer struct {
 	ExternalCustomerID *string `json:"external_customer_id"`
 
 	// ExternalIds All ids at payment processors, the first one first; only with `include[]=external_ids`.
-	ExternalIds []CustomerExternalID `json:"external_ids,omitempty"`
+	ExternalIds *[]CustomerExternalID `json:"external_ids,omitempty"`
 
 	// ExternalSubscriptionID The subscription's id at the payment processor; null when unknown.
 	ExternalSubscriptionID *string `json:"external_subscription_id"`
@@ -5638,7 +5638,7 @@ type CustomerList struct {
 // Examples: email
 type CustomerMatch string
 
-// CustomerMerge A customer to merge into the one that the path names.
+// CustomerMerge A customer to merge into the customer in the path.
 type CustomerMerge struct {
 	// CustomerID The id of a customer.
 	//
@@ -15018,7 +15018,7 @@ type ClientInterface interface {
 
 	// ResolveInboxEvent Restore a failed refund
 	//
-	// Settles an event with `reason_code` `refund_failed`: the refund did not reach the customer, so the sale counts again for what the refund took of it, and partners get their part back as rewards. The event is then `recorded`. A second call changes nothing and answers the same event.
+	// Settles an event with `reason_code` `refund_failed`: the refund did not reach the customer, so the sale counts again for the refunded amount, and partners get their part back as rewards. The event is then `recorded`. A second call changes nothing and answers the same event.
 	//
 	// Corresponds with POST /v1/inbox_events/{id}/resolve (the `ResolveInboxEvent` operationId).
 	ResolveInboxEvent(ctx context.Context, id ID, params *ResolveInboxEventParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -17790,7 +17790,7 @@ func (c *Client) ReplayInboxEvent(ctx context.Context, id ID, params *ReplayInbo
 
 // ResolveInboxEvent Restore a failed refund
 //
-// Settles an event with `reason_code` `refund_failed`: the refund did not reach the customer, so the sale counts again for what the refund took of it, and partners get their part back as rewards. The event is then `recorded`. A second call changes nothing and answers the same event.
+// Settles an event with `reason_code` `refund_failed`: the refund did not reach the customer, so the sale counts again for the refunded amount, and partners get their part back as rewards. The event is then `recorded`. A second call changes nothing and answers the same event.
 //
 // Corresponds with POST /v1/inbox_events/{id}/resolve (the `ResolveInboxEvent` operationId).
 func (c *Client) ResolveInboxEvent(ctx context.Context, id ID, params *ResolveInboxEventParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -32659,7 +32659,7 @@ type ClientWithResponsesInterface interface {
 
 	// ResolveInboxEventWithResponse Restore a failed refund
 	//
-	// Settles an event with `reason_code` `refund_failed`: the refund did not reach the customer, so the sale counts again for what the refund took of it, and partners get their part back as rewards. The event is then `recorded`. A second call changes nothing and answers the same event.
+	// Settles an event with `reason_code` `refund_failed`: the refund did not reach the customer, so the sale counts again for the refunded amount, and partners get their part back as rewards. The event is then `recorded`. A second call changes nothing and answers the same event.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -40143,7 +40143,7 @@ func (c *ClientWithResponses) ReplayInboxEventWithResponse(ctx context.Context, 
 
 // ResolveInboxEventWithResponse Restore a failed refund
 //
-// Settles an event with `reason_code` `refund_failed`: the refund did not reach the customer, so the sale counts again for what the refund took of it, and partners get their part back as rewards. The event is then `recorded`. A second call changes nothing and answers the same event.
+// Settles an event with `reason_code` `refund_failed`: the refund did not reach the customer, so the sale counts again for the refunded amount, and partners get their part back as rewards. The event is then `recorded`. A second call changes nothing and answers the same event.
 //
 // Returns a wrapper object for the known response body format(s).
 //

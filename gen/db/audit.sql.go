@@ -47,6 +47,42 @@ func (q *Queries) AuditChanged(ctx context.Context, db DBTX, arg AuditChangedPar
 	return items, nil
 }
 
+const auditCredits = `-- name: AuditCredits :many
+SELECT k.id::text AS what, format('of %s and %s, its sale of %s and %s', k.partner_id, coalesce(k.customer_id, 'no customer'),
+    coalesce(s.partner_id, 'no partner'), s.customer_id)::text AS message
+FROM commissions k JOIN sales s ON s.id = k.sale_id LEFT JOIN customer_merges m ON m.id = k.customer_id
+WHERE k.kind = 'referral' AND ($1::text[] IS NULL OR k.partner_id = ANY ($1::text[]))
+    AND (k.partner_id IS DISTINCT FROM s.partner_id OR coalesce(m.customer_id, k.customer_id) IS DISTINCT FROM s.customer_id)
+LIMIT 100
+`
+
+type AuditCreditsRow struct {
+	What    string
+	Message string
+}
+
+// AuditCredits: a commission by rule has the partner and the customer of its sale. A
+// commission paid before a merge keeps the old customer id.
+func (q *Queries) AuditCredits(ctx context.Context, db DBTX, partners []string) ([]AuditCreditsRow, error) {
+	rows, err := db.Query(ctx, auditCredits, partners)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AuditCreditsRow{}
+	for rows.Next() {
+		var i AuditCreditsRow
+		if err := rows.Scan(&i.What, &i.Message); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const auditCurrencies = `-- name: AuditCurrencies :many
 SELECT s.currency FROM sales s GROUP BY 1 UNION SELECT k.currency FROM commissions k GROUP BY 1 UNION SELECT p.currency
     FROM payouts p GROUP BY 1 UNION SELECT b.currency FROM balances b GROUP BY 1
@@ -66,6 +102,46 @@ func (q *Queries) AuditCurrencies(ctx context.Context, db DBTX) ([]string, error
 			return nil, err
 		}
 		items = append(items, currency)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const auditExternalIDs = `-- name: AuditExternalIDs :many
+SELECT e.external_customer_id::text AS what, format('of %s, its customer %s of %s', e.program_id, e.customer_id,
+    coalesce(c.program_id, 'no program'))::text AS message
+FROM customer_external_ids e LEFT JOIN customers c ON c.id = e.customer_id
+WHERE (c.program_id, c.org_id) IS DISTINCT FROM (e.program_id, e.org_id)
+UNION ALL
+SELECT c.id::text, format('%s is not one of its ids', coalesce(c.external_customer_id, 'no id'))::text
+FROM customers c LEFT JOIN customer_external_ids e ON e.customer_id = c.id AND e.external_customer_id = c.external_customer_id COLLATE "C"
+WHERE e.customer_id IS NULL AND (c.external_customer_id IS NOT NULL
+    OR EXISTS (SELECT FROM customer_external_ids o WHERE o.customer_id = c.id))
+LIMIT 100
+`
+
+type AuditExternalIDsRow struct {
+	What    string
+	Message string
+}
+
+// AuditExternalIDs: an external id is of a customer of its program, and the first one of a
+// customer is one of its ids.
+func (q *Queries) AuditExternalIDs(ctx context.Context, db DBTX) ([]AuditExternalIDsRow, error) {
+	rows, err := db.Query(ctx, auditExternalIDs)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AuditExternalIDsRow{}
+	for rows.Next() {
+		var i AuditExternalIDsRow
+		if err := rows.Scan(&i.What, &i.Message); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -301,7 +377,7 @@ FROM (
     WHERE ($1::text[] IS NULL OR e.partner_id = ANY ($1::text[]))
     GROUP BY e.commission_id, k.id
 ) l LEFT JOIN LATERAL (SELECT count(*) AS raised FROM audit_log_entries a
-    WHERE l.earned <> 1 AND a.target_id = l.commission_id AND a.action = 'commission.corrected'
+    WHERE l.earned <> 1 AND a.target_id = l.commission_id AND a.action IN ('commission.corrected', 'commission.redecided')
         AND (a.after ->> 'amount_minor')::bigint > (a.before ->> 'amount_minor')::bigint) c ON true
 WHERE l.earned <> 1 + c.raised OR l.gone_back OR l.mixed
 LIMIT 100
@@ -528,7 +604,7 @@ WHERE k.rate_type IS NULL OR k.rate_type = 'percent' AND k.percent IS NULL
             > CASE WHEN k.amount_minor < k.earned THEN 2 + k.rate_value / 20000 ELSE 0 END
         OR k.rate_type = 'fixed' AND (k.earned <> k.rate_value OR k.amount_minor > k.rate_value))
         AND NOT EXISTS (SELECT 1 FROM audit_log_entries a
-            WHERE a.target_id = k.id AND a.action = 'commission.corrected')
+            WHERE a.target_id = k.id AND a.action IN ('commission.corrected', 'commission.redecided'))
 LIMIT 100
 `
 
@@ -1110,6 +1186,45 @@ func (q *Queries) AuditM34(ctx context.Context, db DBTX, partners []string) ([]A
 	return items, nil
 }
 
+const auditMerges = `-- name: AuditMerges :many
+SELECT m.id::text AS what, format('merged into %s of %s: %s', m.customer_id, coalesce(c.program_id, 'no program'),
+    CASE WHEN c.id IS NULL OR (c.program_id, c.org_id) <> (m.program_id, m.org_id) THEN 'not a customer of ' || m.program_id
+        WHEN g.id IS NOT NULL THEN 'it is still there'
+        ELSE 'it still has sales or unpaid commissions of sales' END)::text AS message
+FROM customer_merges m LEFT JOIN customers c ON c.id = m.customer_id LEFT JOIN customers g ON g.id = m.id
+WHERE c.id IS NULL OR (c.program_id, c.org_id) <> (m.program_id, m.org_id) OR g.id IS NOT NULL
+    OR EXISTS (SELECT FROM sales s WHERE s.customer_id = m.id)
+    OR EXISTS (SELECT FROM commissions k WHERE k.customer_id = m.id AND k.status IN ('pending', 'approved', 'due') AND k.sale_id IS NOT NULL)
+LIMIT 100
+`
+
+type AuditMergesRow struct {
+	What    string
+	Message string
+}
+
+// AuditMerges: a merged customer is gone, its id names a customer of its program, and it
+// has no sale and no unpaid commission of a sale.
+func (q *Queries) AuditMerges(ctx context.Context, db DBTX) ([]AuditMergesRow, error) {
+	rows, err := db.Query(ctx, auditMerges)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AuditMergesRow{}
+	for rows.Next() {
+		var i AuditMergesRow
+		if err := rows.Scan(&i.What, &i.Message); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const auditOutcome = `-- name: AuditOutcome :many
 SELECT s.id::text AS what, CASE WHEN k.id IS NULL THEN 'says commission_created but has none'
     ELSE 'has a commission but says ' || s.activity_outcome END::text AS message
@@ -1325,6 +1440,8 @@ SELECT 'audit_log_entries'::text AS name, count(*) AS n FROM audit_log_entries
 UNION ALL SELECT 'balances', count(*) FROM balances
 UNION ALL SELECT 'clicks', count(*) FROM clicks
 UNION ALL SELECT 'commissions', count(*) FROM commissions
+UNION ALL SELECT 'customer_external_ids', count(*) FROM customer_external_ids
+UNION ALL SELECT 'customer_merges', count(*) FROM customer_merges
 UNION ALL SELECT 'customers', count(*) FROM customers
 UNION ALL SELECT 'events', count(*) FROM events
 UNION ALL SELECT 'forgotten', count(*) FROM forgotten

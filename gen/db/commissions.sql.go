@@ -24,8 +24,8 @@ type CommissionClawedParams struct {
 	OrgID     string
 }
 
-// CommissionClawed notes what a clawback took from a commission that is paid, in flight to
-// be, or restored in part; a negative part is one that a restoration gave back.
+// CommissionClawed adds the amount of a clawback to a commission that is paid, being paid,
+// or restored in part. A restoration adds a negative amount.
 func (q *Queries) CommissionClawed(ctx context.Context, db DBTX, arg CommissionClawedParams) error {
 	_, err := db.Exec(ctx, commissionClawed,
 		arg.PartMinor,
@@ -52,8 +52,8 @@ type CommissionCorrectParams struct {
 	PreviousMinor int64
 }
 
-// CommissionCorrect sets another amount. What was refunded until now is settled by it:
-// later refunds take their share of the rest.
+// CommissionCorrect sets another amount. It settles earlier refunds: later refunds take
+// their share of the rest.
 func (q *Queries) CommissionCorrect(ctx context.Context, db DBTX, arg CommissionCorrectParams) error {
 	_, err := db.Exec(ctx, commissionCorrect,
 		arg.AmountMinor,
@@ -247,7 +247,8 @@ FROM commissions k
 JOIN programs g ON g.id = k.program_id
 LEFT JOIN sales s ON s.id = k.sale_id
 LEFT JOIN flows f ON f.id = k.flow_id AND f.org_id = $1
-LEFT JOIN customers c ON c.id = k.customer_id AND c.partner_id = k.partner_id AND c.org_id = $1
+LEFT JOIN customer_merges m ON m.id = k.customer_id AND m.org_id = $1
+LEFT JOIN customers c ON c.id = coalesce(m.customer_id, k.customer_id) AND c.partner_id = k.partner_id AND c.org_id = $1
 LEFT JOIN links l ON l.id = c.link_id
 LEFT JOIN coupons u ON u.id = c.coupon_id
 LEFT JOIN clicks v ON v.id = c.click_id
@@ -292,8 +293,8 @@ type CommissionReasonsRow struct {
 	CorrectorName    *string
 }
 
-// CommissionReasons reads why commissions are what they are, and whose, with the last
-// correction of each. What was deleted since is NULL.
+// CommissionReasons reads the reasons of commissions for their explanation, with the last
+// correction of each. Columns of deleted rows are NULL.
 func (q *Queries) CommissionReasons(ctx context.Context, db DBTX, arg CommissionReasonsParams) ([]CommissionReasonsRow, error) {
 	rows, err := db.Query(ctx, commissionReasons, arg.OrgID, arg.Ids)
 	if err != nil {
@@ -342,13 +343,14 @@ func (q *Queries) CommissionReasons(ctx context.Context, db DBTX, arg Commission
 }
 
 const commissionRedecide = `-- name: CommissionRedecide :exec
-UPDATE commissions SET amount_minor = $1, revenue_minor = $2, rate_type = $3,
-    rate_value = $4, flow_id = $5, flow_branch_id = $6, updated_at = $7
-WHERE id = $8 AND org_id = $9 AND status IN ('pending', 'approved', 'due') AND payout_id IS NULL
+UPDATE commissions SET amount_minor = $1, shrunk_minor = $2, refunded_before_minor = 0,
+    revenue_minor = $3, rate_type = $4, rate_value = $5, flow_id = $6, flow_branch_id = $7, updated_at = $8
+WHERE id = $9 AND org_id = $10 AND status IN ('pending', 'approved', 'due') AND payout_id IS NULL
 `
 
 type CommissionRedecideParams struct {
 	AmountMinor  int64
+	ShrunkMinor  int64
 	RevenueMinor *int64
 	RateType     *RateType
 	RateValue    *int64
@@ -359,10 +361,11 @@ type CommissionRedecideParams struct {
 	OrgID        string
 }
 
-// CommissionRedecide writes what the rules decide of an unpaid commission once more.
+// CommissionRedecide writes another decision of the rules on an unpaid commission.
 func (q *Queries) CommissionRedecide(ctx context.Context, db DBTX, arg CommissionRedecideParams) error {
 	_, err := db.Exec(ctx, commissionRedecide,
 		arg.AmountMinor,
+		arg.ShrunkMinor,
 		arg.RevenueMinor,
 		arg.RateType,
 		arg.RateValue,
@@ -461,6 +464,37 @@ func (q *Queries) CommissionVoid(ctx context.Context, db DBTX, arg CommissionVoi
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const commissionsCorrected = `-- name: CommissionsCorrected :many
+SELECT DISTINCT a.target_id FROM audit_log_entries a
+WHERE a.target_id = ANY ($1::text[]) AND a.org_id = $2 AND a.action = 'commission.corrected'
+`
+
+type CommissionsCorrectedParams struct {
+	Ids   []string
+	OrgID string
+}
+
+// CommissionsCorrected returns the commissions that a person has corrected.
+func (q *Queries) CommissionsCorrected(ctx context.Context, db DBTX, arg CommissionsCorrectedParams) ([]string, error) {
+	rows, err := db.Query(ctx, commissionsCorrected, arg.Ids, arg.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var target_id string
+		if err := rows.Scan(&target_id); err != nil {
+			return nil, err
+		}
+		items = append(items, target_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const commissionsOpen = `-- name: CommissionsOpen :many

@@ -88,7 +88,10 @@ func (q *Queries) CustomerByExternalID(ctx context.Context, db DBTX, arg Custome
 }
 
 const customerByIDs = `-- name: CustomerByIDs :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution, t.self_referral FROM customers t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution, t.self_referral, a.asked::text AS asked FROM (
+    SELECT x.id AS asked, coalesce(m.customer_id, x.id) AS id
+    FROM unnest($1::text[]) x(id) LEFT JOIN customer_merges m ON m.id = x.id AND m.org_id = $2) a
+JOIN customers t ON t.id = a.id WHERE t.org_id = $2
 `
 
 type CustomerByIDsParams struct {
@@ -96,39 +99,47 @@ type CustomerByIDsParams struct {
 	OrgID string
 }
 
-func (q *Queries) CustomerByIDs(ctx context.Context, db DBTX, arg CustomerByIDsParams) ([]Customer, error) {
+type CustomerByIDsRow struct {
+	Customer Customer
+	Asked    string
+}
+
+// CustomerByIDs returns customers by their ids. asked is the id in ids: that of a merged
+// customer returns its survivor.
+func (q *Queries) CustomerByIDs(ctx context.Context, db DBTX, arg CustomerByIDsParams) ([]CustomerByIDsRow, error) {
 	rows, err := db.Query(ctx, customerByIDs, arg.Ids, arg.OrgID)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []Customer{}
+	items := []CustomerByIDsRow{}
 	for rows.Next() {
-		var i Customer
+		var i CustomerByIDsRow
 		if err := rows.Scan(
-			&i.ID,
-			&i.OrgID,
-			&i.ProgramID,
-			&i.PartnerID,
-			&i.ReferralID,
-			&i.LinkID,
-			&i.CouponID,
-			&i.ClickID,
-			&i.Processor,
-			&i.ExternalCustomerID,
-			&i.ExternalSubscriptionID,
-			&i.Email,
-			&i.Name,
-			&i.Identifier,
-			&i.Status,
-			&i.TrackedBy,
-			&i.LeadAt,
-			&i.ConvertedAt,
-			&i.Metadata,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-			&i.Attribution,
-			&i.SelfReferral,
+			&i.Customer.ID,
+			&i.Customer.OrgID,
+			&i.Customer.ProgramID,
+			&i.Customer.PartnerID,
+			&i.Customer.ReferralID,
+			&i.Customer.LinkID,
+			&i.Customer.CouponID,
+			&i.Customer.ClickID,
+			&i.Customer.Processor,
+			&i.Customer.ExternalCustomerID,
+			&i.Customer.ExternalSubscriptionID,
+			&i.Customer.Email,
+			&i.Customer.Name,
+			&i.Customer.Identifier,
+			&i.Customer.Status,
+			&i.Customer.TrackedBy,
+			&i.Customer.LeadAt,
+			&i.Customer.ConvertedAt,
+			&i.Customer.Metadata,
+			&i.Customer.CreatedAt,
+			&i.Customer.UpdatedAt,
+			&i.Customer.Attribution,
+			&i.Customer.SelfReferral,
+			&i.Asked,
 		); err != nil {
 			return nil, err
 		}
@@ -408,19 +419,23 @@ func (q *Queries) CustomerSame(ctx context.Context, db DBTX, arg CustomerSamePar
 }
 
 const customerSignupCommissions = `-- name: CustomerSignupCommissions :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor, t.refunded_before_minor FROM commissions t WHERE t.customer_id = $1 AND t.program_id = $2 AND t.org_id = $3
-AND t.kind = 'referral' AND t.sale_id IS NULL FOR NO KEY UPDATE
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor, t.refunded_before_minor FROM commissions t WHERE t.customer_id IN (
+    SELECT unnest($1::text[])
+    UNION ALL SELECT m.id FROM customer_merges m WHERE m.customer_id = ANY ($1::text[]) AND m.org_id = $2)
+AND t.program_id = $3 AND t.org_id = $2
+AND t.kind = 'referral' AND t.sale_id IS NULL ORDER BY t.created_at, t.id FOR NO KEY UPDATE OF t
 `
 
 type CustomerSignupCommissionsParams struct {
-	CustomerID *string
-	ProgramID  string
-	OrgID      string
+	CustomerIds []string
+	OrgID       string
+	ProgramID   string
 }
 
-// CustomerSignupCommissions locks the commissions that the customer's sign-up made.
+// CustomerSignupCommissions locks the commissions of the customers' sign-ups, and of the
+// customers that were merged into them.
 func (q *Queries) CustomerSignupCommissions(ctx context.Context, db DBTX, arg CustomerSignupCommissionsParams) ([]Commission, error) {
-	rows, err := db.Query(ctx, customerSignupCommissions, arg.CustomerID, arg.ProgramID, arg.OrgID)
+	rows, err := db.Query(ctx, customerSignupCommissions, arg.CustomerIds, arg.OrgID, arg.ProgramID)
 	if err != nil {
 		return nil, err
 	}

@@ -198,7 +198,7 @@ type ReportMarkParams struct {
 }
 
 // ReportMark notes that something is written at a moment whose day may have been
-// summed. What is younger than settled is in a day that is not.
+// summed. Rows younger than settled are in days that are not summed yet.
 func (q *Queries) ReportMark(ctx context.Context, db DBTX, arg ReportMarkParams) error {
 	_, err := db.Exec(ctx, reportMark,
 		arg.At,
@@ -714,8 +714,7 @@ type ReportUnmarkParams struct {
 	ProgramID string
 }
 
-// ReportUnmark goes with the sums that it makes right, in one transaction. What a
-// mark notes beyond them stays marked: after a change of the zone it may be of two days.
+// ReportUnmark runs in the transaction that writes the sums. The rest of a mark stays: after a change of the zone it may be of two days.
 func (q *Queries) ReportUnmark(ctx context.Context, db DBTX, arg ReportUnmarkParams) error {
 	_, err := db.Exec(ctx, reportUnmark, arg.FromAt, arg.ToAt, arg.ProgramID)
 	return err

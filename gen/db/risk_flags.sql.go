@@ -343,3 +343,47 @@ func (q *Queries) RiskFlagged(ctx context.Context, db DBTX, arg RiskFlaggedParam
 	}
 	return items, nil
 }
+
+const riskOwnCustomers = `-- name: RiskOwnCustomers :many
+SELECT c.id FROM customers c CROSS JOIN LATERAL (SELECT
+    split_part(regexp_replace(lower(c.email), '@[^@]*$', ''), '+', 1) AS local,
+    regexp_replace(lower(c.email), '^.*@', '') AS domain) e
+WHERE c.program_id = $1 AND c.org_id = $2 AND c.partner_id = $3 AND $4::text =
+    CASE WHEN e.domain IN ('gmail.com', 'googlemail.com') THEN replace(e.local, '.', '') || '@gmail.com'
+        ELSE e.local || '@' || e.domain END
+ORDER BY c.id LIMIT 20
+`
+
+type RiskOwnCustomersParams struct {
+	ProgramID string
+	OrgID     string
+	PartnerID *string
+	Mailbox   string
+}
+
+// RiskOwnCustomers returns customers of a partner whose e-mail reaches the mailbox of an
+// address in the form of normalEmail.
+func (q *Queries) RiskOwnCustomers(ctx context.Context, db DBTX, arg RiskOwnCustomersParams) ([]string, error) {
+	rows, err := db.Query(ctx, riskOwnCustomers,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.PartnerID,
+		arg.Mailbox,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}

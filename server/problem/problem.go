@@ -1,6 +1,10 @@
 package problem
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
 
 // Error is a refusal or failure that the client gets. What happened inside stays in Cause, which is logged and
 // never sent. Its code decides the status; the message is for people and may change.
@@ -21,6 +25,12 @@ func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
 
 // Unwrap returns the internal cause.
 func (e *Error) Unwrap() error { return e.Cause }
+
+// Is reports whether err is a refusal with one of the codes.
+func Is(err error, codes ...Code) bool {
+	p, ok := errors.AsType[*Error](err)
+	return ok && slices.Contains(codes, p.Code)
+}
 
 // Type returns the error.type of the code.
 func (e *Error) Type() string { return classes[e.Code].kind }

@@ -81,7 +81,7 @@ func (v *visit) merge(dry bool) (api.CustomerMerged, api.Customer, error) {
 	return out, other, v.send("mergeCustomer", body, &out, v.PathValue("id"))
 }
 
-// previewMerge shows what a merge would do. Where the two have different partners, one is
+// previewMerge shows a merge before it is done. Where the two have different partners, one is
 // chosen first.
 func previewMerge(v *visit) error {
 	v.form = design.Posted(v.QueryParams())
@@ -137,7 +137,7 @@ func ofCredit(err error) error {
 	return err
 }
 
-// previewCredit shows what a credit would pay.
+// previewCredit shows the commissions of a credit before it is done.
 func previewCredit(v *visit) error {
 	v.form = design.Posted(v.QueryParams())
 	out, p, err := v.credit(true)

@@ -141,7 +141,7 @@ func TestInbox(t *testing.T) {
 }
 
 // TestInboxRestoresFailedRefund offers one button for a refund that did not reach the
-// customer, to those who may change commissions.
+// customer, to roles that may change commissions.
 func TestInboxRestoresFailedRefund(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -20,12 +20,13 @@ func includeExternalIDs(ctx context.Context, u *work.Unit, wanted bool, customer
 		}
 		rows, err := queries.ExternalIDs(ctx, tx, db.ExternalIDsParams{CustomerIds: idsOf(customers), OrgID: u.OrgID})
 		for i := range customers {
-			customers[i].ExternalIds = []api.CustomerExternalID{}
+			all := []api.CustomerExternalID{}
 			for _, r := range rows {
 				if r.CustomerID == customers[i].ID {
-					customers[i].ExternalIds = append(customers[i].ExternalIds, toExternalID(r))
+					all = append(all, toExternalID(r))
 				}
 			}
+			customers[i].ExternalIds = &all
 		}
 		return err
 	}
@@ -39,14 +40,13 @@ func includeDuplicates(ctx context.Context, u *work.Unit, wanted bool, customers
 		}
 		rows, err := queries.Duplicates(ctx, tx, db.DuplicatesParams{CustomerIds: idsOf(customers), OrgID: u.OrgID})
 		for i := range customers {
-			customers[i].Duplicates = []api.CustomerDuplicate{}
+			all := []api.CustomerDuplicate{}
 			for _, r := range rows {
 				if r.CustomerID == customers[i].ID {
-					customers[i].Duplicates = append(customers[i].Duplicates, api.CustomerDuplicate{
-						CustomerID: r.OtherID, Match: api.CustomerMatch(r.Match),
-					})
+					all = append(all, api.CustomerDuplicate{CustomerID: r.OtherID, Match: api.CustomerMatch(r.Match)})
 				}
 			}
+			customers[i].Duplicates = &all
 		}
 		return err
 	}
@@ -103,7 +103,7 @@ func (s *Server) DetachExternalID(
 	return api.DetachExternalID200JSONResponse(out), err
 }
 
-// MergeCustomer merges another customer into one, or says what that would do.
+// MergeCustomer merges another customer into one. A dry run changes nothing.
 func (s *Server) MergeCustomer(
 	ctx context.Context, r api.MergeCustomerRequestObject,
 ) (api.MergeCustomerResponseObject, error) {
@@ -118,10 +118,11 @@ func (s *Server) MergeCustomer(
 		Object: "customer_merge", Customer: toCustomer(m.Customer), MergedCustomerID: m.FromID,
 		Sales: int64(m.Sales), Commissions: []api.MergedCommission{}, DryRun: opt.Value(b.DryRun),
 	}
-	out.Customer.ExternalIds = []api.CustomerExternalID{}
-	for _, id := range m.IDs {
-		out.Customer.ExternalIds = append(out.Customer.ExternalIds, toExternalID(id))
+	ids := make([]api.CustomerExternalID, len(m.IDs))
+	for i, id := range m.IDs {
+		ids[i] = toExternalID(id)
 	}
+	out.Customer.ExternalIds = &ids
 	for _, k := range m.Commissions {
 		out.Commissions = append(out.Commissions, api.MergedCommission{
 			SaleID: k.SaleID, CommissionID: k.CommissionID, BeforeMinor: k.Before, AfterMinor: k.After, Currency: k.Currency,
@@ -130,8 +131,8 @@ func (s *Server) MergeCustomer(
 	return api.MergeCustomer200JSONResponse(out), nil
 }
 
-// CreditCustomer gives a customer and its past sales to a partner, or says what that would
-// pay.
+// CreditCustomer gives a customer and its past sales to a partner. A dry run changes
+// nothing.
 func (s *Server) CreditCustomer(
 	ctx context.Context, r api.CreditCustomerRequestObject,
 ) (api.CreditCustomerResponseObject, error) {

@@ -45,7 +45,7 @@ func (h inboxed) sell(customer, charge string, at time.Time) string {
 }
 
 // TestMergeCustomers: of two customers one person remains, with one first payment, one
-// conversion, every id and every sale. A dry run says so before and changes nothing.
+// conversion, every id and every sale. A dry run lists the same changes and changes nothing.
 func TestMergeCustomers(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t)

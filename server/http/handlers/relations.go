@@ -83,11 +83,11 @@ func embedReferral[O any](ctx context.Context, u *work.Unit, wanted bool, object
 // embedCustomer loads customers.
 func embedCustomer[O any](ctx context.Context, u *work.Unit, wanted bool, objects []O,
 	at func(*O) (*string, *nullable.Nullable[api.Customer])) pgtx.Read {
-	load := func(ctx context.Context, tx pgtx.DBTX, org string, ids []string) ([]db.Customer, error) {
+	load := func(ctx context.Context, tx pgtx.DBTX, org string, ids []string) ([]db.CustomerByIDsRow, error) {
 		return queries.CustomerByIDs(ctx, tx, db.CustomerByIDsParams{Ids: ids, OrgID: org})
 	}
 	return relate(ctx, u, wanted, objects, at, load,
-		func(k db.Customer) (string, api.Customer) { return k.ID, toCustomer(k) })
+		func(r db.CustomerByIDsRow) (string, api.Customer) { return r.Asked, toCustomer(r.Customer) })
 }
 
 // embedSale loads sales as lists show them, without their outcome.

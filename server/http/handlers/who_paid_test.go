@@ -19,7 +19,7 @@ func (h inboxed) paidBy(charge string, more M) apitest.Answer {
 	return h.Must(200, h.Get("/v1/customers/"+h.last("recorded", nil).String("customer_id")))
 }
 
-// earned is what the partner has earned in all, in minor units.
+// earned returns the partner's whole balance in minor units.
 func (h inboxed) earned() int64 {
 	h.t.Helper()
 	pending, due, paid := h.Balance(h.program, h.partner, "USD")

@@ -1,7 +1,6 @@
 package join
 
 import (
-	"errors"
 	"net/http"
 
 	"rail/gen/db"
@@ -49,7 +48,7 @@ func confirm(v *visit) error {
 		return err
 	}
 	err = v.unit(r.Plan).Within(v.ctx(), func(u *work.Unit) error { return v.pages.Joining.Confirm(v.ctx(), u, r) })
-	if p, ok := errors.AsType[*problem.Error](err); ok && p.Code == problem.PartnerEmailTaken {
+	if problem.Is(err, problem.PartnerEmailTaken) {
 		return errTaken
 	}
 	if err != nil {
@@ -97,7 +96,7 @@ func withdraw(v *visit) error {
 		_, err := partner.Withdraw(v.ctx(), u, *r.ApplicationID)
 		return err
 	})
-	if p, ok := errors.AsType[*problem.Error](err); ok && p.Code == problem.ApplicationAlreadyDecided {
+	if problem.Is(err, problem.ApplicationAlreadyDecided) {
 		err = nil
 	}
 	if err != nil {

@@ -38,9 +38,8 @@ func (a *application) onTop(ctx context.Context, f processor.Refund, s db.Sale) 
 	return a.takeBack(ctx, s, level{of: f.ID, minor: back, once: true}, back, f.At)
 }
 
-// takeBack refunds what of a sale is to come back at a level and has not yet, by
-// whomever it was refunded; or, for an amount of its own, so much on top. The level
-// does not include refunds that were restored before the event's time. An event that changes
+// takeBack refunds a sale up to a level, counting earlier refunds from any source; a
+// separate amount is refunded in addition. The level does not include refunds that were restored before the event's time. An event that changes
 // nothing is worked again when a refund of the sale is restored.
 func (a *application) takeBack(
 	ctx context.Context, s db.Sale, to level, own int64, at clock.Time,

@@ -137,7 +137,7 @@ func (a *application) brought(ctx context.Context, k db.Customer, routes []track
 	return k, false, nil
 }
 
-// clues are what an event says about its customer.
+// clues returns the customer's ids, e-mail, name and routes from an event.
 func (a *application) clues(ctx context.Context, b processor.Binding) (customer.Clues, error) {
 	routes, err := a.routes(ctx, b)
 	return customer.Clues{

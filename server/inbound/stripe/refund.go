@@ -134,7 +134,7 @@ func (r *reader) fraudWarning() error {
 		Link: to, ID: string(w.ID), Status: processor.DisputeOpen, Detail: string(w.Type), At: r.At,
 	}
 	if w.Actionable.OK && !w.Actionable.V {
-		r.Dispute.Status, r.Dispute.Detail = processor.DisputeWithdrawn, "the warning is not actionable any more"
+		r.Dispute.Status, r.Dispute.Detail = processor.DisputeWithdrawn, "the warning is no longer actionable"
 	}
 	return nil
 }

@@ -41,21 +41,23 @@ func Correct(ctx context.Context, u *work.Unit, id string, amount int64, reason 
 	if err != nil {
 		return k, err
 	}
-	return k, corrected(ctx, u, k, previous, reason)
+	return k, corrected(ctx, u, k, previous, "commission.corrected", reason)
 }
 
 // corrected writes what follows from a correction: the difference moves in the ledger,
 // the sums of its day are made again, and the event and the audit log have both amounts.
-func corrected(ctx context.Context, u *work.Unit, k db.Commission, previous int64, reason string) error {
-	if err := ledger.Correct(ctx, u.Later(), ledger.Of(k, u.Now), previous); err != nil {
-		return err
+func corrected(ctx context.Context, u *work.Unit, k db.Commission, previous int64, action, reason string) error {
+	if k.AmountMinor != previous {
+		if err := ledger.Correct(ctx, u.Later(), ledger.Of(k, u.Now), previous); err != nil {
+			return err
+		}
+		if err := report.TouchCommission(ctx, u, k); err != nil {
+			return err
+		}
+		recordAmount(u, k, previous)
 	}
-	if err := report.TouchCommission(ctx, u, k); err != nil {
-		return err
-	}
-	recordAmount(u, k, previous)
 	return auditlog.Record(ctx, u, auditlog.Entry{
-		ProgramID: k.ProgramID, Action: "commission.corrected", TargetID: k.ID, Reason: &reason,
+		ProgramID: k.ProgramID, Action: action, TargetID: k.ID, Reason: &reason,
 		Before: map[string]int64{"amount_minor": previous}, After: map[string]int64{"amount_minor": k.AmountMinor},
 	})
 }

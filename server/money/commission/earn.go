@@ -20,15 +20,16 @@ import (
 
 var queries = db.New()
 
-// Earned is a commission that rules made. Amount and Base are minor units of
-// Currency.
+// Earned is a commission that rules made. Amount, Base and the refunded parts are minor units
+// of Currency.
 type Earned struct {
 	ProgramID, PartnerID, CustomerID string
 	SaleID                           *string
 	Choice                           rules.Choice
 	Rate                             rules.Rate // the rate that counted, a link's override included
 	Amount                           int64
-	Base                             *int64 // what a percentage was taken of
+	Base                             *int64 // of a percentage
+	Shrunk, BaseShrunk               int64  // parts of Amount and Base that earlier refunds of the sale took
 	Currency                         string
 	MatureAt                         clock.Time
 	Enrols                           bool // a first commission starts a sequence
@@ -54,7 +55,7 @@ func (e Earned) Write(ctx context.Context, u *work.Unit) (*string, error) {
 	if status != db.CommissionStatusPending {
 		k.ApprovedAt = &u.Now
 	}
-	if err := add(ctx, u, k); err != nil || !e.Enrols {
+	if err := e.add(ctx, u, k); err != nil || !e.Enrols {
 		return &k.ID, err
 	}
 	// Two commissions of one transaction would both not be the first.
@@ -62,6 +63,29 @@ func (e Earned) Write(ctx context.Context, u *work.Unit) (*string, error) {
 		return &k.ID, err
 	}
 	return &k.ID, sequence.Earned(ctx, u.Later(), k)
+}
+
+// add queues the commission as it was earned, and then the earlier refunds of its sale.
+func (e Earned) add(ctx context.Context, u *work.Unit, k db.Commission) error {
+	if err := add(ctx, u, k); err != nil || e.Shrunk == 0 {
+		return err
+	}
+	shrink := db.CommissionShrinkParams{
+		PartMinor: e.Shrunk, RevenueMinor: e.revenue(), UpdatedAt: u.Now, ID: k.ID, OrgID: k.OrgID,
+	}
+	if err := queries.CommissionShrink(ctx, u.Later(), shrink); err != nil {
+		return err
+	}
+	k.AmountMinor -= e.Shrunk
+	return Shrunk(ctx, u, k, e.Shrunk)
+}
+
+// revenue returns the rest of Base after earlier refunds.
+func (e Earned) revenue() *int64 {
+	if e.Base == nil {
+		return nil
+	}
+	return new(*e.Base - e.BaseShrunk)
 }
 
 // recordCreated records commission.created. That event knows two states only;

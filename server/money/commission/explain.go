@@ -70,8 +70,8 @@ func amountOf(r db.CommissionReasonsRow) (string, error) {
 	return out + ", by " + by + ".", nil
 }
 
-// correctionOf says to what the amount was corrected last, by whom and why; "" where it was
-// not.
+// correctionOf describes the last correction of the amount: the new amount, the actor and
+// the reason. It is "" without a correction.
 func correctionOf(r db.CommissionReasonsRow) string {
 	if r.CorrectionID == "" || r.CorrectedAt == nil {
 		return ""

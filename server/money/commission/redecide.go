@@ -17,20 +17,19 @@ func Redecidable(k db.Commission) bool {
 	return false
 }
 
-// Redecide gives an unpaid commission the amount, rule and rate that the rules decide now.
-// Its status and its dates stay. It is a correction to the ledger, the audit log and
-// webhooks. The caller holds the locks of the partner and of the commission.
+// Redecide gives an unpaid commission the amount, rule and rate of another decision. Its
+// status and its dates stay. It is a correction to the ledger, the audit log and webhooks.
+// The caller holds the locks of the partner and of the commission.
 func Redecide(ctx context.Context, u *work.Unit, k db.Commission, e Earned, reason string) error {
 	err := queries.CommissionRedecide(ctx, u.Later(), db.CommissionRedecideParams{
-		AmountMinor: e.Amount, RevenueMinor: e.Base, RateType: &e.Rate.RateType, RateValue: &e.Rate.RateValue,
-		FlowID: &e.Choice.FlowID, FlowBranchID: e.Choice.BranchID, UpdatedAt: u.Now, ID: k.ID, OrgID: k.OrgID,
+		AmountMinor: e.Amount - e.Shrunk, ShrunkMinor: e.Shrunk, RevenueMinor: e.revenue(), RateType: &e.Rate.RateType,
+		RateValue: &e.Rate.RateValue, FlowID: &e.Choice.FlowID, FlowBranchID: e.Choice.BranchID, UpdatedAt: u.Now,
+		ID: k.ID, OrgID: k.OrgID,
 	})
 	if err != nil {
 		return err
 	}
 	previous := k.AmountMinor
-	if k.AmountMinor = e.Amount; previous == k.AmountMinor {
-		return nil
-	}
-	return corrected(ctx, u, k, previous, reason)
+	k.AmountMinor = e.Amount - e.Shrunk
+	return corrected(ctx, u, k, previous, "commission.redecided", reason)
 }

@@ -13,8 +13,8 @@ import (
 	"rail/server/work"
 )
 
-// Order is what a batch is asked to collect. PartnerID and GroupID narrow it. Until is
-// the period's end as a caller gave it, from which GenerateIn and PreviewIn set PeriodEnd.
+// Order selects the commissions that a batch collects. PartnerID and GroupID narrow it. Until is
+// the period's end in the request; GenerateIn and PreviewIn set PeriodEnd from it.
 type Order struct {
 	Program            db.Program
 	PeriodEnd          clock.Time

@@ -17,16 +17,17 @@ import (
 // maxCredited is how many sales one credit looks at.
 const maxCredited = 500
 
-// Credit gives a customer without a partner to one, and lets the rules pay for its sales
-// since a moment that have no partner (decisions, 305).
+// Credit gives a partner to a customer without one, and lets the rules pay for the
+// customer's sales since a time that have no partner (decisions, 305).
 type Credit struct {
 	CustomerID, PartnerID string
 	Since                 clock.Time
 	DryRun                bool
+	moves                 bool // a dry run, and the customer has no partner yet
 }
 
-// Credited is a sale and what a credit pays for it. CommissionID is nil, and Reason is
-// given, where it pays nothing.
+// Credited is a sale with the commission that a credit creates for it. Without a commission,
+// CommissionID is nil and Reason gives the reason.
 type Credited struct {
 	Sale         db.Sale
 	CommissionID *string
@@ -35,7 +36,7 @@ type Credited struct {
 	Reason       string
 }
 
-// Credits is what came of a credit. AmountMinor is the sum of the commissions in the
+// Credits is the result of a credit. AmountMinor is the sum of the commissions in the
 // program's Currency.
 type Credits struct {
 	CustomerID, PartnerID string
@@ -44,7 +45,7 @@ type Credits struct {
 	Currency              string
 }
 
-// Credit carries a credit out, or says what it would do.
+// Credit carries a credit out. A dry run returns the same result and changes nothing.
 func (s Service) Credit(ctx context.Context, u *work.Unit, c Credit) (Credits, error) {
 	k, err := customer.Lock(ctx, u, c.CustomerID)
 	if err != nil {
@@ -67,6 +68,7 @@ func (s Service) Credit(ctx context.Context, u *work.Unit, c Credit) (Credits, e
 			return out, err
 		}
 	}
+	c.moves = k.PartnerID == nil
 	lock := db.PartnersLockParams{Ids: []string{c.PartnerID}, OrgID: u.OrgID}
 	if err := queries.PartnersLock(ctx, u.DB(), lock); err != nil {
 		return out, err
@@ -94,6 +96,12 @@ func (c Credit) pay(ctx context.Context, u *work.Unit, p db.Program, k db.Custom
 	if err != nil {
 		return err
 	}
+	if n := past.partners[c.PartnerID]; n != nil && c.moves {
+		n.LeadsCount++
+		if k.ConvertedAt != nil {
+			n.CustomersCount++
+		}
+	}
 	for _, r := range recordings {
 		one, err := c.payOne(ctx, u, r)
 		if err != nil {
@@ -120,7 +128,8 @@ func (c Credit) payOne(ctx context.Context, u *work.Unit, r pastSale) (Credited,
 		one.Reason = "The sale is refunded."
 		return one, nil
 	}
-	earned, warning, err := r.decide(s.ID)
+	r.countSale()
+	earned, warning, err := r.decide()
 	if err != nil {
 		return one, err
 	}
@@ -129,7 +138,8 @@ func (c Credit) payOne(ctx context.Context, u *work.Unit, r pastSale) (Credited,
 		one.Reason, outcome = warning.Message, db.SaleOutcomeSaleRecorded
 		warnings = append(warnings, *warning)
 	} else {
-		one.AmountMinor, one.Currency = earned.Amount, earned.Currency
+		one.AmountMinor, one.Currency = earned.Amount-earned.Shrunk, earned.Currency
+		r.countCommission(one.AmountMinor, one.Currency)
 	}
 	if c.DryRun {
 		return one, nil

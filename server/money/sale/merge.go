@@ -32,7 +32,7 @@ type Redecided struct {
 	Currency             string
 }
 
-// Merger is what came of a merge, or would.
+// Merger is the result of a merge.
 type Merger struct {
 	Customer    db.Customer
 	FromID      string
@@ -41,7 +41,7 @@ type Merger struct {
 	Commissions []Redecided
 }
 
-// Merge carries a merge out, or says what it would do. Unpaid commissions outside payouts
+// Merge carries a merge out. A dry run returns the same result and changes nothing. Unpaid commissions outside payouts
 // are decided again where the first sale, the conversion or the counters of the customer
 // make the rules decide otherwise; everything else about them is taken as it was.
 func (s Service) Merge(ctx context.Context, u *work.Unit, m Merge) (Merger, error) {
@@ -95,10 +95,11 @@ func (m Merge) checkPartner(ctx context.Context, u *work.Unit, programID string)
 // merging is a merge at work.
 type merging struct {
 	Merge
-	pair  customer.Pair
-	sales []db.Sale // of both, the oldest first
-	first string    // the sale that stays the first; "" without sales
-	out   *Merger
+	pair      customer.Pair
+	sales     []db.Sale       // of both, the oldest first
+	first     string          // the id of the person's first sale; "" without sales
+	corrected map[string]bool // commissions that a person corrected, by id
+	out       *Merger
 }
 
 // run decides and writes. Locks come in the order of every write of money.
@@ -137,33 +138,42 @@ func (w *merging) lockPartners(ctx context.Context, u *work.Unit) error {
 	return queries.PartnersLock(ctx, u.DB(), db.PartnersLockParams{Ids: slices.Compact(ids), OrgID: u.OrgID})
 }
 
-// signups leaves one sign-up commission: one person signs up once. What is paid stays, so an
-// open one goes; of two open ones that of the merged customer.
+// signups leaves one sign-up commission: one person signs up once. One that is paid or in a
+// payout stays, and open ones are voided. Of open ones alone, one of the partner that keeps
+// the customer stays.
 func (w *merging) signups(ctx context.Context, u *work.Unit) error {
-	var of [2][]db.Commission
-	for i, k := range []db.Customer{w.pair.Into, w.pair.From} {
-		rows, err := queries.CustomerSignupCommissions(ctx, u.DB(), db.CustomerSignupCommissionsParams{
-			CustomerID: &k.ID, ProgramID: k.ProgramID, OrgID: u.OrgID,
-		})
-		if err != nil {
-			return err
+	rows, err := queries.CustomerSignupCommissions(ctx, u.DB(), db.CustomerSignupCommissionsParams{
+		CustomerIds: []string{w.pair.Into.ID, w.pair.From.ID}, ProgramID: w.pair.Into.ProgramID, OrgID: u.OrgID,
+	})
+	if err != nil {
+		return err
+	}
+	rows = slices.DeleteFunc(rows, func(k db.Commission) bool {
+		return k.Status == db.CommissionStatusVoided || k.Status == db.CommissionStatusRejected
+	})
+	if !slices.ContainsFunc(rows, settled) {
+		stays := slices.IndexFunc(rows, func(k db.Commission) bool { return equal(&k.PartnerID, w.out.Customer.PartnerID) })
+		if len(rows) > 0 {
+			rows = slices.Delete(rows, max(stays, 0), max(stays, 0)+1)
 		}
-		of[i] = slices.DeleteFunc(rows, func(k db.Commission) bool {
-			return k.Status != db.CommissionStatusPaid && !commission.Redecidable(k)
-		})
 	}
-	if len(of[0]) == 0 || len(of[1]) == 0 {
-		return nil
-	}
-	for _, k := range append(of[1], of[0]...) {
-		if k.Status != db.CommissionStatusPaid {
-			return w.void(ctx, u, k)
+	for _, k := range rows {
+		if settled(k) {
+			continue
+		}
+		if err := w.void(ctx, u, k); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// voidReason is the reason of what a merge takes back.
+// settled reports whether a commission is paid, or about to be.
+func settled(k db.Commission) bool {
+	return k.Status == db.CommissionStatusPaid || k.PayoutID != nil || k.ClawedMinor != 0
+}
+
+// voidReason is the reason of commissions that a merge voids.
 const voidReason = "customer_merged"
 
 func (w *merging) void(ctx context.Context, u *work.Unit, k db.Commission) error {
@@ -176,8 +186,8 @@ func (w *merging) void(ctx context.Context, u *work.Unit, k db.Commission) error
 	return commission.Void(ctx, u, k, voidReason)
 }
 
-// redecide compares the decision on each sale with the one that it gets as a sale of the
-// merged customer, and writes those that differ.
+// redecide decides on each sale twice, as a sale of its old and of the merged customer, and
+// writes the differences.
 func (w *merging) redecide(ctx context.Context, u *work.Unit) error {
 	p, err := u.Program(ctx, w.out.Customer.ProgramID)
 	if err != nil || len(w.sales) == 0 {
@@ -196,18 +206,19 @@ func (w *merging) redecide(ctx context.Context, u *work.Unit) error {
 	if err != nil {
 		return err
 	}
+	first := w.bonus(made)
 	counters := w.count(p.Currency)
 	for _, r := range recordings {
-		before, _, err := r.decide(r.sale.ID)
+		before, _, err := r.decide()
 		if err != nil {
 			return err
 		}
-		r.facts.Sale.IsFirstSale = r.sale.ID == w.first
+		r.facts.Sale.IsFirstSale = r.sale.ID == first
 		r.facts.Customer.ConvertedAt = opt.Or(w.out.Customer.ConvertedAt, r.facts.Customer.ConvertedAt)
 		if r.facts.Customer.Counters != nil {
 			r.facts.Customer.Counters = new(counters[r.sale.ID])
 		}
-		after, _, err := r.decide(r.sale.ID)
+		after, _, err := r.decide()
 		if err != nil {
 			return err
 		}
@@ -218,7 +229,19 @@ func (w *merging) redecide(ctx context.Context, u *work.Unit) error {
 	return nil
 }
 
-// made returns the commissions that rules made of sales, by sale.
+// bonus returns the id of the sale that the rules decide as the person's first one. It is the
+// first sale, unless only the other customer's first sale was paid for already.
+func (w *merging) bonus(made map[string]db.Commission) string {
+	is := func(id string) bool { return settled(made[id]) }
+	for _, s := range w.sales {
+		if s.IsFirstSale && is(s.ID) && !is(w.first) {
+			return s.ID
+		}
+	}
+	return w.first
+}
+
+// made returns the commissions that rules made of sales, by sale, and notes the corrected ones.
 func (w *merging) made(ctx context.Context, u *work.Unit, sales []db.Sale) (map[string]db.Commission, error) {
 	ids := make([]string, len(sales))
 	for i, s := range sales {
@@ -226,9 +249,18 @@ func (w *merging) made(ctx context.Context, u *work.Unit, sales []db.Sale) (map[
 	}
 	of := db.SalesReferralCommissionsParams{SaleIds: ids, OrgID: u.OrgID}
 	rows, err := queries.SalesReferralCommissions(ctx, u.DB(), of)
+	if err != nil {
+		return nil, err
+	}
 	out := map[string]db.Commission{}
-	for _, k := range rows {
-		out[*k.SaleID] = k
+	made := make([]string, len(rows))
+	for i, k := range rows {
+		out[*k.SaleID], made[i] = k, k.ID
+	}
+	fixed, err := queries.CommissionsCorrected(ctx, u.DB(), db.CommissionsCorrectedParams{Ids: made, OrgID: u.OrgID})
+	w.corrected = map[string]bool{}
+	for _, id := range fixed {
+		w.corrected[id] = true
 	}
 	return out, err
 }
@@ -248,22 +280,26 @@ func (w *merging) count(currency string) map[string]rules.CustomerCounters {
 	return out
 }
 
-// write changes the commission k of a sale, which has no id where there is none, from what
-// the rules decided before the merge to what they decide after it. A commission that is not
-// what they decided before was set otherwise, and stays.
+// write changes the commission k of a sale, whose id is "" if there is none, from the decision
+// before the merge to the decision after it. A commission that a person corrected stays, and
+// so does a sale that earned nothing for another reason.
 func (w *merging) write(ctx context.Context, u *work.Unit, k db.Commission, before, after *commission.Earned) error {
 	switch {
-	case same(before, after), k.ID != "" && !commission.Redecidable(k):
+	case same(before, after), k.ID != "" && !commission.Redecidable(k), w.corrected[k.ID]:
 		return nil
 	case k.ID == "" && before == nil:
 		return w.earn(ctx, u, *after)
-	case k.ID == "" || before == nil || k.AmountMinor != before.Amount || opt.Value(k.FlowID) != before.Choice.FlowID:
+	case k.ID == "":
 		return nil
 	case after == nil:
 		return w.void(ctx, u, k)
 	}
+	amount := after.Amount - after.Shrunk
+	if amount == k.AmountMinor && equal(k.FlowID, &after.Choice.FlowID) {
+		return nil
+	}
 	w.out.Commissions = append(w.out.Commissions, Redecided{
-		SaleID: k.SaleID, CommissionID: &k.ID, Before: k.AmountMinor, After: after.Amount, Currency: k.Currency,
+		SaleID: k.SaleID, CommissionID: &k.ID, Before: k.AmountMinor, After: amount, Currency: k.Currency,
 	})
 	if w.DryRun {
 		return nil
@@ -273,7 +309,7 @@ func (w *merging) write(ctx context.Context, u *work.Unit, k db.Commission, befo
 
 // earn makes the commission of a sale that pays only since the merge.
 func (w *merging) earn(ctx context.Context, u *work.Unit, e commission.Earned) error {
-	one := Redecided{SaleID: e.SaleID, After: e.Amount, Currency: e.Currency}
+	one := Redecided{SaleID: e.SaleID, After: e.Amount - e.Shrunk, Currency: e.Currency}
 	if !w.DryRun {
 		var err error
 		e.CustomerID = w.pair.Into.ID
@@ -294,7 +330,7 @@ func same(a, b *commission.Earned) bool {
 		equal(a.Choice.BranchID, b.Choice.BranchID)
 }
 
-// move gives the sales, and what was earned of them, to the customer that stays.
+// move gives the sales and their unpaid commissions to the surviving customer.
 func (w *merging) move(ctx context.Context, u *work.Unit) error {
 	into, from := w.pair.Into.ID, w.pair.From.ID
 	ids := make([]string, len(w.sales))

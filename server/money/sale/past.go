@@ -3,9 +3,11 @@ package sale
 import (
 	"context"
 
+	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/money/commission"
 	"rail/server/money/rules"
+	"rail/server/opt"
 	"rail/server/work"
 )
 
@@ -22,10 +24,37 @@ func newPast(ctx context.Context, u *work.Unit, p db.Program) (*play, error) {
 	return &play{u: u, program: p, partners: map[string]*rules.PartnerCounters{}, before: flows, after: flows}, err
 }
 
-// pastSale is a recorded sale as if it were recorded now.
+// pastSale is a recorded sale as if it were recorded now, with its amounts from before any
+// refund.
 type pastSale struct {
 	*recording
-	sale db.Sale
+	sale db.Sale // as it is
+}
+
+// whole returns a sale in part refunded with its amounts from before the refunds.
+func whole(s db.Sale) db.Sale {
+	if s.RefundedAt == nil && s.RefundedMinor > 0 {
+		first := s.AmountMinor + s.RefundedMinor
+		if s.TaxMinor != nil {
+			s.TaxMinor = new(min(rules.Prorated(*s.TaxMinor, first, s.AmountMinor), first))
+		}
+		s.AmountMinor = first
+	}
+	return s
+}
+
+// decide returns the commission of the sale after its refunds, or why there is none.
+func (p pastSale) decide() (*commission.Earned, *api.SaleWarning, error) {
+	e, warning, err := p.recording.decide(p.sale.ID)
+	if e == nil || p.sale.RefundedMinor == 0 {
+		return e, warning, err
+	}
+	taken := func(n int64) int64 { return rules.RefundShare(n, p.AmountMinor, 0, p.sale.RefundedMinor, 0) }
+	e.Shrunk, e.BaseShrunk = taken(e.Amount), taken(opt.Value(e.Base))
+	if e.Shrunk == e.Amount {
+		return nil, warn(rules.WarnNoCommission, "Refunds took the whole commission."), nil
+	}
+	return e, nil, nil
 }
 
 // recordings returns recorded sales as if they were recorded now, with the counters that
@@ -53,13 +82,33 @@ func (p *play) recordings(ctx context.Context, sales []db.Sale, partnerID *strin
 	}
 	out := make([]pastSale, len(rows))
 	for i, row := range rows {
+		as := row.Sale
+		row.Sale = whole(row.Sale)
 		r := p.recording(row)
 		r.flows = p.before
 		if n, has := counted[row.Sale.ID]; has {
 			r.facts.Customer.Counters = &n
 		}
 		r.facts.Partner.Counters = p.partners[r.facts.Partner.ID]
-		out[i] = pastSale{&r, row.Sale}
+		out[i] = pastSale{&r, as}
 	}
 	return out, nil
+}
+
+// countSale adds the sale to its partner's counters, as its recording would have.
+func (p pastSale) countSale() {
+	n := p.facts.Partner.Counters
+	if n == nil {
+		return
+	}
+	if n.SalesCount++; p.Currency == p.who.ProgramCurrency {
+		n.RevenueMinor += p.sale.AmountMinor
+	}
+}
+
+// countCommission adds a commission of the sale to its partner's counters.
+func (p pastSale) countCommission(minor int64, currency string) {
+	if n := p.facts.Partner.Counters; n != nil && currency == p.who.ProgramCurrency {
+		n.CommissionsMinor += minor
+	}
 }

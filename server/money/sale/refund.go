@@ -178,6 +178,11 @@ func openRefund(ctx context.Context, u *work.Unit, r RefundInput) (refunding, er
 			w.known, err = refundKnown(ctx, tx, org, seen.ProgramID, r.ExternalID)
 			return err
 		})
+	for i := range w.commissions { // paid ones keep the id of a merged customer; clawbacks do not
+		if k := &w.commissions[i]; k.CustomerID != nil {
+			k.CustomerID = &w.sale.CustomerID
+		}
+	}
 	return w, err
 }
 

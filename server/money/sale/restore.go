@@ -46,6 +46,7 @@ type restoring struct {
 	refunds []db.Refund
 	amount  int64 // comes back now
 	parts   map[string]int64
+	level   int64 // refunded of the sale before the refund at work is restored
 }
 
 // Restore makes a sale count again for refunded money that the merchant got back
@@ -139,6 +140,7 @@ func (w *restoring) restoreSale(ctx context.Context, u *work.Unit) error {
 	if s.RefundedAt != nil {
 		gone += s.AmountMinor
 	}
+	w.level = gone
 	s.AmountMinor, s.RefundedMinor, s.RefundedAt = s.AmountMinor+s.RefundedMinor-gone+w.amount, gone-w.amount, nil
 	if s.TaxMinor != nil {
 		s.TaxMinor = new(min(rules.Prorated(*s.TaxMinor, s.AmountMinor, old.AmountMinor), s.AmountMinor))
@@ -183,8 +185,12 @@ func (w *restoring) restoreRefund(ctx context.Context, u *work.Unit, id string) 
 	now := api.Restoration{
 		SourceID: w.in.SourceID, AmountMinor: w.parts[id], RestoredAt: w.in.At, Commissions: []api.RestoredCommission{},
 	}
-	for _, e := range effects {
-		made, err := w.restoreCommission(ctx, u, f, e)
+	for _, k := range w.commissions {
+		part, status := w.back(k, f, effects)
+		if part == 0 {
+			continue
+		}
+		made, err := commission.Restore(ctx, u, k, status, part, w.sale.RefundedMinor)
 		if err != nil {
 			return nil, err
 		}
@@ -194,6 +200,7 @@ func (w *restoring) restoreRefund(ctx context.Context, u *work.Unit, id string) 
 			})
 		}
 	}
+	w.level -= w.parts[id]
 	row, err := json.Marshal(append(all, now))
 	if err != nil {
 		return nil, err
@@ -203,31 +210,44 @@ func (w *restoring) restoreRefund(ctx context.Context, u *work.Unit, id string) 
 	})
 }
 
-// restoreCommission gives back a part of what a refund took of one commission. Nothing
-// comes back of one that a person rejected or that fell away for another reason.
-func (w *restoring) restoreCommission(
-	ctx context.Context, u *work.Unit, f db.Refund, e api.RefundedCommission,
-) (*db.Commission, error) {
-	i := slices.IndexFunc(w.commissions, func(k db.Commission) bool { return k.ID == e.CommissionID })
-	if i < 0 {
-		return nil, nil //nolint:nilnil // it is gone
+// back returns the part of a commission that the restoration of a refund gives back, and the
+// status of the commission before the refund. A standing commission by rule has the same
+// share of the sale again that it would have without the refund, also if the rules decided on it after
+// the refund. Others get back their part of the refund's recorded effect.
+func (w *restoring) back(
+	k db.Commission, f db.Refund, effects []api.RefundedCommission,
+) (part int64, status db.CommissionStatus) {
+	void := k.Status == db.CommissionStatusVoided || k.Status == db.CommissionStatusRejected
+	if k.Kind == db.CommissionKindReferral && !void {
+		return w.taken(k, w.level) - w.taken(k, w.level-w.parts[f.ID]), k.Status
 	}
-	k := w.commissions[i]
-	// Rounding is cumulative, so that the parts of a refund sum to what it took.
-	took, amount := taken(e), *f.AmountMinor
+	i := slices.IndexFunc(effects, func(e api.RefundedCommission) bool { return e.CommissionID == k.ID })
+	if i < 0 {
+		return 0, ""
+	}
+	// Rounding is cumulative, so that the parts of a refund sum to its amount.
+	took, amount := tookOf(effects[i]), *f.AmountMinor
+	if k.Kind == db.CommissionKindReferral && effects[i].After.Status != api.CommissionStatusVoided {
+		took = min(took, k.ShrunkMinor+max(k.ClawedMinor, 0)) // the rules may have decided on it again
+	}
 	before := int64(0)
 	if f.RestoredMinor > 0 {
 		before = rules.RefundShare(took, amount, 0, f.RestoredMinor, 0)
 	}
-	part := rules.RefundShare(took, amount, f.RestoredMinor, w.parts[f.ID], before)
-	if part == 0 {
-		return nil, nil //nolint:nilnil // nothing to give back
-	}
-	return commission.Restore(ctx, u, k, db.CommissionStatus(e.Before.Status), part, w.sale.RefundedMinor)
+	part = rules.RefundShare(took, amount, f.RestoredMinor, w.parts[f.ID], before)
+	return part, db.CommissionStatus(effects[i].Before.Status)
 }
 
-// taken returns what a refund took of a commission.
-func taken(e api.RefundedCommission) int64 {
+// taken returns the part of a commission that refunds take while refunded, in minor units,
+// is refunded of its sale.
+func (w *restoring) taken(k db.Commission, refunded int64) int64 {
+	before := k.RefundedBeforeMinor
+	first := w.sale.AmountMinor + w.sale.RefundedMinor - before
+	return rules.RefundShare(k.AmountMinor+k.ShrunkMinor, first, refunded-before, 0, 0)
+}
+
+// tookOf returns the amount that a refund took from a commission.
+func tookOf(e api.RefundedCommission) int64 {
 	switch {
 	case e.ClawbackMinor != 0:
 		return e.ClawbackMinor

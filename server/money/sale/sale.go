@@ -4,6 +4,7 @@ package sale
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -84,6 +85,13 @@ func (s Service) record(ctx context.Context, u *work.Unit, c charge) (Outcome, e
 			stored, err = queries.SaleGet(ctx, tx, db.SaleGetParams{ID: r.history.ExistingID, OrgID: u.OrgID})
 			return err
 		})
+		if err == nil && c.CustomerID != stored.CustomerID { // the customer may be merged since
+			id, err := customer.Survivor(ctx, u, c.CustomerID)
+			if err := work.IgnoreNoRows(err); err != nil {
+				return Outcome{}, err
+			}
+			c.CustomerID = cmp.Or(id, c.CustomerID)
+		}
 		return Outcome{Sale: stored, Repeated: true, Differs: c.differs(stored)}, err
 	}
 	if err := r.validate(ctx, u); err != nil {

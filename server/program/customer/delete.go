@@ -32,7 +32,7 @@ func Delete(ctx context.Context, u *work.Unit, id string) error {
 		},
 		func(tx pgtx.DBTX) (err error) {
 			signups, err = queries.CustomerSignupCommissions(ctx, tx, db.CustomerSignupCommissionsParams{
-				CustomerID: &k.ID, ProgramID: k.ProgramID, OrgID: k.OrgID,
+				CustomerIds: []string{k.ID}, ProgramID: k.ProgramID, OrgID: k.OrgID,
 			})
 			return err
 		})

@@ -44,7 +44,7 @@ func noteDuplicates(ctx context.Context, u *work.Unit, k db.Customer, found []Du
 }
 
 // compareAgain finds the duplicates of a customer whose e-mail or identifier has changed,
-// but for one that is about to go.
+// except the customer with the id but, which is about to be deleted.
 func compareAgain(ctx context.Context, u *work.Unit, k db.Customer, but string) error {
 	of := db.DuplicatesClearParams{CustomerID: k.ID, OrgID: k.OrgID}
 	if err := queries.DuplicatesClear(ctx, u.Later(), of); err != nil {

@@ -2,6 +2,7 @@ package customer
 
 import (
 	"context"
+	"slices"
 
 	"rail/gen/db"
 	"rail/server/auditlog"
@@ -35,6 +36,9 @@ func Attach(ctx context.Context, u *work.Unit, id, externalID string, processor 
 // attach adds the id to a locked customer and reports whether it is new there. The caller
 // writes the row.
 func attach(ctx context.Context, u *work.Unit, k *db.Customer, externalID string, processor *string) (bool, error) {
+	if err := hasRoom(ctx, u, *k, externalID); err != nil {
+		return false, err
+	}
 	n, err := queries.ExternalIDAdd(ctx, u.DB(), db.ExternalIDAddParams{
 		ProgramID: k.ProgramID, OrgID: k.OrgID, ExternalCustomerID: externalID, CustomerID: k.ID, Processor: processor,
 		CreatedAt: u.Now,
@@ -52,16 +56,21 @@ func attach(ctx context.Context, u *work.Unit, k *db.Customer, externalID string
 	if k.ExternalCustomerID == nil {
 		k.ExternalCustomerID = &externalID
 		k.Processor = opt.Or(processor, k.Processor)
-		return true, u.Appeared(ctx, k.ProgramID, work.CustomerKey(externalID))
-	}
-	ids, err := queries.ExternalIDs(ctx, u.DB(), db.ExternalIDsParams{CustomerIds: []string{k.ID}, OrgID: k.OrgID})
-	if err == nil && len(ids) > MaxExternalIDs {
-		err = problem.New(problem.CustomerExternalIDLimit, "The customer has %d external ids already.", MaxExternalIDs)
-	}
-	if err != nil {
-		return false, err
 	}
 	return true, u.Appeared(ctx, k.ProgramID, work.CustomerKey(externalID))
+}
+
+// hasRoom refuses one more id than a customer can have.
+func hasRoom(ctx context.Context, u *work.Unit, k db.Customer, externalID string) error {
+	if k.ExternalCustomerID == nil {
+		return nil
+	}
+	ids, err := queries.ExternalIDs(ctx, u.DB(), db.ExternalIDsParams{CustomerIds: []string{k.ID}, OrgID: k.OrgID})
+	has := slices.ContainsFunc(ids, func(one db.CustomerExternalID) bool { return one.ExternalCustomerID == externalID })
+	if err != nil || has || len(ids) < MaxExternalIDs {
+		return err
+	}
+	return problem.New(problem.CustomerExternalIDLimit, "The customer has %d external ids already.", MaxExternalIDs)
 }
 
 // taken returns the conflict with the customer that has an external id.

@@ -20,8 +20,19 @@ type Pair struct {
 }
 
 // LockPair locks two customers of one program in the order of their ids.
-func LockPair(ctx context.Context, u *work.Unit, into, from string) (p Pair, err error) {
-	for _, id := range []*string{&into, &from} { // ids of merged customers name the one that stays
+func LockPair(ctx context.Context, u *work.Unit, into, from string) (Pair, error) {
+	p, err := lockPair(ctx, u, into, from)
+	for range 4 { // another merge may have ended while this one waited
+		if !problem.Is(err, problem.ResourceNotFound) {
+			break
+		}
+		p, err = lockPair(ctx, u, into, from)
+	}
+	return p, err
+}
+
+func lockPair(ctx context.Context, u *work.Unit, into, from string) (p Pair, err error) {
+	for _, id := range []*string{&into, &from} { // the id of a merged customer names the survivor
 		survivor, err := Survivor(ctx, u, *id)
 		if err == nil {
 			*id = survivor
@@ -111,8 +122,8 @@ func earlier(a, b *clock.Time) *clock.Time {
 	return a
 }
 
-// Join writes a merge: k is what the pair becomes. The caller moves the sales and what was
-// earned of them.
+// Join writes a merge; k is the result of Merged. The caller moves the sales and their
+// commissions.
 func (s Service) Join(ctx context.Context, u *work.Unit, p Pair, k db.Customer) (db.Customer, error) {
 	from, into := p.From.ID, p.Into.ID
 	for _, one := range []db.Customer{p.Into, p.From} { // before they change: the rows name the days
@@ -120,8 +131,11 @@ func (s Service) Join(ctx context.Context, u *work.Unit, p Pair, k db.Customer) 
 			return k, err
 		}
 	}
-	if err := s.judge(ctx, u, &k, p.Into, ""); err != nil {
+	if err := s.judge(ctx, u, &k, p.Into, address(p.From)); err != nil {
 		return k, err
+	}
+	for _, one := range []db.Customer{p.Into, p.From} {
+		k.SelfReferral = k.SelfReferral || one.SelfReferral && opt.Value(one.PartnerID) == opt.Value(k.PartnerID)
 	}
 	k.UpdatedAt = u.Now
 	for _, write := range []func() error{

@@ -7,6 +7,7 @@ import (
 	"rail/server/auditlog"
 	"rail/server/clock"
 	"rail/server/money/report"
+	"rail/server/problem"
 	"rail/server/program/tracking"
 	"rail/server/work"
 )
@@ -44,7 +45,7 @@ func (s Service) TakeOver(
 			return k, err
 		}
 		moved, err := s.reroute(ctx, u, k, r)
-		if !Unfit(err) {
+		if skipUnfit(err) != nil || err == nil {
 			return moved, err
 		}
 	}
@@ -97,9 +98,10 @@ func (s Service) reroute(ctx context.Context, u *work.Unit, k db.Customer, r tra
 	})
 }
 
-// skipUnfit returns nil for a route that does not fit.
+// skipUnfit returns nil for a route that does not fit: also one to the customer itself, which
+// has opened a flag.
 func skipUnfit(err error) error {
-	if Unfit(err) {
+	if Unfit(err) || problem.Is(err, problem.SelfReferralBlocked) {
 		return nil
 	}
 	return err

@@ -148,7 +148,7 @@ func update(ctx context.Context, tx pgtx.DBTX, k db.Customer) error {
 }
 
 // Lock locks a customer of the unit's programs until the commit. The id of a merged
-// customer locks the one that answers for it.
+// customer locks its survivor.
 func Lock(ctx context.Context, u *work.Unit, id string) (db.Customer, error) {
 	k, err := queries.CustomerLock(ctx, u.DB(), db.CustomerLockParams{ID: id, OrgID: u.OrgID})
 	if errors.Is(err, pgx.ErrNoRows) { // it may answer for another since a merge

@@ -3,7 +3,6 @@ package customer
 import (
 	"cmp"
 	"context"
-	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -93,6 +92,11 @@ func (s Service) byIdentifier(ctx context.Context, u *work.Unit, c Clues) (f Fou
 // byRoutes follows the routes to partners: a lead of the same visit is the customer, else
 // the first route that fits signs it up.
 func (s Service) byRoutes(ctx context.Context, u *work.Unit, c Clues) (f Found, err error) {
+	for _, r := range c.Routes {
+		if k, err := s.leadOf(ctx, u, c, r); err != nil || k.ID != "" {
+			return Found{Customer: k, Rule: attributed(r, tracking.Attribution{})}, err
+		}
+	}
 	routes, err := inOrder(ctx, u, c)
 	if err != nil {
 		return f, err
@@ -131,9 +135,6 @@ func inOrder(ctx context.Context, u *work.Unit, c Clues) ([]tracking.Route, erro
 
 func (s Service) byRoute(ctx context.Context, u *work.Unit, c Clues, r tracking.Route) (Found, error) {
 	r.At = c.At
-	if k, err := s.leadOf(ctx, u, c, r); err != nil || k.ID != "" {
-		return Found{Customer: k, Rule: attributed(r, tracking.Attribution{})}, err
-	}
 	k, inserted, err := s.signUp(ctx, u, Input{
 		ProgramID: c.ProgramID, Route: r, ExternalCustomerID: opt.OrNil(c.ExternalID), Email: opt.OrNil(c.Email),
 		Name: opt.OrNil(c.Name), Identifier: opt.OrNil(c.Own()), Processor: c.Processor,
@@ -232,7 +233,8 @@ func (s Service) Learn(ctx context.Context, u *work.Unit, k db.Customer, c Clues
 	}
 	before := k
 	if c.ExternalID != "" && !known {
-		if _, err := attach(ctx, u, &k, c.ExternalID, opt.OrNil(c.Processor)); err != nil {
+		_, err := attach(ctx, u, &k, c.ExternalID, opt.OrNil(c.Processor))
+		if err != nil && !problem.Is(err, problem.CustomerExternalIDLimit) { // the payment counts all the same
 			return k, err
 		}
 	}
@@ -285,6 +287,5 @@ var refusals = []problem.Code{
 
 // Unfit reports whether err means that a route to a partner does not fit.
 func Unfit(err error) bool {
-	var p *problem.Error
-	return errors.As(err, &p) && slices.Contains(refusals, p.Code)
+	return problem.Is(err, refusals...)
 }

@@ -233,7 +233,7 @@ func (s *Service) decide(
 	by := *u
 	by.Actor = work.Actor{Kind: work.Job, ID: "join rule"}
 	_, err = s.Partners.Approve(ctx, &by, a.ID)
-	if p, ok := errors.AsType[*problem.Error](err); ok && p.Code == problem.RevenueMeterExceeded {
+	if problem.Is(err, problem.RevenueMeterExceeded) {
 		return nil
 	}
 	return err

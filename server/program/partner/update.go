@@ -16,6 +16,7 @@ import (
 	"rail/server/outbound/mail"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
+	"rail/server/program/risk"
 	"rail/server/work"
 
 	"github.com/oapi-codegen/nullable"
@@ -70,6 +71,9 @@ func (s *Service) Update(ctx context.Context, u *work.Unit, id string, b Patch) 
 	if err := s.mailDetails(ctx, u, before, p); err != nil {
 		return p, err
 	}
+	if err := s.checkAddress(ctx, u, before, p); err != nil {
+		return p, err
+	}
 	if err := saveChange(ctx, u, before, p, seen.holder != nil); err != nil || !retag {
 		return p, err
 	}
@@ -88,6 +92,19 @@ func (s *Service) mailDetails(ctx context.Context, u *work.Unit, before, p db.Pa
 	}
 	changed := mail.PayoutDetailsChanged(mail.ToPartner(p, prog, ""), p.ID, u.Now)
 	return s.Mail.Queue(ctx, u.Later(), p.OrgID, changed, u.Now)
+}
+
+// checkAddress looks for customers with the e-mail at which the partner is paid from now on
+// (decisions, 306).
+func (s *Service) checkAddress(ctx context.Context, u *work.Unit, before, p db.Partner) error {
+	if bytes.Equal(before.PayoutDetails, p.PayoutDetails) {
+		return nil
+	}
+	email, err := payout.Email(s.Keeper, p)
+	if err != nil {
+		return err
+	}
+	return risk.CheckOwnCustomers(ctx, u, p, email)
 }
 
 // checkObjects checks what callers put into the objects of their own.

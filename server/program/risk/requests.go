@@ -116,6 +116,23 @@ func FlagSelfReferral(ctx context.Context, u *work.Unit, partner db.Partner, cus
 	})
 }
 
+// CheckOwnCustomers flags the customers of a partner, at most 20, whose e-mail reaches the
+// mailbox of an address that has become the partner's own.
+func CheckOwnCustomers(ctx context.Context, u *work.Unit, p db.Partner, address string) error {
+	if !u.Plan.FraudMonitoring || address == "" {
+		return nil
+	}
+	ids, err := queries.RiskOwnCustomers(ctx, u.DB(), db.RiskOwnCustomersParams{
+		ProgramID: p.ProgramID, OrgID: p.OrgID, PartnerID: &p.ID, Mailbox: normalEmail(address),
+	})
+	for _, id := range ids {
+		if err := FlagSelfReferral(ctx, u, p, &id); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
 // IsOwn reports whether an e-mail reaches the mailbox of one of a partner's addresses.
 func IsOwn(own []string, email string) bool {
 	return slices.ContainsFunc(own, func(address string) bool { return SamePerson(address, email) })

@@ -63,6 +63,17 @@ const summed = "sums of reports"
 const refund = `INSERT INTO refunds (id, org_id, program_id, sale_id, status, amount_minor, currency, refunded_at, created_at, updated_at)
 	SELECT 'rfd_a', s.org_id, s.program_id, s.id, 'applied', s.amount_minor, s.currency, now(), now(), now() FROM sales s WHERE s.id = 'sale_gone'`
 
+// customers writes two customers, who have an external id each.
+const customers = `WITH made AS (INSERT INTO customers (id, org_id, program_id, external_customer_id, status, tracked_by, lead_at, created_at, updated_at)
+	SELECT 'cus_' || x, 'org_a', 'prg_a', 'x' || x, 'active', 'api', now(), now(), now() FROM generate_series(1, 2) x RETURNING *)
+	INSERT INTO customer_external_ids SELECT program_id, org_id, external_customer_id, id, 'api', created_at FROM made`
+
+// merged merges the customer cus_old into cus_1.
+const merged = `INSERT INTO customer_merges VALUES ('cus_old', 'org_a', 'prg_a', 'cus_1', now())`
+
+// paidFinal lets a test change what is paid of a commission.
+const paidFinal = `ALTER TABLE commissions DISABLE TRIGGER commissions_paid_final`
+
 // mutable lets a test rewrite the history.
 const mutable = `ALTER TABLE ledger_entries DISABLE TRIGGER USER`
 
@@ -139,7 +150,7 @@ var corruptions = []corruption{
 	{
 		"two commissions of a sale",
 		[]string{`DROP INDEX commissions_sale_key`, `UPDATE commissions SET sale_id = 'sale_1' WHERE id = 'com_signup'`},
-		[]string{"M07"},
+		[]string{"M07", "credits"},
 	},
 	{
 		"two commissions of a sign-up",
@@ -166,7 +177,7 @@ var corruptions = []corruption{
 	{"sale in another currency", []string{`UPDATE sales SET currency = 'EUR' WHERE id = 'sale_2'`}, []string{"M09"}},
 	{
 		"sale of another program", []string{`UPDATE sales SET partner_id = NULL, program_id = 'prg_b' WHERE id = 'sale_2'`},
-		[]string{"M09"},
+		[]string{"M09", "credits"},
 	},
 	{"payout changed", []string{unpaid, `UPDATE payouts SET amount_minor = 301 WHERE id = 'pyt_a'`}, []string{"M10"}},
 	{
@@ -272,6 +283,20 @@ var corruptions = []corruption{
 		[]string{`DROP INDEX sales_first_sale_key`, `UPDATE sales SET is_first_sale = true WHERE id = 'sale_2'`},
 		[]string{"M20"},
 	},
+	{"external id of another program's customer", []string{customers, `UPDATE customer_external_ids SET program_id = 'prg_b' WHERE customer_id = 'cus_1'`},
+		[]string{"external ids"}},
+	{"first external id lost", []string{customers, `DELETE FROM customer_external_ids WHERE external_customer_id = 'x2'`},
+		[]string{"external ids"}},
+	{"no first external id", []string{customers, `UPDATE customers SET external_customer_id = NULL WHERE id = 'cus_2'`},
+		[]string{"external ids"}},
+	{"merged customer with sales", []string{customers, merged, `UPDATE sales SET customer_id = 'cus_old' WHERE id = 'sale_2'`},
+		[]string{"M20", "merges", "credits"}},
+	{"merged customer is still there", []string{customers, `INSERT INTO customer_merges VALUES ('cus_2', 'org_a', 'prg_a', 'cus_1', now())`},
+		[]string{"merges", "credits"}},
+	{"merged into another program", []string{customers, merged, `UPDATE customer_merges SET program_id = 'prg_b'`}, []string{"merges"}},
+	{"paid before a merge", []string{customers, paidFinal, `UPDATE commissions SET customer_id = 'cus_old' WHERE id = 'com_due'`, merged}, nil},
+	{"commission of another customer", []string{`UPDATE commissions SET customer_id = 'cus_2' WHERE id = 'com_half'`}, []string{"credits"}},
+	{"commission of another partner", []string{`UPDATE sales SET partner_id = 'part_b' WHERE id = 'sale_2'`}, []string{"credits"}},
 	{
 		"outcome hides a commission", []string{`UPDATE sales SET activity_outcome = 'sale_recorded' WHERE id = 'sale_1'`},
 		[]string{"outcome"},

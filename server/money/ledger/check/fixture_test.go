@@ -144,6 +144,7 @@ func (b *books) earn(k commission, states ...db.CommissionStatus) {
 	}
 	if k.sale != "" {
 		p.SaleID = &k.sale
+		require.NoError(b.t, b.pool.QueryRow(b.ctx, "SELECT customer_id FROM sales WHERE id = $1", k.sale).Scan(&p.CustomerID))
 	}
 	require.NoError(b.t, queries.CommissionInsert(b.ctx, b.pool, p))
 	l := ledger.Commission{
