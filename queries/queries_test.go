@@ -144,7 +144,7 @@ var unbound = map[string]string{
 	"AuditM11": "audit", "AuditM15": "audit", "AuditM21": "audit", "AuditM22": "audit", "AuditM25": "audit",
 	"AuditM33": "audit", "AuditM34": "audit", "AuditLeftOut": "audit",
 	"AuditCurrencies": "audit", "AuditReportDays": "audit", "AuditReportLevels": "audit", "AuditTallies": "audit",
-	"AuditChanged": "audit",
+	"AuditChanged": "audit", "AuditExternalIDs": "audit", "AuditMerges": "audit", "AuditCredits": "audit",
 }
 
 var (
