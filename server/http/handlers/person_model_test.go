@@ -156,7 +156,7 @@ func (c *crowd) purchase(p *person) stripetest.Purchase {
 	metadata, email := c.clues(p)
 	return stripetest.Purchase{
 		Version: stripetest.Clover, Name: c.name("p"), Live: true, At: c.stripe.Clock.Now().Time, Customer: c.id(p, "cus_"),
-		Amount: personPrice, Currency: "usd", Email: email, Metadata: stripetest.Object(metadata),
+		Amount: personPrice, Currency: "usd", Email: email, Metadata: metadata,
 	}
 }
 

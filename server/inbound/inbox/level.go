@@ -39,8 +39,9 @@ func (a *application) onTop(ctx context.Context, f processor.Refund, s db.Sale) 
 }
 
 // takeBack refunds a sale up to a level, counting earlier refunds from any source; a
-// separate amount is refunded in addition. The level does not include refunds that were restored before the event's time. An event that changes
-// nothing is worked again when a refund of the sale is restored.
+// separate amount is refunded in addition. The level does not include refunds that were
+// restored before the event's time. An event that changes nothing is worked again when a
+// refund of the sale is restored.
 func (a *application) takeBack(
 	ctx context.Context, s db.Sale, to level, own int64, at clock.Time,
 ) (outcome, error) {

@@ -101,7 +101,9 @@ func undoable(u *work.Unit, p db.Payout) error {
 
 // unpay reverses pay: it writes the payout as it was before, makes its commissions due, moves their
 // money back and records the events.
-func unpay(ctx context.Context, u *work.Unit, p db.Payout, before state, commissions []db.Commission) (db.Payout, error) {
+func unpay(
+	ctx context.Context, u *work.Unit, p db.Payout, before state, commissions []db.Commission,
+) (db.Payout, error) {
 	p.Status, p.Method, p.ExternalID = before.Status, before.Method, before.ExternalID
 	p.ErrorCode, p.ErrorMessage = before.ErrorCode, before.ErrorMessage
 	p.PaidAt, p.MarkedAt, p.BeforePaid, p.UpdatedAt = nil, nil, nil, u.Now
