@@ -7,6 +7,7 @@ import (
 	"rail/gen/api"
 	"rail/server/clock"
 	"rail/server/http/design"
+	"rail/server/opt"
 	"rail/server/problem"
 )
 
@@ -19,10 +20,8 @@ func (v *visit) whichCustomer(text string) (k api.Customer, err error) {
 	var ways []api.ListCustomersParams
 	switch {
 	case strings.HasPrefix(text, "cus_"):
-		reply, err := v.console.api.RetrieveCustomerWithResponse(v.ctx(), text,
-			&api.RetrieveCustomerParams{ProgramID: &v.program.ID})
-		if err == nil {
-			return *reply.JSON200, nil
+		if k, err = v.customer(text); err == nil {
+			return k, nil
 		}
 		ways = []api.ListCustomersParams{{ExternalCustomerID: &text}, {Identifier: &text}}
 	case strings.Contains(text, "@"):
@@ -32,6 +31,7 @@ func (v *visit) whichCustomer(text string) (k api.Customer, err error) {
 	}
 	for _, params := range ways {
 		params.ProgramID, params.Limit = v.program.ID, new(int64(2))
+		params.Expand = []api.CustomerExpand{api.CustomerExpandPartner}
 		reply, err := v.console.api.ListCustomersWithResponse(v.ctx(), &params)
 		if err != nil {
 			return k, err
@@ -45,6 +45,17 @@ func (v *visit) whichCustomer(text string) (k api.Customer, err error) {
 		}
 	}
 	return k, problem.Invalid("customer", "No customer fits. Give the whole email or id.")
+}
+
+// customer retrieves a customer with its partner.
+func (v *visit) customer(id string) (api.Customer, error) {
+	reply, err := v.console.api.RetrieveCustomerWithResponse(v.ctx(), id, &api.RetrieveCustomerParams{
+		ProgramID: &v.program.ID, Expand: []api.CustomerExpand{api.CustomerExpandPartner},
+	})
+	if err != nil {
+		return api.Customer{}, err
+	}
+	return *reply.JSON200, nil
 }
 
 // attachID gives the customer another id at a payment processor.
@@ -91,19 +102,18 @@ func previewMerge(v *visit) error {
 	if err != nil && !choose {
 		return v.again(err, customer)
 	}
-	kept, err := v.console.api.RetrieveCustomerWithResponse(v.ctx(), v.PathValue("id"), &api.RetrieveCustomerParams{
-		ProgramID: &v.program.ID, Expand: []api.CustomerExpand{api.CustomerExpandPartner},
-	})
+	kept, err := v.customer(v.PathValue("id"))
 	if err != nil {
 		return err
 	}
-	row := toCustomerRow(*kept.JSON200)
+	into, from := toCustomerRow(kept), toCustomerRow(other)
 	return v.show(sheet{"customer-merge", "/customers", "Merge two customers", struct {
 		Into, From customerRow
+		Both       []customerRow
 		Merge      api.CustomerMerged
 		Choose     bool
 		Partner    string
-	}{row, toCustomerRow(other), out, choose, v.value("partner_id")}})
+	}{into, from, []customerRow{into, from}, out, choose, v.value("partner_id")}})
 }
 
 // mergeCustomers merges two customers.
@@ -144,12 +154,17 @@ func previewCredit(v *visit) error {
 	if err != nil {
 		return v.again(ofCredit(err), customer)
 	}
+	k, err := v.customer(out.CustomerID)
+	if err != nil {
+		return err
+	}
 	return v.show(sheet{"customer-credit", "/customers", "Credit past payments", struct {
 		Credit  api.Credit
 		Partner string
 		Name    string
 		Since   string
-	}{out, p.Email, called(p), v.value("since")}})
+		Has     bool // the customer is the partner's already
+	}{out, p.Email, called(p), v.value("since"), opt.Value(k.PartnerID) == p.ID}})
 }
 
 // creditCustomer gives the customer and its past sales to a partner.

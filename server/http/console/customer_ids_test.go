@@ -69,3 +69,36 @@ func TestCustomersAreOnePerson(t *testing.T) {
 	s.owner.says(409, "another partner", s.owner.ask("GET", s.at+at+"/credit?since=2026-01-01&to="+url.QueryEscape("ann@partners.example"), nil))
 	s.owner.says(400, "No customer fits", s.owner.ask("GET", s.at+at+"/merge?customer=none", nil))
 }
+
+// TestOnePersonIsAccessible holds the pages about one person with several ids to what
+// everybody needs of them.
+func TestOnePersonIsAccessible(t *testing.T) {
+	t.Parallel()
+	d := newTill(t)
+	ann := d.Partner(d.program, M{"handle": "ann", "email": "ann@partners.example", "first_name": "Ann"})
+	bob := d.Partner(d.program, M{"handle": "bob", "email": "bob@partners.example"})
+	into := d.Customer(d.program, ann, M{"email": "kay@shop.example", "external_customer_id": "cus_A"})
+	from := d.Customer(d.program, ann, M{"email": "kay@shop.example", "identifier": "user-7"})
+	other := d.Customer(d.program, bob, M{"email": "kay@shop.example"})
+	for _, k := range []string{into, from} {
+		d.Must(201, d.Post("/v1/sales", M{
+			"program_id": d.program, "customer_id": k, "external_charge_id": "ch_" + k, "amount_minor": 5000, "currency": "USD",
+		}))
+	}
+	d.Must(200, d.Connect(d.program).Send(payment))
+	d.works()
+	at := "/customers/" + into
+	event := "/integrations/events/" + d.Get("/v1/inbox_events?program_id=" + d.program).Data()[0]["id"].(string)
+	var paths []string
+	for name, path := range map[string]string{
+		"customer": at, "merge": at + "/merge?customer=" + from, "merge-partners": at + "/merge?customer=" + other,
+		"credit": at + "/credit?since=2026-01-01&to=ann%40partners.example", "payer": event,
+		"duplicates": "/customers?duplicates=true",
+	} {
+		d.visit(path)
+		d.Picture("person-" + name)
+		paths = append(paths, d.owner.full(path))
+	}
+	d.Accessible(paths...)
+	d.Silent()
+}
