@@ -100,6 +100,10 @@ func TestSettings(t *testing.T) {
 	require.Equal(t, "Renamed", now.String("name"))
 	require.EqualValues(t, 1250, now.Int("min_payout_minor"))
 	require.Equal(t, true, now.Body["require_tax_forms"])
+	for _, days := range []string{"", "7"} {
+		s.owner.done(s.owner.send("/settings", "name", "Renamed", "lead_match_days", days))
+		require.Regexp(t, `name="lead_match_days"[^>]* value="`+days+`"`, s.owner.page("/settings"))
+	}
 	refused := s.owner.send("/settings", "name", "Renamed again", "cookie_days", "0", "min_payout_minor", "ten")
 	require.GreaterOrEqual(t, refused.Status, 400)
 	require.Contains(t, string(refused.Raw), `value="Renamed again"`)

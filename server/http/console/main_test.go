@@ -94,7 +94,10 @@ func (p *person) ask(method, path string, body any, headers ...string) apitest.A
 // page returns the text of a page; a path that does not begin with /console is of the program.
 func (p *person) page(path string) string {
 	p.T.Helper()
-	return html.UnescapeString(string(p.Must(200, p.ask("GET", p.full(path), nil)).Raw))
+	text := html.UnescapeString(string(p.Must(200, p.ask("GET", p.full(path), nil)).Raw))
+	require.NotContains(p.T, text, "<nil>", path)
+	require.NotContains(p.T, text, "0xc0", path)
+	return text
 }
 
 // full is a path of the program's pages as a whole.

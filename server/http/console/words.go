@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/oapi-codegen/nullable"
@@ -24,15 +25,17 @@ func text(stored any) string {
 		return ""
 	case string:
 		return s
-	case *string:
-		if s == nil {
-			return ""
-		}
-		return *s
 	case nullable.Nullable[string]:
 		return embedded(s)
 	}
-	return fmt.Sprint(stored)
+	switch v := reflect.ValueOf(stored); {
+	case v.Kind() != reflect.Pointer:
+		return fmt.Sprint(stored)
+	case v.IsNil():
+		return ""
+	default:
+		return text(v.Elem().Interface())
+	}
 }
 
 // sentence is the text of an error that is one for people.
