@@ -88,6 +88,12 @@ WHERE id = @id AND org_id = @org_id AND attempts = @attempts;
 SELECT substr(w.key, 10)::text AS external_customer_id FROM inbox_waits w
 WHERE w.event_id = @event_id AND w.org_id = @org_id AND w.key LIKE 'customer %' LIMIT 1;
 
+-- name: InboxTold :many
+-- InboxTold returns events of a connection that wait for what a key names, the newest first.
+SELECT t.id, t.payload FROM inbox_waits w JOIN inbox_events t ON t.id = w.event_id
+WHERE w.program_id = @program_id AND w.org_id = @org_id AND w.key = @key AND t.org_id = @org_id
+    AND t.connection_id = @connection_id ORDER BY t.created_at DESC, t.id DESC LIMIT @lim;
+
 -- name: InboxWaitsClear :exec
 DELETE FROM inbox_waits WHERE event_id = @event_id AND org_id = @org_id;
 

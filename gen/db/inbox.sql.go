@@ -944,6 +944,52 @@ func (q *Queries) InboxSealed(ctx context.Context, db DBTX, arg InboxSealedParam
 	return items, nil
 }
 
+const inboxTold = `-- name: InboxTold :many
+SELECT t.id, t.payload FROM inbox_waits w JOIN inbox_events t ON t.id = w.event_id
+WHERE w.program_id = $1 AND w.org_id = $2 AND w.key = $3 AND t.org_id = $2
+    AND t.connection_id = $4 ORDER BY t.created_at DESC, t.id DESC LIMIT $5
+`
+
+type InboxToldParams struct {
+	ProgramID    string
+	OrgID        string
+	Key          string
+	ConnectionID string
+	Lim          int32
+}
+
+type InboxToldRow struct {
+	ID      string
+	Payload []byte
+}
+
+// InboxTold returns events of a connection that wait for what a key names, the newest first.
+func (q *Queries) InboxTold(ctx context.Context, db DBTX, arg InboxToldParams) ([]InboxToldRow, error) {
+	rows, err := db.Query(ctx, inboxTold,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.Key,
+		arg.ConnectionID,
+		arg.Lim,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []InboxToldRow{}
+	for rows.Next() {
+		var i InboxToldRow
+		if err := rows.Scan(&i.ID, &i.Payload); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const inboxWaitsAdd = `-- name: InboxWaitsAdd :exec
 INSERT INTO inbox_waits (org_id, program_id, key, event_id)
 SELECT $1, $2, k, $3 FROM unnest($4::text[]) k

@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"reflect"
@@ -87,6 +88,9 @@ type bound struct {
 func (a *application) customerOf(ctx context.Context, b processor.Binding) (bound, *outcome, error) {
 	k, err := a.known(ctx, b)
 	if err != nil {
+		return bound{}, nil, err
+	}
+	if b, err = a.told(ctx, k, b); err != nil {
 		return bound{}, nil, err
 	}
 	clues, err := a.clues(ctx, b)
@@ -176,6 +180,36 @@ func (a *application) known(ctx context.Context, b processor.Binding) (db.Custom
 			return err
 		})
 	return k, work.IgnoreNoRows(err)
+}
+
+// mostTold bounds the earlier events that are read of one customer.
+const mostTold = 10
+
+// told adds what earlier events say of a customer, where this event has no e-mail: a
+// processor may tell it with an event of the customer alone, which waits until the customer
+// is known. The checks of a sign-up look at it, and they come before the payment.
+func (a *application) told(ctx context.Context, k db.Customer, b processor.Binding) (processor.Binding, error) {
+	if b.Customer == "" || b.Email != "" || k.Email != nil {
+		return b, nil
+	}
+	events, err := queries.InboxTold(ctx, a.u.DB(), db.InboxToldParams{
+		ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, ConnectionID: a.e.ConnectionID, Key: work.CustomerKey(b.Customer),
+		Lim: mostTold,
+	})
+	if err != nil {
+		return b, err
+	}
+	for _, e := range events {
+		body, err := a.Keeper.Open(e.Payload, PayloadPlace(e.ID))
+		if err != nil {
+			return b, err
+		}
+		if said := opt.Value(says(a.c, body).r.Binding); said.Customer == b.Customer {
+			b.Email, b.Name = cmp.Or(b.Email, said.Email), cmp.Or(b.Name, said.Name)
+			b.Identifier = cmp.Or(b.Identifier, said.Identifier)
+		}
+	}
+	return b, nil
 }
 
 // coupons are the ways to partners by coupons, the nearest to the payment first, as the
