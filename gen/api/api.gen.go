@@ -3654,6 +3654,11 @@ type AffiliateUpdatedEventType string
 // Examples: shop.example
 type AllowedHost = string
 
+// AllowedHostInput A host of pages: `shop.example`, `*.shop.example` for every host below it, or with a port, as in `localhost:3000`. A name with other letters, as in `bücher.example`, is kept in the form that browsers send, `xn--bcher-kva.example`.
+//
+// Examples: shop.example
+type AllowedHostInput = string
+
 // APIKeyID The id of a API key.
 //
 // Examples: key_01kb2m4q8e7v9t3n5x6c0d1f2g
@@ -8531,7 +8536,7 @@ type PortalSettingsUpdate struct {
 	AutoApprove nullable.Nullable[AutoApprovalInput] `json:"auto_approve,omitempty"`
 
 	// EmbedHosts Hosts whose pages may frame the portal; replaces the list.
-	EmbedHosts []AllowedHost `json:"embed_hosts,omitempty"`
+	EmbedHosts []AllowedHostInput `json:"embed_hosts,omitempty"`
 
 	// Introduction What the join page says about the program: plain text, whose empty lines end paragraphs. Null clears it.
 	Introduction nullable.Nullable[string] `json:"introduction,omitempty"`
@@ -8542,7 +8547,7 @@ type PortalSettingsUpdate struct {
 	Join *JoinMode `json:"join,omitempty"`
 
 	// LinkHosts Hosts that partners' own links may lead to, beside the one of the program's website: `*.shop.example` is every host below shop.example, without itself. Replaces the list.
-	LinkHosts []AllowedHost `json:"link_hosts,omitempty"`
+	LinkHosts []AllowedHostInput `json:"link_hosts,omitempty"`
 
 	// Logo The logo; null takes it away.
 	Logo nullable.Nullable[PortalLogo] `json:"logo,omitempty"`
@@ -9135,7 +9140,7 @@ type PublishableKeyCreate struct {
 	AllowLeads *bool `json:"allow_leads,omitempty"`
 
 	// AllowedHosts Hosts whose pages may use it, at least one. `*.shop.example` is every host below shop.example, without itself; a public suffix such as `*.co.uk` is refused. One without a port matches any.
-	AllowedHosts []AllowedHost `json:"allowed_hosts"`
+	AllowedHosts []AllowedHostInput `json:"allowed_hosts"`
 
 	// ProgramID The id of a program.
 	//

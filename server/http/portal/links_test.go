@@ -38,6 +38,23 @@ func TestOwnLinks(t *testing.T) {
 	b.says(422, "This short name is taken.", b.send("/portal/links/add", "destination_url", "https://shop.example", "slug", "spring26"))
 }
 
+// TestOwnLinksWithUmlauts: a page may be named with the umlaut of its host, or in the form that browsers
+// show in an address that was copied.
+func TestOwnLinksWithUmlauts(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program(M{"website_url": "https://bücher.example"})
+	b := signIn(s, s.Partner(program))
+	s.Must(200, s.Post("/v1/programs/"+program+"/portal", M{"link_hosts": []string{"*.größe.example"}}))
+	for _, address := range []string{
+		"https://bücher.example/a", "https://xn--bcher-kva.example/b", "https://b%C3%BCcher.example/c", "https://de.größe.example/",
+		"https://de.xn--gre-6ka8i.example/",
+	} {
+		b.moved("/portal/links?done=link", b.send("/portal/links/add", "destination_url", address))
+	}
+	b.says(422, "page of the program", b.send("/portal/links/add", "destination_url", "https://bucher.example/"))
+}
+
 // TestOwnLinksAreRefused: what leads elsewhere, has no name of the form, or is one too many.
 func TestOwnLinksAreRefused(t *testing.T) {
 	t.Parallel()

@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
+	"golang.org/x/net/idna"
 	"golang.org/x/net/publicsuffix"
 
 	"rail/server/opt"
@@ -17,12 +19,12 @@ import (
 // name matches a name of DNS or an IPv4 address, in lower case.
 var name = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$`)
 
-// Hosts returns the hosts that a member of a body names as they are kept and looked up: in
-// lower case, and each once.
+// Hosts returns the hosts that a member of a body names as they are kept and looked up: as
+// ASCII returns them, and each once.
 func Hosts(member string, given []string) ([]string, error) {
 	out := make([]string, len(given))
 	for i, h := range given {
-		h = strings.ToLower(h)
+		h = ASCII(h)
 		if why := fault(h); why != "" {
 			param := member + "[" + strconv.Itoa(i) + "]"
 			return nil, problem.Invalid(param, "%s %s.", param, why)
@@ -31,6 +33,27 @@ func Hosts(member string, given []string) ([]string, error) {
 	}
 	return opt.Distinct(out), nil
 }
+
+// ASCII returns a host, with its wildcard and port, in the form that browsers send: in lower
+// case, and in Punycode where it has other letters than those of DNS. A name that has no such
+// form is returned in lower case.
+func ASCII(host string) string {
+	name, port, ported := strings.Cut(strings.ToLower(host), ":")
+	below, wild := strings.CutPrefix(name, "*.")
+	if plain, err := idna.Lookup.ToASCII(below); err == nil && strings.ContainsFunc(below, foreign) {
+		below = plain
+	}
+	if wild {
+		below = "*." + below
+	}
+	if ported {
+		below += ":" + port
+	}
+	return below
+}
+
+// foreign reports whether a character is not ASCII.
+func foreign(r rune) bool { return r >= utf8.RuneSelf }
 
 // fault says why a host cannot be allowed, or "".
 func fault(host string) string {
@@ -84,7 +107,7 @@ func ParseOrigin(header string) (Origin, bool) {
 	if err != nil || len(header) > 300 || u.Host == "" || u.User != nil || u.Path+u.RawQuery+u.Fragment != "" {
 		return Origin{}, false
 	}
-	o := Origin{Text: header, Scheme: u.Scheme, Host: strings.ToLower(u.Hostname()), port: u.Port()}
+	o := Origin{Text: header, Scheme: u.Scheme, Host: ASCII(u.Hostname()), port: u.Port()}
 	usual, known := map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	if o.port == "" {
 		o.port = usual

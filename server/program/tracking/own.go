@@ -115,7 +115,7 @@ func (in OwnLink) Names() []string {
 	if err != nil {
 		return in.Hosts
 	}
-	return append([]string{strings.ToLower(home.Host)}, in.Hosts...)
+	return append([]string{publishable.ASCII(home.Host)}, in.Hosts...)
 }
 
 // allows reports whether the link may lead to an address. Pages that are not encrypted are

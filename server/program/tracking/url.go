@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"rail/server/program/publishable"
 )
 
 // URL returns the destination with the tracking parameter applied: a parameter
@@ -103,14 +105,13 @@ func ShortBase(base, short string) string {
 func ShortURL(base, slug string) string { return base + "/" + slug }
 
 // destinationKey returns what a landing page is compared with: host and path in
-// lower case, escaped in one way, without default port and slash at the end.
-// It is plain ASCII but for the host, so that any address can be stored.
+// lower case, in the form that browsers send, without default port and slash at the end.
 func destinationKey(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
 		return ""
 	}
-	host := strings.ToLower(u.Host)
+	host := publishable.ASCII(u.Host)
 	switch u.Scheme {
 	case "http":
 		host = strings.TrimSuffix(host, ":80")
