@@ -114,8 +114,8 @@ func TestPayoutRun(t *testing.T) {
 	require.Contains(t, string(p.Must(200, p.ask("GET", p.full("/payouts/all.csv?status=paid"), nil)).Raw), "paid")
 }
 
-// TestResultsOfFiles: a file in the characters of old Windows is read, and the page names the payouts
-// that no row of it names.
+// TestResultsOfFiles: field case 17, a result file in the characters of old Windows. It is read,
+// and the page names the payouts that no row of it names.
 func TestResultsOfFiles(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -381,7 +381,9 @@ func (h inboxed) books() map[string]books {
 	return out
 }
 
-// TestMoneyThatComesBack plays each row of the table in server/inbound/README.md.
+// TestMoneyThatComesBack plays each row of the table in server/inbound/README.md. Among them are
+// field case 8 (Paddle withdraws a warning, or loses a chargeback) and field case 22 (a credit note
+// that was paid back outside Stripe).
 func TestMoneyThatComesBack(t *testing.T) {
 	t.Parallel()
 	for _, p := range moneyProcessors {

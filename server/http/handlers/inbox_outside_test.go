@@ -12,8 +12,9 @@ import (
 	"rail/server/inbound/connection"
 )
 
-// An invoice that was paid by bank transfer is a sale in every version of Stripe's API, and
-// a credit note that pays back by transfer lowers it, beside what Stripe refunds.
+// Field case 9 (an invoice that was paid by bank transfer): it is a sale in every version of
+// Stripe's API. Field case 22: a credit note that pays back by transfer lowers it, beside what
+// Stripe refunds.
 func TestStripeOutOfBand(t *testing.T) {
 	t.Parallel()
 	for _, v := range stripetest.Versions {
@@ -85,8 +86,8 @@ func TestStripeIntentOfInvoice(t *testing.T) {
 	}
 }
 
-// A test connection follows Stripe's test clock: "20 % for 2 months, then 1 %" of four
-// renewals a month apart, of which all lie ahead of the server's clock. A live connection
+// Field case 18. A test connection follows Stripe's test clock: "20 % for 2 months, then 1 %" of
+// four renewals a month apart, of which all lie ahead of the server's clock. A live connection
 // dates them now.
 func TestStripeTestClock(t *testing.T) {
 	t.Parallel()

@@ -90,8 +90,9 @@ func TestLateClick(t *testing.T) {
 	}
 }
 
-// Where coupons count before links, the coupon of the first payment takes a link's customer
-// over; a later one changes nothing (field case 19).
+// Field case 19 (a link of one partner and a coupon of another in one checkout): the link counts.
+// Where coupons count before links, the coupon of the first payment takes a link's customer over; a
+// later one changes nothing.
 func TestFieldCase19CouponBeatsLink(t *testing.T) {
 	t.Parallel()
 	for _, beats := range []bool{false, true} {

@@ -11,14 +11,15 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// pastes are the values of field case 13, all of them ada's.
+// pastes are the values that people paste, all of them ada's.
 var pastes = []string{
 	"ada?utm_source=yt", "ada%20", "ada ", "ada%E2%80%8B", "ada\u200b", "\ufeffada", "a\u00adda", "ada\u200f", "ada\u00a0", "ada/",
 	"ada.", "ada,", "ada&amp;utm_source=yt", "ADA!", "(ada)", "ada?" + strings.Repeat("x", 2000),
 }
 
-// TestCase13PastedValues: the API, the batch, the pixel and short links read a value, or a slug, as
-// the partner published it. A value that ends with a point stays one.
+// TestCase13PastedValues: field case 13 (links as people paste them). The API, the batch, the pixel
+// and short links read a value, or a slug, as the partner published it. A value that ends with a
+// point stays one.
 func TestCase13PastedValues(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -70,8 +71,9 @@ func TestCase13PastedValues(t *testing.T) {
 	}
 }
 
-// TestCase14LongAddresses: a click with a long address is recorded. The stored address ends at a
-// parameter, and the referral has the campaign. Only an address beyond the bound is refused.
+// TestCase14LongAddresses: field case 14 (long addresses, and a stray "%"). A click with a long
+// address is recorded. The stored address ends at a parameter, and the referral has the campaign.
+// Only an address beyond the bound is refused.
 func TestCase14LongAddresses(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -121,8 +123,9 @@ func TestCase14LongAddresses(t *testing.T) {
 	}
 }
 
-// TestCase15ShortLinksCarryParameters: parameters appended to a short link reach the page, the
-// click and the referral. Another partner's value or click does not.
+// TestCase15ShortLinksCarryParameters: field case 15 (a partner appends utm_source to a short
+// link). Parameters appended to a short link reach the page, the click and the referral. Another
+// partner's value or click does not.
 func TestCase15ShortLinksCarryParameters(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -155,8 +158,9 @@ func TestCase15ShortLinksCarryParameters(t *testing.T) {
 	require.Equal(t, "https://shop.example/?plan=pro&x=1#/pricing", to("ref=bob&x=1"), "the link of a suspended partner credits no other")
 }
 
-// TestCase20CouponsAsTyped: a coupon is found by its code in either form of Unicode, with spaces
-// around it and with invisible characters. A coupon with exactly this code comes first.
+// TestCase20CouponsAsTyped: field case 20 (a coupon with an umlaut). A coupon is found by its code
+// in either form of Unicode, with spaces around it and with invisible characters. A coupon with
+// exactly this code comes first.
 func TestCase20CouponsAsTyped(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

@@ -331,8 +331,9 @@ func TestCancelRaces(t *testing.T) {
 	}
 }
 
-// TestFilesOfCurrencies: PayPal's file has whole units where PayPal takes no others, and what PayPal does not pay is
-// left out with the reason before it has left: it stays due.
+// TestFilesOfCurrencies: field case 7 (PayPal's file in forints and New Taiwan dollars). PayPal's
+// file has whole units where PayPal takes no others, and what PayPal does not pay is left out with
+// the reason before it has left: it stays due.
 func TestFilesOfCurrencies(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[string]map[int]string{ // by the amount: the cell, or why there is none

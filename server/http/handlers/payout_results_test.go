@@ -99,7 +99,8 @@ func TestResultsOfWise(t *testing.T) {
 	f.tallied(t)
 }
 
-// TestResultsOfSpreadsheets: a result that a spreadsheet has saved is read, in each of its ways.
+// TestResultsOfSpreadsheets: field case 17 (a result file out of a spreadsheet). A result that a
+// spreadsheet has saved is read, in each of its ways.
 func TestResultsOfSpreadsheets(t *testing.T) {
 	t.Parallel()
 	variants := []string{

@@ -37,8 +37,8 @@ func (h inboxed) one() books {
 	return books{}
 }
 
-// A won chargeback gives the partner's share back, whatever became of the commission, and
-// later refunds and chargebacks take their share of it, whole or in part.
+// Field case 8 (a won chargeback at Paddle): it gives the partner's share back, whatever became of
+// the commission, and later refunds and chargebacks take their share of it, whole or in part.
 func TestWonChargeback(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

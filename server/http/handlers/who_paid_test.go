@@ -36,8 +36,9 @@ func (h inboxed) ids(customer string) (out []string) {
 	return out
 }
 
-// Field cases 1 and 21: the merchant's own id names one person, whichever ids and e-mails a
-// processor has for them. A bounty for the first payment is paid once.
+// Field case 1 (a second customer at the processor for one account) and field case 21 (a private
+// e-mail at sign-up, the firm's at the checkout): the merchant's own id names one person, whichever
+// ids and e-mails a processor has for them. A bounty for the first payment is paid once.
 func TestFieldCase1SecondProcessorID(t *testing.T) {
 	t.Parallel()
 	for _, direct := range []bool{false, true} {
@@ -73,8 +74,9 @@ func TestFieldCase1SecondProcessorID(t *testing.T) {
 	}
 }
 
-// Field case 3: an e-mail that only the checkout knows is stored and checked like one given
-// at sign-up. Case 4: so is the address at which the partner is paid.
+// Field case 3 (a partner buys by its own link): an e-mail that only the checkout knows is stored
+// and checked like one given at sign-up. Field case 4: so is the address at which the partner is
+// paid.
 func TestFieldCase3And4SelfReferral(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t)
@@ -135,8 +137,8 @@ func TestGuestGetsAnAccount(t *testing.T) {
 	require.Equal(t, first.String("id"), h.paidBy("ch_3", M{"email": "g@buyers.example"}).String("id"), "as a guest again")
 }
 
-// Field case 6: an e-mail matches a sign-up as long as the program says, by default as long
-// as the visitor's referral lives.
+// Field case 6: an e-mail matches a sign-up as long as the program says, by default as long as the
+// visitor's referral lives.
 func TestFieldCase6LongTrial(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

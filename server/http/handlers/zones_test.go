@@ -17,8 +17,8 @@ func moment(t *testing.T, s *apitest.Server, at string) {
 	s.Clock.Set(to)
 }
 
-// TestMonthsOfZones: a sale counts in the month that it is at the merchant's, in the
-// report and in the payout batch, to the second.
+// TestMonthsOfZones: field case 16 (Sydney, a sale on 1 November at 08:30). A sale counts in the
+// month that it is at the merchant's, in the report and in the payout batch, to the second.
 func TestMonthsOfZones(t *testing.T) {
 	t.Parallel()
 	for zone, c := range map[string]struct{ last, first, end, batchAt, due string }{

@@ -377,7 +377,8 @@ func counts(b *tab, page string) map[string]any {
 	return sent[0].body
 }
 
-// TestCase12HashRoutes: a page whose router keeps the route in the fragment has the query there, too.
+// TestCase12HashRoutes: field case 12 (a hash router). A page whose router keeps the route in the
+// fragment has the query there, too.
 func TestCase12HashRoutes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -397,8 +398,8 @@ func TestCase12HashRoutes(t *testing.T) {
 	b.silent()
 }
 
-// TestCase13PastedLinks: a link that was changed by pasting makes a click. A parameter with exactly
-// the right name comes first.
+// TestCase13PastedLinks: field case 13 (links as people paste them). A link that was changed by
+// pasting makes a click. A parameter with exactly the right name comes first.
 func TestCase13PastedLinks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -414,8 +415,8 @@ func TestCase13PastedLinks(t *testing.T) {
 	b.silent()
 }
 
-// TestCase14LongAddress: an address of any length makes a click, and a value of another site does
-// not replace the partner.
+// TestCase14LongAddress: field case 14 (long addresses, and a value of another site). An address of
+// any length makes a click, and a value of another site does not replace the partner.
 func TestCase14LongAddress(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
