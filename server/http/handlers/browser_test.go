@@ -176,7 +176,7 @@ func TestBrowserRefusals(t *testing.T) {
 		p.Refused(c.status, c.code, c.param, p.do("POST", "/t/c", c.body))
 	}
 	p.Refused(404, "resource_not_found", "program_id", p.do("GET", "/t/me?program_id=prg_none&key="+p.key, nil))
-	p.Refused(413, "payload_too_large", "", p.do("POST", "/t/c?key="+p.key, M{"value": strings.Repeat("a", 9000)}))
+	p.Refused(413, "payload_too_large", "", p.do("POST", "/t/c?key="+p.key, M{"value": strings.Repeat("a", 41000)}))
 	p.Refused(400, "parameter_invalid", "key", p.do("POST", "/t/c?key=rail_pub_y", M{"key": p.key, "value": "ada"}))
 	p.Refused(400, "parameter_missing", "key", p.do("GET", "/t/me", nil))
 	p.Refused(403, "insufficient_scope", "", p.do("POST", "/t/lead", M{"key": p.key, "email": "g@example.com"}))

@@ -111,6 +111,14 @@ func TestCase14LongAddresses(t *testing.T) {
 	}, "Origin", "https://shop.example", "User-Agent", browser))
 	stored(s.Must(200, s.Get("/v1/clicks/"+seen.String("click_id"))))
 
+	tells := func(url string) apitest.Answer { // with as many characters as both addresses may have
+		return s.Do("POST", "/t/c", "", M{"key": key.String("key"), "value": "ada", "url": url, "referrer": beyond[:16384]},
+			"Origin", "https://shop.example", "User-Agent", browser)
+	}
+	most := s.Must(201, tells(beyond[:16384]))
+	require.Equal(t, page, s.Get("/v1/clicks/"+most.String("click_id")).String("landing_url"))
+	s.Refused(400, "parameter_invalid", "url", tells(beyond[:16385]))
+
 	stray := page + "#100%"
 	require.Equal(t, stray, s.Click(program, "ada", M{"landing_url": stray}).String("landing_url"))
 	s.Refused(400, "parameter_invalid", "landing_url", s.Post("/v1/clicks", item(M{"program_id": program, "landing_url": "https://%"})))

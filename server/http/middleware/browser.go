@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	// maxBrowserBody is the largest body of a page's request, which anybody can send.
-	maxBrowserBody = 8 << 10
+	// maxBrowserBody is the largest body of a page's request, which anybody can send: two
+	// addresses of tracking.MostURL characters, as browsers escape them, and the rest.
+	maxBrowserBody = 40 << 10
 	// publishableLimit is how many requests a second each server takes with one
 	// publishable key: anybody can read it, so that it must not take all there is.
 	publishableLimit = 1000
