@@ -538,13 +538,13 @@ func TestDebug(t *testing.T) {
 	b := newTab(t, w)
 	for _, c := range []struct{ attributes, page, why string }{
 		{"", "shop.test/?rail_debug=1", "not counted: no ref"},
-		{"", "shop.test/?rail_debug=1&ref=nobody", "not counted: {\"error\":{\"code\":\"tracking_value_not_found\""},
-		{"", "forger.test/?rail_debug=1&ref=ada", "not counted: {\"error\":{\"code\":\"origin_not_allowed\""},
+		{"", "shop.test/?rail_debug=1&ref=nobody", "\"code\":\"tracking_value_not_found\""},
+		{"", "forger.test/?rail_debug=1&ref=ada", "not counted yet: TypeError"}, // the browser says that it is the origin
 		{`data-consent="required"`, "shop.test/?rail_debug=1&ref=ada", "not counted: no consent"},
 		{"", "shop.test/?rail_debug=1&ref=ada", "counted\n"},
 		{"", "shop.test/?rail_debug=1&ref=ada", "counted before"},
 		{`data-touch="first"`, "shop.test/?rail_debug=1&ref=bob", "not counted: first touch"},
-		{"", "shop.test/#/?rail_debug=1&ref=nobody2", "not counted: {\"error\":{\"code\":\"tracking_value_not_found\""},
+		{"", "shop.test/#/?rail_debug=1&ref=nobody2", "\"code\":\"tracking_value_not_found\""},
 	} {
 		w.shop(c.attributes, "")
 		b.mu.Lock()

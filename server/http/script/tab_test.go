@@ -92,7 +92,7 @@ func newHasty(t *testing.T, w *world, options ...chromedp.ExecAllocatorOption) *
 				return
 			}
 			b.mu.Lock()
-			if text, ok := strings.CutPrefix(m.String(), "Rail: "); ok {
+			if text, ok := strings.CutPrefix(m.Text, "Rail: "); ok {
 				b.said = append(b.said, text)
 			} else {
 				b.errors = append(b.errors, m.String())
