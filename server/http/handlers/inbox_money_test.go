@@ -156,7 +156,7 @@ var stripeMoney = moneyProcessor{
 		{event: "charge.dispute.funds_reinstated", state: "won, after lost",
 			before: []said{{"charge.dispute.closed", stripeDispute("lost")}}, data: stripeDispute("won"), effect: restores},
 		{event: "radar.early_fraud_warning.created", data: stripeWarning(true), effect: flags},
-		{event: "radar.early_fraud_warning.updated", state: "not actionable any more",
+		{event: "radar.early_fraud_warning.updated", state: "no longer actionable",
 			before: []said{{"radar.early_fraud_warning.created", stripeWarning(true)}}, data: stripeWarning(false), effect: closes},
 		{event: "credit_note.created", state: "paid back outside Stripe", data: stripeNote(900), effect: takes},
 		{event: "credit_note.created", state: "refunded by Stripe, or credited", data: stripeNote(nil), effect: nothing},
