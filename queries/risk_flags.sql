@@ -1,10 +1,12 @@
 -- name: RiskFlagList :many
--- RiskFlagList lists the highest severity first, the newest first within one.
+-- RiskFlagList lists the highest severity first, the newest first within one. The flag of a
+-- merged customer names its survivor.
 SELECT sqlc.embed(f), p.email AS partner_email, p.handle AS partner_handle, p.display_name AS partner_display_name,
-    coalesce(p.status, '')::text AS partner_status, c.email AS customer_email, c.name AS customer_name,
-    coalesce(c.status, '')::text AS customer_status
+    coalesce(p.status, '')::text AS partner_status, c.id AS named_customer_id, c.email AS customer_email,
+    c.name AS customer_name, coalesce(c.status, '')::text AS customer_status
 FROM risk_flags f LEFT JOIN partners p ON p.id = f.partner_id AND p.org_id = @org_id
-    LEFT JOIN customers c ON c.id = f.customer_id AND c.org_id = @org_id
+    LEFT JOIN customer_merges m ON m.id = f.customer_id AND m.org_id = @org_id
+    LEFT JOIN customers c ON c.id = coalesce(m.customer_id, f.customer_id) AND c.org_id = @org_id
 WHERE f.program_id = @program_id AND f.org_id = @org_id
   AND (sqlc.narg('partner_id')::text IS NULL OR f.partner_id = sqlc.narg('partner_id')::text)
   AND (sqlc.narg('status_in')::text[] IS NULL OR f.status = ANY (sqlc.narg('status_in')::text[]))
@@ -21,10 +23,11 @@ WHERE f.program_id = @program_id AND f.org_id = @org_id
 -- name: RiskFlagGet :one
 -- RiskFlagGet reads a flag with whom it is about, as far as they exist.
 SELECT sqlc.embed(f), p.email AS partner_email, p.handle AS partner_handle, p.display_name AS partner_display_name,
-    coalesce(p.status, '')::text AS partner_status, c.email AS customer_email, c.name AS customer_name,
-    coalesce(c.status, '')::text AS customer_status
+    coalesce(p.status, '')::text AS partner_status, c.id AS named_customer_id, c.email AS customer_email,
+    c.name AS customer_name, coalesce(c.status, '')::text AS customer_status
 FROM risk_flags f LEFT JOIN partners p ON p.id = f.partner_id AND p.org_id = @org_id
-    LEFT JOIN customers c ON c.id = f.customer_id AND c.org_id = @org_id
+    LEFT JOIN customer_merges m ON m.id = f.customer_id AND m.org_id = @org_id
+    LEFT JOIN customers c ON c.id = coalesce(m.customer_id, f.customer_id) AND c.org_id = @org_id
 WHERE f.id = @id AND f.org_id = @org_id;
 
 -- name: RiskFlagLock :one

@@ -67,10 +67,11 @@ func (q *Queries) RiskFlagDecide(ctx context.Context, db DBTX, arg RiskFlagDecid
 
 const riskFlagGet = `-- name: RiskFlagGet :one
 SELECT f.id, f.org_id, f.program_id, f.partner_id, f.customer_id, f.kind, f.severity, f.status, f.evidence, f.resolved_at, f.resolved_by, f.resolution_note, f.created_at, p.email AS partner_email, p.handle AS partner_handle, p.display_name AS partner_display_name,
-    coalesce(p.status, '')::text AS partner_status, c.email AS customer_email, c.name AS customer_name,
-    coalesce(c.status, '')::text AS customer_status
+    coalesce(p.status, '')::text AS partner_status, c.id AS named_customer_id, c.email AS customer_email,
+    c.name AS customer_name, coalesce(c.status, '')::text AS customer_status
 FROM risk_flags f LEFT JOIN partners p ON p.id = f.partner_id AND p.org_id = $1
-    LEFT JOIN customers c ON c.id = f.customer_id AND c.org_id = $1
+    LEFT JOIN customer_merges m ON m.id = f.customer_id AND m.org_id = $1
+    LEFT JOIN customers c ON c.id = coalesce(m.customer_id, f.customer_id) AND c.org_id = $1
 WHERE f.id = $2 AND f.org_id = $1
 `
 
@@ -85,6 +86,7 @@ type RiskFlagGetRow struct {
 	PartnerHandle      *string
 	PartnerDisplayName *string
 	PartnerStatus      string
+	NamedCustomerID    *string
 	CustomerEmail      *string
 	CustomerName       *string
 	CustomerStatus     string
@@ -112,6 +114,7 @@ func (q *Queries) RiskFlagGet(ctx context.Context, db DBTX, arg RiskFlagGetParam
 		&i.PartnerHandle,
 		&i.PartnerDisplayName,
 		&i.PartnerStatus,
+		&i.NamedCustomerID,
 		&i.CustomerEmail,
 		&i.CustomerName,
 		&i.CustomerStatus,
@@ -121,10 +124,11 @@ func (q *Queries) RiskFlagGet(ctx context.Context, db DBTX, arg RiskFlagGetParam
 
 const riskFlagList = `-- name: RiskFlagList :many
 SELECT f.id, f.org_id, f.program_id, f.partner_id, f.customer_id, f.kind, f.severity, f.status, f.evidence, f.resolved_at, f.resolved_by, f.resolution_note, f.created_at, p.email AS partner_email, p.handle AS partner_handle, p.display_name AS partner_display_name,
-    coalesce(p.status, '')::text AS partner_status, c.email AS customer_email, c.name AS customer_name,
-    coalesce(c.status, '')::text AS customer_status
+    coalesce(p.status, '')::text AS partner_status, c.id AS named_customer_id, c.email AS customer_email,
+    c.name AS customer_name, coalesce(c.status, '')::text AS customer_status
 FROM risk_flags f LEFT JOIN partners p ON p.id = f.partner_id AND p.org_id = $1
-    LEFT JOIN customers c ON c.id = f.customer_id AND c.org_id = $1
+    LEFT JOIN customer_merges m ON m.id = f.customer_id AND m.org_id = $1
+    LEFT JOIN customers c ON c.id = coalesce(m.customer_id, f.customer_id) AND c.org_id = $1
 WHERE f.program_id = $2 AND f.org_id = $1
   AND ($3::text IS NULL OR f.partner_id = $3::text)
   AND ($4::text[] IS NULL OR f.status = ANY ($4::text[]))
@@ -147,12 +151,14 @@ type RiskFlagListRow struct {
 	PartnerHandle      *string
 	PartnerDisplayName *string
 	PartnerStatus      string
+	NamedCustomerID    *string
 	CustomerEmail      *string
 	CustomerName       *string
 	CustomerStatus     string
 }
 
-// RiskFlagList lists the highest severity first, the newest first within one.
+// RiskFlagList lists the highest severity first, the newest first within one. The flag of a
+// merged customer names its survivor.
 func (q *Queries) RiskFlagList(ctx context.Context, db DBTX, arg RiskFlagListParams) ([]RiskFlagListRow, error) {
 	rows, err := db.Query(ctx, riskFlagList,
 		arg.OrgID,
@@ -187,6 +193,7 @@ func (q *Queries) RiskFlagList(ctx context.Context, db DBTX, arg RiskFlagListPar
 			&i.PartnerHandle,
 			&i.PartnerDisplayName,
 			&i.PartnerStatus,
+			&i.NamedCustomerID,
 			&i.CustomerEmail,
 			&i.CustomerName,
 			&i.CustomerStatus,
