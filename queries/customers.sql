@@ -141,4 +141,5 @@ UPDATE commissions t SET customer_id = @to_id WHERE t.org_id = @org_id AND t.sta
 -- RiskFlagsMove gives the flags of a customer to another, unless that has the same one open.
 UPDATE risk_flags t SET customer_id = @to_id WHERE t.program_id = @program_id AND t.org_id = @org_id
     AND t.customer_id = @from_id AND NOT EXISTS (SELECT 1 FROM risk_flags x WHERE x.program_id = @program_id
-        AND x.org_id = @org_id AND x.kind = t.kind AND x.customer_id = @to_id AND x.status IN ('open', 'reviewing'));
+        AND x.org_id = @org_id AND x.kind = t.kind AND x.partner_id IS NOT DISTINCT FROM t.partner_id
+        AND x.customer_id = @to_id AND x.status IN ('open', 'reviewing'));

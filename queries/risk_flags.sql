@@ -1,10 +1,12 @@
 -- name: RiskFlagList :many
--- RiskFlagList lists the highest severity first, the newest first within one.
+-- RiskFlagList lists the highest severity first, the newest first within one. The flag of a
+-- merged customer names its survivor.
 SELECT sqlc.embed(f), p.email AS partner_email, p.handle AS partner_handle, p.display_name AS partner_display_name,
-    coalesce(p.status, '')::text AS partner_status, c.email AS customer_email, c.name AS customer_name,
-    coalesce(c.status, '')::text AS customer_status
+    coalesce(p.status, '')::text AS partner_status, c.id AS named_customer_id, c.email AS customer_email,
+    c.name AS customer_name, coalesce(c.status, '')::text AS customer_status
 FROM risk_flags f LEFT JOIN partners p ON p.id = f.partner_id AND p.org_id = @org_id
-    LEFT JOIN customers c ON c.id = f.customer_id AND c.org_id = @org_id
+    LEFT JOIN customer_merges m ON m.id = f.customer_id AND m.org_id = @org_id
+    LEFT JOIN customers c ON c.id = coalesce(m.customer_id, f.customer_id) AND c.org_id = @org_id
 WHERE f.program_id = @program_id AND f.org_id = @org_id
   AND (sqlc.narg('partner_id')::text IS NULL OR f.partner_id = sqlc.narg('partner_id')::text)
   AND (sqlc.narg('status_in')::text[] IS NULL OR f.status = ANY (sqlc.narg('status_in')::text[]))
@@ -21,10 +23,11 @@ WHERE f.program_id = @program_id AND f.org_id = @org_id
 -- name: RiskFlagGet :one
 -- RiskFlagGet reads a flag with whom it is about, as far as they exist.
 SELECT sqlc.embed(f), p.email AS partner_email, p.handle AS partner_handle, p.display_name AS partner_display_name,
-    coalesce(p.status, '')::text AS partner_status, c.email AS customer_email, c.name AS customer_name,
-    coalesce(c.status, '')::text AS customer_status
+    coalesce(p.status, '')::text AS partner_status, c.id AS named_customer_id, c.email AS customer_email,
+    c.name AS customer_name, coalesce(c.status, '')::text AS customer_status
 FROM risk_flags f LEFT JOIN partners p ON p.id = f.partner_id AND p.org_id = @org_id
-    LEFT JOIN customers c ON c.id = f.customer_id AND c.org_id = @org_id
+    LEFT JOIN customer_merges m ON m.id = f.customer_id AND m.org_id = @org_id
+    LEFT JOIN customers c ON c.id = coalesce(m.customer_id, f.customer_id) AND c.org_id = @org_id
 WHERE f.id = @id AND f.org_id = @org_id;
 
 -- name: RiskFlagLock :one
@@ -53,12 +56,19 @@ SELECT f.* FROM risk_flags f WHERE f.program_id = @program_id AND f.org_id = @or
     AND f.kind = 'dispute' AND f.evidence->>'dispute_id' = @dispute_id::text ORDER BY f.created_at, f.id;
 
 -- name: RiskOwnCustomers :many
--- RiskOwnCustomers returns customers of a partner whose e-mail reaches the mailbox of an
--- address in the form of normalEmail.
-SELECT c.id FROM customers c CROSS JOIN LATERAL (SELECT
-    split_part(regexp_replace(lower(c.email), '@[^@]*$', ''), '+', 1) AS local,
-    regexp_replace(lower(c.email), '^.*@', '') AS domain) e
+-- RiskOwnCustomers returns customers of a partner whose e-mail, or identifier that is one,
+-- reaches the mailbox of an address in the form of normalEmail.
+SELECT DISTINCT c.id FROM customers c CROSS JOIN LATERAL (SELECT
+    split_part(regexp_replace(lower(v.address), '@[^@]*$', ''), '+', 1) AS local,
+    regexp_replace(lower(v.address), '^.*@', '') AS domain
+    FROM unnest(ARRAY[c.email, c.identifier]) v(address) WHERE v.address LIKE '%@%') e
 WHERE c.program_id = @program_id AND c.org_id = @org_id AND c.partner_id = @partner_id AND @mailbox::text =
     CASE WHEN e.domain IN ('gmail.com', 'googlemail.com') THEN replace(e.local, '.', '') || '@gmail.com'
         ELSE e.local || '@' || e.domain END
 ORDER BY c.id LIMIT 20;
+
+-- name: CustomersMarkOwn :exec
+-- CustomersMarkOwn notes that customers are their own partner. A payment locks its customer
+-- before the partner, so one that is paying now is left out.
+UPDATE customers k SET self_referral = true WHERE k.org_id = @org_id AND k.id IN (
+    SELECT c.id FROM customers c WHERE c.id = ANY (@ids::text[]) AND c.org_id = @org_id FOR NO KEY UPDATE SKIP LOCKED);

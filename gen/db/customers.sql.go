@@ -845,7 +845,8 @@ func (q *Queries) MergesMove(ctx context.Context, db DBTX, arg MergesMoveParams)
 const riskFlagsMove = `-- name: RiskFlagsMove :exec
 UPDATE risk_flags t SET customer_id = $1 WHERE t.program_id = $2 AND t.org_id = $3
     AND t.customer_id = $4 AND NOT EXISTS (SELECT 1 FROM risk_flags x WHERE x.program_id = $2
-        AND x.org_id = $3 AND x.kind = t.kind AND x.customer_id = $1 AND x.status IN ('open', 'reviewing'))
+        AND x.org_id = $3 AND x.kind = t.kind AND x.partner_id IS NOT DISTINCT FROM t.partner_id
+        AND x.customer_id = $1 AND x.status IN ('open', 'reviewing'))
 `
 
 type RiskFlagsMoveParams struct {

@@ -11,6 +11,23 @@ import (
 	clock "rail/server/clock"
 )
 
+const customersMarkOwn = `-- name: CustomersMarkOwn :exec
+UPDATE customers k SET self_referral = true WHERE k.org_id = $1 AND k.id IN (
+    SELECT c.id FROM customers c WHERE c.id = ANY ($2::text[]) AND c.org_id = $1 FOR NO KEY UPDATE SKIP LOCKED)
+`
+
+type CustomersMarkOwnParams struct {
+	OrgID string
+	Ids   []string
+}
+
+// CustomersMarkOwn notes that customers are their own partner. A payment locks its customer
+// before the partner, so one that is paying now is left out.
+func (q *Queries) CustomersMarkOwn(ctx context.Context, db DBTX, arg CustomersMarkOwnParams) error {
+	_, err := db.Exec(ctx, customersMarkOwn, arg.OrgID, arg.Ids)
+	return err
+}
+
 const riskDismissed = `-- name: RiskDismissed :one
 SELECT EXISTS (SELECT 1 FROM risk_flags f
     WHERE f.program_id = $1 AND f.org_id = $2 AND f.partner_id = $3 AND f.kind = $4
@@ -67,10 +84,11 @@ func (q *Queries) RiskFlagDecide(ctx context.Context, db DBTX, arg RiskFlagDecid
 
 const riskFlagGet = `-- name: RiskFlagGet :one
 SELECT f.id, f.org_id, f.program_id, f.partner_id, f.customer_id, f.kind, f.severity, f.status, f.evidence, f.resolved_at, f.resolved_by, f.resolution_note, f.created_at, p.email AS partner_email, p.handle AS partner_handle, p.display_name AS partner_display_name,
-    coalesce(p.status, '')::text AS partner_status, c.email AS customer_email, c.name AS customer_name,
-    coalesce(c.status, '')::text AS customer_status
+    coalesce(p.status, '')::text AS partner_status, c.id AS named_customer_id, c.email AS customer_email,
+    c.name AS customer_name, coalesce(c.status, '')::text AS customer_status
 FROM risk_flags f LEFT JOIN partners p ON p.id = f.partner_id AND p.org_id = $1
-    LEFT JOIN customers c ON c.id = f.customer_id AND c.org_id = $1
+    LEFT JOIN customer_merges m ON m.id = f.customer_id AND m.org_id = $1
+    LEFT JOIN customers c ON c.id = coalesce(m.customer_id, f.customer_id) AND c.org_id = $1
 WHERE f.id = $2 AND f.org_id = $1
 `
 
@@ -85,6 +103,7 @@ type RiskFlagGetRow struct {
 	PartnerHandle      *string
 	PartnerDisplayName *string
 	PartnerStatus      string
+	NamedCustomerID    *string
 	CustomerEmail      *string
 	CustomerName       *string
 	CustomerStatus     string
@@ -112,6 +131,7 @@ func (q *Queries) RiskFlagGet(ctx context.Context, db DBTX, arg RiskFlagGetParam
 		&i.PartnerHandle,
 		&i.PartnerDisplayName,
 		&i.PartnerStatus,
+		&i.NamedCustomerID,
 		&i.CustomerEmail,
 		&i.CustomerName,
 		&i.CustomerStatus,
@@ -121,10 +141,11 @@ func (q *Queries) RiskFlagGet(ctx context.Context, db DBTX, arg RiskFlagGetParam
 
 const riskFlagList = `-- name: RiskFlagList :many
 SELECT f.id, f.org_id, f.program_id, f.partner_id, f.customer_id, f.kind, f.severity, f.status, f.evidence, f.resolved_at, f.resolved_by, f.resolution_note, f.created_at, p.email AS partner_email, p.handle AS partner_handle, p.display_name AS partner_display_name,
-    coalesce(p.status, '')::text AS partner_status, c.email AS customer_email, c.name AS customer_name,
-    coalesce(c.status, '')::text AS customer_status
+    coalesce(p.status, '')::text AS partner_status, c.id AS named_customer_id, c.email AS customer_email,
+    c.name AS customer_name, coalesce(c.status, '')::text AS customer_status
 FROM risk_flags f LEFT JOIN partners p ON p.id = f.partner_id AND p.org_id = $1
-    LEFT JOIN customers c ON c.id = f.customer_id AND c.org_id = $1
+    LEFT JOIN customer_merges m ON m.id = f.customer_id AND m.org_id = $1
+    LEFT JOIN customers c ON c.id = coalesce(m.customer_id, f.customer_id) AND c.org_id = $1
 WHERE f.program_id = $2 AND f.org_id = $1
   AND ($3::text IS NULL OR f.partner_id = $3::text)
   AND ($4::text[] IS NULL OR f.status = ANY ($4::text[]))
@@ -147,12 +168,14 @@ type RiskFlagListRow struct {
 	PartnerHandle      *string
 	PartnerDisplayName *string
 	PartnerStatus      string
+	NamedCustomerID    *string
 	CustomerEmail      *string
 	CustomerName       *string
 	CustomerStatus     string
 }
 
-// RiskFlagList lists the highest severity first, the newest first within one.
+// RiskFlagList lists the highest severity first, the newest first within one. The flag of a
+// merged customer names its survivor.
 func (q *Queries) RiskFlagList(ctx context.Context, db DBTX, arg RiskFlagListParams) ([]RiskFlagListRow, error) {
 	rows, err := db.Query(ctx, riskFlagList,
 		arg.OrgID,
@@ -187,6 +210,7 @@ func (q *Queries) RiskFlagList(ctx context.Context, db DBTX, arg RiskFlagListPar
 			&i.PartnerHandle,
 			&i.PartnerDisplayName,
 			&i.PartnerStatus,
+			&i.NamedCustomerID,
 			&i.CustomerEmail,
 			&i.CustomerName,
 			&i.CustomerStatus,
@@ -345,9 +369,10 @@ func (q *Queries) RiskFlagged(ctx context.Context, db DBTX, arg RiskFlaggedParam
 }
 
 const riskOwnCustomers = `-- name: RiskOwnCustomers :many
-SELECT c.id FROM customers c CROSS JOIN LATERAL (SELECT
-    split_part(regexp_replace(lower(c.email), '@[^@]*$', ''), '+', 1) AS local,
-    regexp_replace(lower(c.email), '^.*@', '') AS domain) e
+SELECT DISTINCT c.id FROM customers c CROSS JOIN LATERAL (SELECT
+    split_part(regexp_replace(lower(v.address), '@[^@]*$', ''), '+', 1) AS local,
+    regexp_replace(lower(v.address), '^.*@', '') AS domain
+    FROM unnest(ARRAY[c.email, c.identifier]) v(address) WHERE v.address LIKE '%@%') e
 WHERE c.program_id = $1 AND c.org_id = $2 AND c.partner_id = $3 AND $4::text =
     CASE WHEN e.domain IN ('gmail.com', 'googlemail.com') THEN replace(e.local, '.', '') || '@gmail.com'
         ELSE e.local || '@' || e.domain END
@@ -361,8 +386,8 @@ type RiskOwnCustomersParams struct {
 	Mailbox   string
 }
 
-// RiskOwnCustomers returns customers of a partner whose e-mail reaches the mailbox of an
-// address in the form of normalEmail.
+// RiskOwnCustomers returns customers of a partner whose e-mail, or identifier that is one,
+// reaches the mailbox of an address in the form of normalEmail.
 func (q *Queries) RiskOwnCustomers(ctx context.Context, db DBTX, arg RiskOwnCustomersParams) ([]string, error) {
 	rows, err := db.Query(ctx, riskOwnCustomers,
 		arg.ProgramID,

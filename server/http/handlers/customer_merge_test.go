@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/server/harness/apitest"
-	"rail/server/inbound/connection"
 )
 
 // bounty is a rule for the partner: 50.00 for the first payment, 20 % in the first two
@@ -51,12 +50,8 @@ func TestMergeCustomers(t *testing.T) {
 	h := newInboxed(t)
 	h.bounty()
 	now := h.Clock.Now().Time
-	create := func(more M) string {
-		more["program_id"], more["partner_id"] = h.program, h.partner
-		return h.Must(201, h.Post("/v1/customers", more)).String("id")
-	}
-	into := create(M{"external_customer_id": "cus_A"})
-	from := create(M{"external_customer_id": "cus_B", "email": "b@example.org", "name": "Bo", "identifier": "u1"})
+	into := h.create(M{"external_customer_id": "cus_A"})
+	from := h.create(M{"external_customer_id": "cus_B", "email": "b@example.org", "name": "Bo", "identifier": "u1"})
 	old := h.sell(from, "ch_1", now.AddDate(0, -3, 0))
 	bonus := h.sell(into, "ch_2", now.AddDate(0, -2, 1))
 	late := h.sell(into, "ch_3", now.AddDate(0, 0, -1))
@@ -144,7 +139,7 @@ func TestMergeOfTwoPartners(t *testing.T) {
 // a partner are never changed.
 func TestCreditCustomer(t *testing.T) {
 	t.Parallel()
-	h := newInboxed(t, func(in *connection.Input) { in.RecordDirect = true })
+	h := newInboxed(t, recordDirect)
 	now := h.Clock.Now().Time
 	h.send(paid("ch_1", M{"external_customer_id": "c1", "occurred_at": now.AddDate(0, -2, 0)}))
 	k := h.last("recorded", nil).String("customer_id")

@@ -213,3 +213,26 @@ func TestChargebackInAnotherCurrency(t *testing.T) {
 	}
 	require.Equal(t, int64(2400), h.one().sale)
 }
+
+// A person corrected the commission for what was left of the sale after a chargeback. Money
+// that comes back changes nothing about it, and later refunds take their share of it.
+func TestWonChargebackAfterCorrection(t *testing.T) {
+	t.Parallel()
+	h := newMoney(t, paddleMoney)
+	paddleMoney.pay(h, 1)
+	sale := h.last("recorded", nil).String("sale_id")
+	h.adjusted(adjust("adj_1", "chargeback", 1200))
+	require.EqualValues(t, 240, h.of(sale))
+	id := h.Get("/v1/commissions?program_id=" + h.program).Data()[0]["id"].(string)
+	h.Must(200, h.Post("/v1/commissions/"+id, M{"amount_minor": 200, "reason": "Agreed by phone"}))
+	h.adjusted(adjust("adj_2", "chargeback_reverse", 1200))
+	require.EqualValues(t, 2400, h.one().sale)
+	require.EqualValues(t, 200, h.of(sale))
+	balanced(t, h.Server)
+	h.adjusted(adjust("adj_3", "refund", 1200))
+	require.EqualValues(t, 100, h.of(sale))
+	balanced(t, h.Server)
+	h.adjusted(adjust("adj_4", "refund", 1200))
+	require.Zero(t, h.of(sale))
+	balanced(t, h.Server)
+}

@@ -113,9 +113,9 @@ func toRiskFlag(r db.RiskFlagGetRow) api.RiskFlag {
 			DisplayName: r.PartnerDisplayName, Status: api.PartnerStatus(r.PartnerStatus),
 		}
 	}
-	if f.CustomerID != nil && r.CustomerStatus != "" {
+	if r.NamedCustomerID != nil {
 		out.Customer = &api.RiskFlagCustomer{
-			ID: *f.CustomerID, Email: r.CustomerEmail, Name: r.CustomerName, Status: api.CustomerStatus(r.CustomerStatus),
+			ID: *r.NamedCustomerID, Email: r.CustomerEmail, Name: r.CustomerName, Status: api.CustomerStatus(r.CustomerStatus),
 		}
 	}
 	return out

@@ -137,8 +137,33 @@ func TestGuestGetsAnAccount(t *testing.T) {
 	require.Equal(t, first.String("id"), h.paidBy("ch_3", M{"email": "g@buyers.example"}).String("id"), "as a guest again")
 }
 
-// Field case 6: an e-mail matches a sign-up as long as the program says, by default as long as the
-// visitor's referral lives.
+// An e-mail matches in upper and lower case, letters with accents included. ß and SS are
+// different letters.
+func TestCaseOfEMails(t *testing.T) {
+	t.Parallel()
+	h := newInboxed(t)
+	for _, c := range []struct {
+		signedUp, paid string
+		same           bool
+	}{
+		{"KIM@Buyers.example", "kim@buyers.example", true},
+		{"Ärger@buyers.example", "äRGER@buyers.example", true},
+		{"straße@buyers.example", "STRASSE@buyers.example", false},
+	} {
+		k := h.Must(201, h.Post("/v1/customers", M{
+			"program_id": h.program, "click_id": h.Click(h.program, "ann").String("id"), "email": c.signedUp,
+		})).String("id")
+		h.send(paid(apitest.Unique("ch_"), M{"external_customer_id": apitest.Unique("cus_"), "email": c.paid}))
+		if !c.same {
+			h.last("ignored", "no_partner")
+			continue
+		}
+		require.Equal(t, k, h.last("recorded", nil).String("customer_id"), c.signedUp)
+	}
+}
+
+// Field case 6: an e-mail matches a sign-up as long as the program says, by default as long
+// as the visitor's referral lives.
 func TestFieldCase6LongTrial(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -131,6 +131,10 @@ func (s Service) Join(ctx context.Context, u *work.Unit, p Pair, k db.Customer) 
 			return k, err
 		}
 	}
+	flags := db.RiskFlagsMoveParams{ToID: &into, ProgramID: k.ProgramID, OrgID: u.OrgID, FromID: &from}
+	if err := queries.RiskFlagsMove(ctx, u.DB(), flags); err != nil { // before new ones, which may be the same
+		return k, err
+	}
 	if err := s.judge(ctx, u, &k, p.Into, address(p.From)); err != nil {
 		return k, err
 	}
@@ -148,11 +152,6 @@ func (s Service) Join(ctx context.Context, u *work.Unit, p Pair, k db.Customer) 
 		func() error {
 			return queries.MergeAdd(ctx, u.Later(), db.MergeAddParams{
 				ID: from, OrgID: u.OrgID, ProgramID: k.ProgramID, CustomerID: into, CreatedAt: u.Now,
-			})
-		},
-		func() error {
-			return queries.RiskFlagsMove(ctx, u.Later(), db.RiskFlagsMoveParams{
-				ToID: &into, ProgramID: k.ProgramID, OrgID: u.OrgID, FromID: &from,
 			})
 		},
 		func() error {

@@ -116,21 +116,30 @@ func FlagSelfReferral(ctx context.Context, u *work.Unit, partner db.Partner, cus
 	})
 }
 
-// CheckOwnCustomers flags the customers of a partner, at most 20, whose e-mail reaches the
-// mailbox of an address that has become the partner's own.
+// CheckOwnCustomers marks and flags the customers of a partner, at most 20, whose e-mail
+// reaches the mailbox of an address that has become the partner's own.
 func CheckOwnCustomers(ctx context.Context, u *work.Unit, p db.Partner, address string) error {
-	if !u.Plan.FraudMonitoring || address == "" {
+	if address == "" {
 		return nil
 	}
 	ids, err := queries.RiskOwnCustomers(ctx, u.DB(), db.RiskOwnCustomersParams{
 		ProgramID: p.ProgramID, OrgID: p.OrgID, PartnerID: &p.ID, Mailbox: normalEmail(address),
 	})
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	if err := queries.CustomersMarkOwn(ctx, u.DB(), db.CustomersMarkOwnParams{OrgID: p.OrgID, Ids: ids}); err != nil {
+		return err
+	}
 	for _, id := range ids {
+		if !u.Plan.FraudMonitoring {
+			break
+		}
 		if err := FlagSelfReferral(ctx, u, p, &id); err != nil {
 			return err
 		}
 	}
-	return err
+	return nil
 }
 
 // IsOwn reports whether an e-mail reaches the mailbox of one of a partner's addresses.

@@ -1,0 +1,123 @@
+package handlers_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// selfReferrals returns the customers with an open flag for self-referral.
+func (h inboxed) selfReferrals() (customers []string) {
+	h.t.Helper()
+	for _, f := range h.Get("/v1/risk_flags?status=open&program_id=" + h.program).Data() {
+		if f["kind"] == "self_referral" {
+			k, _ := f["customer"].(M)
+			id, _ := k["id"].(string)
+			customers = append(customers, id)
+		}
+	}
+	return customers
+}
+
+// TestMergeKeepsSelfReferral: a customer that is its own partner stays so in a merge, although
+// the other customer's e-mail stays.
+func TestMergeKeepsSelfReferral(t *testing.T) {
+	t.Parallel()
+	for name, own := range map[string]string{"e-mail": "email", "identifier": "identifier"} {
+		h := newInboxed(t)
+		self := h.create(M{"external_customer_id": "cus_self"})
+		h.Must(200, h.Post("/v1/customers/"+self, M{own: h.Get("/v1/partners/" + h.partner).String("email")}))
+		h.sell(self, "ch_1", h.Clock.Now().Time)
+		require.Zero(t, h.earned(), name)
+		into := h.create(M{"email": "other@else.example", "identifier": "user-1"})
+		h.Must(200, h.merge(into, self, nil))
+		h.paidBy("ch_2", M{"external_customer_id": "cus_self"})
+		sale := h.Must(201, h.Post("/v1/sales", M{
+			"program_id": h.program, "customer_id": into, "external_charge_id": "ch_3", "amount_minor": 10000, "currency": "USD",
+		}))
+		require.Equal(t, "self_referral", sale.Body["warnings"].([]any)[0].(M)["code"], name)
+		require.Zero(t, h.earned(), name)
+		require.Equal(t, []string{into}, h.selfReferrals(), name)
+		balanced(t, h.Server)
+	}
+}
+
+// TestMergeBringsSelfReferral: the partner that stays is compared with the e-mail that the
+// other customer brings.
+func TestMergeBringsSelfReferral(t *testing.T) {
+	t.Parallel()
+	h := newInboxed(t)
+	from := h.create(M{
+		"email": h.Get("/v1/partners/" + h.partner).String("email"), "partner_id": h.Partner(h.program, M{"handle": "bob"}),
+	})
+	into := h.create(nil)
+	h.Must(200, h.merge(into, from, M{"partner_id": h.partner}))
+	h.sell(into, "ch_1", h.Clock.Now().Time)
+	require.Zero(t, h.earned())
+	require.Equal(t, []string{into}, h.selfReferrals())
+	balanced(t, h.Server)
+}
+
+// TestFlagsOfMergedCustomers: open flags of both customers name the survivor, whether they are
+// of one partner or of two.
+func TestFlagsOfMergedCustomers(t *testing.T) {
+	t.Parallel()
+	for _, both := range []bool{true, false} {
+		h := newInboxed(t)
+		bob := h.PartnerObject(h.program, M{"handle": "bob"})
+		own := map[string]string{h.partner: h.Get("/v1/partners/" + h.partner).String("email"), bob.String("id"): bob.String("email")}
+		self := func(partner string) string {
+			k := h.create(M{"partner_id": partner})
+			h.Must(200, h.Post("/v1/customers/"+k, M{"email": own[partner]}))
+			return k
+		}
+		into, other := self(h.partner), bob.String("id")
+		if both {
+			other = h.partner
+		}
+		from := self(other)
+		require.ElementsMatch(t, []string{into, from}, h.selfReferrals())
+		h.Must(200, h.merge(into, from, M{"partner_id": h.partner}))
+		require.Equal(t, []string{into, into}, h.selfReferrals(), "of one partner %t", both)
+		require.ElementsMatch(t, []string{h.partner, other}, h.flagged("self_referral"))
+	}
+}
+
+// TestPayoutAddressOfCustomer: a partner that is to be paid at the e-mail of its customer gets
+// a flag on that customer, in whatever form the address is written, and one flag alone.
+func TestPayoutAddressOfCustomer(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		customer, partner string
+		same              bool
+	}{
+		{"ann.pay@money.example", "ann.pay@money.example", true},
+		{"Ann.Pay@money.example", "ann.pay+rail@MONEY.example", true},
+		{"annpay@googlemail.com", "Ann.Pay+x@gmail.com", true},
+		{"annpay@money.example", "ann.pay@money.example", false},
+		{"ann.pay@money.example", "ann.pay@other.example", false},
+	} {
+		h := newInboxed(t)
+		bob := h.Partner(h.program, M{"handle": "bob"})
+		k := h.create(M{"email": c.customer})
+		h.create(M{"email": c.customer, "partner_id": bob})
+		want := []string(nil)
+		if c.same {
+			want = []string{k}
+		}
+		pay := func(email string) {
+			h.Must(200, h.Post("/v1/partners/"+h.partner, M{"payout_method": "paypal", "payout_details": M{"email": email}}))
+		}
+		require.Empty(t, h.selfReferrals())
+		pay(c.partner)
+		require.Equal(t, want, h.selfReferrals(), "%s is paid at %s", c.customer, c.partner)
+		pay("elsewhere@money.example")
+		pay(c.partner)
+		require.Equal(t, want, h.selfReferrals(), "again")
+		if c.same {
+			require.Equal(t, []string{h.partner}, h.flagged("self_referral"))
+			h.sell(k, "ch_1", h.Clock.Now().Time)
+			require.Zero(t, h.earned(), "later payments pay nobody")
+		}
+	}
+}

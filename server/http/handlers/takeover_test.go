@@ -1,0 +1,116 @@
+package handlers_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// pays records a payment of 50.00 by a customer's id, through a processor or by the API, and
+// requires that it is recorded.
+func (h inboxed) pays(processor bool, charge, externalID string, couponOfBob bool) {
+	h.t.Helper()
+	body := M{"external_customer_id": externalID}
+	if processor {
+		if couponOfBob {
+			body["coupon_external_id"] = "promo_bob"
+		}
+		h.paidBy(charge, body)
+		return
+	}
+	body["program_id"], body["external_charge_id"], body["amount_minor"], body["currency"] = h.program, charge, 5000, "USD"
+	if couponOfBob {
+		body["coupon_code"] = "BOB10"
+	}
+	h.Must(201, h.Post("/v1/sales", body))
+}
+
+// bobsCoupon makes the partner bob with a coupon, and returns bob's id and e-mail.
+func (h inboxed) bobsCoupon() (id, email string) {
+	h.t.Helper()
+	bob := h.PartnerObject(h.program, M{"handle": "bob"})
+	h.Must(201, h.Post("/v1/coupons", M{
+		"program_id": h.program, "partner_id": bob.String("id"), "code": "BOB10", "external_id": "promo_bob",
+	}))
+	return bob.String("id"), bob.String("email")
+}
+
+// TestTakeOverBySelf: where self-referrals are blocked, the coupon of a partner who is the
+// customer takes nothing over, and the payment counts for the partner of the link. The other
+// one is flagged in any case.
+func TestTakeOverBySelf(t *testing.T) {
+	t.Parallel()
+	for _, processor := range []bool{false, true} {
+		for _, block := range []bool{false, true} {
+			h := newInboxed(t)
+			h.Must(200, h.Post("/v1/programs/"+h.program, M{"coupon_beats_link": true, "block_self_referrals": block}))
+			bob, email := h.bobsCoupon()
+			k := h.Must(201, h.Post("/v1/customers", M{
+				"program_id": h.program, "click_id": h.Click(h.program, "ann").String("id"), "email": email,
+				"external_customer_id": "cus_1",
+			})).String("id")
+			h.pays(processor, "ch_1", "cus_1", true)
+			require.Equal(t, []string{bob}, h.flagged("self_referral"), "processor %t, block %t", processor, block)
+			want := bob
+			if block {
+				want = h.partner
+			}
+			require.Equal(t, want, h.Get("/v1/customers/"+k).String("partner_id"), "processor %t, block %t", processor, block)
+			pending, due, paid := h.Balance(h.program, want, "USD")
+			require.EqualValues(t, 1000, pending+due+paid, "processor %t, block %t", processor, block)
+			balanced(t, h.Server)
+		}
+	}
+}
+
+// TestLateClickOfSelf: a customer is not given back to an earlier partner who is the customer
+// itself. Every payment counts for the partner of the late click.
+func TestLateClickOfSelf(t *testing.T) {
+	t.Parallel()
+	for _, processor := range []bool{false, true} {
+		h := newInboxed(t)
+		h.Must(200, h.Post("/v1/programs/"+h.program, M{"ignore_late_clicks": true, "block_self_referrals": true}))
+		bob := h.PartnerObject(h.program, M{"handle": "bob"})
+		h.clicks("bob")
+		h.Clock.Advance(time.Hour)
+		click := h.clicks("ann")
+		h.Clock.Advance(10 * time.Second)
+		k := h.Must(201, h.Post("/v1/customers", M{
+			"program_id": h.program, "click_id": click, "email": bob.String("email"), "external_customer_id": "cus_1",
+		})).String("id")
+		for i, charge := range []string{"ch_1", "ch_2"} {
+			h.pays(processor, charge, "cus_1", false)
+			require.EqualValues(t, 1000*(i+1), h.earned(), "processor %t", processor)
+		}
+		require.Equal(t, h.partner, h.Get("/v1/customers/"+k).String("partner_id"))
+		require.Equal(t, []string{h.partner}, h.flagged("late_click"))
+		require.Equal(t, []string{bob.String("id")}, h.flagged("self_referral"))
+		balanced(t, h.Server)
+	}
+}
+
+// TestCouponAndClickOfLead: a checkout with the click of a lead and a coupon is of that lead,
+// whichever of them counts first. The coupon only decides about the partner.
+func TestCouponAndClickOfLead(t *testing.T) {
+	t.Parallel()
+	for _, beats := range []bool{false, true} {
+		h := newInboxed(t)
+		h.Must(200, h.Post("/v1/programs/"+h.program, M{"coupon_beats_link": beats}))
+		bob, _ := h.bobsCoupon()
+		click := h.Click(h.program, "ann").String("id")
+		lead := h.Must(201, h.Post("/v1/customers", M{
+			"program_id": h.program, "click_id": click, "email": "kim@buyers.example",
+		})).String("id")
+		got := h.paidBy("ch_1", M{
+			"external_customer_id": "cus_1", "click_id": click, "email": "kim@buyers.example", "coupon_external_id": "promo_bob",
+		})
+		want := h.partner
+		if beats {
+			want = bob
+		}
+		require.Equal(t, []string{lead, want}, []string{got.String("id"), got.String("partner_id")}, "beats %t", beats)
+		require.EqualValues(t, 1, h.total("customers"), "beats %t", beats)
+		balanced(t, h.Server)
+	}
+}
