@@ -77,29 +77,40 @@ func (s *Service) challenge(u db.User) (Challenge, error) {
 	if c.ready {
 		return c, nil
 	}
-	text, err := json.Marshal(pending{
+	var err error
+	c.Token, err = s.seal(pending{
 		OrgID: u.OrgID, ID: u.ID, Until: s.Clock.Now().Plus(challengeLife).UnixMicro(), State: u.UpdatedAt.UnixMicro(),
-	})
-	if err != nil {
-		return Challenge{}, err
-	}
-	sealed, err := s.Keeper.Seal(text, challengePlace)
-	c.Token = base64.RawURLEncoding.EncodeToString(sealed)
+	}, challengePlace)
 	return c, err
+}
+
+// seal returns a token that says what only this server can read.
+func (s *Service) seal(what any, place string) (string, error) {
+	text, err := json.Marshal(what)
+	if err != nil {
+		return "", err
+	}
+	sealed, err := s.Keeper.Seal(text, place)
+	return base64.RawURLEncoding.EncodeToString(sealed), err
+}
+
+// unseal reads a token of seal into what, or returns ErrSignedOut.
+func (s *Service) unseal(token, place string, what any) error {
+	sealed, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil {
+		return ErrSignedOut
+	}
+	text, err := s.Keeper.Open(sealed, place)
+	if err != nil {
+		return ErrSignedOut
+	}
+	return json.Unmarshal(text, what)
 }
 
 // challenged returns whom a token asks for a code.
 func (s *Service) challenged(ctx context.Context, token string) (db.User, error) {
 	var p pending
-	sealed, err := base64.RawURLEncoding.DecodeString(token)
-	if err != nil {
-		return db.User{}, ErrSignedOut
-	}
-	text, err := s.Keeper.Open(sealed, challengePlace)
-	if err != nil {
-		return db.User{}, ErrSignedOut
-	}
-	if err := json.Unmarshal(text, &p); err != nil {
+	if err := s.unseal(token, challengePlace, &p); err != nil {
 		return db.User{}, err
 	}
 	u, err := queries.UserGet(ctx, s.Pool, db.UserGetParams{OrgID: p.OrgID, ID: p.ID})

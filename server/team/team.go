@@ -35,6 +35,9 @@ var (
 	ErrSignedOut = errors.New("you are not signed in any more: sign in again")
 	// ErrNotInvited means that a provider knows somebody who is no user here.
 	ErrNotInvited = errors.New("you have no account here: ask an owner for an invitation")
+	// ErrUnproven means that nobody has shown that a user's address is theirs.
+	ErrUnproven = errors.New("your address is not confirmed here: sign in by a link that is mailed to it, " +
+		"or with your password and connect the provider on the page of your account")
 	// ErrLastOwner means that a change would leave nobody who manages people.
 	ErrLastOwner = errors.New("an organization keeps at least one owner who can sign in: make somebody else an owner first")
 )

@@ -40,11 +40,16 @@ type signInData struct {
 
 // signInPage asks for the address and the password.
 func signInPage(v *visit) error {
-	data := signInData{Next: next(v), Mail: v.console.People.Mail.Ready()}
-	if v.console.Provider != nil {
-		data.Provider = v.console.Provider.Name()
-	}
+	data := signInData{Next: next(v), Mail: v.console.People.Mail.Ready(), Provider: v.providerName()}
 	return v.show(sheet{"sign-in", "", "Sign in", data})
+}
+
+// providerName is what the OpenID provider is called; "" for none.
+func (v *visit) providerName() string {
+	if v.console.Provider == nil {
+		return ""
+	}
+	return v.console.Provider.Name()
 }
 
 // next is the page that was asked for before signing in: one of the console, or "".
