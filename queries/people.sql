@@ -25,6 +25,11 @@ SELECT EXISTS (SELECT 1 FROM users u);
 -- UsersOfEmail is who may sign in with an address, the oldest first.
 SELECT * FROM users t WHERE t.email = @email AND t.disabled_at IS NULL ORDER BY t.created_at, t.id LIMIT @lim;
 
+-- name: UsersPerEmail :one
+-- UsersPerEmail is how many users may sign in with one address at most, up to a bound.
+SELECT coalesce(least(max(t.n), @most::bigint), 0)::bigint AS n FROM (SELECT count(*) AS n FROM users u
+    WHERE u.disabled_at IS NULL GROUP BY u.email) t;
+
 -- name: UsersOfSubject :many
 -- UsersOfSubject is whom an OpenID provider means, in each organization; who is disabled comes last.
 SELECT * FROM users t WHERE t.oidc_issuer = @oidc_issuer AND t.oidc_subject = @oidc_subject

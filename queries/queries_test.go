@@ -30,6 +30,7 @@ var unbound = map[string]string{
 	// The console's sign-in and cookie.
 	"UsersExist":         "asked of the whole database, when it is set up",
 	"UsersOfEmail":       "whoever signs in by an address names no organization; the password does",
+	"UsersPerEmail":      "how many hashes a wrong password costs is the same for all addresses",
 	"UsersOfSubject":     "whom the operator's OpenID provider means is a user of some organization",
 	"UserSession":        "the hash of a secret token identifies the user",
 	"UserSessionEnd":     "the hash is that of the caller's own token",

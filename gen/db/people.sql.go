@@ -1430,3 +1430,16 @@ func (q *Queries) UsersOperated(ctx context.Context, db DBTX, arg UsersOperatedP
 	}
 	return items, nil
 }
+
+const usersPerEmail = `-- name: UsersPerEmail :one
+SELECT coalesce(least(max(t.n), $1::bigint), 0)::bigint AS n FROM (SELECT count(*) AS n FROM users u
+    WHERE u.disabled_at IS NULL GROUP BY u.email) t
+`
+
+// UsersPerEmail is how many users may sign in with one address at most, up to a bound.
+func (q *Queries) UsersPerEmail(ctx context.Context, db DBTX, most int64) (int64, error) {
+	row := db.QueryRow(ctx, usersPerEmail, most)
+	var n int64
+	err := row.Scan(&n)
+	return n, err
+}

@@ -73,7 +73,7 @@ func (s *Service) ConfirmFactor(ctx context.Context, u *work.Unit, code, keep st
 		return nil, err
 	}
 	var at int64
-	err = s.limited(ctx, me.ID, "", func() (err error) {
+	err = s.limited(ctx, me.ID, me.ID, "", func() (err error) {
 		at, err = s.stepOf(me.ID, me.TOTPPending, code, u.Now)
 		return err
 	})
@@ -132,7 +132,7 @@ func (s *Service) proving(ctx context.Context, u *work.Unit, code string, do fun
 	if err != nil {
 		return err
 	}
-	if err := s.limited(ctx, me.ID, "", func() error { return s.takeCode(ctx, me, code) }); err != nil {
+	if err := s.limited(ctx, me.ID, me.ID, "", func() error { return s.takeCode(ctx, me, code) }); err != nil {
 		return wrongCode(err)
 	}
 	return u.Within(ctx, func(u *work.Unit) error { return do(u, me.ID) })

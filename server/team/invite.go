@@ -108,7 +108,7 @@ func (s *Service) Accept(ctx context.Context, token, name, password string) (Cha
 	if err := checkPassword(password, l.Email); err != nil {
 		return Challenge{}, err
 	}
-	kept, err := s.hash(ctx, password)
+	kept, err := s.hash(ctx, l.Email, password)
 	if err != nil {
 		return Challenge{}, err
 	}

@@ -123,7 +123,7 @@ func (s *Service) url(kind Kind, token string) string {
 
 // LinkByMail mails a link to sign in, or to set a password, to the users of an address.
 // It says the same for an address that is nobody's. Links are bounded as failures are.
-func (s *Service) LinkByMail(ctx context.Context, kind Kind, email, from string) error {
+func (s *Service) LinkByMail(ctx context.Context, kind Kind, email string, from From) error {
 	if !s.Mail.Ready() {
 		return problem.New(problem.EmailNotConfigured, "This server sends no mails. Ask an owner for a link.")
 	}
@@ -131,7 +131,7 @@ func (s *Service) LinkByMail(ctx context.Context, kind Kind, email, from string)
 		kind = ResetLink // the other one that a mail may bring to whoever asks
 	}
 	account := "mail:" + strings.ToLower(strings.TrimSpace(email))
-	if _, err := s.attempt(ctx, account, from); err != nil {
+	if _, err := s.attempt(ctx, account, s.browser(from, email), from.Address); err != nil {
 		return err
 	}
 	users, err := s.usersOf(ctx, email)
@@ -201,7 +201,7 @@ func (s *Service) Reset(ctx context.Context, token, password string) (Challenge,
 	if err := checkPassword(password, l.Email); err != nil {
 		return Challenge{}, err
 	}
-	kept, err := s.hash(ctx, password)
+	kept, err := s.hash(ctx, l.Email, password)
 	if err != nil {
 		return Challenge{}, err
 	}

@@ -25,7 +25,7 @@ func (o *office) byProvider(id Identity, first Role) (Challenge, error) {
 // prove signs a user in by a mailed link.
 func (o *office) prove(u User) {
 	o.Helper()
-	require.NoError(o, o.LinkByMail(o.Context(), SignInLink, u.Email, home))
+	require.NoError(o, o.LinkByMail(o.Context(), SignInLink, u.Email, atHome))
 	_, err := o.Use(o.Context(), o.mailed("console_sign_in"))
 	require.NoError(o, err)
 }
@@ -99,7 +99,7 @@ func TestJoinByOIDC(t *testing.T) {
 	c, err = o.byProvider(nameless, Viewer)
 	require.NoError(t, err)
 	require.Equal(t, []any{Viewer, "dan@acme.example"}, []any{c.User.Role, c.User.Name})
-	_, err = o.SignIn(t.Context(), "dan@acme.example", "", home)
+	_, err = o.SignIn(t.Context(), "dan@acme.example", "", atHome)
 	require.ErrorIs(t, err, ErrWrong, "who has no password signs in with none")
 	o.newOrg("Other")
 	_, err = o.byProvider(identity("eve"), Viewer)
@@ -167,7 +167,7 @@ func TestMailedLinksProve(t *testing.T) {
 	require.NoError(t, err)
 	_, err = o.byProvider(identity("ben"), "")
 	require.ErrorIs(t, err, ErrUnproven)
-	require.NoError(t, o.LinkByMail(t.Context(), ResetLink, ben.Email, home))
+	require.NoError(t, o.LinkByMail(t.Context(), ResetLink, ben.Email, atHome))
 	_, err = o.Reset(t.Context(), o.mailed("console_password"), good)
 	require.NoError(t, err)
 	_, err = o.byProvider(identity("ben"), "")

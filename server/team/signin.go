@@ -35,14 +35,19 @@ func (c Challenge) Ready() bool { return c.ready }
 
 // SignIn takes a password. An address may be a user of several organizations: the first
 // whose password it is signs in.
-func (s *Service) SignIn(ctx context.Context, email, password, from string) (Challenge, error) {
+func (s *Service) SignIn(ctx context.Context, email, password string, from From) (Challenge, error) {
 	var found db.User
-	err := s.limited(ctx, strings.ToLower(strings.TrimSpace(email)), from, func() error {
+	account, browser := strings.ToLower(strings.TrimSpace(email)), s.browser(from, email)
+	err := s.limited(ctx, account, browser, from.Address, func() error {
 		users, err := s.usersOf(ctx, email)
 		if err != nil {
 			return err
 		}
-		found, err = s.match(ctx, users, password)
+		key := account
+		if browser == "" {
+			key = wide(from.Address)
+		}
+		found, err = s.match(ctx, users, password, key, browser != "")
 		return err
 	})
 	if err != nil {
@@ -125,12 +130,12 @@ func (s *Service) challenged(ctx context.Context, token string) (db.User, error)
 }
 
 // Factor takes a code of the authenticator, or a recovery code, which is used up.
-func (s *Service) Factor(ctx context.Context, challenge, code, from string) (Challenge, error) {
+func (s *Service) Factor(ctx context.Context, challenge, code string, from From) (Challenge, error) {
 	u, err := s.challenged(ctx, challenge)
 	if err != nil {
 		return Challenge{}, err
 	}
-	err = s.limited(ctx, u.ID, from, func() error { return s.takeCode(ctx, u, code) })
+	err = s.limited(ctx, u.ID, s.browser(from, u.Email), from.Address, func() error { return s.takeCode(ctx, u, code) })
 	if err != nil {
 		return Challenge{}, err
 	}

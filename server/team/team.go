@@ -13,7 +13,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"golang.org/x/sync/semaphore"
 
 	"rail/gen/db"
 	"rail/server/auditlog"
@@ -54,13 +53,13 @@ type Service struct {
 	Clock   clock.Clock
 	BaseURL string // where the service is reached, without a slash at its end
 
-	hashes   *semaphore.Weighted
+	turns    *turns
 	patience time.Duration // of a hash that waits for its turn
 }
 
 // New returns s ready for use.
 func New(s Service) *Service {
-	s.hashes, s.patience = semaphore.NewWeighted(hashesAtOnce), patience
+	s.turns, s.patience = &turns{}, patience
 	return &s
 }
 

@@ -88,7 +88,7 @@ func TestDisable(t *testing.T) {
 	session = o.signedIn(ben)
 	require.NoError(t, o.Remove(t.Context(), o.as(ada), ben.ID))
 	require.False(t, o.in(session))
-	_, err := o.SignIn(t.Context(), ben.Email, good, home)
+	_, err := o.SignIn(t.Context(), ben.Email, good, atHome)
 	require.ErrorIs(t, err, ErrWrong)
 }
 

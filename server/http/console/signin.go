@@ -67,7 +67,7 @@ func next(v *visit) string {
 
 // signIn takes the address and the password.
 func signIn(v *visit) error {
-	c, err := v.console.People.SignIn(v.ctx(), v.value("email"), url.Values(v.form).Get("password"), v.console.Address(v))
+	c, err := v.console.People.SignIn(v.ctx(), v.value("email"), url.Values(v.form).Get("password"), v.from())
 	if errors.Is(err, team.ErrWrong) {
 		err = problem.New(problem.ParameterInvalid, "The address or the password is wrong.")
 	}
@@ -91,7 +91,7 @@ type codeData struct{ Challenge, Next string }
 // giveCode takes the second factor's code.
 func giveCode(v *visit) error {
 	challenge := v.value("challenge")
-	c, err := v.console.People.Factor(v.ctx(), challenge, v.value("code"), v.console.Address(v))
+	c, err := v.console.People.Factor(v.ctx(), challenge, v.value("code"), v.from())
 	if errors.Is(err, team.ErrWrong) {
 		err = problem.On("code", problem.ParameterInvalid, "This code is wrong, or was used before.")
 	}
@@ -109,7 +109,12 @@ func (v *visit) begin(c team.Challenge) error {
 	if err != nil {
 		return err
 	}
+	known, err := v.console.People.Remember(c)
+	if err != nil {
+		return err
+	}
 	v.SetCookie(v.console.cookie(token, int(sessionLife/time.Second)))
+	v.SetCookie(v.console.remembered(known))
 	to := next(v)
 	if to == "" {
 		to = "/console"
@@ -124,7 +129,7 @@ func mailLink(v *visit) error {
 	if v.value("kind") == string(team.ResetLink) {
 		kind = team.ResetLink
 	}
-	if err := v.console.People.LinkByMail(v.ctx(), kind, v.value("email"), v.console.Address(v)); err != nil {
+	if err := v.console.People.LinkByMail(v.ctx(), kind, v.value("email"), v.from()); err != nil {
 		return v.again(err, signInPage)
 	}
 	return v.note(http.StatusOK, "Look into your mail",
