@@ -196,11 +196,15 @@ func boundLog(path string) error {
 	return errors.Join(err, kept.Close(), f.Truncate(0))
 }
 
-// explain adds what the server wrote to an error, and turns it into errBusy if the
-// server says that the directory is in use.
+// explain adds why the server ended to an error, and turns it into errBusy if the
+// server says that the directory is in use. Without a reason, all that the server wrote is added.
 func explain(err error, log io.ReaderAt, from int64) error {
-	text, readErr := io.ReadAll(io.NewSectionReader(log, from, 16<<10))
-	err = errors.Join(fmt.Errorf("%w\n%s", err, text), readErr)
+	text, readErr := io.ReadAll(io.NewSectionReader(log, from, 1<<20))
+	why := string(text[:min(len(text), 16<<10)])
+	if last := lastWords(string(text)); last != "" {
+		why = last
+	}
+	err = errors.Join(fmt.Errorf("%w\n%s", err, why), readErr)
 	for _, sign := range []string{"pre-existing shared memory block", `" already exists`} {
 		if strings.Contains(string(text), sign) {
 			return fmt.Errorf("%w: %w", errBusy, err)
