@@ -4,11 +4,28 @@ import (
 	"net/http"
 	"net/url"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"rail/server/config"
+	"rail/server/harness/apitest"
+	"rail/server/http/design"
 	"rail/server/team"
 )
+
+// TestMailLinkIsEven: a link by mail is answered no earlier for an address that nobody has.
+func TestMailLinkIsEven(t *testing.T) {
+	t.Parallel()
+	api := apitest.New(t, func(c *config.Config) { c.SMTPURL, c.MailFrom = "smtp://127.0.0.1:1", "rail@shop.example" })
+	s := newSiteOf(api, api.Program())
+	nobody := &person{s, team.User{}, ""}
+	for _, email := range []string{s.owner.Email, "nobody@shop.example", "no address"} {
+		begun := time.Now()
+		nobody.says(200, "Look into your mail", nobody.before("/console/mail-link", "email", email, "kind", "sign_in"))
+		require.GreaterOrEqual(t, time.Since(begun), design.Even)
+	}
+}
 
 // TestKnownBrowser: ten wrong passwords keep strangers out of an account, and not the browser in
 // which its person has signed in before.

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"path"
 	"strings"
 	"time"
 
+	"rail/server/http/design"
 	"rail/server/problem"
 	"rail/server/team"
 )
@@ -60,6 +62,11 @@ func next(v *visit) string {
 	}
 	to, err := url.Parse(given)
 	if err != nil || to.Host != "" || to.Scheme != "" || !strings.HasPrefix(to.Path, "/console/") {
+		return ""
+	}
+	// Browsers resolve dots before they ask, also escaped ones, and read a backslash as a slash. No page's path
+	// has any of them.
+	if to.EscapedPath() != to.Path || strings.TrimSuffix(to.Path, "/") != path.Clean(to.Path) {
 		return ""
 	}
 	return to.RequestURI()
@@ -123,13 +130,16 @@ func (v *visit) begin(c team.Challenge) error {
 }
 
 // mailLink sends a link for signing in, or for a new password. The answer is the same for an address that
-// nobody has.
+// nobody has, and as late.
 func mailLink(v *visit) error {
 	kind := team.SignInLink
 	if v.value("kind") == string(team.ResetLink) {
 		kind = team.ResetLink
 	}
-	if err := v.console.People.LinkByMail(v.ctx(), kind, v.value("email"), v.from()); err != nil {
+	err := design.Evenly(func() error {
+		return v.console.People.LinkByMail(v.ctx(), kind, v.value("email"), v.from())
+	})
+	if err != nil {
 		return v.again(err, signInPage)
 	}
 	return v.note(http.StatusOK, "Look into your mail",
