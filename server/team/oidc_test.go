@@ -182,3 +182,25 @@ func TestMailedLinksProve(t *testing.T) {
 	_, err = o.byProvider(identity("ada"), "")
 	require.NoError(t, err)
 }
+
+// TestUnseenCharacters: people have none in their addresses and names, also where a provider says so.
+func TestUnseenCharacters(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	ada := o.person("ada", Owner)
+	for _, r := range []string{"\u200b", "\u202e", "\u00ad", "\u2028", "\ue000", "\u3164"} {
+		_, err := o.Invite(t.Context(), o.as(ada), "cleo"+r+"@acme.example", Viewer)
+		refused(t, err, problem.ParameterInvalid, "email")
+		id := identity("cleo")
+		id.Email = "cleo" + r + "@acme.example"
+		_, err = o.SignInOIDC(t.Context(), id, Viewer)
+		require.ErrorIs(t, err, ErrNotInvited)
+	}
+	id := identity("cleo")
+	id.Name = "\u202eCleo\u200b Lee\u2066"
+	c, err := o.byProvider(id, Viewer)
+	require.NoError(t, err)
+	require.Equal(t, "Cleo Lee", c.User.Name)
+	require.NoError(t, o.Rename(t.Context(), o.as(ada), "A\u00adda\ufeff"))
+	require.Equal(t, "Ada", o.get(ada).Name)
+}
