@@ -189,7 +189,9 @@ func (s *Service) prove(ctx context.Context, q db.DBTX, l db.UserLink) error {
 	if !l.Mailed {
 		return nil
 	}
-	return queries.UserProve(ctx, q, db.UserProveParams{Now: s.Clock.Now(), OrgID: opt.Value(l.OrgID), ID: opt.Value(l.UserID)})
+	return queries.UserProve(ctx, q, db.UserProveParams{
+		Now: s.Clock.Now(), OrgID: opt.Value(l.OrgID), ID: opt.Value(l.UserID),
+	})
 }
 
 // Reset sets a password by a link, and signs in.

@@ -73,7 +73,9 @@ func choose(v *visit) error {
 
 // refuseSignIn shows why the provider's word was not enough.
 func (v *visit) refuseSignIn(err error) error {
-	for _, why := range []error{oidc.ErrRefused, oidc.ErrUnverified, team.ErrNotInvited, team.ErrUnproven, team.ErrSignedOut} {
+	for _, why := range []error{
+		oidc.ErrRefused, oidc.ErrUnverified, team.ErrNotInvited, team.ErrUnproven, team.ErrSignedOut,
+	} {
 		if errors.Is(err, why) {
 			return v.again(problem.New(problem.ParameterInvalid, "%s", sentence(why)), signInPage)
 		}

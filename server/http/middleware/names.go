@@ -24,7 +24,8 @@ const fileMember = "file"
 // cleanNames returns a valid body whose names have none of the characters that nobody sees. Most
 // bodies have none at all, and are returned as they are.
 func cleanNames(body []byte) ([]byte, error) {
-	if text := string(body); plain.Named(strings.Join(strings.FieldsFunc(text, lineEnd), "")) && !strings.Contains(text, `\`) {
+	text := string(body)
+	if plain.Named(strings.Join(strings.FieldsFunc(text, lineEnd), "")) && !strings.Contains(text, `\`) {
 		return body, nil
 	}
 	var out bytes.Buffer

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"rail/gen/db"
+	"rail/server/metadata"
 	"rail/server/money/payout"
 	"rail/server/opt"
 	"rail/server/plain"
@@ -33,9 +34,12 @@ func checkNames(p db.Partner) error {
 // checkDetails refuses the id of a payout in payout details, also where it is escaped, and
 // characters that nobody sees: with them two accounts that look alike differ.
 func checkDetails(details json.RawMessage) error {
+	if metadata.Absent(details) {
+		return nil
+	}
 	var given any
-	if json.Unmarshal(details, &given) != nil {
-		return nil // absent
+	if err := json.Unmarshal(details, &given); err != nil {
+		return err
 	}
 	if !seen(given) {
 		return problem.Invalid("payout_details", "payout_details has a character that nobody sees.")
