@@ -197,14 +197,14 @@ func boundLog(path string) error {
 }
 
 // explain adds why the server ended to an error, and turns it into errBusy if the
-// server says that the directory is in use. Without a reason, all that the server wrote is added.
+// server says that the directory is in use.
 func explain(err error, log io.ReaderAt, from int64) error {
 	text, readErr := io.ReadAll(io.NewSectionReader(log, from, 1<<20))
-	why := string(text[:min(len(text), 16<<10)])
-	if last := lastWords(string(text)); last != "" {
-		why = last
+	if why := lastWords(string(text)); why != "" {
+		err = fmt.Errorf("%w: %s", err, why)
 	}
-	err = errors.Join(fmt.Errorf("%w\n%s", err, why), readErr)
+	said := quiet(string(text))
+	err = errors.Join(fmt.Errorf("%w\n%s", err, said[:min(len(said), 16<<10)]), readErr)
 	for _, sign := range []string{"pre-existing shared memory block", `" already exists`} {
 		if strings.Contains(string(text), sign) {
 			return fmt.Errorf("%w: %w", errBusy, err)

@@ -25,6 +25,17 @@ func lastWords(log string) string {
 	return last
 }
 
+// quiet is a log without what the server says to those who connect too early.
+func quiet(log string) string {
+	var kept strings.Builder
+	for line := range strings.Lines(log) {
+		if !passing.MatchString(line) {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
+}
+
 // lastWordsOf is lastWords of the end of a file.
 func lastWordsOf(path string) string {
 	const most = 64 << 10
