@@ -1,8 +1,8 @@
 -- Users of the console, their sessions and links, and the attempts to sign in.
 
 -- name: UserInsert :exec
-INSERT INTO users (id, org_id, email, name, role, password_hash, oidc_issuer, oidc_subject, created_at, updated_at)
-VALUES (@id, @org_id, @email, @name, @role, @password_hash, @oidc_issuer, @oidc_subject, @created_at, @created_at);
+INSERT INTO users (id, org_id, email, name, role, password_hash, oidc_issuer, oidc_subject, proven_at, created_at, updated_at)
+VALUES (@id, @org_id, @email, @name, @role, @password_hash, @oidc_issuer, @oidc_subject, @proven_at, @created_at, @created_at);
 
 -- name: UserGet :one
 SELECT * FROM users t WHERE t.org_id = @org_id AND t.id = @id;
@@ -25,10 +25,15 @@ SELECT EXISTS (SELECT 1 FROM users u);
 -- UsersOfEmail is who may sign in with an address, the oldest first.
 SELECT * FROM users t WHERE t.email = @email AND t.disabled_at IS NULL ORDER BY t.created_at, t.id LIMIT @lim;
 
--- name: UserOfSubject :one
--- UserOfSubject is whom an OpenID provider means; one who is disabled only where nobody else is.
+-- name: UsersPerEmail :one
+-- UsersPerEmail is how many users may sign in with one address at most, up to a bound.
+SELECT coalesce(least(max(t.n), @most::bigint), 0)::bigint AS n FROM (SELECT count(*) AS n FROM users u
+    WHERE u.disabled_at IS NULL GROUP BY u.email) t;
+
+-- name: UsersOfSubject :many
+-- UsersOfSubject is whom an OpenID provider means, in each organization; who is disabled comes last.
 SELECT * FROM users t WHERE t.oidc_issuer = @oidc_issuer AND t.oidc_subject = @oidc_subject
-ORDER BY t.disabled_at IS NOT NULL, t.created_at, t.id LIMIT 1;
+ORDER BY t.disabled_at IS NOT NULL, t.created_at, t.id LIMIT @lim;
 
 -- name: OrganizationLock :one
 -- OrganizationLock lets changes of an organization's people take turns, so that one
@@ -52,8 +57,13 @@ UPDATE users SET password_hash = @password_hash, updated_at = @now WHERE org_id 
 
 -- name: UserSetSubject :execrows
 -- UserSetSubject links a user to an OpenID provider's, once.
-UPDATE users SET oidc_issuer = @oidc_issuer, oidc_subject = @oidc_subject, updated_at = @now
+UPDATE users SET oidc_issuer = @oidc_issuer, oidc_subject = @oidc_subject, updated_at = @now,
+    proven_at = coalesce(proven_at, @now)
 WHERE org_id = @org_id AND id = @id AND oidc_subject IS NULL AND disabled_at IS NULL;
+
+-- name: UserProve :exec
+-- UserProve notes that a user's address is theirs.
+UPDATE users SET proven_at = @now::timestamptz WHERE org_id = @org_id AND id = @id AND proven_at IS NULL;
 
 -- name: UserDelete :exec
 DELETE FROM users WHERE org_id = @org_id AND id = @id;
@@ -142,8 +152,8 @@ DELETE FROM user_sessions WHERE id IN (SELECT t.id FROM user_sessions t
     WHERE t.expires_at <= @now::timestamptz OR t.seen_at <= @idle_since::timestamptz LIMIT @lim);
 
 -- name: UserLinkInsert :exec
-INSERT INTO user_links (token_hash, kind, org_id, user_id, email, role, invited_by, created_at, expires_at)
-VALUES (@token_hash, @kind, @org_id, @user_id, @email, @role, @invited_by, @created_at, @expires_at);
+INSERT INTO user_links (token_hash, kind, org_id, user_id, email, role, invited_by, mailed, created_at, expires_at)
+VALUES (@token_hash, @kind, @org_id, @user_id, @email, @role, @invited_by, @mailed, @created_at, @expires_at);
 
 -- name: UserLinkFind :one
 -- UserLinkFind is a link that still works, with what its page shows.
@@ -184,10 +194,12 @@ DELETE FROM user_links WHERE org_id = @org_id AND email = @email::text AND kind 
 -- InvitationsVoidBy takes back what somebody offered who may invite no longer.
 DELETE FROM user_links WHERE org_id = @org_id AND invited_by = @invited_by::text AND kind = 'invitation' AND used_at IS NULL;
 
--- name: InvitationOfEmail :one
--- InvitationOfEmail is the oldest invitation of an address that still works.
-SELECT * FROM user_links t WHERE t.email = @email::text AND t.kind = 'invitation' AND t.used_at IS NULL
-    AND t.expires_at > @now::timestamptz ORDER BY t.created_at, t.token_hash LIMIT 1;
+-- name: InvitationsOfEmail :many
+-- InvitationsOfEmail are the invitations of an address that still work, with the organizations' names,
+-- the latest first.
+SELECT sqlc.embed(t), o.name FROM user_links t JOIN organizations o ON o.id = t.org_id
+WHERE t.email = @email::text AND t.kind = 'invitation' AND t.used_at IS NULL AND t.expires_at > @now::timestamptz
+ORDER BY t.created_at DESC, t.token_hash LIMIT @lim;
 
 -- name: UserLinksPurge :execrows
 DELETE FROM user_links WHERE token_hash IN (SELECT t.token_hash FROM user_links t WHERE t.expires_at <= @now

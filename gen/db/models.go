@@ -1046,6 +1046,7 @@ type User struct {
 	SeenAt         *clock.Time
 	CreatedAt      clock.Time
 	UpdatedAt      clock.Time
+	ProvenAt       *clock.Time
 }
 
 type UserLink struct {
@@ -1059,6 +1060,7 @@ type UserLink struct {
 	CreatedAt clock.Time
 	ExpiresAt clock.Time
 	UsedAt    *clock.Time
+	Mailed    bool
 }
 
 type UserSession struct {

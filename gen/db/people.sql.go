@@ -12,7 +12,7 @@ import (
 )
 
 const invitationList = `-- name: InvitationList :many
-SELECT t.token_hash, t.kind, t.org_id, t.user_id, t.email, t.role, t.invited_by, t.created_at, t.expires_at, t.used_at, coalesce(u.name, '')::text AS inviter FROM user_links t
+SELECT t.token_hash, t.kind, t.org_id, t.user_id, t.email, t.role, t.invited_by, t.created_at, t.expires_at, t.used_at, t.mailed, coalesce(u.name, '')::text AS inviter FROM user_links t
 LEFT JOIN users u ON u.org_id = t.org_id AND u.id = t.invited_by
 WHERE t.org_id = $1 AND t.kind = 'invitation' AND t.used_at IS NULL AND t.expires_at > $2::timestamptz
 ORDER BY t.created_at DESC, t.email LIMIT $3
@@ -35,6 +35,7 @@ type InvitationListRow struct {
 	CreatedAt clock.Time
 	ExpiresAt clock.Time
 	UsedAt    *clock.Time
+	Mailed    bool
 	Inviter   string
 }
 
@@ -58,6 +59,7 @@ func (q *Queries) InvitationList(ctx context.Context, db DBTX, arg InvitationLis
 			&i.CreatedAt,
 			&i.ExpiresAt,
 			&i.UsedAt,
+			&i.Mailed,
 			&i.Inviter,
 		); err != nil {
 			return nil, err
@@ -68,35 +70,6 @@ func (q *Queries) InvitationList(ctx context.Context, db DBTX, arg InvitationLis
 		return nil, err
 	}
 	return items, nil
-}
-
-const invitationOfEmail = `-- name: InvitationOfEmail :one
-SELECT token_hash, kind, org_id, user_id, email, role, invited_by, created_at, expires_at, used_at FROM user_links t WHERE t.email = $1::text AND t.kind = 'invitation' AND t.used_at IS NULL
-    AND t.expires_at > $2::timestamptz ORDER BY t.created_at, t.token_hash LIMIT 1
-`
-
-type InvitationOfEmailParams struct {
-	Email string
-	Now   clock.Time
-}
-
-// InvitationOfEmail is the oldest invitation of an address that still works.
-func (q *Queries) InvitationOfEmail(ctx context.Context, db DBTX, arg InvitationOfEmailParams) (UserLink, error) {
-	row := db.QueryRow(ctx, invitationOfEmail, arg.Email, arg.Now)
-	var i UserLink
-	err := row.Scan(
-		&i.TokenHash,
-		&i.Kind,
-		&i.OrgID,
-		&i.UserID,
-		&i.Email,
-		&i.Role,
-		&i.InvitedBy,
-		&i.CreatedAt,
-		&i.ExpiresAt,
-		&i.UsedAt,
-	)
-	return i, err
 }
 
 const invitationVoid = `-- name: InvitationVoid :execrows
@@ -115,6 +88,58 @@ func (q *Queries) InvitationVoid(ctx context.Context, db DBTX, arg InvitationVoi
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const invitationsOfEmail = `-- name: InvitationsOfEmail :many
+SELECT t.token_hash, t.kind, t.org_id, t.user_id, t.email, t.role, t.invited_by, t.created_at, t.expires_at, t.used_at, t.mailed, o.name FROM user_links t JOIN organizations o ON o.id = t.org_id
+WHERE t.email = $1::text AND t.kind = 'invitation' AND t.used_at IS NULL AND t.expires_at > $2::timestamptz
+ORDER BY t.created_at DESC, t.token_hash LIMIT $3
+`
+
+type InvitationsOfEmailParams struct {
+	Email string
+	Now   clock.Time
+	Lim   int32
+}
+
+type InvitationsOfEmailRow struct {
+	UserLink UserLink
+	Name     string
+}
+
+// InvitationsOfEmail are the invitations of an address that still work, with the organizations' names,
+// the latest first.
+func (q *Queries) InvitationsOfEmail(ctx context.Context, db DBTX, arg InvitationsOfEmailParams) ([]InvitationsOfEmailRow, error) {
+	rows, err := db.Query(ctx, invitationsOfEmail, arg.Email, arg.Now, arg.Lim)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []InvitationsOfEmailRow{}
+	for rows.Next() {
+		var i InvitationsOfEmailRow
+		if err := rows.Scan(
+			&i.UserLink.TokenHash,
+			&i.UserLink.Kind,
+			&i.UserLink.OrgID,
+			&i.UserLink.UserID,
+			&i.UserLink.Email,
+			&i.UserLink.Role,
+			&i.UserLink.InvitedBy,
+			&i.UserLink.CreatedAt,
+			&i.UserLink.ExpiresAt,
+			&i.UserLink.UsedAt,
+			&i.UserLink.Mailed,
+			&i.Name,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const invitationsVoidBy = `-- name: InvitationsVoidBy :exec
@@ -355,7 +380,7 @@ func (q *Queries) SignInForget(ctx context.Context, db DBTX, ids []int64) error 
 }
 
 const userByEmail = `-- name: UserByEmail :one
-SELECT id, org_id, email, name, role, password_hash, totp_secret, totp_pending, totp_used, recovery_hashes, oidc_issuer, oidc_subject, disabled_at, seen_at, created_at, updated_at FROM users t WHERE t.org_id = $1 AND t.email = $2
+SELECT id, org_id, email, name, role, password_hash, totp_secret, totp_pending, totp_used, recovery_hashes, oidc_issuer, oidc_subject, disabled_at, seen_at, created_at, updated_at, proven_at FROM users t WHERE t.org_id = $1 AND t.email = $2
 `
 
 type UserByEmailParams struct {
@@ -383,6 +408,7 @@ func (q *Queries) UserByEmail(ctx context.Context, db DBTX, arg UserByEmailParam
 		&i.SeenAt,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.ProvenAt,
 	)
 	return i, err
 }
@@ -418,7 +444,7 @@ func (q *Queries) UserDropFactor(ctx context.Context, db DBTX, arg UserDropFacto
 }
 
 const userGet = `-- name: UserGet :one
-SELECT id, org_id, email, name, role, password_hash, totp_secret, totp_pending, totp_used, recovery_hashes, oidc_issuer, oidc_subject, disabled_at, seen_at, created_at, updated_at FROM users t WHERE t.org_id = $1 AND t.id = $2
+SELECT id, org_id, email, name, role, password_hash, totp_secret, totp_pending, totp_used, recovery_hashes, oidc_issuer, oidc_subject, disabled_at, seen_at, created_at, updated_at, proven_at FROM users t WHERE t.org_id = $1 AND t.id = $2
 `
 
 type UserGetParams struct {
@@ -446,14 +472,15 @@ func (q *Queries) UserGet(ctx context.Context, db DBTX, arg UserGetParams) (User
 		&i.SeenAt,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.ProvenAt,
 	)
 	return i, err
 }
 
 const userInsert = `-- name: UserInsert :exec
 
-INSERT INTO users (id, org_id, email, name, role, password_hash, oidc_issuer, oidc_subject, created_at, updated_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9)
+INSERT INTO users (id, org_id, email, name, role, password_hash, oidc_issuer, oidc_subject, proven_at, created_at, updated_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10)
 `
 
 type UserInsertParams struct {
@@ -465,6 +492,7 @@ type UserInsertParams struct {
 	PasswordHash *string
 	OIDCIssuer   *string
 	OIDCSubject  *string
+	ProvenAt     *clock.Time
 	CreatedAt    clock.Time
 }
 
@@ -479,13 +507,14 @@ func (q *Queries) UserInsert(ctx context.Context, db DBTX, arg UserInsertParams)
 		arg.PasswordHash,
 		arg.OIDCIssuer,
 		arg.OIDCSubject,
+		arg.ProvenAt,
 		arg.CreatedAt,
 	)
 	return err
 }
 
 const userLinkFind = `-- name: UserLinkFind :one
-SELECT t.token_hash, t.kind, t.org_id, t.user_id, t.email, t.role, t.invited_by, t.created_at, t.expires_at, t.used_at, coalesce(o.name, '')::text AS organization, coalesce(u.name, '')::text AS name,
+SELECT t.token_hash, t.kind, t.org_id, t.user_id, t.email, t.role, t.invited_by, t.created_at, t.expires_at, t.used_at, t.mailed, coalesce(o.name, '')::text AS organization, coalesce(u.name, '')::text AS name,
     coalesce(u.email, t.email, '')::text AS address
 FROM user_links t LEFT JOIN organizations o ON o.id = t.org_id LEFT JOIN users u ON u.org_id = t.org_id AND u.id = t.user_id
 WHERE t.token_hash = $1 AND t.used_at IS NULL AND t.expires_at > $2::timestamptz AND u.disabled_at IS NULL
@@ -518,6 +547,7 @@ func (q *Queries) UserLinkFind(ctx context.Context, db DBTX, arg UserLinkFindPar
 		&i.UserLink.CreatedAt,
 		&i.UserLink.ExpiresAt,
 		&i.UserLink.UsedAt,
+		&i.UserLink.Mailed,
 		&i.Organization,
 		&i.Name,
 		&i.Address,
@@ -526,8 +556,8 @@ func (q *Queries) UserLinkFind(ctx context.Context, db DBTX, arg UserLinkFindPar
 }
 
 const userLinkInsert = `-- name: UserLinkInsert :exec
-INSERT INTO user_links (token_hash, kind, org_id, user_id, email, role, invited_by, created_at, expires_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+INSERT INTO user_links (token_hash, kind, org_id, user_id, email, role, invited_by, mailed, created_at, expires_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 `
 
 type UserLinkInsertParams struct {
@@ -538,6 +568,7 @@ type UserLinkInsertParams struct {
 	Email     *string
 	Role      *string
 	InvitedBy *string
+	Mailed    bool
 	CreatedAt clock.Time
 	ExpiresAt clock.Time
 }
@@ -551,6 +582,7 @@ func (q *Queries) UserLinkInsert(ctx context.Context, db DBTX, arg UserLinkInser
 		arg.Email,
 		arg.Role,
 		arg.InvitedBy,
+		arg.Mailed,
 		arg.CreatedAt,
 		arg.ExpiresAt,
 	)
@@ -560,7 +592,7 @@ func (q *Queries) UserLinkInsert(ctx context.Context, db DBTX, arg UserLinkInser
 const userLinkUse = `-- name: UserLinkUse :one
 UPDATE user_links t SET used_at = $1::timestamptz
 WHERE t.token_hash = $2 AND t.kind = $3 AND t.used_at IS NULL AND t.expires_at > $1::timestamptz
-RETURNING t.token_hash, t.kind, t.org_id, t.user_id, t.email, t.role, t.invited_by, t.created_at, t.expires_at, t.used_at
+RETURNING t.token_hash, t.kind, t.org_id, t.user_id, t.email, t.role, t.invited_by, t.created_at, t.expires_at, t.used_at, t.mailed
 `
 
 type UserLinkUseParams struct {
@@ -584,6 +616,7 @@ func (q *Queries) UserLinkUse(ctx context.Context, db DBTX, arg UserLinkUseParam
 		&i.CreatedAt,
 		&i.ExpiresAt,
 		&i.UsedAt,
+		&i.Mailed,
 	)
 	return i, err
 }
@@ -624,7 +657,7 @@ func (q *Queries) UserLinksVoid(ctx context.Context, db DBTX, arg UserLinksVoidP
 }
 
 const userList = `-- name: UserList :many
-SELECT id, org_id, email, name, role, password_hash, totp_secret, totp_pending, totp_used, recovery_hashes, oidc_issuer, oidc_subject, disabled_at, seen_at, created_at, updated_at FROM users t WHERE t.org_id = $1 ORDER BY lower(t.name), t.id LIMIT $2
+SELECT id, org_id, email, name, role, password_hash, totp_secret, totp_pending, totp_used, recovery_hashes, oidc_issuer, oidc_subject, disabled_at, seen_at, created_at, updated_at, proven_at FROM users t WHERE t.org_id = $1 ORDER BY lower(t.name), t.id LIMIT $2
 `
 
 type UserListParams struct {
@@ -658,6 +691,7 @@ func (q *Queries) UserList(ctx context.Context, db DBTX, arg UserListParams) ([]
 			&i.SeenAt,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.ProvenAt,
 		); err != nil {
 			return nil, err
 		}
@@ -667,41 +701,6 @@ func (q *Queries) UserList(ctx context.Context, db DBTX, arg UserListParams) ([]
 		return nil, err
 	}
 	return items, nil
-}
-
-const userOfSubject = `-- name: UserOfSubject :one
-SELECT id, org_id, email, name, role, password_hash, totp_secret, totp_pending, totp_used, recovery_hashes, oidc_issuer, oidc_subject, disabled_at, seen_at, created_at, updated_at FROM users t WHERE t.oidc_issuer = $1 AND t.oidc_subject = $2
-ORDER BY t.disabled_at IS NOT NULL, t.created_at, t.id LIMIT 1
-`
-
-type UserOfSubjectParams struct {
-	OIDCIssuer  *string
-	OIDCSubject *string
-}
-
-// UserOfSubject is whom an OpenID provider means; one who is disabled only where nobody else is.
-func (q *Queries) UserOfSubject(ctx context.Context, db DBTX, arg UserOfSubjectParams) (User, error) {
-	row := db.QueryRow(ctx, userOfSubject, arg.OIDCIssuer, arg.OIDCSubject)
-	var i User
-	err := row.Scan(
-		&i.ID,
-		&i.OrgID,
-		&i.Email,
-		&i.Name,
-		&i.Role,
-		&i.PasswordHash,
-		&i.TOTPSecret,
-		&i.TOTPPending,
-		&i.TOTPUsed,
-		&i.RecoveryHashes,
-		&i.OIDCIssuer,
-		&i.OIDCSubject,
-		&i.DisabledAt,
-		&i.SeenAt,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-	)
-	return i, err
 }
 
 const userPlaces = `-- name: UserPlaces :one
@@ -720,6 +719,22 @@ func (q *Queries) UserPlaces(ctx context.Context, db DBTX, arg UserPlacesParams)
 	var n int64
 	err := row.Scan(&n)
 	return n, err
+}
+
+const userProve = `-- name: UserProve :exec
+UPDATE users SET proven_at = $1::timestamptz WHERE org_id = $2 AND id = $3 AND proven_at IS NULL
+`
+
+type UserProveParams struct {
+	Now   clock.Time
+	OrgID string
+	ID    string
+}
+
+// UserProve notes that a user's address is theirs.
+func (q *Queries) UserProve(ctx context.Context, db DBTX, arg UserProveParams) error {
+	_, err := db.Exec(ctx, userProve, arg.Now, arg.OrgID, arg.ID)
+	return err
 }
 
 const userSecretsReseal = `-- name: UserSecretsReseal :exec
@@ -784,7 +799,7 @@ func (q *Queries) UserSecretsSealed(ctx context.Context, db DBTX, arg UserSecret
 }
 
 const userSession = `-- name: UserSession :one
-SELECT s.id, s.token_hash, s.org_id, s.user_id, s.user_agent, s.address, s.created_at, s.seen_at, s.expires_at, u.id, u.org_id, u.email, u.name, u.role, u.password_hash, u.totp_secret, u.totp_pending, u.totp_used, u.recovery_hashes, u.oidc_issuer, u.oidc_subject, u.disabled_at, u.seen_at, u.created_at, u.updated_at, o.id, o.name, o.owner_email, o.created_at, o.flow_quota, o.revenue_meter_minor, o.fraud_monitoring FROM user_sessions s
+SELECT s.id, s.token_hash, s.org_id, s.user_id, s.user_agent, s.address, s.created_at, s.seen_at, s.expires_at, u.id, u.org_id, u.email, u.name, u.role, u.password_hash, u.totp_secret, u.totp_pending, u.totp_used, u.recovery_hashes, u.oidc_issuer, u.oidc_subject, u.disabled_at, u.seen_at, u.created_at, u.updated_at, u.proven_at, o.id, o.name, o.owner_email, o.created_at, o.flow_quota, o.revenue_meter_minor, o.fraud_monitoring FROM user_sessions s
 JOIN users u ON u.org_id = s.org_id AND u.id = s.user_id JOIN organizations o ON o.id = s.org_id
 WHERE s.token_hash = $1 AND s.expires_at > $2::timestamptz AND s.seen_at > $3::timestamptz
     AND u.disabled_at IS NULL
@@ -832,6 +847,7 @@ func (q *Queries) UserSession(ctx context.Context, db DBTX, arg UserSessionParam
 		&i.User.SeenAt,
 		&i.User.CreatedAt,
 		&i.User.UpdatedAt,
+		&i.User.ProvenAt,
 		&i.Organization.ID,
 		&i.Organization.Name,
 		&i.Organization.OwnerEmail,
@@ -1191,7 +1207,8 @@ func (q *Queries) UserSetRole(ctx context.Context, db DBTX, arg UserSetRoleParam
 }
 
 const userSetSubject = `-- name: UserSetSubject :execrows
-UPDATE users SET oidc_issuer = $1, oidc_subject = $2, updated_at = $3
+UPDATE users SET oidc_issuer = $1, oidc_subject = $2, updated_at = $3,
+    proven_at = coalesce(proven_at, $3)
 WHERE org_id = $4 AND id = $5 AND oidc_subject IS NULL AND disabled_at IS NULL
 `
 
@@ -1269,7 +1286,7 @@ func (q *Queries) UsersExist(ctx context.Context, db DBTX) (bool, error) {
 }
 
 const usersOfEmail = `-- name: UsersOfEmail :many
-SELECT id, org_id, email, name, role, password_hash, totp_secret, totp_pending, totp_used, recovery_hashes, oidc_issuer, oidc_subject, disabled_at, seen_at, created_at, updated_at FROM users t WHERE t.email = $1 AND t.disabled_at IS NULL ORDER BY t.created_at, t.id LIMIT $2
+SELECT id, org_id, email, name, role, password_hash, totp_secret, totp_pending, totp_used, recovery_hashes, oidc_issuer, oidc_subject, disabled_at, seen_at, created_at, updated_at, proven_at FROM users t WHERE t.email = $1 AND t.disabled_at IS NULL ORDER BY t.created_at, t.id LIMIT $2
 `
 
 type UsersOfEmailParams struct {
@@ -1304,6 +1321,57 @@ func (q *Queries) UsersOfEmail(ctx context.Context, db DBTX, arg UsersOfEmailPar
 			&i.SeenAt,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.ProvenAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const usersOfSubject = `-- name: UsersOfSubject :many
+SELECT id, org_id, email, name, role, password_hash, totp_secret, totp_pending, totp_used, recovery_hashes, oidc_issuer, oidc_subject, disabled_at, seen_at, created_at, updated_at, proven_at FROM users t WHERE t.oidc_issuer = $1 AND t.oidc_subject = $2
+ORDER BY t.disabled_at IS NOT NULL, t.created_at, t.id LIMIT $3
+`
+
+type UsersOfSubjectParams struct {
+	OIDCIssuer  *string
+	OIDCSubject *string
+	Lim         int32
+}
+
+// UsersOfSubject is whom an OpenID provider means, in each organization; who is disabled comes last.
+func (q *Queries) UsersOfSubject(ctx context.Context, db DBTX, arg UsersOfSubjectParams) ([]User, error) {
+	rows, err := db.Query(ctx, usersOfSubject, arg.OIDCIssuer, arg.OIDCSubject, arg.Lim)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []User{}
+	for rows.Next() {
+		var i User
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.Email,
+			&i.Name,
+			&i.Role,
+			&i.PasswordHash,
+			&i.TOTPSecret,
+			&i.TOTPPending,
+			&i.TOTPUsed,
+			&i.RecoveryHashes,
+			&i.OIDCIssuer,
+			&i.OIDCSubject,
+			&i.DisabledAt,
+			&i.SeenAt,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.ProvenAt,
 		); err != nil {
 			return nil, err
 		}
@@ -1316,7 +1384,7 @@ func (q *Queries) UsersOfEmail(ctx context.Context, db DBTX, arg UsersOfEmailPar
 }
 
 const usersOperated = `-- name: UsersOperated :many
-SELECT id, org_id, email, name, role, password_hash, totp_secret, totp_pending, totp_used, recovery_hashes, oidc_issuer, oidc_subject, disabled_at, seen_at, created_at, updated_at FROM users t WHERE t.id = $1::text OR t.email = $1::text ORDER BY t.created_at, t.id LIMIT $2
+SELECT id, org_id, email, name, role, password_hash, totp_secret, totp_pending, totp_used, recovery_hashes, oidc_issuer, oidc_subject, disabled_at, seen_at, created_at, updated_at, proven_at FROM users t WHERE t.id = $1::text OR t.email = $1::text ORDER BY t.created_at, t.id LIMIT $2
 `
 
 type UsersOperatedParams struct {
@@ -1351,6 +1419,7 @@ func (q *Queries) UsersOperated(ctx context.Context, db DBTX, arg UsersOperatedP
 			&i.SeenAt,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.ProvenAt,
 		); err != nil {
 			return nil, err
 		}
@@ -1360,4 +1429,17 @@ func (q *Queries) UsersOperated(ctx context.Context, db DBTX, arg UsersOperatedP
 		return nil, err
 	}
 	return items, nil
+}
+
+const usersPerEmail = `-- name: UsersPerEmail :one
+SELECT coalesce(least(max(t.n), $1::bigint), 0)::bigint AS n FROM (SELECT count(*) AS n FROM users u
+    WHERE u.disabled_at IS NULL GROUP BY u.email) t
+`
+
+// UsersPerEmail is how many users may sign in with one address at most, up to a bound.
+func (q *Queries) UsersPerEmail(ctx context.Context, db DBTX, most int64) (int64, error) {
+	row := db.QueryRow(ctx, usersPerEmail, most)
+	var n int64
+	err := row.Scan(&n)
+	return n, err
 }

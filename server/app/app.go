@@ -52,6 +52,7 @@ import (
 	"rail/server/outbound/webhook"
 	"rail/server/postgres"
 	"rail/server/postgres/pgtx"
+	"rail/server/postgres/shortage"
 	"rail/server/postgres/standby"
 	"rail/server/program/customer"
 	"rail/server/program/joining"
@@ -79,6 +80,8 @@ type App struct {
 	path    *middleware.Front
 	tls     *certificates // nil where the server speaks http
 	standby *standby.Set
+	// shortage hears of the errors of requests and jobs.
+	shortage *shortage.Watch
 }
 
 // The description is read once a process, in either strictness: it never
@@ -140,7 +143,8 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 		HoldOnHighRisk:     cfg.HoldOnHighRisk, FraudMonitoring: cfg.FraudMonitoring,
 		Outbox: mails.Outbox, Mail: mails.Sender, Plan: cfg.Plan(),
 		Log: log, StripeURL: cfg.StripeURL,
-	}), runner: jobs.NewRunner(c, log, metrics), backlog: backlog.NewReader(pool, c)}
+	}), runner: jobs.NewRunner(c, log, metrics), backlog: backlog.NewReader(pool, c), shortage: shortage.NewWatch(c)}
+	a.runner.Noted = a.shortage.Note
 	metrics.MustRegister(a.backlog)
 	if a.standby, err = standby.Open(standby.Options{
 		Primary: pool, URLs: cfg.ReadURLs(), MaxConns: cfg.DBMaxConns, Reads: shortReads,
@@ -240,7 +244,7 @@ func (p parts) serveAPI() *middleware.Front {
 		Pool: p.pool, Bus: bus, Reads: reads, Standbys: p.standby, Keys: keys, Pages: pageKeys,
 		Plain: !strings.HasPrefix(cfg.BaseURL, "https:"), Keeper: p.keeper, Clock: p.clock, Document: p.document, Log: p.log,
 		Metrics: middleware.NewMetrics(p.metrics), TrustedProxies: cfg.TrustedProxies, AddressLimit: cfg.AddressRateLimit,
-		Plan: cfg.Plan(), Existing: server.Existing, Wake: p.sender.Wake,
+		Plan: cfg.Plan(), Existing: server.Existing, Wake: p.sender.Wake, Shortage: p.shortage,
 	})
 	path.Install(p.echo)
 	for _, path := range browser.Paths {
@@ -331,7 +335,7 @@ func (p parts) serveConsole(path *middleware.Front) error {
 		Processors: hookup.Service{Keeper: p.keeper, BaseURL: cfg.BaseURL, StripeURL: cfg.StripeURL},
 		Service:    cfg.ServiceName, Clock: p.clock, Address: path.ClientAddress, Limit: path.ChargeTo,
 		PerPerson: cfg.AddressRateLimit, Plan: cfg.Plan(),
-		Wake: p.sender.Wake, Position: position,
+		Wake: p.sender.Wake, Position: position, Shortage: p.shortage,
 	})
 	if err != nil {
 		return err

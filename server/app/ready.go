@@ -11,6 +11,7 @@ import (
 
 	"rail/server/http/pages"
 	"rail/server/postgres/migrate"
+	"rail/server/postgres/shortage"
 )
 
 // ready reports whether requests can be answered: the database is there, and at
@@ -50,6 +51,9 @@ func (a *App) checks(ready pages.Ready) pages.Checks {
 			schema, away = away.Error(), nil
 		}
 		out := []pages.Check{{Name: "database", Problem: problemOf(away)}, {Name: "schema", Problem: schema}}
+		for _, kind := range []shortage.Kind{shortage.Disk, shortage.Memory} {
+			out = append(out, pages.Check{Name: string(kind), Problem: a.shortage.Problem(kind)})
+		}
 		if away == nil {
 			out = append(out, a.queues(ctx)...)
 		}

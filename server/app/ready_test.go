@@ -30,7 +30,7 @@ func TestReadinessInDetail(t *testing.T) {
 	}
 	rounds()
 	w := get(a, "/readyz?verbose")
-	require.Equal(t, "[+]database ok\n[+]schema ok\n[+]webhooks ok\n[+]mail ok\n[+]inbox ok\n[+]job shaky ok\n[+]job well ok\n"+
+	require.Equal(t, "[+]database ok\n[+]schema ok\n[+]disk ok\n[+]memory ok\n[+]webhooks ok\n[+]mail ok\n[+]inbox ok\n[+]job shaky ok\n[+]job well ok\n"+
 		"readyz check passed\n", w.Body.String())
 	require.Equal(t, "text/plain; charset=UTF-8", w.Header().Get("Content-Type"))
 
@@ -50,7 +50,7 @@ func TestReadinessInDetail(t *testing.T) {
 	pool.Close()
 	w = get(a, "/readyz?verbose")
 	require.Equal(t, http.StatusServiceUnavailable, w.Code)
-	require.Contains(t, w.Body.String(), "[-]database failed: the database is away or has no tables\n[+]schema ok\n[-]job shaky")
+	require.Contains(t, w.Body.String(), "[-]database failed: the database is away or has no tables\n[+]schema ok\n[+]disk ok\n[+]memory ok\n[-]job shaky")
 }
 
 // TestReadinessOfQueues: what is due for too long is told of.

@@ -14,6 +14,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/ident"
+	"rail/server/plain"
 	"rail/server/postgres/pgtx"
 )
 
@@ -54,11 +55,11 @@ func orgCreate(fs *pflag.FlagSet) action {
 			return usagef("--name must have 1 to 255 characters")
 		}
 		// Only the form is checked; whether mail arrives is seen with the first one.
-		if _, err := mail.ParseAddress(*owner); *owner != "" && err != nil {
+		if _, err := mail.ParseAddress(*owner); *owner != "" && (err != nil || !plain.Addressed(*owner)) {
 			return usagef("--owner-email must be an e-mail address")
 		}
 		return withDatabase(ctx, env, func(d *database) error {
-			o, err := addOrg(ctx, d.pool, env.Clock.Now(), strings.TrimSpace(*name), *owner)
+			o, err := addOrg(ctx, d.pool, env.Clock.Now(), strings.TrimSpace(plain.Name(*name)), *owner)
 			if err != nil {
 				return err
 			}

@@ -27,6 +27,8 @@ type Runner struct {
 	failed  *prometheus.CounterVec
 	last    *prometheus.GaugeVec
 	period  *prometheus.GaugeVec
+	// Noted gets the error of each round, nil where it went well; it may be nil itself.
+	Noted func(error)
 
 	mu        sync.Mutex
 	succeeded map[string]clock.Time // or when the job was first run
@@ -78,6 +80,9 @@ func (r *Runner) Round(ctx context.Context, j Job) {
 	}
 	r.seconds.WithLabelValues(j.Name).Observe(time.Since(began).Seconds())
 	r.outages.Note(j.Name, err)
+	if r.Noted != nil {
+		r.Noted(err)
+	}
 	if err != nil {
 		r.failed.WithLabelValues(j.Name).Inc()
 		return

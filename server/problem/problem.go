@@ -77,6 +77,14 @@ func Internal(cause error) *Error {
 	return &Error{Code: InternalError, Message: "Something went wrong on our side; nothing was changed.", Cause: cause}
 }
 
+// Full wraps an error of a database that has no room for what is written. It passes when somebody makes room.
+func Full(cause error) *Error {
+	return &Error{
+		Code: Unavailable, Message: "The database has no room; nothing was changed. Try again when the operator has made some.",
+		Cause: cause, RetryAfter: 10,
+	}
+}
+
 // Away wraps an error of a database or server that will be back soon: a 503, after which the client tries again.
 func Away(cause error) *Error {
 	return &Error{

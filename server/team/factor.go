@@ -73,7 +73,7 @@ func (s *Service) ConfirmFactor(ctx context.Context, u *work.Unit, code, keep st
 		return nil, err
 	}
 	var at int64
-	err = s.limited(ctx, me.ID, "", func() (err error) {
+	err = s.limited(ctx, me.ID, me.ID, "", func() (err error) {
 		at, err = s.stepOf(me.ID, me.TOTPPending, code, u.Now)
 		return err
 	})
@@ -132,7 +132,7 @@ func (s *Service) proving(ctx context.Context, u *work.Unit, code string, do fun
 	if err != nil {
 		return err
 	}
-	if err := s.limited(ctx, me.ID, "", func() error { return s.takeCode(ctx, me, code) }); err != nil {
+	if err := s.limited(ctx, me.ID, me.ID, "", func() error { return s.takeCode(ctx, me, code) }); err != nil {
 		return wrongCode(err)
 	}
 	return u.Within(ctx, func(u *work.Unit) error { return do(u, me.ID) })
@@ -148,7 +148,7 @@ func wrongCode(err error) error {
 
 // takeCode takes a code of a user once, or returns ErrWrong.
 func (s *Service) takeCode(ctx context.Context, u db.User, code string) error {
-	code = plain(code)
+	code = asMade(code)
 	var n int64
 	var err error
 	if len(code) == otp.DigitsSix.Length() {
@@ -179,15 +179,15 @@ func (s *Service) stepOf(id string, sealed []byte, code string, now clock.Time) 
 	}
 	present := now.Unix() / step
 	for at := present - drift; at <= present+drift; at++ {
-		if hotp.Validate(plain(code), uint64(at), string(key)) {
+		if hotp.Validate(asMade(code), uint64(at), string(key)) {
 			return at, nil
 		}
 	}
 	return 0, ErrWrong
 }
 
-// plain returns a code as it was made, without what people write between its parts.
-func plain(code string) string {
+// asMade returns a code as it was made, without what people write between its parts.
+func asMade(code string) string {
 	return strings.ToLower(strings.NewReplacer(" ", "", "-", "").Replace(strings.TrimSpace(code)))
 }
 

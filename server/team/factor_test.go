@@ -33,7 +33,7 @@ func (o *office) enrolled(u User) (key string, recovery []string) {
 // asked signs in by password up to the second factor.
 func (o *office) asked(u User) string {
 	o.Helper()
-	c, err := o.SignIn(o.Context(), u.Email, good, home)
+	c, err := o.SignIn(o.Context(), u.Email, good, atHome)
 	require.NoError(o, err)
 	require.False(o, c.Ready())
 	_, err = o.Begin(o.Context(), c, "", home)
@@ -68,7 +68,7 @@ func TestEnrol(t *testing.T) {
 	require.False(t, o.in(there), "it began without the second factor")
 	_, err = o.EnrolFactor(t.Context(), o.as(ada))
 	refused(t, err, problem.ParameterInvalid, "code")
-	_, err = o.Factor(t.Context(), o.asked(ada), o.code(e.Secret, 0), home)
+	_, err = o.Factor(t.Context(), o.asked(ada), o.code(e.Secret, 0), atHome)
 	require.ErrorIs(t, err, ErrWrong, "the code that confirmed is used")
 }
 
@@ -78,7 +78,7 @@ func TestFactor(t *testing.T) {
 	ada := o.person("ada", Owner)
 	key, _ := o.enrolled(ada)
 	for _, steps := range []int{-1, 0, 1} {
-		c, err := o.Factor(t.Context(), o.asked(ada), o.code(key, steps), home)
+		c, err := o.Factor(t.Context(), o.asked(ada), o.code(key, steps), atHome)
 		require.NoError(t, err, steps)
 		require.True(t, c.Ready())
 		token, err := o.Begin(t.Context(), c, "", home)
@@ -87,11 +87,11 @@ func TestFactor(t *testing.T) {
 	}
 	o.clock.Advance(5 * step * time.Second)
 	for _, code := range []string{o.code(key, -2), o.code(key, 2), "", "12345", "1234567", "\x00\xff", strings.Repeat("0", 1000)} {
-		_, err := o.Factor(t.Context(), o.asked(ada), code, home)
+		_, err := o.Factor(t.Context(), o.asked(ada), code, atHome)
 		require.Equal(t, ErrWrong, err, code)
 	}
 	code := o.code(key, 0)
-	_, err := o.Factor(t.Context(), o.asked(ada), " "+code[:3]+" "+code[3:]+" ", home)
+	_, err := o.Factor(t.Context(), o.asked(ada), " "+code[:3]+" "+code[3:]+" ", atHome)
 	require.NoError(t, err, "as people type it")
 }
 
@@ -104,7 +104,7 @@ func TestCodesOnce(t *testing.T) {
 	for _, code := range []string{o.code(key, 0), strings.ToUpper(recovery[3])} {
 		token := o.asked(ada)
 		won := race(t, 4, func(int) error {
-			_, err := o.Factor(t.Context(), token, code, home)
+			_, err := o.Factor(t.Context(), token, code, atHome)
 			return err
 		}, ErrWrong)
 		require.Equal(t, 1, won, code)
@@ -119,10 +119,10 @@ func TestFactorIsLimited(t *testing.T) {
 	key, _ := o.enrolled(ada)
 	token := o.asked(ada)
 	for range perAccount {
-		_, err := o.Factor(t.Context(), token, "000000", home)
+		_, err := o.Factor(t.Context(), token, "000000", atHome)
 		require.ErrorIs(t, err, ErrWrong)
 	}
-	_, err := o.Factor(t.Context(), token, o.code(key, 0), home)
+	_, err := o.Factor(t.Context(), token, o.code(key, 0), atHome)
 	refused(t, err, problem.RateLimitExceeded, "")
 }
 
@@ -134,19 +134,19 @@ func TestChallenge(t *testing.T) {
 	key, _ := o.enrolled(ada)
 	token := o.asked(ada)
 	for _, bad := range []string{"", "x", "!", token[:len(token)-2], strings.Repeat("A", 200)} {
-		_, err := o.Factor(t.Context(), bad, o.code(key, 0), home)
+		_, err := o.Factor(t.Context(), bad, o.code(key, 0), atHome)
 		require.ErrorIs(t, err, ErrSignedOut, bad)
 	}
 	o.clock.Advance(challengeLife)
-	_, err := o.Factor(t.Context(), token, o.code(key, 0), home)
+	_, err := o.Factor(t.Context(), token, o.code(key, 0), atHome)
 	require.ErrorIs(t, err, ErrSignedOut)
 	token = o.asked(ada)
 	require.NoError(t, o.Rename(t.Context(), o.as(ada), "Ada L."))
-	_, err = o.Factor(t.Context(), token, o.code(key, 0), home)
+	_, err = o.Factor(t.Context(), token, o.code(key, 0), atHome)
 	require.ErrorIs(t, err, ErrSignedOut)
 	token = o.asked(ada)
 	require.NoError(t, o.Remove(t.Context(), o.as(o.person("ben", Owner)), ada.ID))
-	_, err = o.Factor(t.Context(), token, o.code(key, 0), home)
+	_, err = o.Factor(t.Context(), token, o.code(key, 0), atHome)
 	require.ErrorIs(t, err, ErrSignedOut)
 }
 
@@ -155,7 +155,7 @@ func TestFactorMeanwhile(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	ada := o.person("ada", Owner)
-	c, err := o.SignIn(t.Context(), ada.Email, good, home)
+	c, err := o.SignIn(t.Context(), ada.Email, good, atHome)
 	require.NoError(t, err)
 	require.True(t, c.Ready())
 	o.enrolled(ada)
@@ -176,7 +176,7 @@ func TestEnrolTwice(t *testing.T) {
 	refused(t, err, problem.ParameterInvalid, "code")
 	_, err = o.ConfirmFactor(t.Context(), o.as(ada), o.code(second.Secret, 0), "")
 	require.NoError(t, err)
-	_, err = o.Factor(t.Context(), o.asked(ada), o.code(second.Secret, 1), home)
+	_, err = o.Factor(t.Context(), o.asked(ada), o.code(second.Secret, 1), atHome)
 	require.NoError(t, err)
 }
 

@@ -32,8 +32,9 @@ func (s *Service) Invited(ctx context.Context, u *work.Unit) ([]Invited, error) 
 	return out, err
 }
 
-// Invite offers an address a role, mails that where mail is set up, and returns the link.
-// It takes the place of an earlier invitation of the address.
+// Invite offers an address a role, and mails the link to it. Where no mail is set up it returns
+// the link instead: whoever has seen the link could accept it, and the address would be proven
+// by nothing. It takes the place of an earlier invitation of the address.
 func (s *Service) Invite(ctx context.Context, u *work.Unit, email string, role Role) (url string, err error) {
 	if email, err = address(email); err != nil {
 		return "", err
@@ -50,25 +51,25 @@ func (s *Service) Invite(ctx context.Context, u *work.Unit, email string, role R
 		}
 		row := db.UserLinkInsertParams{
 			OrgID: &u.OrgID, Email: &email, Role: new(string(role)), InvitedBy: &u.Actor.ID, CreatedAt: u.Now,
+			Mailed: s.Mail.Ready(),
 		}
 		token, err := newLink(ctx, u.DB(), Invitation, row, invitationLife)
 		if err != nil {
 			return err
 		}
-		url = s.url(Invitation, token)
-		if err := s.mailInvitation(ctx, u, email, url); err != nil {
-			return err
+		if url = s.url(Invitation, token); row.Mailed {
+			if err := s.mailInvitation(ctx, u, email, url); err != nil {
+				return err
+			}
+			url = ""
 		}
 		return note(ctx, u, "user.invited", u.OrgID, nil, described{Email: email, Role: role})
 	})
 	return url, err
 }
 
-// mailInvitation queues the mail of an invitation where mail is set up.
+// mailInvitation queues the mail of an invitation.
 func (s *Service) mailInvitation(ctx context.Context, u *work.Unit, email, url string) error {
-	if !s.Mail.Ready() {
-		return nil
-	}
 	org, err := queries.OrganizationGet(ctx, u.DB(), u.OrgID)
 	if err != nil {
 		return err
@@ -107,11 +108,14 @@ func (s *Service) Accept(ctx context.Context, token, name, password string) (Cha
 	if err := checkPassword(password, l.Email); err != nil {
 		return Challenge{}, err
 	}
-	kept, err := s.hash(ctx, password)
+	kept, err := s.hash(ctx, l.Email, password)
 	if err != nil {
 		return Challenge{}, err
 	}
 	row.PasswordHash = &kept
+	if l.Mailed {
+		row.ProvenAt = new(s.Clock.Now())
+	}
 	return s.joining(ctx, row, func(u *work.Unit) error {
 		_, err := s.take(ctx, u.DB(), token, Invitation)
 		return err

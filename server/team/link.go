@@ -47,6 +47,7 @@ type Link struct {
 	Kind                             Kind
 	OrgID, Organization, Email, Name string
 	Role                             Role
+	Mailed                           bool // to the address alone
 	ExpiresAt                        clock.Time
 }
 
@@ -59,7 +60,7 @@ func (s *Service) LookUp(ctx context.Context, token string) (Link, error) {
 	l := row.UserLink
 	return Link{
 		Kind: Kind(l.Kind), OrgID: opt.Value(l.OrgID), Organization: row.Organization, Email: row.Address, Name: row.Name,
-		Role: Role(opt.Value(l.Role)), ExpiresAt: l.ExpiresAt,
+		Role: Role(opt.Value(l.Role)), Mailed: l.Mailed, ExpiresAt: l.ExpiresAt,
 	}, gone(err)
 }
 
@@ -97,14 +98,21 @@ func newLink(
 	return token, queries.UserLinkInsert(ctx, q, row)
 }
 
-// linkTo makes a link for a user, in place of earlier ones of its kind, and returns its
-// address.
+// linkTo makes a link for a user, which somebody hands on, in place of earlier ones of its
+// kind, and returns its address.
 func (s *Service) linkTo(ctx context.Context, u *work.Unit, kind Kind, id string, life time.Duration) (string, error) {
-	of := db.UserLinksVoidParams{OrgID: &u.OrgID, UserID: id, Kind: string(kind)}
+	return s.linkOf(ctx, u, kind, db.UserLinkInsertParams{UserID: &id}, life)
+}
+
+// linkOf makes the link of a row in place of earlier ones of its user and kind.
+func (s *Service) linkOf(
+	ctx context.Context, u *work.Unit, kind Kind, row db.UserLinkInsertParams, life time.Duration,
+) (string, error) {
+	row.OrgID, row.CreatedAt = &u.OrgID, u.Now
+	of := db.UserLinksVoidParams{OrgID: row.OrgID, UserID: *row.UserID, Kind: string(kind)}
 	if err := queries.UserLinksVoid(ctx, u.DB(), of); err != nil {
 		return "", err
 	}
-	row := db.UserLinkInsertParams{OrgID: &u.OrgID, UserID: &id, CreatedAt: u.Now}
 	token, err := newLink(ctx, u.DB(), kind, row, life)
 	return s.url(kind, token), err
 }
@@ -115,7 +123,7 @@ func (s *Service) url(kind Kind, token string) string {
 
 // LinkByMail mails a link to sign in, or to set a password, to the users of an address.
 // It says the same for an address that is nobody's. Links are bounded as failures are.
-func (s *Service) LinkByMail(ctx context.Context, kind Kind, email, from string) error {
+func (s *Service) LinkByMail(ctx context.Context, kind Kind, email string, from From) error {
 	if !s.Mail.Ready() {
 		return problem.New(problem.EmailNotConfigured, "This server sends no mails. Ask an owner for a link.")
 	}
@@ -123,7 +131,7 @@ func (s *Service) LinkByMail(ctx context.Context, kind Kind, email, from string)
 		kind = ResetLink // the other one that a mail may bring to whoever asks
 	}
 	account := "mail:" + strings.ToLower(strings.TrimSpace(email))
-	if _, err := s.attempt(ctx, account, from); err != nil {
+	if _, err := s.attempt(ctx, account, s.browser(from, email), from.Address); err != nil {
 		return err
 	}
 	users, err := s.usersOf(ctx, email)
@@ -149,7 +157,7 @@ func (s *Service) mailLink(ctx context.Context, kind Kind, to db.User) error {
 		if kind == SignInLink {
 			life, message = signInLife, mail.SignIn
 		}
-		url, err := s.linkTo(ctx, u, kind, to.ID, life)
+		url, err := s.linkOf(ctx, u, kind, db.UserLinkInsertParams{UserID: &to.ID, Mailed: true}, life)
 		if err != nil {
 			return err
 		}
@@ -170,7 +178,20 @@ func (s *Service) Use(ctx context.Context, token string) (Challenge, error) {
 	if err != nil {
 		return Challenge{}, gone(err)
 	}
+	if err := s.prove(ctx, s.Pool, l); err != nil {
+		return Challenge{}, err
+	}
 	return s.challenge(u)
+}
+
+// prove notes that a link which was mailed has come back: its user's address is theirs.
+func (s *Service) prove(ctx context.Context, q db.DBTX, l db.UserLink) error {
+	if !l.Mailed {
+		return nil
+	}
+	return queries.UserProve(ctx, q, db.UserProveParams{
+		Now: s.Clock.Now(), OrgID: opt.Value(l.OrgID), ID: opt.Value(l.UserID),
+	})
 }
 
 // Reset sets a password by a link, and signs in.
@@ -182,7 +203,7 @@ func (s *Service) Reset(ctx context.Context, token, password string) (Challenge,
 	if err := checkPassword(password, l.Email); err != nil {
 		return Challenge{}, err
 	}
-	kept, err := s.hash(ctx, password)
+	kept, err := s.hash(ctx, l.Email, password)
 	if err != nil {
 		return Challenge{}, err
 	}
@@ -195,6 +216,9 @@ func (s *Service) Reset(ctx context.Context, token, password string) (Challenge,
 		id := opt.Value(used.UserID)
 		u.Actor.ID, u.Actor.User = id, id
 		if err := setPassword(ctx, u, id, &kept, "", "user.password_reset"); err != nil {
+			return err
+		}
+		if err := s.prove(ctx, u.DB(), used); err != nil {
 			return err
 		}
 		signed, err = find(ctx, u, id)

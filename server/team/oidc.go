@@ -1,52 +1,200 @@
 package team
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"rail/gen/db"
 	"rail/server/ident"
 	"rail/server/opt"
+	"rail/server/problem"
 	"rail/server/work"
 )
 
 // maxSubject bounds what a provider calls somebody (OpenID Connect Core, 2).
 const maxSubject = 255
 
+// choiceLife is how long somebody may take to choose an organization.
+const choiceLife = 5 * time.Minute
+
+// choicePlace is what the token of a choice is sealed for.
+const choicePlace = "team/oidc-choice"
+
+// maxEntries bounds the organizations that somebody may choose from.
+const maxEntries = 20
+
 // Identity is whom an OpenID provider has signed in. The provider has verified the address.
 type Identity struct{ Issuer, Subject, Email, Name string }
 
-// SignInOIDC signs in whom a provider knows: the user it is linked to; else a user or
-// somebody invited with its address, who is linked then. Anybody else gets the role
-// first, where there is one organization; without a role they must be invited.
-func (s *Service) SignInOIDC(ctx context.Context, id Identity, first Role) (Challenge, error) {
+// Entry is an organization that somebody may enter: as a user of it, or by an invitation.
+type Entry struct {
+	OrgID, Organization string
+	Role                Role
+	Invited             bool
+
+	user db.User
+	open db.UserLink
+}
+
+// Known is what comes of a provider's word: a challenge, or a choice between entries, whose
+// Token Choose takes.
+type Known struct {
+	Challenge Challenge
+	Entries   []Entry
+	Token     string
+}
+
+// SignInOIDC signs in whom a provider knows: the user it is linked to; else a user with its
+// address who has shown that the address is theirs, or somebody invited, who is linked
+// then. Where that is not one user, they choose the organization: others may have invited the
+// address too. Anybody else gets the role first, where there is one organization; without
+// a role they must be invited.
+func (s *Service) SignInOIDC(ctx context.Context, id Identity, first Role) (Known, error) {
 	email, err := address(id.Email)
 	if err != nil || id.Issuer == "" || !sound(id.Subject) {
-		return Challenge{}, ErrNotInvited
+		return Known{}, ErrNotInvited
 	}
 	id.Email = email
-	u, err := queries.UserOfSubject(ctx, s.Pool, db.UserOfSubjectParams{OIDCIssuer: &id.Issuer, OIDCSubject: &id.Subject})
-	switch {
-	case err == nil && u.DisabledAt != nil:
-		return Challenge{}, ErrNotInvited
-	case err == nil:
-		return s.challenge(u)
-	case !errors.Is(err, pgx.ErrNoRows):
+	entries, err := s.entries(ctx, id)
+	if err != nil {
+		return Known{}, err
+	}
+	if len(entries) == 0 {
+		c, err := s.joinFirst(ctx, id, first)
+		return Known{Challenge: c}, err
+	}
+	if sure, err := s.sure(ctx, entries); err != nil || !sure {
+		return s.choice(id, entries, err)
+	}
+	c, err := s.enterBy(ctx, entries[0], id)
+	return Known{Challenge: c}, err
+}
+
+// Choose signs in whom a provider knows to the organization that they have chosen.
+func (s *Service) Choose(ctx context.Context, token, orgID string) (Challenge, error) {
+	var c choice
+	if err := s.unseal(token, choicePlace, &c); err != nil {
 		return Challenge{}, err
 	}
-	users, err := s.usersOf(ctx, id.Email)
+	if s.Clock.Now().UnixMicro() >= c.Until {
+		return Challenge{}, ErrSignedOut
+	}
+	entries, err := s.entries(ctx, c.Identity)
 	if err != nil {
 		return Challenge{}, err
 	}
-	for _, u := range users {
-		if u.OIDCSubject == nil {
-			return s.linkSubject(ctx, u, id)
+	for _, e := range entries {
+		if e.OrgID == orgID {
+			return s.enterBy(ctx, e, c.Identity)
 		}
 	}
-	return s.joinBy(ctx, id, first)
+	return Challenge{}, ErrNotInvited
+}
+
+// ConnectOIDC links the person who acts to a provider's identity, which must have their address.
+func (s *Service) ConnectOIDC(ctx context.Context, u *work.Unit, id Identity) error {
+	me, err := acting(ctx, u)
+	if err != nil {
+		return err
+	}
+	email, err := address(id.Email)
+	if err != nil || email != me.Email || id.Issuer == "" || !sound(id.Subject) {
+		return problem.New(problem.ParameterInvalid, "Your provider knows you by another address than %s.", me.Email)
+	}
+	_, err = s.linkSubject(ctx, me, id)
+	return err
+}
+
+// choice is what the token of a choice says. Until is in microseconds.
+type choice struct {
+	Identity Identity
+	Until    int64
+}
+
+// choice returns entries to choose from, unless there was an error before.
+func (s *Service) choice(id Identity, entries []Entry, err error) (Known, error) {
+	if err != nil {
+		return Known{}, err
+	}
+	token, err := s.seal(choice{id, s.Clock.Now().Plus(choiceLife).UnixMicro()}, choicePlace)
+	return Known{Entries: entries, Token: token}, err
+}
+
+// sure reports whether nobody need be asked: a single user, or a single invitation where there
+// is one organization.
+func (s *Service) sure(ctx context.Context, entries []Entry) (bool, error) {
+	if len(entries) > 1 || !entries[0].Invited {
+		return len(entries) == 1, nil
+	}
+	orgs, err := queries.OrganizationList(ctx, s.Pool)
+	return len(orgs) == 1, err
+}
+
+// entries returns the organizations that an identity may enter, each once.
+func (s *Service) entries(ctx context.Context, id Identity) ([]Entry, error) {
+	users, err := s.mayEnter(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	var out []Entry
+	seen := map[string]bool{}
+	for _, u := range users {
+		if seen[u.OrgID] {
+			continue
+		}
+		org, err := queries.OrganizationGet(ctx, s.Pool, u.OrgID)
+		if err != nil {
+			return nil, err
+		}
+		seen[u.OrgID] = true
+		out = append(out, Entry{OrgID: u.OrgID, Organization: org.Name, Role: Role(u.Role), user: u})
+	}
+	invited, err := queries.InvitationsOfEmail(ctx, s.Pool, db.InvitationsOfEmailParams{
+		Email: id.Email, Now: s.Clock.Now(), Lim: maxEntries,
+	})
+	for _, i := range invited {
+		l := i.UserLink
+		if org := opt.Value(l.OrgID); !seen[org] {
+			seen[org] = true
+			out = append(out, Entry{OrgID: org, Organization: i.Name, Role: Role(opt.Value(l.Role)), Invited: true, open: l})
+		}
+	}
+	return out, err
+}
+
+// mayEnter returns the users whom a provider's word signs in: those it is linked to, and those
+// of its address who have shown that the address is theirs.
+func (s *Service) mayEnter(ctx context.Context, id Identity) ([]db.User, error) {
+	linked, err := queries.UsersOfSubject(ctx, s.Pool, db.UsersOfSubjectParams{
+		OIDCIssuer: &id.Issuer, OIDCSubject: &id.Subject, Lim: maxEntries,
+	})
+	if err != nil {
+		return nil, err
+	}
+	named, err := queries.UsersOfEmail(ctx, s.Pool, db.UsersOfEmailParams{Email: id.Email, Lim: maxEntries})
+	return slices.Concat(
+		slices.DeleteFunc(linked, func(u db.User) bool { return u.DisabledAt != nil }),
+		slices.DeleteFunc(named, func(u db.User) bool { return u.OIDCSubject != nil || u.ProvenAt == nil }),
+	), err
+}
+
+// enterBy signs in to an organization by a provider's word.
+func (s *Service) enterBy(ctx context.Context, e Entry, id Identity) (Challenge, error) {
+	switch {
+	case e.Invited:
+		row := s.joiner(id, e.Role)
+		row.OrgID = e.OrgID
+		return s.joining(ctx, row, func(u *work.Unit) error { return s.accepted(ctx, u, e.open) })
+	case e.user.OIDCSubject == nil:
+		return s.linkSubject(ctx, e.user, id)
+	}
+	return s.challenge(e.user)
 }
 
 // sound reports whether a subject can be kept.
@@ -75,41 +223,52 @@ func (s *Service) linkSubject(ctx context.Context, found db.User, id Identity) (
 	return s.challenge(found)
 }
 
-// joinBy makes a user of whom the provider knows, by an invitation or by the role that
-// everybody gets.
-func (s *Service) joinBy(ctx context.Context, id Identity, first Role) (Challenge, error) {
+// joiner is the row of a user whom a provider has made known, all but where.
+func (s *Service) joiner(id Identity, role Role) db.UserInsertParams {
 	name, err := named("name", id.Name)
 	if err != nil {
 		name = id.Email
 	}
-	row := db.UserInsertParams{
-		ID: ident.New(ident.User), Email: id.Email, Name: name, Role: string(first), OIDCIssuer: &id.Issuer,
-		OIDCSubject: &id.Subject,
+	return db.UserInsertParams{
+		ID: ident.New(ident.User), Email: id.Email, Name: name, Role: string(role), OIDCIssuer: &id.Issuer,
+		OIDCSubject: &id.Subject, ProvenAt: new(s.Clock.Now()),
 	}
-	open, err := queries.InvitationOfEmail(ctx, s.Pool, db.InvitationOfEmailParams{Email: id.Email, Now: s.Clock.Now()})
-	if err == nil {
-		row.OrgID, row.Role = opt.Value(open.OrgID), opt.Value(open.Role)
-		return s.joining(ctx, row, func(u *work.Unit) error { return s.accepted(ctx, u, open) })
-	}
-	if !errors.Is(err, pgx.ErrNoRows) || first == "" {
-		return Challenge{}, uninvited(err)
+}
+
+// joinFirst makes a user of whom the provider knows, by the role that everybody gets.
+func (s *Service) joinFirst(ctx context.Context, id Identity, first Role) (Challenge, error) {
+	refusal, err := s.unentered(ctx, id)
+	if err != nil || first == "" {
+		return Challenge{}, cmp.Or(err, refusal)
 	}
 	orgs, err := queries.OrganizationList(ctx, s.Pool)
 	if err != nil || len(orgs) != 1 {
-		return Challenge{}, errors.Join(err, ErrNotInvited)
+		return Challenge{}, cmp.Or(err, refusal)
 	}
+	row := s.joiner(id, first)
 	row.OrgID = orgs[0].ID
 	return s.joining(ctx, row, func(u *work.Unit) error {
-		// A user of the address is another provider's, or disabled.
+		// A user of the address is disabled, another provider's, or unproven.
 		_, err := queries.UserByEmail(ctx, u.DB(), db.UserByEmailParams{OrgID: u.OrgID, Email: row.Email})
 		if err == nil {
-			return ErrNotInvited
+			return refusal
 		}
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}
 		return err
 	})
+}
+
+// unentered says why a provider's word opens no organization.
+func (s *Service) unentered(ctx context.Context, id Identity) (refusal, err error) {
+	users, err := s.usersOf(ctx, id.Email)
+	for _, u := range users {
+		if u.OIDCSubject == nil {
+			return ErrUnproven, err
+		}
+	}
+	return ErrNotInvited, err
 }
 
 // accepted uses an invitation up by its row.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/alexedwards/argon2id"
@@ -21,10 +20,6 @@ const (
 	maxPassword = 200
 	// minDistinct refuses a character or two held down.
 	minDistinct = 5
-	// hashesAtOnce bounds the memory and the processors that hashing takes of a server.
-	hashesAtOnce = 2
-	// patience is how long a hash waits for its turn.
-	patience = 2 * time.Second
 )
 
 // cost is what OWASP advises for argon2id: 19 MiB, two passes, one lane.
@@ -57,9 +52,10 @@ func checkPassword(password, email string) error {
 	return nil
 }
 
-// hash returns what is kept of a password.
-func (s *Service) hash(ctx context.Context, password string) (string, error) {
-	done, err := s.turn(ctx)
+// hash returns what is kept of the password of somebody known: a link or a session has brought
+// them.
+func (s *Service) hash(ctx context.Context, email, password string) (string, error) {
+	done, err := s.turns.take(ctx, email, true, s.patience)
 	if err != nil {
 		return "", err
 	}
@@ -67,34 +63,23 @@ func (s *Service) hash(ctx context.Context, password string) (string, error) {
 	return argon2id.CreateHash(password, cost)
 }
 
-// turn waits until a password may be hashed, and returns what ends the turn.
-func (s *Service) turn(ctx context.Context) (func(), error) {
-	waiting, cancel := context.WithTimeout(ctx, s.patience)
-	defer cancel()
-	if err := s.hashes.Acquire(waiting, 1); err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		busy := problem.New(problem.Unavailable, "One moment: many people are signing in. Try again.")
-		busy.RetryAfter = 1
-		return nil, busy
-	}
-	return func() { s.hashes.Release(1) }, nil
-}
-
-// match returns the first of the users whose password it is, or ErrWrong. A miss costs
-// the same number of hashes for any number of users, so that time tells nobody whether
-// an address is known.
-func (s *Service) match(ctx context.Context, users []db.User, password string) (db.User, error) {
+// match returns the first of the users whose password it is, or ErrWrong, in the turn of a key. A
+// miss costs the same number of hashes for any number of users, so that time tells nobody
+// whether an address is known: as many as the address with the most users costs.
+func (s *Service) match(ctx context.Context, users []db.User, password, key string, known bool) (db.User, error) {
 	if utf8.RuneCountInString(password) > maxPassword {
 		return db.User{}, ErrWrong
 	}
-	done, err := s.turn(ctx)
+	most, err := queries.UsersPerEmail(ctx, s.Pool, maxTried)
+	if err != nil {
+		return db.User{}, err
+	}
+	done, err := s.turns.take(ctx, key, known, s.patience)
 	if err != nil {
 		return db.User{}, err
 	}
 	defer done()
-	for n := range maxTried {
+	for n := range max(1, int(most), len(users)) {
 		kept := nobody
 		if n < len(users) && users[n].PasswordHash != nil {
 			kept = *users[n].PasswordHash
@@ -118,8 +103,8 @@ func (s *Service) ChangePassword(ctx context.Context, u *work.Unit, current, pas
 		return err
 	}
 	if me.PasswordHash != nil {
-		err = s.limited(ctx, me.Email, "", func() error {
-			_, err := s.match(ctx, []db.User{me}, current)
+		err = s.limited(ctx, me.Email, me.ID, "", func() error {
+			_, err := s.match(ctx, []db.User{me}, current, me.Email, true)
 			return err
 		})
 	}
@@ -132,7 +117,7 @@ func (s *Service) ChangePassword(ctx context.Context, u *work.Unit, current, pas
 	if err := checkPassword(password, me.Email); err != nil {
 		return err
 	}
-	kept, err := s.hash(ctx, password)
+	kept, err := s.hash(ctx, me.Email, password)
 	if err != nil {
 		return err
 	}

@@ -88,7 +88,7 @@ func (s *Service) firstOwner(ctx context.Context, in SetUp) (row db.UserInsertPa
 	if err = checkPassword(in.Password, row.Email); err != nil {
 		return row, err
 	}
-	kept, err := s.hash(ctx, in.Password)
+	kept, err := s.hash(ctx, row.Email, in.Password)
 	row.PasswordHash = &kept
 	return row, err
 }

@@ -35,14 +35,19 @@ func (c Challenge) Ready() bool { return c.ready }
 
 // SignIn takes a password. An address may be a user of several organizations: the first
 // whose password it is signs in.
-func (s *Service) SignIn(ctx context.Context, email, password, from string) (Challenge, error) {
+func (s *Service) SignIn(ctx context.Context, email, password string, from From) (Challenge, error) {
 	var found db.User
-	err := s.limited(ctx, strings.ToLower(strings.TrimSpace(email)), from, func() error {
+	account, browser := strings.ToLower(strings.TrimSpace(email)), s.browser(from, email)
+	err := s.limited(ctx, account, browser, from.Address, func() error {
 		users, err := s.usersOf(ctx, email)
 		if err != nil {
 			return err
 		}
-		found, err = s.match(ctx, users, password)
+		key := account
+		if browser == "" {
+			key = wide(from.Address)
+		}
+		found, err = s.match(ctx, users, password, key, browser != "")
 		return err
 	})
 	if err != nil {
@@ -77,29 +82,40 @@ func (s *Service) challenge(u db.User) (Challenge, error) {
 	if c.ready {
 		return c, nil
 	}
-	text, err := json.Marshal(pending{
+	var err error
+	c.Token, err = s.seal(pending{
 		OrgID: u.OrgID, ID: u.ID, Until: s.Clock.Now().Plus(challengeLife).UnixMicro(), State: u.UpdatedAt.UnixMicro(),
-	})
-	if err != nil {
-		return Challenge{}, err
-	}
-	sealed, err := s.Keeper.Seal(text, challengePlace)
-	c.Token = base64.RawURLEncoding.EncodeToString(sealed)
+	}, challengePlace)
 	return c, err
+}
+
+// seal returns a token that says what only this server can read.
+func (s *Service) seal(what any, place string) (string, error) {
+	text, err := json.Marshal(what)
+	if err != nil {
+		return "", err
+	}
+	sealed, err := s.Keeper.Seal(text, place)
+	return base64.RawURLEncoding.EncodeToString(sealed), err
+}
+
+// unseal reads a token of seal into what, or returns ErrSignedOut.
+func (s *Service) unseal(token, place string, what any) error {
+	sealed, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil {
+		return ErrSignedOut
+	}
+	text, err := s.Keeper.Open(sealed, place)
+	if err != nil {
+		return ErrSignedOut
+	}
+	return json.Unmarshal(text, what)
 }
 
 // challenged returns whom a token asks for a code.
 func (s *Service) challenged(ctx context.Context, token string) (db.User, error) {
 	var p pending
-	sealed, err := base64.RawURLEncoding.DecodeString(token)
-	if err != nil {
-		return db.User{}, ErrSignedOut
-	}
-	text, err := s.Keeper.Open(sealed, challengePlace)
-	if err != nil {
-		return db.User{}, ErrSignedOut
-	}
-	if err := json.Unmarshal(text, &p); err != nil {
+	if err := s.unseal(token, challengePlace, &p); err != nil {
 		return db.User{}, err
 	}
 	u, err := queries.UserGet(ctx, s.Pool, db.UserGetParams{OrgID: p.OrgID, ID: p.ID})
@@ -114,12 +130,12 @@ func (s *Service) challenged(ctx context.Context, token string) (db.User, error)
 }
 
 // Factor takes a code of the authenticator, or a recovery code, which is used up.
-func (s *Service) Factor(ctx context.Context, challenge, code, from string) (Challenge, error) {
+func (s *Service) Factor(ctx context.Context, challenge, code string, from From) (Challenge, error) {
 	u, err := s.challenged(ctx, challenge)
 	if err != nil {
 		return Challenge{}, err
 	}
-	err = s.limited(ctx, u.ID, from, func() error { return s.takeCode(ctx, u, code) })
+	err = s.limited(ctx, u.ID, s.browser(from, u.Email), from.Address, func() error { return s.takeCode(ctx, u, code) })
 	if err != nil {
 		return Challenge{}, err
 	}

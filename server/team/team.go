@@ -13,7 +13,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"golang.org/x/sync/semaphore"
 
 	"rail/gen/db"
 	"rail/server/auditlog"
@@ -35,6 +34,9 @@ var (
 	ErrSignedOut = errors.New("you are not signed in any more: sign in again")
 	// ErrNotInvited means that a provider knows somebody who is no user here.
 	ErrNotInvited = errors.New("you have no account here: ask an owner for an invitation")
+	// ErrUnproven means that nobody has shown that a user's address is theirs.
+	ErrUnproven = errors.New("your address is not confirmed here: sign in by a link that is mailed to it, " +
+		"or with your password and connect the provider on the page of your account")
 	// ErrLastOwner means that a change would leave nobody who manages people.
 	ErrLastOwner = errors.New("an organization keeps at least one owner who can sign in: make somebody else an owner first")
 )
@@ -51,13 +53,13 @@ type Service struct {
 	Clock   clock.Clock
 	BaseURL string // where the service is reached, without a slash at its end
 
-	hashes   *semaphore.Weighted
+	turns    *turns
 	patience time.Duration // of a hash that waits for its turn
 }
 
 // New returns s ready for use.
 func New(s Service) *Service {
-	s.hashes, s.patience = semaphore.NewWeighted(hashesAtOnce), patience
+	s.turns, s.patience = &turns{}, patience
 	return &s
 }
 

@@ -3,6 +3,7 @@ package team
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -31,6 +32,8 @@ var hashed = sync.OnceValues(func() (string, error) { return argon2id.CreateHash
 
 // home is the network that the tests sign in from.
 const home = "203.0.113.7"
+
+var atHome = From{Address: home}
 
 // office is a service with an organization on a database of its own.
 type office struct {
@@ -96,7 +99,7 @@ func (o *office) get(u User) User {
 // signedIn begins a session of a user with the password good and no second factor.
 func (o *office) signedIn(u User) string {
 	o.Helper()
-	c, err := o.SignIn(o.Context(), u.Email, good, home)
+	c, err := o.SignIn(o.Context(), u.Email, good, atHome)
 	require.NoError(o, err)
 	require.True(o, c.Ready())
 	token, err := o.Begin(o.Context(), c, "Browser", home)
@@ -156,7 +159,7 @@ func TestSignIn(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	ada := o.person("ada", Owner)
-	c, err := o.SignIn(t.Context(), " Ada@Acme.example ", good, home)
+	c, err := o.SignIn(t.Context(), " Ada@Acme.example ", good, atHome)
 	require.NoError(t, err)
 	require.True(t, c.Ready())
 	require.Equal(t, ada.ID, c.User.ID)
@@ -177,7 +180,7 @@ func TestSignIn(t *testing.T) {
 		{"nul\x00@acme.example", "\x00\xff"},
 		{"", ""},
 	} {
-		_, err := o.SignIn(t.Context(), c[0], c[1], home)
+		_, err := o.SignIn(t.Context(), c[0], c[1], atHome)
 		require.Equal(t, ErrWrong, err, c[0])
 	}
 }
@@ -192,33 +195,137 @@ func TestSignInOfSeveral(t *testing.T) {
 	require.NoError(t, err)
 	_, err = o.pool.Exec(t.Context(), "UPDATE users SET password_hash = $1 WHERE id = $2", kept, other.ID)
 	require.NoError(t, err)
-	c, err := o.SignIn(t.Context(), "ada@acme.example", "another password", home)
+	c, err := o.SignIn(t.Context(), "ada@acme.example", "another password", atHome)
 	require.NoError(t, err)
 	require.Equal(t, other.ID, c.User.ID)
-	c, err = o.SignIn(t.Context(), "ada@acme.example", good, home)
+	c, err = o.SignIn(t.Context(), "ada@acme.example", good, atHome)
 	require.NoError(t, err)
 	require.Equal(t, o.org, c.User.OrgID)
 }
 
-// A hash is made in its turn, or not at all.
+// A hash is made in its turn, or not at all, which counts as an attempt.
 func TestHashesAtOnce(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	o.patience = time.Millisecond
 	for range hashesAtOnce {
-		done, err := o.turn(t.Context())
+		done, err := o.turns.take(t.Context(), "somebody", true, time.Minute)
 		require.NoError(t, err)
 		defer done()
 	}
-	_, err := o.hash(t.Context(), good)
-	refused(t, err, problem.Unavailable, "")
+	_, err := o.hash(t.Context(), "ada@acme.example", good)
+	refused(t, err, problem.RateLimitExceeded, "")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = o.hash(ctx, good)
+	o.patience = time.Minute
+	_, err = o.hash(ctx, "ada@acme.example", good)
 	require.ErrorIs(t, err, context.Canceled)
-	_, err = o.SignIn(t.Context(), "ada@acme.example", good, home)
-	refused(t, err, problem.Unavailable, "")
-	require.Zero(t, o.count("SELECT count(*) FROM sign_in_failures"), "nobody failed")
+	o.patience = time.Millisecond
+	_, err = o.SignIn(t.Context(), "ada@acme.example", good, atHome)
+	refused(t, err, problem.RateLimitExceeded, "")
+	require.Equal(t, int64(2), o.count("SELECT count(*) FROM sign_in_failures"), "a flood that finds no place is counted")
+}
+
+// TestTurns: strangers have one place, people whom the server knows the other one, and networks
+// take turns.
+func TestTurns(t *testing.T) {
+	t.Parallel()
+	var line turns
+	stranger, err := line.take(t.Context(), "10.0.0.1", false, time.Minute)
+	require.NoError(t, err)
+	_, err = line.take(t.Context(), "10.0.0.1", false, time.Millisecond)
+	require.ErrorIs(t, err, errBusy)
+	friend, err := line.take(t.Context(), "ada@acme.example", true, time.Minute)
+	require.NoError(t, err)
+	_, err = line.take(t.Context(), "ada@acme.example", true, time.Millisecond)
+	require.ErrorIs(t, err, errBusy)
+	friend()
+
+	var order []string
+	var waiting []chan struct{}
+	for _, key := range []string{"a", "a", "a", "b", "c", "b"} {
+		own := make(chan struct{}, 1)
+		require.True(t, line.enter(own, key, false))
+		waiting = append(waiting, own)
+	}
+	for range waiting {
+		stranger()
+		stranger = func() { line.end(false) }
+		for i, own := range waiting {
+			select {
+			case <-own:
+				order = append(order, []string{"a", "a", "a", "b", "c", "b"}[i])
+			default:
+			}
+		}
+	}
+	require.Equal(t, []string{"a", "b", "c", "a", "b", "a"}, order)
+	for range waitingAtOnce {
+		require.True(t, line.enter(make(chan struct{}, 1), "d", false))
+	}
+	_, err = line.take(t.Context(), "d", false, time.Minute)
+	require.ErrorIs(t, err, errBusy, "too many of a network wait")
+}
+
+// TestFlood: wrong passwords from 100 networks, for the account of a person too, keep that person
+// out of no browser in which they have signed in before.
+func TestFlood(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	ada := o.person("ada", Owner)
+	c, err := o.SignIn(t.Context(), ada.Email, good, atHome)
+	require.NoError(t, err)
+	browser, err := o.Remember(c)
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	var flood sync.WaitGroup
+	for i := range 100 {
+		flood.Go(func() {
+			for ctx.Err() == nil {
+				from := From{Address: "198.51.100." + strconv.Itoa(i)}
+				_, err := o.SignIn(ctx, []string{ada.Email, "nobody@acme.example", strconv.Itoa(i) + "@acme.example"}[i%3], "wrong", from)
+				require.Error(t, err)
+			}
+		})
+	}
+	require.Eventually(t, func() bool {
+		_, err := o.SignIn(t.Context(), ada.Email, good, atHome)
+		return err != nil
+	}, time.Minute, time.Millisecond, "the flood has begun")
+	for range 8 {
+		begun := time.Now()
+		_, err := o.SignIn(t.Context(), ada.Email, good, From{Address: "198.51.100.1", Browser: browser})
+		require.NoError(t, err)
+		require.Less(t, time.Since(begun), patience, "it waits for no stranger")
+	}
+	stop()
+	flood.Wait()
+
+	for range perAccount {
+		_, err = o.SignIn(t.Context(), ada.Email, "wrong", From{Browser: browser})
+		require.ErrorIs(t, err, ErrWrong)
+	}
+	_, err = o.SignIn(t.Context(), ada.Email, good, From{Browser: browser})
+	refused(t, err, problem.RateLimitExceeded, "")
+	ben := o.person("ben", Viewer)
+	require.Empty(t, o.browser(From{Browser: browser}, ben.Email), "it is of its person alone")
+	o.clock.Advance(RememberedLife)
+	require.Empty(t, o.browser(From{Browser: browser}, ada.Email))
+	require.Empty(t, o.browser(From{Browser: "forged"}, ada.Email))
+}
+
+// TestAttemptsOfProvider: whoever has many networks of IPv6 is one all the same.
+func TestAttemptsOfProvider(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	for i := range perProvider {
+		_, err := o.attempt(t.Context(), strconv.Itoa(i), "", "2001:db8:0:"+strconv.Itoa(i)+"::1")
+		require.NoError(t, err)
+	}
+	_, err := o.attempt(t.Context(), "somebody", "", "2001:db8:0:ffff::1")
+	refused(t, err, problem.RateLimitExceeded, "")
+	_, err = o.attempt(t.Context(), "somebody", "", "2001:db8:1::1")
+	require.NoError(t, err)
 }
 
 func TestAttempts(t *testing.T) {
@@ -227,18 +334,18 @@ func TestAttempts(t *testing.T) {
 	ada, ben := o.person("ada", Owner), o.person("ben", Viewer)
 	wrong := func() error { return ErrWrong }
 	for range perAccount {
-		require.Equal(t, ErrWrong, o.limited(t.Context(), ada.Email, home, wrong))
+		require.Equal(t, ErrWrong, o.limited(t.Context(), ada.Email, "", home, wrong))
 	}
-	_, err := o.SignIn(t.Context(), "ADA@acme.example", good, "198.51.100.1")
+	_, err := o.SignIn(t.Context(), "ADA@acme.example", good, From{Address: "198.51.100.1"})
 	refused(t, err, problem.RateLimitExceeded, "")
 	var p *problem.Error
 	require.ErrorAs(t, err, &p)
 	require.Equal(t, int(attempt.Window.Seconds()), p.RetryAfter)
 	require.Contains(t, p.Message, "15 minutes")
-	_, err = o.SignIn(t.Context(), ben.Email, good, home)
+	_, err = o.SignIn(t.Context(), ben.Email, good, atHome)
 	require.NoError(t, err, "another account")
 	o.clock.Advance(attempt.Window)
-	_, err = o.SignIn(t.Context(), ada.Email, good, home)
+	_, err = o.SignIn(t.Context(), ada.Email, good, atHome)
 	require.NoError(t, err, "the window has passed")
 	require.Equal(t, int64(2*perAccount), o.count("SELECT count(*) FROM sign_in_failures"), "what succeeded counts not")
 }
@@ -248,14 +355,14 @@ func TestAttemptsByAddress(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	for i := range perAddress {
-		_, err := o.attempt(t.Context(), string(rune('a'+i)), "2001:db8::"+string(rune('1'+i%9)))
+		_, err := o.attempt(t.Context(), string(rune('a'+i)), "", "2001:db8::"+string(rune('1'+i%9)))
 		require.NoError(t, err)
 	}
-	_, err := o.attempt(t.Context(), "somebody", "2001:db8:0:0:ffff::1")
+	_, err := o.attempt(t.Context(), "somebody", "", "2001:db8:0:0:ffff::1")
 	refused(t, err, problem.RateLimitExceeded, "")
-	_, err = o.attempt(t.Context(), "somebody", "2001:db8:0:1::1")
+	_, err = o.attempt(t.Context(), "somebody", "", "2001:db8:0:1::1")
 	require.NoError(t, err, "the next network")
-	_, err = o.attempt(t.Context(), "somebody", "")
+	_, err = o.attempt(t.Context(), "somebody", "", "")
 	require.NoError(t, err)
 }
 
@@ -266,7 +373,7 @@ func TestAttemptsRace(t *testing.T) {
 	var mu sync.Mutex
 	tried := 0
 	race(t, 4*perAccount, func(int) error {
-		err := o.limited(t.Context(), "ada@acme.example", home, func() error {
+		err := o.limited(t.Context(), "ada@acme.example", "", home, func() error {
 			mu.Lock()
 			defer mu.Unlock()
 			tried++
@@ -338,9 +445,9 @@ func TestChangePassword(t *testing.T) {
 	require.NoError(t, o.ChangePassword(t.Context(), u, good, "a better password", s.ID))
 	require.True(t, o.in(here))
 	require.False(t, o.in(there))
-	_, err = o.SignIn(t.Context(), ada.Email, good, home)
+	_, err = o.SignIn(t.Context(), ada.Email, good, atHome)
 	require.ErrorIs(t, err, ErrWrong)
-	_, err = o.SignIn(t.Context(), ada.Email, "a better password", home)
+	_, err = o.SignIn(t.Context(), ada.Email, "a better password", atHome)
 	require.NoError(t, err)
 }
 

@@ -13,6 +13,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/ident"
+	"rail/server/plain"
 	"rail/server/problem"
 	"rail/server/work"
 )
@@ -298,15 +299,15 @@ func address(given string) (string, error) {
 		return "", problem.Missing("email")
 	}
 	a, err := mail.ParseAddress(email)
-	if err != nil || a.Address != email || len(email) > maxEmail || strings.ContainsFunc(email, unprintable) {
+	if err != nil || a.Address != email || len(email) > maxEmail || !plain.Addressed(email) {
 		return "", problem.Invalid("email", "email must be an e-mail address of at most %d characters.", maxEmail)
 	}
 	return email, nil
 }
 
-// named returns a name without spaces around it.
+// named returns a name without spaces around it, and without invisible characters.
 func named(param, given string) (string, error) {
-	name := strings.TrimSpace(given)
+	name := strings.TrimSpace(plain.Name(given))
 	if name == "" {
 		return "", problem.Missing(param)
 	}

@@ -88,7 +88,7 @@ func TestDisable(t *testing.T) {
 	session = o.signedIn(ben)
 	require.NoError(t, o.Remove(t.Context(), o.as(ada), ben.ID))
 	require.False(t, o.in(session))
-	_, err := o.SignIn(t.Context(), ben.Email, good, home)
+	_, err := o.SignIn(t.Context(), ben.Email, good, atHome)
 	require.ErrorIs(t, err, ErrWrong)
 }
 
@@ -180,7 +180,7 @@ func TestLog(t *testing.T) {
 	require.NoError(t, o.ChangeRole(t.Context(), o.as(ada), ben.ID, Finance))
 	require.NoError(t, o.ChangeRole(t.Context(), o.as(ada), ben.ID, Finance), "no change, no line")
 	require.NoError(t, o.Rename(t.Context(), o.as(ben), "Benjamin"))
-	refused(t, o.Rename(t.Context(), o.as(ben), "\x00"), problem.ParameterInvalid, "name")
+	refused(t, o.Rename(t.Context(), o.as(ben), "\x00"), problem.ParameterMissing, "name")
 	require.NoError(t, o.Disable(t.Context(), o.as(ada), ben.ID))
 	require.NoError(t, o.Enable(t.Context(), o.as(ada), ben.ID))
 	_, err = o.Invite(t.Context(), o.as(ada), "cleo@acme.example", Viewer)

@@ -29,6 +29,7 @@ type accountData struct {
 	User     team.User
 	Sessions []team.Opened
 	Current  string // the session of this visit
+	Provider string // what the OpenID provider is called; "" for none
 }
 
 // account shows who one is here, and how one signs in.
@@ -41,7 +42,7 @@ func account(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return v.show(sheet{"account", "", "Your account", accountData{user, sessions, v.session.ID}})
+	return v.show(sheet{"account", "", "Your account", accountData{user, sessions, v.session.ID, v.providerName()}})
 }
 
 func rename(v *visit) error {

@@ -30,6 +30,7 @@ import (
 	"rail/server/http/middleware"
 	"rail/server/inbound/hookup"
 	"rail/server/locale"
+	"rail/server/postgres/shortage"
 	"rail/server/problem"
 	"rail/server/quota"
 	"rail/server/secret"
@@ -64,6 +65,8 @@ type Options struct {
 	Plan quota.Plan
 	// Wake is called when events have been committed; it may be nil.
 	Wake func()
+	// Shortage knows what the database has run out of; it may be nil.
+	Shortage *shortage.Watch
 	// Position tells where the database is; nil where no reads go to standbys of it.
 	Position func(context.Context) string
 }

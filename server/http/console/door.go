@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"rail/gen/api"
@@ -48,7 +49,9 @@ func refusal(w *answer) error {
 	if err := json.Unmarshal(w.body.Bytes(), &body); err != nil {
 		return problem.Internal(fmt.Errorf("a refusal with status %d cannot be read: %w", w.status, err))
 	}
-	return problem.On(body.Error.Param, body.Error.Code, "%s", body.Error.Message)
+	p := problem.On(body.Error.Param, body.Error.Code, "%s", body.Error.Message)
+	p.RetryAfter, _ = strconv.Atoi(w.header.Get("Retry-After")) // 0 for none
+	return p
 }
 
 // answer holds what the API answers.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strconv"
 
 	"rail/server/http/design"
 	"rail/server/http/middleware"
@@ -20,8 +21,8 @@ func (v *visit) fail(err error) error {
 		return v.Redirect(http.StatusSeeOther, "/console/sign-in"+v.comeBack())
 	}
 	status, title, text := explain(err)
-	if status == http.StatusServiceUnavailable {
-		v.Response().Header().Set("Retry-After", "1")
+	if wait := middleware.Problem(err).RetryAfter; wait > 0 {
+		v.Response().Header().Set("Retry-After", strconv.Itoa(wait))
 	}
 	if shown := v.note(status, title, text); shown != nil {
 		return shown

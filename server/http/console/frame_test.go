@@ -63,7 +63,15 @@ func TestSignedOut(t *testing.T) {
 		return s.Must(303, a).Header.Get("Location")
 	}
 	require.Equal(t, s.at+"/settings?x=1", signIn(s.at+"/settings?x=1"))
-	for _, elsewhere := range []string{"https://evil.example/console/", "//evil.example/console/", "/v1/programs", "", "console"} {
+	for _, inside := range []string{"/console/", "/console/account", "/console/team?a=../x", s.at + "/settings/"} {
+		require.Equal(t, inside, signIn(inside))
+	}
+	for _, elsewhere := range []string{
+		"https://evil.example/console/", "//evil.example/console/", "/v1/programs", "", "console",
+		"/console/../r/8sT99yL", "/console/..", "/console/x/../../portal/sso/x", "/console/./../r/x", "/console//../r/x",
+		"/console/%2e%2e/r/x", "/console/%2E./r/x", "/console/..%2fr/x", "/console/..%5cr/x", `/console/..\r/x`, `/console/\..\r`,
+		"/console/%252e%252e/r/x", "/console//evil.example", "///console/x", "/console/..;/r/x%00",
+	} {
 		require.Equal(t, "/console", signIn(elsewhere))
 	}
 }

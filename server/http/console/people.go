@@ -60,11 +60,14 @@ func (v *visit) showPeople(link string) error {
 	return v.show(sheet{"team", "", peopleTitle, data})
 }
 
-// invite makes an invitation, whose link is shown once besides the mail.
+// invite makes an invitation. Its link is shown once where it cannot be mailed.
 func invite(v *visit) error {
 	link, err := v.console.People.Invite(v.ctx(), v.unit(), v.value("email"), team.Role(v.value("role")))
 	if err != nil {
 		return v.again(err, people)
+	}
+	if link == "" {
+		return v.done("/console/team", "The invitation is on its way.")
 	}
 	return v.showPeople(link)
 }

@@ -11,8 +11,9 @@ import (
 )
 
 var providerRoutes = map[string]route{
-	"GET /console/oidc/start": {do: toProvider, open: true},
-	"GET /console/oidc":       {do: fromProvider, open: true},
+	"GET /console/oidc/start":   {do: toProvider, open: true},
+	"GET /console/oidc":         {do: fromProvider, open: true},
+	"POST /console/oidc/choose": {do: choose, open: true},
 }
 
 const tripCookie = "rail_console_trip"
@@ -30,7 +31,8 @@ func toProvider(v *visit) error {
 	return v.Redirect(http.StatusFound, address)
 }
 
-// fromProvider signs in whom the provider has sent back.
+// fromProvider signs in whom the provider has sent back. Who is signed in already with the same
+// address is connected to the provider instead.
 func fromProvider(v *visit) error {
 	if v.console.Provider == nil {
 		return nowhere(v)
@@ -44,16 +46,36 @@ func fromProvider(v *visit) error {
 	if err != nil {
 		return v.refuseSignIn(err)
 	}
+	if v.identify() == nil && !v.session.User.OIDC {
+		if err := v.console.People.ConnectOIDC(v.ctx(), v.unit(), who); err != nil {
+			return v.again(err, account)
+		}
+		return v.done("/console/account", "Your provider is connected: you can sign in by it.")
+	}
 	known, err := v.console.People.SignInOIDC(v.ctx(), who, v.console.FirstRole)
 	if err != nil {
 		return v.refuseSignIn(err)
 	}
-	return v.proceed(known)
+	if len(known.Entries) > 0 {
+		return v.show(sheet{"choose", "", "Which organization?", known})
+	}
+	return v.proceed(known.Challenge)
+}
+
+// choose signs in to the organization that somebody has chosen.
+func choose(v *visit) error {
+	c, err := v.console.People.Choose(v.ctx(), v.value("choice"), v.value("organization"))
+	if err != nil {
+		return v.refuseSignIn(err)
+	}
+	return v.proceed(c)
 }
 
 // refuseSignIn shows why the provider's word was not enough.
 func (v *visit) refuseSignIn(err error) error {
-	for _, why := range []error{oidc.ErrRefused, oidc.ErrUnverified, team.ErrNotInvited} {
+	for _, why := range []error{
+		oidc.ErrRefused, oidc.ErrUnverified, team.ErrNotInvited, team.ErrUnproven, team.ErrSignedOut,
+	} {
 		if errors.Is(err, why) {
 			return v.again(problem.New(problem.ParameterInvalid, "%s", sentence(why)), signInPage)
 		}

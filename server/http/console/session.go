@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"regexp"
 	"time"
+
+	"rail/server/team"
 )
 
 // sessionLife is how long the cookie is kept; the session itself ends by the rules of package team.
@@ -21,6 +23,25 @@ func (c *Console) cookie(token string, age int) *http.Cookie {
 		k.Path, k.Secure = "/", true
 	}
 	return k
+}
+
+// rememberedName is the cookie of a browser in which somebody has signed in. It opens nothing.
+func (c *Console) rememberedName() string { return c.cookieName() + "_browser" }
+
+// remembered is that cookie.
+func (c *Console) remembered(token string) *http.Cookie {
+	k := c.cookie(token, int(team.RememberedLife/time.Second))
+	k.Name = c.rememberedName()
+	return k
+}
+
+// from is where a visit signs in from.
+func (v *visit) from() team.From {
+	from := team.From{Address: v.console.Address(v)}
+	if c, err := v.Cookie(v.console.rememberedName()); err == nil {
+		from.Browser = c.Value
+	}
+	return from
 }
 
 // cookieName has the prefix __Host- over https: browsers take such a cookie only with Secure, from the

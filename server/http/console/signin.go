@@ -4,9 +4,11 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"path"
 	"strings"
 	"time"
 
+	"rail/server/http/design"
 	"rail/server/problem"
 	"rail/server/team"
 )
@@ -40,11 +42,16 @@ type signInData struct {
 
 // signInPage asks for the address and the password.
 func signInPage(v *visit) error {
-	data := signInData{Next: next(v), Mail: v.console.People.Mail.Ready()}
-	if v.console.Provider != nil {
-		data.Provider = v.console.Provider.Name()
-	}
+	data := signInData{Next: next(v), Mail: v.console.People.Mail.Ready(), Provider: v.providerName()}
 	return v.show(sheet{"sign-in", "", "Sign in", data})
+}
+
+// providerName is what the OpenID provider is called; "" for none.
+func (v *visit) providerName() string {
+	if v.console.Provider == nil {
+		return ""
+	}
+	return v.console.Provider.Name()
 }
 
 // next is the page that was asked for before signing in: one of the console, or "".
@@ -57,12 +64,17 @@ func next(v *visit) string {
 	if err != nil || to.Host != "" || to.Scheme != "" || !strings.HasPrefix(to.Path, "/console/") {
 		return ""
 	}
+	// Browsers resolve dots before they ask, also escaped ones, and read a backslash as a slash. No page's path
+	// has any of them.
+	if to.EscapedPath() != to.Path || strings.TrimSuffix(to.Path, "/") != path.Clean(to.Path) {
+		return ""
+	}
 	return to.RequestURI()
 }
 
 // signIn takes the address and the password.
 func signIn(v *visit) error {
-	c, err := v.console.People.SignIn(v.ctx(), v.value("email"), url.Values(v.form).Get("password"), v.console.Address(v))
+	c, err := v.console.People.SignIn(v.ctx(), v.value("email"), url.Values(v.form).Get("password"), v.from())
 	if errors.Is(err, team.ErrWrong) {
 		err = problem.New(problem.ParameterInvalid, "The address or the password is wrong.")
 	}
@@ -86,7 +98,7 @@ type codeData struct{ Challenge, Next string }
 // giveCode takes the second factor's code.
 func giveCode(v *visit) error {
 	challenge := v.value("challenge")
-	c, err := v.console.People.Factor(v.ctx(), challenge, v.value("code"), v.console.Address(v))
+	c, err := v.console.People.Factor(v.ctx(), challenge, v.value("code"), v.from())
 	if errors.Is(err, team.ErrWrong) {
 		err = problem.On("code", problem.ParameterInvalid, "This code is wrong, or was used before.")
 	}
@@ -104,7 +116,12 @@ func (v *visit) begin(c team.Challenge) error {
 	if err != nil {
 		return err
 	}
+	known, err := v.console.People.Remember(c)
+	if err != nil {
+		return err
+	}
 	v.SetCookie(v.console.cookie(token, int(sessionLife/time.Second)))
+	v.SetCookie(v.console.remembered(known))
 	to := next(v)
 	if to == "" {
 		to = "/console"
@@ -113,13 +130,16 @@ func (v *visit) begin(c team.Challenge) error {
 }
 
 // mailLink sends a link for signing in, or for a new password. The answer is the same for an address that
-// nobody has.
+// nobody has, and as late.
 func mailLink(v *visit) error {
 	kind := team.SignInLink
 	if v.value("kind") == string(team.ResetLink) {
 		kind = team.ResetLink
 	}
-	if err := v.console.People.LinkByMail(v.ctx(), kind, v.value("email"), v.console.Address(v)); err != nil {
+	err := design.Evenly(func() error {
+		return v.console.People.LinkByMail(v.ctx(), kind, v.value("email"), v.from())
+	})
+	if err != nil {
 		return v.again(err, signInPage)
 	}
 	return v.note(http.StatusOK, "Look into your mail",

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"crypto/rand"
 	"embed"
 	"encoding/base64"
@@ -13,6 +14,7 @@ import (
 	"rail/server/currency"
 	"rail/server/http/design"
 	"rail/server/opt"
+	"rail/server/postgres/shortage"
 )
 
 //go:embed templates
@@ -69,6 +71,11 @@ func (f frame) Docs() string { return f.console.Docs }
 
 // SignedIn reports whether the page is a person's.
 func (f frame) SignedIn() bool { return f.token != "" }
+
+// Shortage says what the database has run out of, so that nothing can be saved; "" for nothing.
+func (f frame) Shortage() string {
+	return cmp.Or(f.console.Shortage.Problem(shortage.Disk), f.console.Shortage.Problem(shortage.Memory))
+}
 
 // Who is the person's name.
 func (f frame) Who() string { return f.session.User.Name }

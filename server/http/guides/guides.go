@@ -69,6 +69,7 @@ func Register(e *echo.Echo) {
 		e.Match([]string{http.MethodGet, http.MethodHead}, path, func(c echo.Context) error {
 			h, asked := c.Response().Header(), c.Request().Header
 			h.Set("Content-Security-Policy", policy)
+			h.Set("Referrer-Policy", "no-referrer")
 			return text.Serve(c.Response(), asked.Get("Accept-Encoding"), asked.Get("If-None-Match"))
 		})
 	}

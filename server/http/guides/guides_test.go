@@ -24,6 +24,7 @@ func TestPages(t *testing.T) {
 		e.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody))
 		require.Equal(t, http.StatusOK, w.Code, path)
 		require.Contains(t, w.Header().Get("Content-Security-Policy"), "default-src 'none'")
+		require.Equal(t, "no-referrer", w.Header().Get("Referrer-Policy"))
 		return w
 	}
 	list := get("/docs/guides").Body.String()

@@ -1,6 +1,8 @@
 package middleware
 
 import (
+	"bytes"
+	"io"
 	"mime"
 	"strings"
 
@@ -10,7 +12,7 @@ import (
 )
 
 // checkBody takes a body only as JSON in UTF-8 (step 10). A body on an operation
-// that takes none is refused rather than ignored.
+// that takes none is refused rather than ignored. Names lose invisible characters.
 func (f *Front) checkBody(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		s := stateOf(c)
@@ -38,6 +40,10 @@ func (f *Front) checkBody(next echo.HandlerFunc) echo.HandlerFunc {
 		if p := CheckJSON(s.body); p != nil {
 			return p
 		}
+		if s.body, err = cleanNames(s.body); err != nil {
+			return err
+		}
+		c.Request().Body, c.Request().ContentLength = io.NopCloser(bytes.NewReader(s.body)), int64(len(s.body))
 		return next(c)
 	}
 }

@@ -9,12 +9,12 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"rail/openapi"
 	"rail/server/clock"
+	"rail/server/plain"
 )
 
 // Document is the description of the API, ready to be asked about a route.
@@ -184,7 +184,7 @@ func defineFormats() {
 var errEmail = errors.New("must be an e-mail address such as ada@example.com")
 
 // checkEmail requires one @ between a local part of at most 64 bytes and a domain
-// with a dot, and no space or control character. What else an address may contain
+// with a dot, and no space or other invisible character. What else an address may contain
 // is for mail servers to decide.
 func checkEmail(v string) error {
 	at := strings.LastIndexByte(v, '@')
@@ -196,10 +196,8 @@ func checkEmail(v string) error {
 		strings.HasSuffix(domain, ".") {
 		return errEmail
 	}
-	for _, r := range v {
-		if r < 0x21 || r == 0x7f || r == utf8.RuneError {
-			return errEmail
-		}
+	if !plain.Addressed(v) {
+		return errEmail
 	}
 	return nil
 }

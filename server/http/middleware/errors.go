@@ -14,6 +14,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"rail/server/postgres/pgtx"
+	"rail/server/postgres/shortage"
 	"rail/server/problem"
 )
 
@@ -51,6 +52,7 @@ func brief(text string, most int) string {
 // writeError is the only writer of errors, so that all have the same form. After
 // a response has begun it only records the problem for the log.
 func (f *Front) writeError(err error, c echo.Context) {
+	f.Shortage.Note(err)
 	p, id := Problem(err), ""
 	if s, ok := c.Get(stateKey).(*state); ok {
 		s.problem, id = p, s.id
@@ -124,6 +126,8 @@ func databaseProblem(err error) *problem.Error {
 	var connect *pgconn.ConnectError
 	var network net.Error
 	switch {
+	case shortage.Of(err) == shortage.Disk:
+		return problem.Full(err)
 	case errors.As(err, &pg):
 		if away(pg.Code) || pgtx.Again(err) {
 			return problem.Away(err)
@@ -138,13 +142,14 @@ func databaseProblem(err error) *problem.Error {
 }
 
 // away lists the states in which a database cannot serve right now: lock and
-// statement time-outs, shutdown, recovery, too many connections, a primary that has become a standby.
+// statement time-outs, shutdown, recovery, a primary that has become a standby; and the classes of lost
+// connections (08) and of what it has too little of (53): room, memory, files, connections.
 func away(code string) bool {
 	switch code {
-	case "25006", "55P03", "57014", "57P01", "57P02", "57P03", "57P05", "53300", "25P03", "25P04", "40001", "40P01", "53400":
+	case "25006", "55P03", "57014", "57P01", "57P02", "57P03", "57P05", "25P03", "25P04", "40001", "40P01", "58030":
 		return true
 	}
-	return len(code) == 5 && code[:2] == "08"
+	return strings.HasPrefix(code, "08") || strings.HasPrefix(code, "53")
 }
 
 // connectionLost reports whether the connection broke during the work.

@@ -32,6 +32,7 @@ import (
 	"rail/server/auth"
 	"rail/server/clock"
 	"rail/server/postgres/pgtx"
+	"rail/server/postgres/shortage"
 	"rail/server/postgres/standby"
 	"rail/server/program/publishable"
 	"rail/server/quota"
@@ -57,6 +58,7 @@ type Options struct {
 	Log            *slog.Logger
 	Metrics        *Metrics
 	Tracer         *tracing.Tracer // nil for none
+	Shortage       *shortage.Watch // of errors of the database; nil for none
 	TrustedProxies []netip.Prefix
 	// Plan is the limits of organizations that have none of their own.
 	Plan quota.Plan

@@ -64,6 +64,7 @@ func tooOften(c echo.Context, s *state, refusal error) error {
 	s.problem = toProblem(refusal)
 	h := c.Response().Header()
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cache-Control", "no-store")
 	h.Set("Retry-After", "1")
 	return c.HTML(http.StatusTooManyRequests, limitedPage)

@@ -113,7 +113,7 @@ func (f *Front) rateLimit(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		s := stateOf(c)
 		if s.route.Browser { // visitors of pages and callers of the API do not take from each other
-			b, ok := f.pages.take(f.payer(c), f.AddressLimit)
+			b, ok := f.pages.take(f.Payer(c), f.AddressLimit)
 			s.budget = &b
 			if !ok {
 				return limited(b.limit)
@@ -145,7 +145,7 @@ func (f *Front) pay(c echo.Context, s *state) error {
 	if s.paid {
 		return nil
 	}
-	b, ok := f.limiter.take(f.payer(c), f.AddressLimit)
+	b, ok := f.limiter.take(f.Payer(c), f.AddressLimit)
 	s.budget = &b
 	if !ok {
 		return limited(b.limit)
@@ -158,14 +158,14 @@ func (f *Front) pay(c echo.Context, s *state) error {
 // valid key counts against its key alone.
 func (f *Front) giveBack(c echo.Context, s *state) {
 	if s.paid {
-		f.limiter.giveBack(f.payer(c), f.AddressLimit)
+		f.limiter.giveBack(f.Payer(c), f.AddressLimit)
 		s.paid, s.budget = false, nil
 	}
 }
 
-// payer returns the name of the bucket: an address, or for IPv6 the network of 64
+// Payer returns the name of the bucket: an address, or for IPv6 the network of 64
 // bits, in which a caller has as many addresses as it likes.
-func (f *Front) payer(c echo.Context) string {
+func (f *Front) Payer(c echo.Context) string {
 	host := f.ClientAddress(c)
 	a, err := netip.ParseAddr(host)
 	if err != nil {

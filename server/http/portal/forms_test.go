@@ -28,7 +28,7 @@ func TestProfile(t *testing.T) {
 	partner := s.Partner(program)
 	b := signIn(s, partner)
 	b.moved("/portal/settings?done=profile", b.send("/portal/settings/profile",
-		"first_name", "  Ada\x00 ", "last_name", "Lovelace\n", "website_url", "ada.example", "country_code", "gb", "handle", "stolen", "status", "suspended"))
+		"first_name", "  A\u202eda\x00 ", "last_name", "\u200bLove\u00adlace\n", "website_url", "ada.example", "country_code", "gb", "handle", "stolen", "status", "suspended"))
 	b.says(200, "Your profile is saved.", b.ask("GET", "/portal/settings?done=profile", nil))
 	p := s.Get("/v1/partners/" + partner)
 	require.Equal(t, []any{"Ada", "Lovelace", nil, nil, "https://ada.example", "GB", "active", false},

@@ -57,10 +57,7 @@ func (p *Portal) mailLink(v *visit) error {
 		return err
 	}
 	v.form = form
-	answer := time.NewTimer(evenly)
-	defer answer.Stop()
-	wrong := p.sendLinks(v, form.Value("email"))
-	<-answer.C
+	wrong := design.Evenly(func() error { return p.sendLinks(v, form.Value("email")) })
 	if wrong != nil {
 		faults := v.faults(wrong, "email")
 		if faults == nil {
@@ -72,9 +69,6 @@ func (p *Portal) mailLink(v *visit) error {
 	return v.note(http.StatusOK, "Look into your mail",
 		"If a partner has this address, a link is on its way to it. It works once, for 30 minutes.")
 }
-
-// evenly is when the form that asks for a link is answered, whoever is asked for.
-const evenly = 250 * time.Millisecond
 
 // sendLinks mails the links, where mails can be sent.
 func (p *Portal) sendLinks(v *visit, email string) error {

@@ -15,6 +15,11 @@ import (
 // Source is Chargebee as the inbox knows it.
 type Source struct{}
 
+// Head is all that there is to verify.
+func (s Source) Head(secret string, header http.Header, now clock.Time) error {
+	return s.Verify(secret, header, nil, now)
+}
+
 // Verify checks the user and the password that Chargebee sends with every event: it
 // signs nothing. The secret is both, with a colon between. That an old event comes
 // again is seen by its id.

@@ -21,6 +21,11 @@ const maxMinor = 999_999_999_999
 // Source is the generic processor as the inbox knows it.
 type Source struct{}
 
+// Head asks for a signature of about now.
+func (Source) Head(_ string, header http.Header, now clock.Time) error {
+	return processor.StandardHead(header, now)
+}
+
 // Verify checks the headers of Standard Webhooks.
 func (Source) Verify(secret string, header http.Header, body []byte, now clock.Time) error {
 	return verify.Standard(header, body, secret, now.Time)

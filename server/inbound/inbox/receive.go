@@ -88,6 +88,15 @@ func (b Box) Active(ctx context.Context) ([]string, error) {
 	return queries.ConnectionsActive(ctx, b.Pool)
 }
 
+// Head returns ErrSignature if the header alone shows that Verify will.
+func (b Box) Head(c db.ProcessorConnection, header http.Header) error {
+	signing, err := connection.Service{Keeper: b.Keeper}.Secret(c)
+	if err == nil && sources[c.Processor].Head(signing, header, b.Clock.Now()) != nil {
+		return ErrSignature
+	}
+	return err
+}
+
 // Verify returns ErrSignature unless a connection's processor has sent the body.
 func (b Box) Verify(c db.ProcessorConnection, header http.Header, body []byte) error {
 	signing, err := connection.Service{Keeper: b.Keeper}.Secret(c)

@@ -16,6 +16,7 @@ import (
 	"rail/server/clock"
 	"rail/server/inbound/processor"
 	"rail/server/money/sale"
+	"rail/server/plain"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/program/customer"
@@ -158,6 +159,7 @@ func (w Worker) work(ctx context.Context, u *work.Unit, t db.InboxClaimRow, aske
 	}
 	u.Actor.ID = asked.c.ID
 	a := application{Worker: w, u: u, c: asked.c, e: e, r: asked.r}
+	tidy(&a.r)
 	if a.r.At.IsZero() {
 		a.r.At = e.CreatedAt
 	}
@@ -169,6 +171,24 @@ func (w Worker) work(ctx context.Context, u *work.Unit, t db.InboxClaimRow, aske
 		return err
 	}
 	return a.finish(ctx, o)
+}
+
+// tidy takes invisible characters out of names, and leaves out addresses that have any: the
+// payment counts all the same.
+func tidy(r *processor.Reading) {
+	bindings := []*processor.Binding{r.Binding}
+	if r.Payment != nil {
+		r.Payment.ProductName = plain.Name(r.Payment.ProductName)
+		bindings = append(bindings, &r.Payment.Binding)
+	}
+	for _, b := range bindings {
+		if b == nil {
+			continue
+		}
+		if b.Name = plain.Name(b.Name); !plain.Addressed(b.Email) {
+			b.Email = ""
+		}
+	}
 }
 
 // finish writes the outcome, and what the event waits for.

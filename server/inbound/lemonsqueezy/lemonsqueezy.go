@@ -21,6 +21,14 @@ const Header = "X-Signature"
 // Source is Lemon Squeezy as the inbox knows it.
 type Source struct{}
 
+// Head asks for a signature. It has no time.
+func (Source) Head(_ string, header http.Header, _ clock.Time) error {
+	if given, err := hex.DecodeString(header.Get(Header)); err != nil || len(given) != sha256.Size {
+		return processor.ErrNoSignature
+	}
+	return nil
+}
+
 // Verify checks the header X-Signature, the HMAC-SHA256 of the body. It has no time:
 // that an old event comes again is seen by its body.
 func (Source) Verify(secret string, header http.Header, body []byte, _ clock.Time) error {

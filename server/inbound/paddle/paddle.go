@@ -17,6 +17,11 @@ var signature = processor.Signature{Between: ";", Time: "ts", Sum: "h1", Joint: 
 // Source is Paddle as the inbox knows it.
 type Source struct{}
 
+// Head asks for a signature of about now.
+func (Source) Head(_ string, header http.Header, now clock.Time) error {
+	return signature.Head(header.Get(Header), now)
+}
+
 // Verify checks the header Paddle-Signature.
 func (Source) Verify(secret string, header http.Header, body []byte, now clock.Time) error {
 	return signature.Verify(secret, header.Get(Header), body, now)

@@ -15,6 +15,11 @@ import (
 // Source is Polar as the inbox knows it.
 type Source struct{}
 
+// Head asks for a signature of about now.
+func (Source) Head(_ string, header http.Header, now clock.Time) error {
+	return processor.StandardHead(header, now)
+}
+
 // Verify checks the headers of Standard Webhooks. Polar signs with the text of the
 // secret, and not with what a text in base64 stands for.
 func (Source) Verify(secret string, header http.Header, body []byte, now clock.Time) error {

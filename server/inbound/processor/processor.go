@@ -12,6 +12,9 @@ import (
 // Source is what Rail knows of a processor: how its requests are signed, and what
 // its events mean.
 type Source interface {
+	// Head reports an error if the header alone shows that Verify will refuse the
+	// request: its body need not be read.
+	Head(secret string, header http.Header, now clock.Time) error
 	// Verify reports nil if the request was signed with secret at about now.
 	Verify(secret string, header http.Header, body []byte, now clock.Time) error
 	// Read returns what an event says. With an error, a MalformedError, what was read

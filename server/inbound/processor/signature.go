@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -55,6 +56,29 @@ func (s Signature) Verify(secret, header string, body []byte, now clock.Time) er
 	if !fits {
 		return ErrSignature
 	}
+	return fresh(t, now)
+}
+
+// Head reports an error if there is no signature in a header, or one of another time.
+func (s Signature) Head(header string, now clock.Time) error {
+	t, sums := s.parse(header)
+	if t == "" || len(sums) == 0 {
+		return ErrNoSignature
+	}
+	return fresh(t, now)
+}
+
+// StandardHead is Signature.Head for the headers of Standard Webhooks.
+func StandardHead(h http.Header, now clock.Time) error {
+	t := h.Get("webhook-timestamp")
+	if t == "" || h.Get("webhook-id") == "" || h.Get("webhook-signature") == "" {
+		return ErrNoSignature
+	}
+	return fresh(t, now)
+}
+
+// fresh checks that a time in Unix seconds is near enough to now.
+func fresh(t string, now clock.Time) error {
 	at, err := strconv.ParseInt(t, 10, 64)
 	if err != nil {
 		return ErrSignature

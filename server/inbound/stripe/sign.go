@@ -19,6 +19,11 @@ var signature = processor.Signature{Between: ",", Time: "t", Sum: "v1", Joint: "
 // Source is Stripe as the inbox knows it.
 type Source struct{}
 
+// Head asks for a signature of about now.
+func (Source) Head(_ string, header http.Header, now clock.Time) error {
+	return signature.Head(header.Get(Header), now)
+}
+
 // Verify checks the header Stripe-Signature. The key is the whole secret, whsec_
 // included.
 func (Source) Verify(secret string, header http.Header, body []byte, now clock.Time) error {

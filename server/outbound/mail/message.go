@@ -7,12 +7,12 @@ import (
 	"html"
 	"net/mail"
 	"strings"
-	"unicode"
 
 	gomail "github.com/wneessen/go-mail"
 	"github.com/yuin/goldmark"
 
 	"rail/gen/db"
+	"rail/server/plain"
 )
 
 // reader reads in whose name a mail goes and, for those of a campaign or a sequence, whether
@@ -72,16 +72,9 @@ func HTML(markdown string) (*bytes.Buffer, error) {
 	return &page, goldmark.Convert([]byte(markdown), &page)
 }
 
-// printable returns a name in one line without control characters, which could
-// end a header.
-func printable(name string) string {
-	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, name)), " ")
-}
+// printable returns a name in one line without invisible characters, which
+// could end a header.
+func printable(name string) string { return strings.Join(strings.Fields(plain.Name(name)), " ") }
 
 // foot adds what a mail to many owes its reader: why it was sent, and a way to
 // unsubscribe, for people and for mail programs (RFC 8058). It writes the HTML to

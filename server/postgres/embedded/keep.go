@@ -21,7 +21,7 @@ const (
 func (s *Server) Keep(ctx context.Context) {
 	go s.keepLogShort(ctx)
 	for s.waitForEnd(ctx) {
-		s.options.Logf("PostgreSQL has ended; starting it again")
+		s.options.Logf("%s; starting it again", ended(lastWordsOf(layout{dir: s.options.Dir}.log())))
 		next, err := Start(ctx, s.options)
 		if err != nil {
 			s.options.Logf("PostgreSQL does not start: %v", err)
@@ -34,6 +34,14 @@ func (s *Server) Keep(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// ended says that the cluster has ended, and why if it has said so.
+func ended(why string) string {
+	if why == "" {
+		return "PostgreSQL has ended"
+	}
+	return "PostgreSQL has ended: " + why
 }
 
 // waitForEnd returns true once the cluster has died, and false if it is not to be

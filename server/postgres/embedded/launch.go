@@ -196,11 +196,15 @@ func boundLog(path string) error {
 	return errors.Join(err, kept.Close(), f.Truncate(0))
 }
 
-// explain adds what the server wrote to an error, and turns it into errBusy if the
+// explain adds why the server ended to an error, and turns it into errBusy if the
 // server says that the directory is in use.
 func explain(err error, log io.ReaderAt, from int64) error {
-	text, readErr := io.ReadAll(io.NewSectionReader(log, from, 16<<10))
-	err = errors.Join(fmt.Errorf("%w\n%s", err, text), readErr)
+	text, readErr := io.ReadAll(io.NewSectionReader(log, from, 1<<20))
+	if why := lastWords(string(text)); why != "" {
+		err = fmt.Errorf("%w: %s", err, why)
+	}
+	said := quiet(string(text))
+	err = errors.Join(fmt.Errorf("%w\n%s", err, said[:min(len(said), 16<<10)]), readErr)
 	for _, sign := range []string{"pre-existing shared memory block", `" already exists`} {
 		if strings.Contains(string(text), sign) {
 			return fmt.Errorf("%w: %w", errBusy, err)

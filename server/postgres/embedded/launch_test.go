@@ -37,3 +37,21 @@ func TestBoundLog(t *testing.T) {
 	write("after")
 	require.Equal(t, "after", read(path))
 }
+
+// TestLastWords: the reason is found among what the server says to those who connect.
+func TestLastWords(t *testing.T) {
+	t.Parallel()
+	const noise = "2026-11-25 10:00:01.000 UTC [8] FATAL:  the database system is not yet accepting connections\n"
+	const reason = `PANIC:  could not write to file "pg_wal/xlogtemp.41": No space left on device`
+	log := "2026-11-25 10:00:00.000 UTC [7] LOG:  starting PostgreSQL\n2026-11-25 10:00:00.000 UTC [7] " + reason + "\n" +
+		strings.Repeat(noise, 2000)
+	require.Equal(t, reason, lastWords(log))
+	require.Empty(t, lastWords(noise))
+	path := filepath.Join(t.TempDir(), "postgres.log")
+	require.NoError(t, os.WriteFile(path, []byte(strings.Repeat(noise, 2000)+log[:200]+"\n"), 0o600))
+	require.Equal(t, "PostgreSQL has ended: "+reason, ended(lastWordsOf(path)))
+	err := explain(os.ErrClosed, strings.NewReader(log), 0)
+	require.ErrorIs(t, err, os.ErrClosed)
+	require.True(t, strings.HasPrefix(err.Error(), os.ErrClosed.Error()+": "+reason+"\n"))
+	require.NotContains(t, err.Error(), "not yet accepting")
+}

@@ -85,7 +85,11 @@ func (s *Server) Stop() error {
 	if p == nil {
 		return nil
 	}
-	s.stop.Do(func() { s.stopErr = p.stop(stopLimit) })
+	s.stop.Do(func() {
+		if s.stopErr = p.stop(stopLimit); s.stopErr != nil {
+			s.stopErr = fmt.Errorf("%s: %w", ended(lastWordsOf(layout{dir: s.options.Dir}.log())), s.stopErr)
+		}
+	})
 	return s.stopErr
 }
 

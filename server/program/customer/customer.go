@@ -12,6 +12,7 @@ import (
 	"rail/server/metadata"
 	"rail/server/money/commission"
 	"rail/server/outbound/mail"
+	"rail/server/plain"
 	"rail/server/postgres/pgtx"
 	"rail/server/program/risk"
 	"rail/server/program/tracking"
@@ -143,6 +144,7 @@ func (s Service) welcome(
 
 // newCustomer returns the row to insert, a lead unless the request says more.
 func newCustomer(u *work.Unit, in Input, a tracking.Attribution) db.Customer {
+	plain.Names(&in.Name)
 	k := db.Customer{
 		ID: ident.New(ident.Customer), OrgID: u.OrgID, ProgramID: in.ProgramID, Email: in.Email, Name: in.Name,
 		ExternalCustomerID: in.ExternalCustomerID, Identifier: in.Identifier, Status: db.CustomerStatusLead,

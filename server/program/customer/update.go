@@ -14,6 +14,7 @@ import (
 	"rail/server/metadata"
 	"rail/server/money/report"
 	"rail/server/opt"
+	"rail/server/plain"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/program/tracking"
@@ -45,6 +46,7 @@ func (s Service) Update(ctx context.Context, u *work.Unit, id string, to Changes
 	}
 	opt.ChangeOrClear(&k.Email, to.Email)
 	opt.ChangeOrClear(&k.Name, to.Name)
+	plain.Names(&k.Name)
 	opt.ChangeOrClear(&k.Identifier, to.Identifier)
 	if to.Metadata != nil {
 		k.Metadata = metadata.Stored(to.Metadata)

@@ -17,6 +17,7 @@ import (
 	"rail/server/opt"
 	"rail/server/outbound/mail"
 	"rail/server/outbound/sequence"
+	"rail/server/plain"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/slug"
@@ -104,6 +105,10 @@ type newcomer struct {
 // lock on the stem, got first, makes those who derive the same handle take turns,
 // so that each sees the handles taken before it.
 func admit(ctx context.Context, u *work.Unit, c Candidate, status db.PartnerStatus) (newcomer, error) {
+	if !plain.Addressed(c.Email) {
+		return newcomer{}, problem.Invalid("email", "email has an invisible character.")
+	}
+	plain.Names(&c.FirstName, &c.LastName, &c.CompanyName)
 	err := checkNames(db.Partner{
 		Email: c.Email, Handle: opt.Value(c.Handle), FirstName: c.FirstName, LastName: c.LastName, CompanyName: c.CompanyName,
 	})

@@ -10,6 +10,7 @@ import (
 	"rail/server/event"
 	"rail/server/money/payout"
 	"rail/server/opt"
+	"rail/server/plain"
 	"rail/server/problem"
 	"rail/server/work"
 )
@@ -32,7 +33,8 @@ func EnrolCustomer(ctx context.Context, u *work.Unit, customerID string) (db.Par
 	}
 	// Processors tell of emails as they were typed, and a partner gets mails.
 	email := opt.Value(k.Email)
-	if a, err := mail.ParseAddress(email); err != nil || a.Address != email || len(email) > maxEmail {
+	a, err := mail.ParseAddress(email)
+	if err != nil || a.Address != email || len(email) > maxEmail || !plain.Addressed(email) {
 		return db.Partner{}, problem.Invalid("customer_id", "The customer has no email.")
 	}
 	if k.Status == db.CustomerStatusSuspended {

@@ -2,10 +2,14 @@ package partner
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"rail/gen/db"
+	"rail/server/metadata"
 	"rail/server/money/payout"
 	"rail/server/opt"
+	"rail/server/plain"
 	"rail/server/problem"
 )
 
@@ -27,20 +31,41 @@ func checkNames(p db.Partner) error {
 	return nil
 }
 
-// checkDetails refuses the id of a payout in payout details, also where it is escaped.
+// checkDetails refuses the id of a payout in payout details, also where it is escaped, and
+// invisible characters, with which accounts that look alike differ.
 func checkDetails(details json.RawMessage) error {
-	if len(details) == 0 {
+	if metadata.Absent(details) {
 		return nil
 	}
-	var plain any
-	if err := json.Unmarshal(details, &plain); err != nil {
+	var given any
+	if err := json.Unmarshal(details, &given); err != nil {
 		return err
 	}
-	text, err := json.Marshal(plain)
+	if !seen(given) {
+		return problem.Invalid("payout_details", "payout_details has an invisible character.")
+	}
+	text, err := json.Marshal(given)
 	if err == nil && payout.NamesPayout(string(text)) {
 		err = problem.Invalid("payout_details", namesPayout)
 	}
 	return err
+}
+
+// seen reports whether all characters of the texts of a value can be seen; lines may end.
+func seen(value any) bool {
+	switch v := value.(type) {
+	case string:
+		return plain.Named(strings.NewReplacer("\n", "", "\r", "", "\t", "").Replace(v))
+	case []any:
+		return !slices.ContainsFunc(v, func(one any) bool { return !seen(one) })
+	case map[string]any:
+		for name, one := range v {
+			if !seen(name) || !seen(one) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // CheckApplicant refuses the names of an applicant that Apply would refuse.

@@ -6,6 +6,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/ident"
+	"rail/server/plain"
 	"rail/server/problem"
 	"rail/server/work"
 )
@@ -68,7 +69,7 @@ func attach(n *db.PartnerNote, f *NoteFile) ([]byte, error) {
 	if len(content) > maxNoteFile {
 		return nil, problem.Invalid("file.content", "file.content must have at most %d bytes.", maxNoteFile)
 	}
-	n.FileName, n.FileSize = &f.Name, new(int64(len(content)))
+	n.FileName, n.FileSize = new(plain.Name(f.Name)), new(int64(len(content)))
 	return content, nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"rail/server/money/payout"
 	"rail/server/opt"
 	"rail/server/outbound/mail"
+	"rail/server/plain"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/program/risk"
@@ -59,6 +60,7 @@ func (s *Service) Update(ctx context.Context, u *work.Unit, id string, b Patch) 
 	if err := patchHandle(ctx, u, &p, b, seen.holder); err != nil {
 		return before, err
 	}
+	plain.Names(&p.FirstName, &p.LastName, &p.DisplayName, &p.CompanyName)
 	if err := checkNames(p); err != nil {
 		return before, err
 	}

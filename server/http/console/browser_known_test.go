@@ -1,0 +1,53 @@
+package console_test
+
+import (
+	"net/http"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/config"
+	"rail/server/harness/apitest"
+	"rail/server/http/design"
+	"rail/server/team"
+)
+
+// TestMailLinkIsEven: a link by mail is answered no earlier for an address that nobody has.
+func TestMailLinkIsEven(t *testing.T) {
+	t.Parallel()
+	api := apitest.New(t, func(c *config.Config) { c.SMTPURL, c.MailFrom = "smtp://127.0.0.1:1", "rail@shop.example" })
+	s := newSiteOf(api, api.Program())
+	nobody := &person{s, team.User{}, ""}
+	for _, email := range []string{s.owner.Email, "nobody@shop.example", "no address"} {
+		begun := time.Now()
+		nobody.says(200, "Look into your mail", nobody.before("/console/mail-link", "email", email, "kind", "sign_in"))
+		require.GreaterOrEqual(t, time.Since(begun), design.Even)
+	}
+}
+
+// TestKnownBrowser: ten wrong passwords keep strangers out of an account, and not the browser in
+// which its person has signed in before.
+func TestKnownBrowser(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	nobody := &person{s, team.User{}, ""}
+	in := nobody.before("/console/sign-in", "email", s.owner.Email, "password", password)
+	s.Must(303, in)
+	known := ""
+	for _, c := range (&http.Response{Header: in.Header}).Cookies() {
+		if c.Name == cookieName+"_browser" {
+			require.True(t, c.HttpOnly && c.Secure && c.MaxAge > 30*24*3600)
+			known = c.Name + "=" + c.Value
+		}
+	}
+	require.NotEmpty(t, known)
+	for range 10 {
+		nobody.says(400, "is wrong", nobody.before("/console/sign-in", "email", s.owner.Email, "password", "not the one"))
+	}
+	nobody.says(429, "Too many attempts", nobody.before("/console/sign-in", "email", s.owner.Email, "password", password))
+	form := url.Values{"form_token": {nobody.formToken()}, "email": {s.owner.Email}, "password": {password}}
+	s.Must(303, s.Do("POST", "/console/sign-in", "", form.Encode(),
+		"Content-Type", "application/x-www-form-urlencoded", "Cookie", known))
+}

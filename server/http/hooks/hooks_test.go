@@ -1,0 +1,157 @@
+package hooks_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/config"
+	"rail/server/harness/apitest"
+	"rail/server/inbound/connection"
+)
+
+// M is an object of JSON.
+type M = apitest.M
+
+// large is the size of the largest body that is read.
+const large = 2 << 20
+
+// caller is a connection that has sent the head of an event.
+type caller struct {
+	net.Conn
+	t testing.TB
+}
+
+// begin sends the head of an event from an address, with further header lines.
+func begin(t testing.TB, s *apitest.Server, from, path string, size int, header string) caller {
+	t.Helper()
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+	conn, err := d.DialContext(t.Context(), "tcp", strings.TrimPrefix(s.URL, "http://"))
+	require.NoError(t, err)
+	require.NoError(t, conn.SetDeadline(time.Now().Add(time.Minute)))
+	_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n%s\r\n", path, size, header)
+	require.NoError(t, err)
+	return caller{conn, t}
+}
+
+// answer returns what the server says, while it may still wait for the body.
+func (c caller) answer() *http.Response {
+	defer c.Close() // nothing is under way
+	res, err := http.ReadResponse(bufio.NewReader(c), nil)
+	require.NoError(c.t, err, "the server waits for the body")
+	require.NoError(c.t, res.Body.Close())
+	return res
+}
+
+// TestHeadsAreRefusedFirst: a request that has no signature, or one of another time, is
+// answered before its body has come.
+func TestHeadsAreRefusedFirst(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	at := func(d time.Duration) string { return strconv.FormatInt(s.Clock.Now().Add(d).Unix(), 10) }
+	now, old, ahead := at(0), at(-6*time.Minute), at(6*time.Minute)
+	sum := strings.Repeat("ab", 32)
+	for processor, headers := range map[string][]string{
+		connection.Stripe: {
+			"", "Stripe-Signature: x\r\n", "Stripe-Signature: t=" + old + ",v1=" + sum + "\r\n",
+			"Stripe-Signature: t=" + ahead + ",v1=" + sum + "\r\n", "Stripe-Signature: t=" + now + "\r\n",
+		},
+		connection.Paddle: {"", "Paddle-Signature: ts=" + old + ";h1=" + sum + "\r\n", "Paddle-Signature: h1=" + sum + "\r\n"},
+		connection.Polar: {
+			"", "webhook-id: a\r\nwebhook-timestamp: " + old + "\r\nwebhook-signature: v1,YQ==\r\n",
+			"webhook-id: a\r\nwebhook-timestamp: soon\r\nwebhook-signature: v1,YQ==\r\n",
+		},
+		connection.Generic:      {"webhook-id: a\r\nwebhook-timestamp: " + now + "\r\n"},
+		connection.LemonSqueezy: {"", "X-Signature: ab\r\n"},
+		connection.Chargebee:    {"", "Authorization: Basic YTpi\r\n"},
+	} {
+		c := s.Connect(s.Program(), func(in *connection.Input) {
+			if in.Processor = processor; processor != connection.Generic {
+				in.Secret = "user:a secret of at least some length"
+			}
+		})
+		for _, header := range headers {
+			require.Equal(t, 400, begin(t, s, "127.0.0.1", "/hooks/"+processor+"/"+c.ID, large, header).answer().StatusCode,
+				"%s %q", processor, header)
+		}
+	}
+}
+
+// TestSlowBodies: 300 bodies without a key, each a byte short, take little memory, also
+// from many addresses; all are told to come again, and signed events go on meanwhile.
+func TestSlowBodies(t *testing.T) {
+	t.Parallel()
+	first := apitest.Real(t)
+	s := apitest.StartProcess(t, first, "RAIL_ADDRESS_RATE_LIMIT=25")
+	c := first.Connect(first.Program())
+	there := s.Connected(c.ID, c.Signing)
+	const callers, addresses, places = 300, 20, 24
+	header := fmt.Sprintf("webhook-id: a\r\nwebhook-timestamp: %d\r\nwebhook-signature: v1,YQ==\r\n", time.Now().Unix())
+	junk := bytes.Repeat([]byte(" "), large-1)
+	answers := make(chan *http.Response, callers)
+	for i := range callers {
+		from := fmt.Sprintf("127.0.0.%d", 1+i%addresses)
+		conn := begin(t, s.Server, from, "/hooks/generic/"+c.ID, large, header)
+		t.Cleanup(func() { _ = conn.Close() })  // some have a place until then
+		go func() { _, _ = conn.Write(junk) }() // the server need not read it
+		go func() {
+			if res, err := http.ReadResponse(bufio.NewReader(conn), nil); err == nil {
+				answers <- res
+			}
+		}()
+	}
+	for _, size := range []int{10, 1 << 20, large - 100} {
+		body, err := json.Marshal(M{"type": "nothing", "padding": strings.Repeat("x", size)})
+		require.NoError(t, err)
+		require.Equal(t, 200, there.SendRaw(body, apitest.Unique("msg_"), time.Now(), c.Signing).Status)
+	}
+	for range callers - places {
+		res := <-answers
+		require.Equal(t, 429, res.StatusCode)
+		require.Equal(t, "1", res.Header.Get("Retry-After"))
+	}
+	require.Less(t, peak(t, s.Cmd.Process.Pid), 200, "MiB of memory")
+}
+
+var resident = regexp.MustCompile(`VmHWM:\s*(\d+) kB`)
+
+// peak is the most memory that a process has had, in MiB.
+func peak(t *testing.T, pid int) int {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Skip("the system does not say what memory a process has had")
+	}
+	kib, err := strconv.Atoi(string(resident.FindSubmatch(text)[1]))
+	require.NoError(t, err)
+	return kib >> 10
+}
+
+// TestManyEventsOfOneAddress: a processor that delivers more at once than there are
+// places, and more than its address may ask, has them all taken.
+func TestManyEventsOfOneAddress(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t, func(c *config.Config) { c.AddressRateLimit = 5 })
+	c := s.Connect(s.Program())
+	body, err := json.Marshal(M{"type": "nothing", "padding": strings.Repeat("x", 100<<10)})
+	require.NoError(t, err)
+	var all sync.WaitGroup
+	for range 60 {
+		all.Go(func() {
+			require.Equal(t, 200, c.SendRaw(body, apitest.Unique("msg_"), s.Clock.Now().Time, c.Signing).Status)
+		})
+	}
+	all.Wait()
+}

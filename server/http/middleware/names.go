@@ -1,0 +1,77 @@
+package middleware
+
+import (
+	"bytes"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"rail/server/plain"
+)
+
+// nameMembers are the members of bodies that name somebody or something, in one line. Those of freeform
+// are the caller's own.
+var nameMembers = map[string]bool{
+	"name": true, "first_name": true, "last_name": true, "company_name": true, "display_name": true, "product_name": true,
+	"label": true, "title": true, "subject": true,
+}
+
+// fileMember is a file, whose name has rules of its own.
+const fileMember = "file"
+
+// cleanNames returns a valid body whose names have none of invisible characters. Most
+// bodies have none at all, and are returned as they are.
+func cleanNames(body []byte) ([]byte, error) {
+	text := string(body)
+	if plain.Named(strings.Join(strings.FieldsFunc(text, lineEnd), "")) && !strings.Contains(text, `\`) {
+		return body, nil
+	}
+	var out bytes.Buffer
+	d, e := jsontext.NewDecoder(bytes.NewBuffer(body)), jsontext.NewEncoder(&out)
+	var within []string // the members that are open, by depth
+	for {
+		token, err := d.ReadToken()
+		if err == io.EOF { //nolint:errorlint // as it is documented
+			return bytes.TrimRight(out.Bytes(), "\n"), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if token.Kind() == '"' {
+			within, token = cleanName(d, within, token)
+		}
+		if err := e.WriteToken(token); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// cleanName returns a text as it is to be written, and the members that are open then.
+func cleanName(d *jsontext.Decoder, within []string, token jsontext.Token) ([]string, jsontext.Token) {
+	depth := d.StackDepth()
+	kind, n := d.StackIndex(depth)
+	if kind != '{' {
+		return within, token
+	}
+	text := token.String()
+	for len(within) < depth {
+		within = append(within, "")
+	}
+	within = within[:depth]
+	if n%2 == 1 { // the name of a member
+		within[depth-1] = text
+		return within, token
+	}
+	if slices.ContainsFunc(within, func(member string) bool { return freeform[member] || member == fileMember }) {
+		return within, token
+	}
+	if nameMembers[within[depth-1]] && !plain.Named(text) {
+		token = jsontext.String(plain.Name(text))
+	}
+	return within, token
+}
+
+// lineEnd reports whether a character separates the lines of a body.
+func lineEnd(r rune) bool { return r == '\n' || r == '\r' || r == '\t' }

@@ -1,0 +1,36 @@
+package plain
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestName(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]string{
+		"Ada Lovelace": "Ada Lovelace", "Łukasz Żółć": "Łukasz Żółć", "山田 太郎": "山田 太郎", "": "",
+		"A\u200bd\u202ea\u00ad": "Ada", "\ufeffAda\u2066\u2069": "Ada", "Ada\u2028Bcc": "Ada Bcc", "Ada\r\nBcc\tX": "Ada  Bcc X",
+		"Ada\x00\x1b\u0085": "Ada ", "Ada\ue000\U000f0000": "Ada", "\u200b": "",
+	} {
+		require.Equal(t, want, Name(given), "%q", given)
+		require.True(t, Named(Name(given)))
+	}
+	name, none := new("A\u200bda"), (*string)(nil)
+	Names(&name, &none)
+	require.Equal(t, "Ada", *name)
+	require.Nil(t, none)
+}
+
+func TestAddressed(t *testing.T) {
+	t.Parallel()
+	for _, good := range []string{"ada@example.com", "zoë@exämple.com", "用户@例子.公司", ""} {
+		require.True(t, Addressed(good), good)
+	}
+	for _, r := range []rune{
+		0, '\t', '\n', ' ', 0x7f, 0x85, 0xa0, 0xad, 0x34f, 0x61c, 0x115f, 0x180e, 0x200b, 0x200d, 0x200e, 0x2028, 0x2029, 0x202e, 0x2060, 0x2066,
+		0x3000, 0x3164, 0xe000, 0xfe0f, 0xfeff, 0xfff9, 0xfffd, 0xe0001, 0xf0000, 0x10fffd,
+	} {
+		require.False(t, Addressed("ada"+string(r)+"@example.com"), "%U", r)
+	}
+}
