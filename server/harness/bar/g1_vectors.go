@@ -13,6 +13,7 @@ import (
 	"rail/server/outbound/webhook"
 	"rail/server/outbound/webhook/vectors"
 	"rail/server/outbound/webhook/verify"
+	"rail/server/plain"
 )
 
 // checks is the state of G1.
@@ -192,7 +193,7 @@ func (c *checks) values(ctx context.Context) {
 		if (a.status == 201) != in.ok || !in.ok && a.status != 400 {
 			c.sys.fault("%s of %.80s: %d %s", in.member, in.value, a.status, a.raw)
 		}
-		if in.ok && in.member == "product_name" && text(a.text("product_name")) != text(unquoted(in.value)) {
+		if in.ok && in.member == "product_name" && text(a.text("product_name")) != text(plain.Name(unquoted(in.value))) {
 			c.sys.fault("product_name of %.80s comes back as %q", in.value, a.text("product_name"))
 		}
 	}
