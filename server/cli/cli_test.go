@@ -28,6 +28,7 @@ type rail struct {
 	*testing.T
 	environ map[string]string
 	now     *clock.Manual
+	said    *screen // standard error of the server that serves
 }
 
 func newRail(t *testing.T) rail {
@@ -35,7 +36,7 @@ func newRail(t *testing.T) rail {
 	dir := t.TempDir()
 	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o755)) // for PostgreSQL's account, where root runs the tests
 	return rail{t, map[string]string{"RAIL_DATA_DIR": filepath.Join(dir, "data"), "RAIL_ADDR": "127.0.0.1:0"},
-		clock.NewManual(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC))}
+		clock.NewManual(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC)), &screen{}}
 }
 
 // running keeps the private database up, as a running server does, so that

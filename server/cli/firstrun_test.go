@@ -43,10 +43,11 @@ func (s *screen) text() string {
 func (r rail) serving() (printed string, end func()) {
 	r.Helper()
 	ctx, stop := context.WithCancel(r.Context())
-	var out, errs screen
+	var out screen
+	errs := r.said
 	status := make(chan int, 1)
 	go func() {
-		status <- Run(ctx, &Env{Out: &out, Err: &errs, Clock: r.now, Environ: r.environ}, []string{"serve", "--first-run"})
+		status <- Run(ctx, &Env{Out: &out, Err: errs, Clock: r.now, Environ: r.environ}, []string{"serve", "--first-run"})
 	}()
 	ready := func() bool {
 		m := regexp.MustCompile(`listens on (\S+)`).FindStringSubmatch(out.text())

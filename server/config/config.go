@@ -48,6 +48,7 @@ type Config struct {
 	DataDir             string            `env:"RAIL_DATA_DIR" envDefault:".rail" desc:"where the private PostgreSQL and the generated secret key live"`
 	ArchiveDir          string            `env:"RAIL_ARCHIVE_DIR" desc:"folder for a continuous archive of the private PostgreSQL, from which rail restore brings back any moment; none unless set"`
 	ArchiveDays         int               `env:"RAIL_ARCHIVE_DAYS" envDefault:"7" desc:"days back that the archive reaches"`
+	UpgradeBackup       bool              `env:"RAIL_UPGRADE_BACKUP" envDefault:"true" desc:"make a backup of the private PostgreSQL in RAIL_DATA_DIR/upgrades before a new release upgrades it"`
 	SecretText          string            `env:"RAIL_SECRET_KEY" secret:"" desc:"32 bytes as 64 hex digits or base64; needed with RAIL_DATABASE_URL, else generated into RAIL_DATA_DIR"`
 	PreviousText        string            `env:"RAIL_SECRET_KEY_PREVIOUS" secret:"" desc:"the former key while it is being replaced; see rail secrets rotate"`
 	MetricsAddr         string            `env:"RAIL_METRICS_ADDR" desc:"address of the Prometheus /metrics; off unless set"`

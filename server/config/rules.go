@@ -131,6 +131,7 @@ var rules = []rule{
 			return c.ArchiveDir == "" || c.DatabaseURL == ""
 		}},
 	number("RAIL_ARCHIVE_DAYS", 1, 3650, func(c *Config) int64 { return int64(c.ArchiveDays) }),
+	{variable: "RAIL_UPGRADE_BACKUP", must: "be " + aSwitch},
 	{variable: "RAIL_SECRET_KEY", must: "be " + aKey, valid: func(c *Config) bool {
 		return unset(c.SecretText, func(v string) bool { return parseKey(v, &c.SecretKey) })
 	}},

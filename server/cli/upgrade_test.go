@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/harness/pgtest"
+	"rail/server/postgres/migrate"
+)
+
+// schema sets what a database says of itself: the version that it is at, and the oldest program that it serves.
+func (r rail) schema(version, floor uint) {
+	r.Helper()
+	_, err := r.opened().Exec(r.Context(), "UPDATE schema_migrations SET version = $1", version)
+	require.NoError(r, err)
+	_, err = r.opened().Exec(r.Context(), "UPDATE schema_floor SET version = $1", floor)
+	require.NoError(r, err)
+}
+
+// older takes a private database back to an earlier version, as the release of then had it.
+func (r rail) older(version uint) {
+	r.Helper()
+	place, err := locate(r.Context(), r.config(), nil)
+	require.NoError(r, err)
+	require.NoError(r, migrate.To(r.Context(), place.direct, version))
+}
+
+// TestUpgradeOfPrivate: whatever command brings a private database to another version says so, and leaves a backup from
+// before, with which the way back goes.
+func TestUpgradeOfPrivate(t *testing.T) {
+	r := newRail(t).running()
+	r.must("org", "create", "--name", "Acme")
+	latest, err := migrate.Latest()
+	require.NoError(t, err)
+	r.older(40)
+	status, _, errs := r.run("org", "list")
+	require.Zero(t, status, errs)
+	require.Regexp(t, `Upgrading the database: schema 40 → \d+, \d\d migrations\nA backup from before the upgrade is in (\S+)\nThe database is at schema \d+\n`, errs)
+	file := regexp.MustCompile(`is in (\S+)`).FindStringSubmatch(errs)[1]
+	require.Regexp(t, `/upgrades/\S+-schema-40\.backup$`, file)
+	_, _, again := r.run("org", "list")
+	require.Empty(t, again, "once")
+
+	to := newRail(t)
+	require.NoError(t, os.MkdirAll(to.environ["RAIL_DATA_DIR"], 0o755))
+	key, err := os.ReadFile(filepath.Join(r.environ["RAIL_DATA_DIR"], "secret.key"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(to.environ["RAIL_DATA_DIR"], "secret.key"), key, 0o600))
+	to.must("restore", file)
+	require.Contains(t, to.must("org", "list"), "Acme")
+
+	r.now.Advance(time.Hour)
+	for range 3 { // kept are the last three
+		r.older(latest - 1)
+		_, _, errs = r.run("org", "list")
+		require.Contains(t, errs, "1 migration\n")
+		r.now.Advance(time.Hour)
+	}
+	require.NoFileExists(t, file)
+	kept, err := filepath.Glob(filepath.Join(filepath.Dir(file), "*"))
+	require.NoError(t, err)
+	require.Len(t, kept, 3)
+
+	r.environ["RAIL_UPGRADE_BACKUP"] = "off"
+	r.older(latest - 1)
+	_, _, errs = r.run("org", "list")
+	require.NotContains(t, errs, "backup")
+}
+
+// TestUpgradeNeedsItsBackup: without one nothing is changed.
+func TestUpgradeNeedsItsBackup(t *testing.T) {
+	r := newRail(t).running()
+	latest, err := migrate.Latest()
+	require.NoError(t, err)
+	r.older(latest - 1)
+	require.NoError(t, os.WriteFile(filepath.Join(r.environ["RAIL_DATA_DIR"], "upgrades"), nil, 0o600))
+	status, _, errs := r.run("org", "list")
+	require.Equal(t, 1, status)
+	require.Contains(t, errs, "nothing was upgraded")
+	require.Contains(t, errs, "RAIL_UPGRADE_BACKUP=off")
+	require.EqualValues(t, latest-1, r.object("migrate", "version")["version"])
+}
+
+// TestNewerDatabase: a binary that the database does not serve any more says so in a line, and one that it serves warns.
+func TestNewerDatabase(t *testing.T) {
+	r := newRail(t).running()
+	latest, err := migrate.Latest()
+	require.NoError(t, err)
+	r.schema(latest+9, latest+3)
+	for _, command := range []string{"serve", "org list", "migrate up"} {
+		status, _, errs := r.run(strings.Fields(command)...)
+		require.Equal(t, 1, status)
+		require.Contains(t, errs, "the database is newer than this program")
+		require.Contains(t, errs, "Start the release that it was upgraded by")
+		_, failed, _ := strings.Cut(errs, "rail "+command+": ")
+		require.Len(t, strings.Split(strings.TrimSpace(failed), "\n"), 1, errs)
+	}
+	r.schema(latest+9, latest)
+	_, end := r.serving()
+	defer end()
+	require.Contains(t, r.said.text(), "warning: the database is at schema")
+}
+
+// TestMigrateUpOfUnproven: tables that are ready are status 0, whatever else is to be done before a server starts.
+func TestMigrateUpOfUnproven(t *testing.T) {
+	t.Parallel()
+	r := at(t, pgtest.DurableDSN(t), [32]byte{1})
+	pool := pgtest.Pool(t, r.environ["RAIL_DATABASE_URL"])
+	require.NoError(t, migrate.To(t.Context(), r.environ["RAIL_DATABASE_URL"], 24))
+	_, err := pool.Exec(t.Context(), `INSERT INTO organizations (id, name, created_at) VALUES ('org_1', 'Acme', now());
+		INSERT INTO api_keys (id, org_id, user_id, hash, last4, scopes, livemode, rate_limit, version, created_at)
+		VALUES ('key_1', 'org_1', 'usr_1', '\x00', 'abcd', '{read}', true, 25, '2026-08-21', now())`)
+	require.NoError(t, err)
+	status, out, errs := r.run("migrate", "up")
+	require.Zero(t, status, errs)
+	require.Contains(t, out, "schema version")
+	require.Contains(t, errs, "The tables are ready. Before a server starts: the database does not know its secret key yet")
+	status, _, errs = r.run("serve")
+	require.Equal(t, 1, status)
+	require.Contains(t, errs, "does not know its secret key yet")
+}
