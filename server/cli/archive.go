@@ -124,7 +124,7 @@ func restoreArchive(ctx context.Context, env *Env, dir, to string, phrase passph
 	if err != nil {
 		return err
 	}
-	last, err := embedded.Recover(ctx, embedded.Options{Dir: cfg.DataDir, Durable: true}, moment.Time, func(into string) error {
+	last, err := embedded.Recover(ctx, private(cfg, nil), moment.Time, func(into string) error {
 		fmt.Fprintf(env.Err, "unpacking %s and %d files of WAL, which PostgreSQL then replays\n", b.Folder(), b.Files())
 		if err := b.Unpack(into, doing(env, "unpacked")); err != nil {
 			return err

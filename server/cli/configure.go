@@ -43,6 +43,7 @@ func configCheck(fs *pflag.FlagSet) action {
 		}
 		var c findings
 		c.key(cfg)
+		c.programs(cfg)
 		c.addresses(cfg)
 		if *connect && c.wrong == nil {
 			c.database(ctx, env, cfg)
@@ -72,6 +73,15 @@ func (c *findings) key(cfg config.Config) {
 		return
 	}
 	c.wrong = errors.Join(c.wrong, cfg.LoadKey())
+}
+
+// programs looks for PostgreSQL's, of the version that the private database needs.
+func (c *findings) programs(cfg config.Config) {
+	if cfg.DatabaseURL != "" {
+		return
+	}
+	_, err := embedded.Programs(private(cfg, nil))
+	c.wrong = errors.Join(c.wrong, err)
 }
 
 // addresses tries to listen. Those that are in use may be in use by the server that this configuration is for.

@@ -46,11 +46,18 @@ func locate(ctx context.Context, cfg config.Config, logf func(string, ...any)) (
 	if cfg.DatabaseURL != "" {
 		return place{dsn: cfg.DatabaseURL, direct: cmp.Or(cfg.SessionURL, cfg.DatabaseURL)}, nil
 	}
-	s, err := embedded.Start(ctx, embedded.Options{Dir: cfg.DataDir, Durable: true, ArchiveDir: cfg.ArchiveDir, Logf: logf})
+	s, err := embedded.Start(ctx, private(cfg, logf))
 	if err != nil {
 		return place{}, err
 	}
 	return place{dsn: s.DSN("postgres"), direct: s.DSN("postgres"), server: s}, nil
+}
+
+// private returns how the private database of a configuration is started.
+func private(cfg config.Config, logf func(string, ...any)) embedded.Options {
+	return embedded.Options{
+		Dir: cfg.DataDir, Durable: true, ArchiveDir: cfg.ArchiveDir, BinDir: cfg.PGBinDir, Logf: logf,
+	}
 }
 
 // database is an open database at the right schema version.

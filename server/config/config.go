@@ -46,6 +46,7 @@ type Config struct {
 	SessionURL          string            `env:"RAIL_DATABASE_SESSION_URL" secret:"" desc:"the same database past a pooler of transactions, for migrations and for one lock; RAIL_DATABASE_URL unless set"`
 	ReadURL             string            `env:"RAIL_DATABASE_READ_URL" secret:"" desc:"standbys of RAIL_DATABASE_URL for the API's reads, each by an address of its own, with spaces between; none unless set"`
 	DataDir             string            `env:"RAIL_DATA_DIR" envDefault:".rail" desc:"where the private PostgreSQL and the generated secret key live"`
+	PGBinDir            string            `env:"RAIL_PG_BINDIR" desc:"folder with the programs (postgres, initdb) of the private PostgreSQL; those of the version that made the database, or the newest ones for a new database, unless set"`
 	ArchiveDir          string            `env:"RAIL_ARCHIVE_DIR" desc:"folder for a continuous archive of the private PostgreSQL, from which rail restore brings back any moment; none unless set"`
 	ArchiveDays         int               `env:"RAIL_ARCHIVE_DAYS" envDefault:"7" desc:"days back that the archive reaches"`
 	UpgradeBackup       bool              `env:"RAIL_UPGRADE_BACKUP" envDefault:"true" desc:"make a backup of the private PostgreSQL in RAIL_DATA_DIR/upgrades before a new release upgrades it"`
@@ -207,8 +208,8 @@ func Address(environ map[string]string) (addr, host string) {
 // unknown returns an error for each RAIL_ variable without a meaning: a mistyped
 // name must not be ignored silently.
 func unknown(environ map[string]string) []error {
-	// These are read elsewhere: by package embedded, and by commands.
-	known := []string{"RAIL_PG_BINDIR", "RAIL_BACKUP_PASSPHRASE", "RAIL_PROCESSOR_SECRET", "RAIL_PROCESSOR_API_KEY", "RAIL_API_URL", "RAIL_API_KEY"}
+	// These are read elsewhere, by commands.
+	known := []string{"RAIL_BACKUP_PASSPHRASE", "RAIL_PROCESSOR_SECRET", "RAIL_PROCESSOR_API_KEY", "RAIL_API_URL", "RAIL_API_KEY"}
 	for f := range reflect.TypeFor[Config]().Fields() {
 		known = append(known, f.Tag.Get("env"))
 	}

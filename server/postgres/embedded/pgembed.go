@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
@@ -34,6 +35,8 @@ type Options struct {
 	MaxConnections int
 	// ArchiveDir gets every file of WAL within a minute, packed; none unless set.
 	ArchiveDir string
+	// BinDir has the server programs; those of RAIL_PG_BINDIR, or else of the machine, unless set.
+	BinDir string
 	// Logf gets a line for each step that takes time; may be nil.
 	Logf func(format string, args ...any)
 }
@@ -92,6 +95,7 @@ func (s *Server) Stop() error {
 // Start runs the cluster in o.Dir, making it first when there is none, and
 // returns when it answers. A cluster that another process runs there is joined.
 // It fails with ErrNoBinaries where no PostgreSQL is installed, with
+// ErrOtherMajor where only such is that cannot read the cluster, with
 // ErrUnreachable where the account to run as cannot enter the directory, and
 // with ctx's error when that ends.
 func Start(ctx context.Context, o Options) (*Server, error) {
@@ -137,7 +141,10 @@ func open(ctx context.Context, o Options) (c cluster, unlock func() error, err e
 	if c.account, err = serverAccount(); err != nil {
 		return c, nil, err
 	}
-	if c.bin, err = binDirFor(c.account); err != nil {
+	if c.layout.dir, err = filepath.Abs(o.Dir); err != nil {
+		return c, nil, err
+	}
+	if c.bin, err = c.programs(); err != nil {
 		return c, nil, err
 	}
 	if c.layout, err = prepare(o.Dir, c.account); err != nil {

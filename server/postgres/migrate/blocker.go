@@ -18,8 +18,8 @@ const applicationName = "rail migrate"
 // watchEvery is how often is looked who keeps a migration waiting. It waits two seconds each time.
 const watchEvery = 200 * time.Millisecond
 
-// blocker finds a session that keeps a migration waiting. A role sees the statements of its own sessions alone, unless it
-// may read all statistics.
+// blocker finds a session that keeps a migration waiting. A role sees the statements of its own sessions alone,
+// unless it may read all statistics.
 const blocker = `SELECT b.pid, b.application_name, coalesce(b.query, '') FROM pg_stat_activity w
 	CROSS JOIN LATERAL unnest(pg_blocking_pids(w.pid)) p (pid) JOIN pg_stat_activity b ON b.pid = p.pid
 	WHERE w.datname = current_database() AND w.application_name = '` + applicationName + `' ORDER BY b.xact_start LIMIT 1`
