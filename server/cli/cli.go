@@ -68,11 +68,8 @@ func (e usageError) Error() string { return e.text }
 // usagef returns a usageError.
 func usagef(format string, args ...any) error { return usageError{fmt.Sprintf(format, args...)} }
 
-// Ends without a message: the command has printed everything itself.
-var (
-	errFindings = errors.New("findings")        // status 1
-	errHelped   = usageError{"the help is out"} // status 2
-)
+// errFindings ends with status 1 and without a message: the command has printed everything itself.
+var errFindings = errors.New("findings")
 
 // failure is how an error is printed as JSON.
 type failure struct {
@@ -90,8 +87,6 @@ func (env *Env) report(command string, err error) int {
 		return exitOK
 	case errors.Is(err, errFindings):
 		return exitFailed
-	case errors.Is(err, errHelped):
-		return exitUsage
 	case errors.As(err, &usage):
 		status = exitUsage
 	}

@@ -26,7 +26,7 @@ func commands() (all []command) {
 func serverGroup() group {
 	return group{title: "Running the server", families: map[string]string{
 		"config": "what the variables of the environment say", "job": "run background jobs by hand",
-		"migrate": "bring the database to another schema version",
+		"migrate": "bring the database to another schema version", "upgrade": "what this binary would do to an older database",
 	}, commands: []command{
 		{
 			name: "serve", about: "run the server", setUp: serve, more: serveHelp, lasting: true,
@@ -35,6 +35,10 @@ func serverGroup() group {
 		{
 			name: "config check", about: "say all that is wrong with the configuration; status 1 when anything is",
 			setUp: configCheck, examples: "rail config check\nrail config check --connect",
+		},
+		{
+			name: "config init", args: "FILE", about: "write a file of all variables, with what they mean, to begin with",
+			setUp: configInit, examples: "rail config init rail.env",
 		},
 		{
 			name: "config show", about: "show every variable, with the value in force and where it is from; secrets as stars",
@@ -55,6 +59,10 @@ func serverGroup() group {
 		{
 			name: "migrate version", about: "show the database's schema version", setUp: migrateVersion,
 			examples: "rail migrate version --json",
+		},
+		{
+			name: "upgrade check", about: "say what rail migrate up would do; status 1 when something is in its way",
+			setUp: upgradeCheck, examples: "rail upgrade check\nrail upgrade check --json",
 		},
 		{
 			name: "job run", args: "NAME", about: "run a background job once, now", setUp: jobRun, more: jobHelp, words: jobNames,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -33,6 +34,21 @@ func configShow(*pflag.FlagSet) action {
 	}
 }
 
+// configInit writes a file of all variables with what they mean, to begin with. It replaces none.
+func configInit(*pflag.FlagSet) action {
+	return func(_ context.Context, env *Env, args []string) error {
+		f, err := os.OpenFile(args[0], os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if err != nil {
+			return err
+		}
+		_, err = f.WriteString(config.Example())
+		if err = errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+		return env.print(map[string]string{"file": args[0]}, line("%s has every variable; none is set", args[0]))
+	}
+}
+
 // configCheck reads the configuration as serve does, makes nothing, and says all that is wrong.
 func configCheck(fs *pflag.FlagSet) action {
 	connect := toggle(fs, "connect", "open the database too: is it there, with tables for this binary, and is this its key?")
@@ -41,7 +57,7 @@ func configCheck(fs *pflag.FlagSet) action {
 		if err != nil {
 			return err
 		}
-		var c findings
+		c := findings{notes: cfg.Warnings}
 		c.key(cfg)
 		c.programs(cfg)
 		c.addresses(cfg)

@@ -69,12 +69,20 @@ func serve(fs *pflag.FlagSet) action {
 				if err != nil {
 					return err
 				}
-				if os.Geteuid() == 0 {
-					logf("warning: the server runs as root: run it as a user of its own")
-				}
+				d.warn(logf)
 				return a.Serve(ctx, l)
 			})
 		return orRunning(ctx, env, err)
+	}
+}
+
+// warn says what is no mistake, and should be seen.
+func (d *database) warn(logf func(string, ...any)) {
+	for _, w := range d.config.Warnings {
+		logf("warning: %s", w)
+	}
+	if os.Geteuid() == 0 {
+		logf("warning: the server runs as root: run it as a user of its own")
 	}
 }
 

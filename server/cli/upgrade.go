@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/spf13/pflag"
 
 	"rail/server/postgres"
 	"rail/server/postgres/migrate"
@@ -86,7 +87,7 @@ func (d *database) upgrade(ctx context.Context, env *Env, from uint, say func(st
 	if err != nil {
 		return err
 	}
-	say("Upgrading the database: schema %d → %d, %d %s", from, latest, n, plural(n, "migration"))
+	say("Upgrading the database: schema %d → %d, %s", from, latest, counted(n, "migration"))
 	if d.private() && d.config.UpgradeBackup {
 		path, err := d.backedUp(ctx, env, from)
 		if err != nil {
@@ -100,14 +101,6 @@ func (d *database) upgrade(ctx context.Context, env *Env, from uint, say func(st
 	}
 	say("The database is at schema %d", latest)
 	return nil
-}
-
-// plural returns the noun for a number of things.
-func plural(n int, one string) string {
-	if n == 1 {
-		return one
-	}
-	return one + "s"
 }
 
 // migrate applies the migrations that are missing. An error says where the database is then.
@@ -175,4 +168,111 @@ func (d *database) kept() string {
 		return ", such as " + made[len(made)-1] + ", into another folder"
 	}
 	return ""
+}
+
+// upgradeable is how a check before an upgrade is printed.
+type upgradeable struct {
+	Schema     uint     `json:"schema"`
+	Latest     uint     `json:"latest"`
+	Migrations int      `json:"migrations"`
+	Floor      uint     `json:"serves_from"` // the oldest schema of servers that go on afterwards
+	Notes      []string `json:"notes"`
+	Problems   []string `json:"problems"`
+}
+
+// oldTransactions finds what a migration would have to wait for.
+const oldTransactions = `SELECT format('session %s (%s) has been in a transaction for %s s: a migration of its tables waits for it',
+	a.pid, a.application_name, extract(epoch FROM now() - a.xact_start)::int) FROM pg_stat_activity a
+	WHERE a.datname = current_database() AND a.pid <> pg_backend_pid() AND a.xact_start < now() - interval '10 seconds'
+	ORDER BY a.xact_start LIMIT 5`
+
+// upgradeCheck says what rail migrate up would do, and changes nothing.
+func upgradeCheck(*pflag.FlagSet) action {
+	return func(ctx context.Context, env *Env, _ []string) error {
+		var out upgradeable
+		err := onDSN(ctx, env, func(dsn string) (err error) {
+			out, err = checkUpgrade(ctx, dsn)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if err := env.print(out, out.lines); err != nil || len(out.Problems) == 0 {
+			return err
+		}
+		return errFindings
+	}
+}
+
+// checkUpgrade looks at a database of any version.
+func checkUpgrade(ctx context.Context, dsn string) (out upgradeable, err error) {
+	set := migrate.Schema()
+	conn, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
+	at, dirty, err := migrate.At(ctx, conn)
+	if err != nil {
+		return out, err
+	}
+	out.Schema, out.Notes, out.Problems = at, []string{}, []string{}
+	latest, err := set.Latest()
+	if out.Latest = latest; err != nil {
+		return out, err
+	}
+	if out.Floor, err = set.Floor(); err != nil {
+		return out, err
+	}
+	if dirty {
+		out.Problems = append(out.Problems, fmt.Sprintf("migration %d failed halfway: repair it first", at))
+	}
+	if at > latest {
+		out.Problems = append(out.Problems, "the database is newer than this binary")
+		return out, nil
+	}
+	if at > 0 {
+		out.Migrations, err = set.Missing(at)
+	}
+	if err == nil {
+		err = out.look(ctx, conn)
+	}
+	return out, err
+}
+
+// look adds what an operator should know before an upgrade begins.
+func (u *upgradeable) look(ctx context.Context, conn *pgx.Conn) error {
+	if u.Schema == 0 {
+		u.Notes = append(u.Notes, "the database has no tables yet")
+		return nil
+	}
+	if u.Schema == u.Latest {
+		return nil
+	}
+	if u.Schema < u.Floor {
+		u.Notes = append(u.Notes, fmt.Sprintf("servers of schema %d are refused once the database is upgraded: stop them before, or expect "+
+			"them to answer /readyz with 503", u.Schema))
+	} else {
+		u.Notes = append(u.Notes, fmt.Sprintf("servers of schema %d go on meanwhile", u.Schema))
+	}
+	rows, err := conn.Query(ctx, oldTransactions)
+	if err != nil {
+		return err
+	}
+	old, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	u.Notes = append(u.Notes, old...)
+	return err
+}
+
+// lines is what people read.
+func (u upgradeable) lines() []string {
+	first := fmt.Sprintf("schema %d → %d, %s", u.Schema, u.Latest, counted(u.Migrations, "migration"))
+	if u.Schema == u.Latest {
+		first = fmt.Sprintf("schema %d: the database is at the version of this binary", u.Schema)
+	}
+	out := append([]string{first}, u.Notes...)
+	for _, p := range u.Problems {
+		out = append(out, "in the way: "+p)
+	}
+	return out
 }

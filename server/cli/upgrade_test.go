@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/server/harness/pgtest"
+	"rail/server/money/ledger/check"
 	"rail/server/postgres/migrate"
 )
 
@@ -124,4 +125,55 @@ func TestMigrateUpOfUnproven(t *testing.T) {
 	status, _, errs = r.run("serve")
 	require.Equal(t, 1, status)
 	require.Contains(t, errs, "does not know its secret key yet")
+}
+
+// TestUpgradeCheck: what an upgrade would do is told before, and nothing is done.
+func TestUpgradeCheck(t *testing.T) {
+	t.Parallel()
+	r := at(t, pgtest.DurableDSN(t), [32]byte{1})
+	dsn := r.environ["RAIL_DATABASE_URL"]
+	require.Contains(t, r.must("upgrade", "check"), "the database is at the version of this binary")
+	latest, err := migrate.Latest()
+	require.NoError(t, err)
+	for from, says := range map[uint]string{24: "servers of schema 24 are refused", latest - 1: "go on meanwhile"} {
+		require.NoError(t, migrate.To(t.Context(), dsn, from))
+		require.Contains(t, r.must("upgrade", "check"), says)
+		require.EqualValues(t, from, r.object("upgrade", "check")["schema"])
+		require.EqualValues(t, from, r.object("migrate", "version")["version"])
+	}
+	_, err = pgtest.Pool(t, dsn).Exec(t.Context(), "UPDATE schema_migrations SET version = $1", latest+5)
+	require.NoError(t, err)
+	status, out, _ := r.run("upgrade", "check")
+	require.Equal(t, 1, status)
+	require.Contains(t, out, "in the way: the database is newer than this binary")
+}
+
+func TestNouns(t *testing.T) {
+	t.Parallel()
+	for want, got := range map[string]string{
+		"1 organization": counted(1, "organization"), "0 sales": counted(0, "sale"), "2 ledger entries": counted(2, "ledger entry"),
+		"4 webhook secrets": "4 " + rowsOf(check.Rows{Table: "webhook_secret", N: 4}),
+		"1 payout":          "1 " + rowsOf(check.Rows{Table: "payouts", N: 1}), "1 ledger entry": "1 " + rowsOf(check.Rows{Table: "ledger_entries", N: 1}),
+		"2 clicks": "2 " + rowsOf(check.Rows{Table: "clicks", N: 2}), "2 payout details": "2 " + rowsOf(check.Rows{Table: "payout details", N: 2}),
+	} {
+		require.Equal(t, want, got)
+	}
+}
+
+// TestForeignVariable: what is not Rail's keeps no server down, and is told of.
+func TestForeignVariable(t *testing.T) {
+	r := newRail(t)
+	r.environ["RAIL_URL"] = "https://rail.example"
+	_, end := r.serving()
+	require.Contains(t, r.said.text(), "warning: RAIL_URL is not a variable of this program, and does nothing")
+	end()
+	require.Contains(t, r.must("config", "check"), "RAIL_URL is not a variable")
+	file := filepath.Join(t.TempDir(), "rail.env")
+	r.must("config", "init", file)
+	status, _, errs := r.run("config", "init", file)
+	require.Equal(t, 1, status)
+	require.Contains(t, errs, "exists")
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "#RAIL_PG_BINDIR=")
 }

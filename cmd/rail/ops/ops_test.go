@@ -3,7 +3,6 @@ package ops_test
 
 import (
 	"flag"
-	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -126,28 +125,14 @@ func TestUnits(t *testing.T) {
 // usage matches a line of the help on variables.
 var usage = regexp.MustCompile(`(?m)^  ((?:RAIL|OTEL)_\w+)(?: +(.*?)(?: \(default (.*)\))?)?$`)
 
-// example is the file of all variables, none of which is set.
-func example() string {
-	var b strings.Builder
-	b.WriteString("# Every variable of Rail with its default. What is here may be read by systemd (EnvironmentFile), Docker\n" +
-		"# (--env-file) and a shell; secrets are better kept in files of their own, which the variables in _FILE name.\n")
-	for _, m := range usage.FindAllStringSubmatch(config.Usage(), -1) {
-		if m[2] != "" {
-			fmt.Fprintf(&b, "\n# %s\n", m[2])
-		}
-		fmt.Fprintf(&b, "#%s=%s\n", m[1], m[3])
-	}
-	return b.String()
-}
-
 // TestEnvExample: the example has every variable, with what it means.
 func TestEnvExample(t *testing.T) {
 	t.Parallel()
 	if *update {
-		require.NoError(t, os.WriteFile(".env.example", []byte(example()), 0o644))
+		require.NoError(t, os.WriteFile(".env.example", []byte(config.Example()), 0o644))
 	}
-	require.Equal(t, example(), read(t, ".env.example"), "go test ./cmd/rail/ops -run TestEnvExample -update writes it anew")
-	require.Contains(t, example(), "\n#RAIL_LOG_FORMAT=text\n")
+	require.Equal(t, config.Example(), read(t, ".env.example"), "go test ./cmd/rail/ops -run TestEnvExample -update writes it anew")
+	require.Contains(t, config.Example(), "\n#RAIL_LOG_FORMAT=text\n")
 }
 
 // TestVariablesExist: the other files set what there is.

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"regexp"
+	"strconv"
 	"time"
 
 	"github.com/golang-migrate/migrate/v4"
@@ -133,6 +135,32 @@ func (s Set) Missing(at uint) (n int, err error) {
 		return 0, errors.Join(err, src.Close())
 	}
 	return n, src.Close()
+}
+
+// raises matches where a migration says which programs it still serves.
+var raises = regexp.MustCompile(`(?m)^UPDATE schema_floor SET version = (\d+);`)
+
+// Floor returns the oldest version of programs that the database serves once it has all migrations of the set: those
+// that know fewer migrations have to be stopped before. It is 0 where no migration says so.
+func (s Set) Floor() (floor uint, err error) {
+	names, err := fs.Glob(s.files, "*.up.sql")
+	if err != nil {
+		return 0, err
+	}
+	for _, name := range names {
+		text, err := fs.ReadFile(s.files, name)
+		if err != nil {
+			return 0, fmt.Errorf("read migrations: %w", err)
+		}
+		for _, m := range raises.FindAllSubmatch(text, -1) {
+			n, err := strconv.ParseUint(string(m[1]), 10, 32)
+			if err != nil {
+				return 0, err
+			}
+			floor = max(floor, uint(n))
+		}
+	}
+	return floor, nil
 }
 
 // Version reads which migration the database is at, 0 for an empty one. dirty
