@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 
 	"rail/server/clock"
@@ -41,14 +42,19 @@ type Env struct {
 	// Rails are the operator's payment rails; the binary as it is has none.
 	Rails []payout.Rail
 
+	// Terminal says that somebody looks at Out; it is found out unless set.
+	Terminal bool
+
 	json     bool // results and errors are printed as JSON
 	progress *progress
+	log      *slog.Logger // of which messages are records; nil where they are text
 }
 
 // Run runs the command that args name and returns its exit status: 0, or 1 if it failed, or 2
 // if it was called wrongly. Results go to env.Out, messages to env.Err.
 func Run(ctx context.Context, env *Env, args []string) int {
 	e := *env
+	e.Terminal = e.Terminal || isTerminal(e.Out)
 	e.progress = newProgress(env.Err)
 	e.Err = e.progress
 	root := tree(&e)
@@ -89,6 +95,10 @@ func (env *Env) report(command string, err error) int {
 		return exitFailed
 	case errors.As(err, &usage):
 		status = exitUsage
+	}
+	if env.log != nil {
+		env.log.Error(err.Error(), "command", command)
+		return status
 	}
 	if env.json {
 		var out failure

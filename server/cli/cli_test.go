@@ -217,7 +217,7 @@ var needDatabase = []string{
 	"payouts fail pyt_1 --reason x", "processor connect generic --program prg_1", "processor list --program prg_1",
 	"processor check pco_1", "processor disconnect pco_1", "pubkey create --program prg_1 --host x.example",
 	"pubkey list --program prg_1", "pubkey revoke pub_1", "stripe backfill --since 2026-01-01",
-	"user create --email ada@shop.example --name Ada --role owner", "user list", "user role ada@shop.example --role viewer",
+	"user create --email ada@shop.example --name Ada --role owner", "user list", "user first-link", "user role ada@shop.example --role viewer",
 	"user reset ada@shop.example", "user disable ada@shop.example", "user enable ada@shop.example",
 	"job run clean-up", "audit", "backup nowhere", "archive base",
 	"upgrade check",

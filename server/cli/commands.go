@@ -29,7 +29,7 @@ func serverGroup() group {
 		"migrate": "bring the database to another schema version", "upgrade": "what this binary would do to an older database",
 	}, commands: []command{
 		{
-			name: "serve", about: "run the server", setUp: serve, more: serveHelp, lasting: true,
+			name: "serve", about: "run the server", setUp: serve, more: serveHelp, lasting: true, records: true,
 			examples: "rail serve\nRAIL_ADDR=:80 RAIL_BASE_URL=https://rail.example rail serve --migrate",
 		},
 		{
@@ -49,7 +49,7 @@ func serverGroup() group {
 			setUp: health, examples: "rail health\nrail health --url https://rail.example/readyz",
 		},
 		{
-			name: "migrate up", about: "bring the database to this binary's schema", setUp: migrateUp,
+			name: "migrate up", about: "bring the database to this binary's schema", setUp: migrateUp, records: true,
 			examples: "rail migrate up",
 		},
 		{
@@ -117,6 +117,10 @@ func users() []command {
 		{
 			name: "user create", about: "make a user of the console, and a link to set the password", setUp: userCreate,
 			more: userHelp, examples: "rail user create --email ada@acme.example --name Ada --role owner",
+		},
+		{
+			name: "user first-link", about: "make a link to the page that makes the first user of the console", setUp: userFirstLink,
+			more: firstLinkHelp, examples: "rail user first-link\nrail user first-link --org org_06h2",
 		},
 		{name: "user list", about: "list an organization's users", setUp: userList, examples: "rail user list"},
 		{

@@ -89,6 +89,10 @@ func printVersion(ctx context.Context, env *Env, dsn string) error {
 	if err != nil {
 		return err
 	}
+	if env.log != nil && !env.json {
+		env.log.Info("the schema of the database", "version", at, "latest", latest)
+		return nil
+	}
 	return env.print(schemaVersion{at, latest, dirty}, func() []string {
 		line := fmt.Sprintf("schema version %d of %d", at, latest)
 		if dirty {

@@ -27,7 +27,7 @@ func serve(fs *pflag.FlagSet) action {
 		"while there is no organization, make one with a key and the sample program; show what to look at "+
 			"and how to call the API; write mails into RAIL_DATA_DIR unless RAIL_SMTP_URL is set")
 	return func(ctx context.Context, env *Env, _ []string) error {
-		logf := func(format string, args ...any) { fmt.Fprintf(env.Err, format+"\n", args...) }
+		logf := env.say
 		err := opening{fresh: true, fill: true, up: *up, watch: true, logf: logf, before: tryAddresses}.with(ctx, env,
 			func(d *database) error {
 				// Listening comes before the slow steps below: the address is known, and a second server
@@ -172,6 +172,7 @@ func logger(w io.Writer, cfg config.Config) *slog.Logger {
 	}
 	o := &slog.HandlerOptions{Level: level}
 	if cfg.LogFormat == "json" {
+		o.ReplaceAttr = milliseconds
 		return slog.New(slog.NewJSONHandler(w, o))
 	}
 	return slog.New(slog.NewTextHandler(w, o))

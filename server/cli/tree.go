@@ -25,6 +25,7 @@ type command struct {
 	examples string          // a line each
 	words    func() []string // what the argument may be, for completion, or nil
 	lasting  bool            // it works until it is stopped, and so shows no progress
+	records  bool            // its messages are records of a log that is JSON
 	hidden   bool            // it is for Rail itself, and not in the help
 }
 
@@ -139,7 +140,10 @@ func (c command) cobra(env *Env) *cobra.Command {
 	out.Args = exactly(c.args)
 	out.RunE = func(cmd *cobra.Command, args []string) error {
 		env.progress.say("%s is at work", cmd.CommandPath())
-		if !c.lasting && !env.json {
+		if c.records {
+			env.record()
+		}
+		if !c.lasting && !env.json && env.log == nil {
 			defer env.progress.start()()
 		}
 		return do(cmd.Context(), env, args)

@@ -63,7 +63,7 @@ func (o opening) saying(env *Env) func(string, ...any) {
 	if o.logf != nil {
 		return o.logf
 	}
-	return func(format string, args ...any) { fmt.Fprintf(env.Err, format+"\n", args...) }
+	return env.say
 }
 
 // warnAhead says that a newer release has upgraded the database, which this binary can still serve.
