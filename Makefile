@@ -77,9 +77,15 @@ lint: go fmt-check contract clients ## run vet and golangci-lint; judge the imag
 	go tool -modfile=.ci/golangci.mod golangci-lint run
 	go run -modfile=.ci/image.mod ./.ci/image
 	go run -modfile=.ci/kubernetes.mod cmd/rail/ops/manifests.go cmd/rail/ops/kubernetes.yaml
+	@source .ci/promtool.sh && if command -v promtool >/dev/null; then $(MAKE) --no-print-directory lint-alerts; fi
 	@if ! command -v npm >/dev/null; then echo 'npm is not installed: the description is not linted'; \
 	elif ! $(MAKE) --no-print-directory packages; then echo 'npm could not install the linters: the description is not linted'; \
 	else $(MAKE) --no-print-directory lint-description; fi
+
+.PHONY: lint-alerts
+lint-alerts:
+	promtool check rules cmd/rail/ops/alerts.yaml
+	promtool test rules cmd/rail/ops/alerts_test.yaml
 
 .PHONY: contract
 contract: go ## refuse what breaks clients of the last release, unless the contract's version changed

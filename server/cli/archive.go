@@ -22,6 +22,7 @@ import (
 func (d *database) archives(env *Env) *archive.Keeper {
 	return &archive.Keeper{
 		Pool: d.pool, History: d.server.History, Days: d.config.ArchiveDays, Clock: env.Clock, Log: logger(env.Err, d.config),
+		Made: func(ctx context.Context) { d.made(ctx, env) },
 		Manifest: func(ctx context.Context) (archive.Manifest, error) {
 			m, err := d.manifest(ctx, env)
 			if err == nil && unattended.isGiven(env) {

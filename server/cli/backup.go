@@ -51,8 +51,17 @@ func backUp(fs *pflag.FlagSet) action {
 			if err != nil {
 				return err
 			}
+			d.made(ctx, env)
 			return env.print(writtenBackup{args[0], n, !*without}, line("%s: %s, %s", args[0], counted(n, "row"), key))
 		})
+	}
+}
+
+// made notes in the database that there is a backup, for metrics and the console. A database of before has no place for
+// that, and a role that only reads may not.
+func (d *database) made(ctx context.Context, env *Env) {
+	if err := queries.BackupMade(ctx, d.pool, env.Clock.Now()); err != nil && !noTable(err) {
+		env.say("the backup was made, but metrics and the console will not know of it: %s", err)
 	}
 }
 

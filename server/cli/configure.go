@@ -91,13 +91,13 @@ func (c *findings) key(cfg config.Config) {
 	c.wrong = errors.Join(c.wrong, cfg.LoadKey())
 }
 
-// programs looks for PostgreSQL's, of the version that the private database needs.
+// programs looks for PostgreSQL's, of the version that the private database needs, and for room on its disk.
 func (c *findings) programs(cfg config.Config) {
 	if cfg.DatabaseURL != "" {
 		return
 	}
 	_, err := embedded.Programs(private(cfg, nil))
-	c.wrong = errors.Join(c.wrong, err)
+	c.wrong = errors.Join(c.wrong, err, app.Room(cfg))
 }
 
 // addresses tries to listen. Those that are in use may be in use by the server that this configuration is for.

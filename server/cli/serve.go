@@ -112,8 +112,11 @@ func listening(cfg config.Config) iter.Seq2[string, string] {
 	}
 }
 
-// tryAddresses fails where another program listens, before a database is started.
+// tryAddresses fails where another program listens, or the disk is full, before a database is started.
 func tryAddresses(cfg config.Config) error {
+	if err := app.Room(cfg); err != nil {
+		return err
+	}
 	for variable, address := range listening(cfg) {
 		if err := tryAddress(variable, address); err != nil {
 			return err

@@ -1,15 +1,19 @@
 package cli
 
 import (
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"rail/schema"
 	"rail/server/harness/pgtest"
 	"rail/server/money/ledger/check"
 	"rail/server/postgres/migrate"
@@ -32,13 +36,23 @@ func (r rail) older(version uint) {
 	require.NoError(r, migrate.To(r.Context(), place.direct, version))
 }
 
+// before returns the version before the last one.
+func before(t *testing.T) (v uint) {
+	t.Helper()
+	latest, err := migrate.Latest()
+	require.NoError(t, err)
+	for v = latest - 1; ; v-- {
+		if files, err := fs.Glob(schema.FS, fmt.Sprintf("%06d_*.up.sql", v)); err == nil && len(files) > 0 {
+			return v
+		}
+	}
+}
+
 // TestUpgradeOfPrivate: whatever command brings a private database to another version says so, and leaves a backup from
 // before, with which the way back goes.
 func TestUpgradeOfPrivate(t *testing.T) {
 	r := newRail(t).running()
 	r.must("org", "create", "--name", "Acme")
-	latest, err := migrate.Latest()
-	require.NoError(t, err)
 	r.older(40)
 	status, _, errs := r.run("org", "list")
 	require.Zero(t, status, errs)
@@ -58,7 +72,7 @@ func TestUpgradeOfPrivate(t *testing.T) {
 
 	r.now.Advance(time.Hour)
 	for range 3 { // kept are the last three
-		r.older(latest - 1)
+		r.older(before(t))
 		_, _, errs = r.run("org", "list")
 		require.Contains(t, errs, "1 migration\n")
 		r.now.Advance(time.Hour)
@@ -69,7 +83,7 @@ func TestUpgradeOfPrivate(t *testing.T) {
 	require.Len(t, kept, 3)
 
 	r.environ["RAIL_UPGRADE_BACKUP"] = "off"
-	r.older(latest - 1)
+	r.older(before(t))
 	_, _, errs = r.run("org", "list")
 	require.NotContains(t, errs, "backup")
 }
@@ -77,15 +91,13 @@ func TestUpgradeOfPrivate(t *testing.T) {
 // TestUpgradeNeedsItsBackup: without one nothing is changed.
 func TestUpgradeNeedsItsBackup(t *testing.T) {
 	r := newRail(t).running()
-	latest, err := migrate.Latest()
-	require.NoError(t, err)
-	r.older(latest - 1)
+	r.older(before(t))
 	require.NoError(t, os.WriteFile(filepath.Join(r.environ["RAIL_DATA_DIR"], "upgrades"), nil, 0o600))
 	status, _, errs := r.run("org", "list")
 	require.Equal(t, 1, status)
 	require.Contains(t, errs, "nothing was upgraded")
 	require.Contains(t, errs, "RAIL_UPGRADE_BACKUP=off")
-	require.EqualValues(t, latest-1, r.object("migrate", "version")["version"])
+	require.EqualValues(t, before(t), r.object("migrate", "version")["version"])
 }
 
 // TestNewerDatabase: a binary that the database does not serve any more says so in a line, and one that it serves warns.
@@ -135,7 +147,7 @@ func TestUpgradeCheck(t *testing.T) {
 	require.Contains(t, r.must("upgrade", "check"), "the database is at the version of this binary")
 	latest, err := migrate.Latest()
 	require.NoError(t, err)
-	for from, says := range map[uint]string{24: "servers of schema 24 are refused", latest - 1: "go on meanwhile"} {
+	for from, says := range map[uint]string{24: "servers of schema 24 are refused", before(t): "go on meanwhile"} {
 		require.NoError(t, migrate.To(t.Context(), dsn, from))
 		require.Contains(t, r.must("upgrade", "check"), says)
 		require.EqualValues(t, from, r.object("upgrade", "check")["schema"])
@@ -176,4 +188,42 @@ func TestForeignVariable(t *testing.T) {
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Contains(t, string(text), "#RAIL_PG_BINDIR=")
+}
+
+// TestFullDisk: a server does not begin on a disk that is nearly full, and a check of the configuration says so.
+func TestFullDisk(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can make a small disk")
+	}
+	r := newRail(t)
+	small := filepath.Dir(r.environ["RAIL_DATA_DIR"])
+	if err := syscall.Mount("tmpfs", small, "tmpfs", 0, "size=150m,mode=0755"); err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { require.NoError(t, syscall.Unmount(small, 0)) })
+	for _, args := range []string{"serve", "config check"} {
+		status, _, errs := r.run(strings.Fields(args)...)
+		require.Equal(t, 1, status)
+		require.Contains(t, errs, "has 150 MB left, and a server needs 200 MB to start: make room")
+	}
+	require.NoDirExists(t, r.environ["RAIL_DATA_DIR"], "nothing was written")
+}
+
+// TestBackupIsNoted: what comes after a backup knows that it was made, and the backup does not.
+func TestBackupIsNoted(t *testing.T) {
+	t.Parallel()
+	r := at(t, pgtest.DurableDSN(t), [32]byte{1})
+	made := func(r rail) (n int) {
+		require.NoError(t, pgtest.Pool(t, r.environ["RAIL_DATABASE_URL"]).QueryRow(t.Context(), "SELECT count(*) FROM backup_mark").Scan(&n))
+		return n
+	}
+	file := filepath.Join(t.TempDir(), "b")
+	r.must("migrate", "up")
+	r.must("backup", file)
+	require.Equal(t, 1, made(r))
+	require.NoError(t, os.Remove(file))
+	r.must("backup", file)
+	to := at(t, pgtest.DurableDSN(t), [32]byte{1})
+	to.must("restore", file)
+	require.Zero(t, made(to))
 }

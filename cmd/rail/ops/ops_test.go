@@ -52,7 +52,7 @@ func metrics(t *testing.T) map[string]bool {
 	port, err := process.FreePort()
 	require.NoError(t, err)
 	address := "127.0.0.1:" + port
-	s := apitest.StartProcess(t, apitest.Real(t), "RAIL_METRICS_ADDR="+address,
+	s := apitest.StartProcess(t, apitest.Real(t), "RAIL_METRICS_ADDR="+address, "RAIL_DATA_DIR="+t.TempDir(),
 		"RAIL_DATABASE_READ_URL=postgres://127.0.0.1:1/none") // a standby has metrics, also while it is away
 	names := map[string]bool{}
 	apitest.Eventually(t, func() bool {
@@ -97,14 +97,14 @@ func TestMetricsExist(t *testing.T) {
 
 func TestAlerts(t *testing.T) {
 	t.Parallel()
-	tool(t, "promtool", "check", "rules", "alerts.yaml")
-	tool(t, "promtool", "test", "rules", "alerts_test.yaml")
 	tested := read(t, "alerts_test.yaml")
 	for _, m := range regexp.MustCompile(`- alert: (\w+)`).FindAllStringSubmatch(read(t, "alerts.yaml"), -1) {
 		fires := regexp.MustCompile(`alertname: ` + m[1] + `\n\s+eval_time: \w+\n\s+exp_alerts:\n`)
 		require.Regexp(t, fires, tested, "%s never fires", m[1])
 		require.Regexp(t, `alertname: `+m[1]+`\n\s+eval_time: \w+\n\s+exp_alerts: \[\]`, tested, "%s is never silent", m[1])
 	}
+	tool(t, "promtool", "check", "rules", "alerts.yaml")
+	tool(t, "promtool", "test", "rules", "alerts_test.yaml")
 }
 
 // TestUnits: systemd takes the units, and finds the server confined.

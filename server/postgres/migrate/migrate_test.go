@@ -81,7 +81,9 @@ func TestProgramsOwn(t *testing.T) {
 	latest, err := migrate.Latest()
 	ok(t, err)
 	expect(t, dsn, latest, false)
-	ok(t, migrate.Down(t.Context(), dsn, int(latest)))
+	further, err := migrate.Schema().Missing(1)
+	ok(t, err)
+	ok(t, migrate.Down(t.Context(), dsn, further+1))
 	expect(t, dsn, 0, false)
 }
 
