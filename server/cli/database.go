@@ -56,7 +56,7 @@ func locate(ctx context.Context, cfg config.Config, logf func(string, ...any)) (
 // private returns how the private database of a configuration is started.
 func private(cfg config.Config, logf func(string, ...any)) embedded.Options {
 	return embedded.Options{
-		Dir: cfg.DataDir, Durable: true, ArchiveDir: cfg.ArchiveDir, BinDir: cfg.PGBinDir, Logf: logf,
+		Dir: cfg.DataDir, Durable: true, Tuned: true, ArchiveDir: cfg.ArchiveDir, BinDir: cfg.PGBinDir, Logf: logf,
 	}
 }
 

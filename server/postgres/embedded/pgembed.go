@@ -16,10 +16,13 @@ import (
 	"time"
 )
 
+// startLimit is how long a start may go without progress, a waiting shutdown included. Tests have less patience.
+var startLimit = 90 * time.Second
+
 const (
-	startLimit = 90 * time.Second // crash recovery and a waiting shutdown included
 	stopLimit  = 30 * time.Second // a fast shutdown writes a checkpoint
 	pollEvery  = 10 * time.Millisecond
+	pollSlowly = 500 * time.Millisecond // in a recovery, whose log has a line for each refused connection
 
 	defaultMaxConnections = 100
 	defaultPort           = 5432 // only a part of the socket's name
@@ -35,6 +38,8 @@ type Options struct {
 	MaxConnections int
 	// ArchiveDir gets every file of WAL within a minute, packed; none unless set.
 	ArchiveDir string
+	// Tuned says that the cluster may take its part of Memory, and logs slow statements.
+	Tuned bool
 	// BinDir has the server programs; those of RAIL_PG_BINDIR, or else of the machine, unless set.
 	BinDir string
 	// Logf gets a line for each step that takes time; may be nil.
@@ -100,9 +105,16 @@ func (s *Server) Stop() error {
 // with ctx's error when that ends.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	o = o.withDefaults()
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := patient(ctx, layout{dir: dir}.log(), startLimit)
 	defer cancel()
 	s, err := start(ctx, o)
+	if err != nil && errors.Is(context.Cause(ctx), errStalled) {
+		err = fmt.Errorf("%w for %s: %w", errStalled, startLimit, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("private PostgreSQL in %s: %w", o.Dir, err)
 	}
