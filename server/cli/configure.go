@@ -72,7 +72,8 @@ func configCheck(fs *pflag.FlagSet) action {
 	}
 }
 
-// findings are what a look at the configuration found: what keeps a server from starting, and what is only worth saying.
+// findings are what a look at the configuration found: what keeps a server from starting, and what is only worth
+// saying.
 type findings struct {
 	wrong error
 	notes []string

@@ -227,8 +227,8 @@ func greetingOf(ctx context.Context, env *Env, d *database, org string) (greetin
 // severalOrgs stands for the organization of the first user where there are several.
 const severalOrgs = "several"
 
-// firstOrg returns the organization that the first user of the console would be of: the only one, "" where none is yet, or
-// severalOrgs. begun reports that there is a user.
+// firstOrg returns the organization that the first user of the console would be of: the only one, "" where none is
+// yet, or severalOrgs. begun reports that there is a user.
 func (d *database) firstOrg(ctx context.Context) (org string, begun bool, err error) {
 	if begun, err = queries.UsersExist(ctx, d.pool); err != nil || begun {
 		return "", begun, err

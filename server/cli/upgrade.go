@@ -20,8 +20,8 @@ import (
 // another.
 const keptUpgrades = 3
 
-// raise brings a database to this binary's version where o allows it, and refuses it otherwise: an upgrade of a database
-// that is not private is for the operator to begin.
+// raise brings a database to this binary's version where o allows it, and refuses it otherwise: an upgrade of a
+// database that is not private is for the operator to begin.
 func (d *database) raise(ctx context.Context, env *Env, o opening) error {
 	at, refused, err := d.version(ctx)
 	if err != nil {
@@ -76,8 +76,8 @@ func (o opening) warnAhead(env *Env, at uint) error {
 	return err
 }
 
-// upgrade brings an older database to this binary's version. Of a private one it makes a backup first: nobody was asked,
-// and the release of before can read no newer one.
+// upgrade brings an older database to this binary's version. Of a private one it makes a backup first: nobody was
+// asked, and the release of before can read no newer one.
 func (d *database) upgrade(ctx context.Context, env *Env, from uint, say func(string, ...any)) error {
 	latest, err := migrate.Latest()
 	if err != nil {

@@ -100,7 +100,8 @@ func TestUpgradeNeedsItsBackup(t *testing.T) {
 	require.EqualValues(t, before(t), r.object("migrate", "version")["version"])
 }
 
-// TestNewerDatabase: a binary that the database does not serve any more says so in a line, and one that it serves warns.
+// TestNewerDatabase: a binary that the database does not serve any more says so in a line, and one that it serves
+// warns.
 func TestNewerDatabase(t *testing.T) {
 	r := newRail(t).running()
 	latest, err := migrate.Latest()

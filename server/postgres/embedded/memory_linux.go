@@ -16,12 +16,12 @@ func Memory() uint64 {
 		return 0
 	}
 	groups, _ := os.ReadFile("/proc/self/cgroup") // without the file there is no limit
-	return limited(uint64(info.Totalram)*uint64(info.Unit), "/sys/fs/cgroup", string(groups))
+	return limited(info.Totalram*uint64(info.Unit), "/sys/fs/cgroup", string(groups))
 }
 
-// limited returns the least of the machine's memory and the limits of the control groups, which are in files below root.
-// A group lists "hierarchy:controllers:path"; version 2 has one line, without controllers. In a container the group is
-// mounted as the root itself.
+// limited returns the least of the machine's memory and the limits of the control groups, which are in files below
+// root. A group lists "hierarchy:controllers:path"; version 2 has one line, without controllers. In a container the
+// group is mounted as the root itself.
 func limited(machine uint64, root, groups string) uint64 {
 	least := machine
 	for line := range strings.Lines(groups) {

@@ -17,12 +17,12 @@ var errStalled = errors.New("PostgreSQL made no progress")
 // progressEvery is how often is looked whether a start goes on. PostgreSQL tells every ten seconds.
 const progressEvery = time.Second
 
-// advances is in each line of the log by which PostgreSQL tells of work before it takes connections: it replays its log, or
-// writes files to the disk, and says how long it has.
+// advances is in each line of the log by which PostgreSQL tells of work before it takes connections: it replays its
+// log, or writes files to the disk, and says how long it has.
 var advances = []byte("elapsed time: ")
 
-// patient returns a context for a start, which ends where the log at path has told of no progress for the limit: a recovery
-// after a crash may take as long as it needs.
+// patient returns a context for a start, which ends where the log at path has told of no progress for the limit: a
+// recovery after a crash may take as long as it needs.
 func patient(ctx context.Context, path string, limit time.Duration) (_ context.Context, cancel func()) {
 	ctx, end := context.WithCancelCause(ctx)
 	seen := logSize(path)
@@ -52,8 +52,8 @@ func logSize(path string) int64 {
 	return st.Size()
 }
 
-// advanced reports whether the log tells of progress since seen, which it moves to the end. A log that was emptied is read
-// from its beginning.
+// advanced reports whether the log tells of progress since seen, which it moves to the end. A log that was emptied is
+// read from its beginning.
 func advanced(path string, seen *int64) bool {
 	f, err := os.Open(path)
 	if err != nil {

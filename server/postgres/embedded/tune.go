@@ -12,9 +12,9 @@ const (
 // slowStatement is from when on the log has a statement, in milliseconds: requests end theirs after five seconds.
 const slowStatement = 1000
 
-// tuned returns the settings of a cluster for a machine with so many bytes of memory, 0 for unknown. Tables become large
-// before a fifth of their rows has died, so that they are vacuumed earlier than PostgreSQL does by itself. The log has no
-// values of slow statements, since some are secret.
+// tuned returns the settings of a cluster for a machine with so many bytes of memory, 0 for unknown. Tables become
+// large before a fifth of their rows has died, so that they are vacuumed earlier than PostgreSQL does by itself. The
+// log has no values of slow statements, since some are secret.
 func tuned(memory uint64) []string {
 	settings := []string{
 		"autovacuum_vacuum_scale_factor=0.02", "autovacuum_analyze_scale_factor=0.02",
