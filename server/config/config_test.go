@@ -42,6 +42,18 @@ func TestAllProblemsAtOnce(t *testing.T) {
 	}
 }
 
+// TestRetention: what people do is not kept for ever unless somebody says so.
+func TestRetention(t *testing.T) {
+	t.Parallel()
+	c, err := Read(map[string]string{})
+	require.NoError(t, err)
+	require.Equal(t, 760, c.ClickRetentionDays)
+	require.Equal(t, 30, c.RetentionDays)
+	c, err = Read(map[string]string{"RAIL_CLICK_RETENTION_DAYS": "0"})
+	require.NoError(t, err)
+	require.Zero(t, c.ClickRetentionDays)
+}
+
 // TestUnknownVariables: a name that is close to one of Rail's stops the start, and another does not.
 func TestUnknownVariables(t *testing.T) {
 	t.Parallel()
