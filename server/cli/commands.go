@@ -49,6 +49,10 @@ func serverGroup() group {
 			setUp: health, examples: "rail health\nrail health --url https://rail.example/readyz",
 		},
 		{
+			name: "status", about: "show on one screen what waits, what fails, and when the last backup and audit were",
+			setUp: showStatus, examples: "rail status\nrail status --json",
+		},
+		{
 			name: "migrate up", about: "bring the database to this binary's schema", setUp: migrateUp, records: true,
 			examples: "rail migrate up",
 		},

@@ -228,3 +228,26 @@ func TestBackupIsNoted(t *testing.T) {
 	to.must("restore", file)
 	require.Zero(t, made(to))
 }
+
+// TestStatus: one screen tells how Rail is, also while no server answers.
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	r := at(t, pgtest.DurableDSN(t), [32]byte{1})
+	r.must("migrate", "up")
+	require.Regexp(t, `Last backup +never\nLast clean audit +never\n$`, r.must("status"))
+	r.must("audit")
+	r.must("backup", filepath.Join(t.TempDir(), "b"))
+	r.now.Advance(3 * time.Hour)
+	_, err := pgtest.Pool(t, r.environ["RAIL_DATABASE_URL"]).Exec(t.Context(), `INSERT INTO organizations (id, name, created_at)
+		VALUES ('org_1', 'Acme', now()); INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, status, attempts, next_attempt_at, created_at)
+		VALUES ('mail_1', 'org_1', 'x', 'x', 'a@b.example', '', '', 'queued', 1, '2026-09-01T14:00:00Z', '2026-09-01T13:00:00Z')`)
+	require.NoError(t, err)
+	out := r.must("status")
+	require.LessOrEqual(t, len(strings.Split(out, "\n")), 24, "one screen")
+	require.Regexp(t, `Mails +1 wait, the first has been due for 1h0m0s; the mail server has taken none for 2h0m0s\n`, out)
+	require.Regexp(t, `Last backup +3h0m0s ago\n`, out)
+	s := r.object("status")
+	require.EqualValues(t, 7200, s["mail_server_failing"])
+	require.EqualValues(t, 10_800, s["backup_age"])
+	require.Equal(t, s["latest"], s["schema"])
+}
