@@ -112,7 +112,10 @@ func TestUnits(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	var units []string
-	for _, name := range []string{"rail.service", "rail-migrate.service"} {
+	for _, name := range []string{
+		"rail.service", "rail-migrate.service", "rail-private.service", "rail-backup.service", "rail-backup.timer",
+		"rail-audit.service", "rail-audit.timer",
+	} {
 		// A program that is there, whatever it is: verify looks for it.
 		text := strings.ReplaceAll(read(t, name), "/usr/local/bin/rail", "/bin/true")
 		units = append(units, filepath.Join(dir, name))
