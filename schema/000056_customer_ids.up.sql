@@ -6,7 +6,9 @@
 -- A program of the release before adds customers without rows here, so it must not go on.
 SET LOCAL lock_timeout = '2s';
 
-LOCK TABLE customers IN SHARE ROW EXCLUSIVE MODE;
+-- The strongest locks first, in the servers' order.
+LOCK TABLE programs IN SHARE ROW EXCLUSIVE MODE;
+LOCK TABLE customers IN ACCESS EXCLUSIVE MODE;
 
 CREATE TABLE customer_external_ids (
     program_id           text COLLATE "C" NOT NULL,

@@ -8,7 +8,10 @@
 -- whole UTC day.
 SET LOCAL lock_timeout = '2s';
 
-LOCK TABLE programs, report_sums, report_spans, report_marks IN SHARE ROW EXCLUSIVE MODE;
+-- The strongest locks first, in the servers' order.
+LOCK TABLE programs IN ACCESS EXCLUSIVE MODE;
+LOCK TABLE report_sums IN SHARE ROW EXCLUSIVE MODE;
+LOCK TABLE report_spans, report_marks, forgotten IN ACCESS EXCLUSIVE MODE;
 
 -- The first moment of a day in a zone. Where clocks are set back across midnight it
 -- comes twice, and PostgreSQL takes the later one: the offset of the day before

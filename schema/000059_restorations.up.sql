@@ -7,6 +7,9 @@
 -- a restoration counts the restored part as still taken, and so takes back less.
 SET LOCAL lock_timeout = '2s';
 
+-- The strongest locks first, in the servers' order.
+LOCK TABLE refunds, commissions IN ACCESS EXCLUSIVE MODE;
+
 ALTER TABLE commissions DROP CONSTRAINT commissions_taken_check,
     ADD CONSTRAINT commissions_taken_check CHECK (
         amount_minor > 0 AND shrunk_minor >= 0 AND clawed_minor BETWEEN -shrunk_minor AND amount_minor

@@ -25,6 +25,8 @@ const (
 	AuditLogEntriesPkey                 Name = "audit_log_entries_pkey"
 	AuditMarkIDCheck                    Name = "audit_mark_id_check"
 	AuditMarkPkey                       Name = "audit_mark_pkey"
+	BackupMarkIDCheck                   Name = "backup_mark_id_check"
+	BackupMarkPkey                      Name = "backup_mark_pkey"
 	BalancesPartnerFkey                 Name = "balances_partner_fkey"
 	BalancesPartnerKey                  Name = "balances_partner_key"
 	BalancesPkey                        Name = "balances_pkey"

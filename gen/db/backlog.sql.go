@@ -16,11 +16,20 @@ const backlog = `-- name: Backlog :one
 WITH present AS (
     SELECT $1::timestamptz AS at
 ), line AS (
-    SELECT greatest(d.next_attempt_at, d.created_at)::timestamptz AS due FROM webhook_deliveries d
+    SELECT greatest(d.next_attempt_at, d.created_at)::timestamptz AS due, d.endpoint_id, d.status, d.created_at
+    FROM webhook_deliveries d
     WHERE d.next_attempt_at IS NOT NULL AND NOT starts_with(d.endpoint_id, 'sample_') LIMIT $2::integer
+), failing AS (
+    SELECT r.endpoint_id, r.since FROM (
+        SELECT l.endpoint_id, min(l.created_at) AS since FROM line l WHERE l.status = 'retrying' GROUP BY 1) r
+    WHERE NOT EXISTS (SELECT FROM webhook_deliveries s WHERE s.endpoint_id = r.endpoint_id AND s.finished_at > r.since
+        AND s.status = 'delivered' AND NOT s.is_test)
 ), outbox AS (
-    SELECT m.next_attempt_at AS due FROM mails m WHERE m.status = 'queued'
+    SELECT m.next_attempt_at AS due, m.attempts, m.created_at FROM mails m WHERE m.status = 'queued'
     ORDER BY (m.partner_id IS NOT NULL), m.next_attempt_at LIMIT $2::integer
+), mail_since AS (
+    SELECT r.since FROM (SELECT min(o.created_at) AS since FROM outbox o WHERE o.attempts > 0) r
+    WHERE NOT EXISTS (SELECT FROM mails s WHERE s.sent_at > r.since)
 ), inbox AS (
     SELECT e.due_at AS due FROM inbox_events e WHERE e.due_at IS NOT NULL ORDER BY e.org_id, e.due_at LIMIT $2::integer
 ), marks AS (
@@ -33,6 +42,11 @@ WITH present AS (
 SELECT (SELECT count(*) FROM line) AS deliveries,
     (SELECT coalesce(extract(epoch FROM max(p.at - l.due)), 0) FROM line l, present p
         WHERE l.due <= p.at)::float8 AS deliveries_due,
+    (SELECT count(*) FROM failing) AS endpoints_failing,
+    (SELECT coalesce(extract(epoch FROM max(p.at - f.since)), 0) FROM failing f, present p)::float8 AS endpoint_failing,
+    (SELECT coalesce(extract(epoch FROM max(p.at - f.since)), 0) FROM mail_since f, present p)::float8 AS mail_failing,
+    (SELECT coalesce(extract(epoch FROM max(b.made_at)), 0) FROM backup_mark b)::float8 AS backup_at,
+    (SELECT coalesce(extract(epoch FROM max(a.audited_at)), 0) FROM audit_mark a)::float8 AS audit_at,
     (SELECT count(*) FROM webhook_endpoints w WHERE NOT w.enabled AND NOT starts_with(w.id, 'sample_')) AS endpoints_off,
     (SELECT count(*) FROM outbox) AS mails,
     (SELECT coalesce(extract(epoch FROM max(p.at - o.due)), 0) FROM outbox o, present p
@@ -57,31 +71,42 @@ type BacklogParams struct {
 }
 
 type BacklogRow struct {
-	Deliveries     int64
-	DeliveriesDue  float64
-	EndpointsOff   int64
-	Mails          int64
-	MailsDue       float64
-	Inbox          int64
-	InboxDue       float64
-	InboxWaiting   int64
-	InboxFailed    int64
-	LedgerUnfolded int64
-	ReportDays     int64
-	Bytes          int64
-	ArchiveBehind  float64
+	Deliveries       int64
+	DeliveriesDue    float64
+	EndpointsFailing int64
+	EndpointFailing  float64
+	MailFailing      float64
+	BackupAt         float64
+	AuditAt          float64
+	EndpointsOff     int64
+	Mails            int64
+	MailsDue         float64
+	Inbox            int64
+	InboxDue         float64
+	InboxWaiting     int64
+	InboxFailed      int64
+	LedgerUnfolded   int64
+	ReportDays       int64
+	Bytes            int64
+	ArchiveBehind    float64
 }
 
 // What waits in the database, for metrics and probes. Nothing is counted that could be long: a queue is read by the
 // index of what waits in it, up to a limit; the orders are those of the indexes.
 // Backlog counts what waits, each up to lim, and how many seconds that of it has been due which was due first.
-// What belongs to a sample is never sent.
+// An endpoint, or the mail server, fails as long as something waits to be tried again and nothing has gone well since
+// that was made. What belongs to a sample is never sent.
 func (q *Queries) Backlog(ctx context.Context, db DBTX, arg BacklogParams) (BacklogRow, error) {
 	row := db.QueryRow(ctx, backlog, arg.Now, arg.Lim)
 	var i BacklogRow
 	err := row.Scan(
 		&i.Deliveries,
 		&i.DeliveriesDue,
+		&i.EndpointsFailing,
+		&i.EndpointFailing,
+		&i.MailFailing,
+		&i.BackupAt,
+		&i.AuditAt,
 		&i.EndpointsOff,
 		&i.Mails,
 		&i.MailsDue,
@@ -95,6 +120,42 @@ func (q *Queries) Backlog(ctx context.Context, db DBTX, arg BacklogParams) (Back
 		&i.ArchiveBehind,
 	)
 	return i, err
+}
+
+const backupMade = `-- name: BackupMade :exec
+INSERT INTO backup_mark (made_at) VALUES ($1)
+ON CONFLICT (id) DO UPDATE SET made_at = greatest(backup_mark.made_at, excluded.made_at)
+`
+
+// BackupMade notes that a backup was made.
+func (q *Queries) BackupMade(ctx context.Context, db DBTX, madeAt clock.Time) error {
+	_, err := db.Exec(ctx, backupMade, madeAt)
+	return err
+}
+
+const organizationsUpTo = `-- name: OrganizationsUpTo :many
+SELECT o.created_at FROM organizations o ORDER BY o.created_at, o.id LIMIT $1
+`
+
+// OrganizationsUpTo tells when the first organizations were made, a few of them.
+func (q *Queries) OrganizationsUpTo(ctx context.Context, db DBTX, lim int32) ([]clock.Time, error) {
+	rows, err := db.Query(ctx, organizationsUpTo, lim)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []clock.Time{}
+	for rows.Next() {
+		var created_at clock.Time
+		if err := rows.Scan(&created_at); err != nil {
+			return nil, err
+		}
+		items = append(items, created_at)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const payoutTotals = `-- name: PayoutTotals :many
@@ -126,4 +187,29 @@ func (q *Queries) PayoutTotals(ctx context.Context, db DBTX) ([]PayoutTotalsRow,
 		return nil, err
 	}
 	return items, nil
+}
+
+const webhookEndpointsFailing = `-- name: WebhookEndpointsFailing :one
+SELECT count(*) FROM webhook_endpoints w CROSS JOIN LATERAL (
+    SELECT min(d.created_at) AS since FROM webhook_deliveries d
+    WHERE d.endpoint_id = w.id AND d.next_attempt_at IS NOT NULL AND d.status = 'retrying') r
+WHERE w.program_id = $1 AND w.org_id = $2 AND w.enabled AND NOT starts_with(w.id, 'sample_')
+    AND r.since < $3::timestamptz
+    AND NOT EXISTS (SELECT FROM webhook_deliveries s WHERE s.endpoint_id = w.id AND s.finished_at > r.since
+        AND s.status = 'delivered' AND NOT s.is_test)
+`
+
+type WebhookEndpointsFailingParams struct {
+	ProgramID string
+	OrgID     string
+	Before    clock.Time
+}
+
+// WebhookEndpointsFailing counts the program's endpoints that have taken nothing since before a moment, and have been
+// tried.
+func (q *Queries) WebhookEndpointsFailing(ctx context.Context, db DBTX, arg WebhookEndpointsFailingParams) (int64, error) {
+	row := db.QueryRow(ctx, webhookEndpointsFailing, arg.ProgramID, arg.OrgID, arg.Before)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
 }

@@ -70,6 +70,11 @@ type AuditMark struct {
 	Horizon   uint64
 }
 
+type BackupMark struct {
+	ID     bool
+	MadeAt clock.Time
+}
+
 type Balance struct {
 	ID           string
 	OrgID        string

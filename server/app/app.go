@@ -145,7 +145,7 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 		Log: log, StripeURL: cfg.StripeURL,
 	}), runner: jobs.NewRunner(c, log, metrics), backlog: backlog.NewReader(pool, c), shortage: shortage.NewWatch(c)}
 	a.runner.Noted = a.shortage.Note
-	metrics.MustRegister(a.backlog)
+	metrics.MustRegister(a.backlog, disks(folders(cfg)))
 	if a.standby, err = standby.Open(standby.Options{
 		Primary: pool, URLs: cfg.ReadURLs(), MaxConns: cfg.DBMaxConns, Reads: shortReads,
 		Outages: outage.New(log, c, "a standby", "standby"),
@@ -335,7 +335,7 @@ func (p parts) serveConsole(path *middleware.Front) error {
 		Processors: hookup.Service{Keeper: p.keeper, BaseURL: cfg.BaseURL, StripeURL: cfg.StripeURL},
 		Service:    cfg.ServiceName, Clock: p.clock, Address: path.ClientAddress, Limit: path.ChargeTo,
 		PerPerson: cfg.AddressRateLimit, Plan: cfg.Plan(),
-		Wake: p.sender.Wake, Position: position, Shortage: p.shortage,
+		Wake: p.sender.Wake, Position: position, Shortage: p.shortage, Notices: p.notices,
 	})
 	if err != nil {
 		return err

@@ -88,7 +88,11 @@ func (a *App) queues(ctx context.Context) []pages.Check {
 		}
 		out = append(out, c)
 	}
-	return out
+	server := pages.Check{Name: "mail server"}
+	if age := seconds(s.MailFailing); err == nil && age > lateFailing {
+		server.Problem = fmt.Sprintf("it has taken no mail for %s", age.Round(time.Second))
+	}
+	return append(out, server)
 }
 
 // problemOf returns the text of an error, "" for none.

@@ -30,7 +30,8 @@ func TestReadinessInDetail(t *testing.T) {
 	}
 	rounds()
 	w := get(a, "/readyz?verbose")
-	require.Equal(t, "[+]database ok\n[+]schema ok\n[+]disk ok\n[+]memory ok\n[+]webhooks ok\n[+]mail ok\n[+]inbox ok\n[+]job shaky ok\n[+]job well ok\n"+
+	require.Equal(t, "[+]database ok\n[+]schema ok\n[+]disk ok\n[+]memory ok\n[+]webhooks ok\n[+]mail ok\n[+]inbox ok\n"+
+		"[+]mail server ok\n[+]job shaky ok\n[+]job well ok\n"+
 		"readyz check passed\n", w.Body.String())
 	require.Equal(t, "text/plain; charset=UTF-8", w.Header().Get("Content-Type"))
 
@@ -66,5 +67,9 @@ func TestReadinessOfQueues(t *testing.T) {
 	}
 	a := newAppBy(t, clock.NewManual(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC)), pool, nil)
 	require.Contains(t, get(a, "/readyz?verbose").Body.String(),
-		"[+]webhooks ok\n[-]mail failed: what was due first has waited for 1h0m0s\n[+]inbox ok\n")
+		"[+]webhooks ok\n[-]mail failed: what was due first has waited for 1h0m0s\n[+]inbox ok\n[+]mail server ok\n")
+	_, err := pool.Exec(t.Context(), "UPDATE mails SET attempts = 1, created_at = '2026-09-01T11:30:00Z', next_attempt_at = '2026-09-01T14:00:00Z'")
+	require.NoError(t, err)
+	a = newAppBy(t, clock.NewManual(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC)), pool, nil)
+	require.Contains(t, get(a, "/readyz?verbose").Body.String(), "[+]mail ok\n[+]inbox ok\n[-]mail server failed: it has taken no mail for 30m0s\n")
 }

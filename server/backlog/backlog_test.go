@@ -2,6 +2,7 @@ package backlog
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/harness/pgtest"
+	"rail/server/ident"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -55,6 +57,78 @@ func TestRead(t *testing.T) {
 	s, err = r.Read(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, s.Mails)
+}
+
+// TestFailing: the mail server fails from the first mail on that was tried in vain, until one goes; an endpoint alike.
+func TestFailing(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	exec := func(sql string) {
+		t.Helper()
+		_, err := pool.Exec(t.Context(), sql)
+		require.NoError(t, err)
+	}
+	state := func() State {
+		t.Helper()
+		s, err := NewReader(pool, clock.NewManual(noon)).Read(t.Context())
+		require.NoError(t, err)
+		return s
+	}
+	mail := `INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, status, attempts, next_attempt_at, sent_at, created_at)
+		VALUES ('mail_%[1]s', 'org_1', 'x', '%[1]s', 'a@b.example', '', '', `
+	add := func(id, rest string) { exec(fmt.Sprintf(mail, id) + rest + ")") }
+	exec(`INSERT INTO organizations (id, name, created_at) VALUES ('org_1', 'Acme', '2026-01-01')`)
+	add("0", `'sent', 1, NULL, '2026-09-01T11:00:00Z', '2026-09-01T11:00:00Z'`)
+	add("1", `'queued', 0, '2026-09-01T12:01:00Z', NULL, '2026-09-01T11:10:00Z'`)
+	require.Zero(t, state().MailFailing, "nothing was tried yet")
+	add("2", `'queued', 2, '2026-09-01T13:00:00Z', NULL, '2026-09-01T11:30:00Z'`)
+	add("3", `'queued', 1, '2026-09-01T13:00:00Z', NULL, '2026-09-01T11:40:00Z'`)
+	require.InDelta(t, 1800, state().MailFailing, 0)
+	add("4", `'sent', 1, NULL, '2026-09-01T11:45:00Z', '2026-09-01T11:00:00Z'`)
+	require.Zero(t, state().MailFailing, "a mailbox is full, and the server works")
+
+	exec(`INSERT INTO programs (id, org_id, name, product_name, website_url, currency, status, subdomain, cookie_days, url_params,
+		commission_on_net_revenue, holding_period_days, min_payout_minor, payout_term, payout_methods, block_self_referrals,
+		blocked_countries, require_tax_forms, auto_payouts_enabled, created_at, updated_at)
+		VALUES ('prg_1', 'org_1', 'P', 'P', 'https://p.example', 'USD', 'active', 'p', 30, '{ref}', false, 30, 0, 'net_30',
+		'{}', true, '{}', false, false, now(), now())`)
+	for _, e := range []string{"we_1", "we_2", "we_3"} {
+		exec(`INSERT INTO webhook_endpoints (id, org_id, program_id, url, event_types, enabled, secret, counted_since, created_at, updated_at)
+			VALUES ('` + e + `', 'org_1', 'prg_1', 'https://x.example', '{}', true, '', now(), now(), now())`)
+	}
+	delivery := func(id, endpoint, status, created, next, finished string) {
+		t.Helper()
+		_, err := pool.Exec(t.Context(), `INSERT INTO webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, event_type,
+			event_seq, status, attempts, next_attempt_at, finished_at, created_at)
+			VALUES ($1, 'org_1', 'prg_1', $2, 'evt_1', 'x', 1, $3, 1, nullif($4, '')::timestamptz, nullif($5, '')::timestamptz, $6::text::timestamptz)`,
+			ident.New(ident.Delivery)+id, endpoint, status, next, finished, created)
+		require.NoError(t, err)
+	}
+	later := "2026-09-01T13:00:00Z"
+	delivery("1", "we_1", "retrying", "2026-09-01T11:50:00Z", later, "")
+	delivery("2", "we_1", "retrying", "2026-09-01T11:40:00Z", later, "")
+	delivery("3", "we_1", "delivered", "2026-09-01T11:00:00Z", "", "2026-09-01T11:00:00Z")
+	delivery("4", "we_2", "retrying", "2026-09-01T11:00:00Z", later, "")
+	delivery("5", "we_2", "delivered", "2026-09-01T11:30:00Z", "", "2026-09-01T11:30:00Z")
+	delivery("6", "we_3", "pending", "2026-09-01T10:00:00Z", later, "")
+	s := state()
+	require.EqualValues(t, 1, s.EndpointsFailing, "one takes some, one was not tried")
+	require.InDelta(t, 1200, s.EndpointFailing, 0)
+	n, err := db.New().WebhookEndpointsFailing(t.Context(), pool, db.WebhookEndpointsFailingParams{
+		ProgramID: "prg_1", OrgID: "org_1", Before: clock.At(noon.Add(-10 * time.Minute)),
+	})
+	require.NoError(t, err)
+	require.EqualValues(t, 1, n)
+	n, err = db.New().WebhookEndpointsFailing(t.Context(), pool, db.WebhookEndpointsFailingParams{
+		ProgramID: "prg_1", OrgID: "org_2", Before: clock.At(noon),
+	})
+	require.NoError(t, err)
+	require.Zero(t, n, "another organization's")
+
+	require.Zero(t, s.BackupAt)
+	require.NoError(t, db.New().BackupMade(t.Context(), pool, clock.At(noon)))
+	require.NoError(t, db.New().BackupMade(t.Context(), pool, clock.At(noon.Add(-time.Hour))))
+	require.InDelta(t, noon.Unix(), state().BackupAt, 0, "the last one")
 }
 
 // What was read does not depend on whether who asked first still waits.

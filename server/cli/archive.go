@@ -22,6 +22,7 @@ import (
 func (d *database) archives(env *Env) *archive.Keeper {
 	return &archive.Keeper{
 		Pool: d.pool, History: d.server.History, Days: d.config.ArchiveDays, Clock: env.Clock, Log: logger(env.Err, d.config),
+		Made: func(ctx context.Context) { d.made(ctx, env) },
 		Manifest: func(ctx context.Context) (archive.Manifest, error) {
 			m, err := d.manifest(ctx, env)
 			if err == nil && unattended.isGiven(env) {
@@ -124,7 +125,7 @@ func restoreArchive(ctx context.Context, env *Env, dir, to string, phrase passph
 	if err != nil {
 		return err
 	}
-	last, err := embedded.Recover(ctx, embedded.Options{Dir: cfg.DataDir, Durable: true}, moment.Time, func(into string) error {
+	last, err := embedded.Recover(ctx, private(cfg, nil), moment.Time, func(into string) error {
 		fmt.Fprintf(env.Err, "unpacking %s and %d files of WAL, which PostgreSQL then replays\n", b.Folder(), b.Files())
 		if err := b.Unpack(into, doing(env, "unpacked")); err != nil {
 			return err

@@ -52,7 +52,7 @@ type finding struct {
 // runAudit checks the configured database. It writes nothing but that it has found
 // nothing, so that it may run beside servers at any time.
 func runAudit(fs *pflag.FlagSet) action {
-	connections := fs.Int("connections", auditConnections, "over how many connections the equations are spread, at least 1")
+	connections := fs.Int("connections", auditConnections, "`N` connections over which the equations are spread, at least 1")
 	since := toggle(fs, "since-last", "look only at partners of whom something was written since the last audit that found nothing")
 	return func(ctx context.Context, env *Env, _ []string) error {
 		if *connections < 1 {
@@ -144,20 +144,20 @@ func auditTable(r check.Report) []string {
 	}
 	result := "no findings"
 	if n := len(r.Findings); n > 0 {
-		result = fmt.Sprintf("%d findings (at most 100 of each equation are listed)", n)
+		result = fmt.Sprintf("%s (at most 100 of each equation are listed)", counted(n, "finding"))
 	}
-	sum := fmt.Sprintf("%d checks over %s in %s: %s", len(r.Checks), auditScope(r), r.Took.Round(time.Millisecond), result)
+	sum := fmt.Sprintf("%s over %s in %s: %s", counted(len(r.Checks), "check"), auditScope(r), r.Took.Round(time.Millisecond), result)
 	return append(append(lines, found...), "", sum)
 }
 
 // auditScope says what an audit has looked at.
 func auditScope(r check.Report) string {
 	if r.Since != nil {
-		return fmt.Sprintf("%d partners of whom something was written since %s (the last audit of all was at %s)",
-			r.Size("partners"), r.Since.At, r.Since.Whole)
+		return fmt.Sprintf("%s of whom something was written since %s (the last audit of all was at %s)",
+			counted(r.Size("partners"), "partner"), r.Since.At, r.Since.Whole)
 	}
-	return fmt.Sprintf("%d organizations, %d sales, %d commissions and %d ledger entries",
-		r.Size("organizations"), r.Size("sales"), r.Size("commissions"), r.Size("ledger_entries"))
+	return fmt.Sprintf("%s, %s, %s and %s", counted(r.Size("organizations"), "organization"), counted(r.Size("sales"), "sale"),
+		counted(r.Size("commissions"), "commission"), counted(r.Size("ledger_entries"), "ledger entry"))
 }
 
 // over returns the sizes of the tables that an equation was computed over. The check of what
@@ -165,10 +165,21 @@ func auditScope(r check.Report) string {
 func over(rows []check.Rows) string {
 	parts := make([]string, len(rows))
 	for i, r := range rows {
-		parts[i] = fmt.Sprintf("%d %s", r.N, strings.ReplaceAll(r.Table, "_", " "))
+		parts[i] = fmt.Sprintf("%d %s", r.N, rowsOf(r))
 	}
 	if len(parts) == 0 {
 		return "nothing sealed"
 	}
 	return strings.Join(parts, ", ")
+}
+
+// rowsOf names rows as their number wants it: tables are named for many, and what is sealed for one.
+func rowsOf(r check.Rows) string {
+	noun := strings.ReplaceAll(r.Table, "_", " ")
+	if many := strings.HasSuffix(noun, "s"); many && r.N == 1 {
+		return single(noun)
+	} else if !many {
+		return plural(r.N, noun)
+	}
+	return noun
 }

@@ -51,8 +51,17 @@ func backUp(fs *pflag.FlagSet) action {
 			if err != nil {
 				return err
 			}
-			return env.print(writtenBackup{args[0], n, !*without}, line("%s: %d rows, %s", args[0], n, key))
+			d.made(ctx, env)
+			return env.print(writtenBackup{args[0], n, !*without}, line("%s: %s, %s", args[0], counted(n, "row"), key))
 		})
+	}
+}
+
+// made notes in the database that there is a backup, for metrics and the console. A database of before has no place for
+// that, and a role that only reads may not.
+func (d *database) made(ctx context.Context, env *Env) {
+	if err := queries.BackupMade(ctx, d.pool, env.Clock.Now()); err != nil && !noTable(err) {
+		env.say("the backup was made, but metrics and the console will not know of it: %s", err)
 	}
 }
 
@@ -147,7 +156,9 @@ func (d *database) writeBackup(ctx context.Context, env *Env, path string, m bac
 
 // doing returns what reports a backup at work.
 func doing(env *Env, verb string) backup.Progress {
-	return func(what string, bytes int64) { env.progress.say("%s, %d MB %s", what, bytes>>20, verb) }
+	return func(what string, bytes int64) {
+		env.progress.say("the table %s: %.1f MB of it are %s", what, float64(bytes)/(1<<20), verb)
+	}
 }
 
 // restore fills an empty database from a backup, or makes one from an archive. The whole file
@@ -255,7 +266,7 @@ func fill(ctx context.Context, env *Env, d *database, path string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(env.Err, "%d rows are there; folding the ledger and auditing\n", n)
+	fmt.Fprintf(env.Err, "%s restored; folding the ledger and auditing\n", counted(n, "row"))
 	if d.pool, err = postgres.Open(ctx, d.dsn, postgres.Options{MaxConns: d.config.DBMaxConns, Check: true}); err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 
 	"rail/server/clock"
@@ -41,14 +42,19 @@ type Env struct {
 	// Rails are the operator's payment rails; the binary as it is has none.
 	Rails []payout.Rail
 
+	// Terminal says that somebody looks at Out; it is found out unless set.
+	Terminal bool
+
 	json     bool // results and errors are printed as JSON
 	progress *progress
+	log      *slog.Logger // of which messages are records; nil where they are text
 }
 
 // Run runs the command that args name and returns its exit status: 0, or 1 if it failed, or 2
 // if it was called wrongly. Results go to env.Out, messages to env.Err.
 func Run(ctx context.Context, env *Env, args []string) int {
 	e := *env
+	e.Terminal = e.Terminal || isTerminal(e.Out)
 	e.progress = newProgress(env.Err)
 	e.Err = e.progress
 	root := tree(&e)
@@ -68,11 +74,8 @@ func (e usageError) Error() string { return e.text }
 // usagef returns a usageError.
 func usagef(format string, args ...any) error { return usageError{fmt.Sprintf(format, args...)} }
 
-// Ends without a message: the command has printed everything itself.
-var (
-	errFindings = errors.New("findings")        // status 1
-	errHelped   = usageError{"the help is out"} // status 2
-)
+// errFindings ends with status 1 and without a message: the command has printed everything itself.
+var errFindings = errors.New("findings")
 
 // failure is how an error is printed as JSON.
 type failure struct {
@@ -90,10 +93,12 @@ func (env *Env) report(command string, err error) int {
 		return exitOK
 	case errors.Is(err, errFindings):
 		return exitFailed
-	case errors.Is(err, errHelped):
-		return exitUsage
 	case errors.As(err, &usage):
 		status = exitUsage
+	}
+	if env.log != nil {
+		env.log.Error(err.Error(), "command", command)
+		return status
 	}
 	if env.json {
 		var out failure

@@ -28,6 +28,7 @@ type rail struct {
 	*testing.T
 	environ map[string]string
 	now     *clock.Manual
+	said    *screen // standard error of the server that serves
 }
 
 func newRail(t *testing.T) rail {
@@ -35,7 +36,7 @@ func newRail(t *testing.T) rail {
 	dir := t.TempDir()
 	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o755)) // for PostgreSQL's account, where root runs the tests
 	return rail{t, map[string]string{"RAIL_DATA_DIR": filepath.Join(dir, "data"), "RAIL_ADDR": "127.0.0.1:0"},
-		clock.NewManual(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC))}
+		clock.NewManual(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC)), &screen{}}
 }
 
 // running keeps the private database up, as a running server does, so that
@@ -104,13 +105,13 @@ func TestUsage(t *testing.T) {
 	}{
 		{"", 2, "Running the server:\n  config"},
 		{"help", 0, "Exit status: 0"},
-		{"help key", 0, "revoke an API key"},
+		{"help key", 0, "Revoke an API key"},
 		{"help orgs", 2, "did you mean rail org?"},
 		{"help key create", 0, "--rate-limit REQUESTS"},
 		{"key create --help", 0, "rail key create --scope read,write"},
 		{"serve --help", 0, "RAIL_DATABASE_URL"},
 		{"job run --help", 0, "fold-balances"},
-		{"org", 2, "create      add an organization"},
+		{"org", 2, "create      Add an organization"},
 		{"orgs", 2, `no command "orgs"`},
 		{"org crate", 2, "did you mean rail org create?"},
 		{"version", 0, "contract 2026-08-21"},
@@ -118,15 +119,23 @@ func TestUsage(t *testing.T) {
 		{"completion bash", 0, "bash completion V2 for rail"},
 		{"completion zsh", 0, "#compdef rail"},
 		{"completion fish", 0, "fish completion for rail"},
-		{"completion", 2, "autocompletion script for zsh"},
+		{"completion", 2, "zsh         Write it for zsh"},
 		{"completion fsh", 2, "did you mean rail completion fish?"},
-		{"completion bash now", 2, "1 arguments given, 0 wanted"},
+		{"completion bash now", 2, `rail completion bash takes no arguments: "now" is too much`},
 		{"__complete job run fold", 0, "fold-balances"},
 		{"__complete processor connect lem", 0, "lemon_squeezy"},
 		{"migrate down --steps many", 2, `--steps is "many": it must be a number`},
 		{"key create --test=maybe --scope read", 2, `--test is "maybe": it must be on or off`},
 		{"key create --scope", 2, "--scope needs a value"},
-		{"key revoke", 2, "0 arguments given, 1 wanted"},
+		{"key revoke", 2, "KEY_ID is missing"},
+		{"backup a b", 2, `rail backup takes FILE alone: "b" is too much`},
+		{"key", 2, "rail key: a COMMAND is missing"},
+		{"audit --help", 0, "--connections N"},
+		{"serve --help", 0, "RAIL_BACKUP_PASSPHRASE"},
+		{"serve --help", 0, "RAIL_PG_BINDIR"},
+		{"serve --help", 0, "RAIL_API_KEY"},
+		{"help", 0, `Use "rail COMMAND --help"`},
+		{"help", 0, "completion  Write what a shell needs"},
 		{"key create --scope admin", 2, `no scope "admin"`},
 		{"key create", 2, "--scope is needed"},
 		{"key create --scope read --rate-limit 0", 2, "--rate-limit must be"},
@@ -208,14 +217,15 @@ var needDatabase = []string{
 	"payouts fail pyt_1 --reason x", "processor connect generic --program prg_1", "processor list --program prg_1",
 	"processor check pco_1", "processor disconnect pco_1", "pubkey create --program prg_1 --host x.example",
 	"pubkey list --program prg_1", "pubkey revoke pub_1", "stripe backfill --since 2026-01-01",
-	"user create --email ada@shop.example --name Ada --role owner", "user list", "user role ada@shop.example --role viewer",
+	"user create --email ada@shop.example --name Ada --role owner", "user list", "user first-link", "user role ada@shop.example --role viewer",
 	"user reset ada@shop.example", "user disable ada@shop.example", "user enable ada@shop.example",
-	"job run clean-up", "audit", "backup nowhere", "archive base",
+	"job run clean-up", "audit", "backup nowhere", "archive base", "status",
+	"upgrade check",
 }
 
 // needNone are the other commands.
 var needNone = []string{
-	"archive list", "config check", "config show", "serve", "doctor", "health", "restore", "restore key", "version", "man", "listen", "trigger", "demo",
+	"archive list", "config check", "config init", "config show", "serve", "doctor", "health", "restore", "restore key", "version", "man", "listen", "trigger", "demo",
 }
 
 func TestCommandsAreListed(t *testing.T) {
@@ -238,7 +248,7 @@ func TestWrongKey(t *testing.T) {
 	given, err := secret.New([32]byte(bytes.Repeat([]byte{7}, 32)))
 	require.NoError(t, err)
 	for _, args := range append(needDatabase, "serve", "serve --first-run") {
-		if slices.Contains([]string{"migrate down --yes", "migrate version", "secrets adopt --yes"}, args) {
+		if slices.Contains([]string{"migrate down --yes", "migrate version", "upgrade check", "secrets adopt --yes"}, args) {
 			continue // they use no key, or replace it
 		}
 		status, out, errs := r.run(strings.Fields(args)...)
@@ -293,7 +303,7 @@ func TestPrivateDatabaseOutlivesCommands(t *testing.T) {
 	r := newRail(t).made()
 	r.must("org", "create", "--name", "Kept")
 	require.Contains(t, r.must("org", "list"), "Kept")
-	require.Regexp(t, `\n\d+ checks over 1 organizations, 0 sales, .*: no findings\n$`, r.must("audit"))
+	require.Regexp(t, `\n\d+ checks over 1 organization, 0 sales, .*: no findings\n$`, r.must("audit"))
 	require.Equal(t, []any{}, r.object("audit")["findings"])
 	for _, job := range []string{"clean-up", "fold-balances"} {
 		r.must("job", "run", job, "--now", "2026-09-01T00:00:00Z")
@@ -337,7 +347,7 @@ func TestAuditSinceLast(t *testing.T) {
 	status, out, errs := r.run("audit", "--since-last", "--connections", "2")
 	require.Zero(t, status, errs)
 	require.Contains(t, errs, "no audit of this database has found nothing yet: everything is checked")
-	require.Regexp(t, `checks over 1 organizations, .*: no findings\n$`, out)
+	require.Regexp(t, `checks over 1 organization, .*: no findings\n$`, out)
 	status, out, errs = r.run("audit", "--since-last")
 	require.Zero(t, status)
 	require.NotContains(t, errs, "no audit of this database")

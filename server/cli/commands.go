@@ -26,15 +26,19 @@ func commands() (all []command) {
 func serverGroup() group {
 	return group{title: "Running the server", families: map[string]string{
 		"config": "what the variables of the environment say", "job": "run background jobs by hand",
-		"migrate": "bring the database to another schema version",
+		"migrate": "bring the database to another schema version", "upgrade": "what this binary would do to an older database",
 	}, commands: []command{
 		{
-			name: "serve", about: "run the server", setUp: serve, more: serveHelp, lasting: true,
+			name: "serve", about: "run the server", setUp: serve, more: serveHelp, lasting: true, records: true,
 			examples: "rail serve\nRAIL_ADDR=:80 RAIL_BASE_URL=https://rail.example rail serve --migrate",
 		},
 		{
 			name: "config check", about: "say all that is wrong with the configuration; status 1 when anything is",
 			setUp: configCheck, examples: "rail config check\nrail config check --connect",
+		},
+		{
+			name: "config init", args: "FILE", about: "write a file of all variables, with what they mean, to begin with",
+			setUp: configInit, examples: "rail config init rail.env",
 		},
 		{
 			name: "config show", about: "show every variable, with the value in force and where it is from; secrets as stars",
@@ -45,7 +49,11 @@ func serverGroup() group {
 			setUp: health, examples: "rail health\nrail health --url https://rail.example/readyz",
 		},
 		{
-			name: "migrate up", about: "bring the database to this binary's schema", setUp: migrateUp,
+			name: "status", about: "show on one screen what waits, what fails, and when the last backup and audit were",
+			setUp: showStatus, examples: "rail status\nrail status --json",
+		},
+		{
+			name: "migrate up", about: "bring the database to this binary's schema", setUp: migrateUp, records: true,
 			examples: "rail migrate up",
 		},
 		{
@@ -55,6 +63,10 @@ func serverGroup() group {
 		{
 			name: "migrate version", about: "show the database's schema version", setUp: migrateVersion,
 			examples: "rail migrate version --json",
+		},
+		{
+			name: "upgrade check", about: "say what rail migrate up would do; status 1 when something is in its way",
+			setUp: upgradeCheck, examples: "rail upgrade check\nrail upgrade check --json",
 		},
 		{
 			name: "job run", args: "NAME", about: "run a background job once, now", setUp: jobRun, more: jobHelp, words: jobNames,
@@ -109,6 +121,10 @@ func users() []command {
 		{
 			name: "user create", about: "make a user of the console, and a link to set the password", setUp: userCreate,
 			more: userHelp, examples: "rail user create --email ada@acme.example --name Ada --role owner",
+		},
+		{
+			name: "user first-link", about: "make a link to the page that makes the first user of the console", setUp: userFirstLink,
+			more: firstLinkHelp, examples: "rail user first-link\nrail user first-link --org org_06h2",
 		},
 		{name: "user list", about: "list an organization's users", setUp: userList, examples: "rail user list"},
 		{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -33,6 +34,21 @@ func configShow(*pflag.FlagSet) action {
 	}
 }
 
+// configInit writes a file of all variables with what they mean, to begin with. It replaces none.
+func configInit(*pflag.FlagSet) action {
+	return func(_ context.Context, env *Env, args []string) error {
+		f, err := os.OpenFile(args[0], os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if err != nil {
+			return err
+		}
+		_, err = f.WriteString(config.Example())
+		if err = errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+		return env.print(map[string]string{"file": args[0]}, line("%s has every variable; none is set", args[0]))
+	}
+}
+
 // configCheck reads the configuration as serve does, makes nothing, and says all that is wrong.
 func configCheck(fs *pflag.FlagSet) action {
 	connect := toggle(fs, "connect", "open the database too: is it there, with tables for this binary, and is this its key?")
@@ -41,8 +57,9 @@ func configCheck(fs *pflag.FlagSet) action {
 		if err != nil {
 			return err
 		}
-		var c findings
+		c := findings{notes: cfg.Warnings}
 		c.key(cfg)
+		c.programs(cfg)
 		c.addresses(cfg)
 		if *connect && c.wrong == nil {
 			c.database(ctx, env, cfg)
@@ -55,7 +72,8 @@ func configCheck(fs *pflag.FlagSet) action {
 	}
 }
 
-// findings are what a look at the configuration found: what keeps a server from starting, and what is only worth saying.
+// findings are what a look at the configuration found: what keeps a server from starting, and what is only worth
+// saying.
 type findings struct {
 	wrong error
 	notes []string
@@ -72,6 +90,15 @@ func (c *findings) key(cfg config.Config) {
 		return
 	}
 	c.wrong = errors.Join(c.wrong, cfg.LoadKey())
+}
+
+// programs looks for PostgreSQL's, of the version that the private database needs, and for room on its disk.
+func (c *findings) programs(cfg config.Config) {
+	if cfg.DatabaseURL != "" {
+		return
+	}
+	_, err := embedded.Programs(private(cfg, nil))
+	c.wrong = errors.Join(c.wrong, err, app.Room(cfg))
 }
 
 // addresses tries to listen. Those that are in use may be in use by the server that this configuration is for.

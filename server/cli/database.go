@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"rail/server/config"
@@ -18,7 +17,6 @@ import (
 	"rail/server/outage"
 	"rail/server/postgres"
 	"rail/server/postgres/embedded"
-	"rail/server/postgres/migrate"
 	"rail/server/secret"
 	"rail/server/tracing"
 )
@@ -48,11 +46,18 @@ func locate(ctx context.Context, cfg config.Config, logf func(string, ...any)) (
 	if cfg.DatabaseURL != "" {
 		return place{dsn: cfg.DatabaseURL, direct: cmp.Or(cfg.SessionURL, cfg.DatabaseURL)}, nil
 	}
-	s, err := embedded.Start(ctx, embedded.Options{Dir: cfg.DataDir, Durable: true, ArchiveDir: cfg.ArchiveDir, Logf: logf})
+	s, err := embedded.Start(ctx, private(cfg, logf))
 	if err != nil {
 		return place{}, err
 	}
 	return place{dsn: s.DSN("postgres"), direct: s.DSN("postgres"), server: s}, nil
+}
+
+// private returns how the private database of a configuration is started.
+func private(cfg config.Config, logf func(string, ...any)) embedded.Options {
+	return embedded.Options{
+		Dir: cfg.DataDir, Durable: true, Tuned: true, ArchiveDir: cfg.ArchiveDir, BinDir: cfg.PGBinDir, Logf: logf,
+	}
 }
 
 // database is an open database at the right schema version.
@@ -137,14 +142,10 @@ func noDatabase(dir string) error {
 // open checks the schema and the secret key before anything is read: a wrong key
 // would look like broken data.
 func (d *database) open(ctx context.Context, env *Env, o opening) (err error) {
-	err = atVersion(ctx, d.direct, raising{
-		empty: o.fill, older: !o.look && (d.private() || o.up), asIs: o.asIs,
-		tell: func(version int) { env.progress.say("bringing the database to schema version %d", version) },
-	})
-	if err != nil {
+	if d.keeper, err = secret.New(d.config.SecretKey, d.config.FormerKeys()...); err != nil {
 		return err
 	}
-	if d.keeper, err = secret.New(d.config.SecretKey, d.config.FormerKeys()...); err != nil {
+	if err := d.raise(ctx, env, o); err != nil {
 		return err
 	}
 	if err := d.trace(ctx, env, o); err != nil {
@@ -196,34 +197,4 @@ func (d *database) given(env *Env, claim bool) keyring.Given {
 		g.APIKeys = []string{strings.TrimSpace(string(raw))}
 	}
 	return g
-}
-
-// raising says which databases are brought to this binary's version: empty ones,
-// older ones, or neither but taken as they are.
-type raising struct {
-	empty, older, asIs bool
-	tell               func(version int) // hears of each step
-}
-
-// atVersion migrates a database to this binary's version where it may, and
-// refuses it otherwise: an upgrade is for the operator to begin.
-func atVersion(ctx context.Context, dsn string, may raising) error {
-	conn, err := pgx.Connect(ctx, dsn)
-	if err != nil {
-		return fmt.Errorf("database: %w", err)
-	}
-	err = migrate.Serves(ctx, conn)
-	closed := conn.Close(context.WithoutCancel(ctx))
-	empty, older := errors.Is(err, migrate.ErrEmpty), errors.Is(err, migrate.ErrOlder)
-	switch {
-	case older && may.asIs:
-		err = nil
-	case empty && may.empty || older && may.older:
-		err = migrate.Schema().Telling(may.tell).Up(ctx, dsn)
-	case empty:
-		err = fmt.Errorf("%w: rail serve or rail migrate up makes them", err)
-	case older:
-		err = fmt.Errorf("%w: run rail migrate up", err)
-	}
-	return errors.Join(err, closed)
 }

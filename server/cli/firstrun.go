@@ -107,7 +107,7 @@ func trial(ctx context.Context, env *Env, d *database) (string, error) {
 	if _, ok, err := sampleProgram(ctx, d, id); err != nil || ok {
 		return id, err
 	}
-	fmt.Fprintln(env.Err, "Loading the sample program, which takes some seconds, once")
+	env.say("Loading the sample program, which takes some seconds, once")
 	return id, sample.Load(ctx, d.pool, d.keeper, id, env.Clock.Now())
 }
 
@@ -141,6 +141,7 @@ func sampleProgram(ctx context.Context, d *database, org string) (db.Program, bo
 type greeting struct {
 	Console  string   `json:"console"`
 	NewUser  bool     `json:"console_makes_first_user"` // the address of the console works once, within a day
+	NoUser   bool     `json:"console_has_no_user"`
 	URL      string   `json:"url"`
 	Docs     string   `json:"docs"`
 	APIKey   string   `json:"api_key,omitempty"`
@@ -155,6 +156,8 @@ func (g greeting) lines() []string {
 	out := []string{"Console: " + g.Console}
 	if g.NewUser {
 		out[0] += " (makes its first user, once, within a day)"
+	} else if g.NoUser {
+		out[0] += " (has no user yet: rail user first-link makes a link for the first)"
 	}
 	out = append(out, "Rail listens on "+g.URL, "Docs: "+g.Docs)
 	if g.APIKey != "" {
@@ -181,28 +184,37 @@ func greet(ctx context.Context, env *Env, d *database) error {
 	if err != nil {
 		return err
 	}
-	return env.print(g, g.lines)
+	return g.print(env)
+}
+
+// print prints the greeting, or makes a record of it where the log is JSON. A record has no key and no link: logs are
+// read by others than who starts the server.
+func (g greeting) print(env *Env) error {
+	if env.log == nil || env.json || env.Terminal {
+		return env.print(g, g.lines)
+	}
+	env.log.Info("Rail listens", "url", g.URL, "console", g.Console, "docs", g.Docs, "console_has_no_user", g.NoUser)
+	return nil
 }
 
 // greetingOf returns what every start prints. While there is no user of the console, its address makes the first
-// one: an owner of org or, for an id of "", of the only organization, or of one that is made then. Each start makes
-// another address.
+// one, where it is printed on a terminal: an owner of org or, for an id of "", of the only organization, or of one that
+// is made then. Each start makes another address.
 func greetingOf(ctx context.Context, env *Env, d *database, org string) (greeting, error) {
 	base := d.config.BaseURL
 	g := greeting{Console: d.config.ConsoleBase() + "/console", URL: base, Docs: base + "/docs"}
-	all, err := queries.OrganizationList(ctx, d.pool)
-	if err != nil {
-		return g, err
-	}
-	if org == "" && len(all) == 1 {
-		org = all[0].ID
-	}
-	begun, err := queries.UsersExist(ctx, d.pool)
+	first, begun, err := d.firstOrg(ctx)
 	if err != nil || begun {
 		return g, err
 	}
-	if org == "" && len(all) > 1 {
-		fmt.Fprintln(env.Err, "The console has no user yet: rail user create --role owner makes one")
+	if org == "" {
+		org = first
+	}
+	if org == severalOrgs {
+		env.say("The console has no user yet: rail user create --role owner makes one")
+		return g, nil
+	}
+	if g.NoUser = !env.Terminal; g.NoUser {
 		return g, nil
 	}
 	url, err := people(env, d).StartLink(ctx, org)
@@ -210,6 +222,25 @@ func greetingOf(ctx context.Context, env *Env, d *database, org string) (greetin
 		g.Console, g.NewUser = url, true
 	}
 	return g, err
+}
+
+// severalOrgs stands for the organization of the first user where there are several.
+const severalOrgs = "several"
+
+// firstOrg returns the organization that the first user of the console would be of: the only one, "" where none is
+// yet, or severalOrgs. begun reports that there is a user.
+func (d *database) firstOrg(ctx context.Context) (org string, begun bool, err error) {
+	if begun, err = queries.UsersExist(ctx, d.pool); err != nil || begun {
+		return "", begun, err
+	}
+	all, err := queries.OrganizationList(ctx, d.pool)
+	switch {
+	case err != nil || len(all) == 0:
+		return "", false, err
+	case len(all) > 1:
+		return severalOrgs, false, nil
+	}
+	return all[0].ID, false, nil
 }
 
 // portalLife is how long the printed sign-in link works: as long as the API allows.
@@ -238,7 +269,7 @@ func printFirstSteps(ctx context.Context, env *Env, d *database, org, key string
 	if err != nil {
 		return err
 	}
-	return env.print(g, g.lines)
+	return g.print(env)
 }
 
 // show adds a partner of the sample program to look at, if there is one.

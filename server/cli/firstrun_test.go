@@ -32,6 +32,12 @@ func (s *screen) Write(p []byte) (int, error) {
 	return s.Buffer.Write(p)
 }
 
+// whole is what was written up to the end of a line.
+func (s *screen) whole() string {
+	text := s.text()
+	return text[:strings.LastIndex(text, "\n")+1]
+}
+
 func (s *screen) text() string {
 	s.Lock()
 	defer s.Unlock()
@@ -43,10 +49,11 @@ func (s *screen) text() string {
 func (r rail) serving() (printed string, end func()) {
 	r.Helper()
 	ctx, stop := context.WithCancel(r.Context())
-	var out, errs screen
+	var out screen
+	errs := r.said
 	status := make(chan int, 1)
 	go func() {
-		status <- Run(ctx, &Env{Out: &out, Err: &errs, Clock: r.now, Environ: r.environ}, []string{"serve", "--first-run"})
+		status <- Run(ctx, &Env{Out: &out, Err: errs, Clock: r.now, Environ: r.environ, Terminal: true}, []string{"serve", "--first-run"})
 	}()
 	ready := func() bool {
 		m := regexp.MustCompile(`listens on (\S+)`).FindStringSubmatch(out.text())

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/pflag"
 
+	"rail/server/keyring"
 	"rail/server/postgres/migrate"
 )
 
@@ -25,10 +27,19 @@ func onDSN(ctx context.Context, env *Env, work func(dsn string) error) error {
 }
 
 // migrateUp makes or upgrades the tables. Unlike serve without --migrate, it also
-// upgrades a database that is not private.
+// upgrades a database that is not private. It has done its work also where the database
+// does not know its secret key yet: what begins the servers says so again.
 func migrateUp(*pflag.FlagSet) action {
 	return func(ctx context.Context, env *Env, _ []string) error {
-		return opening{fill: true, up: true}.with(ctx, env, func(d *database) error {
+		admit := func(ctx context.Context, pool *pgxpool.Pool, g keyring.Given) error {
+			err := keyring.Admit(ctx, pool, g)
+			if errors.Is(err, keyring.ErrUnproven) {
+				fmt.Fprintf(env.Err, "The tables are ready. Before a server starts: %s\n", err)
+				return nil
+			}
+			return err
+		}
+		return opening{fill: true, up: true, admit: admit}.with(ctx, env, func(d *database) error {
 			return printVersion(ctx, env, d.direct)
 		})
 	}
@@ -77,6 +88,10 @@ func printVersion(ctx context.Context, env *Env, dsn string) error {
 	latest, err := migrate.Latest()
 	if err != nil {
 		return err
+	}
+	if env.log != nil && !env.json {
+		env.log.Info("the schema of the database", "version", at, "latest", latest)
+		return nil
 	}
 	return env.print(schemaVersion{at, latest, dirty}, func() []string {
 		line := fmt.Sprintf("schema version %d of %d", at, latest)

@@ -103,7 +103,7 @@ func summarize(w io.Writer, format string, done payout.Written) (left int) {
 		}
 		fmt.Fprintf(w, "not in this file: %d payouts in %s %s\n", o.Payouts, o.Currency, method)
 	}
-	fmt.Fprintf(w, "%d payouts written, %d left out\n", done.Rows, len(done.Left))
+	fmt.Fprintf(w, "%s written, %d left out\n", counted(done.Rows, "payout"), len(done.Left))
 	// Paying twice is the danger of a second file, hence the number.
 	if done.Again > 0 {
 		fmt.Fprintf(w, "%d of them were in an earlier file already (--new leaves them out): send them once only\n",
@@ -153,7 +153,7 @@ func payoutsPaid(fs *pflag.FlagSet) action {
 			sender := payout.Sender{Pool: d.pool, Keeper: d.keeper, Mail: mails.Outbox}
 			n, err := paid(ctx, d, byHand(env, d, "payouts paid"), sender, args[0], payment)
 			// Also after an error: these are paid all the same.
-			return errors.Join(env.print(map[string]int{"paid": n}, line("%d payouts are paid", n)), err)
+			return errors.Join(env.print(map[string]int{"paid": n}, line("paid: %s", counted(n, "payout"))), err)
 		})
 	}
 }

@@ -48,7 +48,7 @@ func TestOrgPlan(t *testing.T) {
 		"the other organization has its own")
 
 	for args, says := range map[string]string{
-		"":                                "0 arguments given, 1 wanted",
+		"":                                "ORG_ID is missing",
 		org + " --flow-quota 0":           "from 1 on, none or default",
 		org + " --flow-quota -1":          "from 1 on, none or default",
 		org + " --revenue-meter-minor x":  "from 1 on, none or default",

@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"text/tabwriter"
 )
 
@@ -26,4 +27,28 @@ func (env *Env) print(v any, rows func() []string) error {
 // line returns what print takes for a result of one line.
 func line(format string, args ...any) func() []string {
 	return func() []string { return []string{fmt.Sprintf(format, args...)} }
+}
+
+// counted returns a number with its noun, such as "1 sale" and "2 entries".
+func counted[N int | int64](n N, one string) string { return fmt.Sprintf("%d %s", n, plural(n, one)) }
+
+// plural returns a noun as a number wants it.
+func plural[N int | int64](n N, one string) string {
+	switch stem, y := strings.CutSuffix(one, "y"); {
+	case n == 1:
+		return one
+	case y && !strings.HasSuffix(stem, "a") && !strings.HasSuffix(stem, "e"):
+		return stem + "ies"
+	case strings.HasSuffix(one, "details"):
+		return one
+	}
+	return one + "s"
+}
+
+// single returns the noun of one of many.
+func single(many string) string {
+	if stem, ok := strings.CutSuffix(many, "ies"); ok {
+		return stem + "y"
+	}
+	return strings.TrimSuffix(many, "s")
 }

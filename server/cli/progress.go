@@ -27,10 +27,16 @@ type progress struct {
 // silence is how long a command may work without a word.
 const silence = 2 * time.Second
 
+// isTerminal reports whether somebody reads what is written there.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
 // newProgress returns the progress that is shown on w.
 func newProgress(w io.Writer) *progress {
 	p := &progress{w: w, every: 10 * time.Second, after: "\n", doing: "at work"}
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	if isTerminal(w) {
 		p.every, p.before, p.after = time.Second, "\r\x1b[K", ""
 	}
 	return p

@@ -40,7 +40,7 @@ func secretsRotate(*pflag.FlagSet) action {
 				return err
 			}
 			return env.print(map[string]any{"sealed": r.n, "fingerprint": d.keeper.Fingerprint()},
-				line("%d values sealed with the current key", r.n))
+				line("%s sealed with the current key", counted(r.n, "value")))
 		})
 	}
 }

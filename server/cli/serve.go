@@ -27,7 +27,7 @@ func serve(fs *pflag.FlagSet) action {
 		"while there is no organization, make one with a key and the sample program; show what to look at "+
 			"and how to call the API; write mails into RAIL_DATA_DIR unless RAIL_SMTP_URL is set")
 	return func(ctx context.Context, env *Env, _ []string) error {
-		logf := func(format string, args ...any) { fmt.Fprintf(env.Err, format+"\n", args...) }
+		logf := env.say
 		err := opening{fresh: true, fill: true, up: *up, watch: true, logf: logf, before: tryAddresses}.with(ctx, env,
 			func(d *database) error {
 				// Listening comes before the slow steps below: the address is known, and a second server
@@ -69,12 +69,20 @@ func serve(fs *pflag.FlagSet) action {
 				if err != nil {
 					return err
 				}
-				if os.Geteuid() == 0 {
-					logf("warning: the server runs as root: run it as a user of its own")
-				}
+				d.warn(logf)
 				return a.Serve(ctx, l)
 			})
 		return orRunning(ctx, env, err)
+	}
+}
+
+// warn says what is no mistake, and should be seen.
+func (d *database) warn(logf func(string, ...any)) {
+	for _, w := range d.config.Warnings {
+		logf("warning: %s", w)
+	}
+	if os.Geteuid() == 0 {
+		logf("warning: the server runs as root: run it as a user of its own")
 	}
 }
 
@@ -104,8 +112,11 @@ func listening(cfg config.Config) iter.Seq2[string, string] {
 	}
 }
 
-// tryAddresses fails where another program listens, before a database is started.
+// tryAddresses fails where another program listens, or the disk is full, before a database is started.
 func tryAddresses(cfg config.Config) error {
+	if err := app.Room(cfg); err != nil {
+		return err
+	}
 	for variable, address := range listening(cfg) {
 		if err := tryAddress(variable, address); err != nil {
 			return err
@@ -164,6 +175,7 @@ func logger(w io.Writer, cfg config.Config) *slog.Logger {
 	}
 	o := &slog.HandlerOptions{Level: level}
 	if cfg.LogFormat == "json" {
+		o.ReplaceAttr = milliseconds
 		return slog.New(slog.NewJSONHandler(w, o))
 	}
 	return slog.New(slog.NewTextHandler(w, o))

@@ -25,6 +25,7 @@ type command struct {
 	examples string          // a line each
 	words    func() []string // what the argument may be, for completion, or nil
 	lasting  bool            // it works until it is stopped, and so shows no progress
+	records  bool            // its messages are records of a log that is JSON
 	hidden   bool            // it is for Rail itself, and not in the help
 }
 
@@ -53,7 +54,8 @@ func tree(env *Env) *cobra.Command {
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	// A family is no command by itself: its line of use says that a word is missing.
-	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "\n  {{.CommandPath}} [command]", "", 1))
+	root.SetUsageTemplate(strings.NewReplacer("\n  {{.CommandPath}} [command]", "", "{{.CommandPath}} [command] --help",
+		"{{.CommandPath}} COMMAND --help").Replace(root.UsageTemplate()))
 	root.SetOut(env.Out)
 	root.SetErr(env.Err)
 	root.SetFlagErrorFunc(misused)
@@ -85,16 +87,25 @@ func tree(env *Env) *cobra.Command {
 // strict has package cobra's own completion refuse wrong calls as all commands do.
 func strict(completion *cobra.Command) {
 	completion.Args, completion.RunE = cobra.ArbitraryArgs, missing
+	completion.Use, completion.Short = "completion SHELL", "Write what a shell needs to complete commands"
+	completion.DisableFlagsInUseLine = true
 	for _, shell := range completion.Commands() {
-		shell.Args = exactly(0)
+		shell.Args, shell.DisableFlagsInUseLine = exactly(""), true
+		shell.Short = "Write it for " + shell.Name()
 	}
 }
 
-// exactly refuses another number of arguments.
-func exactly(want int) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) != want {
-			return usagef("%d arguments given, %d wanted", len(args), want)
+// exactly refuses another number of arguments than the names that are given, by those that are missing or too many.
+func exactly(named string) cobra.PositionalArgs {
+	wanted := strings.Fields(named)
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < len(wanted):
+			return usagef("%s is missing", strings.Join(wanted[len(args):], " and "))
+		case len(args) > len(wanted) && len(wanted) == 0:
+			return usagef("%s takes no arguments: %q is too much", cmd.CommandPath(), args[0])
+		case len(args) > len(wanted):
+			return usagef("%s takes %s alone: %q is too much", cmd.CommandPath(), named, args[len(wanted)])
 		}
 		return nil
 	}
@@ -109,7 +120,7 @@ func (g group) family(root *cobra.Command, name string) *cobra.Command {
 		}
 	}
 	c := &cobra.Command{
-		Use: name + " COMMAND", Short: g.families[name], GroupID: g.title, DisableFlagsInUseLine: true,
+		Use: name + " COMMAND", Short: capital(g.families[name]), GroupID: g.title, DisableFlagsInUseLine: true,
 		Args: cobra.ArbitraryArgs, RunE: missing,
 	}
 	root.AddCommand(c)
@@ -120,15 +131,19 @@ func (g group) family(root *cobra.Command, name string) *cobra.Command {
 func (c command) cobra(env *Env) *cobra.Command {
 	out := &cobra.Command{
 		Use:   strings.TrimSpace(c.name[strings.LastIndex(c.name, " ")+1:] + " " + c.args),
-		Short: c.about, Long: sentence(c.about), Example: indented(c.examples), Hidden: c.hidden,
+		Short: capital(c.about), Long: capital(c.about) + ".", Example: indented(c.examples), Hidden: c.hidden,
 	}
 	if c.more != nil {
 		out.Long += "\n\n" + strings.TrimSpace(c.more())
 	}
 	do := c.setUp(out.Flags())
-	out.Args = exactly(len(strings.Fields(c.args)))
+	out.Args = exactly(c.args)
 	out.RunE = func(cmd *cobra.Command, args []string) error {
-		if !c.lasting && !env.json {
+		env.progress.say("%s is at work", cmd.CommandPath())
+		if c.records {
+			env.record()
+		}
+		if !c.lasting && !env.json && env.log == nil {
 			defer env.progress.start()()
 		}
 		return do(cmd.Context(), env, args)
@@ -143,8 +158,8 @@ func (c command) cobra(env *Env) *cobra.Command {
 	return out
 }
 
-// sentence makes one of what a command does, which the table has without a capital and a point.
-func sentence(about string) string { return strings.ToUpper(about[:1]) + about[1:] + "." }
+// capital begins what the table says of a command with a capital.
+func capital(about string) string { return strings.ToUpper(about[:1]) + about[1:] }
 
 // indented sets lines in by two columns, as the help does.
 func indented(lines string) string {
@@ -158,8 +173,10 @@ func indented(lines string) string {
 // are, or with the nearest one.
 func missing(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		fmt.Fprint(c.ErrOrStderr(), c.UsageString())
-		return errHelped
+		if asked, err := c.Flags().GetBool("json"); err != nil || !asked {
+			fmt.Fprint(c.ErrOrStderr(), c.UsageString()+"\n")
+		}
+		return usagef("a COMMAND is missing")
 	}
 	var known []string
 	for _, child := range c.Commands() {
@@ -183,7 +200,7 @@ func meant(before, name string, known []string) string {
 // helpCommand returns `rail help`, which unlike package cobra's own fails for what is no command.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "help [COMMAND]", Short: "tell more about a command", DisableFlagsInUseLine: true,
+		Use: "help [COMMAND]", Short: "Tell more about a command", DisableFlagsInUseLine: true,
 		RunE: func(c *cobra.Command, args []string) error {
 			about, rest, err := c.Root().Find(args)
 			if err != nil || len(rest) > 0 {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -242,5 +243,39 @@ Roles:
 
 rail user reset lets somebody back in, also where nobody can sign in any more: it takes the password away and ends the
 sessions; --factor is for a lost phone. An organization keeps at least one owner who can sign in.
+`
+}
+
+// userFirstLink prints what a start prints on a terminal: where the first user of the console is made. A link that was
+// made before is void then.
+func userFirstLink(fs *pflag.FlagSet) action {
+	org := fs.String("org", "", "`ORG_ID` of the user; may be left out while there is one organization, or none")
+	return func(ctx context.Context, env *Env, _ []string) error {
+		return withDatabase(ctx, env, func(d *database) error {
+			id, begun, err := d.firstOrg(ctx)
+			if err != nil {
+				return err
+			}
+			if begun {
+				return errors.New("the console has users: rail user create makes another, rail user reset lets one in again")
+			}
+			if *org != "" || id == severalOrgs {
+				if id, err = chooseOrg(ctx, d.pool, *org); err != nil {
+					return err
+				}
+			}
+			url, err := people(env, d).StartLink(ctx, id)
+			if err != nil {
+				return err
+			}
+			return env.print(map[string]string{"url": url}, line("%s", url))
+		})
+	}
+}
+
+// firstLinkHelp says what the link is.
+func firstLinkHelp() string {
+	return `Whoever opens it first makes an owner. It works once, within a day, and makes the one before void. A server prints
+such a link at its start on a terminal alone: what else reads it, such as a collector of logs, should not be an owner.
 `
 }

@@ -66,7 +66,7 @@ func TestStartLink(t *testing.T) {
 	r := newRail(t).running()
 	greeted := func() string {
 		var out bytes.Buffer
-		env := &Env{Out: &out, Err: &out, Clock: r.now, Environ: r.environ}
+		env := &Env{Out: &out, Err: &out, Clock: r.now, Environ: r.environ, Terminal: true}
 		require.NoError(t, withDatabase(t.Context(), env, func(d *database) error {
 			return greet(context.WithoutCancel(t.Context()), env, d)
 		}))

@@ -2,8 +2,8 @@
 // anything starts.
 //
 // There is no configuration file. Read checks and changes nothing; Load also finds or makes the secret key.
-// Every mistake is reported at once, each with what the value must be, and a RAIL_ variable that does not exist
-// is a mistake too.
+// Every mistake is reported at once, each with what the value must be. A RAIL_ variable that does not exist is a
+// mistake where it is close to one that does, and else a warning: other programs have settings of that name too.
 package config
 
 import (
@@ -20,8 +20,8 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -46,8 +46,10 @@ type Config struct {
 	SessionURL          string            `env:"RAIL_DATABASE_SESSION_URL" secret:"" desc:"the same database past a pooler of transactions, for migrations and for one lock; RAIL_DATABASE_URL unless set"`
 	ReadURL             string            `env:"RAIL_DATABASE_READ_URL" secret:"" desc:"standbys of RAIL_DATABASE_URL for the API's reads, each by an address of its own, with spaces between; none unless set"`
 	DataDir             string            `env:"RAIL_DATA_DIR" envDefault:".rail" desc:"where the private PostgreSQL and the generated secret key live"`
+	PGBinDir            string            `env:"RAIL_PG_BINDIR" desc:"folder with the programs (postgres, initdb) of the private PostgreSQL; those of the version that made the database, or the newest ones for a new database, unless set"`
 	ArchiveDir          string            `env:"RAIL_ARCHIVE_DIR" desc:"folder for a continuous archive of the private PostgreSQL, from which rail restore brings back any moment; none unless set"`
 	ArchiveDays         int               `env:"RAIL_ARCHIVE_DAYS" envDefault:"7" desc:"days back that the archive reaches"`
+	UpgradeBackup       bool              `env:"RAIL_UPGRADE_BACKUP" envDefault:"true" desc:"make a backup of the private PostgreSQL in RAIL_DATA_DIR/upgrades before a new release upgrades it"`
 	SecretText          string            `env:"RAIL_SECRET_KEY" secret:"" desc:"32 bytes as 64 hex digits or base64; needed with RAIL_DATABASE_URL, else generated into RAIL_DATA_DIR"`
 	PreviousText        string            `env:"RAIL_SECRET_KEY_PREVIOUS" secret:"" desc:"the former key while it is being replaced; see rail secrets rotate"`
 	MetricsAddr         string            `env:"RAIL_METRICS_ADDR" desc:"address of the Prometheus /metrics; off unless set"`
@@ -78,7 +80,8 @@ type Config struct {
 	DBMaxConns          int               `env:"RAIL_DB_MAX_CONNS" envDefault:"20" desc:"connections to the database"`
 	ShutdownTimeout     time.Duration     `env:"RAIL_SHUTDOWN_TIMEOUT" envDefault:"30s" desc:"time for requests in flight to end when the server stops"`
 	RetentionDays       int               `env:"RAIL_RETENTION_DAYS" envDefault:"30" desc:"days for which events and deliveries are kept; at least 30; they go by whole months"`
-	ClickRetentionDays  int               `env:"RAIL_CLICK_RETENTION_DAYS" envDefault:"0" desc:"days for which clicks, and referrals that led to nothing, are kept; at least 90; 0 keeps them for ever; what brought a customer stays, and the figures do"`
+	ClickRetentionDays  int               `env:"RAIL_CLICK_RETENTION_DAYS" envDefault:"760" desc:"days for which clicks, and referrals that led to nothing, are kept; at least 90; 0 keeps them for ever; what brought a customer stays, and the figures do"`
+	Warnings            []string          `env:"-"` // what an operator should see, and a server starts in spite of
 	SecretKey           [32]byte          `env:"-"` // from SecretText or the data directory
 	KeyFrom             string            `env:"-"` // the variable or the file that SecretKey is from
 	previousKey         [32]byte          `env:"-"`
@@ -108,7 +111,9 @@ func Read(environ map[string]string) (Config, error) {
 		reflect.TypeFor[bool]():           func(v string) (any, error) { return Switch(v) },
 	}})
 	// A value that does not parse is in unparsed, so that it is reported like one that is out of range.
-	problems := append(c.check(environ, unparsed(err), refused), unknown(environ)...)
+	mistyped, foreign := unknown(environ)
+	c.Warnings = foreign
+	problems := append(c.check(environ, unparsed(err), refused), mistyped...)
 	c.fill()
 	if len(problems) > 0 {
 		return c, fmt.Errorf("configuration:\n%w", errors.Join(problems...))
@@ -203,31 +208,56 @@ func Address(environ map[string]string) (addr, host string) {
 	return cmp.Or(environ["RAIL_ADDR"], address(host != "")), host
 }
 
-// unknown returns an error for each RAIL_ variable without a meaning: a mistyped
-// name must not be ignored silently.
-func unknown(environ map[string]string) []error {
-	// These are read elsewhere: by package embedded, and by commands.
-	known := []string{"RAIL_PG_BINDIR", "RAIL_BACKUP_PASSPHRASE", "RAIL_PROCESSOR_SECRET", "RAIL_PROCESSOR_API_KEY", "RAIL_API_URL", "RAIL_API_KEY"}
+// ofCommands are the variables that commands read, with their meaning. A server may have them in its environment too.
+var ofCommands = [][2]string{
+	{"RAIL_BACKUP_PASSPHRASE", "what seals the secret key in backups, and in the archive's base backups"},
+	{"RAIL_API_URL", "the server that rail listen and rail demo ask; RAIL_ADDR on this machine unless set"},
+	{"RAIL_API_KEY", "the API key of rail listen and rail demo; that of a first run unless set"},
+	{"RAIL_PROCESSOR_API_KEY", "the processor's API key, for rail processor connect"},
+	{"RAIL_PROCESSOR_SECRET", "the secret that the processor signs with, for rail processor connect"},
+}
+
+// known returns the names of all variables.
+func known() (all []string) {
 	for f := range reflect.TypeFor[Config]().Fields() {
-		known = append(known, f.Tag.Get("env"))
+		all = append(all, f.Tag.Get("env"))
 	}
 	for name := range secrets() {
-		known = append(known, name+fileSuffix)
+		all = append(all, name+fileSuffix)
 	}
-	var out []error
-	for name := range environ {
+	for _, v := range ofCommands {
+		all = append(all, v[0])
+	}
+	return all
+}
+
+// unknown returns an error for each RAIL_ variable without a meaning that is close to one with a meaning: a mistyped
+// name must not be ignored silently. It returns a warning for each other one, such as a client's own RAIL_URL.
+func unknown(environ map[string]string) (mistyped []error, foreign []string) {
+	all := known()
+	// A map has no order; two runs with the same mistakes should print the same.
+	for _, name := range slices.Sorted(maps.Keys(environ)) {
 		// RAIL_TEST_ variables are for tests of this program, which may run beside a server.
-		if strings.HasPrefix(name, "RAIL_") && !strings.HasPrefix(name, "RAIL_TEST_") && !slices.Contains(known, name) {
-			meant := problem.Nearest(name, known)
-			if meant != "" {
-				meant = ": did you mean " + meant + "?"
-			}
-			out = append(out, fmt.Errorf("%s is not a variable of this program%s", name, meant))
+		if !strings.HasPrefix(name, "RAIL_") || strings.HasPrefix(name, "RAIL_TEST_") || slices.Contains(all, name) {
+			continue
+		}
+		if meant := near(name, all); meant != "" {
+			mistyped = append(mistyped, fmt.Errorf("%s is not a variable of this program: did you mean %s?", name, meant))
+		} else {
+			foreign = append(foreign, name+" is not a variable of this program, and does nothing")
 		}
 	}
-	// A map has no order; two runs with the same mistakes should print the same.
-	sort.Slice(out, func(i, j int) bool { return out[i].Error() < out[j].Error() })
-	return out
+	return mistyped, foreign
+}
+
+// near returns the variable that was probably meant, "" where none is close.
+func near(name string, all []string) string {
+	if plain, ok := strings.CutSuffix(name, fileSuffix); ok && slices.Contains(all, plain) {
+		return plain // of which there is no file
+	}
+	return problem.Nearest(name, slices.DeleteFunc(slices.Clone(all), func(k string) bool {
+		return strings.HasSuffix(k, fileSuffix) != strings.HasSuffix(name, fileSuffix)
+	}))
 }
 
 // ErrNoKey means that a private database exists without its secret key. Another
@@ -374,6 +404,10 @@ func Usage() string {
 		}
 		b.WriteByte('\n')
 	}
+	b.WriteString("Some commands read these, too:\n")
+	for _, v := range ofCommands {
+		fmt.Fprintf(&b, "  %-28s %s\n", v[0], v[1])
+	}
 	b.WriteString("A secret may be in a file, which another variable names:\n")
 	for name := range secrets() {
 		fmt.Fprintf(&b, "  %s\n", name+fileSuffix)
@@ -390,4 +424,21 @@ func (c *Config) ConsoleBase() string {
 		return local(c.ConsoleAddr)
 	}
 	return c.BaseURL
+}
+
+// usageLine matches a variable in the help, with what it means and its default.
+var usageLine = regexp.MustCompile(`(?m)^  ((?:RAIL|OTEL)_\w+)(?: +(.*?)(?: \(default (.*)\))?)?$`)
+
+// Example returns a file of all variables for an environment, none of which is set.
+func Example() string {
+	var b strings.Builder
+	b.WriteString("# Every variable of Rail with its default. What is here may be read by systemd (EnvironmentFile), Docker\n" +
+		"# (--env-file) and a shell; secrets are better kept in files of their own, which the variables in _FILE name.\n")
+	for _, m := range usageLine.FindAllStringSubmatch(Usage(), -1) {
+		if m[2] != "" {
+			fmt.Fprintf(&b, "\n# %s\n", m[2])
+		}
+		fmt.Fprintf(&b, "#%s=%s\n", m[1], m[3])
+	}
+	return b.String()
 }

@@ -28,18 +28,54 @@ func TestDefaults(t *testing.T) {
 func TestAllProblemsAtOnce(t *testing.T) {
 	t.Parallel()
 	_, err := Load(map[string]string{
-		"RAIL_DATABASE_URL": "postgres://x/y", "RAIL_ADDR": "nowhere", "RAIL_LOG_FORMAT": "xml", "RAIL_ADRESS": "typo",
+		"RAIL_DATABASE_URL": "postgres://x/y", "RAIL_ADDR": "nowhere", "RAIL_LOG_FORMAT": "xml", "RAIL_ADDRES": "typo",
 		"RAIL_DATADIR":      "typo",
 		"RAIL_DB_MAX_CONNS": "many", "RAIL_RETENTION_DAYS": "3", "RAIL_TRUSTED_PROXIES": "not-an-address",
 	})
 	require.Error(t, err)
 	for _, want := range []string{
-		"RAIL_SECRET_KEY", "RAIL_ADDR", "RAIL_LOG_FORMAT", "RAIL_ADRESS is not a variable of this program",
+		"RAIL_SECRET_KEY", "RAIL_ADDR", "RAIL_LOG_FORMAT", "RAIL_ADDRES is not a variable of this program: did you mean RAIL_ADDR?",
 		"RAIL_DATADIR is not a variable of this program: did you mean RAIL_DATA_DIR?", "RAIL_DB_MAX_CONNS",
 		"RAIL_RETENTION_DAYS", "not-an-address",
 	} {
 		require.Contains(t, err.Error(), want)
 	}
+}
+
+// TestRetention: what people do is not kept for ever unless somebody says so.
+func TestRetention(t *testing.T) {
+	t.Parallel()
+	c, err := Read(map[string]string{})
+	require.NoError(t, err)
+	require.Equal(t, 760, c.ClickRetentionDays)
+	require.Equal(t, 30, c.RetentionDays)
+	c, err = Read(map[string]string{"RAIL_CLICK_RETENTION_DAYS": "0"})
+	require.NoError(t, err)
+	require.Zero(t, c.ClickRetentionDays)
+}
+
+// TestUnknownVariables: a name that is close to one of Rail's stops the start, and another does not.
+func TestUnknownVariables(t *testing.T) {
+	t.Parallel()
+	for name, meant := range map[string]string{
+		"RAIL_URL": "", "RAIL_KEY": "", "RAIL_HOST": "", "RAIL_TOKEN": "", "RAIL_WEBHOOK_SECRET": "", "RAIL_ENV": "",
+		// What Kubernetes sets in a pod beside a service of the name rail.
+		"RAIL_PORT": "", "RAIL_PORT_80_TCP": "", "RAIL_PORT_80_TCP_ADDR": "", "RAIL_SERVICE_HOST": "", "RAIL_SERVICE_PORT": "", "RAIL_SERVICE_PORT_HTTP": "",
+		"RAIL_ADR": "RAIL_ADDR", "RAIL_BASEURL": "RAIL_BASE_URL", "RAIL_DATABASE_URI": "RAIL_DATABASE_URL", "RAIL_SMTP": "RAIL_SMTP_URL",
+		"RAIL_SECRET_KEYS": "RAIL_SECRET_KEY", "RAIL_TRUSTED_PROXY": "RAIL_TRUSTED_PROXIES", "RAIL_PG_BINDIRS": "RAIL_PG_BINDIR",
+		"RAIL_BACKUP_PASSPRHASE": "RAIL_BACKUP_PASSPHRASE", "RAIL_API_URLS": "RAIL_API_URL",
+	} {
+		c, err := Read(map[string]string{name: "x"})
+		if meant == "" {
+			require.NoError(t, err)
+			require.Equal(t, []string{name + " is not a variable of this program, and does nothing"}, c.Warnings)
+			continue
+		}
+		require.ErrorContains(t, err, name+" is not a variable of this program: did you mean "+meant+"?", name)
+	}
+	c, err := Read(map[string]string{"RAIL_API_KEY": "x", "RAIL_TEST_X": "x", "RAILWAY": "x"})
+	require.NoError(t, err)
+	require.Empty(t, c.Warnings)
 }
 
 const (
@@ -94,9 +130,11 @@ var variables = map[string]struct {
 		[]string{""}, []string{"host=h", "postgres://h/n junk", "postgres://u:hunter2@h:port/n"},
 		"must be PostgreSQL addresses that begin with postgres://",
 	},
-	"RAIL_DATA_DIR":     {[]string{"/none/yet", "."}, []string{"config.go"}, "must be a folder"},
-	"RAIL_ARCHIVE_DIR":  {[]string{"/none/yet", ".", ""}, []string{"config.go"}, "must be a folder"},
-	"RAIL_ARCHIVE_DAYS": {[]string{"1", "3650"}, []string{"0", "week"}, "must be a whole number from 1 to 3650"},
+	"RAIL_DATA_DIR":       {[]string{"/none/yet", "."}, []string{"config.go"}, "must be a folder"},
+	"RAIL_PG_BINDIR":      {[]string{".", ""}, []string{"/none/yet", "config.go"}, "must be the folder of postgres"},
+	"RAIL_UPGRADE_BACKUP": {switches, []string{"maybe"}, notASwitch},
+	"RAIL_ARCHIVE_DIR":    {[]string{"/none/yet", ".", ""}, []string{"config.go"}, "must be a folder"},
+	"RAIL_ARCHIVE_DAYS":   {[]string{"1", "3650"}, []string{"0", "week"}, "must be a whole number from 1 to 3650"},
 	"RAIL_SECRET_KEY": {
 		[]string{key, "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="}, []string{key[2:], "short", key + "07"},
 		"must be 32 bytes",

@@ -123,6 +123,10 @@ var rules = []rule{
 		valid: func(c *Config) bool { return folder(c.DataDir) },
 	},
 	{
+		variable: "RAIL_PG_BINDIR", must: "be the folder of postgres and initdb",
+		valid: func(c *Config) bool { return unset(c.PGBinDir, isFolder) },
+	},
+	{
 		variable: "RAIL_ARCHIVE_DIR", must: "be a folder, or where one can be made",
 		valid: func(c *Config) bool { return unset(c.ArchiveDir, folder) },
 	},
@@ -131,6 +135,7 @@ var rules = []rule{
 			return c.ArchiveDir == "" || c.DatabaseURL == ""
 		}},
 	number("RAIL_ARCHIVE_DAYS", 1, 3650, func(c *Config) int64 { return int64(c.ArchiveDays) }),
+	{variable: "RAIL_UPGRADE_BACKUP", must: "be " + aSwitch},
 	{variable: "RAIL_SECRET_KEY", must: "be " + aKey, valid: func(c *Config) bool {
 		return unset(c.SecretText, func(v string) bool { return parseKey(v, &c.SecretKey) })
 	}},
@@ -301,6 +306,12 @@ func database(v string) bool {
 func folder(v string) bool {
 	st, err := os.Stat(v)
 	return errors.Is(err, os.ErrNotExist) || err == nil && st.IsDir()
+}
+
+// isFolder reports whether v is one.
+func isFolder(v string) bool {
+	st, err := os.Stat(v)
+	return err == nil && st.IsDir()
 }
 
 // oneLine reports whether v can stand in a header and in a mail's sender.

@@ -107,7 +107,8 @@ func (g Given) only(ctx context.Context, tx pgx.Tx) error {
 
 // unhurried is what looking for sealed values needs, which may read whole tables: more
 // time than is allowed to a request, and plans for it.
-const unhurried = "SET LOCAL statement_timeout = '10min'; SET LOCAL lock_timeout = '10min'; SET LOCAL enable_seqscan = on"
+const unhurried = "SET LOCAL statement_timeout = '10min'; SET LOCAL lock_timeout = '10min'; SET LOCAL enable_seqscan = on; " +
+	"SET LOCAL idle_in_transaction_session_timeout = '10min'"
 
 // locked runs work in a transaction, one program at a time.
 func locked(ctx context.Context, pool *pgxpool.Pool, work func(pgx.Tx) error) error {

@@ -30,13 +30,14 @@ var queries = db.New()
 // every list has objects in each of its states. It does so in one transaction, and seals
 // the program's secrets with keeper. It returns ErrLoaded where there is a sample.
 func Load(ctx context.Context, pool *pgxpool.Pool, keeper *secret.Keeper, orgID string, now clock.Time) error {
+	// Outside of the transaction, which holds locks: a slow machine takes seconds for it.
+	b := newBuilder(orgID, now, keeper)
+	if err := b.build(); err != nil {
+		return fmt.Errorf("sample: %w", err)
+	}
 	return within(ctx, pool, orgID, func(tx pgx.Tx, programs []string) error {
 		if len(programs) > 0 {
 			return ErrLoaded
-		}
-		b := newBuilder(orgID, now, keeper)
-		if err := b.build(); err != nil {
-			return err
 		}
 		if err := b.copy(ctx, tx); err != nil {
 			return err

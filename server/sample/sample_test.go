@@ -19,6 +19,20 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
+// TestLoadOnASlowMachine: how long the rows take to make does not matter to the database.
+func TestLoadOnASlowMachine(t *testing.T) {
+	t.Parallel()
+	ctx, cfg := t.Context(), pgtest.New(t).Config().Copy()
+	cfg.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = "50"
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	require.NoError(t, err)
+	defer pool.Close()
+	now := clock.At(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC))
+	org := ident.New(ident.Organization)
+	require.NoError(t, db.New().OrganizationInsert(ctx, pool, db.OrganizationInsertParams{ID: org, Name: "Demo", CreatedAt: now}))
+	require.NoError(t, sample.Load(ctx, pool, keeper(t), org, now))
+}
+
 func TestLoadAndClear(t *testing.T) {
 	t.Parallel()
 	ctx, pool := t.Context(), pgtest.New(t)

@@ -11,11 +11,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
@@ -34,7 +32,7 @@ type Tracer struct {
 // OpenTelemetry, such as OTEL_EXPORTER_OTLP_HEADERS and OTEL_TRACES_SAMPLER, are read from the environment. outages
 // tells when the collector fails; may be nil.
 func New(ctx context.Context, endpoint, version string, outages *outage.Log) (*Tracer, error) {
-	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(strings.TrimSuffix(endpoint, "/")+"/v1/traces"))
+	exporter, err := newExporter(endpoint)
 	if err != nil {
 		return nil, fmt.Errorf("traces: %w", err)
 	}

@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	traces "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
@@ -40,7 +39,7 @@ func newReceiver(t *testing.T) *receiver {
 	r := &receiver{}
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		raw, err := io.ReadAll(q.Body)
-		var got collector.ExportTraceServiceRequest
+		var got traces.TracesData // of the same form as a request
 		if err != nil || q.URL.Path != "/v1/traces" || proto.Unmarshal(raw, &got) != nil {
 			w.WriteHeader(http.StatusBadRequest)
 			return
@@ -92,8 +91,8 @@ func of(name, request string) func(*traces.Span) bool {
 	return func(s *traces.Span) bool { return s.GetName() == name && attribute(s, "rail.request_id") == request }
 }
 
-// TestTraces: a request is a span, its statements are within it, and the webhook that it caused is in the same trace and
-// linked to it; a trace that the caller has brought goes on.
+// TestTraces: a request is a span, its statements are within it, and the webhook that it caused is in the same trace
+// and linked to it; a trace that the caller has brought goes on.
 func TestTraces(t *testing.T) {
 	t.Parallel()
 	r, sink := newReceiver(t), apitest.NewSink(t)

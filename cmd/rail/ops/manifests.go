@@ -11,7 +11,9 @@ import (
 	"strings"
 
 	apps "k8s.io/api/apps/v1"
+	batch "k8s.io/api/batch/v1"
 	core "k8s.io/api/core/v1"
+	networking "k8s.io/api/networking/v1"
 	policy "k8s.io/api/policy/v1"
 	"sigs.k8s.io/yaml"
 )
@@ -21,6 +23,9 @@ var kinds = map[string]func() any{
 	"v1 ConfigMap": func() any { return &core.ConfigMap{} }, "v1 Secret": func() any { return &core.Secret{} },
 	"v1 Service": func() any { return &core.Service{} }, "apps/v1 Deployment": func() any { return &apps.Deployment{} },
 	"policy/v1 PodDisruptionBudget": func() any { return &policy.PodDisruptionBudget{} },
+	"networking.k8s.io/v1 Ingress":  func() any { return &networking.Ingress{} },
+	"v1 PersistentVolumeClaim":      func() any { return &core.PersistentVolumeClaim{} },
+	"batch/v1 CronJob":              func() any { return &batch.CronJob{} },
 }
 
 func main() {

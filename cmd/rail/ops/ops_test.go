@@ -3,7 +3,6 @@ package ops_test
 
 import (
 	"flag"
-	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -53,7 +52,7 @@ func metrics(t *testing.T) map[string]bool {
 	port, err := process.FreePort()
 	require.NoError(t, err)
 	address := "127.0.0.1:" + port
-	s := apitest.StartProcess(t, apitest.Real(t), "RAIL_METRICS_ADDR="+address,
+	s := apitest.StartProcess(t, apitest.Real(t), "RAIL_METRICS_ADDR="+address, "RAIL_DATA_DIR="+t.TempDir(),
 		"RAIL_DATABASE_READ_URL=postgres://127.0.0.1:1/none") // a standby has metrics, also while it is away
 	names := map[string]bool{}
 	apitest.Eventually(t, func() bool {
@@ -98,14 +97,14 @@ func TestMetricsExist(t *testing.T) {
 
 func TestAlerts(t *testing.T) {
 	t.Parallel()
-	tool(t, "promtool", "check", "rules", "alerts.yaml")
-	tool(t, "promtool", "test", "rules", "alerts_test.yaml")
 	tested := read(t, "alerts_test.yaml")
 	for _, m := range regexp.MustCompile(`- alert: (\w+)`).FindAllStringSubmatch(read(t, "alerts.yaml"), -1) {
 		fires := regexp.MustCompile(`alertname: ` + m[1] + `\n\s+eval_time: \w+\n\s+exp_alerts:\n`)
 		require.Regexp(t, fires, tested, "%s never fires", m[1])
 		require.Regexp(t, `alertname: `+m[1]+`\n\s+eval_time: \w+\n\s+exp_alerts: \[\]`, tested, "%s is never silent", m[1])
 	}
+	tool(t, "promtool", "check", "rules", "alerts.yaml")
+	tool(t, "promtool", "test", "rules", "alerts_test.yaml")
 }
 
 // TestUnits: systemd takes the units, and finds the server confined.
@@ -113,7 +112,10 @@ func TestUnits(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	var units []string
-	for _, name := range []string{"rail.service", "rail-migrate.service"} {
+	for _, name := range []string{
+		"rail.service", "rail-migrate.service", "rail-private.service", "rail-backup.service", "rail-backup.timer",
+		"rail-audit.service", "rail-audit.timer",
+	} {
 		// A program that is there, whatever it is: verify looks for it.
 		text := strings.ReplaceAll(read(t, name), "/usr/local/bin/rail", "/bin/true")
 		units = append(units, filepath.Join(dir, name))
@@ -126,28 +128,14 @@ func TestUnits(t *testing.T) {
 // usage matches a line of the help on variables.
 var usage = regexp.MustCompile(`(?m)^  ((?:RAIL|OTEL)_\w+)(?: +(.*?)(?: \(default (.*)\))?)?$`)
 
-// example is the file of all variables, none of which is set.
-func example() string {
-	var b strings.Builder
-	b.WriteString("# Every variable of Rail with its default. What is here may be read by systemd (EnvironmentFile), Docker\n" +
-		"# (--env-file) and a shell; secrets are better kept in files of their own, which the variables in _FILE name.\n")
-	for _, m := range usage.FindAllStringSubmatch(config.Usage(), -1) {
-		if m[2] != "" {
-			fmt.Fprintf(&b, "\n# %s\n", m[2])
-		}
-		fmt.Fprintf(&b, "#%s=%s\n", m[1], m[3])
-	}
-	return b.String()
-}
-
 // TestEnvExample: the example has every variable, with what it means.
 func TestEnvExample(t *testing.T) {
 	t.Parallel()
 	if *update {
-		require.NoError(t, os.WriteFile(".env.example", []byte(example()), 0o644))
+		require.NoError(t, os.WriteFile(".env.example", []byte(config.Example()), 0o644))
 	}
-	require.Equal(t, example(), read(t, ".env.example"), "go test ./cmd/rail/ops -run TestEnvExample -update writes it anew")
-	require.Contains(t, example(), "\n#RAIL_LOG_FORMAT=text\n")
+	require.Equal(t, config.Example(), read(t, ".env.example"), "go test ./cmd/rail/ops -run TestEnvExample -update writes it anew")
+	require.Contains(t, config.Example(), "\n#RAIL_LOG_FORMAT=text\n")
 }
 
 // TestVariablesExist: the other files set what there is.

@@ -67,9 +67,20 @@ type Options struct {
 	Wake func()
 	// Shortage knows what the database has run out of; it may be nil.
 	Shortage *shortage.Watch
+	// Notices returns what is wrong with the service, for the home page; it may be nil.
+	Notices func(context.Context, Reader) ([]Notice, error)
 	// Position tells where the database is; nil where no reads go to standbys of it.
 	Position func(context.Context) string
 }
+
+// Reader is who reads notices, and of which program.
+type Reader struct {
+	OrgID, ProgramID string
+	Owner            bool // who may mend what is the service's own
+}
+
+// Notice is something that is wrong. Page is the program's page about it, "" for none.
+type Notice struct{ Text, Page string }
 
 // Console serves everything under /console.
 type Console struct {

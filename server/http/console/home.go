@@ -39,6 +39,7 @@ type homeData struct {
 	Chart design.Chart
 	Top   []api.ReportRow
 	Now   api.ProgramStatusReport
+	Wrong []Notice // with the service
 }
 
 // leaders is how many of the best partners the page shows.
@@ -59,9 +60,24 @@ func home(v *visit) error {
 	if err != nil {
 		return err
 	}
+	wrong, err := v.notices()
+	if err != nil {
+		return err
+	}
 	return v.show(sheet{"home", "", "Home", homeData{
 		Days: days, Spans: spans, Tiles: v.tiles(over), Chart: v.daily(over), Top: top.Rows, Now: *status.JSON200,
+		Wrong: wrong,
 	}})
+}
+
+// notices asks what is wrong with the service.
+func (v *visit) notices() ([]Notice, error) {
+	if v.console.Notices == nil {
+		return nil, nil
+	}
+	return v.console.Notices(v.ctx(), Reader{
+		OrgID: v.session.User.OrgID, ProgramID: v.program.ID, Owner: v.session.User.Role.ManagesPeople(),
+	})
 }
 
 // span returns the window that is asked for, or that of a month.

@@ -30,6 +30,8 @@ type Keeper struct {
 	Log   *slog.Logger
 	// Manifest returns what only the caller knows of a backup.
 	Manifest func(context.Context) (Manifest, error)
+	// Made is called when a base backup was made.
+	Made func(context.Context)
 
 	failing string
 }
@@ -110,5 +112,6 @@ func (k *Keeper) Make(ctx context.Context) (Base, error) {
 	if err != nil {
 		return b, err
 	}
+	k.Made(ctx)
 	return b, Prune(filepath.Dir(history), b.Ended.AddDate(0, 0, -k.Days))
 }

@@ -67,6 +67,7 @@ type Progress func(what string, done int64)
 var left = map[string]string{
 	"schema_floor":     "migrations fill it",
 	"ledger_mark":      "the ledger is folded anew",
+	"backup_mark":      "it is of the database that the backup was made of",
 	"audit_mark":       "its transactions are of another cluster",
 	"webhook_leases":   "they are of servers that ran then",
 	"portal_sessions":  "whoever was signed out since would be signed in again",

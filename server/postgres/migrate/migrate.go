@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"regexp"
+	"strconv"
 	"time"
 
 	"github.com/golang-migrate/migrate/v4"
@@ -36,16 +38,28 @@ var ErrDirty = errors.New("an earlier migration of the database failed halfway")
 type Set struct {
 	files fs.FS
 	tell  func(version int)
+	tried func(version, attempt int, err error)
 }
 
 // From takes the migrations at the root of files, named NNNNNN_name.up.sql.
-func From(files fs.FS) Set { return Set{files: files, tell: func(int) {}} }
+func From(files fs.FS) Set {
+	return Set{files: files, tell: func(int) {}, tried: func(int, int, error) {}}
+}
 
 // Schema is the set that is built into this program.
 func Schema() Set { return From(schema.FS) }
 
 // Telling returns the set, which calls tell before it brings a database to each next version.
-func (s Set) Telling(tell func(version int)) Set { return Set{files: s.files, tell: tell} }
+func (s Set) Telling(tell func(version int)) Set {
+	s.tell = tell
+	return s
+}
+
+// Tried returns the set, which calls tried for each attempt of a migration that found its tables in use.
+func (s Set) Tried(tried func(version, attempt int, err error)) Set {
+	s.tried = tried
+	return s
+}
 
 // Up applies what is missing from the program's own set; see Set.Up.
 func Up(ctx context.Context, dsn string) error { return Schema().Up(ctx, dsn) }
@@ -106,6 +120,49 @@ func (s Set) Latest() (uint, error) {
 	}
 }
 
+// Missing returns how many migrations of the set a database at a version lacks.
+func (s Set) Missing(at uint) (n int, err error) {
+	src, err := iofs.New(s.files, ".")
+	if err != nil {
+		return 0, fmt.Errorf("read migrations: %w", err)
+	}
+	for ; ; n++ {
+		if at, err = src.Next(at); err != nil {
+			break
+		}
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return 0, errors.Join(err, src.Close())
+	}
+	return n, src.Close()
+}
+
+// raises matches where a migration says which programs it still serves.
+var raises = regexp.MustCompile(`(?m)^UPDATE schema_floor SET version = (\d+);`)
+
+// Floor returns the oldest version of programs that the database serves once it has all migrations of the set: those
+// that know fewer migrations have to be stopped before. It is 0 where no migration says so.
+func (s Set) Floor() (floor uint, err error) {
+	names, err := fs.Glob(s.files, "*.up.sql")
+	if err != nil {
+		return 0, err
+	}
+	for _, name := range names {
+		text, err := fs.ReadFile(s.files, name)
+		if err != nil {
+			return 0, fmt.Errorf("read migrations: %w", err)
+		}
+		for _, m := range raises.FindAllSubmatch(text, -1) {
+			n, err := strconv.ParseUint(string(m[1]), 10, 32)
+			if err != nil {
+				return 0, err
+			}
+			floor = max(floor, uint(n))
+		}
+	}
+	return floor, nil
+}
+
 // Version reads which migration the database is at, 0 for an empty one. dirty
 // reports that this migration failed halfway. It writes nothing.
 func Version(ctx context.Context, dsn string) (version uint, dirty bool, err error) {
@@ -149,7 +206,7 @@ func (s Set) run(ctx context.Context, dsn string, work func(*migrate.Migrate) er
 		err = nil
 	}
 	if err != nil {
-		return fmt.Errorf("migrate: %w", err)
+		return err
 	}
 	return ctx.Err()
 }
@@ -167,7 +224,9 @@ func (s Set) open(ctx context.Context, dsn string) (*migrate.Migrate, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("migrate: %w", err), src.Close(), db.Close())
 	}
-	m, err := migrate.NewWithInstance("embedded", src, "database", &atomic{Driver: target, ctx: ctx, at: unknown, tell: s.tell})
+	m, err := migrate.NewWithInstance("embedded", src, "database", &atomic{
+		Driver: target, ctx: ctx, dsn: dsn, at: unknown, tell: s.tell, tried: s.tried,
+	})
 	if err != nil {
 		return nil, errors.Join(err, src.Close(), target.Close())
 	}
@@ -185,6 +244,7 @@ func openDB(ctx context.Context, dsn string) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
+	cfg.RuntimeParams["application_name"] = applicationName
 	db := stdlib.OpenDB(*cfg, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, unbounded)
 		return err

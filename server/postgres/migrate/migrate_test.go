@@ -81,7 +81,9 @@ func TestProgramsOwn(t *testing.T) {
 	latest, err := migrate.Latest()
 	ok(t, err)
 	expect(t, dsn, latest, false)
-	ok(t, migrate.Down(t.Context(), dsn, int(latest)))
+	further, err := migrate.Schema().Missing(1)
+	ok(t, err)
+	ok(t, migrate.Down(t.Context(), dsn, further+1))
 	expect(t, dsn, 0, false)
 }
 
@@ -224,6 +226,42 @@ func TestTableInUse(t *testing.T) {
 	ok(t, tx.Rollback(t.Context()))
 	ok(t, set.Up(t.Context(), dsn))
 	expect(t, dsn, 7, false)
+}
+
+// What a migration could not do is one line: which one, why, who was in the way, and what to do.
+func TestFailureIsOneLine(t *testing.T) {
+	dsn, set, _, tx := used(t, "SET LOCAL lock_timeout = '400ms';\nALTER TABLE a ADD n int;\n"+strings.Repeat("SELECT 1;\n", 50))
+	migrate.Attempts(t, 3)
+	tries := 0
+	err := set.Tried(func(int, int, error) { tries++ }).Up(t.Context(), dsn)
+	if !errors.Is(err, migrate.ErrBusy) || tries != 3 {
+		t.Fatal(err, tries)
+	}
+	for _, part := range []string{"migration 7: ", "at 3 attempts", "lock timeout", "was in the way, with: LOCK TABLE a", "run it again"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%q is not in: %v", part, err)
+		}
+	}
+	if strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "SELECT 1") {
+		t.Errorf("more than one line, or the migration itself: %v", err)
+	}
+	ok(t, tx.Rollback(t.Context()))
+	files := two()
+	files["000007_b.up.sql"] = file(strings.Repeat("SELECT 1;\n", 50) + "SELECT nonsense;\n")
+	err = migrate.From(files).Up(t.Context(), dsn)
+	if err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "migration 7 failed") ||
+		!strings.Contains(err.Error(), "line 51: ERROR: column \"nonsense\" does not exist") {
+		t.Error(err)
+	}
+}
+
+func TestMissing(t *testing.T) {
+	t.Parallel()
+	for at, want := range map[uint]int{1: 1, 7: 0} {
+		if n, err := migrate.From(two()).Missing(at); err != nil || n != want {
+			t.Error(at, n, err)
+		}
+	}
 }
 
 // It goes on once the table is free, and whoever else migrates waits meanwhile.

@@ -1,0 +1,206 @@
+package schema_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"rail/gen/db"
+	"rail/schema"
+	"rail/server/clock"
+	"rail/server/harness/pgtest"
+	"rail/server/ident"
+	"rail/server/postgres/migrate"
+	"rail/server/sample"
+	"rail/server/secret"
+)
+
+// firstCareful is the first migration that takes its strongest locks first. Those before it are as they were released.
+const firstCareful = 55
+
+// modes are PostgreSQL's locks of tables, the weakest first.
+var modes = []string{
+	"AccessShareLock", "RowShareLock", "RowExclusiveLock", "ShareUpdateExclusiveLock", "ShareLock", "ShareRowExclusiveLock",
+	"ExclusiveLock", "AccessExclusiveLock",
+}
+
+// careful returns the numbers of the migrations that these tests are for, the first one first.
+func careful(t *testing.T) []uint {
+	all := slices.DeleteFunc(numbers(t), func(n uint) bool { return n < firstCareful })
+	slices.Reverse(all)
+	return all
+}
+
+// filledAt is a database with the sample in it, at the version before the first careful migration.
+func filledAt(t *testing.T) (dsn string, pool *pgxpool.Pool) {
+	t.Helper()
+	dsn = pgtest.DSN(t)
+	pool = pgtest.Pool(t, dsn)
+	now := clock.At(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC))
+	org := ident.New(ident.Organization)
+	require.NoError(t, db.New().OrganizationInsert(t.Context(), pool, db.OrganizationInsertParams{ID: org, Name: "Acme", CreatedAt: now}))
+	keeper, err := secret.New([32]byte{1})
+	require.NoError(t, err)
+	require.NoError(t, sample.Load(t.Context(), pool, keeper, org, now))
+	require.NoError(t, migrate.To(t.Context(), dsn, firstCareful-1))
+	pool.Reset() // prepared statements are of the tables of before
+	return dsn, pool
+}
+
+// statements splits the text of a migration. Functions are quoted by dollars.
+func statements(sql string) (out []string) {
+	sql = comment.ReplaceAllString(sql, "")
+	begin, quote := 0, ""
+	for i := 0; i < len(sql); i++ {
+		switch {
+		case sql[i] == '$':
+			tag := sql[i : i+1+strings.IndexByte(sql[i+1:], '$')+1]
+			switch quote {
+			case "":
+				quote = tag
+			case tag:
+				quote = ""
+			default:
+				continue
+			}
+			i += len(tag) - 1
+		case sql[i] == ';' && quote == "":
+			out, begin = append(out, sql[begin:i]), i+1
+		}
+	}
+	return append(out, sql[begin:])
+}
+
+// held returns the strongest lock of a transaction on each table.
+func held(t *testing.T, tx pgx.Tx) map[string]int {
+	t.Helper()
+	rows, err := tx.Query(t.Context(), `SELECT l.relation::regclass::text, l.mode FROM pg_locks l JOIN pg_class c ON c.oid = l.relation
+		WHERE l.pid = pg_backend_pid() AND l.locktype = 'relation' AND l.granted AND c.relkind IN ('r', 'p') AND c.relnamespace = 'public'::regnamespace`)
+	require.NoError(t, err)
+	out := map[string]int{}
+	var table, mode string
+	_, err = pgx.ForEachRow(rows, []any{&table, &mode}, func() error {
+		out[table] = max(out[table], slices.Index(modes, mode))
+		return nil
+	})
+	require.NoError(t, err)
+	return out
+}
+
+// TestStrongestLockFirst: no part of a migration makes a lock stronger that writers wait for, or that waits for them. A
+// writer that comes in between would hold what the migration wants, and want what it holds.
+func TestStrongestLockFirst(t *testing.T) {
+	t.Parallel()
+	dsn, _ := filledAt(t)
+	for _, n := range careful(t) {
+		names, err := fs.Glob(schema.FS, fmt.Sprintf("%06d_*.up.sql", n))
+		require.NoError(t, err)
+		text, err := fs.ReadFile(schema.FS, names[0])
+		require.NoError(t, err)
+		conn, err := pgx.Connect(t.Context(), dsn)
+		require.NoError(t, err)
+		for part := range strings.SplitSeq(string(text), "\n-- Then, in a transaction of its own:\n") {
+			tx, err := conn.Begin(t.Context())
+			require.NoError(t, err)
+			first := map[string]int{}
+			for _, statement := range statements(part) {
+				_, err := tx.Exec(t.Context(), statement)
+				require.NoError(t, err, "%s: %s", names[0], statement)
+				for table, mode := range held(t, tx) {
+					before, known := first[table]
+					if known && mode > before && before > 0 && mode >= slices.Index(modes, "ShareLock") {
+						t.Errorf("%s has %s on %s, and then wants %s: lock it so at first\n%s", names[0], modes[before], table, modes[mode],
+							strings.TrimSpace(statement))
+					}
+					first[table] = max(before, mode)
+				}
+			}
+			require.NoError(t, tx.Rollback(t.Context()))
+		}
+		require.NoError(t, conn.Close(t.Context()))
+		require.NoError(t, migrate.To(t.Context(), dsn, n))
+	}
+}
+
+// writes are what servers do in one transaction, in their order: first what others refer to, then what refers to it.
+var writes = [][]string{
+	{"SELECT FROM programs FOR KEY SHARE", "UPDATE customers SET name = name WHERE id = (SELECT id FROM customers ORDER BY random() LIMIT 1)",
+		"UPDATE sales SET updated_at = updated_at WHERE id = (SELECT id FROM sales ORDER BY random() LIMIT 1)"},
+	{"SELECT FROM programs FOR KEY SHARE", "SELECT FROM sales WHERE id = (SELECT id FROM sales ORDER BY random() LIMIT 1) FOR UPDATE",
+		"UPDATE refunds SET amount_minor = amount_minor WHERE id = (SELECT id FROM refunds ORDER BY random() LIMIT 1)",
+		"UPDATE commissions SET updated_at = updated_at WHERE id IN (SELECT id FROM commissions WHERE status = 'pending' ORDER BY random() LIMIT 3)"},
+	{"UPDATE payouts SET updated_at = updated_at WHERE id IN (SELECT id FROM payouts WHERE status = 'pending' LIMIT 2)",
+		"UPDATE commissions SET updated_at = updated_at WHERE id IN (SELECT id FROM commissions WHERE status = 'due' ORDER BY random() LIMIT 2)"},
+	{"UPDATE programs SET updated_at = updated_at", "DELETE FROM report_spans WHERE false", "DELETE FROM report_sums WHERE false",
+		"DELETE FROM report_marks WHERE false"},
+	{"UPDATE webhook_endpoints SET updated_at = updated_at", "UPDATE mails SET attempts = attempts"},
+}
+
+// write writes until ctx ends. It returns what went wrong that a server would not do again.
+func write(ctx context.Context, pool *pgxpool.Pool, statements []string, done *atomic.Int64) error {
+	for ctx.Err() == nil {
+		err := pgx.BeginFunc(context.WithoutCancel(ctx), pool, func(tx pgx.Tx) error {
+			for _, sql := range statements {
+				if _, err := tx.Exec(context.WithoutCancel(ctx), sql); err != nil {
+					return err
+				}
+				_ = clock.Wait(ctx, time.Millisecond) // as a server thinks between two trips
+			}
+			return nil
+		})
+		switch {
+		case err == nil:
+			done.Add(1)
+		case !strings.Contains(err.Error(), "40P01") && !strings.Contains(err.Error(), "55P03") && !strings.Contains(err.Error(), "0A000"):
+			return err
+		}
+	}
+	return nil
+}
+
+// TestMigrationsUnderWrites: while servers write, a migration gets its tables at one of three attempts.
+func TestMigrationsUnderWrites(t *testing.T) {
+	t.Parallel()
+	dsn, _ := filledAt(t)
+	cfg, err := pgxpool.ParseConfig(dsn)
+	require.NoError(t, err)
+	cfg.ConnConfig.RuntimeParams["lock_timeout"] = "3000"
+	cfg.MaxConns = 20
+	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
+	require.NoError(t, err)
+	defer pool.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	var done atomic.Int64
+	for _, statements := range writes {
+		for range 2 {
+			all.Go(func() {
+				if err := write(ctx, pool, statements, &done); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	defer all.Wait()
+	defer stop()
+	for _, n := range careful(t) {
+		before, tries := done.Load(), 1
+		require.Eventually(t, func() bool { return done.Load() > before+20 }, time.Minute, time.Millisecond)
+		set := migrate.Schema().Tried(func(_, _ int, err error) {
+			tries++
+			t.Logf("migration %d makes way: %v", n, err)
+		})
+		require.NoError(t, set.To(t.Context(), dsn, n))
+		require.LessOrEqual(t, tries, 3, "migration %d", n)
+	}
+}

@@ -1,0 +1,20 @@
+package app
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/config"
+)
+
+// TestRoom: a disk that is nearly full is refused before anything is written on it, where Rail's own database is there.
+func TestRoom(t *testing.T) {
+	cfg := config.Config{DataDir: t.TempDir()}
+	require.NoError(t, Room(cfg))
+	LeastRoom(t, 1<<60)
+	require.ErrorContains(t, Room(cfg), "left, and a server needs")
+	require.ErrorContains(t, Room(cfg), cfg.DataDir)
+	cfg.DatabaseURL = "postgres://h/n"
+	require.NoError(t, Room(cfg), "the disk of another's database is not this one")
+}

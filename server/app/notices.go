@@ -1,0 +1,95 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"rail/gen/db"
+	"rail/server/backlog"
+	"rail/server/clock"
+	"rail/server/disk"
+	"rail/server/http/console"
+)
+
+const (
+	// lateFailing is how long something may fail before somebody is told: alerts are as patient.
+	lateFailing = 10 * time.Minute
+	// lateNight is how old the last backup and the last audit may be: both are for every night.
+	lateNight = 48 * time.Hour
+)
+
+// notices returns what is wrong with the service, for the home page of a program. What is the operator's to mend is for
+// owners where there is one organization: elsewhere it is none of a tenant's business.
+func (p parts) notices(ctx context.Context, to console.Reader) ([]console.Notice, error) {
+	s, err := p.backlog.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []console.Notice
+	if age := seconds(s.MailFailing); age > lateFailing {
+		out = append(out, console.Notice{Text: "The mail server has taken no mail for " + lasting(age) + "; mails wait."})
+	}
+	before := p.clock.Now().Plus(-lateFailing)
+	n, err := queries.WebhookEndpointsFailing(ctx, p.pool, db.WebhookEndpointsFailingParams{
+		ProgramID: to.ProgramID, OrgID: to.OrgID, Before: before,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if n == 1 {
+		out = append(out, console.Notice{Text: "A webhook endpoint takes no events at present", Page: "/webhooks"})
+	} else if n > 1 {
+		out = append(out, console.Notice{Text: fmt.Sprintf("%d webhook endpoints take no events at present", n), Page: "/webhooks"})
+	}
+	if !to.Owner {
+		return out, nil
+	}
+	alone, err := queries.OrganizationsUpTo(ctx, p.pool, 2)
+	if err != nil || len(alone) != 1 {
+		return out, err
+	}
+	return append(out, p.ofOperator(s, alone[0])...), nil
+}
+
+// ofOperator returns what the operator should look at. A database that is younger than two days needs no backup yet.
+func (p parts) ofOperator(s backlog.State, since clock.Time) []console.Notice {
+	var out []console.Notice
+	for _, f := range folders(p.config) {
+		if room, err := disk.Of(f.dir); err == nil && room.IsScarce() {
+			out = append(out, console.Notice{Text: fmt.Sprintf("The disk of %s has %s left.", f.variable, room)})
+		}
+	}
+	now := p.clock.Now()
+	if now.Sub(since.Time) < lateNight {
+		return out
+	}
+	for _, done := range []struct {
+		at          float64
+		never, late string
+	}{
+		{s.BackupAt, "No backup has been made yet: rail backup makes one.", "The last backup was made %s ago."},
+		{s.AuditAt, "No audit has found the books in order yet: rail audit looks.", "The last audit without findings was %s ago."},
+	} {
+		age := now.Sub(time.UnixMilli(int64(done.at * 1000)))
+		if done.at == 0 {
+			out = append(out, console.Notice{Text: done.never})
+		} else if age > lateNight {
+			out = append(out, console.Notice{Text: fmt.Sprintf(done.late, lasting(age))})
+		}
+	}
+	return out
+}
+
+func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
+
+// lasting writes an age in the unit that people would use.
+func lasting(age time.Duration) string {
+	switch {
+	case age < 2*time.Hour:
+		return fmt.Sprintf("%d minutes", int(age.Minutes()))
+	case age < 48*time.Hour:
+		return fmt.Sprintf("%d hours", int(age.Hours()))
+	}
+	return fmt.Sprintf("%d days", int(age.Hours()/24))
+}

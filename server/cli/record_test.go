@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// recordsOf reads what a server has written: lines of JSON, each an object.
+func recordsOf(t *testing.T, text string) (all []map[string]any) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		var v map[string]any
+		require.NoError(t, json.Unmarshal([]byte(line), &v), line)
+		all = append(all, v)
+	}
+	return all
+}
+
+// logged returns the first record that has a message.
+func logged(records []map[string]any, message string) map[string]any {
+	for _, r := range records {
+		if said, _ := r["msg"].(string); strings.Contains(said, message) {
+			return r
+		}
+	}
+	return nil
+}
+
+// TestEveryLineIsJSON: with a log that is JSON a server writes nothing else, no link to the first user among it, and
+// durations tell their unit.
+func TestEveryLineIsJSON(t *testing.T) {
+	r := newRail(t)
+	r.environ["RAIL_LOG_FORMAT"], r.environ["RAIL_URL"] = "json", "https://rail.example"
+	ctx, stop := context.WithCancel(t.Context())
+	var out, errs screen
+	status := make(chan int, 1)
+	go func() {
+		status <- Run(ctx, &Env{Out: &out, Err: &errs, Clock: r.now, Environ: r.environ}, []string{"serve"})
+	}()
+	require.Eventually(t, func() bool {
+		at := logged(recordsOf(t, errs.whole()), "Rail listens")
+		if at == nil {
+			return false
+		}
+		res, err := http.Get(at["url"].(string) + "/docs")
+		if err != nil {
+			return false
+		}
+		return res.Body.Close() == nil && res.StatusCode == http.StatusOK
+	}, time.Minute, 20*time.Millisecond)
+	url := r.object("user", "first-link")["url"]
+	require.Contains(t, url, "/console/start/")
+	stop()
+	require.Zero(t, <-status)
+	require.Empty(t, out.text())
+	records := recordsOf(t, errs.text())
+	require.Equal(t, true, logged(records, "Rail listens")["console_has_no_user"])
+	require.NotContains(t, errs.text(), "/console/start/")
+	require.Equal(t, "WARN", logged(records, "RAIL_URL is not a variable")["level"])
+	require.NotNil(t, logged(records, "PostgreSQL runs as process"))
+	request := logged(records, "request")
+	require.IsType(t, 0.0, request["took_ms"])
+	require.Less(t, request["took_ms"], 60_000.0)
+	require.NotContains(t, errs.text(), `"took":`)
+
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	r.environ["RAIL_ADDR"] = taken.Addr().String()
+	for _, args := range []string{"serve", "migrate up"} {
+		_, out, errs := r.run(strings.Fields(args)...)
+		require.Empty(t, out)
+		require.NotEmpty(t, recordsOf(t, errs), args)
+	}
+	r.environ["RAIL_DB_MAX_CONNS"], r.environ["RAIL_ADRR"] = "many", "x"
+	_, _, wrong := r.run("serve")
+	require.Equal(t, "ERROR", recordsOf(t, wrong)[0]["level"])
+	require.Len(t, recordsOf(t, wrong), 1, "however many mistakes")
+}
+
+// TestLinkOnTerminalsAlone: what is no terminal gets no link that makes an owner.
+func TestLinkOnTerminalsAlone(t *testing.T) {
+	t.Parallel()
+	r := newRail(t).running()
+	var out screen
+	env := &Env{Out: &out, Err: &out, Clock: r.now, Environ: r.environ}
+	require.NoError(t, withDatabase(t.Context(), env, func(d *database) error { return greet(t.Context(), env, d) }))
+	require.NotContains(t, out.text(), "/console/start/")
+	require.Contains(t, out.text(), "has no user yet: rail user first-link")
+	link := strings.TrimSpace(r.must("user", "first-link"))
+	require.Regexp(t, `^http://\S+/console/start/\w+$`, link)
+	r.must("org", "create", "--name", "Acme")
+	require.NotEqual(t, link, strings.TrimSpace(r.must("user", "first-link")))
+	r.must("user", "create", "--email", "ada@shop.example", "--name", "Ada", "--role", "owner")
+	status, _, errs := r.run("user", "first-link")
+	require.Equal(t, 1, status)
+	require.Contains(t, errs, "the console has users")
+}

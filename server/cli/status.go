@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"rail/server/backlog"
+	"rail/server/disk"
+	"rail/server/postgres/migrate"
+)
+
+// state is how rail status is printed. Ages are in seconds, and -1 for what never was.
+type state struct {
+	Version           string  `json:"version"`
+	Schema            uint    `json:"schema"`
+	Latest            uint    `json:"latest"`
+	Server            string  `json:"server"` // "ok", or why it does not answer
+	Database          string  `json:"database"`
+	DatabaseBytes     int64   `json:"database_bytes"`
+	DiskFreeBytes     *uint64 `json:"disk_free_bytes"` // null where the database is elsewhere
+	Webhooks          queue   `json:"webhooks"`
+	Mails             queue   `json:"mails"`
+	ProcessorEvents   queue   `json:"processor_events"`
+	FailedEvents      int64   `json:"failed_processor_events"`
+	EndpointsOff      int64   `json:"endpoints_off"`
+	EndpointsFailing  int64   `json:"endpoints_failing"`
+	MailServerFailing int64   `json:"mail_server_failing"`
+	BackupAge         int64   `json:"backup_age"`
+	AuditAge          int64   `json:"audit_age"`
+
+	disk string
+}
+
+// queue is what waits, counted up to backlog.Most, and for how long that has been due which was due first.
+type queue struct {
+	Waits int64 `json:"waits"`
+	Due   int64 `json:"due_for"`
+}
+
+// showStatus prints how Rail is, on one screen. It looks into the database and asks the server of this machine.
+func showStatus(*pflag.FlagSet) action {
+	return func(ctx context.Context, env *Env, _ []string) error {
+		return withDatabase(ctx, env, func(d *database) error {
+			s, err := d.state(ctx, env)
+			if err != nil {
+				return err
+			}
+			return env.print(s, s.lines)
+		})
+	}
+}
+
+func (d *database) state(ctx context.Context, env *Env) (s state, err error) {
+	b, err := backlog.NewReader(d.pool, env.Clock).Read(ctx)
+	if err != nil {
+		return s, err
+	}
+	s = state{
+		Version: build(), Server: "ok", Database: "at RAIL_DATABASE_URL", DatabaseBytes: b.Bytes,
+		Webhooks:        queue{b.Deliveries, int64(b.DeliveriesDue)},
+		Mails:           queue{b.Mails, int64(b.MailsDue)},
+		ProcessorEvents: queue{b.Inbox + b.InboxWaiting, int64(b.InboxDue)}, FailedEvents: b.InboxFailed,
+		EndpointsOff: b.EndpointsOff, EndpointsFailing: b.EndpointsFailing, MailServerFailing: int64(b.MailFailing),
+		BackupAge: ageOf(env, b.BackupAt), AuditAge: ageOf(env, b.AuditAt),
+	}
+	if s.Latest, err = migrate.Latest(); err != nil {
+		return s, err
+	}
+	if s.Schema, _, err = migrate.At(ctx, d.pool); err != nil {
+		return s, err
+	}
+	if d.private() {
+		s.Database = "private, in " + d.config.DataDir
+		if room, err := disk.Of(d.config.DataDir); err == nil {
+			s.DiskFreeBytes, s.disk = &room.Free, fmt.Sprintf("; its disk has %s left", room)
+		}
+	}
+	if at, name, err := ownServer(env); err != nil {
+		s.Server = err.Error()
+	} else if err := ask(ctx, at+"/readyz", name); err != nil {
+		s.Server = err.Error()
+	}
+	return s, nil
+}
+
+// ageOf returns how long ago a moment was, which is 0 for never.
+func ageOf(env *Env, at float64) int64 {
+	if at == 0 {
+		return -1
+	}
+	return max(0, int64(env.Clock.Now().Sub(time.UnixMilli(int64(at*1000))).Seconds()))
+}
+
+// lines is what people read.
+func (s state) lines() []string {
+	due := func(q queue) string {
+		out := fmt.Sprintf("%d wait", q.Waits)
+		if q.Waits == backlog.Most {
+			out = fmt.Sprintf("%d or more wait", q.Waits)
+		}
+		if q.Due > 0 {
+			out += ", the first has been due for " + span(q.Due)
+		}
+		return out
+	}
+	webhooks, mails, events := due(s.Webhooks), due(s.Mails), due(s.ProcessorEvents)
+	if s.EndpointsFailing > 0 || s.EndpointsOff > 0 {
+		webhooks += fmt.Sprintf("; endpoints: %d failing, %d off", s.EndpointsFailing, s.EndpointsOff)
+	}
+	if s.MailServerFailing > 0 {
+		mails += "; the mail server has taken none for " + span(s.MailServerFailing)
+	}
+	if s.FailedEvents > 0 {
+		events += fmt.Sprintf("; %d failed", s.FailedEvents)
+	}
+	return []string{
+		"Version\t" + s.Version,
+		"Server\t" + s.Server,
+		fmt.Sprintf("Database\t%s, schema %d of %d, %d MB%s", s.Database, s.Schema, s.Latest, s.DatabaseBytes>>20, s.disk),
+		"Webhooks\t" + webhooks, "Mails\t" + mails, "Processors\t" + events,
+		"Last backup\t" + ago(s.BackupAge), "Last clean audit\t" + ago(s.AuditAge),
+	}
+}
+
+// span writes seconds as people do.
+func span(seconds int64) string {
+	age := time.Duration(seconds) * time.Second
+	if age >= 48*time.Hour {
+		return fmt.Sprintf("%d days", int(age.Hours()/24))
+	}
+	return age.String()
+}
+
+func ago(seconds int64) string {
+	if seconds < 0 {
+		return "never"
+	}
+	return span(seconds) + " ago"
+}

@@ -1,0 +1,278 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/spf13/pflag"
+
+	"rail/server/postgres"
+	"rail/server/postgres/migrate"
+)
+
+// keptUpgrades is how many backups from before an upgrade are kept. An upgrade that fails and is begun again makes
+// another.
+const keptUpgrades = 3
+
+// raise brings a database to this binary's version where o allows it, and refuses it otherwise: an upgrade of a
+// database that is not private is for the operator to begin.
+func (d *database) raise(ctx context.Context, env *Env, o opening) error {
+	at, refused, err := d.version(ctx)
+	if err != nil {
+		return err
+	}
+	empty, older := errors.Is(refused, migrate.ErrEmpty), errors.Is(refused, migrate.ErrOlder)
+	switch {
+	case older && o.asIs:
+		return nil
+	case empty && o.fill:
+		return d.migrate(ctx, env)
+	case older && !o.look && (d.private() || o.up):
+		return d.upgrade(ctx, env, at, o.saying(env))
+	case empty:
+		return fmt.Errorf("%w: rail serve or rail migrate up makes them", refused)
+	case older:
+		return fmt.Errorf("%w: run rail migrate up", refused)
+	case errors.Is(refused, migrate.ErrNewer):
+		return fmt.Errorf("%w. Start the release that it was upgraded by, or restore a backup from before%s", refused, d.kept())
+	case refused == nil && o.watch:
+		return o.warnAhead(env, at)
+	}
+	return refused
+}
+
+// version returns the version of the database, and why it does not serve this binary; refused is nil where it does.
+func (d *database) version(ctx context.Context) (at uint, refused, err error) {
+	conn, err := pgx.Connect(ctx, d.direct)
+	if err != nil {
+		return 0, nil, fmt.Errorf("database: %w", err)
+	}
+	refused = migrate.Serves(ctx, conn)
+	at, _, err = migrate.At(ctx, conn)
+	return at, refused, errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
+}
+
+// saying returns what tells of steps that take a while.
+func (o opening) saying(env *Env) func(string, ...any) {
+	if o.logf != nil {
+		return o.logf
+	}
+	return env.say
+}
+
+// warnAhead says that a newer release has upgraded the database, which this binary can still serve.
+func (o opening) warnAhead(env *Env, at uint) error {
+	latest, err := migrate.Latest()
+	if err == nil && at > latest {
+		o.saying(env)("warning: the database is at schema %d, and this binary knows %d: it can serve it, but start the newer release soon",
+			at, latest)
+	}
+	return err
+}
+
+// upgrade brings an older database to this binary's version. Of a private one it makes a backup first: nobody was
+// asked, and the release of before can read no newer one.
+func (d *database) upgrade(ctx context.Context, env *Env, from uint, say func(string, ...any)) error {
+	latest, err := migrate.Latest()
+	if err != nil {
+		return err
+	}
+	n, err := migrate.Schema().Missing(from)
+	if err != nil {
+		return err
+	}
+	say("Upgrading the database: schema %d → %d, %s", from, latest, counted(n, "migration"))
+	if d.private() && d.config.UpgradeBackup {
+		path, err := d.backedUp(ctx, env, from)
+		if err != nil {
+			return fmt.Errorf("no backup could be made before the upgrade, and so nothing was upgraded: %w; make room for one, "+
+				"or set RAIL_UPGRADE_BACKUP=off", err)
+		}
+		say("A backup from before the upgrade is in %s", path)
+	}
+	if err := d.migrate(ctx, env); err != nil {
+		return err
+	}
+	say("The database is at schema %d", latest)
+	return nil
+}
+
+// migrate applies the migrations that are missing. An error says where the database is then.
+func (d *database) migrate(ctx context.Context, env *Env) error {
+	tell := func(version int) { env.progress.say("bringing the database to schema version %d", version) }
+	failed := migrate.Schema().Telling(tell).Up(ctx, d.direct)
+	if failed == nil {
+		return nil
+	}
+	at, _, err := migrate.Version(context.WithoutCancel(ctx), d.direct)
+	latest, unread := migrate.Latest()
+	if errors.Join(err, unread) != nil {
+		return failed
+	}
+	return fmt.Errorf("%w. The database is at schema %d of %d", failed, at, latest)
+}
+
+// upgrades is the folder of the backups from before upgrades.
+func (d *database) upgrades() string { return filepath.Join(d.config.DataDir, "upgrades") }
+
+// backedUp writes a backup from before an upgrade, and removes those that are older than the last three. The secret key
+// is not in it: that lies beside, and an upgrade leaves it as it is.
+func (d *database) backedUp(ctx context.Context, env *Env, from uint) (path string, err error) {
+	// With the session's settings of other commands, and no longer than the backup.
+	if d.pool, err = postgres.Open(ctx, d.dsn, postgres.Options{MaxConns: 2}); err != nil {
+		return "", err
+	}
+	defer d.pool.Close()
+	m, err := d.manifest(ctx, env)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(d.upgrades(), 0o700); err != nil {
+		return "", err
+	}
+	path = filepath.Join(d.upgrades(), fmt.Sprintf("%s-schema-%d.backup", m.CreatedAt.UTC().Format("20060102T150405.000Z"), from))
+	if _, err := d.writeBackup(ctx, env, path, m); err != nil {
+		return "", err
+	}
+	return path, d.forgetUpgrades()
+}
+
+// forgetUpgrades removes all backups from before upgrades but the last ones.
+func (d *database) forgetUpgrades() error {
+	made := d.madeUpgrades()
+	for len(made) > keptUpgrades {
+		if err := os.Remove(made[0]); err != nil {
+			return err
+		}
+		made = made[1:]
+	}
+	return nil
+}
+
+// madeUpgrades returns the backups from before upgrades, the oldest first.
+func (d *database) madeUpgrades() []string {
+	made, _ := filepath.Glob(filepath.Join(d.upgrades(), "*.backup")) // the pattern is well-formed
+	slices.SortFunc(made, strings.Compare)
+	return made
+}
+
+// kept names the last backup from before an upgrade, for a binary that is too old for the database.
+func (d *database) kept() string {
+	if made := d.madeUpgrades(); d.private() && len(made) > 0 {
+		return ", such as " + made[len(made)-1] + ", into another folder"
+	}
+	return ""
+}
+
+// upgradeable is how a check before an upgrade is printed.
+type upgradeable struct {
+	Schema     uint     `json:"schema"`
+	Latest     uint     `json:"latest"`
+	Migrations int      `json:"migrations"`
+	Floor      uint     `json:"serves_from"` // the oldest schema of servers that go on afterwards
+	Notes      []string `json:"notes"`
+	Problems   []string `json:"problems"`
+}
+
+// oldTransactions finds what a migration would have to wait for.
+const oldTransactions = `SELECT format('session %s (%s) has been in a transaction for %s s: a migration of its tables waits for it',
+	a.pid, a.application_name, extract(epoch FROM now() - a.xact_start)::int) FROM pg_stat_activity a
+	WHERE a.datname = current_database() AND a.pid <> pg_backend_pid() AND a.xact_start < now() - interval '10 seconds'
+	ORDER BY a.xact_start LIMIT 5`
+
+// upgradeCheck says what rail migrate up would do, and changes nothing.
+func upgradeCheck(*pflag.FlagSet) action {
+	return func(ctx context.Context, env *Env, _ []string) error {
+		var out upgradeable
+		err := onDSN(ctx, env, func(dsn string) (err error) {
+			out, err = checkUpgrade(ctx, dsn)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if err := env.print(out, out.lines); err != nil || len(out.Problems) == 0 {
+			return err
+		}
+		return errFindings
+	}
+}
+
+// checkUpgrade looks at a database of any version.
+func checkUpgrade(ctx context.Context, dsn string) (out upgradeable, err error) {
+	set := migrate.Schema()
+	conn, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
+	at, dirty, err := migrate.At(ctx, conn)
+	if err != nil {
+		return out, err
+	}
+	out.Schema, out.Notes, out.Problems = at, []string{}, []string{}
+	latest, err := set.Latest()
+	if out.Latest = latest; err != nil {
+		return out, err
+	}
+	if out.Floor, err = set.Floor(); err != nil {
+		return out, err
+	}
+	if dirty {
+		out.Problems = append(out.Problems, fmt.Sprintf("migration %d failed halfway: repair it first", at))
+	}
+	if at > latest {
+		out.Problems = append(out.Problems, "the database is newer than this binary")
+		return out, nil
+	}
+	if at > 0 {
+		out.Migrations, err = set.Missing(at)
+	}
+	if err == nil {
+		err = out.look(ctx, conn)
+	}
+	return out, err
+}
+
+// look adds what an operator should know before an upgrade begins.
+func (u *upgradeable) look(ctx context.Context, conn *pgx.Conn) error {
+	if u.Schema == 0 {
+		u.Notes = append(u.Notes, "the database has no tables yet")
+		return nil
+	}
+	if u.Schema == u.Latest {
+		return nil
+	}
+	if u.Schema < u.Floor {
+		u.Notes = append(u.Notes, fmt.Sprintf("servers of schema %d are refused once the database is upgraded: stop them before, or expect "+
+			"them to answer /readyz with 503", u.Schema))
+	} else {
+		u.Notes = append(u.Notes, fmt.Sprintf("servers of schema %d go on meanwhile", u.Schema))
+	}
+	rows, err := conn.Query(ctx, oldTransactions)
+	if err != nil {
+		return err
+	}
+	old, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	u.Notes = append(u.Notes, old...)
+	return err
+}
+
+// lines is what people read.
+func (u upgradeable) lines() []string {
+	first := fmt.Sprintf("schema %d → %d, %s", u.Schema, u.Latest, counted(u.Migrations, "migration"))
+	if u.Schema == u.Latest {
+		first = fmt.Sprintf("schema %d: the database is at the version of this binary", u.Schema)
+	}
+	out := append([]string{first}, u.Notes...)
+	for _, p := range u.Problems {
+		out = append(out, "in the way: "+p)
+	}
+	return out
+}

@@ -1,0 +1,39 @@
+package console_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/team"
+)
+
+// TestNotices: Home says what is wrong with the service, and to owners alone what is the operator's to mend.
+func TestNotices(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	viewer := s.person(s.Org, team.Viewer)
+	require.NotContains(t, s.owner.page(s.at), "What is wrong with the service")
+	now := s.Clock.Now()
+	_, err := s.Pool.Exec(t.Context(), `INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, status, attempts, next_attempt_at, created_at)
+		VALUES ('mail_1', $1, 'x', 'x', 'a@b.example', '', '', 'queued', 2, $2, $3)`, s.Org, now.Plus(time.Hour), now.Plus(-25*time.Minute))
+	require.NoError(t, err)
+	_, err = s.Pool.Exec(t.Context(), "UPDATE organizations SET created_at = $1", now.Plus(-72*time.Hour))
+	require.NoError(t, err)
+	_, err = s.Pool.Exec(t.Context(), "INSERT INTO audit_mark (audited_at, whole_at, after_id) VALUES ($1, $1, 0)", now.Plus(-50*time.Hour))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { // what was read a moment ago is told again for five seconds
+		return strings.Contains(s.owner.page(s.at), "The mail server has taken no mail for 25 minutes; mails wait.")
+	}, time.Minute, 200*time.Millisecond)
+	seen := s.owner.page(s.at)
+	require.Contains(t, seen, "No backup has been made yet: rail backup makes one.")
+	require.Contains(t, seen, "The last audit without findings was 2 days ago.")
+	seen = viewer.page(s.at)
+	require.Contains(t, seen, "The mail server has taken no mail")
+	require.NotContains(t, seen, "backup")
+	_, err = s.Pool.Exec(t.Context(), "INSERT INTO organizations (id, name, created_at) VALUES ('org_other', 'Other', now())")
+	require.NoError(t, err)
+	require.NotContains(t, s.owner.page(s.at), "backup", "with several organizations the operator is somebody else")
+}
