@@ -67,7 +67,7 @@ func Explain(err error) (status int, title, text string) {
 	case status == http.StatusMethodNotAllowed:
 		return status, "This does not work here", p.Message
 	case status == http.StatusServiceUnavailable:
-		return status, "One moment", p.Message
+		return status, "One moment", "The service is unavailable for a moment. Try again."
 	case status >= http.StatusInternalServerError:
 		return status, "Something went wrong", "The mistake is ours, and nothing was changed. Try again later."
 	}
