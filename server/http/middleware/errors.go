@@ -53,6 +53,9 @@ func brief(text string, most int) string {
 func (f *Front) writeError(err error, c echo.Context) {
 	p, id := Problem(err), ""
 	if s, ok := c.Get(stateKey).(*state); ok {
+		if p.Code == problem.ResourceNotFound && p.Param == "" {
+			p = f.Document.absent(s.route, p, c.Param("id"))
+		}
 		s.problem, id = p, s.id
 	}
 	if c.Response().Committed {
