@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"rail/openapi"
 	"rail/server/auth"
 	"rail/server/cli"
 	"rail/server/clock"
@@ -95,7 +96,7 @@ func TestMessages(t *testing.T) {
 		{"No such sale; part_… is a partner's id.", s.Get("/v1/sales/" + partner)},
 		{"No such sale; part_… is a partner's id.", s.Post("/v1/sales/"+partner+"/refund", M{"amount_minor": 1})},
 		{"No such partner; cus_… is a customer's id.", s.Post("/v1/partners/"+customer, M{"first_name": "x"})},
-		{"No such payout batch; part_… is a partner's id.", s.Post("/v1/payout_batches/"+partner+"/export", M{})},
+		{"No such payout batch; part_… is a partner's id.", s.Post("/v1/payout_batches/"+partner+"/cancel", M{})},
 		{"No such tax form; part_… is a partner's id.", s.Get("/v1/tax_form_statuses/" + partner)},
 		{"No such inbox event; part_… is a partner's id.", s.Get("/v1/inbox_events/" + partner)},
 		{"No such sale.", s.Get("/v1/sales/sale_none")},
@@ -122,6 +123,46 @@ func TestMessages(t *testing.T) {
 		e, _ := c.got.Body["error"].(M)
 		assert.Equal(t, c.want, e["message"], "%s", c.got.Raw)
 	}
+}
+
+// TestFiltersRepeated: each filter that is a list takes its values in every form in
+// which clients write lists; one that is a single value is still refused twice.
+func TestFiltersRepeated(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	spec, err := openapi.Read(openapi.Bundle)
+	require.NoError(t, err)
+	operations, err := openapi.Operations(spec)
+	require.NoError(t, err)
+	seen := 0
+	for _, o := range operations {
+		for _, p := range o.Query {
+			schema := p.Schema.Value
+			if !schema.Type.Is("array") || p.Explode == nil || *p.Explode || strings.Contains(o.Path, "{") {
+				continue
+			}
+			require.GreaterOrEqual(t, len(schema.Items.Value.Enum), 2, o.ID)
+			seen++
+			a, b := fmt.Sprint(schema.Items.Value.Enum[0]), fmt.Sprint(schema.Items.Value.Enum[1])
+			path := o.Path + "?program_id=" + program + "&" + p.Name
+			if o.ID == "listMaturingCommissions" || o.ID == "retrieveReport" {
+				path = o.Path + "?program_id=" + program + "&from=2026-09-01&to=2026-09-30&" + p.Name
+			}
+			want := s.Must(200, s.Get(path+"="+a+","+b)).Body
+			require.Equal(t, want, s.Must(200, s.Get(path+"="+a+"&"+p.Name+"="+b)).Body, o.ID)
+			require.Equal(t, want, s.Must(200, s.Get(path+"[]="+a+"&"+p.Name+"[]="+b)).Body, o.ID)
+			s.Refused(400, "parameter_invalid", p.Name, s.Get(path+"="+a+"&"+p.Name+"=nonsense"))
+		}
+	}
+	require.Positive(t, seen)
+	first := s.Partner(program, M{"status": "active"})
+	s.Partner(program, M{"status": "pending"})
+	one := s.Must(200, s.Get("/v1/partners?program_id="+program+"&status=active"))
+	require.Equal(t, first, one.Data()[0]["id"])
+	both := s.Must(200, s.Get("/v1/partners?program_id="+program+"&status=active&status=pending"))
+	require.EqualValues(t, 2, both.Int("total_count"))
+	s.Refused(400, "parameter_invalid", "limit", s.Get("/v1/partners?program_id="+program+"&limit=1&limit=2"))
 }
 
 func TestBadBodies(t *testing.T) {
