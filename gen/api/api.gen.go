@@ -3207,6 +3207,24 @@ func (e WebhookEndpointDeletedDeleted) Valid() bool {
 	}
 }
 
+// Defines values for Format.
+const (
+	FormatCsv  Format = "csv"
+	FormatJSON Format = "json"
+)
+
+// Valid indicates whether the value is a known member of the Format enum.
+func (e Format) Valid() bool {
+	switch e {
+	case FormatCsv:
+		return true
+	case FormatJSON:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ListCustomersParamsHasDuplicates.
 const (
 	ListCustomersParamsHasDuplicatesTrue ListCustomersParamsHasDuplicates = true
@@ -11254,6 +11272,9 @@ type SequenceStep struct {
 // Examples: approved
 type SequenceTrigger string
 
+// Table A table in CSV (RFC 4180, UTF-8). Its first line names the columns, which are the members of an object of the list.
+type Table = string
+
 // Tag A free label on partners and resources.
 type Tag struct {
 	// ID The id of a tag.
@@ -11752,6 +11773,9 @@ type EndingBefore = string
 
 // FlowExpandParam defines model for FlowExpandParam.
 type FlowExpandParam = []FlowExpand
+
+// Format defines model for Format.
+type Format string
 
 // GroupIncludeParam defines model for GroupIncludeParam.
 type GroupIncludeParam = []GroupInclude

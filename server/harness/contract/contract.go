@@ -95,15 +95,19 @@ func Of(route *routers.Route, params map[string]string, r *http.Request, status 
 		if err := headerFault(h.Value, header.Get(name)); err != nil {
 			fault(" with %s %q: %v", name, header.Get(name), err)
 		}
+		described := route.Operation.Responses.Status(status)
+		if header.Get(name) != "" && name != "Cache-Control" && described != nil && described.Value.Headers[name] == nil { // no-store is everywhere
+			fault(" with %s, which the description does not have there", name)
+		}
 	}
 	if status >= http.StatusBadRequest {
 		for _, err := range refusalFaults(route.Operation.Responses.Status(status), header, body) {
 			fault(": %w", err)
 		}
 	}
-	if status != http.StatusNotModified && !strings.HasPrefix(header.Get("Content-Type"), "application/json") &&
-		strings.HasPrefix(r.URL.Path, "/v1/") {
-		fault(" with the type %q", header.Get("Content-Type"))
+	if kind := header.Get("Content-Type"); status != http.StatusNotModified && strings.HasPrefix(r.URL.Path, "/v1/") &&
+		!strings.HasPrefix(kind, "application/json") && !strings.HasPrefix(kind, "text/csv") {
+		fault(" with the type %q", kind)
 	}
 	return append(faults, livemode(r, header)...)
 }
