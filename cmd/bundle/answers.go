@@ -5,14 +5,17 @@ import (
 )
 
 // addHeaders adds to the responses of an operation that it has by itself the headers of
-// x-defaults: those of every answer, of its status, and of a success of what it is.
+// x-defaults: those of its status, and of a success of what it is.
 func addHeaders(d, op *yaml.Node, post, write bool) {
 	rules := get(d, "headers")
 	for status, r := range members(get(op, "responses")) {
 		if get(r, "$ref") != nil {
 			continue
 		}
-		sets := []*yaml.Node{get(rules, "every"), get(rules, status)}
+		sets := []*yaml.Node{get(rules, status)}
+		if status < "4" {
+			sets = append(sets, get(rules, "success"))
+		}
 		if status < "3" && post {
 			sets = append(sets, get(rules, "replayed"))
 		}
@@ -23,8 +26,8 @@ func addHeaders(d, op *yaml.Node, post, write bool) {
 	}
 }
 
-// addSharedHeaders adds the headers of every answer and of its status to each response
-// that operations share. Where x-defaults uses one tells its status.
+// addSharedHeaders adds the headers of its status to each response that operations
+// share. Where x-defaults uses one tells its status.
 func (b *bundler) addSharedHeaders(d *yaml.Node, file string) error {
 	rules := get(d, "headers")
 	if rules == nil {
@@ -48,7 +51,7 @@ func (b *bundler) addSharedHeaders(d *yaml.Node, file string) error {
 			if err != nil {
 				return err
 			}
-			lay(response, []*yaml.Node{get(rules, "every"), get(rules, status)})
+			lay(response, []*yaml.Node{get(rules, status)})
 		}
 	}
 	return nil
