@@ -72,7 +72,8 @@ func TestReceivers(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err == nil {
 		in, err := json.Marshal(vectors.Hostile(now, uint64(now.UnixNano()), 1000))
 		require.NoError(t, err)
-		cmd := exec.CommandContext(t.Context(), "python3", "-c", pythonBefore+receiver(t, "python")+pythonHostile, strconv.FormatInt(now.Unix(), 10))
+		code := pythonBefore + receiver(t, "python") + pythonHostile
+		cmd := exec.CommandContext(t.Context(), "python3", "-c", code, strconv.FormatInt(now.Unix(), 10))
 		cmd.Stdin = bytes.NewReader(in)
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s", out)

@@ -48,7 +48,9 @@ func idKinds(spec *openapi3.T) []idKind {
 		if !isID || !prefixed {
 			continue
 		}
-		k := idKind{pattern: s.Value.Pattern, prefix: prefix[:strings.IndexByte(prefix, '[')], owner: owner, whose: whose(owner)}
+		k := idKind{
+			pattern: s.Value.Pattern, prefix: prefix[:strings.IndexByte(prefix, '[')], owner: owner, whose: whose(owner),
+		}
 		k.example = k.prefix + "…"
 		if examples := s.Value.Examples; len(examples) > 0 {
 			k.example = fmt.Sprint(examples[0])
