@@ -94,10 +94,13 @@ contract: go ## refuse what breaks clients of the last release, unless the contr
 	.ci/contract
 
 .PHONY: clients
-clients: go ## make a Go client of the description as it is served, by the generator's defaults, and compile it
+clients: go ## make Go clients of the description as it is served, by the defaults of two generators, and check that they compile
 	@rm -rf bin/_client && mkdir -p bin/_client
 	$(TOOL) oapi-codegen -package client -o bin/_client/client.gen.go openapi/bundle.json
 	go vet bin/_client/client.gen.go
+	@# Its types are checked, not compiled: the compiler takes gigabytes for so much.
+	@rm -rf bin/_ogen && go tool -modfile=.ci/ogen.mod ogen --target bin/_ogen --package client --loglevel error openapi/bundle.json
+	go vet -modfile=.ci/ogen.mod -nilfunc bin/_ogen/*.go
 
 .PHONY: lint-description
 lint-description: node_modules/.package-lock.json
@@ -106,6 +109,8 @@ lint-description: node_modules/.package-lock.json
 	@$(QUIET) openapi-typescript openapi/bundle.json -o bin/api.d.ts
 	@rm -rf bin/hey-api && $(QUIET) openapi-ts -i ./openapi/bundle.json -o bin/hey-api -p @hey-api/client-fetch -p @hey-api/sdk -p zod
 	@$(QUIET) tsc --noEmit --strict --skipLibCheck --target es2022 --module esnext --moduleResolution bundler bin/api.d.ts bin/hey-api/*.ts
+	@rm -rf bin/kubb && $(QUIET) kubb generate --silent --config .ci/kubb.config.mjs
+	@$(QUIET) tsc --noEmit --strict --skipLibCheck --target es2022 --module esnext --moduleResolution bundler --allowImportingTsExtensions bin/kubb/index.ts
 	@cd .ci && FERN_DISABLE_TELEMETRY=true ../node_modules/.bin/fern ir ../bin/fern.json
 
 .PHONY: packages

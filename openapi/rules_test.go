@@ -104,6 +104,24 @@ func TestEventsAreAUnion(t *testing.T) {
 	}
 }
 
+// TestNamesForGenerators: nothing in the description is for Rail's own generator
+// alone, since others take its hints for theirs (kubb took x-enum-varnames for a name);
+// and no schema has the name that a union's tag gets (ogen calls that of Event EventType).
+func TestNamesForGenerators(t *testing.T) {
+	t.Parallel()
+	require.NotContains(t, string(openapi.Bundle), `"x-enum-varnames"`)
+	require.NotContains(t, string(openapi.Bundle), `"x-go-`)
+	d := document(t)
+	for name := range at(d, "components", "schemas") {
+		if union, ok := schema(d, name)["discriminator"].(object); ok {
+			tag := name + union["propertyName"].(string)
+			for other := range at(d, "components", "schemas") {
+				require.NotEqual(t, identifier(tag), identifier(other))
+			}
+		}
+	}
+}
+
 // eachSchema calls f for every schema of the document and the name under which
 // it stands, such as amount_minor.
 func eachSchema(in any, name string, f func(name string, schema object)) {
@@ -154,6 +172,55 @@ func TestIntegersHaveSizes(t *testing.T) {
 		}
 	})
 	require.Greater(t, seen, 100)
+}
+
+// TestAnswersHaveTheirHeaders: a generated client reads from an answer how long to
+// wait, whether it is a replay, and what is left of its allowance.
+func TestAnswersHaveTheirHeaders(t *testing.T) {
+	t.Parallel()
+	d := document(t)
+	eachOperation(d, func(id string, op object, parameters []any) {
+		if at(op, "responses")["429"] == nil {
+			return // a webhook, which its receiver answers
+		}
+		replays := false
+		for _, p := range parameters {
+			replays = replays || resolved(d, p.(object))["name"] == "Idempotency-Key"
+		}
+		for status, r := range at(op, "responses") {
+			headers, _ := resolved(d, r.(object))["headers"].(object)
+			for _, name := range []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"} {
+				require.Equal(t, status < "4" || status == "429", headers[name] != nil, "%s %s %s", id, status, name)
+			}
+			if status == "429" || status == "503" || status == "409" {
+				require.Contains(t, headers, "Retry-After", "%s %s", id, status)
+			}
+			require.Equal(t, replays && status < "3", headers["Idempotent-Replayed"] != nil, "%s %s", id, status)
+		}
+	})
+}
+
+// TestTablesAreDescribed: each list by cursor has CSV as its second content, and the
+// parameter that asks for it.
+func TestTablesAreDescribed(t *testing.T) {
+	t.Parallel()
+	d := document(t)
+	tables := 0
+	eachOperation(d, func(id string, op object, parameters []any) {
+		names := map[string]bool{}
+		for _, p := range parameters {
+			names[resolved(d, p.(object))["name"].(string)] = true
+		}
+		ok, _ := at(op, "responses")["200"].(object)
+		content, _ := ok["content"].(object)
+		csv := content["text/csv"] != nil
+		require.True(t, csv || !names["starting_after"], id)
+		if csv {
+			require.True(t, names["format"], id)
+			tables++
+		}
+	})
+	require.Greater(t, tables, 30)
 }
 
 // unreachable are the codes that no described operation answers with.

@@ -45,6 +45,7 @@ func bundle(file string) (*yaml.Node, error) {
 	if err := b.walk(root, file); err != nil {
 		return nil, err
 	}
+	b.leaveUnusedExamples(root)
 	// Kinds that the root has itself, such as security schemes, stay as they are.
 	for _, k := range kinds {
 		if n := b.comps[k]; n != nil {
@@ -52,6 +53,33 @@ func bundle(file string) (*yaml.Node, error) {
 		}
 	}
 	return root, nil
+}
+
+// leaveUnusedExamples drops the examples that nothing refers to: those of codes for which
+// every operation has its own, and of codes that no operation answers with.
+func (b *bundler) leaveUnusedExamples(root *yaml.Node) {
+	examples, used := b.comps["examples"], map[string]bool{}
+	if examples == nil {
+		return
+	}
+	var find func(n *yaml.Node)
+	find = func(n *yaml.Node) {
+		if ref := get(n, "$ref"); ref != nil {
+			used[strings.TrimPrefix(ref.Value, "#/components/examples/")] = true
+		}
+		for _, c := range n.Content {
+			find(c)
+		}
+	}
+	find(root)
+	for _, kind := range b.comps {
+		find(kind)
+	}
+	for name := range members(clone(examples)) {
+		if !used[name] {
+			remove(examples, name)
+		}
+	}
 }
 
 // placePaths replaces each reference to a path item by a copy of the item

@@ -128,7 +128,7 @@ func TestEvents(t *testing.T) {
 		"webhooks.yaml": `{egg.laid: {summary: An egg, description: It is there., x-partner-visible: true, data: {size: 3}},
   egg.sold: {summary: Gone, description: It is not., schema: Sold, data: {}, request: run_1}}`,
 		"schemas/events.yaml": `{x-event: {description: 'A {type}.', data: {$ref: '#/{schema}'}},
-  EventType: {enum: []}, Event: {oneOf: [], discriminator: {mapping: {}}},
+  EventName: {enum: []}, Event: {oneOf: [], discriminator: {mapping: {}}},
   EggLaidData: {type: object}, Sold: {type: object}}`,
 		"schemas/errors.yaml": "ErrorEnvelope: {type: object}\n",
 	} {

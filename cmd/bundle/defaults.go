@@ -33,10 +33,16 @@ func (b *bundler) applyDefaults(root *yaml.Node, file string) error {
 			if get(op, "responses") == nil {
 				return fmt.Errorf("%s %s: no responses", method, path)
 			}
+			if err := b.addTable(d, file, method, op); err != nil {
+				return err
+			}
 			if err := defaultOperation(d, c, path, method, op); err != nil {
 				return err
 			}
 		}
+	}
+	if err := b.addSharedHeaders(d, file); err != nil {
+		return err
 	}
 	defaultWebhooks(get(d, "webhook"), get(root, "webhooks"))
 	return nil
@@ -79,6 +85,7 @@ func defaultOperation(d *yaml.Node, c *catalogue, path, method string, op *yaml.
 		return err
 	}
 	sortResponses(get(op, "responses"))
+	addHeaders(d, op, method == "post" && !hook && !browser, method != "get" && !public && !hook && !browser)
 	return nil
 }
 

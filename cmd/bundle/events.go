@@ -84,7 +84,7 @@ func addBody(schemas *yaml.Node, kind string, e *yaml.Node, body string) {
 	// What stands in braces in the template differs between events.
 	fillIn(made, strings.NewReplacer("{type}", kind, "{schema}", data))
 	set(schemas, body, made)
-	types, bodies := get(get(schemas, "EventType"), "enum"), get(get(schemas, "Event"), "oneOf")
+	types, bodies := get(get(schemas, "EventName"), "enum"), get(get(schemas, "Event"), "oneOf")
 	types.Content = append(types.Content, text(kind))
 	bodies.Content = append(bodies.Content, mapping("$ref", text("#/"+body)))
 	set(get(get(get(schemas, "Event"), "discriminator"), "mapping"), kind, text("#/components/schemas/"+body))

@@ -94,19 +94,19 @@ import "rail/gen/api"
 
 // Event is a type of event with its data. Only the functions below make one.
 type Event struct {
-	kind api.EventType
+	kind api.EventName
 	data any
 }
 
 // Type returns the type of the event.
-func (e Event) Type() api.EventType { return e.kind }
+func (e Event) Type() api.EventName { return e.kind }
 
 // Data returns the data of the event, one of the types of package api.
 func (e Event) Data() any { return e.data }
 
 // Type is an entry of the catalogue.
 type Type struct {
-	Type               api.EventType
+	Type               api.EventName
 	PartnerVisible     bool     // postbacks of partners may receive it,
 	HiddenFromPartners []string // without these members of its data
 }

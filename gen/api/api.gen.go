@@ -1419,6 +1419,141 @@ func (e ErrorType) Valid() bool {
 	}
 }
 
+// Defines values for EventName.
+const (
+	EventNameAffiliateConfirmed         EventName = "affiliate.confirmed"
+	EventNameAffiliateCouponActivated   EventName = "affiliate_coupon.activated"
+	EventNameAffiliateCouponCreated     EventName = "affiliate_coupon.created"
+	EventNameAffiliateCouponDeactivated EventName = "affiliate_coupon.deactivated"
+	EventNameAffiliateCouponDeleted     EventName = "affiliate_coupon.deleted"
+	EventNameAffiliateCouponUpdated     EventName = "affiliate_coupon.updated"
+	EventNameAffiliateCreated           EventName = "affiliate.created"
+	EventNameAffiliateDeleted           EventName = "affiliate.deleted"
+	EventNameAffiliateLinkCreated       EventName = "affiliate_link.created"
+	EventNameAffiliateLinkDeleted       EventName = "affiliate_link.deleted"
+	EventNameAffiliateLinkUpdated       EventName = "affiliate_link.updated"
+	EventNameAffiliateUpdated           EventName = "affiliate.updated"
+	EventNameApplicationApproved        EventName = "application.approved"
+	EventNameApplicationRejected        EventName = "application.rejected"
+	EventNameApplicationSubmitted       EventName = "application.submitted"
+	EventNameCommissionCreated          EventName = "commission.created"
+	EventNameCommissionDeleted          EventName = "commission.deleted"
+	EventNameCommissionPaid             EventName = "commission.paid"
+	EventNameCommissionUpdated          EventName = "commission.updated"
+	EventNameCommissionVoided           EventName = "commission.voided"
+	EventNameCustomerEnrolledAsPartner  EventName = "customer.enrolled_as_partner"
+	EventNamePayoutCreated              EventName = "payout.created"
+	EventNamePayoutDeleted              EventName = "payout.deleted"
+	EventNamePayoutDue                  EventName = "payout.due"
+	EventNamePayoutFailed               EventName = "payout.failed"
+	EventNamePayoutNotEligible          EventName = "payout.not_eligible"
+	EventNamePayoutPaid                 EventName = "payout.paid"
+	EventNamePayoutUpdated              EventName = "payout.updated"
+	EventNameReferralConverted          EventName = "referral.converted"
+	EventNameReferralCreated            EventName = "referral.created"
+	EventNameReferralDeleted            EventName = "referral.deleted"
+	EventNameReferralLead               EventName = "referral.lead"
+	EventNameRiskFlagCreated            EventName = "risk_flag.created"
+	EventNameRiskFlagResolved           EventName = "risk_flag.resolved"
+	EventNameRuleDeleted                EventName = "rule.deleted"
+	EventNameRuleStatusChanged          EventName = "rule.status_changed"
+	EventNameRuleUpdated                EventName = "rule.updated"
+	EventNameSaleCreated                EventName = "sale.created"
+	EventNameSaleDeleted                EventName = "sale.deleted"
+	EventNameSaleRefunded               EventName = "sale.refunded"
+	EventNameSaleUpdated                EventName = "sale.updated"
+)
+
+// Valid indicates whether the value is a known member of the EventName enum.
+func (e EventName) Valid() bool {
+	switch e {
+	case EventNameAffiliateConfirmed:
+		return true
+	case EventNameAffiliateCouponActivated:
+		return true
+	case EventNameAffiliateCouponCreated:
+		return true
+	case EventNameAffiliateCouponDeactivated:
+		return true
+	case EventNameAffiliateCouponDeleted:
+		return true
+	case EventNameAffiliateCouponUpdated:
+		return true
+	case EventNameAffiliateCreated:
+		return true
+	case EventNameAffiliateDeleted:
+		return true
+	case EventNameAffiliateLinkCreated:
+		return true
+	case EventNameAffiliateLinkDeleted:
+		return true
+	case EventNameAffiliateLinkUpdated:
+		return true
+	case EventNameAffiliateUpdated:
+		return true
+	case EventNameApplicationApproved:
+		return true
+	case EventNameApplicationRejected:
+		return true
+	case EventNameApplicationSubmitted:
+		return true
+	case EventNameCommissionCreated:
+		return true
+	case EventNameCommissionDeleted:
+		return true
+	case EventNameCommissionPaid:
+		return true
+	case EventNameCommissionUpdated:
+		return true
+	case EventNameCommissionVoided:
+		return true
+	case EventNameCustomerEnrolledAsPartner:
+		return true
+	case EventNamePayoutCreated:
+		return true
+	case EventNamePayoutDeleted:
+		return true
+	case EventNamePayoutDue:
+		return true
+	case EventNamePayoutFailed:
+		return true
+	case EventNamePayoutNotEligible:
+		return true
+	case EventNamePayoutPaid:
+		return true
+	case EventNamePayoutUpdated:
+		return true
+	case EventNameReferralConverted:
+		return true
+	case EventNameReferralCreated:
+		return true
+	case EventNameReferralDeleted:
+		return true
+	case EventNameReferralLead:
+		return true
+	case EventNameRiskFlagCreated:
+		return true
+	case EventNameRiskFlagResolved:
+		return true
+	case EventNameRuleDeleted:
+		return true
+	case EventNameRuleStatusChanged:
+		return true
+	case EventNameRuleUpdated:
+		return true
+	case EventNameSaleCreated:
+		return true
+	case EventNameSaleDeleted:
+		return true
+	case EventNameSaleRefunded:
+		return true
+	case EventNameSaleUpdated:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for EventReceivedReceived.
 const (
 	EventReceivedReceivedTrue EventReceivedReceived = true
@@ -1428,141 +1563,6 @@ const (
 func (e EventReceivedReceived) Valid() bool {
 	switch e {
 	case EventReceivedReceivedTrue:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for EventType.
-const (
-	EventTypeAffiliateConfirmed         EventType = "affiliate.confirmed"
-	EventTypeAffiliateCouponActivated   EventType = "affiliate_coupon.activated"
-	EventTypeAffiliateCouponCreated     EventType = "affiliate_coupon.created"
-	EventTypeAffiliateCouponDeactivated EventType = "affiliate_coupon.deactivated"
-	EventTypeAffiliateCouponDeleted     EventType = "affiliate_coupon.deleted"
-	EventTypeAffiliateCouponUpdated     EventType = "affiliate_coupon.updated"
-	EventTypeAffiliateCreated           EventType = "affiliate.created"
-	EventTypeAffiliateDeleted           EventType = "affiliate.deleted"
-	EventTypeAffiliateLinkCreated       EventType = "affiliate_link.created"
-	EventTypeAffiliateLinkDeleted       EventType = "affiliate_link.deleted"
-	EventTypeAffiliateLinkUpdated       EventType = "affiliate_link.updated"
-	EventTypeAffiliateUpdated           EventType = "affiliate.updated"
-	EventTypeApplicationApproved        EventType = "application.approved"
-	EventTypeApplicationRejected        EventType = "application.rejected"
-	EventTypeApplicationSubmitted       EventType = "application.submitted"
-	EventTypeCommissionCreated          EventType = "commission.created"
-	EventTypeCommissionDeleted          EventType = "commission.deleted"
-	EventTypeCommissionPaid             EventType = "commission.paid"
-	EventTypeCommissionUpdated          EventType = "commission.updated"
-	EventTypeCommissionVoided           EventType = "commission.voided"
-	EventTypeCustomerEnrolledAsPartner  EventType = "customer.enrolled_as_partner"
-	EventTypePayoutCreated              EventType = "payout.created"
-	EventTypePayoutDeleted              EventType = "payout.deleted"
-	EventTypePayoutDue                  EventType = "payout.due"
-	EventTypePayoutFailed               EventType = "payout.failed"
-	EventTypePayoutNotEligible          EventType = "payout.not_eligible"
-	EventTypePayoutPaid                 EventType = "payout.paid"
-	EventTypePayoutUpdated              EventType = "payout.updated"
-	EventTypeReferralConverted          EventType = "referral.converted"
-	EventTypeReferralCreated            EventType = "referral.created"
-	EventTypeReferralDeleted            EventType = "referral.deleted"
-	EventTypeReferralLead               EventType = "referral.lead"
-	EventTypeRiskFlagCreated            EventType = "risk_flag.created"
-	EventTypeRiskFlagResolved           EventType = "risk_flag.resolved"
-	EventTypeRuleDeleted                EventType = "rule.deleted"
-	EventTypeRuleStatusChanged          EventType = "rule.status_changed"
-	EventTypeRuleUpdated                EventType = "rule.updated"
-	EventTypeSaleCreated                EventType = "sale.created"
-	EventTypeSaleDeleted                EventType = "sale.deleted"
-	EventTypeSaleRefunded               EventType = "sale.refunded"
-	EventTypeSaleUpdated                EventType = "sale.updated"
-)
-
-// Valid indicates whether the value is a known member of the EventType enum.
-func (e EventType) Valid() bool {
-	switch e {
-	case EventTypeAffiliateConfirmed:
-		return true
-	case EventTypeAffiliateCouponActivated:
-		return true
-	case EventTypeAffiliateCouponCreated:
-		return true
-	case EventTypeAffiliateCouponDeactivated:
-		return true
-	case EventTypeAffiliateCouponDeleted:
-		return true
-	case EventTypeAffiliateCouponUpdated:
-		return true
-	case EventTypeAffiliateCreated:
-		return true
-	case EventTypeAffiliateDeleted:
-		return true
-	case EventTypeAffiliateLinkCreated:
-		return true
-	case EventTypeAffiliateLinkDeleted:
-		return true
-	case EventTypeAffiliateLinkUpdated:
-		return true
-	case EventTypeAffiliateUpdated:
-		return true
-	case EventTypeApplicationApproved:
-		return true
-	case EventTypeApplicationRejected:
-		return true
-	case EventTypeApplicationSubmitted:
-		return true
-	case EventTypeCommissionCreated:
-		return true
-	case EventTypeCommissionDeleted:
-		return true
-	case EventTypeCommissionPaid:
-		return true
-	case EventTypeCommissionUpdated:
-		return true
-	case EventTypeCommissionVoided:
-		return true
-	case EventTypeCustomerEnrolledAsPartner:
-		return true
-	case EventTypePayoutCreated:
-		return true
-	case EventTypePayoutDeleted:
-		return true
-	case EventTypePayoutDue:
-		return true
-	case EventTypePayoutFailed:
-		return true
-	case EventTypePayoutNotEligible:
-		return true
-	case EventTypePayoutPaid:
-		return true
-	case EventTypePayoutUpdated:
-		return true
-	case EventTypeReferralConverted:
-		return true
-	case EventTypeReferralCreated:
-		return true
-	case EventTypeReferralDeleted:
-		return true
-	case EventTypeReferralLead:
-		return true
-	case EventTypeRiskFlagCreated:
-		return true
-	case EventTypeRiskFlagResolved:
-		return true
-	case EventTypeRuleDeleted:
-		return true
-	case EventTypeRuleStatusChanged:
-		return true
-	case EventTypeRuleUpdated:
-		return true
-	case EventTypeSaleCreated:
-		return true
-	case EventTypeSaleDeleted:
-		return true
-	case EventTypeSaleRefunded:
-		return true
-	case EventTypeSaleUpdated:
 		return true
 	default:
 		return false
@@ -3201,6 +3201,24 @@ const (
 func (e WebhookEndpointDeletedDeleted) Valid() bool {
 	switch e {
 	case WebhookEndpointDeletedDeletedTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for Format.
+const (
+	FormatCsv  Format = "csv"
+	FormatJSON Format = "json"
+)
+
+// Valid indicates whether the value is a known member of the Format enum.
+func (e Format) Valid() bool {
+	switch e {
+	case FormatCsv:
+		return true
+	case FormatJSON:
 		return true
 	default:
 		return false
@@ -5873,6 +5891,11 @@ type EventFeed struct {
 // Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 type EventID = string
 
+// EventName The type of an event; the catalogue describes each.
+//
+// Examples: sale.created
+type EventName string
+
 // EventReceived The event is stored.
 type EventReceived struct {
 	// Received Always true.
@@ -5889,11 +5912,6 @@ type EventRequest struct {
 	// Examples: req_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID *string `json:"id"`
 }
-
-// EventType The type of an event; the catalogue describes each.
-//
-// Examples: sale.created
-type EventType string
 
 // Flow A commission rule. The first active flow that fits an event decides; its first matching branch gives the rate, else its own rate applies.
 type Flow struct {
@@ -6434,7 +6452,7 @@ type FollowedEvent struct {
 	// Type The type of an event; the catalogue describes each.
 	//
 	// Examples: sale.created
-	Type EventType `json:"type"`
+	Type EventName `json:"type"`
 }
 
 // Group A group of partners: the axis of commission and approval.
@@ -11259,6 +11277,9 @@ type SequenceStep struct {
 // Examples: approved
 type SequenceTrigger string
 
+// Table A table in CSV (RFC 4180, UTF-8). Its first line names the columns, which are the members of an object of the list.
+type Table = string
+
 // Tag A free label on partners and resources.
 type Tag struct {
 	// ID The id of a tag.
@@ -11513,7 +11534,7 @@ type WebhookDelivery struct {
 	// EventType The type of an event; the catalogue describes each.
 	//
 	// Examples: sale.created
-	EventType EventType `json:"event_type"`
+	EventType EventName `json:"event_type"`
 
 	// IsTest Whether a ping made it.
 	IsTest bool `json:"is_test"`
@@ -11583,7 +11604,7 @@ type WebhookEndpoint struct {
 	Enabled bool `json:"enabled"`
 
 	// EventTypes The types that are sent; empty means every type.
-	EventTypes []EventType `json:"event_types"`
+	EventTypes []EventName `json:"event_types"`
 
 	// PartnerID The partner whose postback it is; null for the merchant's own endpoints.
 	PartnerID *PartnerID `json:"partner_id"`
@@ -11606,7 +11627,7 @@ type WebhookEndpoint struct {
 // WebhookEndpointCreate An endpoint to add.
 type WebhookEndpointCreate struct {
 	// EventTypes The types to send; empty means every type. A postback takes `referral.*`, `commission.*` and `payout.*` types only.
-	EventTypes []EventType `json:"event_types,omitempty"`
+	EventTypes []EventName `json:"event_types,omitempty"`
 
 	// PartnerID Makes it this partner's postback: only events of the partner, never a customer's identity.
 	PartnerID *PartnerID `json:"partner_id,omitempty"`
@@ -11660,7 +11681,7 @@ type WebhookEndpointUpdate struct {
 	Enabled *bool `json:"enabled,omitempty"`
 
 	// EventTypes Replaces the types to send; empty means every type. A postback takes `referral.*`, `commission.*` and `payout.*` types only.
-	EventTypes []EventType `json:"event_types,omitempty"`
+	EventTypes []EventName `json:"event_types,omitempty"`
 
 	// URL A public `https://` or `http://` address on port 80, 443 or 1024 to 65535, without user name and password.
 	URL *string `json:"url,omitempty"`
@@ -11681,7 +11702,7 @@ type WebhookEventType struct {
 	// Type The type of an event; the catalogue describes each.
 	//
 	// Examples: sale.created
-	Type EventType `json:"type"`
+	Type EventName `json:"type"`
 }
 
 // WebhookEventTypeList A page of the event catalogue.
@@ -11701,7 +11722,7 @@ type WebhookPing struct {
 	// EventType The type of an event; the catalogue describes each.
 	//
 	// Examples: sale.created
-	EventType *EventType `json:"event_type,omitempty"`
+	EventType *EventName `json:"event_type,omitempty"`
 }
 
 // WebhookReplay The outcome of a bulk replay.
@@ -11757,6 +11778,9 @@ type EndingBefore = string
 
 // FlowExpandParam defines model for FlowExpandParam.
 type FlowExpandParam = []FlowExpand
+
+// Format defines model for Format.
+type Format string
 
 // GroupIncludeParam defines model for GroupIncludeParam.
 type GroupIncludeParam = []GroupInclude
@@ -11884,7 +11908,7 @@ type WebhookDeliveryLimit = int64
 // WebhookEventTypeEndingBefore The type of an event; the catalogue describes each.
 //
 // Examples: sale.created
-type WebhookEventTypeEndingBefore = EventType
+type WebhookEventTypeEndingBefore = EventName
 
 // WebhookEventTypeLimit defines model for WebhookEventTypeLimit.
 type WebhookEventTypeLimit = int64
@@ -11892,7 +11916,7 @@ type WebhookEventTypeLimit = int64
 // WebhookEventTypeStartingAfter The type of an event; the catalogue describes each.
 //
 // Examples: sale.created
-type WebhookEventTypeStartingAfter = EventType
+type WebhookEventTypeStartingAfter = EventName
 
 // BadBodyRequest Every answer of 400 or above.
 type BadBodyRequest = ErrorEnvelope

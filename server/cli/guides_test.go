@@ -24,7 +24,7 @@ var (
 	// fenced finds the blocks of a guide: their language and their text.
 	fenced = regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
 	// filed is how a block begins that belongs into a file.
-	filed = regexp.MustCompile(`^// (\S+)\n`)
+	filed = regexp.MustCompile(`^(?://|#) (\S+)\n`)
 )
 
 // TestGuides pastes the blocks of each guide into a shell beside a server:

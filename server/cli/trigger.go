@@ -81,7 +81,7 @@ func (r remote) ping(ctx context.Context, env *Env, kind, endpoint string) (forw
 	if err != nil {
 		return forwarded{}, err
 	}
-	body, err := json.Marshal(api.WebhookPing{EventType: new(api.EventType(kind))})
+	body, err := json.Marshal(api.WebhookPing{EventType: new(api.EventName(kind))})
 	if err != nil {
 		return forwarded{}, err
 	}

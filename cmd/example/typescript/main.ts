@@ -45,7 +45,7 @@ function variable(name: string): string {
   return value
 }
 
-const rail = createClient<paths>({
+const rail = createClient<paths, 'application/json'>({
   baseUrl: variable('RAIL_BASE_URL'),
   headers: { Authorization: `Bearer ${variable('RAIL_API_KEY')}` },
 })

@@ -96,14 +96,20 @@ func Of(route *routers.Route, params map[string]string, r *http.Request, status 
 			fault(" with %s %q: %v", name, header.Get(name), err)
 		}
 	}
+	for _, name := range []string{"Retry-After", "WWW-Authenticate"} {
+		described := route.Operation.Responses.Status(status)
+		if header.Get(name) != "" && described != nil && described.Value.Headers[name] == nil {
+			fault(" with %s, which the description does not have there", name)
+		}
+	}
 	if status >= http.StatusBadRequest {
 		for _, err := range refusalFaults(route.Operation.Responses.Status(status), header, body) {
 			fault(": %w", err)
 		}
 	}
-	if status != http.StatusNotModified && !strings.HasPrefix(header.Get("Content-Type"), "application/json") &&
-		strings.HasPrefix(r.URL.Path, "/v1/") {
-		fault(" with the type %q", header.Get("Content-Type"))
+	if kind := header.Get("Content-Type"); status != http.StatusNotModified && strings.HasPrefix(r.URL.Path, "/v1/") &&
+		!strings.HasPrefix(kind, "application/json") && !strings.HasPrefix(kind, "text/csv") {
+		fault(" with the type %q", kind)
 	}
 	return append(faults, livemode(r, header)...)
 }

@@ -22,7 +22,7 @@ import (
 var files embed.FS
 
 // names are the guides in the order in which they are read.
-var names = []string{"tag", "server", "attribution", "money", "webhooks", "errors", "trying"}
+var names = []string{"tag", "server", "attribution", "money", "webhooks", "errors", "clients", "trying"}
 
 // policy lets a page load its style from this server, and nothing else.
 const policy = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

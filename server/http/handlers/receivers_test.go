@@ -7,11 +7,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"rail/server/harness/apitest"
+	"rail/server/outbound/webhook/vectors"
 	"rail/server/outbound/webhook/verify"
 )
 
@@ -27,6 +29,10 @@ const request = { headers }
 console.log(event.type)`
 	pythonBefore = `
 import json, sys
+`
+	// Headers come as they are, and nothing may be raised.
+	pythonHostile = `
+print(sum(verified(h, b"{}", "whsec_x", int(sys.argv[1])) for h in [None] + json.load(sys.stdin)))
 `
 	pythonAfter = `
 d = json.load(sys.stdin)
@@ -63,6 +69,16 @@ func TestReceivers(t *testing.T) {
 	require.Error(t, verify.Signature(r.Header, []byte(r.Body), other, now))
 	root, err := filepath.Abs("../../..")
 	require.NoError(t, err)
+	if _, err := exec.LookPath("python3"); err == nil {
+		in, err := json.Marshal(vectors.Hostile(now, uint64(now.UnixNano()), 1000))
+		require.NoError(t, err)
+		code := pythonBefore + receiver(t, "python") + pythonHostile
+		cmd := exec.CommandContext(t.Context(), "python3", "-c", code, strconv.FormatInt(now.Unix(), 10))
+		cmd.Stdin = bytes.NewReader(in)
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		require.Equal(t, "0\n", string(out))
+	}
 	for name, command := range map[string][]string{
 		"node":    {"node", "--input-type=module", "-e", nodeBefore + receiver(t, "ts") + nodeAfter},
 		"python3": {"python3", "-c", pythonBefore + receiver(t, "python") + pythonAfter},

@@ -64,7 +64,7 @@ func toDelivery(row db.WebhookLogRow) api.WebhookDelivery {
 	d := row.WebhookDelivery
 	out := api.WebhookDelivery{
 		ID: d.ID, Object: "webhook_delivery", WebhookEndpointID: d.EndpointID, EventID: d.EventID,
-		EventType: api.EventType(d.EventType), Status: api.WebhookDeliveryStatus(d.Status), Attempts: int64(d.Attempts),
+		EventType: api.EventName(d.EventType), Status: api.WebhookDeliveryStatus(d.Status), Attempts: int64(d.Attempts),
 		Error: d.Error, DurationMs: d.DurationMs, RequestBody: row.Sent, IsTest: d.IsTest, ReplayOf: d.ReplayOf,
 		LastAttemptAt: d.LastAttemptAt, NextAttemptAt: d.NextAttemptAt, CreatedAt: d.CreatedAt,
 	}

@@ -92,14 +92,14 @@ func (s *Server) ListWebhookEvents(
 func toEndpoint(e db.WebhookEndpoint) api.WebhookEndpoint {
 	return api.WebhookEndpoint{
 		ID: e.ID, Object: "webhook_endpoint", ProgramID: e.ProgramID, PartnerID: e.PartnerID, URL: e.URL,
-		EventTypes: enums[api.EventType](e.EventTypes), Enabled: e.Enabled, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
+		EventTypes: enums[api.EventName](e.EventTypes), Enabled: e.Enabled, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
 	}
 }
 
 // toEventType shows a type of the catalogue with an example of its data.
 func toEventType(t webhook.EventType) api.WebhookEventType {
 	return api.WebhookEventType{
-		Object: "webhook_event_type", Type: api.EventType(t.Type), Description: t.Description,
+		Object: "webhook_event_type", Type: api.EventName(t.Type), Description: t.Description,
 		PartnerEligible: t.PartnerEligible, Example: t.Example,
 	}
 }

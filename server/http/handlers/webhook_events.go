@@ -27,7 +27,7 @@ func (s *Server) FollowEvents(
 // toFollowedEvent shows an event with the body as it is sent.
 func toFollowedEvent(e db.EventsSinceRow) api.FollowedEvent {
 	return api.FollowedEvent{
-		ID: e.ID, Object: "event", ProgramID: e.ProgramID, Type: api.EventType(e.Type), RequestBody: e.Body,
+		ID: e.ID, Object: "event", ProgramID: e.ProgramID, Type: api.EventName(e.Type), RequestBody: e.Body,
 		CreatedAt: e.CreatedAt,
 	}
 }

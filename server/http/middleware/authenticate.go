@@ -53,7 +53,7 @@ func (f *Front) identify(c echo.Context, s *state) error {
 	key, err := f.Keys.Find(c.Request().Context(), token, func() bool { return f.pay(c, s) == nil })
 	switch {
 	case errors.Is(err, auth.ErrUnknown):
-		return problem.New(problem.APIKeyInvalid, "This API key is not known.")
+		return problem.New(problem.APIKeyInvalid, "%s", unknownKey(token))
 	case errors.Is(err, auth.ErrNotAsked):
 		return limited(f.AddressLimit)
 	case err != nil:
@@ -66,6 +66,17 @@ func (f *Front) identify(c echo.Context, s *state) error {
 		f.Log.Warn("last use of a key not noted", "key", key.ID, "error", err)
 	}
 	return nil
+}
+
+// unknownKey says of a token that is no API key what it is, where its form tells.
+func unknownKey(token string) string {
+	switch {
+	case strings.HasPrefix(token, "rail_pub_"):
+		return "This is a publishable key, which pages send as key; send an API key: rail_live_… or rail_test_…."
+	case strings.HasPrefix(token, "whsec_"):
+		return "This is the secret of a webhook endpoint; send an API key: rail_live_… or rail_test_…."
+	}
+	return "This API key is not known."
 }
 
 // markTest marks every response to a test key. The key's form is enough to know,

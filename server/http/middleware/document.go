@@ -132,9 +132,6 @@ func newRoute(spec *openapi3.T, o openapi.Operation) *route {
 			integer: p.Schema.Value.Type.Is("integer"), repeatable: list && explode, commas: list && !explode,
 		}
 	}
-	if r.table != nil {
-		r.query["format"] = queryParam{}
-	}
 	if r.batches() {
 		r.item = leaveItems(r.body)
 	}

@@ -55,6 +55,9 @@ func (f *Front) writeError(err error, c echo.Context) {
 	f.Shortage.Note(err)
 	p, id := Problem(err), ""
 	if s, ok := c.Get(stateKey).(*state); ok {
+		if p.Code == problem.ResourceNotFound && p.Param == "" {
+			p = f.Document.absent(s.route, p, c.Param("id"))
+		}
 		s.problem, id = p, s.id
 	}
 	if c.Response().Committed {

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"rail/openapi"
 	"rail/server/auth"
 	"rail/server/cli"
 	"rail/server/clock"
@@ -72,6 +73,96 @@ func TestRefusalsOfThePath(t *testing.T) {
 	refuse(t, 400, "invalid_request_error", "parameter_unknown", s.Do("GET", "/llms.txt?x=1", "", nil))
 	refuse(t, 400, "invalid_request_error", "unsupported_version",
 		s.Do("GET", "/v1/programs", s.Key, nil, "X-Rail-Version", "2020-01-01"))
+}
+
+// TestMessages: a refusal says what was mistaken for what, and the way out.
+func TestMessages(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	partner := s.Partner(program, nil)
+	customer := s.Must(201, s.Post("/v1/customers", M{"program_id": program, "partner_id": partner})).String("id")
+	endpoint := s.Must(201, s.Post("/v1/webhook_endpoints", M{"program_id": program, "url": "https://hooks.example/in"})).String("id")
+	sale := M{"program_id": program, "customer_id": customer, "external_charge_id": "ch_1", "amount_minor": 1, "currency": "USD"}
+	sale["occurred_at"] = 1760000000
+	local := M{"program_id": program, "url": "http://127.0.0.1:3000/"}
+	allowed := "url: the address is not public. On your own machine receive with rail listen, " +
+		"or open its network with RAIL_WEBHOOK_ALLOW_CIDRS."
+	everything := "event_types[0] must be a type of event; leave event_types empty for all of them."
+	for _, c := range []struct {
+		want string
+		got  apitest.Answer
+	}{
+		{"No such sale; part_… is a partner's id.", s.Get("/v1/sales/" + partner)},
+		{"No such sale; part_… is a partner's id.", s.Post("/v1/sales/"+partner+"/refund", M{"amount_minor": 1})},
+		{"No such partner; cus_… is a customer's id.", s.Post("/v1/partners/"+customer, M{"first_name": "x"})},
+		{"No such payout batch; part_… is a partner's id.", s.Post("/v1/payout_batches/"+partner+"/cancel", M{})},
+		{"No such tax form; part_… is a partner's id.", s.Get("/v1/tax_form_statuses/" + partner)},
+		{"No such inbox event; part_… is a partner's id.", s.Get("/v1/inbox_events/" + partner)},
+		{"No such sale.", s.Get("/v1/sales/sale_none")},
+		{"No such sale.", s.Get("/v1/sales/x")},
+		{"No such path. Did you mean /v1/programs?", s.Get("/v2/programs")},
+		{"No such path. Did you mean /v1/sales/sale_1?", s.Get("/v10/sales/sale_1")},
+		{"This is a publishable key, which pages send as key; send an API key: rail_live_… or rail_test_….",
+			s.Do("GET", "/v1/programs", "rail_pub_"+strings.Repeat("a", 32), nil)},
+		{"This is the secret of a webhook endpoint; send an API key: rail_live_… or rail_test_….",
+			s.Do("GET", "/v1/programs", "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=", nil)},
+		{"This API key is not known.", s.Do("GET", "/v1/programs", "rail_live_"+strings.Repeat("a", 32), nil)},
+		{"occurred_at must be an RFC 3339 date-time between 2000-01-01 and 2100-01-01, such as 2026-09-01T12:00:00Z.",
+			s.Post("/v1/sales", sale)},
+		{"items must not be empty.", s.Post("/v1/sales/batch", M{"program_id": program, "items": []M{}})},
+		{allowed, s.Post("/v1/webhook_endpoints", local)},
+		{allowed, s.Post("/v1/webhook_endpoints/"+endpoint, M{"url": "http://127.0.0.1:3000/"})},
+		{"url: the address is not public.", s.Post("/v1/webhook_endpoints", M{
+			"program_id": program, "partner_id": partner, "url": "http://127.0.0.1:3000/",
+		})},
+		{everything, s.Post("/v1/webhook_endpoints", M{
+			"program_id": program, "url": "https://hooks.example/", "event_types": []string{"*"},
+		})},
+	} {
+		e, _ := c.got.Body["error"].(M)
+		assert.Equal(t, c.want, e["message"], "%s", c.got.Raw)
+	}
+}
+
+// TestFiltersRepeated: each filter that is a list takes its values in every form in
+// which clients write lists; one that is a single value is still refused twice.
+func TestFiltersRepeated(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	spec, err := openapi.Read(openapi.Bundle)
+	require.NoError(t, err)
+	operations, err := openapi.Operations(spec)
+	require.NoError(t, err)
+	seen := 0
+	for _, o := range operations {
+		for _, p := range o.Query {
+			schema := p.Schema.Value
+			if !schema.Type.Is("array") || p.Explode == nil || *p.Explode || strings.Contains(o.Path, "{") {
+				continue
+			}
+			require.GreaterOrEqual(t, len(schema.Items.Value.Enum), 2, o.ID)
+			seen++
+			a, b := fmt.Sprint(schema.Items.Value.Enum[0]), fmt.Sprint(schema.Items.Value.Enum[1])
+			path := o.Path + "?program_id=" + program + "&" + p.Name
+			if o.ID == "listMaturingCommissions" || o.ID == "retrieveReport" {
+				path = o.Path + "?program_id=" + program + "&from=2026-09-01&to=2026-09-30&" + p.Name
+			}
+			want := s.Must(200, s.Get(path+"="+a+","+b)).Body
+			require.Equal(t, want, s.Must(200, s.Get(path+"="+a+"&"+p.Name+"="+b)).Body, o.ID)
+			require.Equal(t, want, s.Must(200, s.Get(path+"[]="+a+"&"+p.Name+"[]="+b)).Body, o.ID)
+			s.Refused(400, "parameter_invalid", p.Name, s.Get(path+"="+a+"&"+p.Name+"=nonsense"))
+		}
+	}
+	require.Positive(t, seen)
+	first := s.Partner(program, M{"status": "active"})
+	s.Partner(program, M{"status": "pending"})
+	one := s.Must(200, s.Get("/v1/partners?program_id="+program+"&status=active"))
+	require.Equal(t, first, one.Data()[0]["id"])
+	both := s.Must(200, s.Get("/v1/partners?program_id="+program+"&status=active&status=pending"))
+	require.EqualValues(t, 2, both.Int("total_count"))
+	s.Refused(400, "parameter_invalid", "limit", s.Get("/v1/partners?program_id="+program+"&limit=1&limit=2"))
 }
 
 func TestBadBodies(t *testing.T) {

@@ -1,11 +1,15 @@
 package middleware
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
 	"rail/server/problem"
 )
+
+// otherVersion is the beginning of a path of a version that does not exist.
+var otherVersion = regexp.MustCompile(`^/v[0-9]{1,3}/`)
 
 // noPath returns the 404 of a path that nothing answers, with the path that was
 // probably meant.
@@ -18,12 +22,13 @@ func (d *Document) noPath(path string) *problem.Error {
 
 // nearestPath returns the most similar described path, or "". It compares with
 // those of as many segments, with the given ids in the places of theirs. A
-// missing /v1 is the usual mistake.
+// missing /v1 is the usual mistake, another version in its place the next.
 func (d *Document) nearestPath(path string) string {
 	path = strings.TrimSuffix(path, "/")
 	if !plausibleID(path) {
 		return ""
 	}
+	path = otherVersion.ReplaceAllString(path, "/v1/")
 	if !strings.HasPrefix(path, "/v1/") && !strings.HasSuffix(path, ".txt") {
 		path = "/v1" + path
 	}

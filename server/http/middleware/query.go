@@ -29,6 +29,7 @@ func (f *Front) canonical(next echo.HandlerFunc) echo.HandlerFunc {
 		for _, name := range []string{"expand", "include"} {
 			mergeList(q, name)
 		}
+		joinFilters(q, stateOf(c).route)
 		if err := checkQuery(q, stateOf(c).route); err != nil {
 			return err
 		}
@@ -90,6 +91,21 @@ func mergeList(q url.Values, name string) {
 		return
 	}
 	q[name+"[]"] = out
+}
+
+// joinFilters joins the repetitions of a comma list, status=a&status=b, to one text, as
+// status=a,b is; status[]=a counts as status=a. Many clients write a list in these ways,
+// whatever the description says.
+func joinFilters(q url.Values, r *route) {
+	for name, p := range r.query {
+		if !p.commas {
+			continue
+		}
+		if given := slices.Concat(q[name], q[name+"[]"]); len(given) > 0 {
+			q[name] = []string{strings.Join(given, ",")}
+			delete(q, name+"[]")
+		}
+	}
 }
 
 // checkQuery refuses unknown parameters (a mistyped filter must not return

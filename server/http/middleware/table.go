@@ -37,12 +37,11 @@ type table struct {
 	offset  bool     // pages follow by their offset, not by the last id
 }
 
-// newTable returns nil for an operation that is neither a list nor a report. The
-// description tells of tables in its text alone: as a second content of an answer,
-// generated clients would make every list a list or a text.
+// newTable returns nil for an operation whose answer the description has not as a
+// table.
 func newTable(o openapi.Operation) *table {
 	ok := o.Operation.Responses.Status(http.StatusOK)
-	if o.Method != http.MethodGet || ok == nil || ok.Value.Content[echo.MIMEApplicationJSON] == nil {
+	if ok == nil || ok.Value.Content["text/csv"] == nil {
 		return nil
 	}
 	t := &table{rows: "data"}
@@ -50,11 +49,7 @@ func newTable(o openapi.Operation) *table {
 	if answer.Properties["has_more"] == nil {
 		t.rows = "rows"
 	}
-	rows := answer.Properties[t.rows]
-	if rows == nil || rows.Value.Items == nil {
-		return nil
-	}
-	t.columns = rows.Value.Items.Value.Required
+	t.columns = answer.Properties[t.rows].Value.Items.Value.Required
 	for _, p := range o.Query {
 		t.pages = t.pages || p.Name == "limit"
 		t.offset = t.offset || p.Name == "offset"

@@ -36,7 +36,7 @@ var patterns = map[string]string{
 
 // idKind is one type of ids, as its schema describes it: the prefix before the
 // random part, whose id it is in words, and an example.
-type idKind struct{ pattern, prefix, whose, example string }
+type idKind struct{ pattern, prefix, owner, whose, example string }
 
 // idKinds reads the types of ids from the schemas that are named after them, such
 // as PartnerId. A new type of ids thus gets its message without code.
@@ -48,7 +48,9 @@ func idKinds(spec *openapi3.T) []idKind {
 		if !isID || !prefixed {
 			continue
 		}
-		k := idKind{pattern: s.Value.Pattern, prefix: prefix[:strings.IndexByte(prefix, '[')], whose: whose(owner)}
+		k := idKind{
+			pattern: s.Value.Pattern, prefix: prefix[:strings.IndexByte(prefix, '[')], owner: owner, whose: whose(owner),
+		}
 		k.example = k.prefix + "…"
 		if examples := s.Value.Examples; len(examples) > 0 {
 			k.example = fmt.Sprint(examples[0])
@@ -76,6 +78,55 @@ func whose(owner string) string {
 	return "a " + name + "'s id"
 }
 
+// kindOf returns the kind of objects that a collection of the paths has, such as
+// payout_batches.
+func (d *Document) kindOf(collection string) *idKind {
+	for i, k := range d.ids {
+		var name strings.Builder
+		for j, r := range k.owner {
+			if j > 0 && unicode.IsUpper(r) {
+				name.WriteByte('_')
+			}
+			name.WriteRune(unicode.ToLower(r))
+		}
+		switch collection {
+		case name.String() + "s", name.String() + "es", strings.TrimSuffix(name.String(), "y") + "ies":
+			return &d.ids[i]
+		}
+	}
+	return nil
+}
+
+// absent says in the refusal of an id in the path what there is none of, and whose
+// id it is, if it is another kind's. Nothing but the id's own form decides the message.
+func (d *Document) absent(r *route, p *problem.Error, given string) *problem.Error {
+	if r == nil || strings.Count(r.Path, "{") != 1 || !strings.Contains(r.Path, "/{id}") {
+		return p
+	}
+	collection, _, _ := strings.Cut(strings.TrimPrefix(r.Path, "/v1/"), "/")
+	kind := d.kindOf(collection)
+	if kind == nil {
+		return p
+	}
+	_, noun, _ := strings.Cut(strings.TrimSuffix(kind.whose, "'s id"), " ")
+	said := *p
+	said.Message = "No such " + noun + "."
+	if other := d.mistaken(*kind, given); other != "" {
+		said.Message = "No such " + noun + "; " + other + "."
+	}
+	return &said
+}
+
+// mistaken says whose id was given in the place of a kind's, or "".
+func (d *Document) mistaken(kind idKind, given string) string {
+	for _, k := range d.ids {
+		if k.pattern != kind.pattern && strings.HasPrefix(strings.TrimPrefix(given, "sample_"), k.prefix) {
+			return k.prefix + "… is " + k.whose
+		}
+	}
+	return ""
+}
+
 // pattern says in words what a text must be to match a pattern, or "" where the
 // pattern has no words. An id of another type is named as such: mixing up two ids
 // is the usual mistake.
@@ -85,10 +136,8 @@ func (d *Document) pattern(pattern, given string) string {
 		return patterns[pattern]
 	}
 	text := "must be " + d.ids[i].whose + ", such as " + d.ids[i].example
-	for _, k := range d.ids {
-		if k.pattern != pattern && strings.HasPrefix(strings.TrimPrefix(given, "sample_"), k.prefix) {
-			return text + "; " + k.prefix + "… is " + k.whose
-		}
+	if other := d.mistaken(d.ids[i], given); other != "" {
+		text += "; " + other
 	}
 	return text
 }
@@ -109,13 +158,16 @@ func (d *Document) must(se *openapi3.SchemaError) string {
 		if s.MinLength == 1 {
 			return "must not be empty"
 		}
-		return fmt.Sprintf("must have at least %d characters", s.MinLength)
+		return "must have at least " + counted(s.MinLength, "character")
 	case "maxLength":
-		return fmt.Sprintf("must have at most %d characters", *s.MaxLength)
+		return "must have at most " + counted(*s.MaxLength, "character")
 	case "minItems":
-		return fmt.Sprintf("must have at least %d items", s.MinItems)
+		if s.MinItems == 1 {
+			return "must not be empty"
+		}
+		return "must have at least " + counted(s.MinItems, "item")
 	case "maxItems":
-		return fmt.Sprintf("must have at most %d items", *s.MaxItems)
+		return "must have at most " + counted(*s.MaxItems, "item")
 	case "maximum":
 		return "must be at most " + digits(s.Max)
 	case "minimum":
@@ -124,6 +176,9 @@ func (d *Document) must(se *openapi3.SchemaError) string {
 	case "nullable":
 		return "must not be null"
 	case "type":
+		if s.Format == "date-time" {
+			return clock.ErrFormat.Error()
+		}
 		return strings.TrimPrefix(se.Reason, "value ")
 	case "format":
 		if own := errors.Unwrap(se.Origin); own != nil {
@@ -131,6 +186,14 @@ func (d *Document) must(se *openapi3.SchemaError) string {
 		}
 	}
 	return ""
+}
+
+// counted is a number of things in words.
+func counted(n uint64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // digits writes a bound without an exponent: 1e+06 is not what a client has
@@ -145,7 +208,11 @@ func (d *Document) fault(se *openapi3.SchemaError, param string) *problem.Error 
 		for _, v := range se.Schema.Enum {
 			allowed = append(allowed, fmt.Sprint(v))
 		}
-		return problem.NotOneOf(param, fmt.Sprint(se.Value), allowed)
+		p := problem.NotOneOf(param, fmt.Sprint(se.Value), allowed)
+		if se.Value == "*" && strings.HasPrefix(param, "event_types[") {
+			p.Message = param + " must be a type of event; leave event_types empty for all of them."
+		}
+		return p
 	}
 	if text := d.must(se); text != "" {
 		return problem.Invalid(param, "%s %s.", param, text)

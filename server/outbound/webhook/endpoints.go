@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -78,7 +79,7 @@ func (s *Endpoints) Create(
 	ctx context.Context, u *work.Unit, n NewEndpoint,
 ) (e db.WebhookEndpoint, secret string, err error) {
 	if err := s.checkURL(ctx, n.URL); err != nil {
-		return e, "", err
+		return e, "", advised(err, n.PartnerID)
 	}
 	types, err := typesOf(n.EventTypes, n.PartnerID != nil)
 	if err != nil {
@@ -123,9 +124,21 @@ func checkQuota(ctx context.Context, u *work.Unit, programID string, partnerID *
 // checkURL refuses an address that the guard would not let the sender dial.
 func (s *Endpoints) checkURL(ctx context.Context, url string) error {
 	if err := s.Guard.Check(ctx, url); err != nil {
-		return problem.On("url", problem.URLNotAllowed, "url: %s.", err)
+		refusal := problem.On("url", problem.URLNotAllowed, "url: %s.", err)
+		refusal.Cause = err
+		return refusal
 	}
 	return nil
+}
+
+// advised tells a program's own people how they receive at an address that is not
+// public. Partners can do neither.
+func advised(err error, partnerID *string) error {
+	var p *problem.Error
+	if partnerID == nil && errors.Is(err, ErrRefused) && errors.As(err, &p) {
+		p.Message += " On your own machine receive with rail listen, or open its network with RAIL_WEBHOOK_ALLOW_CIDRS."
+	}
+	return err
 }
 
 // typesOf returns the given types, each once. It refuses types that a partner's
@@ -156,6 +169,9 @@ func (s *Endpoints) Update(
 ) (db.WebhookEndpoint, error) {
 	if to.URL != nil {
 		if err := s.checkURL(ctx, *to.URL); err != nil {
+			if e, absent := lock(ctx, u, id); absent == nil {
+				err = advised(err, e.PartnerID)
+			}
 			return db.WebhookEndpoint{}, err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/server/outbound/webhook"
+	"rail/server/outbound/webhook/vectors"
 	"rail/server/outbound/webhook/verify"
 )
 
@@ -67,6 +68,12 @@ func TestSignature(t *testing.T) {
 	} {
 		h := http.Header{"Rail-Signature": c.header}
 		require.Equal(t, c.ok, verify.Signature(h, []byte(c.body), secret, c.now) == nil, c.name)
+	}
+}
+
+func TestHostile(t *testing.T) {
+	for _, header := range vectors.Hostile(at, uint64(time.Now().UnixNano()), 10_000) {
+		require.Error(t, verify.Signature(http.Header{"Rail-Signature": {header}}, []byte(body), secret, at), "%q", header)
 	}
 }
 
