@@ -12042,6 +12042,12 @@ type ListAuditLogEntriesParams struct {
 	Action *string `form:"action,omitempty" json:"action,omitempty"`
 }
 
+// RetrieveAuditLogEntryParams defines parameters for RetrieveAuditLogEntry.
+type RetrieveAuditLogEntryParams struct {
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
 // ListBalancesParams defines parameters for ListBalances.
 type ListBalancesParams struct {
 	// ProgramID The program whose objects are listed.
@@ -12414,6 +12420,12 @@ type FollowEventsParams struct {
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// RetrieveEventParams defines parameters for RetrieveEvent.
+type RetrieveEventParams struct {
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
 // ListFlowsParams defines parameters for ListFlows.
 type ListFlowsParams struct {
 	// ProgramID The program whose objects are listed.
@@ -12613,6 +12625,12 @@ type ListMailsParams struct {
 
 	// Status Only `failed` can be asked for, and is what is meant without it.
 	Status *MailListStatus `form:"status,omitempty" json:"status,omitempty"`
+}
+
+// RetrieveMailParams defines parameters for RetrieveMail.
+type RetrieveMailParams struct {
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // RetryMailParams defines parameters for RetryMail.
@@ -13268,6 +13286,12 @@ type RetrieveTaxFormStatusParams struct {
 	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand TaxFormStatusExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
+// RetrieveWebhookDeliveryParams defines parameters for RetrieveWebhookDelivery.
+type RetrieveWebhookDeliveryParams struct {
 	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
@@ -14363,6 +14387,13 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/audit_log_entries (the `ListAuditLogEntries` operationId).
 	ListAuditLogEntries(ctx context.Context, params *ListAuditLogEntriesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// RetrieveAuditLogEntry Retrieve an audit-log entry
+	//
+	// One audit-log entry of a program by its id.
+	//
+	// Corresponds with GET /v1/audit_log_entries/{id} (the `RetrieveAuditLogEntry` operationId).
+	RetrieveAuditLogEntry(ctx context.Context, id ID, params *RetrieveAuditLogEntryParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListBalances List balances
 	//
 	// The balances of the program, by partner and then currency; the cursor is the id of a balance.
@@ -14827,6 +14858,13 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/events (the `FollowEvents` operationId).
 	FollowEvents(ctx context.Context, params *FollowEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// RetrieveEvent Retrieve an event
+	//
+	// One event by its id, with the exact body that webhooks get. Events are kept for at least 30 days.
+	//
+	// Corresponds with GET /v1/events/{id} (the `RetrieveEvent` operationId).
+	RetrieveEvent(ctx context.Context, id ID, params *RetrieveEventParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListFlows List flows
 	//
 	// The flows of the program in the order in which they are tried: by `priority`, then partner before group before program, then the oldest first.
@@ -15086,6 +15124,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/mails (the `ListMails` operationId).
 	ListMails(ctx context.Context, params *ListMailsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RetrieveMail Retrieve a mail
+	//
+	// One mail by its id, in any state and without its text: after `retryMail` this says whether it was sent. Mails are kept for 30 days.
+	//
+	// Corresponds with GET /v1/mails/{id} (the `RetrieveMail` operationId).
+	RetrieveMail(ctx context.Context, id ID, params *RetrieveMailParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RetryMail Send a mail again
 	//
@@ -15935,6 +15980,13 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/tax_form_statuses/{id} (the `RetrieveTaxFormStatus` operationId).
 	RetrieveTaxFormStatus(ctx context.Context, id ID, params *RetrieveTaxFormStatusParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// RetrieveWebhookDelivery Retrieve a delivery
+	//
+	// One delivery by its id, with the exact body that is sent. After a replay this says whether it was delivered.
+	//
+	// Corresponds with GET /v1/webhook_deliveries/{id} (the `RetrieveWebhookDelivery` operationId).
+	RetrieveWebhookDelivery(ctx context.Context, id ID, params *RetrieveWebhookDeliveryParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ReplayWebhookDelivery Replay a delivery
 	//
 	// Queues a new delivery with the original body and event id; the old one stays in the log as it is.
@@ -16335,6 +16387,23 @@ func (c *Client) WithdrawApplication(ctx context.Context, id ID, params *Withdra
 // Corresponds with GET /v1/audit_log_entries (the `ListAuditLogEntries` operationId).
 func (c *Client) ListAuditLogEntries(ctx context.Context, params *ListAuditLogEntriesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListAuditLogEntriesRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RetrieveAuditLogEntry Retrieve an audit-log entry
+//
+// One audit-log entry of a program by its id.
+//
+// Corresponds with GET /v1/audit_log_entries/{id} (the `RetrieveAuditLogEntry` operationId).
+func (c *Client) RetrieveAuditLogEntry(ctx context.Context, id ID, params *RetrieveAuditLogEntryParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRetrieveAuditLogEntryRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -17369,6 +17438,23 @@ func (c *Client) FollowEvents(ctx context.Context, params *FollowEventsParams, r
 	return c.Client.Do(req)
 }
 
+// RetrieveEvent Retrieve an event
+//
+// One event by its id, with the exact body that webhooks get. Events are kept for at least 30 days.
+//
+// Corresponds with GET /v1/events/{id} (the `RetrieveEvent` operationId).
+func (c *Client) RetrieveEvent(ctx context.Context, id ID, params *RetrieveEventParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRetrieveEventRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListFlows List flows
 //
 // The flows of the program in the order in which they are tried: by `priority`, then partner before group before program, then the oldest first.
@@ -17939,6 +18025,23 @@ func (c *Client) UpdateLink(ctx context.Context, id ID, params *UpdateLinkParams
 // Corresponds with GET /v1/mails (the `ListMails` operationId).
 func (c *Client) ListMails(ctx context.Context, params *ListMailsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListMailsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RetrieveMail Retrieve a mail
+//
+// One mail by its id, in any state and without its text: after `retryMail` this says whether it was sent. Mails are kept for 30 days.
+//
+// Corresponds with GET /v1/mails/{id} (the `RetrieveMail` operationId).
+func (c *Client) RetrieveMail(ctx context.Context, id ID, params *RetrieveMailParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRetrieveMailRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -19837,6 +19940,23 @@ func (c *Client) RetrieveTaxFormStatus(ctx context.Context, id ID, params *Retri
 	return c.Client.Do(req)
 }
 
+// RetrieveWebhookDelivery Retrieve a delivery
+//
+// One delivery by its id, with the exact body that is sent. After a replay this says whether it was delivered.
+//
+// Corresponds with GET /v1/webhook_deliveries/{id} (the `RetrieveWebhookDelivery` operationId).
+func (c *Client) RetrieveWebhookDelivery(ctx context.Context, id ID, params *RetrieveWebhookDeliveryParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRetrieveWebhookDeliveryRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ReplayWebhookDelivery Replay a delivery
 //
 // Queues a new delivery with the original body and event id; the old one stays in the log as it is.
@@ -20921,6 +21041,67 @@ func NewListAuditLogEntriesRequest(server string, params *ListAuditLogEntriesPar
 		if params.Action != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "action", *params.Action, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRetrieveAuditLogEntryRequest constructs an http.Request for the RetrieveAuditLogEntry method
+func NewRetrieveAuditLogEntryRequest(server string, id ID, params *RetrieveAuditLogEntryParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/audit_log_entries/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -23895,6 +24076,67 @@ func NewFollowEventsRequest(server string, params *FollowEventsParams) (*http.Re
 	return req, nil
 }
 
+// NewRetrieveEventRequest constructs an http.Request for the RetrieveEvent method
+func NewRetrieveEventRequest(server string, id ID, params *RetrieveEventParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/events/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListFlowsRequest constructs an http.Request for the ListFlows method
 func NewListFlowsRequest(server string, params *ListFlowsParams) (*http.Request, error) {
 	var err error
@@ -25533,6 +25775,67 @@ func NewListMailsRequest(server string, params *ListMailsParams) (*http.Request,
 		if params.Status != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "status", *params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRetrieveMailRequest constructs an http.Request for the RetrieveMail method
+func NewRetrieveMailRequest(server string, id ID, params *RetrieveMailParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/mails/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -30991,6 +31294,67 @@ func NewRetrieveTaxFormStatusRequest(server string, id ID, params *RetrieveTaxFo
 	return req, nil
 }
 
+// NewRetrieveWebhookDeliveryRequest constructs an http.Request for the RetrieveWebhookDelivery method
+func NewRetrieveWebhookDeliveryRequest(server string, id ID, params *RetrieveWebhookDeliveryParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/webhook_deliveries/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewReplayWebhookDeliveryRequest constructs an http.Request for the ReplayWebhookDelivery method
 func NewReplayWebhookDeliveryRequest(server string, id ID, params *ReplayWebhookDeliveryParams) (*http.Request, error) {
 	var err error
@@ -31946,6 +32310,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/audit_log_entries (the `ListAuditLogEntries` operationId).
 	ListAuditLogEntriesWithResponse(ctx context.Context, params *ListAuditLogEntriesParams, reqEditors ...RequestEditorFn) (*ListAuditLogEntriesReply, error)
 
+	// RetrieveAuditLogEntryWithResponse Retrieve an audit-log entry
+	//
+	// One audit-log entry of a program by its id.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/audit_log_entries/{id} (the `RetrieveAuditLogEntry` operationId).
+	RetrieveAuditLogEntryWithResponse(ctx context.Context, id ID, params *RetrieveAuditLogEntryParams, reqEditors ...RequestEditorFn) (*RetrieveAuditLogEntryReply, error)
+
 	// ListBalancesWithResponse List balances
 	//
 	// The balances of the program, by partner and then currency; the cursor is the id of a balance.
@@ -32450,6 +32823,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/events (the `FollowEvents` operationId).
 	FollowEventsWithResponse(ctx context.Context, params *FollowEventsParams, reqEditors ...RequestEditorFn) (*FollowEventsReply, error)
 
+	// RetrieveEventWithResponse Retrieve an event
+	//
+	// One event by its id, with the exact body that webhooks get. Events are kept for at least 30 days.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/events/{id} (the `RetrieveEvent` operationId).
+	RetrieveEventWithResponse(ctx context.Context, id ID, params *RetrieveEventParams, reqEditors ...RequestEditorFn) (*RetrieveEventReply, error)
+
 	// ListFlowsWithResponse List flows
 	//
 	// The flows of the program in the order in which they are tried: by `priority`, then partner before group before program, then the oldest first.
@@ -32737,6 +33119,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/mails (the `ListMails` operationId).
 	ListMailsWithResponse(ctx context.Context, params *ListMailsParams, reqEditors ...RequestEditorFn) (*ListMailsReply, error)
+
+	// RetrieveMailWithResponse Retrieve a mail
+	//
+	// One mail by its id, in any state and without its text: after `retryMail` this says whether it was sent. Mails are kept for 30 days.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/mails/{id} (the `RetrieveMail` operationId).
+	RetrieveMailWithResponse(ctx context.Context, id ID, params *RetrieveMailParams, reqEditors ...RequestEditorFn) (*RetrieveMailReply, error)
 
 	// RetryMailWithResponse Send a mail again
 	//
@@ -33674,6 +34065,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/tax_form_statuses/{id} (the `RetrieveTaxFormStatus` operationId).
 	RetrieveTaxFormStatusWithResponse(ctx context.Context, id ID, params *RetrieveTaxFormStatusParams, reqEditors ...RequestEditorFn) (*RetrieveTaxFormStatusReply, error)
 
+	// RetrieveWebhookDeliveryWithResponse Retrieve a delivery
+	//
+	// One delivery by its id, with the exact body that is sent. After a replay this says whether it was delivered.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/webhook_deliveries/{id} (the `RetrieveWebhookDelivery` operationId).
+	RetrieveWebhookDeliveryWithResponse(ctx context.Context, id ID, params *RetrieveWebhookDeliveryParams, reqEditors ...RequestEditorFn) (*RetrieveWebhookDeliveryReply, error)
+
 	// ReplayWebhookDeliveryWithResponse Replay a delivery
 	//
 	// Queues a new delivery with the original body and event id; the old one stays in the log as it is.
@@ -34174,6 +34574,37 @@ func (r ListAuditLogEntriesReply) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ListAuditLogEntriesReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RetrieveAuditLogEntryReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AuditLogEntry
+}
+
+// Status returns HTTPResponse.Status
+func (r RetrieveAuditLogEntryReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RetrieveAuditLogEntryReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RetrieveAuditLogEntryReply) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -35360,6 +35791,37 @@ func (r FollowEventsReply) ContentType() string {
 	return ""
 }
 
+type RetrieveEventReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *FollowedEvent
+}
+
+// Status returns HTTPResponse.Status
+func (r RetrieveEventReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RetrieveEventReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RetrieveEventReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListFlowsReply struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -36067,6 +36529,37 @@ func (r ListMailsReply) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ListMailsReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RetrieveMailReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Mail
+}
+
+// Status returns HTTPResponse.Status
+func (r RetrieveMailReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RetrieveMailReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RetrieveMailReply) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -38375,6 +38868,37 @@ func (r RetrieveTaxFormStatusReply) ContentType() string {
 	return ""
 }
 
+type RetrieveWebhookDeliveryReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WebhookDelivery
+}
+
+// Status returns HTTPResponse.Status
+func (r RetrieveWebhookDeliveryReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RetrieveWebhookDeliveryReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RetrieveWebhookDeliveryReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ReplayWebhookDeliveryReply struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -38954,6 +39478,21 @@ func (c *ClientWithResponses) ListAuditLogEntriesWithResponse(ctx context.Contex
 		return nil, err
 	}
 	return ParseListAuditLogEntriesReply(rsp)
+}
+
+// RetrieveAuditLogEntryWithResponse Retrieve an audit-log entry
+//
+// One audit-log entry of a program by its id.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/audit_log_entries/{id} (the `RetrieveAuditLogEntry` operationId).
+func (c *ClientWithResponses) RetrieveAuditLogEntryWithResponse(ctx context.Context, id ID, params *RetrieveAuditLogEntryParams, reqEditors ...RequestEditorFn) (*RetrieveAuditLogEntryReply, error) {
+	rsp, err := c.RetrieveAuditLogEntry(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRetrieveAuditLogEntryReply(rsp)
 }
 
 // ListBalancesWithResponse List balances
@@ -39796,6 +40335,21 @@ func (c *ClientWithResponses) FollowEventsWithResponse(ctx context.Context, para
 	return ParseFollowEventsReply(rsp)
 }
 
+// RetrieveEventWithResponse Retrieve an event
+//
+// One event by its id, with the exact body that webhooks get. Events are kept for at least 30 days.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/events/{id} (the `RetrieveEvent` operationId).
+func (c *ClientWithResponses) RetrieveEventWithResponse(ctx context.Context, id ID, params *RetrieveEventParams, reqEditors ...RequestEditorFn) (*RetrieveEventReply, error) {
+	rsp, err := c.RetrieveEvent(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRetrieveEventReply(rsp)
+}
+
 // ListFlowsWithResponse List flows
 //
 // The flows of the program in the order in which they are tried: by `priority`, then partner before group before program, then the oldest first.
@@ -40274,6 +40828,21 @@ func (c *ClientWithResponses) ListMailsWithResponse(ctx context.Context, params 
 		return nil, err
 	}
 	return ParseListMailsReply(rsp)
+}
+
+// RetrieveMailWithResponse Retrieve a mail
+//
+// One mail by its id, in any state and without its text: after `retryMail` this says whether it was sent. Mails are kept for 30 days.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/mails/{id} (the `RetrieveMail` operationId).
+func (c *ClientWithResponses) RetrieveMailWithResponse(ctx context.Context, id ID, params *RetrieveMailParams, reqEditors ...RequestEditorFn) (*RetrieveMailReply, error) {
+	rsp, err := c.RetrieveMail(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRetrieveMailReply(rsp)
 }
 
 // RetryMailWithResponse Send a mail again
@@ -41836,6 +42405,21 @@ func (c *ClientWithResponses) RetrieveTaxFormStatusWithResponse(ctx context.Cont
 	return ParseRetrieveTaxFormStatusReply(rsp)
 }
 
+// RetrieveWebhookDeliveryWithResponse Retrieve a delivery
+//
+// One delivery by its id, with the exact body that is sent. After a replay this says whether it was delivered.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/webhook_deliveries/{id} (the `RetrieveWebhookDelivery` operationId).
+func (c *ClientWithResponses) RetrieveWebhookDeliveryWithResponse(ctx context.Context, id ID, params *RetrieveWebhookDeliveryParams, reqEditors ...RequestEditorFn) (*RetrieveWebhookDeliveryReply, error) {
+	rsp, err := c.RetrieveWebhookDelivery(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRetrieveWebhookDeliveryReply(rsp)
+}
+
 // ReplayWebhookDeliveryWithResponse Replay a delivery
 //
 // Queues a new delivery with the original body and event id; the old one stays in the log as it is.
@@ -42359,6 +42943,32 @@ func ParseListAuditLogEntriesReply(rsp *http.Response) (*ListAuditLogEntriesRepl
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest AuditLogEntryList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRetrieveAuditLogEntryReply parses an HTTP response from a RetrieveAuditLogEntryWithResponse call
+func ParseRetrieveAuditLogEntryReply(rsp *http.Response) (*RetrieveAuditLogEntryReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RetrieveAuditLogEntryReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AuditLogEntry
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -43364,6 +43974,32 @@ func ParseFollowEventsReply(rsp *http.Response) (*FollowEventsReply, error) {
 	return response, nil
 }
 
+// ParseRetrieveEventReply parses an HTTP response from a RetrieveEventWithResponse call
+func ParseRetrieveEventReply(rsp *http.Response) (*RetrieveEventReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RetrieveEventReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest FollowedEvent
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListFlowsReply parses an HTTP response from a ListFlowsWithResponse call
 func ParseListFlowsReply(rsp *http.Response) (*ListFlowsReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -43952,6 +44588,32 @@ func ParseListMailsReply(rsp *http.Response) (*ListMailsReply, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest MailList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRetrieveMailReply parses an HTTP response from a RetrieveMailWithResponse call
+func ParseRetrieveMailReply(rsp *http.Response) (*RetrieveMailReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RetrieveMailReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Mail
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -45914,6 +46576,32 @@ func ParseRetrieveTaxFormStatusReply(rsp *http.Response) (*RetrieveTaxFormStatus
 	return response, nil
 }
 
+// ParseRetrieveWebhookDeliveryReply parses an HTTP response from a RetrieveWebhookDeliveryWithResponse call
+func ParseRetrieveWebhookDeliveryReply(rsp *http.Response) (*RetrieveWebhookDeliveryReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RetrieveWebhookDeliveryReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WebhookDelivery
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseReplayWebhookDeliveryReply parses an HTTP response from a ReplayWebhookDeliveryWithResponse call
 func ParseReplayWebhookDeliveryReply(rsp *http.Response) (*ReplayWebhookDeliveryReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -46238,6 +46926,9 @@ type ServerInterface interface {
 	// ListAuditLogEntries List audit-log entries
 	// (GET /v1/audit_log_entries)
 	ListAuditLogEntries(ctx echo.Context, params ListAuditLogEntriesParams) error
+	// RetrieveAuditLogEntry Retrieve an audit-log entry
+	// (GET /v1/audit_log_entries/{id})
+	RetrieveAuditLogEntry(ctx echo.Context, id ID, params RetrieveAuditLogEntryParams) error
 	// ListBalances List balances
 	// (GET /v1/balances)
 	ListBalances(ctx echo.Context, params ListBalancesParams) error
@@ -46352,6 +47043,9 @@ type ServerInterface interface {
 	// FollowEvents Follow events
 	// (GET /v1/events)
 	FollowEvents(ctx echo.Context, params FollowEventsParams) error
+	// RetrieveEvent Retrieve an event
+	// (GET /v1/events/{id})
+	RetrieveEvent(ctx echo.Context, id ID, params RetrieveEventParams) error
 	// ListFlows List flows
 	// (GET /v1/flows)
 	ListFlows(ctx echo.Context, params ListFlowsParams) error
@@ -46421,6 +47115,9 @@ type ServerInterface interface {
 	// ListMails List mails that failed
 	// (GET /v1/mails)
 	ListMails(ctx echo.Context, params ListMailsParams) error
+	// RetrieveMail Retrieve a mail
+	// (GET /v1/mails/{id})
+	RetrieveMail(ctx echo.Context, id ID, params RetrieveMailParams) error
 	// RetryMail Send a mail again
 	// (POST /v1/mails/{id}/retry)
 	RetryMail(ctx echo.Context, id ID, params RetryMailParams) error
@@ -46643,6 +47340,9 @@ type ServerInterface interface {
 	// RetrieveTaxFormStatus Retrieve a tax-form status
 	// (GET /v1/tax_form_statuses/{id})
 	RetrieveTaxFormStatus(ctx echo.Context, id ID, params RetrieveTaxFormStatusParams) error
+	// RetrieveWebhookDelivery Retrieve a delivery
+	// (GET /v1/webhook_deliveries/{id})
+	RetrieveWebhookDelivery(ctx echo.Context, id ID, params RetrieveWebhookDeliveryParams) error
 	// ReplayWebhookDelivery Replay a delivery
 	// (POST /v1/webhook_deliveries/{id}/replay)
 	ReplayWebhookDelivery(ctx echo.Context, id ID, params ReplayWebhookDeliveryParams) error
@@ -47027,6 +47727,31 @@ func (w *ServerInterfaceWrapper) ListAuditLogEntries(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.ListAuditLogEntries(ctx, params)
+	return err
+}
+
+// RetrieveAuditLogEntry converts echo context to params.
+func (w *ServerInterfaceWrapper) RetrieveAuditLogEntry(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RetrieveAuditLogEntryParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RetrieveAuditLogEntry(ctx, id, params)
 	return err
 }
 
@@ -48257,6 +48982,31 @@ func (w *ServerInterfaceWrapper) FollowEvents(ctx echo.Context) error {
 	return err
 }
 
+// RetrieveEvent converts echo context to params.
+func (w *ServerInterfaceWrapper) RetrieveEvent(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RetrieveEventParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RetrieveEvent(ctx, id, params)
+	return err
+}
+
 // ListFlows converts echo context to params.
 func (w *ServerInterfaceWrapper) ListFlows(ctx echo.Context) error {
 	var err error
@@ -48929,6 +49679,31 @@ func (w *ServerInterfaceWrapper) ListMails(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.ListMails(ctx, params)
+	return err
+}
+
+// RetrieveMail converts echo context to params.
+func (w *ServerInterfaceWrapper) RetrieveMail(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RetrieveMailParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RetrieveMail(ctx, id, params)
 	return err
 }
 
@@ -51145,6 +51920,31 @@ func (w *ServerInterfaceWrapper) RetrieveTaxFormStatus(ctx echo.Context) error {
 	return err
 }
 
+// RetrieveWebhookDelivery converts echo context to params.
+func (w *ServerInterfaceWrapper) RetrieveWebhookDelivery(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RetrieveWebhookDeliveryParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RetrieveWebhookDelivery(ctx, id, params)
+	return err
+}
+
 // ReplayWebhookDelivery converts echo context to params.
 func (w *ServerInterfaceWrapper) ReplayWebhookDelivery(ctx echo.Context) error {
 	var err error
@@ -51505,6 +52305,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.POST(options.BaseURL+"/v1/applications/:id/reject", wrapper.RejectApplication, options.OperationMiddlewares["rejectApplication"]...)
 	router.POST(options.BaseURL+"/v1/applications/:id/withdraw", wrapper.WithdrawApplication, options.OperationMiddlewares["withdrawApplication"]...)
 	router.GET(options.BaseURL+"/v1/audit_log_entries", wrapper.ListAuditLogEntries, options.OperationMiddlewares["listAuditLogEntries"]...)
+	router.GET(options.BaseURL+"/v1/audit_log_entries/:id", wrapper.RetrieveAuditLogEntry, options.OperationMiddlewares["retrieveAuditLogEntry"]...)
 	router.GET(options.BaseURL+"/v1/balances", wrapper.ListBalances, options.OperationMiddlewares["listBalances"]...)
 	router.GET(options.BaseURL+"/v1/balances/:id", wrapper.RetrieveBalance, options.OperationMiddlewares["retrieveBalance"]...)
 	router.GET(options.BaseURL+"/v1/campaigns", wrapper.ListCampaigns, options.OperationMiddlewares["listCampaigns"]...)
@@ -51543,6 +52344,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.POST(options.BaseURL+"/v1/customers/:id/merge", wrapper.MergeCustomer, options.OperationMiddlewares["mergeCustomer"]...)
 	router.POST(options.BaseURL+"/v1/embed_tokens", wrapper.CreateEmbedToken, options.OperationMiddlewares["createEmbedToken"]...)
 	router.GET(options.BaseURL+"/v1/events", wrapper.FollowEvents, options.OperationMiddlewares["followEvents"]...)
+	router.GET(options.BaseURL+"/v1/events/:id", wrapper.RetrieveEvent, options.OperationMiddlewares["retrieveEvent"]...)
 	router.GET(options.BaseURL+"/v1/flows", wrapper.ListFlows, options.OperationMiddlewares["listFlows"]...)
 	router.POST(options.BaseURL+"/v1/flows", wrapper.CreateFlow, options.OperationMiddlewares["createFlow"]...)
 	router.DELETE(options.BaseURL+"/v1/flows/:id", wrapper.DeleteFlow, options.OperationMiddlewares["deleteFlow"]...)
@@ -51566,6 +52368,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/v1/links/:id", wrapper.RetrieveLink, options.OperationMiddlewares["retrieveLink"]...)
 	router.POST(options.BaseURL+"/v1/links/:id", wrapper.UpdateLink, options.OperationMiddlewares["updateLink"]...)
 	router.GET(options.BaseURL+"/v1/mails", wrapper.ListMails, options.OperationMiddlewares["listMails"]...)
+	router.GET(options.BaseURL+"/v1/mails/:id", wrapper.RetrieveMail, options.OperationMiddlewares["retrieveMail"]...)
 	router.POST(options.BaseURL+"/v1/mails/:id/retry", wrapper.RetryMail, options.OperationMiddlewares["retryMail"]...)
 	router.GET(options.BaseURL+"/v1/openapi.json", wrapper.RetrieveOpenAPIDocument, options.OperationMiddlewares["retrieveOpenAPIDocument"]...)
 	router.GET(options.BaseURL+"/v1/partner_notes", wrapper.ListPartnerNotes, options.OperationMiddlewares["listPartnerNotes"]...)
@@ -51640,6 +52443,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/v1/tax_form_statuses", wrapper.ListTaxFormStatuses, options.OperationMiddlewares["listTaxFormStatuses"]...)
 	router.POST(options.BaseURL+"/v1/tax_form_statuses", wrapper.CreateTaxFormStatus, options.OperationMiddlewares["createTaxFormStatus"]...)
 	router.GET(options.BaseURL+"/v1/tax_form_statuses/:id", wrapper.RetrieveTaxFormStatus, options.OperationMiddlewares["retrieveTaxFormStatus"]...)
+	router.GET(options.BaseURL+"/v1/webhook_deliveries/:id", wrapper.RetrieveWebhookDelivery, options.OperationMiddlewares["retrieveWebhookDelivery"]...)
 	router.POST(options.BaseURL+"/v1/webhook_deliveries/:id/replay", wrapper.ReplayWebhookDelivery, options.OperationMiddlewares["replayWebhookDelivery"]...)
 	router.GET(options.BaseURL+"/v1/webhook_endpoints", wrapper.ListWebhookEndpoints, options.OperationMiddlewares["listWebhookEndpoints"]...)
 	router.POST(options.BaseURL+"/v1/webhook_endpoints", wrapper.CreateWebhookEndpoint, options.OperationMiddlewares["createWebhookEndpoint"]...)
@@ -51978,6 +52782,29 @@ type ListAuditLogEntriesResponseObject interface {
 type ListAuditLogEntries200JSONResponse AuditLogEntryList
 
 func (response ListAuditLogEntries200JSONResponse) VisitListAuditLogEntriesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RetrieveAuditLogEntryRequestObject struct {
+	ID     ID `json:"id"`
+	Params RetrieveAuditLogEntryParams
+}
+
+type RetrieveAuditLogEntryResponseObject interface {
+	VisitRetrieveAuditLogEntryResponse(w http.ResponseWriter) error
+}
+
+type RetrieveAuditLogEntry200JSONResponse AuditLogEntry
+
+func (response RetrieveAuditLogEntry200JSONResponse) VisitRetrieveAuditLogEntryResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
@@ -52872,6 +53699,29 @@ func (response FollowEvents200JSONResponse) VisitFollowEventsResponse(w http.Res
 	return err
 }
 
+type RetrieveEventRequestObject struct {
+	ID     ID `json:"id"`
+	Params RetrieveEventParams
+}
+
+type RetrieveEventResponseObject interface {
+	VisitRetrieveEventResponse(w http.ResponseWriter) error
+}
+
+type RetrieveEvent200JSONResponse FollowedEvent
+
+func (response RetrieveEvent200JSONResponse) VisitRetrieveEventResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListFlowsRequestObject struct {
 	Params ListFlowsParams
 }
@@ -53382,6 +54232,29 @@ type ListMailsResponseObject interface {
 type ListMails200JSONResponse MailList
 
 func (response ListMails200JSONResponse) VisitListMailsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RetrieveMailRequestObject struct {
+	ID     ID `json:"id"`
+	Params RetrieveMailParams
+}
+
+type RetrieveMailResponseObject interface {
+	VisitRetrieveMailResponse(w http.ResponseWriter) error
+}
+
+type RetrieveMail200JSONResponse Mail
+
+func (response RetrieveMail200JSONResponse) VisitRetrieveMailResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
@@ -55138,6 +56011,29 @@ func (response RetrieveTaxFormStatus200JSONResponse) VisitRetrieveTaxFormStatusR
 	return err
 }
 
+type RetrieveWebhookDeliveryRequestObject struct {
+	ID     ID `json:"id"`
+	Params RetrieveWebhookDeliveryParams
+}
+
+type RetrieveWebhookDeliveryResponseObject interface {
+	VisitRetrieveWebhookDeliveryResponse(w http.ResponseWriter) error
+}
+
+type RetrieveWebhookDelivery200JSONResponse WebhookDelivery
+
+func (response RetrieveWebhookDelivery200JSONResponse) VisitRetrieveWebhookDeliveryResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ReplayWebhookDeliveryRequestObject struct {
 	ID     ID `json:"id"`
 	Params ReplayWebhookDeliveryParams
@@ -55429,6 +56325,9 @@ type StrictServerInterface interface {
 	// ListAuditLogEntries List audit-log entries
 	// (GET /v1/audit_log_entries)
 	ListAuditLogEntries(ctx context.Context, request ListAuditLogEntriesRequestObject) (ListAuditLogEntriesResponseObject, error)
+	// RetrieveAuditLogEntry Retrieve an audit-log entry
+	// (GET /v1/audit_log_entries/{id})
+	RetrieveAuditLogEntry(ctx context.Context, request RetrieveAuditLogEntryRequestObject) (RetrieveAuditLogEntryResponseObject, error)
 	// ListBalances List balances
 	// (GET /v1/balances)
 	ListBalances(ctx context.Context, request ListBalancesRequestObject) (ListBalancesResponseObject, error)
@@ -55543,6 +56442,9 @@ type StrictServerInterface interface {
 	// FollowEvents Follow events
 	// (GET /v1/events)
 	FollowEvents(ctx context.Context, request FollowEventsRequestObject) (FollowEventsResponseObject, error)
+	// RetrieveEvent Retrieve an event
+	// (GET /v1/events/{id})
+	RetrieveEvent(ctx context.Context, request RetrieveEventRequestObject) (RetrieveEventResponseObject, error)
 	// ListFlows List flows
 	// (GET /v1/flows)
 	ListFlows(ctx context.Context, request ListFlowsRequestObject) (ListFlowsResponseObject, error)
@@ -55612,6 +56514,9 @@ type StrictServerInterface interface {
 	// ListMails List mails that failed
 	// (GET /v1/mails)
 	ListMails(ctx context.Context, request ListMailsRequestObject) (ListMailsResponseObject, error)
+	// RetrieveMail Retrieve a mail
+	// (GET /v1/mails/{id})
+	RetrieveMail(ctx context.Context, request RetrieveMailRequestObject) (RetrieveMailResponseObject, error)
 	// RetryMail Send a mail again
 	// (POST /v1/mails/{id}/retry)
 	RetryMail(ctx context.Context, request RetryMailRequestObject) (RetryMailResponseObject, error)
@@ -55834,6 +56739,9 @@ type StrictServerInterface interface {
 	// RetrieveTaxFormStatus Retrieve a tax-form status
 	// (GET /v1/tax_form_statuses/{id})
 	RetrieveTaxFormStatus(ctx context.Context, request RetrieveTaxFormStatusRequestObject) (RetrieveTaxFormStatusResponseObject, error)
+	// RetrieveWebhookDelivery Retrieve a delivery
+	// (GET /v1/webhook_deliveries/{id})
+	RetrieveWebhookDelivery(ctx context.Context, request RetrieveWebhookDeliveryRequestObject) (RetrieveWebhookDeliveryResponseObject, error)
 	// ReplayWebhookDelivery Replay a delivery
 	// (POST /v1/webhook_deliveries/{id}/replay)
 	ReplayWebhookDelivery(ctx context.Context, request ReplayWebhookDeliveryRequestObject) (ReplayWebhookDeliveryResponseObject, error)
@@ -56272,6 +57180,32 @@ func (sh *strictHandler) ListAuditLogEntries(ctx echo.Context, params ListAuditL
 		return err
 	} else if validResponse, ok := response.(ListAuditLogEntriesResponseObject); ok {
 		return validResponse.VisitListAuditLogEntriesResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// RetrieveAuditLogEntry operation middleware
+func (sh *strictHandler) RetrieveAuditLogEntry(ctx echo.Context, id ID, params RetrieveAuditLogEntryParams) error {
+	var request RetrieveAuditLogEntryRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RetrieveAuditLogEntry(ctx.Request().Context(), request.(RetrieveAuditLogEntryRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RetrieveAuditLogEntry")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RetrieveAuditLogEntryResponseObject); ok {
+		return validResponse.VisitRetrieveAuditLogEntryResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}
@@ -57656,6 +58590,32 @@ func (sh *strictHandler) FollowEvents(ctx echo.Context, params FollowEventsParam
 	return nil
 }
 
+// RetrieveEvent operation middleware
+func (sh *strictHandler) RetrieveEvent(ctx echo.Context, id ID, params RetrieveEventParams) error {
+	var request RetrieveEventRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RetrieveEvent(ctx.Request().Context(), request.(RetrieveEventRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RetrieveEvent")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RetrieveEventResponseObject); ok {
+		return validResponse.VisitRetrieveEventResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
 // ListFlows operation middleware
 func (sh *strictHandler) ListFlows(ctx echo.Context, params ListFlowsParams) error {
 	var request ListFlowsRequestObject
@@ -58432,6 +59392,32 @@ func (sh *strictHandler) ListMails(ctx echo.Context, params ListMailsParams) err
 		return err
 	} else if validResponse, ok := response.(ListMailsResponseObject); ok {
 		return validResponse.VisitListMailsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// RetrieveMail operation middleware
+func (sh *strictHandler) RetrieveMail(ctx echo.Context, id ID, params RetrieveMailParams) error {
+	var request RetrieveMailRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RetrieveMail(ctx.Request().Context(), request.(RetrieveMailRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RetrieveMail")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RetrieveMailResponseObject); ok {
+		return validResponse.VisitRetrieveMailResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}
@@ -61002,6 +61988,32 @@ func (sh *strictHandler) RetrieveTaxFormStatus(ctx echo.Context, id ID, params R
 		return err
 	} else if validResponse, ok := response.(RetrieveTaxFormStatusResponseObject); ok {
 		return validResponse.VisitRetrieveTaxFormStatusResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// RetrieveWebhookDelivery operation middleware
+func (sh *strictHandler) RetrieveWebhookDelivery(ctx echo.Context, id ID, params RetrieveWebhookDeliveryParams) error {
+	var request RetrieveWebhookDeliveryRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RetrieveWebhookDelivery(ctx.Request().Context(), request.(RetrieveWebhookDeliveryRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RetrieveWebhookDelivery")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RetrieveWebhookDeliveryResponseObject); ok {
+		return validResponse.VisitRetrieveWebhookDeliveryResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

@@ -27,6 +27,17 @@ func (s *Server) ListAuditLogEntries(ctx context.Context,
 	}, nil
 }
 
+// RetrieveAuditLogEntry returns one entry of a program.
+func (s *Server) RetrieveAuditLogEntry(ctx context.Context,
+	r api.RetrieveAuditLogEntryRequestObject) (api.RetrieveAuditLogEntryResponseObject, error) {
+	u := work.From(ctx)
+	row, err := queries.AuditLogEntryGet(ctx, u.Short(), db.AuditLogEntryGetParams{ID: r.ID, OrgID: u.OrgID})
+	if err != nil {
+		return nil, err
+	}
+	return api.RetrieveAuditLogEntry200JSONResponse(toAuditLogEntry(row)), u.CheckProgram(row.ProgramID)
+}
+
 // toAuditLogEntry shows an entry. api_key_id is set for keys alone; actor_type and
 // actor_id name every kind of actor.
 func toAuditLogEntry(e db.AuditLogEntry) api.AuditLogEntry {

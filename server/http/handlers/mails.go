@@ -20,6 +20,12 @@ func (s *Server) ListMails(ctx context.Context, r api.ListMailsRequestObject) (a
 	}, err
 }
 
+// RetrieveMail returns one mail, in any state and without its text.
+func (s *Server) RetrieveMail(ctx context.Context, r api.RetrieveMailRequestObject) (api.RetrieveMailResponseObject, error) {
+	m, err := mail.ByID(ctx, work.From(ctx), r.ID)
+	return api.RetrieveMail200JSONResponse(toMail(m)), err
+}
+
 // RetryMail sends a mail that failed once more.
 func (s *Server) RetryMail(ctx context.Context, r api.RetryMailRequestObject) (api.RetryMailResponseObject, error) {
 	m, err := s.Mail.Retry(ctx, work.From(ctx), r.ID)
