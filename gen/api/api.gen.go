@@ -1125,6 +1125,7 @@ const (
 	ErrorCodeCampaignAudienceEmpty      ErrorCode = "campaign_audience_empty"
 	ErrorCodeCampaignNotEditable        ErrorCode = "campaign_not_editable"
 	ErrorCodeCampaignNotPausable        ErrorCode = "campaign_not_pausable"
+	ErrorCodeCampaignNotResumable       ErrorCode = "campaign_not_resumable"
 	ErrorCodeCampaignNotSendable        ErrorCode = "campaign_not_sendable"
 	ErrorCodeCommissionAlreadyPaid      ErrorCode = "commission_already_paid"
 	ErrorCodeCommissionInPayout         ErrorCode = "commission_in_payout"
@@ -1220,6 +1221,8 @@ func (e ErrorCode) Valid() bool {
 	case ErrorCodeCampaignNotEditable:
 		return true
 	case ErrorCodeCampaignNotPausable:
+		return true
+	case ErrorCodeCampaignNotResumable:
 		return true
 	case ErrorCodeCampaignNotSendable:
 		return true
@@ -4416,6 +4419,14 @@ type CampaignPreview struct {
 	Total int64 `json:"total"`
 }
 
+// CampaignResume May name the program once more.
+type CampaignResume struct {
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID *ProgramID `json:"program_id,omitempty"`
+}
+
 // CampaignSend Names the program once more.
 type CampaignSend struct {
 	// ProgramID The id of a program.
@@ -7239,7 +7250,7 @@ type PartnerNote struct {
 	// Object Always `partner_note`.
 	Object string `json:"object"`
 
-	// AuthorID Who wrote it: a user of the console (`usr_…`) or an API key (`key_…`).
+	// AuthorID Who wrote the text as it is: a user of the console (`usr_…`) or an API key (`key_…`).
 	AuthorID string `json:"author_id"`
 
 	// AuthorName The user's name then; null for an API key.
@@ -7263,6 +7274,9 @@ type PartnerNote struct {
 
 	// Text What was noted.
 	Text string `json:"text"`
+
+	// UpdatedAt When its text was last changed.
+	UpdatedAt clock.Time `json:"updated_at"`
 }
 
 // PartnerNoteContent A file of a note.
@@ -7354,6 +7368,17 @@ type PartnerNoteList struct {
 
 	// TotalCount All matches of the filters, whatever the cursor.
 	TotalCount int64 `json:"total_count"`
+}
+
+// PartnerNoteUpdate Fields to change; what is absent stays.
+type PartnerNoteUpdate struct {
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID *ProgramID `json:"program_id,omitempty"`
+
+	// Text What is to be noted.
+	Text *string `json:"text,omitempty"`
 }
 
 // PartnerStats Counters of a partner, all time; money in the program's currency only.
@@ -9181,6 +9206,20 @@ type PublishableKeyList struct {
 //
 // Examples: rail_pub_4fT9xQ2mZ7kLw8Rb1Vn6Yc3Hd5Jg0PsA
 type PublishableKeyToken = string
+
+// PublishableKeyUpdate Fields to change; what is absent stays.
+type PublishableKeyUpdate struct {
+	// AllowLeads Whether pages may report leads with it.
+	AllowLeads *bool `json:"allow_leads,omitempty"`
+
+	// AllowedHosts Hosts whose pages may use it, in place of all those before.
+	AllowedHosts []AllowedHost `json:"allowed_hosts,omitempty"`
+
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID *ProgramID `json:"program_id,omitempty"`
+}
 
 // QuestionType What answers a question: a `text`, a `choice` of its options, the `address` of a web page, or a whole `number`.
 //
@@ -11254,6 +11293,23 @@ type SequenceStep struct {
 // Examples: approved
 type SequenceTrigger string
 
+// SequenceUpdate Fields to change; what is absent stays.
+type SequenceUpdate struct {
+	// Name A name for your own use.
+	Name *string `json:"name,omitempty"`
+
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID *ProgramID `json:"program_id,omitempty"`
+
+	// Steps The mails, in order, in place of all those before.
+	Steps []SequenceStep `json:"steps,omitempty"`
+
+	// TriggerDays Days without activity, for `idle`; refused for the other triggers.
+	TriggerDays *int64 `json:"trigger_days,omitempty"`
+}
+
 // Tag A free label on partners and resources.
 type Tag struct {
 	// ID The id of a tag.
@@ -12114,6 +12170,12 @@ type PreviewCampaignParams struct {
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
+// ResumeCampaignParams defines parameters for ResumeCampaign.
+type ResumeCampaignParams struct {
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
 // SendCampaignParams defines parameters for SendCampaign.
 type SendCampaignParams struct {
 	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
@@ -12675,6 +12737,12 @@ type RetrievePartnerNoteParams struct {
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
+// UpdatePartnerNoteParams defines parameters for UpdatePartnerNote.
+type UpdatePartnerNoteParams struct {
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
 // RetrievePartnerNoteFileParams defines parameters for RetrievePartnerNoteFile.
 type RetrievePartnerNoteFileParams struct {
 	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
@@ -12954,6 +13022,12 @@ type RetrievePublishableKeyParams struct {
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
+// UpdatePublishableKeyParams defines parameters for UpdatePublishableKey.
+type UpdatePublishableKeyParams struct {
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
 // ListReferralsParams defines parameters for ListReferrals.
 type ListReferralsParams struct {
 	// ProgramID The program whose objects are listed.
@@ -13212,6 +13286,12 @@ type RetrieveSequenceParams struct {
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
+// UpdateSequenceParams defines parameters for UpdateSequence.
+type UpdateSequenceParams struct {
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
 // PauseSequenceParams defines parameters for PauseSequence.
 type PauseSequenceParams struct {
 	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
@@ -13401,6 +13481,9 @@ type UpdateCampaignJSONRequestBody = CampaignUpdate
 // PauseCampaignJSONRequestBody defines body for PauseCampaign for application/json ContentType.
 type PauseCampaignJSONRequestBody = CampaignPause
 
+// ResumeCampaignJSONRequestBody defines body for ResumeCampaign for application/json ContentType.
+type ResumeCampaignJSONRequestBody = CampaignResume
+
 // SendCampaignJSONRequestBody defines body for SendCampaign for application/json ContentType.
 type SendCampaignJSONRequestBody = CampaignSend
 
@@ -13476,6 +13559,9 @@ type UpdateLinkJSONRequestBody = LinkUpdate
 // CreatePartnerNoteJSONRequestBody defines body for CreatePartnerNote for application/json ContentType.
 type CreatePartnerNoteJSONRequestBody = PartnerNoteCreate
 
+// UpdatePartnerNoteJSONRequestBody defines body for UpdatePartnerNote for application/json ContentType.
+type UpdatePartnerNoteJSONRequestBody = PartnerNoteUpdate
+
 // CreatePartnerJSONRequestBody defines body for CreatePartner for application/json ContentType.
 type CreatePartnerJSONRequestBody = PartnerCreate
 
@@ -13524,6 +13610,9 @@ type UpdatePortalSettingsJSONRequestBody = PortalSettingsUpdate
 // CreatePublishableKeyJSONRequestBody defines body for CreatePublishableKey for application/json ContentType.
 type CreatePublishableKeyJSONRequestBody = PublishableKeyCreate
 
+// UpdatePublishableKeyJSONRequestBody defines body for UpdatePublishableKey for application/json ContentType.
+type UpdatePublishableKeyJSONRequestBody = PublishableKeyUpdate
+
 // CreateRefundJSONRequestBody defines body for CreateRefund for application/json ContentType.
 type CreateRefundJSONRequestBody = RefundCreate
 
@@ -13547,6 +13636,9 @@ type RefundSaleJSONRequestBody = SaleRefund
 
 // CreateSequenceJSONRequestBody defines body for CreateSequence for application/json ContentType.
 type CreateSequenceJSONRequestBody = SequenceCreate
+
+// UpdateSequenceJSONRequestBody defines body for UpdateSequence for application/json ContentType.
+type UpdateSequenceJSONRequestBody = SequenceUpdate
 
 // PauseSequenceJSONRequestBody defines body for PauseSequence for application/json ContentType.
 type PauseSequenceJSONRequestBody = SequenceAction
@@ -14490,6 +14582,24 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/campaigns/{id}/preview (the `PreviewCampaign` operationId).
 	PreviewCampaign(ctx context.Context, id ID, params *PreviewCampaignParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ResumeCampaignWithBody Resume a campaign
+	//
+	// Lets a paused campaign go on; others are refused. It is `scheduled` again if its time is still to come. Otherwise it is sent now to its saved audience, without those who have got it; without a mail server this answers 501 and changes nothing.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/campaigns/{id}/resume (the `ResumeCampaign` operationId).
+	ResumeCampaignWithBody(ctx context.Context, id ID, params *ResumeCampaignParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ResumeCampaign Resume a campaign
+	//
+	// Lets a paused campaign go on; others are refused. It is `scheduled` again if its time is still to come. Otherwise it is sent now to its saved audience, without those who have got it; without a mail server this answers 501 and changes nothing.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/campaigns/{id}/resume (the `ResumeCampaign` operationId).
+	ResumeCampaign(ctx context.Context, id ID, params *ResumeCampaignParams, body ResumeCampaignJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// SendCampaignWithBody Send a campaign
 	//
 	// Sends a draft or paused campaign now to its saved audience; it is `sent` once every mail is out. Refused in any other state and when nobody matches; without a mail server it answers 501 and changes nothing.
@@ -15185,6 +15295,24 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/partner_notes/{id} (the `RetrievePartnerNote` operationId).
 	RetrievePartnerNote(ctx context.Context, id ID, params *RetrievePartnerNoteParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// UpdatePartnerNoteWithBody Update a note about a partner
+	//
+	// Replaces the note's text; the file stays. `author_id` and `author_name` are from then on those of the caller.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/partner_notes/{id} (the `UpdatePartnerNote` operationId).
+	UpdatePartnerNoteWithBody(ctx context.Context, id ID, params *UpdatePartnerNoteParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdatePartnerNote Update a note about a partner
+	//
+	// Replaces the note's text; the file stays. `author_id` and `author_name` are from then on those of the caller.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/partner_notes/{id} (the `UpdatePartnerNote` operationId).
+	UpdatePartnerNote(ctx context.Context, id ID, params *UpdatePartnerNoteParams, body UpdatePartnerNoteJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// RetrievePartnerNoteFile Retrieve the file of a note
 	//
 	// The file with its content; 404 for a note without one.
@@ -15599,6 +15727,24 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/publishable_keys/{id} (the `RetrievePublishableKey` operationId).
 	RetrievePublishableKey(ctx context.Context, id ID, params *RetrievePublishableKeyParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// UpdatePublishableKeyWithBody Update a publishable key
+	//
+	// Changes the hosts whose pages may use the key, or whether they may report leads. The key and its tag stay: within a second every server knows the change.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/publishable_keys/{id} (the `UpdatePublishableKey` operationId).
+	UpdatePublishableKeyWithBody(ctx context.Context, id ID, params *UpdatePublishableKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdatePublishableKey Update a publishable key
+	//
+	// Changes the hosts whose pages may use the key, or whether they may report leads. The key and its tag stay: within a second every server knows the change.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/publishable_keys/{id} (the `UpdatePublishableKey` operationId).
+	UpdatePublishableKey(ctx context.Context, id ID, params *UpdatePublishableKeyParams, body UpdatePublishableKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListReferrals List referrals
 	//
 	// The referrals of the program, newest first.
@@ -15854,6 +16000,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/sequences/{id} (the `RetrieveSequence` operationId).
 	RetrieveSequence(ctx context.Context, id ID, params *RetrieveSequenceParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateSequenceWithBody Update a sequence
+	//
+	// Changes the name, the days of `idle`, or the mails; the trigger stays. New mails replace all of the old ones, and partners keep the number of their step: whoever has no step left is done, and whoever was done stays so. A delay that runs already stays as it is.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/sequences/{id} (the `UpdateSequence` operationId).
+	UpdateSequenceWithBody(ctx context.Context, id ID, params *UpdateSequenceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateSequence Update a sequence
+	//
+	// Changes the name, the days of `idle`, or the mails; the trigger stays. New mails replace all of the old ones, and partners keep the number of their step: whoever has no step left is done, and whoever was done stays so. A delay that runs already stays as it is.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/sequences/{id} (the `UpdateSequence` operationId).
+	UpdateSequence(ctx context.Context, id ID, params *UpdateSequenceParams, body UpdateSequenceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// PauseSequenceWithBody Pause a sequence
 	//
@@ -16620,6 +16784,44 @@ func (c *Client) PauseCampaign(ctx context.Context, id ID, params *PauseCampaign
 // Corresponds with GET /v1/campaigns/{id}/preview (the `PreviewCampaign` operationId).
 func (c *Client) PreviewCampaign(ctx context.Context, id ID, params *PreviewCampaignParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewPreviewCampaignRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ResumeCampaignWithBody Resume a campaign
+//
+// Lets a paused campaign go on; others are refused. It is `scheduled` again if its time is still to come. Otherwise it is sent now to its saved audience, without those who have got it; without a mail server this answers 501 and changes nothing.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/campaigns/{id}/resume (the `ResumeCampaign` operationId).
+func (c *Client) ResumeCampaignWithBody(ctx context.Context, id ID, params *ResumeCampaignParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewResumeCampaignRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ResumeCampaign Resume a campaign
+//
+// Lets a paused campaign go on; others are refused. It is `scheduled` again if its time is still to come. Otherwise it is sent now to its saved audience, without those who have got it; without a mail server this answers 501 and changes nothing.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/campaigns/{id}/resume (the `ResumeCampaign` operationId).
+func (c *Client) ResumeCampaign(ctx context.Context, id ID, params *ResumeCampaignParams, body ResumeCampaignJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewResumeCampaignRequest(c.Server, id, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -18175,6 +18377,44 @@ func (c *Client) RetrievePartnerNote(ctx context.Context, id ID, params *Retriev
 	return c.Client.Do(req)
 }
 
+// UpdatePartnerNoteWithBody Update a note about a partner
+//
+// Replaces the note's text; the file stays. `author_id` and `author_name` are from then on those of the caller.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/partner_notes/{id} (the `UpdatePartnerNote` operationId).
+func (c *Client) UpdatePartnerNoteWithBody(ctx context.Context, id ID, params *UpdatePartnerNoteParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdatePartnerNoteRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdatePartnerNote Update a note about a partner
+//
+// Replaces the note's text; the file stays. `author_id` and `author_name` are from then on those of the caller.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/partner_notes/{id} (the `UpdatePartnerNote` operationId).
+func (c *Client) UpdatePartnerNote(ctx context.Context, id ID, params *UpdatePartnerNoteParams, body UpdatePartnerNoteJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdatePartnerNoteRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // RetrievePartnerNoteFile Retrieve the file of a note
 //
 // The file with its content; 404 for a note without one.
@@ -19089,6 +19329,44 @@ func (c *Client) RetrievePublishableKey(ctx context.Context, id ID, params *Retr
 	return c.Client.Do(req)
 }
 
+// UpdatePublishableKeyWithBody Update a publishable key
+//
+// Changes the hosts whose pages may use the key, or whether they may report leads. The key and its tag stay: within a second every server knows the change.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/publishable_keys/{id} (the `UpdatePublishableKey` operationId).
+func (c *Client) UpdatePublishableKeyWithBody(ctx context.Context, id ID, params *UpdatePublishableKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdatePublishableKeyRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdatePublishableKey Update a publishable key
+//
+// Changes the hosts whose pages may use the key, or whether they may report leads. The key and its tag stay: within a second every server knows the change.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/publishable_keys/{id} (the `UpdatePublishableKey` operationId).
+func (c *Client) UpdatePublishableKey(ctx context.Context, id ID, params *UpdatePublishableKeyParams, body UpdatePublishableKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdatePublishableKeyRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListReferrals List referrals
 //
 // The referrals of the program, newest first.
@@ -19655,6 +19933,44 @@ func (c *Client) DeleteSequence(ctx context.Context, id ID, params *DeleteSequen
 // Corresponds with GET /v1/sequences/{id} (the `RetrieveSequence` operationId).
 func (c *Client) RetrieveSequence(ctx context.Context, id ID, params *RetrieveSequenceParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRetrieveSequenceRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateSequenceWithBody Update a sequence
+//
+// Changes the name, the days of `idle`, or the mails; the trigger stays. New mails replace all of the old ones, and partners keep the number of their step: whoever has no step left is done, and whoever was done stays so. A delay that runs already stays as it is.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/sequences/{id} (the `UpdateSequence` operationId).
+func (c *Client) UpdateSequenceWithBody(ctx context.Context, id ID, params *UpdateSequenceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateSequenceRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateSequence Update a sequence
+//
+// Changes the name, the days of `idle`, or the mails; the trigger stays. New mails replace all of the old ones, and partners keep the number of their step: whoever has no step left is done, and whoever was done stays so. A delay that runs already stays as it is.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/sequences/{id} (the `UpdateSequence` operationId).
+func (c *Client) UpdateSequence(ctx context.Context, id ID, params *UpdateSequenceParams, body UpdateSequenceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateSequenceRequest(c.Server, id, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -21715,6 +22031,80 @@ func NewPreviewCampaignRequest(server string, id ID, params *PreviewCampaignPara
 	if err != nil {
 		return nil, err
 	}
+
+	return req, nil
+}
+
+// NewResumeCampaignRequest calls the generic ResumeCampaign builder with application/json body
+func NewResumeCampaignRequest(server string, id ID, params *ResumeCampaignParams, body ResumeCampaignJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewResumeCampaignRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewResumeCampaignRequestWithBody constructs an http.Request for the ResumeCampaign method, with any body, and a specified content type
+func NewResumeCampaignRequestWithBody(server string, id ID, params *ResumeCampaignParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/campaigns/%s/resume", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -26222,6 +26612,80 @@ func NewRetrievePartnerNoteRequest(server string, id ID, params *RetrievePartner
 	return req, nil
 }
 
+// NewUpdatePartnerNoteRequest calls the generic UpdatePartnerNote builder with application/json body
+func NewUpdatePartnerNoteRequest(server string, id ID, params *UpdatePartnerNoteParams, body UpdatePartnerNoteJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdatePartnerNoteRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewUpdatePartnerNoteRequestWithBody constructs an http.Request for the UpdatePartnerNote method, with any body, and a specified content type
+func NewUpdatePartnerNoteRequestWithBody(server string, id ID, params *UpdatePartnerNoteParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/partner_notes/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewRetrievePartnerNoteFileRequest constructs an http.Request for the RetrievePartnerNoteFile method
 func NewRetrievePartnerNoteFileRequest(server string, id ID, params *RetrievePartnerNoteFileParams) (*http.Request, error) {
 	var err error
@@ -28692,6 +29156,80 @@ func NewRetrievePublishableKeyRequest(server string, id ID, params *RetrievePubl
 	return req, nil
 }
 
+// NewUpdatePublishableKeyRequest calls the generic UpdatePublishableKey builder with application/json body
+func NewUpdatePublishableKeyRequest(server string, id ID, params *UpdatePublishableKeyParams, body UpdatePublishableKeyJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdatePublishableKeyRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewUpdatePublishableKeyRequestWithBody constructs an http.Request for the UpdatePublishableKey method, with any body, and a specified content type
+func NewUpdatePublishableKeyRequestWithBody(server string, id ID, params *UpdatePublishableKeyParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/publishable_keys/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewListReferralsRequest constructs an http.Request for the ListReferrals method
 func NewListReferralsRequest(server string, params *ListReferralsParams) (*http.Request, error) {
 	var err error
@@ -30589,6 +31127,80 @@ func NewRetrieveSequenceRequest(server string, id ID, params *RetrieveSequencePa
 	return req, nil
 }
 
+// NewUpdateSequenceRequest calls the generic UpdateSequence builder with application/json body
+func NewUpdateSequenceRequest(server string, id ID, params *UpdateSequenceParams, body UpdateSequenceJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateSequenceRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewUpdateSequenceRequestWithBody constructs an http.Request for the UpdateSequence method, with any body, and a specified content type
+func NewUpdateSequenceRequestWithBody(server string, id ID, params *UpdateSequenceParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/sequences/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewPauseSequenceRequest calls the generic PauseSequence builder with application/json body
 func NewPauseSequenceRequest(server string, id ID, params *PauseSequenceParams, body PauseSequenceJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -32427,6 +33039,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/campaigns/{id}/preview (the `PreviewCampaign` operationId).
 	PreviewCampaignWithResponse(ctx context.Context, id ID, params *PreviewCampaignParams, reqEditors ...RequestEditorFn) (*PreviewCampaignReply, error)
 
+	// ResumeCampaignWithBodyWithResponse Resume a campaign
+	//
+	// Lets a paused campaign go on; others are refused. It is `scheduled` again if its time is still to come. Otherwise it is sent now to its saved audience, without those who have got it; without a mail server this answers 501 and changes nothing.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/campaigns/{id}/resume (the `ResumeCampaign` operationId).
+	ResumeCampaignWithBodyWithResponse(ctx context.Context, id ID, params *ResumeCampaignParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ResumeCampaignReply, error)
+
+	// ResumeCampaignWithResponse Resume a campaign
+	//
+	// Lets a paused campaign go on; others are refused. It is `scheduled` again if its time is still to come. Otherwise it is sent now to its saved audience, without those who have got it; without a mail server this answers 501 and changes nothing.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/campaigns/{id}/resume (the `ResumeCampaign` operationId).
+	ResumeCampaignWithResponse(ctx context.Context, id ID, params *ResumeCampaignParams, body ResumeCampaignJSONRequestBody, reqEditors ...RequestEditorFn) (*ResumeCampaignReply, error)
+
 	// SendCampaignWithBodyWithResponse Send a campaign
 	//
 	// Sends a draft or paused campaign now to its saved audience; it is `sent` once every mail is out. Refused in any other state and when nobody matches; without a mail server it answers 501 and changes nothing.
@@ -33192,6 +33822,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/partner_notes/{id} (the `RetrievePartnerNote` operationId).
 	RetrievePartnerNoteWithResponse(ctx context.Context, id ID, params *RetrievePartnerNoteParams, reqEditors ...RequestEditorFn) (*RetrievePartnerNoteReply, error)
 
+	// UpdatePartnerNoteWithBodyWithResponse Update a note about a partner
+	//
+	// Replaces the note's text; the file stays. `author_id` and `author_name` are from then on those of the caller.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/partner_notes/{id} (the `UpdatePartnerNote` operationId).
+	UpdatePartnerNoteWithBodyWithResponse(ctx context.Context, id ID, params *UpdatePartnerNoteParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdatePartnerNoteReply, error)
+
+	// UpdatePartnerNoteWithResponse Update a note about a partner
+	//
+	// Replaces the note's text; the file stays. `author_id` and `author_name` are from then on those of the caller.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/partner_notes/{id} (the `UpdatePartnerNote` operationId).
+	UpdatePartnerNoteWithResponse(ctx context.Context, id ID, params *UpdatePartnerNoteParams, body UpdatePartnerNoteJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdatePartnerNoteReply, error)
+
 	// RetrievePartnerNoteFileWithResponse Retrieve the file of a note
 	//
 	// The file with its content; 404 for a note without one.
@@ -33642,6 +34290,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/publishable_keys/{id} (the `RetrievePublishableKey` operationId).
 	RetrievePublishableKeyWithResponse(ctx context.Context, id ID, params *RetrievePublishableKeyParams, reqEditors ...RequestEditorFn) (*RetrievePublishableKeyReply, error)
 
+	// UpdatePublishableKeyWithBodyWithResponse Update a publishable key
+	//
+	// Changes the hosts whose pages may use the key, or whether they may report leads. The key and its tag stay: within a second every server knows the change.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/publishable_keys/{id} (the `UpdatePublishableKey` operationId).
+	UpdatePublishableKeyWithBodyWithResponse(ctx context.Context, id ID, params *UpdatePublishableKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdatePublishableKeyReply, error)
+
+	// UpdatePublishableKeyWithResponse Update a publishable key
+	//
+	// Changes the hosts whose pages may use the key, or whether they may report leads. The key and its tag stay: within a second every server knows the change.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/publishable_keys/{id} (the `UpdatePublishableKey` operationId).
+	UpdatePublishableKeyWithResponse(ctx context.Context, id ID, params *UpdatePublishableKeyParams, body UpdatePublishableKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdatePublishableKeyReply, error)
+
 	// ListReferralsWithResponse List referrals
 	//
 	// The referrals of the program, newest first.
@@ -33929,6 +34595,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/sequences/{id} (the `RetrieveSequence` operationId).
 	RetrieveSequenceWithResponse(ctx context.Context, id ID, params *RetrieveSequenceParams, reqEditors ...RequestEditorFn) (*RetrieveSequenceReply, error)
+
+	// UpdateSequenceWithBodyWithResponse Update a sequence
+	//
+	// Changes the name, the days of `idle`, or the mails; the trigger stays. New mails replace all of the old ones, and partners keep the number of their step: whoever has no step left is done, and whoever was done stays so. A delay that runs already stays as it is.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/sequences/{id} (the `UpdateSequence` operationId).
+	UpdateSequenceWithBodyWithResponse(ctx context.Context, id ID, params *UpdateSequenceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateSequenceReply, error)
+
+	// UpdateSequenceWithResponse Update a sequence
+	//
+	// Changes the name, the days of `idle`, or the mails; the trigger stays. New mails replace all of the old ones, and partners keep the number of their step: whoever has no step left is done, and whoever was done stays so. A delay that runs already stays as it is.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/sequences/{id} (the `UpdateSequence` operationId).
+	UpdateSequenceWithResponse(ctx context.Context, id ID, params *UpdateSequenceParams, body UpdateSequenceJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateSequenceReply, error)
 
 	// PauseSequenceWithBodyWithResponse Pause a sequence
 	//
@@ -34884,6 +35568,37 @@ func (r PreviewCampaignReply) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r PreviewCampaignReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ResumeCampaignReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Campaign
+}
+
+// Status returns HTTPResponse.Status
+func (r ResumeCampaignReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ResumeCampaignReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ResumeCampaignReply) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -36752,6 +37467,37 @@ func (r RetrievePartnerNoteReply) ContentType() string {
 	return ""
 }
 
+type UpdatePartnerNoteReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PartnerNote
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdatePartnerNoteReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdatePartnerNoteReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdatePartnerNoteReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type RetrievePartnerNoteFileReply struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -37808,6 +38554,37 @@ func (r RetrievePublishableKeyReply) ContentType() string {
 	return ""
 }
 
+type UpdatePublishableKeyReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PublishableKey
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdatePublishableKeyReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdatePublishableKeyReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdatePublishableKeyReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListReferralsReply struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -38552,6 +39329,37 @@ func (r RetrieveSequenceReply) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r RetrieveSequenceReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateSequenceReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Sequence
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateSequenceReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateSequenceReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateSequenceReply) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -39673,6 +40481,36 @@ func (c *ClientWithResponses) PreviewCampaignWithResponse(ctx context.Context, i
 		return nil, err
 	}
 	return ParsePreviewCampaignReply(rsp)
+}
+
+// ResumeCampaignWithBodyWithResponse Resume a campaign
+//
+// Lets a paused campaign go on; others are refused. It is `scheduled` again if its time is still to come. Otherwise it is sent now to its saved audience, without those who have got it; without a mail server this answers 501 and changes nothing.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/campaigns/{id}/resume (the `ResumeCampaign` operationId).
+func (c *ClientWithResponses) ResumeCampaignWithBodyWithResponse(ctx context.Context, id ID, params *ResumeCampaignParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ResumeCampaignReply, error) {
+	rsp, err := c.ResumeCampaignWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseResumeCampaignReply(rsp)
+}
+
+// ResumeCampaignWithResponse Resume a campaign
+//
+// Lets a paused campaign go on; others are refused. It is `scheduled` again if its time is still to come. Otherwise it is sent now to its saved audience, without those who have got it; without a mail server this answers 501 and changes nothing.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/campaigns/{id}/resume (the `ResumeCampaign` operationId).
+func (c *ClientWithResponses) ResumeCampaignWithResponse(ctx context.Context, id ID, params *ResumeCampaignParams, body ResumeCampaignJSONRequestBody, reqEditors ...RequestEditorFn) (*ResumeCampaignReply, error) {
+	rsp, err := c.ResumeCampaign(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseResumeCampaignReply(rsp)
 }
 
 // SendCampaignWithBodyWithResponse Send a campaign
@@ -40950,6 +41788,36 @@ func (c *ClientWithResponses) RetrievePartnerNoteWithResponse(ctx context.Contex
 	return ParseRetrievePartnerNoteReply(rsp)
 }
 
+// UpdatePartnerNoteWithBodyWithResponse Update a note about a partner
+//
+// Replaces the note's text; the file stays. `author_id` and `author_name` are from then on those of the caller.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/partner_notes/{id} (the `UpdatePartnerNote` operationId).
+func (c *ClientWithResponses) UpdatePartnerNoteWithBodyWithResponse(ctx context.Context, id ID, params *UpdatePartnerNoteParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdatePartnerNoteReply, error) {
+	rsp, err := c.UpdatePartnerNoteWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdatePartnerNoteReply(rsp)
+}
+
+// UpdatePartnerNoteWithResponse Update a note about a partner
+//
+// Replaces the note's text; the file stays. `author_id` and `author_name` are from then on those of the caller.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/partner_notes/{id} (the `UpdatePartnerNote` operationId).
+func (c *ClientWithResponses) UpdatePartnerNoteWithResponse(ctx context.Context, id ID, params *UpdatePartnerNoteParams, body UpdatePartnerNoteJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdatePartnerNoteReply, error) {
+	rsp, err := c.UpdatePartnerNote(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdatePartnerNoteReply(rsp)
+}
+
 // RetrievePartnerNoteFileWithResponse Retrieve the file of a note
 //
 // The file with its content; 404 for a note without one.
@@ -41700,6 +42568,36 @@ func (c *ClientWithResponses) RetrievePublishableKeyWithResponse(ctx context.Con
 	return ParseRetrievePublishableKeyReply(rsp)
 }
 
+// UpdatePublishableKeyWithBodyWithResponse Update a publishable key
+//
+// Changes the hosts whose pages may use the key, or whether they may report leads. The key and its tag stay: within a second every server knows the change.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/publishable_keys/{id} (the `UpdatePublishableKey` operationId).
+func (c *ClientWithResponses) UpdatePublishableKeyWithBodyWithResponse(ctx context.Context, id ID, params *UpdatePublishableKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdatePublishableKeyReply, error) {
+	rsp, err := c.UpdatePublishableKeyWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdatePublishableKeyReply(rsp)
+}
+
+// UpdatePublishableKeyWithResponse Update a publishable key
+//
+// Changes the hosts whose pages may use the key, or whether they may report leads. The key and its tag stay: within a second every server knows the change.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/publishable_keys/{id} (the `UpdatePublishableKey` operationId).
+func (c *ClientWithResponses) UpdatePublishableKeyWithResponse(ctx context.Context, id ID, params *UpdatePublishableKeyParams, body UpdatePublishableKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdatePublishableKeyReply, error) {
+	rsp, err := c.UpdatePublishableKey(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdatePublishableKeyReply(rsp)
+}
+
 // ListReferralsWithResponse List referrals
 //
 // The referrals of the program, newest first.
@@ -42178,6 +43076,36 @@ func (c *ClientWithResponses) RetrieveSequenceWithResponse(ctx context.Context, 
 		return nil, err
 	}
 	return ParseRetrieveSequenceReply(rsp)
+}
+
+// UpdateSequenceWithBodyWithResponse Update a sequence
+//
+// Changes the name, the days of `idle`, or the mails; the trigger stays. New mails replace all of the old ones, and partners keep the number of their step: whoever has no step left is done, and whoever was done stays so. A delay that runs already stays as it is.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/sequences/{id} (the `UpdateSequence` operationId).
+func (c *ClientWithResponses) UpdateSequenceWithBodyWithResponse(ctx context.Context, id ID, params *UpdateSequenceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateSequenceReply, error) {
+	rsp, err := c.UpdateSequenceWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateSequenceReply(rsp)
+}
+
+// UpdateSequenceWithResponse Update a sequence
+//
+// Changes the name, the days of `idle`, or the mails; the trigger stays. New mails replace all of the old ones, and partners keep the number of their step: whoever has no step left is done, and whoever was done stays so. A delay that runs already stays as it is.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/sequences/{id} (the `UpdateSequence` operationId).
+func (c *ClientWithResponses) UpdateSequenceWithResponse(ctx context.Context, id ID, params *UpdateSequenceParams, body UpdateSequenceJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateSequenceReply, error) {
+	rsp, err := c.UpdateSequence(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateSequenceReply(rsp)
 }
 
 // PauseSequenceWithBodyWithResponse Pause a sequence
@@ -43203,6 +44131,32 @@ func ParsePreviewCampaignReply(rsp *http.Response) (*PreviewCampaignReply, error
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest CampaignPreview
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseResumeCampaignReply parses an HTTP response from a ResumeCampaignWithResponse call
+func ParseResumeCampaignReply(rsp *http.Response) (*ResumeCampaignReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ResumeCampaignReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Campaign
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -44780,6 +45734,32 @@ func ParseRetrievePartnerNoteReply(rsp *http.Response) (*RetrievePartnerNoteRepl
 	return response, nil
 }
 
+// ParseUpdatePartnerNoteReply parses an HTTP response from a UpdatePartnerNoteWithResponse call
+func ParseUpdatePartnerNoteReply(rsp *http.Response) (*UpdatePartnerNoteReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdatePartnerNoteReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PartnerNote
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseRetrievePartnerNoteFileReply parses an HTTP response from a RetrievePartnerNoteFileWithResponse call
 func ParseRetrievePartnerNoteFileReply(rsp *http.Response) (*RetrievePartnerNoteFileReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -45671,6 +46651,32 @@ func ParseRetrievePublishableKeyReply(rsp *http.Response) (*RetrievePublishableK
 	return response, nil
 }
 
+// ParseUpdatePublishableKeyReply parses an HTTP response from a UpdatePublishableKeyWithResponse call
+func ParseUpdatePublishableKeyReply(rsp *http.Response) (*UpdatePublishableKeyReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdatePublishableKeyReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PublishableKey
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListReferralsReply parses an HTTP response from a ListReferralsWithResponse call
 func ParseListReferralsReply(rsp *http.Response) (*ListReferralsReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -46299,6 +47305,32 @@ func ParseRetrieveSequenceReply(rsp *http.Response) (*RetrieveSequenceReply, err
 	}
 
 	response := &RetrieveSequenceReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Sequence
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateSequenceReply parses an HTTP response from a UpdateSequenceWithResponse call
+func ParseUpdateSequenceReply(rsp *http.Response) (*UpdateSequenceReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateSequenceReply{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}
@@ -46956,6 +47988,9 @@ type ServerInterface interface {
 	// PreviewCampaign Preview a campaign
 	// (GET /v1/campaigns/{id}/preview)
 	PreviewCampaign(ctx echo.Context, id ID, params PreviewCampaignParams) error
+	// ResumeCampaign Resume a campaign
+	// (POST /v1/campaigns/{id}/resume)
+	ResumeCampaign(ctx echo.Context, id ID, params ResumeCampaignParams) error
 	// SendCampaign Send a campaign
 	// (POST /v1/campaigns/{id}/send)
 	SendCampaign(ctx echo.Context, id ID, params SendCampaignParams) error
@@ -47136,6 +48171,9 @@ type ServerInterface interface {
 	// RetrievePartnerNote Retrieve a note about a partner
 	// (GET /v1/partner_notes/{id})
 	RetrievePartnerNote(ctx echo.Context, id ID, params RetrievePartnerNoteParams) error
+	// UpdatePartnerNote Update a note about a partner
+	// (POST /v1/partner_notes/{id})
+	UpdatePartnerNote(ctx echo.Context, id ID, params UpdatePartnerNoteParams) error
 	// RetrievePartnerNoteFile Retrieve the file of a note
 	// (GET /v1/partner_notes/{id}/file)
 	RetrievePartnerNoteFile(ctx echo.Context, id ID, params RetrievePartnerNoteFileParams) error
@@ -47238,6 +48276,9 @@ type ServerInterface interface {
 	// RetrievePublishableKey Retrieve a publishable key
 	// (GET /v1/publishable_keys/{id})
 	RetrievePublishableKey(ctx echo.Context, id ID, params RetrievePublishableKeyParams) error
+	// UpdatePublishableKey Update a publishable key
+	// (POST /v1/publishable_keys/{id})
+	UpdatePublishableKey(ctx echo.Context, id ID, params UpdatePublishableKeyParams) error
 	// ListReferrals List referrals
 	// (GET /v1/referrals)
 	ListReferrals(ctx echo.Context, params ListReferralsParams) error
@@ -47310,6 +48351,9 @@ type ServerInterface interface {
 	// RetrieveSequence Retrieve a sequence
 	// (GET /v1/sequences/{id})
 	RetrieveSequence(ctx echo.Context, id ID, params RetrieveSequenceParams) error
+	// UpdateSequence Update a sequence
+	// (POST /v1/sequences/{id})
+	UpdateSequence(ctx echo.Context, id ID, params UpdateSequenceParams) error
 	// PauseSequence Pause a sequence
 	// (POST /v1/sequences/{id}/pause)
 	PauseSequence(ctx echo.Context, id ID, params PauseSequenceParams) error
@@ -47999,6 +49043,31 @@ func (w *ServerInterfaceWrapper) PreviewCampaign(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.PreviewCampaign(ctx, id, params)
+	return err
+}
+
+// ResumeCampaign converts echo context to params.
+func (w *ServerInterfaceWrapper) ResumeCampaign(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ResumeCampaignParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ResumeCampaign(ctx, id, params)
 	return err
 }
 
@@ -49866,6 +50935,31 @@ func (w *ServerInterfaceWrapper) RetrievePartnerNote(ctx echo.Context) error {
 	return err
 }
 
+// UpdatePartnerNote converts echo context to params.
+func (w *ServerInterfaceWrapper) UpdatePartnerNote(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params UpdatePartnerNoteParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.UpdatePartnerNote(ctx, id, params)
+	return err
+}
+
 // RetrievePartnerNoteFile converts echo context to params.
 func (w *ServerInterfaceWrapper) RetrievePartnerNoteFile(ctx echo.Context) error {
 	var err error
@@ -50839,6 +51933,31 @@ func (w *ServerInterfaceWrapper) RetrievePublishableKey(ctx echo.Context) error 
 	return err
 }
 
+// UpdatePublishableKey converts echo context to params.
+func (w *ServerInterfaceWrapper) UpdatePublishableKey(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params UpdatePublishableKeyParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.UpdatePublishableKey(ctx, id, params)
+	return err
+}
+
 // ListReferrals converts echo context to params.
 func (w *ServerInterfaceWrapper) ListReferrals(ctx echo.Context) error {
 	var err error
@@ -51646,6 +52765,31 @@ func (w *ServerInterfaceWrapper) RetrieveSequence(ctx echo.Context) error {
 	return err
 }
 
+// UpdateSequence converts echo context to params.
+func (w *ServerInterfaceWrapper) UpdateSequence(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params UpdateSequenceParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.UpdateSequence(ctx, id, params)
+	return err
+}
+
 // PauseSequence converts echo context to params.
 func (w *ServerInterfaceWrapper) PauseSequence(ctx echo.Context) error {
 	var err error
@@ -52315,6 +53459,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.POST(options.BaseURL+"/v1/campaigns/:id", wrapper.UpdateCampaign, options.OperationMiddlewares["updateCampaign"]...)
 	router.POST(options.BaseURL+"/v1/campaigns/:id/pause", wrapper.PauseCampaign, options.OperationMiddlewares["pauseCampaign"]...)
 	router.GET(options.BaseURL+"/v1/campaigns/:id/preview", wrapper.PreviewCampaign, options.OperationMiddlewares["previewCampaign"]...)
+	router.POST(options.BaseURL+"/v1/campaigns/:id/resume", wrapper.ResumeCampaign, options.OperationMiddlewares["resumeCampaign"]...)
 	router.POST(options.BaseURL+"/v1/campaigns/:id/send", wrapper.SendCampaign, options.OperationMiddlewares["sendCampaign"]...)
 	router.POST(options.BaseURL+"/v1/campaigns/:id/test", wrapper.TestCampaign, options.OperationMiddlewares["testCampaign"]...)
 	router.GET(options.BaseURL+"/v1/clicks", wrapper.ListClicks, options.OperationMiddlewares["listClicks"]...)
@@ -52375,6 +53520,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.POST(options.BaseURL+"/v1/partner_notes", wrapper.CreatePartnerNote, options.OperationMiddlewares["createPartnerNote"]...)
 	router.DELETE(options.BaseURL+"/v1/partner_notes/:id", wrapper.DeletePartnerNote, options.OperationMiddlewares["deletePartnerNote"]...)
 	router.GET(options.BaseURL+"/v1/partner_notes/:id", wrapper.RetrievePartnerNote, options.OperationMiddlewares["retrievePartnerNote"]...)
+	router.POST(options.BaseURL+"/v1/partner_notes/:id", wrapper.UpdatePartnerNote, options.OperationMiddlewares["updatePartnerNote"]...)
 	router.GET(options.BaseURL+"/v1/partner_notes/:id/file", wrapper.RetrievePartnerNoteFile, options.OperationMiddlewares["retrievePartnerNoteFile"]...)
 	router.GET(options.BaseURL+"/v1/partners", wrapper.ListPartners, options.OperationMiddlewares["listPartners"]...)
 	router.POST(options.BaseURL+"/v1/partners", wrapper.CreatePartner, options.OperationMiddlewares["createPartner"]...)
@@ -52409,6 +53555,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.POST(options.BaseURL+"/v1/publishable_keys", wrapper.CreatePublishableKey, options.OperationMiddlewares["createPublishableKey"]...)
 	router.DELETE(options.BaseURL+"/v1/publishable_keys/:id", wrapper.DeletePublishableKey, options.OperationMiddlewares["deletePublishableKey"]...)
 	router.GET(options.BaseURL+"/v1/publishable_keys/:id", wrapper.RetrievePublishableKey, options.OperationMiddlewares["retrievePublishableKey"]...)
+	router.POST(options.BaseURL+"/v1/publishable_keys/:id", wrapper.UpdatePublishableKey, options.OperationMiddlewares["updatePublishableKey"]...)
 	router.GET(options.BaseURL+"/v1/referrals", wrapper.ListReferrals, options.OperationMiddlewares["listReferrals"]...)
 	router.GET(options.BaseURL+"/v1/referrals/:id", wrapper.RetrieveReferral, options.OperationMiddlewares["retrieveReferral"]...)
 	router.GET(options.BaseURL+"/v1/refunds", wrapper.ListRefunds, options.OperationMiddlewares["listRefunds"]...)
@@ -52433,6 +53580,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.POST(options.BaseURL+"/v1/sequences", wrapper.CreateSequence, options.OperationMiddlewares["createSequence"]...)
 	router.DELETE(options.BaseURL+"/v1/sequences/:id", wrapper.DeleteSequence, options.OperationMiddlewares["deleteSequence"]...)
 	router.GET(options.BaseURL+"/v1/sequences/:id", wrapper.RetrieveSequence, options.OperationMiddlewares["retrieveSequence"]...)
+	router.POST(options.BaseURL+"/v1/sequences/:id", wrapper.UpdateSequence, options.OperationMiddlewares["updateSequence"]...)
 	router.POST(options.BaseURL+"/v1/sequences/:id/pause", wrapper.PauseSequence, options.OperationMiddlewares["pauseSequence"]...)
 	router.POST(options.BaseURL+"/v1/sequences/:id/resume", wrapper.ResumeSequence, options.OperationMiddlewares["resumeSequence"]...)
 	router.GET(options.BaseURL+"/v1/tags", wrapper.ListTags, options.OperationMiddlewares["listTags"]...)
@@ -53009,6 +54157,30 @@ type PreviewCampaignResponseObject interface {
 type PreviewCampaign200JSONResponse CampaignPreview
 
 func (response PreviewCampaign200JSONResponse) VisitPreviewCampaignResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ResumeCampaignRequestObject struct {
+	ID     ID `json:"id"`
+	Params ResumeCampaignParams
+	Body   *ResumeCampaignJSONRequestBody
+}
+
+type ResumeCampaignResponseObject interface {
+	VisitResumeCampaignResponse(w http.ResponseWriter) error
+}
+
+type ResumeCampaign200JSONResponse Campaign
+
+func (response ResumeCampaign200JSONResponse) VisitResumeCampaignResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
@@ -54401,6 +55573,30 @@ func (response RetrievePartnerNote200JSONResponse) VisitRetrievePartnerNoteRespo
 	return err
 }
 
+type UpdatePartnerNoteRequestObject struct {
+	ID     ID `json:"id"`
+	Params UpdatePartnerNoteParams
+	Body   *UpdatePartnerNoteJSONRequestBody
+}
+
+type UpdatePartnerNoteResponseObject interface {
+	VisitUpdatePartnerNoteResponse(w http.ResponseWriter) error
+}
+
+type UpdatePartnerNote200JSONResponse PartnerNote
+
+func (response UpdatePartnerNote200JSONResponse) VisitUpdatePartnerNoteResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type RetrievePartnerNoteFileRequestObject struct {
 	ID     ID `json:"id"`
 	Params RetrievePartnerNoteFileParams
@@ -55197,6 +56393,30 @@ func (response RetrievePublishableKey200JSONResponse) VisitRetrievePublishableKe
 	return err
 }
 
+type UpdatePublishableKeyRequestObject struct {
+	ID     ID `json:"id"`
+	Params UpdatePublishableKeyParams
+	Body   *UpdatePublishableKeyJSONRequestBody
+}
+
+type UpdatePublishableKeyResponseObject interface {
+	VisitUpdatePublishableKeyResponse(w http.ResponseWriter) error
+}
+
+type UpdatePublishableKey200JSONResponse PublishableKey
+
+func (response UpdatePublishableKey200JSONResponse) VisitUpdatePublishableKeyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListReferralsRequestObject struct {
 	Params ListReferralsParams
 }
@@ -55782,6 +57002,30 @@ func (response RetrieveSequence200JSONResponse) VisitRetrieveSequenceResponse(w 
 	return err
 }
 
+type UpdateSequenceRequestObject struct {
+	ID     ID `json:"id"`
+	Params UpdateSequenceParams
+	Body   *UpdateSequenceJSONRequestBody
+}
+
+type UpdateSequenceResponseObject interface {
+	VisitUpdateSequenceResponse(w http.ResponseWriter) error
+}
+
+type UpdateSequence200JSONResponse Sequence
+
+func (response UpdateSequence200JSONResponse) VisitUpdateSequenceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type PauseSequenceRequestObject struct {
 	ID     ID `json:"id"`
 	Params PauseSequenceParams
@@ -56355,6 +57599,9 @@ type StrictServerInterface interface {
 	// PreviewCampaign Preview a campaign
 	// (GET /v1/campaigns/{id}/preview)
 	PreviewCampaign(ctx context.Context, request PreviewCampaignRequestObject) (PreviewCampaignResponseObject, error)
+	// ResumeCampaign Resume a campaign
+	// (POST /v1/campaigns/{id}/resume)
+	ResumeCampaign(ctx context.Context, request ResumeCampaignRequestObject) (ResumeCampaignResponseObject, error)
 	// SendCampaign Send a campaign
 	// (POST /v1/campaigns/{id}/send)
 	SendCampaign(ctx context.Context, request SendCampaignRequestObject) (SendCampaignResponseObject, error)
@@ -56535,6 +57782,9 @@ type StrictServerInterface interface {
 	// RetrievePartnerNote Retrieve a note about a partner
 	// (GET /v1/partner_notes/{id})
 	RetrievePartnerNote(ctx context.Context, request RetrievePartnerNoteRequestObject) (RetrievePartnerNoteResponseObject, error)
+	// UpdatePartnerNote Update a note about a partner
+	// (POST /v1/partner_notes/{id})
+	UpdatePartnerNote(ctx context.Context, request UpdatePartnerNoteRequestObject) (UpdatePartnerNoteResponseObject, error)
 	// RetrievePartnerNoteFile Retrieve the file of a note
 	// (GET /v1/partner_notes/{id}/file)
 	RetrievePartnerNoteFile(ctx context.Context, request RetrievePartnerNoteFileRequestObject) (RetrievePartnerNoteFileResponseObject, error)
@@ -56637,6 +57887,9 @@ type StrictServerInterface interface {
 	// RetrievePublishableKey Retrieve a publishable key
 	// (GET /v1/publishable_keys/{id})
 	RetrievePublishableKey(ctx context.Context, request RetrievePublishableKeyRequestObject) (RetrievePublishableKeyResponseObject, error)
+	// UpdatePublishableKey Update a publishable key
+	// (POST /v1/publishable_keys/{id})
+	UpdatePublishableKey(ctx context.Context, request UpdatePublishableKeyRequestObject) (UpdatePublishableKeyResponseObject, error)
 	// ListReferrals List referrals
 	// (GET /v1/referrals)
 	ListReferrals(ctx context.Context, request ListReferralsRequestObject) (ListReferralsResponseObject, error)
@@ -56709,6 +57962,9 @@ type StrictServerInterface interface {
 	// RetrieveSequence Retrieve a sequence
 	// (GET /v1/sequences/{id})
 	RetrieveSequence(ctx context.Context, request RetrieveSequenceRequestObject) (RetrieveSequenceResponseObject, error)
+	// UpdateSequence Update a sequence
+	// (POST /v1/sequences/{id})
+	UpdateSequence(ctx context.Context, request UpdateSequenceRequestObject) (UpdateSequenceResponseObject, error)
 	// PauseSequence Pause a sequence
 	// (POST /v1/sequences/{id}/pause)
 	PauseSequence(ctx context.Context, request PauseSequenceRequestObject) (PauseSequenceResponseObject, error)
@@ -57505,6 +58761,58 @@ func (sh *strictHandler) PreviewCampaign(ctx echo.Context, id ID, params Preview
 		return err
 	} else if validResponse, ok := response.(PreviewCampaignResponseObject); ok {
 		return validResponse.VisitPreviewCampaignResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ResumeCampaign operation middleware
+func (sh *strictHandler) ResumeCampaign(ctx echo.Context, id ID, params ResumeCampaignParams) error {
+	var request ResumeCampaignRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	var body ResumeCampaignJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		if !errors.Is(err, io.EOF) {
+			return err
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ResumeCampaign(ctx.Request().Context(), request.(ResumeCampaignRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ResumeCampaign")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ResumeCampaignResponseObject); ok {
+		return validResponse.VisitResumeCampaignResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}
@@ -59598,6 +60906,55 @@ func (sh *strictHandler) RetrievePartnerNote(ctx echo.Context, id ID, params Ret
 	return nil
 }
 
+// UpdatePartnerNote operation middleware
+func (sh *strictHandler) UpdatePartnerNote(ctx echo.Context, id ID, params UpdatePartnerNoteParams) error {
+	var request UpdatePartnerNoteRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	var body UpdatePartnerNoteJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdatePartnerNote(ctx.Request().Context(), request.(UpdatePartnerNoteRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdatePartnerNote")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(UpdatePartnerNoteResponseObject); ok {
+		return validResponse.VisitUpdatePartnerNoteResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
 // RetrievePartnerNoteFile operation middleware
 func (sh *strictHandler) RetrievePartnerNoteFile(ctx echo.Context, id ID, params RetrievePartnerNoteFileParams) error {
 	var request RetrievePartnerNoteFileRequestObject
@@ -60838,6 +62195,55 @@ func (sh *strictHandler) RetrievePublishableKey(ctx echo.Context, id ID, params 
 	return nil
 }
 
+// UpdatePublishableKey operation middleware
+func (sh *strictHandler) UpdatePublishableKey(ctx echo.Context, id ID, params UpdatePublishableKeyParams) error {
+	var request UpdatePublishableKeyRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	var body UpdatePublishableKeyJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdatePublishableKey(ctx.Request().Context(), request.(UpdatePublishableKeyRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdatePublishableKey")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(UpdatePublishableKeyResponseObject); ok {
+		return validResponse.VisitUpdatePublishableKeyResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
 // ListReferrals operation middleware
 func (sh *strictHandler) ListReferrals(ctx echo.Context, params ListReferralsParams) error {
 	var request ListReferralsRequestObject
@@ -61621,6 +63027,55 @@ func (sh *strictHandler) RetrieveSequence(ctx echo.Context, id ID, params Retrie
 		return err
 	} else if validResponse, ok := response.(RetrieveSequenceResponseObject); ok {
 		return validResponse.VisitRetrieveSequenceResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// UpdateSequence operation middleware
+func (sh *strictHandler) UpdateSequence(ctx echo.Context, id ID, params UpdateSequenceParams) error {
+	var request UpdateSequenceRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	var body UpdateSequenceJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateSequence(ctx.Request().Context(), request.(UpdateSequenceRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateSequence")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(UpdateSequenceResponseObject); ok {
+		return validResponse.VisitUpdateSequenceResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

@@ -2436,7 +2436,7 @@ func (q *Queries) PartnerNoteCursor(ctx context.Context, db DBTX, arg PartnerNot
 }
 
 const partnerNotePage = `-- name: PartnerNotePage :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.author_id, t.author_name, t.text, t.file_name, t.file_size, t.created_at FROM partner_notes t
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.author_id, t.author_name, t.text, t.file_name, t.file_size, t.created_at, t.updated_at FROM partner_notes t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.partner_id = $3::text)
@@ -2490,6 +2490,7 @@ func (q *Queries) PartnerNotePage(ctx context.Context, db DBTX, arg PartnerNoteP
 			&i.FileName,
 			&i.FileSize,
 			&i.CreatedAt,
+			&i.UpdatedAt,
 		); err != nil {
 			return nil, err
 		}

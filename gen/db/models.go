@@ -541,6 +541,7 @@ type PartnerNote struct {
 	FileName   *string
 	FileSize   *int64
 	CreatedAt  clock.Time
+	UpdatedAt  *clock.Time
 }
 
 type PartnerNoteFile struct {

@@ -93,6 +93,7 @@ const (
 	PayoutRailPays             Code = "payout_rail_pays"
 	CampaignNotSendable        Code = "campaign_not_sendable"
 	CampaignNotPausable        Code = "campaign_not_pausable"
+	CampaignNotResumable       Code = "campaign_not_resumable"
 	CampaignNotEditable        Code = "campaign_not_editable"
 	CampaignAudienceEmpty      Code = "campaign_audience_empty"
 	MailNotRetryable           Code = "mail_not_retryable"
@@ -179,7 +180,7 @@ var classes = map[Code]class{
 	PayoutAlreadyPaid: conflict, PayoutNotPayable: conflict, PayoutNotUndoable: conflict,
 	PayoutBatchGenerating: conflict, PayoutRailPays: conflict,
 	CampaignNotSendable: conflict,
-	CampaignNotPausable: conflict, CampaignNotEditable: conflict, CampaignAudienceEmpty: conflict,
+	CampaignNotPausable: conflict, CampaignNotResumable: conflict, CampaignNotEditable: conflict, CampaignAudienceEmpty: conflict,
 	MailNotRetryable: conflict, PartnerNotActive: conflict, PartnerNotReviewed: conflict,
 	PartnerNoteLimit: conflict, RiskFlagClosed: conflict, InboxEventNotResolvable: conflict,
 	ProgramPaused:   conflict,

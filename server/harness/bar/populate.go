@@ -28,6 +28,7 @@ func (o *org) populate(ctx context.Context, stem string) (objects, error) {
 	o.addSale(ctx, own, stem)
 	o.addReviews(ctx, own, stem)
 	own["mail_"] = o.failedMail(ctx)
+	own["evt_"] = o.anEvent(ctx, own)
 	o.others(ctx, own)
 	return own, o.found(ctx, own)
 }
@@ -193,6 +194,15 @@ func (o *org) failedMail(ctx context.Context) string {
 		VALUES ($1, $2, 'payout_paid', $1, 'gone@example.com', 'Gone', 'Gone', 'failed', 6, 'no such mailbox', now())`, id, o.id)
 	if err != nil {
 		o.sys.fault("a mail: %v", err)
+	}
+	return id
+}
+
+// anEvent is an event of the program; its list begins with now.
+func (o *org) anEvent(ctx context.Context, own objects) (id string) {
+	err := o.sys.pool.QueryRow(ctx, `SELECT min(id) FROM events WHERE program_id = $1`, own["prg_"]).Scan(&id)
+	if err != nil {
+		o.sys.fault("an event: %v", err)
 	}
 	return id
 }
