@@ -1167,6 +1167,7 @@ const (
 	ErrorCodeParameterUnknown           ErrorCode = "parameter_unknown"
 	ErrorCodeParametersExclusive        ErrorCode = "parameters_exclusive"
 	ErrorCodePartnerEmailTaken          ErrorCode = "partner_email_taken"
+	ErrorCodePartnerExternalIDTaken     ErrorCode = "partner_external_id_taken"
 	ErrorCodePartnerHandleTaken         ErrorCode = "partner_handle_taken"
 	ErrorCodePartnerNotActive           ErrorCode = "partner_not_active"
 	ErrorCodePartnerNotReviewed         ErrorCode = "partner_not_reviewed"
@@ -1305,6 +1306,8 @@ func (e ErrorCode) Valid() bool {
 	case ErrorCodeParametersExclusive:
 		return true
 	case ErrorCodePartnerEmailTaken:
+		return true
+	case ErrorCodePartnerExternalIDTaken:
 		return true
 	case ErrorCodePartnerHandleTaken:
 		return true
@@ -7043,6 +7046,9 @@ type Partner struct {
 	// EmailPayoutPaid Whether the partner wants a mail when a payout is paid.
 	EmailPayoutPaid bool `json:"email_payout_paid"`
 
+	// ExternalID Your own id of the partner, unique in the program; null without one.
+	ExternalID *string `json:"external_id"`
+
 	// FirstName Given name.
 	FirstName *string `json:"first_name"`
 
@@ -7147,7 +7153,7 @@ type PartnerBanRequest struct {
 	TellPartner *bool `json:"tell_partner,omitempty"`
 }
 
-// PartnerConflict The email or the handle is taken; `existing` is the object that holds it.
+// PartnerConflict The email, the handle or the external id is taken; `existing` is the object that holds it.
 type PartnerConflict struct {
 	// Error What went wrong. Branch on `code`; `message` is for people and may change.
 	Error Error `json:"error"`
@@ -7166,6 +7172,9 @@ type PartnerCreate struct {
 
 	// Email Unique in the program, whatever the case.
 	Email string `json:"email"`
+
+	// ExternalID Your own id of the partner, unique in the program and compared exactly.
+	ExternalID *string `json:"external_id,omitempty"`
 
 	// FirstName Given name.
 	FirstName *string `json:"first_name,omitempty"`
@@ -7414,6 +7423,9 @@ type PartnerUpdate struct {
 
 	// DisplayName The name shown to others.
 	DisplayName nullable.Nullable[string] `json:"display_name,omitempty"`
+
+	// ExternalID Your own id of the partner, unique in the program and compared exactly; null clears it.
+	ExternalID nullable.Nullable[string] `json:"external_id,omitempty"`
 
 	// FirstName Given name.
 	FirstName nullable.Nullable[string] `json:"first_name,omitempty"`
@@ -12777,6 +12789,9 @@ type ListPartnersParams struct {
 
 	// Handle Exactly this handle, whatever the case.
 	Handle *string `form:"handle,omitempty" json:"handle,omitempty"`
+
+	// ExternalID Exactly this external id: one partner, or none.
+	ExternalID *string `form:"external_id,omitempty" json:"external_id,omitempty"`
 
 	// Search Part of an email, name, company or handle, whatever the case.
 	Search *string `form:"search,omitempty" json:"search,omitempty"`
@@ -26870,6 +26885,18 @@ func NewListPartnersRequest(server string, params *ListPartnersParams) (*http.Re
 		if params.Handle != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "handle", *params.Handle, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.ExternalID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "external_id", *params.ExternalID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -51052,6 +51079,13 @@ func (w *ServerInterfaceWrapper) ListPartners(ctx echo.Context) error {
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "handle", ctx.QueryParams(), &params.Handle, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
 	if err != nil {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter handle: %s", err))
+	}
+
+	// ------------- Optional query parameter "external_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "external_id", ctx.QueryParams(), &params.ExternalID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter external_id: %s", err))
 	}
 
 	// ------------- Optional query parameter "search" -------------

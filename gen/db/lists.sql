@@ -548,6 +548,7 @@ WHERE t.program_id = @program_id
     WHERE pt.tag_id = sqlc.narg('tag_id')::text AND pt.org_id = @org_id)))
   AND (sqlc.narg('email')::text IS NULL OR lower(t.email) = sqlc.narg('email')::text)
   AND (sqlc.narg('handle')::text IS NULL OR t.handle = sqlc.narg('handle')::text)
+  AND (sqlc.narg('external_id')::text IS NULL OR t.external_id = sqlc.narg('external_id')::text)
   AND (sqlc.narg('search')::text IS NULL
     OR t.email ILIKE sqlc.narg('search')::text OR t.handle ILIKE sqlc.narg('search')::text
     OR t.first_name ILIKE sqlc.narg('search')::text OR t.last_name ILIKE sqlc.narg('search')::text
@@ -574,6 +575,7 @@ WHERE t.program_id = @program_id
     WHERE pt.tag_id = sqlc.narg('tag_id')::text AND pt.org_id = @org_id)))
   AND (sqlc.narg('email')::text IS NULL OR lower(t.email) = sqlc.narg('email')::text)
   AND (sqlc.narg('handle')::text IS NULL OR t.handle = sqlc.narg('handle')::text)
+  AND (sqlc.narg('external_id')::text IS NULL OR t.external_id = sqlc.narg('external_id')::text)
   AND (sqlc.narg('search')::text IS NULL
     OR t.email ILIKE sqlc.narg('search')::text OR t.handle ILIKE sqlc.narg('search')::text
     OR t.first_name ILIKE sqlc.narg('search')::text OR t.last_name ILIKE sqlc.narg('search')::text

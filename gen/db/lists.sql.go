@@ -2323,25 +2323,27 @@ WHERE t.program_id = $1
     WHERE pt.tag_id = $6::text AND pt.org_id = $2)))
   AND ($7::text IS NULL OR lower(t.email) = $7::text)
   AND ($8::text IS NULL OR t.handle = $8::text)
-  AND ($9::text IS NULL
-    OR t.email ILIKE $9::text OR t.handle ILIKE $9::text
-    OR t.first_name ILIKE $9::text OR t.last_name ILIKE $9::text
-    OR concat_ws(' ', t.first_name, t.last_name) ILIKE $9::text
-    OR t.display_name ILIKE $9::text OR t.company_name ILIKE $9::text)
-  LIMIT $10) few
+  AND ($9::text IS NULL OR t.external_id = $9::text)
+  AND ($10::text IS NULL
+    OR t.email ILIKE $10::text OR t.handle ILIKE $10::text
+    OR t.first_name ILIKE $10::text OR t.last_name ILIKE $10::text
+    OR concat_ws(' ', t.first_name, t.last_name) ILIKE $10::text
+    OR t.display_name ILIKE $10::text OR t.company_name ILIKE $10::text)
+  LIMIT $11) few
 `
 
 type PartnerCountParams struct {
-	ProgramID string
-	OrgID     string
-	Status    *string
-	StatusIn  []string
-	GroupID   *string
-	TagID     *string
-	Email     *string
-	Handle    *string
-	Search    *string
-	Most      int32
+	ProgramID  string
+	OrgID      string
+	Status     *string
+	StatusIn   []string
+	GroupID    *string
+	TagID      *string
+	Email      *string
+	Handle     *string
+	ExternalID *string
+	Search     *string
+	Most       int32
 }
 
 func (q *Queries) PartnerCount(ctx context.Context, db DBTX, arg PartnerCountParams) (int64, error) {
@@ -2354,6 +2356,7 @@ func (q *Queries) PartnerCount(ctx context.Context, db DBTX, arg PartnerCountPar
 		arg.TagID,
 		arg.Email,
 		arg.Handle,
+		arg.ExternalID,
 		arg.Search,
 		arg.Most,
 	)
@@ -2503,7 +2506,7 @@ func (q *Queries) PartnerNotePage(ctx context.Context, db DBTX, arg PartnerNoteP
 }
 
 const partnerPage = `-- name: PartnerPage :many
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at FROM partners t
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id FROM partners t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.status = $3::text)
@@ -2514,36 +2517,38 @@ WHERE t.program_id = $1
     WHERE pt.tag_id = $6::text AND pt.org_id = $2)))
   AND ($7::text IS NULL OR lower(t.email) = $7::text)
   AND ($8::text IS NULL OR t.handle = $8::text)
-  AND ($9::text IS NULL
-    OR t.email ILIKE $9::text OR t.handle ILIKE $9::text
-    OR t.first_name ILIKE $9::text OR t.last_name ILIKE $9::text
-    OR concat_ws(' ', t.first_name, t.last_name) ILIKE $9::text
-    OR t.display_name ILIKE $9::text OR t.company_name ILIKE $9::text)
-  AND ($10::timestamptz IS NULL
-    OR (t.created_at, t.id) < ($10::timestamptz, $11::text))
-  AND ($12::timestamptz IS NULL
-    OR (t.created_at, t.id) > ($12::timestamptz, $13::text))
-ORDER BY CASE WHEN $12::timestamptz IS NOT NULL THEN t.created_at END,
-         CASE WHEN $12::timestamptz IS NOT NULL THEN t.id END,
+  AND ($9::text IS NULL OR t.external_id = $9::text)
+  AND ($10::text IS NULL
+    OR t.email ILIKE $10::text OR t.handle ILIKE $10::text
+    OR t.first_name ILIKE $10::text OR t.last_name ILIKE $10::text
+    OR concat_ws(' ', t.first_name, t.last_name) ILIKE $10::text
+    OR t.display_name ILIKE $10::text OR t.company_name ILIKE $10::text)
+  AND ($11::timestamptz IS NULL
+    OR (t.created_at, t.id) < ($11::timestamptz, $12::text))
+  AND ($13::timestamptz IS NULL
+    OR (t.created_at, t.id) > ($13::timestamptz, $14::text))
+ORDER BY CASE WHEN $13::timestamptz IS NOT NULL THEN t.created_at END,
+         CASE WHEN $13::timestamptz IS NOT NULL THEN t.id END,
          t.created_at DESC, t.id DESC
-LIMIT $14
+LIMIT $15
 `
 
 type PartnerPageParams struct {
-	ProgramID string
-	OrgID     string
-	Status    *string
-	StatusIn  []string
-	GroupID   *string
-	TagID     *string
-	Email     *string
-	Handle    *string
-	Search    *string
-	AfterAt   *clock.Time
-	AfterID   *string
-	BeforeAt  *clock.Time
-	BeforeID  *string
-	Lim       int32
+	ProgramID  string
+	OrgID      string
+	Status     *string
+	StatusIn   []string
+	GroupID    *string
+	TagID      *string
+	Email      *string
+	Handle     *string
+	ExternalID *string
+	Search     *string
+	AfterAt    *clock.Time
+	AfterID    *string
+	BeforeAt   *clock.Time
+	BeforeID   *string
+	Lim        int32
 }
 
 func (q *Queries) PartnerPage(ctx context.Context, db DBTX, arg PartnerPageParams) ([]Partner, error) {
@@ -2556,6 +2561,7 @@ func (q *Queries) PartnerPage(ctx context.Context, db DBTX, arg PartnerPageParam
 		arg.TagID,
 		arg.Email,
 		arg.Handle,
+		arg.ExternalID,
 		arg.Search,
 		arg.AfterAt,
 		arg.AfterID,
@@ -2603,6 +2609,7 @@ func (q *Queries) PartnerPage(ctx context.Context, db DBTX, arg PartnerPageParam
 			&i.UnsubscribedAt,
 			&i.PayoutDetailsHash,
 			&i.PayoutDetailsChangedAt,
+			&i.ExternalID,
 		); err != nil {
 			return nil, err
 		}

@@ -519,6 +519,7 @@ type Partner struct {
 	UnsubscribedAt         *clock.Time
 	PayoutDetailsHash      []byte
 	PayoutDetailsChangedAt *clock.Time
+	ExternalID             *string
 }
 
 type PartnerAddress struct {

@@ -60,6 +60,7 @@ const (
 	// 409: a value that must be unique; answers have the existing object where that helps.
 
 	PartnerEmailTaken       Code = "partner_email_taken"
+	PartnerExternalIDTaken  Code = "partner_external_id_taken"
 	PartnerHandleTaken      Code = "partner_handle_taken"
 	LinkValueTaken          Code = "link_value_taken"
 	CouponCodeTaken         Code = "coupon_code_taken"
@@ -168,7 +169,8 @@ var classes = map[Code]class{
 
 	ResourceNotFound: notFound, RouteNotFound: notFound, TrackingValueNotFound: notFound,
 
-	PartnerEmailTaken: conflict, PartnerHandleTaken: conflict, LinkValueTaken: conflict, CouponCodeTaken: conflict,
+	PartnerEmailTaken: conflict, PartnerExternalIDTaken: conflict,
+	PartnerHandleTaken: conflict, LinkValueTaken: conflict, CouponCodeTaken: conflict,
 	TagNameTaken: conflict, GroupNameTaken: conflict, CustomerExternalIDTaken: conflict,
 	CustomerExternalIDLimit: conflict, CustomersOfTwoPartners: conflict, CustomerMergeLimit: conflict,
 	CustomerHasPartner: conflict, CreditLimit: conflict,
