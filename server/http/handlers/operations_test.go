@@ -45,6 +45,7 @@ type operation struct {
 	hasBody          bool
 	query, body      []slot
 	cursors          bool // the list takes starting_after and ending_before
+	ranged           bool // the list takes created_after and created_before
 	needsProgram     bool
 	toleratesProgram bool // program_id is optional and must be the object's
 }
@@ -133,6 +134,8 @@ func (o *operation) parameter(p M, schemas map[string]M) {
 	case p["in"] != "query":
 	case name == "starting_after":
 		o.cursors = true
+	case name == "created_after":
+		o.ranged = true
 	case name == "program_id" && p["required"] == true:
 		o.needsProgram = true
 		o.query = append(o.query, slot{name: name, prefix: "prg_"})

@@ -313,3 +313,67 @@ func TestPagingBadValues(t *testing.T) {
 			s.Get(op.path+"?program_id="+foreign+"&starting_after="+id+op.window()))
 	}
 }
+
+// settings are the lists of what somebody sets up, or that have another range: all others are
+// of what happens, and take a range of times.
+var settings = []string{
+	"listBalances", "listCampaigns", "listFlows", "listGroups", "listMaturingCommissions", "listProcessorConnections",
+	"listPrograms", "listPublishableKeys", "listResources", "listSequences", "listTags", "listWebhookEndpoints",
+}
+
+// TestCreatedRanges: every list of what happens is narrowed to a range of times, the first included and the last not, and
+// counts what is in it.
+func TestCreatedRanges(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := fill(s)
+	for _, op := range lists(t) {
+		if slices.Contains(settings, op.id) {
+			require.False(t, op.ranged, "%s takes a range and is no list of settings", op.id)
+			continue
+		}
+		require.True(t, op.ranged, "%s has no created_after: add it, or the list to settings", op.id)
+		p := newPager(s, op, program)
+		all := s.Must(200, p.get("limit=100")).Data()
+		latest := born(all[0])
+		var from, to []M
+		for _, o := range all {
+			if born(o) >= latest {
+				from = append(from, o)
+			} else {
+				to = append(to, o)
+			}
+		}
+		require.NotEmpty(t, to, "%s: nothing to tell apart", op.id)
+		for query, want := range map[string][]M{
+			"created_after=" + latest:                                      from,
+			"created_before=" + latest:                                     to,
+			"created_after=2026-09-01&created_before=2026-09-03":           all,
+			"created_after=" + latest + "&created_before=" + latest:        nil,
+			"created_before=2026-08-31&created_after=2026-08-30T12:00:00Z": nil,
+		} {
+			a := s.Must(200, p.get("limit=100&"+query))
+			require.Equal(t, ids(want), ids(a.Data()), "%s %s", op.id, query)
+			require.EqualValues(t, len(want), a.Int("total_count"), "%s %s", op.id, query)
+		}
+		s.Refused(400, "parameter_invalid", "created_after", p.get("created_after=today"))
+		s.Refused(400, "parameter_invalid", "created_before", p.get("created_before=2026-02-30"))
+	}
+}
+
+// born is when an object was made; an event of a processor says when it came in.
+func born(o M) string {
+	if at, ok := o["received_at"].(string); ok {
+		return at
+	}
+	return o["created_at"].(string)
+}
+
+// ids are those of objects, in their order.
+func ids(objects []M) []string {
+	out := []string{}
+	for _, o := range objects {
+		out = append(out, o["id"].(string))
+	}
+	return out
+}

@@ -16,8 +16,15 @@ import (
 func (s *Server) ListPartnerNotes(ctx context.Context,
 	r api.ListPartnerNotesRequestObject) (api.ListPartnerNotesResponseObject, error) {
 	u, p := work.From(ctx), r.Params
+	since, until, err := created(p.CreatedAfter, p.CreatedBefore)
+	if err != nil {
+		return nil, err
+	}
 	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore),
-		db.PartnerNoteList{PartnerID: p.PartnerID})
+		db.PartnerNoteList{
+			PartnerID:    p.PartnerID,
+			CreatedAfter: since, CreatedBefore: until,
+		})
 	return api.ListPartnerNotes200JSONResponse{
 		Data: mapped(rows.Rows, toPartnerNote), HasMore: rows.HasMore, TotalCount: rows.Total,
 	}, err

@@ -20,10 +20,15 @@ import (
 func (s *Server) ListPartners(ctx context.Context,
 	r api.ListPartnersRequestObject) (api.ListPartnersResponseObject, error) {
 	u, p := work.From(ctx), r.Params
+	since, until, err := created(p.CreatedAfter, p.CreatedBefore)
+	if err != nil {
+		return nil, err
+	}
 	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.PartnerList{
 		Status: page.Any(p.Status), GroupID: p.GroupID, TagID: p.TagID,
 		Email: opt.Lower(p.Email), Handle: opt.Lower(p.Handle),
 		ExternalID: p.ExternalID, Search: containing(p.Search),
+		CreatedAfter: since, CreatedBefore: until,
 	})
 	if err != nil {
 		return nil, err
