@@ -11936,11 +11936,17 @@ type ReportTo = string
 // ReportTop defines model for ReportTop.
 type ReportTop = int64
 
+// RiskFlagEndingBefore defines model for RiskFlagEndingBefore.
+type RiskFlagEndingBefore = string
+
 // RiskFlagLimit defines model for RiskFlagLimit.
 type RiskFlagLimit = int64
 
 // RiskFlagOffset defines model for RiskFlagOffset.
 type RiskFlagOffset = int64
+
+// RiskFlagStartingAfter defines model for RiskFlagStartingAfter.
+type RiskFlagStartingAfter = string
 
 // SaleExpandParam defines model for SaleExpandParam.
 type SaleExpandParam = []SaleExpand
@@ -13286,8 +13292,20 @@ type ListRiskFlagsParams struct {
 	// Limit The most flags to return.
 	Limit *RiskFlagLimit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Offset How many flags to skip.
+	// Offset How many flags to skip, from the beginning of the list: not together with a cursor.
 	Offset *RiskFlagOffset `form:"offset,omitempty" json:"offset,omitempty"`
+
+	// StartingAfter A flag's id; the page begins right after it. Not together with `ending_before` or `offset`.
+	StartingAfter *RiskFlagStartingAfter `form:"starting_after,omitempty" json:"starting_after,omitempty"`
+
+	// EndingBefore A flag's id; the page ends right before it, in the same order. Not together with `starting_after` or `offset`.
+	EndingBefore *RiskFlagEndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
+
+	// CreatedAfter Only what was created at or after this ISO date or date-time; a bare date is its midnight in UTC.
+	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
+
+	// CreatedBefore Only what was created before this ISO date or date-time; a bare date is its midnight in UTC.
+	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
 	// Status One status, or several comma-separated.
 	Status []RiskFlagStatus `form:"status,omitempty" json:"status,omitempty"`
@@ -15978,7 +15996,7 @@ type ClientInterface interface {
 
 	// ListRiskFlags List risk flags
 	//
-	// The program's risk flags, highest severity first, newest first within a severity; paged by `offset`. New ones come from checks that the operator may turn off; history stays readable.
+	// The program's risk flags, highest severity first, newest first within a severity; paged by cursors, or by `offset`. New ones come from checks that the operator may turn off; history stays readable.
 	//
 	// Corresponds with GET /v1/risk_flags (the `ListRiskFlags` operationId).
 	ListRiskFlags(ctx context.Context, params *ListRiskFlagsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -19740,7 +19758,7 @@ func (c *Client) UpdateResource(ctx context.Context, id ID, params *UpdateResour
 
 // ListRiskFlags List risk flags
 //
-// The program's risk flags, highest severity first, newest first within a severity; paged by `offset`. New ones come from checks that the operator may turn off; history stays readable.
+// The program's risk flags, highest severity first, newest first within a severity; paged by cursors, or by `offset`. New ones come from checks that the operator may turn off; history stays readable.
 //
 // Corresponds with GET /v1/risk_flags (the `ListRiskFlags` operationId).
 func (c *Client) ListRiskFlags(ctx context.Context, params *ListRiskFlagsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -30705,6 +30723,54 @@ func NewListRiskFlagsRequest(server string, params *ListRiskFlagsParams) (*http.
 
 		}
 
+		if params.StartingAfter != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "starting_after", *params.StartingAfter, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.EndingBefore != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "ending_before", *params.EndingBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.CreatedAfter != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "created_after", *params.CreatedAfter, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.CreatedBefore != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "created_before", *params.CreatedBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.Status != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "status", params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
@@ -34953,7 +35019,7 @@ type ClientWithResponsesInterface interface {
 
 	// ListRiskFlagsWithResponse List risk flags
 	//
-	// The program's risk flags, highest severity first, newest first within a severity; paged by `offset`. New ones come from checks that the operator may turn off; history stays readable.
+	// The program's risk flags, highest severity first, newest first within a severity; paged by cursors, or by `offset`. New ones come from checks that the operator may turn off; history stays readable.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -43327,7 +43393,7 @@ func (c *ClientWithResponses) UpdateResourceWithResponse(ctx context.Context, id
 
 // ListRiskFlagsWithResponse List risk flags
 //
-// The program's risk flags, highest severity first, newest first within a severity; paged by `offset`. New ones come from checks that the operator may turn off; history stays readable.
+// The program's risk flags, highest severity first, newest first within a severity; paged by cursors, or by `offset`. New ones come from checks that the operator may turn off; history stays readable.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -53121,6 +53187,34 @@ func (w *ServerInterfaceWrapper) ListRiskFlags(ctx echo.Context) error {
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "offset", ctx.QueryParams(), &params.Offset, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
 	if err != nil {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter offset: %s", err))
+	}
+
+	// ------------- Optional query parameter "starting_after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "starting_after", ctx.QueryParams(), &params.StartingAfter, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter starting_after: %s", err))
+	}
+
+	// ------------- Optional query parameter "ending_before" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "ending_before", ctx.QueryParams(), &params.EndingBefore, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter ending_before: %s", err))
+	}
+
+	// ------------- Optional query parameter "created_after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "created_after", ctx.QueryParams(), &params.CreatedAfter, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter created_after: %s", err))
+	}
+
+	// ------------- Optional query parameter "created_before" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "created_before", ctx.QueryParams(), &params.CreatedBefore, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter created_before: %s", err))
 	}
 
 	// ------------- Optional query parameter "status" -------------

@@ -242,7 +242,7 @@ func (o *org) others(ctx context.Context, own objects) {
 // would then test that path with nothing.
 func (o *org) found(ctx context.Context, own objects) error {
 	for _, op := range sorted() {
-		if !op.pages() && op.id != "listRiskFlags" || op.later || op.makes == "" || own[op.makes] != "" ||
+		if !op.pages() || op.later || op.makes == "" || own[op.makes] != "" ||
 			op.takesID() && own[op.prefix] == "" {
 			continue
 		}
