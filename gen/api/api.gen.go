@@ -21,6 +21,21 @@ import (
 	openapi_types "github.com/oapi-codegen/runtime/types"
 )
 
+// Defines values for AffiliateBannedEventType.
+const (
+	AffiliateBannedEventTypeAffiliateBanned AffiliateBannedEventType = "affiliate.banned"
+)
+
+// Valid indicates whether the value is a known member of the AffiliateBannedEventType enum.
+func (e AffiliateBannedEventType) Valid() bool {
+	switch e {
+	case AffiliateBannedEventTypeAffiliateBanned:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for AffiliateConfirmedEventType.
 const (
 	AffiliateConfirmedEventTypeAffiliateConfirmed AffiliateConfirmedEventType = "affiliate.confirmed"
@@ -1442,6 +1457,7 @@ func (e EventReceivedReceived) Valid() bool {
 
 // Defines values for EventType.
 const (
+	EventTypeAffiliateBanned            EventType = "affiliate.banned"
 	EventTypeAffiliateConfirmed         EventType = "affiliate.confirmed"
 	EventTypeAffiliateCouponActivated   EventType = "affiliate_coupon.activated"
 	EventTypeAffiliateCouponCreated     EventType = "affiliate_coupon.created"
@@ -1463,6 +1479,9 @@ const (
 	EventTypeCommissionUpdated          EventType = "commission.updated"
 	EventTypeCommissionVoided           EventType = "commission.voided"
 	EventTypeCustomerEnrolledAsPartner  EventType = "customer.enrolled_as_partner"
+	EventTypeInboxEventFailed           EventType = "inbox_event.failed"
+	EventTypePayoutBatchCancelled       EventType = "payout_batch.cancelled"
+	EventTypePayoutBatchCreated         EventType = "payout_batch.created"
 	EventTypePayoutCreated              EventType = "payout.created"
 	EventTypePayoutDeleted              EventType = "payout.deleted"
 	EventTypePayoutDue                  EventType = "payout.due"
@@ -1488,6 +1507,8 @@ const (
 // Valid indicates whether the value is a known member of the EventType enum.
 func (e EventType) Valid() bool {
 	switch e {
+	case EventTypeAffiliateBanned:
+		return true
 	case EventTypeAffiliateConfirmed:
 		return true
 	case EventTypeAffiliateCouponActivated:
@@ -1529,6 +1550,12 @@ func (e EventType) Valid() bool {
 	case EventTypeCommissionVoided:
 		return true
 	case EventTypeCustomerEnrolledAsPartner:
+		return true
+	case EventTypeInboxEventFailed:
+		return true
+	case EventTypePayoutBatchCancelled:
+		return true
+	case EventTypePayoutBatchCreated:
 		return true
 	case EventTypePayoutCreated:
 		return true
@@ -1737,6 +1764,21 @@ const (
 func (e GroupMakeDefault) Valid() bool {
 	switch e {
 	case GroupMakeDefaultTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InboxEventFailedEventType.
+const (
+	InboxEventFailedEventTypeInboxEventFailed InboxEventFailedEventType = "inbox_event.failed"
+)
+
+// Valid indicates whether the value is a known member of the InboxEventFailedEventType enum.
+func (e InboxEventFailedEventType) Valid() bool {
+	switch e {
+	case InboxEventFailedEventTypeInboxEventFailed:
 		return true
 	default:
 		return false
@@ -2004,6 +2046,36 @@ func (e PartnerUpdateStatus) Valid() bool {
 	case PartnerUpdateStatusActive:
 		return true
 	case PartnerUpdateStatusSuspended:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PayoutBatchCancelledEventType.
+const (
+	PayoutBatchCancelledEventTypePayoutBatchCancelled PayoutBatchCancelledEventType = "payout_batch.cancelled"
+)
+
+// Valid indicates whether the value is a known member of the PayoutBatchCancelledEventType enum.
+func (e PayoutBatchCancelledEventType) Valid() bool {
+	switch e {
+	case PayoutBatchCancelledEventTypePayoutBatchCancelled:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PayoutBatchCreatedEventType.
+const (
+	PayoutBatchCreatedEventTypePayoutBatchCreated PayoutBatchCreatedEventType = "payout_batch.created"
+)
+
+// Valid indicates whether the value is a known member of the PayoutBatchCreatedEventType enum.
+func (e PayoutBatchCreatedEventType) Valid() bool {
+	switch e {
+	case PayoutBatchCreatedEventTypePayoutBatchCreated:
 		return true
 	default:
 		return false
@@ -3232,6 +3304,49 @@ func (e ListCustomersParamsHasDuplicates) Valid() bool {
 //
 // Examples: #1f5fd0
 type AccentColor = string
+
+// AffiliateBannedData Data of `affiliate.banned`.
+type AffiliateBannedData struct {
+	// CouponsStopped Coupons that the ban turned off.
+	CouponsStopped int64 `json:"coupons_stopped"`
+
+	// LinksStopped Links that credit nobody any more.
+	LinksStopped int64 `json:"links_stopped"`
+
+	// PartnerID The id of a partner.
+	//
+	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
+	PartnerID PartnerID `json:"partner_id"`
+
+	// Reason Why, as it was given.
+	Reason string `json:"reason"`
+
+	// RejectedCount Commissions that the ban rejected.
+	RejectedCount int64 `json:"rejected_count"`
+}
+
+// AffiliateBannedEvent The body of a `affiliate.banned` event.
+type AffiliateBannedEvent struct {
+	// ID The id of a event.
+	//
+	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ID EventID `json:"id"`
+
+	// CreatedAt When it happened.
+	CreatedAt clock.Time `json:"created_at"`
+
+	// Data Data of `affiliate.banned`.
+	Data AffiliateBannedData `json:"data"`
+
+	// Request What caused an event.
+	Request *EventRequest `json:"request,omitempty"`
+
+	// Type Always `affiliate.banned`.
+	Type AffiliateBannedEventType `json:"type"`
+}
+
+// AffiliateBannedEventType Always `affiliate.banned`.
+type AffiliateBannedEventType string
 
 // AffiliateConfirmedData Data of `affiliate.confirmed`.
 type AffiliateConfirmedData struct {
@@ -6670,6 +6785,59 @@ type InboxEvent struct {
 	Type string `json:"type"`
 }
 
+// InboxEventFailedData Data of `inbox_event.failed`.
+type InboxEventFailedData struct {
+	// ConnectionID The id of a processor connection.
+	//
+	// Examples: pco_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ConnectionID ProcessorConnectionID `json:"connection_id"`
+
+	// EventType The processor's own name of its kind; empty when it has none.
+	EventType string `json:"event_type"`
+
+	// ExternalEventID The event's id at the processor.
+	ExternalEventID string `json:"external_event_id"`
+
+	// InboxEventID The id of an inbox event.
+	//
+	// Examples: inb_01kb2m4q8e7v9t3n5x6c0d1f2g
+	InboxEventID InboxEventID `json:"inbox_event_id"`
+
+	// Processor A payment processor that can be connected. Take values that you do not know; more may come.
+	//
+	// Examples: generic
+	Processor ConnectedProcessor `json:"processor"`
+
+	// Reason The same as a sentence, with what to do where something can be done.
+	Reason string `json:"reason"`
+
+	// ReasonCode Why, as `reason_code` of the inbox event.
+	ReasonCode string `json:"reason_code"`
+}
+
+// InboxEventFailedEvent The body of a `inbox_event.failed` event.
+type InboxEventFailedEvent struct {
+	// ID The id of a event.
+	//
+	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ID EventID `json:"id"`
+
+	// CreatedAt When it happened.
+	CreatedAt clock.Time `json:"created_at"`
+
+	// Data Data of `inbox_event.failed`.
+	Data InboxEventFailedData `json:"data"`
+
+	// Request What caused an event.
+	Request *EventRequest `json:"request,omitempty"`
+
+	// Type Always `inbox_event.failed`.
+	Type InboxEventFailedEventType `json:"type"`
+}
+
+// InboxEventFailedEventType Always `inbox_event.failed`.
+type InboxEventFailedEventType string
+
 // InboxEventID The id of an inbox event.
 //
 // Examples: inb_01kb2m4q8e7v9t3n5x6c0d1f2g
@@ -7625,6 +7793,46 @@ type PayoutBatchCancelled struct {
 	Totals []PayoutBatchTotal `json:"totals"`
 }
 
+// PayoutBatchCancelledData Data of `payout_batch.cancelled`.
+type PayoutBatchCancelledData struct {
+	// BatchID The id of a payout batch.
+	//
+	// Examples: batch_01kb2m4q8e7v9t3n5x6c0d1f2g
+	BatchID PayoutBatchID `json:"batch_id"`
+
+	// Kept Payouts that stay, since their money has moved or may have.
+	Kept int64 `json:"kept"`
+
+	// NotEligible Payouts that failed a check, and went.
+	NotEligible int64 `json:"not_eligible"`
+
+	// Payouts Payouts that were undone.
+	Payouts int64 `json:"payouts"`
+}
+
+// PayoutBatchCancelledEvent The body of a `payout_batch.cancelled` event.
+type PayoutBatchCancelledEvent struct {
+	// ID The id of a event.
+	//
+	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ID EventID `json:"id"`
+
+	// CreatedAt When it happened.
+	CreatedAt clock.Time `json:"created_at"`
+
+	// Data Data of `payout_batch.cancelled`.
+	Data PayoutBatchCancelledData `json:"data"`
+
+	// Request What caused an event.
+	Request *EventRequest `json:"request,omitempty"`
+
+	// Type Always `payout_batch.cancelled`.
+	Type PayoutBatchCancelledEventType `json:"type"`
+}
+
+// PayoutBatchCancelledEventType Always `payout_batch.cancelled`.
+type PayoutBatchCancelledEventType string
+
 // PayoutBatchCreate Which commissions to collect.
 type PayoutBatchCreate struct {
 	// GroupID The id of a group.
@@ -7650,6 +7858,40 @@ type PayoutBatchCreate struct {
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID ProgramID `json:"program_id"`
 }
+
+// PayoutBatchCreatedData Data of `payout_batch.created`.
+type PayoutBatchCreatedData struct {
+	// BatchID The id of a payout batch.
+	//
+	// Examples: batch_01kb2m4q8e7v9t3n5x6c0d1f2g
+	BatchID PayoutBatchID `json:"batch_id"`
+
+	// PeriodEnd End of the period that is collected.
+	PeriodEnd clock.Time `json:"period_end"`
+}
+
+// PayoutBatchCreatedEvent The body of a `payout_batch.created` event.
+type PayoutBatchCreatedEvent struct {
+	// ID The id of a event.
+	//
+	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ID EventID `json:"id"`
+
+	// CreatedAt When it happened.
+	CreatedAt clock.Time `json:"created_at"`
+
+	// Data Data of `payout_batch.created`.
+	Data PayoutBatchCreatedData `json:"data"`
+
+	// Request What caused an event.
+	Request *EventRequest `json:"request,omitempty"`
+
+	// Type Always `payout_batch.created`.
+	Type PayoutBatchCreatedEventType `json:"type"`
+}
+
+// PayoutBatchCreatedEventType Always `payout_batch.created`.
+type PayoutBatchCreatedEventType string
 
 // PayoutBatchID The id of a payout batch.
 //
