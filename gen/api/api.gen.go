@@ -1493,6 +1493,8 @@ const (
 	EventTypeReferralCreated            EventType = "referral.created"
 	EventTypeReferralDeleted            EventType = "referral.deleted"
 	EventTypeReferralLead               EventType = "referral.lead"
+	EventTypeRefundCreated              EventType = "refund.created"
+	EventTypeRefundUpdated              EventType = "refund.updated"
 	EventTypeRiskFlagCreated            EventType = "risk_flag.created"
 	EventTypeRiskFlagResolved           EventType = "risk_flag.resolved"
 	EventTypeRuleDeleted                EventType = "rule.deleted"
@@ -1578,6 +1580,10 @@ func (e EventType) Valid() bool {
 	case EventTypeReferralDeleted:
 		return true
 	case EventTypeReferralLead:
+		return true
+	case EventTypeRefundCreated:
+		return true
+	case EventTypeRefundUpdated:
 		return true
 	case EventTypeRiskFlagCreated:
 		return true
@@ -2658,6 +2664,21 @@ func (e ReferralStatus) Valid() bool {
 	}
 }
 
+// Defines values for RefundCreatedEventType.
+const (
+	RefundCreatedEventTypeRefundCreated RefundCreatedEventType = "refund.created"
+)
+
+// Valid indicates whether the value is a known member of the RefundCreatedEventType enum.
+func (e RefundCreatedEventType) Valid() bool {
+	switch e {
+	case RefundCreatedEventTypeRefundCreated:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RefundExpand.
 const (
 	RefundExpandSale RefundExpand = "sale"
@@ -2688,6 +2709,21 @@ func (e RefundStatus) Valid() bool {
 	case RefundStatusUnmatched:
 		return true
 	case RefundStatusWaiting:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RefundUpdatedEventType.
+const (
+	RefundUpdatedEventTypeRefundUpdated RefundUpdatedEventType = "refund.updated"
+)
+
+// Valid indicates whether the value is a known member of the RefundUpdatedEventType enum.
+func (e RefundUpdatedEventType) Valid() bool {
+	switch e {
+	case RefundUpdatedEventTypeRefundUpdated:
 		return true
 	default:
 		return false
@@ -9942,6 +9978,60 @@ type RefundCreate struct {
 	RefundedAt *clock.Time `json:"refunded_at,omitempty"`
 }
 
+// RefundCreatedEvent The body of a `refund.created` event.
+type RefundCreatedEvent struct {
+	// ID The id of a event.
+	//
+	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ID EventID `json:"id"`
+
+	// CreatedAt When it happened.
+	CreatedAt clock.Time `json:"created_at"`
+
+	// Data Data of `refund.created` and `refund.updated`.
+	Data RefundEventData `json:"data"`
+
+	// Request What caused an event.
+	Request *EventRequest `json:"request,omitempty"`
+
+	// Type Always `refund.created`.
+	Type RefundCreatedEventType `json:"type"`
+}
+
+// RefundCreatedEventType Always `refund.created`.
+type RefundCreatedEventType string
+
+// RefundEventData Data of `refund.created` and `refund.updated`.
+type RefundEventData struct {
+	// AmountMinor What was refunded, in minor units; null for the whole sale, while it waits.
+	AmountMinor *int64 `json:"amount_minor"`
+
+	// Currency Currency of the sale; null while none is known.
+	Currency *Currency `json:"currency"`
+
+	// ExternalChargeID The charge at the payment processor.
+	ExternalChargeID *string `json:"external_charge_id"`
+
+	// ExternalRefundID The refund at the payment processor.
+	ExternalRefundID *string `json:"external_refund_id"`
+
+	// RefundID The id of a refund.
+	//
+	// Examples: rfd_01kb2m4q8e7v9t3n5x6c0d1f2g
+	RefundID RefundID `json:"refund_id"`
+
+	// RestoredMinor How much of it was restored since.
+	RestoredMinor int64 `json:"restored_minor"`
+
+	// SaleID Its sale; null while none is known.
+	SaleID *SaleID `json:"sale_id"`
+
+	// Status `applied` to its sale; `waiting` for a sale that is not recorded yet; `unmatched` when none came within 30 days.
+	//
+	// Examples: applied
+	Status RefundStatus `json:"status"`
+}
+
 // RefundExpand A relation of a refund.
 type RefundExpand string
 
@@ -10013,6 +10103,29 @@ type RefundResult struct {
 //
 // Examples: applied
 type RefundStatus string
+
+// RefundUpdatedEvent The body of a `refund.updated` event.
+type RefundUpdatedEvent struct {
+	// ID The id of a event.
+	//
+	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ID EventID `json:"id"`
+
+	// CreatedAt When it happened.
+	CreatedAt clock.Time `json:"created_at"`
+
+	// Data Data of `refund.created` and `refund.updated`.
+	Data RefundEventData `json:"data"`
+
+	// Request What caused an event.
+	Request *EventRequest `json:"request,omitempty"`
+
+	// Type Always `refund.updated`.
+	Type RefundUpdatedEventType `json:"type"`
+}
+
+// RefundUpdatedEventType Always `refund.updated`.
+type RefundUpdatedEventType string
 
 // RefundWarning What was noticed about a refund that was sent again.
 type RefundWarning struct {

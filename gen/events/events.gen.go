@@ -51,6 +51,8 @@ var Catalogue = []Type{
 	{Type: "sale.updated"},
 	{Type: "sale.refunded"},
 	{Type: "sale.deleted"},
+	{Type: "refund.created"},
+	{Type: "refund.updated"},
 	{Type: "commission.created", PartnerVisible: true},
 	{Type: "commission.updated", PartnerVisible: true},
 	{Type: "commission.paid", PartnerVisible: true},
@@ -163,6 +165,12 @@ func SaleRefunded(d api.SaleRefundedData) Event { return Event{"sale.refunded", 
 
 // SaleDeleted is the event sale.deleted.
 func SaleDeleted(d api.SaleDeletedData) Event { return Event{"sale.deleted", d} }
+
+// RefundCreated is the event refund.created.
+func RefundCreated(d api.RefundEventData) Event { return Event{"refund.created", d} }
+
+// RefundUpdated is the event refund.updated.
+func RefundUpdated(d api.RefundEventData) Event { return Event{"refund.updated", d} }
 
 // CommissionCreated is the event commission.created.
 func CommissionCreated(d api.CommissionCreatedData) Event { return Event{"commission.created", d} }

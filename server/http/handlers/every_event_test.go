@@ -3,6 +3,7 @@ package handlers_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -83,7 +84,7 @@ func (p *provoker) payOut() (partner string) {
 	p.batch(200)
 	p.step("batch again", "payout.not_eligible")
 	s.Must(200, s.Post("/v1/sales/"+sales[0]+"/refund", M{"amount_minor": 1000}))
-	p.step("a part back", "sale.updated", "commission.updated")
+	p.step("a part back", "sale.updated", "commission.updated", "refund.created")
 	p.later()
 	runJob(p.t, s, "payouts-due")
 	p.step("its day", "payout.due")
@@ -161,6 +162,16 @@ func (p *provoker) ban() {
 	p.step("banned", "affiliate.updated", "affiliate.banned")
 }
 
+// waitForSale has a refund wait for its sale in vain.
+func (p *provoker) waitForSale() {
+	p.t.Helper()
+	p.s.Must(202, p.s.Post("/v1/refunds", refundBody(p.program, "ch_never", "re_never")))
+	p.step("waits", "refund.created")
+	p.s.Clock.Advance(31 * 24 * time.Hour)
+	runJob(p.t, p.s, "expire-refunds")
+	p.step("unmatched", "refund.updated")
+}
+
 // failInbox has a processor send what the rules refuse.
 func (p *provoker) failInbox() {
 	p.t.Helper()
@@ -188,6 +199,7 @@ func TestEveryEventIsProvoked(t *testing.T) {
 	p.enrolCustomer(partner)
 	p.ban()
 	p.failInbox()
+	p.waitForSale()
 	for _, kind := range webhook.Catalogue() {
 		require.True(t, p.seen[kind.Type], "nothing provokes %s", kind.Type)
 	}
