@@ -65,6 +65,15 @@ SELECT e.id, e.program_id, e.type, e.body, e.seq::bigint AS seq, e.created_at FR
 WHERE e.org_id = @org_id AND e.seq > @after_seq::bigint AND e.seq < @before_seq::bigint
 ORDER BY e.seq LIMIT @lim;
 
+-- name: EventGet :one
+SELECT e.id, e.program_id, e.type, e.body, e.seq::bigint AS seq, e.created_at FROM events e
+WHERE e.id = @id AND e.org_id = @org_id;
+
+-- name: AuditLogEntryGet :one
+-- AuditLogEntryGet reads an entry of a program; those about the console's people bear
+-- the organization's id in its place, and no list of the API has them.
+SELECT t.* FROM audit_log_entries t WHERE t.id = @id AND t.org_id = @org_id AND t.program_id <> t.org_id;
+
 -- name: AuditInsert :exec
 INSERT INTO audit_log_entries (id, org_id, program_id, action, target_id, api_key_id, actor_type, actor_id, request_id,
     reason, before, after,

@@ -71,13 +71,13 @@ UPDATE inbox_events SET status = @status, reason_code = @reason_code, reason = @
     sale_id = @sale_id, refund_id = @refund_id, failures = @failures, due_at = @due_at, processed_at = @processed_at
 WHERE id = @id AND org_id = @org_id;
 
--- name: InboxFail :exec
+-- name: InboxFail :execrows
 -- InboxFail is the outcome of work that came to no end, if nobody else has begun anew.
 UPDATE inbox_events SET status = @status, reason_code = @reason_code, reason = @reason, due_at = @due_at,
     processed_at = @processed_at
 WHERE id = @id AND org_id = @org_id AND attempts = @attempts;
 
--- name: InboxPostpone :exec
+-- name: InboxPostpone :execrows
 -- InboxPostpone is the outcome of work that could not begin, and is no failure.
 UPDATE inbox_events SET status = @status, reason_code = @reason_code, reason = @reason, failures = 0, due_at = @due_at,
     processed_at = @processed_at

@@ -143,11 +143,18 @@ SELECT count(*) FROM (
         AND c.partner_id = @partner_id LIMIT 2
 ) t;
 
+-- name: MailGet :one
+-- MailGet reads a mail in any state; its program is found as the list finds it.
+SELECT t.id, t.purpose, t.recipient, t.subject, t.status, t.attempts, t.error, t.created_at, t.campaign_id,
+    coalesce(t.program_id, (SELECT p.program_id FROM partners p WHERE p.id = t.partner_id AND p.org_id = t.org_id),
+    '')::text AS program_id
+FROM mails t WHERE t.id = @id AND t.org_id = @org_id;
+
 -- name: MailFailed :one
 -- MailFailed locks a mail with its program, if that is known.
 SELECT t.id, t.purpose, t.recipient, t.subject, t.status, t.attempts, t.error, t.created_at, t.campaign_id,
-    coalesce((SELECT p.program_id FROM partners p WHERE p.id = t.partner_id AND p.org_id = t.org_id), '')::text
-        AS program_id
+    coalesce(t.program_id, (SELECT p.program_id FROM partners p WHERE p.id = t.partner_id AND p.org_id = t.org_id),
+    '')::text AS program_id
 FROM mails t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
 
 -- name: MailRetry :exec

@@ -3,8 +3,13 @@ SELECT t.* FROM partner_notes t WHERE t.id = @id AND t.org_id = @org_id;
 
 -- name: PartnerNoteInsert :exec
 INSERT INTO partner_notes (id, org_id, program_id, partner_id, author_id, author_name, text, file_name, file_size,
-    created_at)
-VALUES (@id, @org_id, @program_id, @partner_id, @author_id, @author_name, @text, @file_name, @file_size, @created_at);
+    created_at, updated_at)
+VALUES (@id, @org_id, @program_id, @partner_id, @author_id, @author_name, @text, @file_name, @file_size, @created_at,
+    @updated_at);
+
+-- name: PartnerNoteUpdate :exec
+UPDATE partner_notes SET text = @text, author_id = @author_id, author_name = @author_name, updated_at = @updated_at
+WHERE id = @id AND org_id = @org_id;
 
 -- name: PartnerNoteDelete :exec
 DELETE FROM partner_notes WHERE id = @id AND org_id = @org_id;

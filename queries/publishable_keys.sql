@@ -8,6 +8,12 @@ INSERT INTO publishable_keys (id, org_id, program_id, key, allowed_hosts, allow_
 VALUES (@id, @org_id, @program_id, @key, @allowed_hosts, @allow_leads, @url_params, @last_used_at, @revoked_at,
     @created_at);
 
+-- name: PublishableKeyLock :one
+SELECT t.* FROM publishable_keys t WHERE t.id = @id AND t.org_id = @org_id AND t.revoked_at IS NULL FOR NO KEY UPDATE;
+
+-- name: PublishableKeyUpdate :exec
+UPDATE publishable_keys SET allowed_hosts = @allowed_hosts, allow_leads = @allow_leads WHERE id = @id AND org_id = @org_id;
+
 -- name: PublishableKeyRevoke :exec
 -- PublishableKeyRevoke keeps the row: pages that name the key hear that it is revoked.
 UPDATE publishable_keys SET revoked_at = @revoked_at WHERE id = @id AND org_id = @org_id AND revoked_at IS NULL;

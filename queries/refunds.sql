@@ -40,11 +40,12 @@ UPDATE refunds SET sale_id = @sale_id, status = 'applied', amount_minor = @amoun
     updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id AND status <> 'applied';
 
--- name: RefundsExpire :execrows
+-- name: RefundsExpire :many
 -- RefundsExpire gives up on refunds whose sale has not come.
 UPDATE refunds SET status = 'unmatched', updated_at = @now
 WHERE id IN (SELECT r.id FROM refunds r WHERE r.status = 'waiting' AND r.created_at <= @before
-    ORDER BY r.created_at, r.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED);
+    ORDER BY r.created_at, r.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED)
+RETURNING *;
 
 -- name: ChargeLock :exec
 -- ChargeLock lets one request at a time decide about a charge of a program, so

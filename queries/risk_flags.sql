@@ -1,6 +1,7 @@
 -- name: RiskFlagList :many
--- RiskFlagList lists the highest severity first, the newest first within one. The flag of a
--- merged customer names its survivor.
+-- RiskFlagList lists the highest severity first, the newest first within one: the flags
+-- after or before a flag, or from an offset. The flag of a merged customer names its
+-- survivor.
 SELECT sqlc.embed(f), p.email AS partner_email, p.handle AS partner_handle, p.display_name AS partner_display_name,
     coalesce(p.status, '')::text AS partner_status, c.id AS named_customer_id, c.email AS customer_email,
     c.name AS customer_name, coalesce(c.status, '')::text AS customer_status
@@ -10,15 +11,37 @@ FROM risk_flags f LEFT JOIN partners p ON p.id = f.partner_id AND p.org_id = @or
 WHERE f.program_id = @program_id AND f.org_id = @org_id
   AND (sqlc.narg('partner_id')::text IS NULL OR f.partner_id = sqlc.narg('partner_id')::text)
   AND (sqlc.narg('status_in')::text[] IS NULL OR f.status = ANY (sqlc.narg('status_in')::text[]))
-ORDER BY CASE f.severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, f.created_at DESC, f.id DESC
+  AND (sqlc.narg('created_after')::timestamptz IS NULL OR f.created_at >= sqlc.narg('created_after')::timestamptz)
+  AND (sqlc.narg('created_before')::timestamptz IS NULL OR f.created_at < sqlc.narg('created_before')::timestamptz)
+  AND (sqlc.narg('after_rank')::integer IS NULL
+    OR CASE f.severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END >= sqlc.narg('after_rank')::integer
+    AND (CASE f.severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END > sqlc.narg('after_rank')::integer
+        OR (f.created_at, f.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text)))
+  AND (sqlc.narg('before_rank')::integer IS NULL
+    OR CASE f.severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END <= sqlc.narg('before_rank')::integer
+    AND (CASE f.severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END < sqlc.narg('before_rank')::integer
+        OR (f.created_at, f.id) > (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::text)))
+ORDER BY CASE WHEN sqlc.narg('before_rank')::integer IS NOT NULL
+        THEN CASE f.severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END END DESC,
+    CASE WHEN sqlc.narg('before_rank')::integer IS NOT NULL THEN f.created_at END,
+    CASE WHEN sqlc.narg('before_rank')::integer IS NOT NULL THEN f.id END,
+    CASE f.severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, f.created_at DESC, f.id DESC
 LIMIT @lim OFFSET @skip;
 
+-- name: RiskFlagCursor :one
+-- RiskFlagCursor reads the place of a flag in RiskFlagList.
+SELECT CASE f.severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END::integer AS rank, f.created_at, f.id
+FROM risk_flags f WHERE f.id = @id AND f.program_id = @program_id AND f.org_id = @org_id
+  AND (sqlc.narg('partner_id')::text IS NULL OR f.partner_id = sqlc.narg('partner_id')::text);
+
 -- name: RiskFlagTotal :one
--- RiskFlagTotal counts what RiskFlagList pages through by offset.
+-- RiskFlagTotal counts what RiskFlagList pages through.
 SELECT count(*) FROM risk_flags f
 WHERE f.program_id = @program_id AND f.org_id = @org_id
   AND (sqlc.narg('partner_id')::text IS NULL OR f.partner_id = sqlc.narg('partner_id')::text)
-  AND (sqlc.narg('status_in')::text[] IS NULL OR f.status = ANY (sqlc.narg('status_in')::text[]));
+  AND (sqlc.narg('status_in')::text[] IS NULL OR f.status = ANY (sqlc.narg('status_in')::text[]))
+  AND (sqlc.narg('created_after')::timestamptz IS NULL OR f.created_at >= sqlc.narg('created_after')::timestamptz)
+  AND (sqlc.narg('created_before')::timestamptz IS NULL OR f.created_at < sqlc.narg('created_before')::timestamptz);
 
 -- name: RiskFlagGet :one
 -- RiskFlagGet reads a flag with whom it is about, as far as they exist.

@@ -25,6 +25,18 @@ VALUES (@sequence_id, @position, @org_id, @program_id, @delay_days, @subject, @b
 -- name: SequenceSetStatus :exec
 UPDATE sequences SET status = @status, updated_at = @updated_at WHERE id = @id AND org_id = @org_id;
 
+-- name: SequenceUpdate :exec
+UPDATE sequences SET name = @name, trigger_days = @trigger_days, updated_at = @updated_at
+WHERE id = @id AND org_id = @org_id;
+
+-- name: SequenceStepsDelete :exec
+DELETE FROM sequence_steps WHERE sequence_id = @sequence_id AND org_id = @org_id;
+
+-- name: SequenceShorten :exec
+-- SequenceShorten ends the sequence for whoever waits for a step that it has no more.
+UPDATE sequence_enrolments SET next_at = NULL, completed_at = @now
+WHERE sequence_id = @sequence_id AND org_id = @org_id AND next_at IS NOT NULL AND position >= @steps::bigint;
+
 -- name: SequenceDelete :exec
 DELETE FROM sequences WHERE id = @id AND org_id = @org_id;
 

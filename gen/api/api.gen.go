@@ -21,6 +21,21 @@ import (
 	openapi_types "github.com/oapi-codegen/runtime/types"
 )
 
+// Defines values for AffiliateBannedEventType.
+const (
+	AffiliateBannedEventTypeAffiliateBanned AffiliateBannedEventType = "affiliate.banned"
+)
+
+// Valid indicates whether the value is a known member of the AffiliateBannedEventType enum.
+func (e AffiliateBannedEventType) Valid() bool {
+	switch e {
+	case AffiliateBannedEventTypeAffiliateBanned:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for AffiliateConfirmedEventType.
 const (
 	AffiliateConfirmedEventTypeAffiliateConfirmed AffiliateConfirmedEventType = "affiliate.confirmed"
@@ -1125,6 +1140,7 @@ const (
 	ErrorCodeCampaignAudienceEmpty      ErrorCode = "campaign_audience_empty"
 	ErrorCodeCampaignNotEditable        ErrorCode = "campaign_not_editable"
 	ErrorCodeCampaignNotPausable        ErrorCode = "campaign_not_pausable"
+	ErrorCodeCampaignNotResumable       ErrorCode = "campaign_not_resumable"
 	ErrorCodeCampaignNotSendable        ErrorCode = "campaign_not_sendable"
 	ErrorCodeCommissionAlreadyPaid      ErrorCode = "commission_already_paid"
 	ErrorCodeCommissionInPayout         ErrorCode = "commission_in_payout"
@@ -1166,6 +1182,7 @@ const (
 	ErrorCodeParameterUnknown           ErrorCode = "parameter_unknown"
 	ErrorCodeParametersExclusive        ErrorCode = "parameters_exclusive"
 	ErrorCodePartnerEmailTaken          ErrorCode = "partner_email_taken"
+	ErrorCodePartnerExternalIDTaken     ErrorCode = "partner_external_id_taken"
 	ErrorCodePartnerHandleTaken         ErrorCode = "partner_handle_taken"
 	ErrorCodePartnerNotActive           ErrorCode = "partner_not_active"
 	ErrorCodePartnerNotReviewed         ErrorCode = "partner_not_reviewed"
@@ -1220,6 +1237,8 @@ func (e ErrorCode) Valid() bool {
 	case ErrorCodeCampaignNotEditable:
 		return true
 	case ErrorCodeCampaignNotPausable:
+		return true
+	case ErrorCodeCampaignNotResumable:
 		return true
 	case ErrorCodeCampaignNotSendable:
 		return true
@@ -1302,6 +1321,8 @@ func (e ErrorCode) Valid() bool {
 	case ErrorCodeParametersExclusive:
 		return true
 	case ErrorCodePartnerEmailTaken:
+		return true
+	case ErrorCodePartnerExternalIDTaken:
 		return true
 	case ErrorCodePartnerHandleTaken:
 		return true
@@ -1421,6 +1442,7 @@ func (e ErrorType) Valid() bool {
 
 // Defines values for EventName.
 const (
+	EventNameAffiliateBanned            EventName = "affiliate.banned"
 	EventNameAffiliateConfirmed         EventName = "affiliate.confirmed"
 	EventNameAffiliateCouponActivated   EventName = "affiliate_coupon.activated"
 	EventNameAffiliateCouponCreated     EventName = "affiliate_coupon.created"
@@ -1442,6 +1464,9 @@ const (
 	EventNameCommissionUpdated          EventName = "commission.updated"
 	EventNameCommissionVoided           EventName = "commission.voided"
 	EventNameCustomerEnrolledAsPartner  EventName = "customer.enrolled_as_partner"
+	EventNameInboxEventFailed           EventName = "inbox_event.failed"
+	EventNamePayoutBatchCancelled       EventName = "payout_batch.cancelled"
+	EventNamePayoutBatchCreated         EventName = "payout_batch.created"
 	EventNamePayoutCreated              EventName = "payout.created"
 	EventNamePayoutDeleted              EventName = "payout.deleted"
 	EventNamePayoutDue                  EventName = "payout.due"
@@ -1453,6 +1478,8 @@ const (
 	EventNameReferralCreated            EventName = "referral.created"
 	EventNameReferralDeleted            EventName = "referral.deleted"
 	EventNameReferralLead               EventName = "referral.lead"
+	EventNameRefundCreated              EventName = "refund.created"
+	EventNameRefundUpdated              EventName = "refund.updated"
 	EventNameRiskFlagCreated            EventName = "risk_flag.created"
 	EventNameRiskFlagResolved           EventName = "risk_flag.resolved"
 	EventNameRuleDeleted                EventName = "rule.deleted"
@@ -1467,6 +1494,8 @@ const (
 // Valid indicates whether the value is a known member of the EventName enum.
 func (e EventName) Valid() bool {
 	switch e {
+	case EventNameAffiliateBanned:
+		return true
 	case EventNameAffiliateConfirmed:
 		return true
 	case EventNameAffiliateCouponActivated:
@@ -1509,6 +1538,12 @@ func (e EventName) Valid() bool {
 		return true
 	case EventNameCustomerEnrolledAsPartner:
 		return true
+	case EventNameInboxEventFailed:
+		return true
+	case EventNamePayoutBatchCancelled:
+		return true
+	case EventNamePayoutBatchCreated:
+		return true
 	case EventNamePayoutCreated:
 		return true
 	case EventNamePayoutDeleted:
@@ -1530,6 +1565,10 @@ func (e EventName) Valid() bool {
 	case EventNameReferralDeleted:
 		return true
 	case EventNameReferralLead:
+		return true
+	case EventNameRefundCreated:
+		return true
+	case EventNameRefundUpdated:
 		return true
 	case EventNameRiskFlagCreated:
 		return true
@@ -1731,6 +1770,21 @@ const (
 func (e GroupMakeDefault) Valid() bool {
 	switch e {
 	case GroupMakeDefaultTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InboxEventFailedEventType.
+const (
+	InboxEventFailedEventTypeInboxEventFailed InboxEventFailedEventType = "inbox_event.failed"
+)
+
+// Valid indicates whether the value is a known member of the InboxEventFailedEventType enum.
+func (e InboxEventFailedEventType) Valid() bool {
+	switch e {
+	case InboxEventFailedEventTypeInboxEventFailed:
 		return true
 	default:
 		return false
@@ -1998,6 +2052,36 @@ func (e PartnerUpdateStatus) Valid() bool {
 	case PartnerUpdateStatusActive:
 		return true
 	case PartnerUpdateStatusSuspended:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PayoutBatchCancelledEventType.
+const (
+	PayoutBatchCancelledEventTypePayoutBatchCancelled PayoutBatchCancelledEventType = "payout_batch.cancelled"
+)
+
+// Valid indicates whether the value is a known member of the PayoutBatchCancelledEventType enum.
+func (e PayoutBatchCancelledEventType) Valid() bool {
+	switch e {
+	case PayoutBatchCancelledEventTypePayoutBatchCancelled:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PayoutBatchCreatedEventType.
+const (
+	PayoutBatchCreatedEventTypePayoutBatchCreated PayoutBatchCreatedEventType = "payout_batch.created"
+)
+
+// Valid indicates whether the value is a known member of the PayoutBatchCreatedEventType enum.
+func (e PayoutBatchCreatedEventType) Valid() bool {
+	switch e {
+	case PayoutBatchCreatedEventTypePayoutBatchCreated:
 		return true
 	default:
 		return false
@@ -2580,6 +2664,21 @@ func (e ReferralStatus) Valid() bool {
 	}
 }
 
+// Defines values for RefundCreatedEventType.
+const (
+	RefundCreatedEventTypeRefundCreated RefundCreatedEventType = "refund.created"
+)
+
+// Valid indicates whether the value is a known member of the RefundCreatedEventType enum.
+func (e RefundCreatedEventType) Valid() bool {
+	switch e {
+	case RefundCreatedEventTypeRefundCreated:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RefundExpand.
 const (
 	RefundExpandSale RefundExpand = "sale"
@@ -2610,6 +2709,21 @@ func (e RefundStatus) Valid() bool {
 	case RefundStatusUnmatched:
 		return true
 	case RefundStatusWaiting:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RefundUpdatedEventType.
+const (
+	RefundUpdatedEventTypeRefundUpdated RefundUpdatedEventType = "refund.updated"
+)
+
+// Valid indicates whether the value is a known member of the RefundUpdatedEventType enum.
+func (e RefundUpdatedEventType) Valid() bool {
+	switch e {
+	case RefundUpdatedEventTypeRefundUpdated:
 		return true
 	default:
 		return false
@@ -3244,6 +3358,49 @@ func (e ListCustomersParamsHasDuplicates) Valid() bool {
 //
 // Examples: #1f5fd0
 type AccentColor = string
+
+// AffiliateBannedData Data of `affiliate.banned`.
+type AffiliateBannedData struct {
+	// CouponsStopped Coupons that the ban turned off.
+	CouponsStopped int64 `json:"coupons_stopped"`
+
+	// LinksStopped Links that credit nobody any more.
+	LinksStopped int64 `json:"links_stopped"`
+
+	// PartnerID The id of a partner.
+	//
+	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
+	PartnerID PartnerID `json:"partner_id"`
+
+	// Reason Why, as it was given.
+	Reason string `json:"reason"`
+
+	// RejectedCount Commissions that the ban rejected.
+	RejectedCount int64 `json:"rejected_count"`
+}
+
+// AffiliateBannedEvent The body of a `affiliate.banned` event.
+type AffiliateBannedEvent struct {
+	// ID The id of a event.
+	//
+	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ID EventID `json:"id"`
+
+	// CreatedAt When it happened.
+	CreatedAt clock.Time `json:"created_at"`
+
+	// Data Data of `affiliate.banned`.
+	Data AffiliateBannedData `json:"data"`
+
+	// Request What caused an event.
+	Request *EventRequest `json:"request,omitempty"`
+
+	// Type Always `affiliate.banned`.
+	Type AffiliateBannedEventType `json:"type"`
+}
+
+// AffiliateBannedEventType Always `affiliate.banned`.
+type AffiliateBannedEventType string
 
 // AffiliateConfirmedData Data of `affiliate.confirmed`.
 type AffiliateConfirmedData struct {
@@ -4437,6 +4594,14 @@ type CampaignPreview struct {
 
 	// Total Partners that match the audience now, up to 200,000; whoever got the mail before is among them.
 	Total int64 `json:"total"`
+}
+
+// CampaignResume May name the program once more.
+type CampaignResume struct {
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID *ProgramID `json:"program_id,omitempty"`
 }
 
 // CampaignSend Names the program once more.
@@ -6679,6 +6844,59 @@ type InboxEvent struct {
 	Type string `json:"type"`
 }
 
+// InboxEventFailedData Data of `inbox_event.failed`.
+type InboxEventFailedData struct {
+	// ConnectionID The id of a processor connection.
+	//
+	// Examples: pco_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ConnectionID ProcessorConnectionID `json:"connection_id"`
+
+	// EventType The processor's own name of its kind; empty when it has none.
+	EventType string `json:"event_type"`
+
+	// ExternalEventID The event's id at the processor.
+	ExternalEventID string `json:"external_event_id"`
+
+	// InboxEventID The id of an inbox event.
+	//
+	// Examples: inb_01kb2m4q8e7v9t3n5x6c0d1f2g
+	InboxEventID InboxEventID `json:"inbox_event_id"`
+
+	// Processor A payment processor that can be connected. Take values that you do not know; more may come.
+	//
+	// Examples: generic
+	Processor ConnectedProcessor `json:"processor"`
+
+	// Reason The same as a sentence, with what to do where something can be done.
+	Reason string `json:"reason"`
+
+	// ReasonCode Why, as `reason_code` of the inbox event.
+	ReasonCode string `json:"reason_code"`
+}
+
+// InboxEventFailedEvent The body of a `inbox_event.failed` event.
+type InboxEventFailedEvent struct {
+	// ID The id of a event.
+	//
+	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ID EventID `json:"id"`
+
+	// CreatedAt When it happened.
+	CreatedAt clock.Time `json:"created_at"`
+
+	// Data Data of `inbox_event.failed`.
+	Data InboxEventFailedData `json:"data"`
+
+	// Request What caused an event.
+	Request *EventRequest `json:"request,omitempty"`
+
+	// Type Always `inbox_event.failed`.
+	Type InboxEventFailedEventType `json:"type"`
+}
+
+// InboxEventFailedEventType Always `inbox_event.failed`.
+type InboxEventFailedEventType string
+
 // InboxEventID The id of an inbox event.
 //
 // Examples: inb_01kb2m4q8e7v9t3n5x6c0d1f2g
@@ -7055,6 +7273,9 @@ type Partner struct {
 	// EmailPayoutPaid Whether the partner wants a mail when a payout is paid.
 	EmailPayoutPaid bool `json:"email_payout_paid"`
 
+	// ExternalID Your own id of the partner, unique in the program; null without one.
+	ExternalID *string `json:"external_id"`
+
 	// FirstName Given name.
 	FirstName *string `json:"first_name"`
 
@@ -7159,7 +7380,7 @@ type PartnerBanRequest struct {
 	TellPartner *bool `json:"tell_partner,omitempty"`
 }
 
-// PartnerConflict The email or the handle is taken; `existing` is the object that holds it.
+// PartnerConflict The email, the handle or the external id is taken; `existing` is the object that holds it.
 type PartnerConflict struct {
 	// Error What went wrong. Branch on `code`; `message` is for people and may change.
 	Error Error `json:"error"`
@@ -7178,6 +7399,9 @@ type PartnerCreate struct {
 
 	// Email Unique in the program, whatever the case.
 	Email string `json:"email"`
+
+	// ExternalID Your own id of the partner, unique in the program and compared exactly.
+	ExternalID *string `json:"external_id,omitempty"`
 
 	// FirstName Given name.
 	FirstName *string `json:"first_name,omitempty"`
@@ -7262,7 +7486,7 @@ type PartnerNote struct {
 	// Object Always `partner_note`.
 	Object string `json:"object"`
 
-	// AuthorID Who wrote it: a user of the console (`usr_…`) or an API key (`key_…`).
+	// AuthorID Who wrote the text as it is: a user of the console (`usr_…`) or an API key (`key_…`).
 	AuthorID string `json:"author_id"`
 
 	// AuthorName The user's name then; null for an API key.
@@ -7286,6 +7510,9 @@ type PartnerNote struct {
 
 	// Text What was noted.
 	Text string `json:"text"`
+
+	// UpdatedAt When its text was last changed.
+	UpdatedAt clock.Time `json:"updated_at"`
 }
 
 // PartnerNoteContent A file of a note.
@@ -7379,6 +7606,17 @@ type PartnerNoteList struct {
 	TotalCount int64 `json:"total_count"`
 }
 
+// PartnerNoteUpdate Fields to change; what is absent stays.
+type PartnerNoteUpdate struct {
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID *ProgramID `json:"program_id,omitempty"`
+
+	// Text What is to be noted.
+	Text *string `json:"text,omitempty"`
+}
+
 // PartnerStats Counters of a partner, all time; money in the program's currency only.
 type PartnerStats struct {
 	// Clicks Recorded clicks.
@@ -7412,6 +7650,9 @@ type PartnerUpdate struct {
 
 	// DisplayName The name shown to others.
 	DisplayName nullable.Nullable[string] `json:"display_name,omitempty"`
+
+	// ExternalID Your own id of the partner, unique in the program and compared exactly; null clears it.
+	ExternalID nullable.Nullable[string] `json:"external_id,omitempty"`
 
 	// FirstName Given name.
 	FirstName nullable.Nullable[string] `json:"first_name,omitempty"`
@@ -7611,6 +7852,46 @@ type PayoutBatchCancelled struct {
 	Totals []PayoutBatchTotal `json:"totals"`
 }
 
+// PayoutBatchCancelledData Data of `payout_batch.cancelled`.
+type PayoutBatchCancelledData struct {
+	// BatchID The id of a payout batch.
+	//
+	// Examples: batch_01kb2m4q8e7v9t3n5x6c0d1f2g
+	BatchID PayoutBatchID `json:"batch_id"`
+
+	// Kept Payouts that stay, since their money has moved or may have.
+	Kept int64 `json:"kept"`
+
+	// NotEligible Payouts that failed a check, and went.
+	NotEligible int64 `json:"not_eligible"`
+
+	// Payouts Payouts that were undone.
+	Payouts int64 `json:"payouts"`
+}
+
+// PayoutBatchCancelledEvent The body of a `payout_batch.cancelled` event.
+type PayoutBatchCancelledEvent struct {
+	// ID The id of a event.
+	//
+	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ID EventID `json:"id"`
+
+	// CreatedAt When it happened.
+	CreatedAt clock.Time `json:"created_at"`
+
+	// Data Data of `payout_batch.cancelled`.
+	Data PayoutBatchCancelledData `json:"data"`
+
+	// Request What caused an event.
+	Request *EventRequest `json:"request,omitempty"`
+
+	// Type Always `payout_batch.cancelled`.
+	Type PayoutBatchCancelledEventType `json:"type"`
+}
+
+// PayoutBatchCancelledEventType Always `payout_batch.cancelled`.
+type PayoutBatchCancelledEventType string
+
 // PayoutBatchCreate Which commissions to collect.
 type PayoutBatchCreate struct {
 	// GroupID The id of a group.
@@ -7636,6 +7917,40 @@ type PayoutBatchCreate struct {
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID ProgramID `json:"program_id"`
 }
+
+// PayoutBatchCreatedData Data of `payout_batch.created`.
+type PayoutBatchCreatedData struct {
+	// BatchID The id of a payout batch.
+	//
+	// Examples: batch_01kb2m4q8e7v9t3n5x6c0d1f2g
+	BatchID PayoutBatchID `json:"batch_id"`
+
+	// PeriodEnd End of the period that is collected.
+	PeriodEnd clock.Time `json:"period_end"`
+}
+
+// PayoutBatchCreatedEvent The body of a `payout_batch.created` event.
+type PayoutBatchCreatedEvent struct {
+	// ID The id of a event.
+	//
+	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ID EventID `json:"id"`
+
+	// CreatedAt When it happened.
+	CreatedAt clock.Time `json:"created_at"`
+
+	// Data Data of `payout_batch.created`.
+	Data PayoutBatchCreatedData `json:"data"`
+
+	// Request What caused an event.
+	Request *EventRequest `json:"request,omitempty"`
+
+	// Type Always `payout_batch.created`.
+	Type PayoutBatchCreatedEventType `json:"type"`
+}
+
+// PayoutBatchCreatedEventType Always `payout_batch.created`.
+type PayoutBatchCreatedEventType string
 
 // PayoutBatchID The id of a payout batch.
 //
@@ -9205,6 +9520,20 @@ type PublishableKeyList struct {
 // Examples: rail_pub_4fT9xQ2mZ7kLw8Rb1Vn6Yc3Hd5Jg0PsA
 type PublishableKeyToken = string
 
+// PublishableKeyUpdate Fields to change; what is absent stays.
+type PublishableKeyUpdate struct {
+	// AllowLeads Whether pages may report leads with it.
+	AllowLeads *bool `json:"allow_leads,omitempty"`
+
+	// AllowedHosts Hosts whose pages may use it, in place of all those before.
+	AllowedHosts []AllowedHost `json:"allowed_hosts,omitempty"`
+
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID *ProgramID `json:"program_id,omitempty"`
+}
+
 // QuestionType What answers a question: a `text`, a `choice` of its options, the `address` of a web page, or a whole `number`.
 //
 // Examples: text
@@ -9672,6 +10001,60 @@ type RefundCreate struct {
 	RefundedAt *clock.Time `json:"refunded_at,omitempty"`
 }
 
+// RefundCreatedEvent The body of a `refund.created` event.
+type RefundCreatedEvent struct {
+	// ID The id of a event.
+	//
+	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ID EventID `json:"id"`
+
+	// CreatedAt When it happened.
+	CreatedAt clock.Time `json:"created_at"`
+
+	// Data Data of `refund.created` and `refund.updated`.
+	Data RefundEventData `json:"data"`
+
+	// Request What caused an event.
+	Request *EventRequest `json:"request,omitempty"`
+
+	// Type Always `refund.created`.
+	Type RefundCreatedEventType `json:"type"`
+}
+
+// RefundCreatedEventType Always `refund.created`.
+type RefundCreatedEventType string
+
+// RefundEventData Data of `refund.created` and `refund.updated`.
+type RefundEventData struct {
+	// AmountMinor What was refunded, in minor units; null for the whole sale, while it waits.
+	AmountMinor *int64 `json:"amount_minor"`
+
+	// Currency Currency of the sale; null while none is known.
+	Currency *Currency `json:"currency"`
+
+	// ExternalChargeID The charge at the payment processor.
+	ExternalChargeID *string `json:"external_charge_id"`
+
+	// ExternalRefundID The refund at the payment processor.
+	ExternalRefundID *string `json:"external_refund_id"`
+
+	// RefundID The id of a refund.
+	//
+	// Examples: rfd_01kb2m4q8e7v9t3n5x6c0d1f2g
+	RefundID RefundID `json:"refund_id"`
+
+	// RestoredMinor How much of it was restored since.
+	RestoredMinor int64 `json:"restored_minor"`
+
+	// SaleID Its sale; null while none is known.
+	SaleID *SaleID `json:"sale_id"`
+
+	// Status `applied` to its sale; `waiting` for a sale that is not recorded yet; `unmatched` when none came within 30 days.
+	//
+	// Examples: applied
+	Status RefundStatus `json:"status"`
+}
+
 // RefundExpand A relation of a refund.
 type RefundExpand string
 
@@ -9743,6 +10126,29 @@ type RefundResult struct {
 //
 // Examples: applied
 type RefundStatus string
+
+// RefundUpdatedEvent The body of a `refund.updated` event.
+type RefundUpdatedEvent struct {
+	// ID The id of a event.
+	//
+	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ID EventID `json:"id"`
+
+	// CreatedAt When it happened.
+	CreatedAt clock.Time `json:"created_at"`
+
+	// Data Data of `refund.created` and `refund.updated`.
+	Data RefundEventData `json:"data"`
+
+	// Request What caused an event.
+	Request *EventRequest `json:"request,omitempty"`
+
+	// Type Always `refund.updated`.
+	Type RefundUpdatedEventType `json:"type"`
+}
+
+// RefundUpdatedEventType Always `refund.updated`.
+type RefundUpdatedEventType string
 
 // RefundWarning What was noticed about a refund that was sent again.
 type RefundWarning struct {
@@ -11277,6 +11683,23 @@ type SequenceStep struct {
 // Examples: approved
 type SequenceTrigger string
 
+// SequenceUpdate Fields to change; what is absent stays.
+type SequenceUpdate struct {
+	// Name A name for your own use.
+	Name *string `json:"name,omitempty"`
+
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID *ProgramID `json:"program_id,omitempty"`
+
+	// Steps The mails, in order, in place of all those before.
+	Steps []SequenceStep `json:"steps,omitempty"`
+
+	// TriggerDays Days without activity, for `idle`; refused for the other triggers.
+	TriggerDays *int64 `json:"trigger_days,omitempty"`
+}
+
 // Table A table in CSV (RFC 4180, UTF-8). Its first line names the columns, which are the members of an object of the list.
 type Table = string
 
@@ -11767,6 +12190,16 @@ type CouponExpandParam = []CouponExpand
 // CouponIncludeParam defines model for CouponIncludeParam.
 type CouponIncludeParam = []CouponInclude
 
+// CreatedAfter An ISO date, or an RFC 3339 date-time.
+//
+// Examples: 2026-08-31
+type CreatedAfter = DateOrTime
+
+// CreatedBefore An ISO date, or an RFC 3339 date-time.
+//
+// Examples: 2026-08-31
+type CreatedBefore = DateOrTime
+
 // CustomerExpandParam defines model for CustomerExpandParam.
 type CustomerExpandParam = []CustomerExpand
 
@@ -11887,11 +12320,17 @@ type ReportTo = string
 // ReportTop defines model for ReportTop.
 type ReportTop = int64
 
+// RiskFlagEndingBefore defines model for RiskFlagEndingBefore.
+type RiskFlagEndingBefore = string
+
 // RiskFlagLimit defines model for RiskFlagLimit.
 type RiskFlagLimit = int64
 
 // RiskFlagOffset defines model for RiskFlagOffset.
 type RiskFlagOffset = int64
+
+// RiskFlagStartingAfter defines model for RiskFlagStartingAfter.
+type RiskFlagStartingAfter = string
 
 // SaleExpandParam defines model for SaleExpandParam.
 type SaleExpandParam = []SaleExpand
@@ -12013,6 +12452,12 @@ type ListApplicationsParams struct {
 	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
 	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
 
+	// CreatedAfter Only what was created at or after this ISO date or date-time; a bare date is its midnight in UTC.
+	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
+
+	// CreatedBefore Only what was created before this ISO date or date-time; a bare date is its midnight in UTC.
+	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
+
 	// Status One status, or several comma-separated.
 	Status []ApplicationStatus `form:"status,omitempty" json:"status,omitempty"`
 
@@ -12064,11 +12509,23 @@ type ListAuditLogEntriesParams struct {
 	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
 	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
 
+	// CreatedAfter Only what was created at or after this ISO date or date-time; a bare date is its midnight in UTC.
+	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
+
+	// CreatedBefore Only what was created before this ISO date or date-time; a bare date is its midnight in UTC.
+	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
+
 	// TargetID Only changes of the object with this id.
 	TargetID *string `form:"target_id,omitempty" json:"target_id,omitempty"`
 
 	// Action Exactly this action, such as `commission.rejected`.
 	Action *string `form:"action,omitempty" json:"action,omitempty"`
+}
+
+// RetrieveAuditLogEntryParams defines parameters for RetrieveAuditLogEntry.
+type RetrieveAuditLogEntryParams struct {
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // ListBalancesParams defines parameters for ListBalances.
@@ -12137,6 +12594,12 @@ type PreviewCampaignParams struct {
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
+// ResumeCampaignParams defines parameters for ResumeCampaign.
+type ResumeCampaignParams struct {
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
 // SendCampaignParams defines parameters for SendCampaign.
 type SendCampaignParams struct {
 	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
@@ -12162,6 +12625,12 @@ type ListClicksParams struct {
 
 	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
 	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
+
+	// CreatedAfter Only what was created at or after this ISO date or date-time; a bare date is its midnight in UTC.
+	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
+
+	// CreatedBefore Only what was created before this ISO date or date-time; a bare date is its midnight in UTC.
+	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
 	// PartnerID Only clicks of this partner.
 	PartnerID *PartnerID `form:"partner_id,omitempty" json:"partner_id,omitempty"`
@@ -12304,6 +12773,12 @@ type ListCouponsParams struct {
 	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
 	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
 
+	// CreatedAfter Only what was created at or after this ISO date or date-time; a bare date is its midnight in UTC.
+	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
+
+	// CreatedBefore Only what was created before this ISO date or date-time; a bare date is its midnight in UTC.
+	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
+
 	// PartnerID Only coupons of this partner.
 	PartnerID *PartnerID `form:"partner_id,omitempty" json:"partner_id,omitempty"`
 
@@ -12357,6 +12832,12 @@ type ListCustomersParams struct {
 
 	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
 	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
+
+	// CreatedAfter Only what was created at or after this ISO date or date-time; a bare date is its midnight in UTC.
+	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
+
+	// CreatedBefore Only what was created before this ISO date or date-time; a bare date is its midnight in UTC.
+	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
 	// PartnerID Only customers of this partner.
 	PartnerID *PartnerID `form:"partner_id,omitempty" json:"partner_id,omitempty"`
@@ -12441,6 +12922,12 @@ type FollowEventsParams struct {
 
 	// Limit How many events are looked at, those of other programs among them.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// RetrieveEventParams defines parameters for RetrieveEvent.
+type RetrieveEventParams struct {
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // ListFlowsParams defines parameters for ListFlows.
@@ -12544,6 +13031,12 @@ type ListInboxEventsParams struct {
 	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
 	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
 
+	// CreatedAfter Only what was created at or after this ISO date or date-time; a bare date is its midnight in UTC.
+	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
+
+	// CreatedBefore Only what was created before this ISO date or date-time; a bare date is its midnight in UTC.
+	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
+
 	// ConnectionID Only events of this connection.
 	ConnectionID *ProcessorConnectionID `form:"connection_id,omitempty" json:"connection_id,omitempty"`
 
@@ -12595,6 +13088,12 @@ type ListLinksParams struct {
 	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
 	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
 
+	// CreatedAfter Only what was created at or after this ISO date or date-time; a bare date is its midnight in UTC.
+	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
+
+	// CreatedBefore Only what was created before this ISO date or date-time; a bare date is its midnight in UTC.
+	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
+
 	// PartnerID Only links of this partner.
 	PartnerID *PartnerID `form:"partner_id,omitempty" json:"partner_id,omitempty"`
 
@@ -12640,8 +13139,20 @@ type ListMailsParams struct {
 	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
 	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
 
+	// CreatedAfter Only what was created at or after this ISO date or date-time; a bare date is its midnight in UTC.
+	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
+
+	// CreatedBefore Only what was created before this ISO date or date-time; a bare date is its midnight in UTC.
+	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
+
 	// Status Only `failed` can be asked for, and is what is meant without it.
 	Status *MailListStatus `form:"status,omitempty" json:"status,omitempty"`
+}
+
+// RetrieveMailParams defines parameters for RetrieveMail.
+type RetrieveMailParams struct {
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // RetryMailParams defines parameters for RetryMail.
@@ -12670,6 +13181,12 @@ type ListPartnerNotesParams struct {
 	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
 	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
 
+	// CreatedAfter Only what was created at or after this ISO date or date-time; a bare date is its midnight in UTC.
+	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
+
+	// CreatedBefore Only what was created before this ISO date or date-time; a bare date is its midnight in UTC.
+	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
+
 	// PartnerID Only notes about this partner.
 	PartnerID *PartnerID `form:"partner_id,omitempty" json:"partner_id,omitempty"`
 }
@@ -12682,6 +13199,12 @@ type DeletePartnerNoteParams struct {
 
 // RetrievePartnerNoteParams defines parameters for RetrievePartnerNote.
 type RetrievePartnerNoteParams struct {
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
+// UpdatePartnerNoteParams defines parameters for UpdatePartnerNote.
+type UpdatePartnerNoteParams struct {
 	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
@@ -12706,6 +13229,12 @@ type ListPartnersParams struct {
 	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
 	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
 
+	// CreatedAfter Only what was created at or after this ISO date or date-time; a bare date is its midnight in UTC.
+	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
+
+	// CreatedBefore Only what was created before this ISO date or date-time; a bare date is its midnight in UTC.
+	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
+
 	// Status One status, or several comma-separated.
 	Status []PartnerStatus `form:"status,omitempty" json:"status,omitempty"`
 
@@ -12720,6 +13249,9 @@ type ListPartnersParams struct {
 
 	// Handle Exactly this handle, whatever the case.
 	Handle *string `form:"handle,omitempty" json:"handle,omitempty"`
+
+	// ExternalID Exactly this external id: one partner, or none.
+	ExternalID *string `form:"external_id,omitempty" json:"external_id,omitempty"`
 
 	// Search Part of an email, name, company or handle, whatever the case.
 	Search *string `form:"search,omitempty" json:"search,omitempty"`
@@ -12780,6 +13312,12 @@ type ListPayoutBatchesParams struct {
 
 	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
 	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
+
+	// CreatedAfter Only what was created at or after this ISO date or date-time; a bare date is its midnight in UTC.
+	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
+
+	// CreatedBefore Only what was created before this ISO date or date-time; a bare date is its midnight in UTC.
+	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 }
 
 // RetrievePayoutBatchParams defines parameters for RetrievePayoutBatch.
@@ -12819,6 +13357,12 @@ type ListPayoutsParams struct {
 
 	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
 	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
+
+	// CreatedAfter Only what was created at or after this ISO date or date-time; a bare date is its midnight in UTC.
+	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
+
+	// CreatedBefore Only what was created before this ISO date or date-time; a bare date is its midnight in UTC.
+	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
 	// PartnerID Only payouts to this partner.
 	PartnerID *PartnerID `form:"partner_id,omitempty" json:"partner_id,omitempty"`
@@ -12965,6 +13509,12 @@ type RetrievePublishableKeyParams struct {
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
+// UpdatePublishableKeyParams defines parameters for UpdatePublishableKey.
+type UpdatePublishableKeyParams struct {
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
 // ListReferralsParams defines parameters for ListReferrals.
 type ListReferralsParams struct {
 	// ProgramID The program whose objects are listed.
@@ -12978,6 +13528,12 @@ type ListReferralsParams struct {
 
 	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
 	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
+
+	// CreatedAfter Only what was created at or after this ISO date or date-time; a bare date is its midnight in UTC.
+	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
+
+	// CreatedBefore Only what was created before this ISO date or date-time; a bare date is its midnight in UTC.
+	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
 	// PartnerID Only referrals of this partner.
 	PartnerID *PartnerID `form:"partner_id,omitempty" json:"partner_id,omitempty"`
@@ -13011,6 +13567,12 @@ type ListRefundsParams struct {
 
 	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
 	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
+
+	// CreatedAfter Only what was created at or after this ISO date or date-time; a bare date is its midnight in UTC.
+	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
+
+	// CreatedBefore Only what was created before this ISO date or date-time; a bare date is its midnight in UTC.
+	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
 	// SaleID Only refunds of this sale.
 	SaleID *SaleID `form:"sale_id,omitempty" json:"sale_id,omitempty"`
@@ -13114,8 +13676,20 @@ type ListRiskFlagsParams struct {
 	// Limit The most flags to return.
 	Limit *RiskFlagLimit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Offset How many flags to skip.
+	// Offset How many flags to skip, from the beginning of the list: not together with a cursor.
 	Offset *RiskFlagOffset `form:"offset,omitempty" json:"offset,omitempty"`
+
+	// StartingAfter A flag's id; the page begins right after it. Not together with `ending_before` or `offset`.
+	StartingAfter *RiskFlagStartingAfter `form:"starting_after,omitempty" json:"starting_after,omitempty"`
+
+	// EndingBefore A flag's id; the page ends right before it, in the same order. Not together with `starting_after` or `offset`.
+	EndingBefore *RiskFlagEndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
+
+	// CreatedAfter Only what was created at or after this ISO date or date-time; a bare date is its midnight in UTC.
+	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
+
+	// CreatedBefore Only what was created before this ISO date or date-time; a bare date is its midnight in UTC.
+	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
 	// Status One status, or several comma-separated.
 	Status []RiskFlagStatus `form:"status,omitempty" json:"status,omitempty"`
@@ -13155,6 +13729,12 @@ type ListSalesParams struct {
 
 	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
 	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
+
+	// CreatedAfter Only what was created at or after this ISO date or date-time; a bare date is its midnight in UTC.
+	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
+
+	// CreatedBefore Only what was created before this ISO date or date-time; a bare date is its midnight in UTC.
+	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
 	// PartnerID Only sales attributed to this partner.
 	PartnerID *PartnerID `form:"partner_id,omitempty" json:"partner_id,omitempty"`
@@ -13223,6 +13803,12 @@ type RetrieveSequenceParams struct {
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
+// UpdateSequenceParams defines parameters for UpdateSequence.
+type UpdateSequenceParams struct {
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
 // PauseSequenceParams defines parameters for PauseSequence.
 type PauseSequenceParams struct {
 	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
@@ -13282,6 +13868,12 @@ type ListTaxFormStatusesParams struct {
 	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
 	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
 
+	// CreatedAfter Only what was created at or after this ISO date or date-time; a bare date is its midnight in UTC.
+	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
+
+	// CreatedBefore Only what was created before this ISO date or date-time; a bare date is its midnight in UTC.
+	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
+
 	// PartnerID Only forms of this partner.
 	PartnerID *PartnerID `form:"partner_id,omitempty" json:"partner_id,omitempty"`
 
@@ -13297,6 +13889,12 @@ type RetrieveTaxFormStatusParams struct {
 	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand TaxFormStatusExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
+// RetrieveWebhookDeliveryParams defines parameters for RetrieveWebhookDelivery.
+type RetrieveWebhookDeliveryParams struct {
 	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
@@ -13406,6 +14004,9 @@ type UpdateCampaignJSONRequestBody = CampaignUpdate
 // PauseCampaignJSONRequestBody defines body for PauseCampaign for application/json ContentType.
 type PauseCampaignJSONRequestBody = CampaignPause
 
+// ResumeCampaignJSONRequestBody defines body for ResumeCampaign for application/json ContentType.
+type ResumeCampaignJSONRequestBody = CampaignResume
+
 // SendCampaignJSONRequestBody defines body for SendCampaign for application/json ContentType.
 type SendCampaignJSONRequestBody = CampaignSend
 
@@ -13481,6 +14082,9 @@ type UpdateLinkJSONRequestBody = LinkUpdate
 // CreatePartnerNoteJSONRequestBody defines body for CreatePartnerNote for application/json ContentType.
 type CreatePartnerNoteJSONRequestBody = PartnerNoteCreate
 
+// UpdatePartnerNoteJSONRequestBody defines body for UpdatePartnerNote for application/json ContentType.
+type UpdatePartnerNoteJSONRequestBody = PartnerNoteUpdate
+
 // CreatePartnerJSONRequestBody defines body for CreatePartner for application/json ContentType.
 type CreatePartnerJSONRequestBody = PartnerCreate
 
@@ -13529,6 +14133,9 @@ type UpdatePortalSettingsJSONRequestBody = PortalSettingsUpdate
 // CreatePublishableKeyJSONRequestBody defines body for CreatePublishableKey for application/json ContentType.
 type CreatePublishableKeyJSONRequestBody = PublishableKeyCreate
 
+// UpdatePublishableKeyJSONRequestBody defines body for UpdatePublishableKey for application/json ContentType.
+type UpdatePublishableKeyJSONRequestBody = PublishableKeyUpdate
+
 // CreateRefundJSONRequestBody defines body for CreateRefund for application/json ContentType.
 type CreateRefundJSONRequestBody = RefundCreate
 
@@ -13552,6 +14159,9 @@ type RefundSaleJSONRequestBody = SaleRefund
 
 // CreateSequenceJSONRequestBody defines body for CreateSequence for application/json ContentType.
 type CreateSequenceJSONRequestBody = SequenceCreate
+
+// UpdateSequenceJSONRequestBody defines body for UpdateSequence for application/json ContentType.
+type UpdateSequenceJSONRequestBody = SequenceUpdate
 
 // PauseSequenceJSONRequestBody defines body for PauseSequence for application/json ContentType.
 type PauseSequenceJSONRequestBody = SequenceAction
@@ -14392,6 +15002,13 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/audit_log_entries (the `ListAuditLogEntries` operationId).
 	ListAuditLogEntries(ctx context.Context, params *ListAuditLogEntriesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// RetrieveAuditLogEntry Retrieve an audit-log entry
+	//
+	// One audit-log entry of a program by its id.
+	//
+	// Corresponds with GET /v1/audit_log_entries/{id} (the `RetrieveAuditLogEntry` operationId).
+	RetrieveAuditLogEntry(ctx context.Context, id ID, params *RetrieveAuditLogEntryParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListBalances List balances
 	//
 	// The balances of the program, by partner and then currency; the cursor is the id of a balance.
@@ -14487,6 +15104,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/campaigns/{id}/preview (the `PreviewCampaign` operationId).
 	PreviewCampaign(ctx context.Context, id ID, params *PreviewCampaignParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ResumeCampaignWithBody Resume a campaign
+	//
+	// Lets a paused campaign go on; others are refused. It is `scheduled` again if its time is still to come. Otherwise it is sent now to its saved audience, without those who have got it; without a mail server this answers 501 and changes nothing.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/campaigns/{id}/resume (the `ResumeCampaign` operationId).
+	ResumeCampaignWithBody(ctx context.Context, id ID, params *ResumeCampaignParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ResumeCampaign Resume a campaign
+	//
+	// Lets a paused campaign go on; others are refused. It is `scheduled` again if its time is still to come. Otherwise it is sent now to its saved audience, without those who have got it; without a mail server this answers 501 and changes nothing.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/campaigns/{id}/resume (the `ResumeCampaign` operationId).
+	ResumeCampaign(ctx context.Context, id ID, params *ResumeCampaignParams, body ResumeCampaignJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SendCampaignWithBody Send a campaign
 	//
@@ -14856,6 +15491,13 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/events (the `FollowEvents` operationId).
 	FollowEvents(ctx context.Context, params *FollowEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// RetrieveEvent Retrieve an event
+	//
+	// One event by its id, with the exact body that webhooks get. Events are kept for at least 30 days.
+	//
+	// Corresponds with GET /v1/events/{id} (the `RetrieveEvent` operationId).
+	RetrieveEvent(ctx context.Context, id ID, params *RetrieveEventParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListFlows List flows
 	//
 	// The flows of the program in the order in which they are tried: by `priority`, then partner before group before program, then the oldest first.
@@ -15116,6 +15758,13 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/mails (the `ListMails` operationId).
 	ListMails(ctx context.Context, params *ListMailsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// RetrieveMail Retrieve a mail
+	//
+	// One mail by its id, in any state and without its text: after `retryMail` this says whether it was sent. Mails are kept for 30 days.
+	//
+	// Corresponds with GET /v1/mails/{id} (the `RetrieveMail` operationId).
+	RetrieveMail(ctx context.Context, id ID, params *RetrieveMailParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// RetryMail Send a mail again
 	//
 	// Sends a mail that failed once more, with all attempts of a new one. A mail of a campaign is not sent again, since the campaign's text may have changed; without a mail server it answers 501.
@@ -15168,6 +15817,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/partner_notes/{id} (the `RetrievePartnerNote` operationId).
 	RetrievePartnerNote(ctx context.Context, id ID, params *RetrievePartnerNoteParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdatePartnerNoteWithBody Update a note about a partner
+	//
+	// Replaces the note's text; the file stays. `author_id` and `author_name` are from then on those of the caller.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/partner_notes/{id} (the `UpdatePartnerNote` operationId).
+	UpdatePartnerNoteWithBody(ctx context.Context, id ID, params *UpdatePartnerNoteParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdatePartnerNote Update a note about a partner
+	//
+	// Replaces the note's text; the file stays. `author_id` and `author_name` are from then on those of the caller.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/partner_notes/{id} (the `UpdatePartnerNote` operationId).
+	UpdatePartnerNote(ctx context.Context, id ID, params *UpdatePartnerNoteParams, body UpdatePartnerNoteJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RetrievePartnerNoteFile Retrieve the file of a note
 	//
@@ -15583,6 +16250,24 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/publishable_keys/{id} (the `RetrievePublishableKey` operationId).
 	RetrievePublishableKey(ctx context.Context, id ID, params *RetrievePublishableKeyParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// UpdatePublishableKeyWithBody Update a publishable key
+	//
+	// Changes the hosts whose pages may use the key, or whether they may report leads. The key and its tag stay: within a second every server knows the change.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/publishable_keys/{id} (the `UpdatePublishableKey` operationId).
+	UpdatePublishableKeyWithBody(ctx context.Context, id ID, params *UpdatePublishableKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdatePublishableKey Update a publishable key
+	//
+	// Changes the hosts whose pages may use the key, or whether they may report leads. The key and its tag stay: within a second every server knows the change.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/publishable_keys/{id} (the `UpdatePublishableKey` operationId).
+	UpdatePublishableKey(ctx context.Context, id ID, params *UpdatePublishableKeyParams, body UpdatePublishableKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListReferrals List referrals
 	//
 	// The referrals of the program, newest first.
@@ -15695,7 +16380,7 @@ type ClientInterface interface {
 
 	// ListRiskFlags List risk flags
 	//
-	// The program's risk flags, highest severity first, newest first within a severity; paged by `offset`. New ones come from checks that the operator may turn off; history stays readable.
+	// The program's risk flags, highest severity first, newest first within a severity; paged by cursors, or by `offset`. New ones come from checks that the operator may turn off; history stays readable.
 	//
 	// Corresponds with GET /v1/risk_flags (the `ListRiskFlags` operationId).
 	ListRiskFlags(ctx context.Context, params *ListRiskFlagsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -15839,6 +16524,24 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/sequences/{id} (the `RetrieveSequence` operationId).
 	RetrieveSequence(ctx context.Context, id ID, params *RetrieveSequenceParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// UpdateSequenceWithBody Update a sequence
+	//
+	// Changes the name, the days of `idle`, or the mails; the trigger stays. New mails replace all of the old ones, and partners keep the number of their step: whoever has no step left is done, and whoever was done stays so. A delay that runs already stays as it is.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/sequences/{id} (the `UpdateSequence` operationId).
+	UpdateSequenceWithBody(ctx context.Context, id ID, params *UpdateSequenceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateSequence Update a sequence
+	//
+	// Changes the name, the days of `idle`, or the mails; the trigger stays. New mails replace all of the old ones, and partners keep the number of their step: whoever has no step left is done, and whoever was done stays so. A delay that runs already stays as it is.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/sequences/{id} (the `UpdateSequence` operationId).
+	UpdateSequence(ctx context.Context, id ID, params *UpdateSequenceParams, body UpdateSequenceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// PauseSequenceWithBody Pause a sequence
 	//
 	// Nobody advances any more; enrolled partners keep their step. A paused sequence stays as it is.
@@ -15963,6 +16666,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/tax_form_statuses/{id} (the `RetrieveTaxFormStatus` operationId).
 	RetrieveTaxFormStatus(ctx context.Context, id ID, params *RetrieveTaxFormStatusParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RetrieveWebhookDelivery Retrieve a delivery
+	//
+	// One delivery by its id, with the exact body that is sent. After a replay this says whether it was delivered.
+	//
+	// Corresponds with GET /v1/webhook_deliveries/{id} (the `RetrieveWebhookDelivery` operationId).
+	RetrieveWebhookDelivery(ctx context.Context, id ID, params *RetrieveWebhookDeliveryParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ReplayWebhookDelivery Replay a delivery
 	//
@@ -16374,6 +17084,23 @@ func (c *Client) ListAuditLogEntries(ctx context.Context, params *ListAuditLogEn
 	return c.Client.Do(req)
 }
 
+// RetrieveAuditLogEntry Retrieve an audit-log entry
+//
+// One audit-log entry of a program by its id.
+//
+// Corresponds with GET /v1/audit_log_entries/{id} (the `RetrieveAuditLogEntry` operationId).
+func (c *Client) RetrieveAuditLogEntry(ctx context.Context, id ID, params *RetrieveAuditLogEntryParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRetrieveAuditLogEntryRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListBalances List balances
 //
 // The balances of the program, by partner and then currency; the cursor is the id of a balance.
@@ -16580,6 +17307,44 @@ func (c *Client) PauseCampaign(ctx context.Context, id ID, params *PauseCampaign
 // Corresponds with GET /v1/campaigns/{id}/preview (the `PreviewCampaign` operationId).
 func (c *Client) PreviewCampaign(ctx context.Context, id ID, params *PreviewCampaignParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewPreviewCampaignRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ResumeCampaignWithBody Resume a campaign
+//
+// Lets a paused campaign go on; others are refused. It is `scheduled` again if its time is still to come. Otherwise it is sent now to its saved audience, without those who have got it; without a mail server this answers 501 and changes nothing.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/campaigns/{id}/resume (the `ResumeCampaign` operationId).
+func (c *Client) ResumeCampaignWithBody(ctx context.Context, id ID, params *ResumeCampaignParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewResumeCampaignRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ResumeCampaign Resume a campaign
+//
+// Lets a paused campaign go on; others are refused. It is `scheduled` again if its time is still to come. Otherwise it is sent now to its saved audience, without those who have got it; without a mail server this answers 501 and changes nothing.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/campaigns/{id}/resume (the `ResumeCampaign` operationId).
+func (c *Client) ResumeCampaign(ctx context.Context, id ID, params *ResumeCampaignParams, body ResumeCampaignJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewResumeCampaignRequest(c.Server, id, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -17398,6 +18163,23 @@ func (c *Client) FollowEvents(ctx context.Context, params *FollowEventsParams, r
 	return c.Client.Do(req)
 }
 
+// RetrieveEvent Retrieve an event
+//
+// One event by its id, with the exact body that webhooks get. Events are kept for at least 30 days.
+//
+// Corresponds with GET /v1/events/{id} (the `RetrieveEvent` operationId).
+func (c *Client) RetrieveEvent(ctx context.Context, id ID, params *RetrieveEventParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRetrieveEventRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListFlows List flows
 //
 // The flows of the program in the order in which they are tried: by `priority`, then partner before group before program, then the oldest first.
@@ -17978,6 +18760,23 @@ func (c *Client) ListMails(ctx context.Context, params *ListMailsParams, reqEdit
 	return c.Client.Do(req)
 }
 
+// RetrieveMail Retrieve a mail
+//
+// One mail by its id, in any state and without its text: after `retryMail` this says whether it was sent. Mails are kept for 30 days.
+//
+// Corresponds with GET /v1/mails/{id} (the `RetrieveMail` operationId).
+func (c *Client) RetrieveMail(ctx context.Context, id ID, params *RetrieveMailParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRetrieveMailRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // RetryMail Send a mail again
 //
 // Sends a mail that failed once more, with all attempts of a new one. A mail of a campaign is not sent again, since the campaign's text may have changed; without a mail server it answers 501.
@@ -18091,6 +18890,44 @@ func (c *Client) DeletePartnerNote(ctx context.Context, id ID, params *DeletePar
 // Corresponds with GET /v1/partner_notes/{id} (the `RetrievePartnerNote` operationId).
 func (c *Client) RetrievePartnerNote(ctx context.Context, id ID, params *RetrievePartnerNoteParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRetrievePartnerNoteRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdatePartnerNoteWithBody Update a note about a partner
+//
+// Replaces the note's text; the file stays. `author_id` and `author_name` are from then on those of the caller.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/partner_notes/{id} (the `UpdatePartnerNote` operationId).
+func (c *Client) UpdatePartnerNoteWithBody(ctx context.Context, id ID, params *UpdatePartnerNoteParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdatePartnerNoteRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdatePartnerNote Update a note about a partner
+//
+// Replaces the note's text; the file stays. `author_id` and `author_name` are from then on those of the caller.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/partner_notes/{id} (the `UpdatePartnerNote` operationId).
+func (c *Client) UpdatePartnerNote(ctx context.Context, id ID, params *UpdatePartnerNoteParams, body UpdatePartnerNoteJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdatePartnerNoteRequest(c.Server, id, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -19015,6 +19852,44 @@ func (c *Client) RetrievePublishableKey(ctx context.Context, id ID, params *Retr
 	return c.Client.Do(req)
 }
 
+// UpdatePublishableKeyWithBody Update a publishable key
+//
+// Changes the hosts whose pages may use the key, or whether they may report leads. The key and its tag stay: within a second every server knows the change.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/publishable_keys/{id} (the `UpdatePublishableKey` operationId).
+func (c *Client) UpdatePublishableKeyWithBody(ctx context.Context, id ID, params *UpdatePublishableKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdatePublishableKeyRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdatePublishableKey Update a publishable key
+//
+// Changes the hosts whose pages may use the key, or whether they may report leads. The key and its tag stay: within a second every server knows the change.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/publishable_keys/{id} (the `UpdatePublishableKey` operationId).
+func (c *Client) UpdatePublishableKey(ctx context.Context, id ID, params *UpdatePublishableKeyParams, body UpdatePublishableKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdatePublishableKeyRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListReferrals List referrals
 //
 // The referrals of the program, newest first.
@@ -19267,7 +20142,7 @@ func (c *Client) UpdateResource(ctx context.Context, id ID, params *UpdateResour
 
 // ListRiskFlags List risk flags
 //
-// The program's risk flags, highest severity first, newest first within a severity; paged by `offset`. New ones come from checks that the operator may turn off; history stays readable.
+// The program's risk flags, highest severity first, newest first within a severity; paged by cursors, or by `offset`. New ones come from checks that the operator may turn off; history stays readable.
 //
 // Corresponds with GET /v1/risk_flags (the `ListRiskFlags` operationId).
 func (c *Client) ListRiskFlags(ctx context.Context, params *ListRiskFlagsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -19591,6 +20466,44 @@ func (c *Client) RetrieveSequence(ctx context.Context, id ID, params *RetrieveSe
 	return c.Client.Do(req)
 }
 
+// UpdateSequenceWithBody Update a sequence
+//
+// Changes the name, the days of `idle`, or the mails; the trigger stays. New mails replace all of the old ones, and partners keep the number of their step: whoever has no step left is done, and whoever was done stays so. A delay that runs already stays as it is.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/sequences/{id} (the `UpdateSequence` operationId).
+func (c *Client) UpdateSequenceWithBody(ctx context.Context, id ID, params *UpdateSequenceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateSequenceRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateSequence Update a sequence
+//
+// Changes the name, the days of `idle`, or the mails; the trigger stays. New mails replace all of the old ones, and partners keep the number of their step: whoever has no step left is done, and whoever was done stays so. A delay that runs already stays as it is.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/sequences/{id} (the `UpdateSequence` operationId).
+func (c *Client) UpdateSequence(ctx context.Context, id ID, params *UpdateSequenceParams, body UpdateSequenceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateSequenceRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // PauseSequenceWithBody Pause a sequence
 //
 // Nobody advances any more; enrolled partners keep their step. A paused sequence stays as it is.
@@ -19856,6 +20769,23 @@ func (c *Client) CreateTaxFormStatus(ctx context.Context, body CreateTaxFormStat
 // Corresponds with GET /v1/tax_form_statuses/{id} (the `RetrieveTaxFormStatus` operationId).
 func (c *Client) RetrieveTaxFormStatus(ctx context.Context, id ID, params *RetrieveTaxFormStatusParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRetrieveTaxFormStatusRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RetrieveWebhookDelivery Retrieve a delivery
+//
+// One delivery by its id, with the exact body that is sent. After a replay this says whether it was delivered.
+//
+// Corresponds with GET /v1/webhook_deliveries/{id} (the `RetrieveWebhookDelivery` operationId).
+func (c *Client) RetrieveWebhookDelivery(ctx context.Context, id ID, params *RetrieveWebhookDeliveryParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRetrieveWebhookDeliveryRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -20504,6 +21434,30 @@ func NewListApplicationsRequest(server string, params *ListApplicationsParams) (
 
 		}
 
+		if params.CreatedAfter != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "created_after", *params.CreatedAfter, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.CreatedBefore != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "created_before", *params.CreatedBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.Status != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "status", params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
@@ -20935,6 +21889,30 @@ func NewListAuditLogEntriesRequest(server string, params *ListAuditLogEntriesPar
 
 		}
 
+		if params.CreatedAfter != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "created_after", *params.CreatedAfter, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.CreatedBefore != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "created_before", *params.CreatedBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.TargetID != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "target_id", *params.TargetID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
@@ -20950,6 +21928,67 @@ func NewListAuditLogEntriesRequest(server string, params *ListAuditLogEntriesPar
 		if params.Action != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "action", *params.Action, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRetrieveAuditLogEntryRequest constructs an http.Request for the RetrieveAuditLogEntry method
+func NewRetrieveAuditLogEntryRequest(server string, id ID, params *RetrieveAuditLogEntryParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/audit_log_entries/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -21567,6 +22606,80 @@ func NewPreviewCampaignRequest(server string, id ID, params *PreviewCampaignPara
 	return req, nil
 }
 
+// NewResumeCampaignRequest calls the generic ResumeCampaign builder with application/json body
+func NewResumeCampaignRequest(server string, id ID, params *ResumeCampaignParams, body ResumeCampaignJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewResumeCampaignRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewResumeCampaignRequestWithBody constructs an http.Request for the ResumeCampaign method, with any body, and a specified content type
+func NewResumeCampaignRequestWithBody(server string, id ID, params *ResumeCampaignParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/campaigns/%s/resume", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewSendCampaignRequest calls the generic SendCampaign builder with application/json body
 func NewSendCampaignRequest(server string, id ID, params *SendCampaignParams, body SendCampaignJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -21765,6 +22878,30 @@ func NewListClicksRequest(server string, params *ListClicksParams) (*http.Reques
 		if params.EndingBefore != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "ending_before", *params.EndingBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.CreatedAfter != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "created_after", *params.CreatedAfter, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.CreatedBefore != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "created_before", *params.CreatedBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -22752,6 +23889,30 @@ func NewListCouponsRequest(server string, params *ListCouponsParams) (*http.Requ
 
 		}
 
+		if params.CreatedAfter != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "created_after", *params.CreatedAfter, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.CreatedBefore != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "created_before", *params.CreatedBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.PartnerID != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "partner_id", *params.PartnerID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
@@ -23149,6 +24310,30 @@ func NewListCustomersRequest(server string, params *ListCustomersParams) (*http.
 		if params.EndingBefore != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "ending_before", *params.EndingBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.CreatedAfter != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "created_after", *params.CreatedAfter, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.CreatedBefore != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "created_before", *params.CreatedBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -23901,6 +25086,67 @@ func NewFollowEventsRequest(server string, params *FollowEventsParams) (*http.Re
 		if params.Limit != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRetrieveEventRequest constructs an http.Request for the RetrieveEvent method
+func NewRetrieveEventRequest(server string, id ID, params *RetrieveEventParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/events/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -24844,6 +26090,30 @@ func NewListInboxEventsRequest(server string, params *ListInboxEventsParams) (*h
 
 		}
 
+		if params.CreatedAfter != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "created_after", *params.CreatedAfter, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.CreatedBefore != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "created_before", *params.CreatedBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.ConnectionID != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "connection_id", *params.ConnectionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
@@ -25176,6 +26446,30 @@ func NewListLinksRequest(server string, params *ListLinksParams) (*http.Request,
 		if params.EndingBefore != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "ending_before", *params.EndingBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.CreatedAfter != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "created_after", *params.CreatedAfter, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.CreatedBefore != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "created_before", *params.CreatedBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -25559,9 +26853,94 @@ func NewListMailsRequest(server string, params *ListMailsParams) (*http.Request,
 
 		}
 
+		if params.CreatedAfter != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "created_after", *params.CreatedAfter, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.CreatedBefore != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "created_before", *params.CreatedBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.Status != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "status", *params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRetrieveMailRequest constructs an http.Request for the RetrieveMail method
+func NewRetrieveMailRequest(server string, id ID, params *RetrieveMailParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/mails/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -25760,6 +27139,30 @@ func NewListPartnerNotesRequest(server string, params *ListPartnerNotesParams) (
 
 		}
 
+		if params.CreatedAfter != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "created_after", *params.CreatedAfter, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.CreatedBefore != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "created_before", *params.CreatedBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.PartnerID != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "partner_id", *params.PartnerID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
@@ -25948,6 +27351,80 @@ func NewRetrievePartnerNoteRequest(server string, id ID, params *RetrievePartner
 	return req, nil
 }
 
+// NewUpdatePartnerNoteRequest calls the generic UpdatePartnerNote builder with application/json body
+func NewUpdatePartnerNoteRequest(server string, id ID, params *UpdatePartnerNoteParams, body UpdatePartnerNoteJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdatePartnerNoteRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewUpdatePartnerNoteRequestWithBody constructs an http.Request for the UpdatePartnerNote method, with any body, and a specified content type
+func NewUpdatePartnerNoteRequestWithBody(server string, id ID, params *UpdatePartnerNoteParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/partner_notes/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewRetrievePartnerNoteFileRequest constructs an http.Request for the RetrievePartnerNoteFile method
 func NewRetrievePartnerNoteFileRequest(server string, id ID, params *RetrievePartnerNoteFileParams) (*http.Request, error) {
 	var err error
@@ -26081,6 +27558,30 @@ func NewListPartnersRequest(server string, params *ListPartnersParams) (*http.Re
 
 		}
 
+		if params.CreatedAfter != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "created_after", *params.CreatedAfter, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.CreatedBefore != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "created_before", *params.CreatedBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.Status != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "status", params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
@@ -26132,6 +27633,18 @@ func NewListPartnersRequest(server string, params *ListPartnersParams) (*http.Re
 		if params.Handle != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "handle", *params.Handle, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.ExternalID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "external_id", *params.ExternalID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -26671,6 +28184,30 @@ func NewListPayoutBatchesRequest(server string, params *ListPayoutBatchesParams)
 
 		}
 
+		if params.CreatedAfter != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "created_after", *params.CreatedAfter, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.CreatedBefore != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "created_before", *params.CreatedBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if encoded := queryValues.Encode(); encoded != "" {
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
@@ -27111,6 +28648,30 @@ func NewListPayoutsRequest(server string, params *ListPayoutsParams) (*http.Requ
 		if params.EndingBefore != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "ending_before", *params.EndingBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.CreatedAfter != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "created_after", *params.CreatedAfter, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.CreatedBefore != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "created_before", *params.CreatedBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -28418,6 +29979,80 @@ func NewRetrievePublishableKeyRequest(server string, id ID, params *RetrievePubl
 	return req, nil
 }
 
+// NewUpdatePublishableKeyRequest calls the generic UpdatePublishableKey builder with application/json body
+func NewUpdatePublishableKeyRequest(server string, id ID, params *UpdatePublishableKeyParams, body UpdatePublishableKeyJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdatePublishableKeyRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewUpdatePublishableKeyRequestWithBody constructs an http.Request for the UpdatePublishableKey method, with any body, and a specified content type
+func NewUpdatePublishableKeyRequestWithBody(server string, id ID, params *UpdatePublishableKeyParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/publishable_keys/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewListReferralsRequest constructs an http.Request for the ListReferrals method
 func NewListReferralsRequest(server string, params *ListReferralsParams) (*http.Request, error) {
 	var err error
@@ -28481,6 +30116,30 @@ func NewListReferralsRequest(server string, params *ListReferralsParams) (*http.
 		if params.EndingBefore != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "ending_before", *params.EndingBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.CreatedAfter != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "created_after", *params.CreatedAfter, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.CreatedBefore != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "created_before", *params.CreatedBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -28676,6 +30335,30 @@ func NewListRefundsRequest(server string, params *ListRefundsParams) (*http.Requ
 		if params.EndingBefore != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "ending_before", *params.EndingBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.CreatedAfter != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "created_after", *params.CreatedAfter, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.CreatedBefore != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "created_before", *params.CreatedBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -29424,6 +31107,54 @@ func NewListRiskFlagsRequest(server string, params *ListRiskFlagsParams) (*http.
 
 		}
 
+		if params.StartingAfter != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "starting_after", *params.StartingAfter, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.EndingBefore != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "ending_before", *params.EndingBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.CreatedAfter != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "created_after", *params.CreatedAfter, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.CreatedBefore != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "created_before", *params.CreatedBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.Status != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "status", params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
@@ -29721,6 +31452,30 @@ func NewListSalesRequest(server string, params *ListSalesParams) (*http.Request,
 		if params.EndingBefore != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "ending_before", *params.EndingBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.CreatedAfter != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "created_after", *params.CreatedAfter, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.CreatedBefore != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "created_before", *params.CreatedBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -30315,6 +32070,80 @@ func NewRetrieveSequenceRequest(server string, id ID, params *RetrieveSequencePa
 	return req, nil
 }
 
+// NewUpdateSequenceRequest calls the generic UpdateSequence builder with application/json body
+func NewUpdateSequenceRequest(server string, id ID, params *UpdateSequenceParams, body UpdateSequenceJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateSequenceRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewUpdateSequenceRequestWithBody constructs an http.Request for the UpdateSequence method, with any body, and a specified content type
+func NewUpdateSequenceRequestWithBody(server string, id ID, params *UpdateSequenceParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/sequences/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewPauseSequenceRequest calls the generic PauseSequence builder with application/json body
 func NewPauseSequenceRequest(server string, id ID, params *PauseSequenceParams, body PauseSequenceJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -30857,6 +32686,30 @@ func NewListTaxFormStatusesRequest(server string, params *ListTaxFormStatusesPar
 
 		}
 
+		if params.CreatedAfter != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "created_after", *params.CreatedAfter, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.CreatedBefore != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "created_before", *params.CreatedBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.PartnerID != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "partner_id", *params.PartnerID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
@@ -30993,6 +32846,67 @@ func NewRetrieveTaxFormStatusRequest(server string, id ID, params *RetrieveTaxFo
 			}
 
 		}
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRetrieveWebhookDeliveryRequest constructs an http.Request for the RetrieveWebhookDelivery method
+func NewRetrieveWebhookDeliveryRequest(server string, id ID, params *RetrieveWebhookDeliveryParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/webhook_deliveries/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
 
 		if params.ProgramID != nil {
 
@@ -31975,6 +33889,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/audit_log_entries (the `ListAuditLogEntries` operationId).
 	ListAuditLogEntriesWithResponse(ctx context.Context, params *ListAuditLogEntriesParams, reqEditors ...RequestEditorFn) (*ListAuditLogEntriesReply, error)
 
+	// RetrieveAuditLogEntryWithResponse Retrieve an audit-log entry
+	//
+	// One audit-log entry of a program by its id.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/audit_log_entries/{id} (the `RetrieveAuditLogEntry` operationId).
+	RetrieveAuditLogEntryWithResponse(ctx context.Context, id ID, params *RetrieveAuditLogEntryParams, reqEditors ...RequestEditorFn) (*RetrieveAuditLogEntryReply, error)
+
 	// ListBalancesWithResponse List balances
 	//
 	// The balances of the program, by partner and then currency; the cursor is the id of a balance.
@@ -32082,6 +34005,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/campaigns/{id}/preview (the `PreviewCampaign` operationId).
 	PreviewCampaignWithResponse(ctx context.Context, id ID, params *PreviewCampaignParams, reqEditors ...RequestEditorFn) (*PreviewCampaignReply, error)
+
+	// ResumeCampaignWithBodyWithResponse Resume a campaign
+	//
+	// Lets a paused campaign go on; others are refused. It is `scheduled` again if its time is still to come. Otherwise it is sent now to its saved audience, without those who have got it; without a mail server this answers 501 and changes nothing.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/campaigns/{id}/resume (the `ResumeCampaign` operationId).
+	ResumeCampaignWithBodyWithResponse(ctx context.Context, id ID, params *ResumeCampaignParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ResumeCampaignReply, error)
+
+	// ResumeCampaignWithResponse Resume a campaign
+	//
+	// Lets a paused campaign go on; others are refused. It is `scheduled` again if its time is still to come. Otherwise it is sent now to its saved audience, without those who have got it; without a mail server this answers 501 and changes nothing.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/campaigns/{id}/resume (the `ResumeCampaign` operationId).
+	ResumeCampaignWithResponse(ctx context.Context, id ID, params *ResumeCampaignParams, body ResumeCampaignJSONRequestBody, reqEditors ...RequestEditorFn) (*ResumeCampaignReply, error)
 
 	// SendCampaignWithBodyWithResponse Send a campaign
 	//
@@ -32479,6 +34420,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/events (the `FollowEvents` operationId).
 	FollowEventsWithResponse(ctx context.Context, params *FollowEventsParams, reqEditors ...RequestEditorFn) (*FollowEventsReply, error)
 
+	// RetrieveEventWithResponse Retrieve an event
+	//
+	// One event by its id, with the exact body that webhooks get. Events are kept for at least 30 days.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/events/{id} (the `RetrieveEvent` operationId).
+	RetrieveEventWithResponse(ctx context.Context, id ID, params *RetrieveEventParams, reqEditors ...RequestEditorFn) (*RetrieveEventReply, error)
+
 	// ListFlowsWithResponse List flows
 	//
 	// The flows of the program in the order in which they are tried: by `priority`, then partner before group before program, then the oldest first.
@@ -32767,6 +34717,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/mails (the `ListMails` operationId).
 	ListMailsWithResponse(ctx context.Context, params *ListMailsParams, reqEditors ...RequestEditorFn) (*ListMailsReply, error)
 
+	// RetrieveMailWithResponse Retrieve a mail
+	//
+	// One mail by its id, in any state and without its text: after `retryMail` this says whether it was sent. Mails are kept for 30 days.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/mails/{id} (the `RetrieveMail` operationId).
+	RetrieveMailWithResponse(ctx context.Context, id ID, params *RetrieveMailParams, reqEditors ...RequestEditorFn) (*RetrieveMailReply, error)
+
 	// RetryMailWithResponse Send a mail again
 	//
 	// Sends a mail that failed once more, with all attempts of a new one. A mail of a campaign is not sent again, since the campaign's text may have changed; without a mail server it answers 501.
@@ -32829,6 +34788,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/partner_notes/{id} (the `RetrievePartnerNote` operationId).
 	RetrievePartnerNoteWithResponse(ctx context.Context, id ID, params *RetrievePartnerNoteParams, reqEditors ...RequestEditorFn) (*RetrievePartnerNoteReply, error)
+
+	// UpdatePartnerNoteWithBodyWithResponse Update a note about a partner
+	//
+	// Replaces the note's text; the file stays. `author_id` and `author_name` are from then on those of the caller.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/partner_notes/{id} (the `UpdatePartnerNote` operationId).
+	UpdatePartnerNoteWithBodyWithResponse(ctx context.Context, id ID, params *UpdatePartnerNoteParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdatePartnerNoteReply, error)
+
+	// UpdatePartnerNoteWithResponse Update a note about a partner
+	//
+	// Replaces the note's text; the file stays. `author_id` and `author_name` are from then on those of the caller.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/partner_notes/{id} (the `UpdatePartnerNote` operationId).
+	UpdatePartnerNoteWithResponse(ctx context.Context, id ID, params *UpdatePartnerNoteParams, body UpdatePartnerNoteJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdatePartnerNoteReply, error)
 
 	// RetrievePartnerNoteFileWithResponse Retrieve the file of a note
 	//
@@ -33280,6 +35257,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/publishable_keys/{id} (the `RetrievePublishableKey` operationId).
 	RetrievePublishableKeyWithResponse(ctx context.Context, id ID, params *RetrievePublishableKeyParams, reqEditors ...RequestEditorFn) (*RetrievePublishableKeyReply, error)
 
+	// UpdatePublishableKeyWithBodyWithResponse Update a publishable key
+	//
+	// Changes the hosts whose pages may use the key, or whether they may report leads. The key and its tag stay: within a second every server knows the change.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/publishable_keys/{id} (the `UpdatePublishableKey` operationId).
+	UpdatePublishableKeyWithBodyWithResponse(ctx context.Context, id ID, params *UpdatePublishableKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdatePublishableKeyReply, error)
+
+	// UpdatePublishableKeyWithResponse Update a publishable key
+	//
+	// Changes the hosts whose pages may use the key, or whether they may report leads. The key and its tag stay: within a second every server knows the change.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/publishable_keys/{id} (the `UpdatePublishableKey` operationId).
+	UpdatePublishableKeyWithResponse(ctx context.Context, id ID, params *UpdatePublishableKeyParams, body UpdatePublishableKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdatePublishableKeyReply, error)
+
 	// ListReferralsWithResponse List referrals
 	//
 	// The referrals of the program, newest first.
@@ -33408,7 +35403,7 @@ type ClientWithResponsesInterface interface {
 
 	// ListRiskFlagsWithResponse List risk flags
 	//
-	// The program's risk flags, highest severity first, newest first within a severity; paged by `offset`. New ones come from checks that the operator may turn off; history stays readable.
+	// The program's risk flags, highest severity first, newest first within a severity; paged by cursors, or by `offset`. New ones come from checks that the operator may turn off; history stays readable.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -33568,6 +35563,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/sequences/{id} (the `RetrieveSequence` operationId).
 	RetrieveSequenceWithResponse(ctx context.Context, id ID, params *RetrieveSequenceParams, reqEditors ...RequestEditorFn) (*RetrieveSequenceReply, error)
 
+	// UpdateSequenceWithBodyWithResponse Update a sequence
+	//
+	// Changes the name, the days of `idle`, or the mails; the trigger stays. New mails replace all of the old ones, and partners keep the number of their step: whoever has no step left is done, and whoever was done stays so. A delay that runs already stays as it is.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/sequences/{id} (the `UpdateSequence` operationId).
+	UpdateSequenceWithBodyWithResponse(ctx context.Context, id ID, params *UpdateSequenceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateSequenceReply, error)
+
+	// UpdateSequenceWithResponse Update a sequence
+	//
+	// Changes the name, the days of `idle`, or the mails; the trigger stays. New mails replace all of the old ones, and partners keep the number of their step: whoever has no step left is done, and whoever was done stays so. A delay that runs already stays as it is.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/sequences/{id} (the `UpdateSequence` operationId).
+	UpdateSequenceWithResponse(ctx context.Context, id ID, params *UpdateSequenceParams, body UpdateSequenceJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateSequenceReply, error)
+
 	// PauseSequenceWithBodyWithResponse Pause a sequence
 	//
 	// Nobody advances any more; enrolled partners keep their step. A paused sequence stays as it is.
@@ -33702,6 +35715,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/tax_form_statuses/{id} (the `RetrieveTaxFormStatus` operationId).
 	RetrieveTaxFormStatusWithResponse(ctx context.Context, id ID, params *RetrieveTaxFormStatusParams, reqEditors ...RequestEditorFn) (*RetrieveTaxFormStatusReply, error)
+
+	// RetrieveWebhookDeliveryWithResponse Retrieve a delivery
+	//
+	// One delivery by its id, with the exact body that is sent. After a replay this says whether it was delivered.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/webhook_deliveries/{id} (the `RetrieveWebhookDelivery` operationId).
+	RetrieveWebhookDeliveryWithResponse(ctx context.Context, id ID, params *RetrieveWebhookDeliveryParams, reqEditors ...RequestEditorFn) (*RetrieveWebhookDeliveryReply, error)
 
 	// ReplayWebhookDeliveryWithResponse Replay a delivery
 	//
@@ -34209,6 +36231,37 @@ func (r ListAuditLogEntriesReply) ContentType() string {
 	return ""
 }
 
+type RetrieveAuditLogEntryReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AuditLogEntry
+}
+
+// Status returns HTTPResponse.Status
+func (r RetrieveAuditLogEntryReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RetrieveAuditLogEntryReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RetrieveAuditLogEntryReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListBalancesReply struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -34482,6 +36535,37 @@ func (r PreviewCampaignReply) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r PreviewCampaignReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ResumeCampaignReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Campaign
+}
+
+// Status returns HTTPResponse.Status
+func (r ResumeCampaignReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ResumeCampaignReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ResumeCampaignReply) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -35389,6 +37473,37 @@ func (r FollowEventsReply) ContentType() string {
 	return ""
 }
 
+type RetrieveEventReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *FollowedEvent
+}
+
+// Status returns HTTPResponse.Status
+func (r RetrieveEventReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RetrieveEventReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RetrieveEventReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListFlowsReply struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -36102,6 +38217,37 @@ func (r ListMailsReply) ContentType() string {
 	return ""
 }
 
+type RetrieveMailReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Mail
+}
+
+// Status returns HTTPResponse.Status
+func (r RetrieveMailReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RetrieveMailReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RetrieveMailReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type RetryMailReply struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -36282,6 +38428,37 @@ func (r RetrievePartnerNoteReply) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r RetrievePartnerNoteReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdatePartnerNoteReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PartnerNote
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdatePartnerNoteReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdatePartnerNoteReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdatePartnerNoteReply) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -37344,6 +39521,37 @@ func (r RetrievePublishableKeyReply) ContentType() string {
 	return ""
 }
 
+type UpdatePublishableKeyReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PublishableKey
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdatePublishableKeyReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdatePublishableKeyReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdatePublishableKeyReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListReferralsReply struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -38094,6 +40302,37 @@ func (r RetrieveSequenceReply) ContentType() string {
 	return ""
 }
 
+type UpdateSequenceReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Sequence
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateSequenceReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateSequenceReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateSequenceReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type PauseSequenceReply struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -38398,6 +40637,37 @@ func (r RetrieveTaxFormStatusReply) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r RetrieveTaxFormStatusReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RetrieveWebhookDeliveryReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WebhookDelivery
+}
+
+// Status returns HTTPResponse.Status
+func (r RetrieveWebhookDeliveryReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RetrieveWebhookDeliveryReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RetrieveWebhookDeliveryReply) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -38985,6 +41255,21 @@ func (c *ClientWithResponses) ListAuditLogEntriesWithResponse(ctx context.Contex
 	return ParseListAuditLogEntriesReply(rsp)
 }
 
+// RetrieveAuditLogEntryWithResponse Retrieve an audit-log entry
+//
+// One audit-log entry of a program by its id.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/audit_log_entries/{id} (the `RetrieveAuditLogEntry` operationId).
+func (c *ClientWithResponses) RetrieveAuditLogEntryWithResponse(ctx context.Context, id ID, params *RetrieveAuditLogEntryParams, reqEditors ...RequestEditorFn) (*RetrieveAuditLogEntryReply, error) {
+	rsp, err := c.RetrieveAuditLogEntry(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRetrieveAuditLogEntryReply(rsp)
+}
+
 // ListBalancesWithResponse List balances
 //
 // The balances of the program, by partner and then currency; the cursor is the id of a balance.
@@ -39163,6 +41448,36 @@ func (c *ClientWithResponses) PreviewCampaignWithResponse(ctx context.Context, i
 		return nil, err
 	}
 	return ParsePreviewCampaignReply(rsp)
+}
+
+// ResumeCampaignWithBodyWithResponse Resume a campaign
+//
+// Lets a paused campaign go on; others are refused. It is `scheduled` again if its time is still to come. Otherwise it is sent now to its saved audience, without those who have got it; without a mail server this answers 501 and changes nothing.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/campaigns/{id}/resume (the `ResumeCampaign` operationId).
+func (c *ClientWithResponses) ResumeCampaignWithBodyWithResponse(ctx context.Context, id ID, params *ResumeCampaignParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ResumeCampaignReply, error) {
+	rsp, err := c.ResumeCampaignWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseResumeCampaignReply(rsp)
+}
+
+// ResumeCampaignWithResponse Resume a campaign
+//
+// Lets a paused campaign go on; others are refused. It is `scheduled` again if its time is still to come. Otherwise it is sent now to its saved audience, without those who have got it; without a mail server this answers 501 and changes nothing.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/campaigns/{id}/resume (the `ResumeCampaign` operationId).
+func (c *ClientWithResponses) ResumeCampaignWithResponse(ctx context.Context, id ID, params *ResumeCampaignParams, body ResumeCampaignJSONRequestBody, reqEditors ...RequestEditorFn) (*ResumeCampaignReply, error) {
+	rsp, err := c.ResumeCampaign(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseResumeCampaignReply(rsp)
 }
 
 // SendCampaignWithBodyWithResponse Send a campaign
@@ -39825,6 +42140,21 @@ func (c *ClientWithResponses) FollowEventsWithResponse(ctx context.Context, para
 	return ParseFollowEventsReply(rsp)
 }
 
+// RetrieveEventWithResponse Retrieve an event
+//
+// One event by its id, with the exact body that webhooks get. Events are kept for at least 30 days.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/events/{id} (the `RetrieveEvent` operationId).
+func (c *ClientWithResponses) RetrieveEventWithResponse(ctx context.Context, id ID, params *RetrieveEventParams, reqEditors ...RequestEditorFn) (*RetrieveEventReply, error) {
+	rsp, err := c.RetrieveEvent(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRetrieveEventReply(rsp)
+}
+
 // ListFlowsWithResponse List flows
 //
 // The flows of the program in the order in which they are tried: by `priority`, then partner before group before program, then the oldest first.
@@ -40305,6 +42635,21 @@ func (c *ClientWithResponses) ListMailsWithResponse(ctx context.Context, params 
 	return ParseListMailsReply(rsp)
 }
 
+// RetrieveMailWithResponse Retrieve a mail
+//
+// One mail by its id, in any state and without its text: after `retryMail` this says whether it was sent. Mails are kept for 30 days.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/mails/{id} (the `RetrieveMail` operationId).
+func (c *ClientWithResponses) RetrieveMailWithResponse(ctx context.Context, id ID, params *RetrieveMailParams, reqEditors ...RequestEditorFn) (*RetrieveMailReply, error) {
+	rsp, err := c.RetrieveMail(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRetrieveMailReply(rsp)
+}
+
 // RetryMailWithResponse Send a mail again
 //
 // Sends a mail that failed once more, with all attempts of a new one. A mail of a campaign is not sent again, since the campaign's text may have changed; without a mail server it answers 501.
@@ -40408,6 +42753,36 @@ func (c *ClientWithResponses) RetrievePartnerNoteWithResponse(ctx context.Contex
 		return nil, err
 	}
 	return ParseRetrievePartnerNoteReply(rsp)
+}
+
+// UpdatePartnerNoteWithBodyWithResponse Update a note about a partner
+//
+// Replaces the note's text; the file stays. `author_id` and `author_name` are from then on those of the caller.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/partner_notes/{id} (the `UpdatePartnerNote` operationId).
+func (c *ClientWithResponses) UpdatePartnerNoteWithBodyWithResponse(ctx context.Context, id ID, params *UpdatePartnerNoteParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdatePartnerNoteReply, error) {
+	rsp, err := c.UpdatePartnerNoteWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdatePartnerNoteReply(rsp)
+}
+
+// UpdatePartnerNoteWithResponse Update a note about a partner
+//
+// Replaces the note's text; the file stays. `author_id` and `author_name` are from then on those of the caller.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/partner_notes/{id} (the `UpdatePartnerNote` operationId).
+func (c *ClientWithResponses) UpdatePartnerNoteWithResponse(ctx context.Context, id ID, params *UpdatePartnerNoteParams, body UpdatePartnerNoteJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdatePartnerNoteReply, error) {
+	rsp, err := c.UpdatePartnerNote(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdatePartnerNoteReply(rsp)
 }
 
 // RetrievePartnerNoteFileWithResponse Retrieve the file of a note
@@ -41160,6 +43535,36 @@ func (c *ClientWithResponses) RetrievePublishableKeyWithResponse(ctx context.Con
 	return ParseRetrievePublishableKeyReply(rsp)
 }
 
+// UpdatePublishableKeyWithBodyWithResponse Update a publishable key
+//
+// Changes the hosts whose pages may use the key, or whether they may report leads. The key and its tag stay: within a second every server knows the change.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/publishable_keys/{id} (the `UpdatePublishableKey` operationId).
+func (c *ClientWithResponses) UpdatePublishableKeyWithBodyWithResponse(ctx context.Context, id ID, params *UpdatePublishableKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdatePublishableKeyReply, error) {
+	rsp, err := c.UpdatePublishableKeyWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdatePublishableKeyReply(rsp)
+}
+
+// UpdatePublishableKeyWithResponse Update a publishable key
+//
+// Changes the hosts whose pages may use the key, or whether they may report leads. The key and its tag stay: within a second every server knows the change.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/publishable_keys/{id} (the `UpdatePublishableKey` operationId).
+func (c *ClientWithResponses) UpdatePublishableKeyWithResponse(ctx context.Context, id ID, params *UpdatePublishableKeyParams, body UpdatePublishableKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdatePublishableKeyReply, error) {
+	rsp, err := c.UpdatePublishableKey(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdatePublishableKeyReply(rsp)
+}
+
 // ListReferralsWithResponse List referrals
 //
 // The referrals of the program, newest first.
@@ -41372,7 +43777,7 @@ func (c *ClientWithResponses) UpdateResourceWithResponse(ctx context.Context, id
 
 // ListRiskFlagsWithResponse List risk flags
 //
-// The program's risk flags, highest severity first, newest first within a severity; paged by `offset`. New ones come from checks that the operator may turn off; history stays readable.
+// The program's risk flags, highest severity first, newest first within a severity; paged by cursors, or by `offset`. New ones come from checks that the operator may turn off; history stays readable.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -41640,6 +44045,36 @@ func (c *ClientWithResponses) RetrieveSequenceWithResponse(ctx context.Context, 
 	return ParseRetrieveSequenceReply(rsp)
 }
 
+// UpdateSequenceWithBodyWithResponse Update a sequence
+//
+// Changes the name, the days of `idle`, or the mails; the trigger stays. New mails replace all of the old ones, and partners keep the number of their step: whoever has no step left is done, and whoever was done stays so. A delay that runs already stays as it is.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/sequences/{id} (the `UpdateSequence` operationId).
+func (c *ClientWithResponses) UpdateSequenceWithBodyWithResponse(ctx context.Context, id ID, params *UpdateSequenceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateSequenceReply, error) {
+	rsp, err := c.UpdateSequenceWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateSequenceReply(rsp)
+}
+
+// UpdateSequenceWithResponse Update a sequence
+//
+// Changes the name, the days of `idle`, or the mails; the trigger stays. New mails replace all of the old ones, and partners keep the number of their step: whoever has no step left is done, and whoever was done stays so. A delay that runs already stays as it is.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/sequences/{id} (the `UpdateSequence` operationId).
+func (c *ClientWithResponses) UpdateSequenceWithResponse(ctx context.Context, id ID, params *UpdateSequenceParams, body UpdateSequenceJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateSequenceReply, error) {
+	rsp, err := c.UpdateSequence(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateSequenceReply(rsp)
+}
+
 // PauseSequenceWithBodyWithResponse Pause a sequence
 //
 // Nobody advances any more; enrolled partners keep their step. A paused sequence stays as it is.
@@ -41863,6 +44298,21 @@ func (c *ClientWithResponses) RetrieveTaxFormStatusWithResponse(ctx context.Cont
 		return nil, err
 	}
 	return ParseRetrieveTaxFormStatusReply(rsp)
+}
+
+// RetrieveWebhookDeliveryWithResponse Retrieve a delivery
+//
+// One delivery by its id, with the exact body that is sent. After a replay this says whether it was delivered.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/webhook_deliveries/{id} (the `RetrieveWebhookDelivery` operationId).
+func (c *ClientWithResponses) RetrieveWebhookDeliveryWithResponse(ctx context.Context, id ID, params *RetrieveWebhookDeliveryParams, reqEditors ...RequestEditorFn) (*RetrieveWebhookDeliveryReply, error) {
+	rsp, err := c.RetrieveWebhookDelivery(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRetrieveWebhookDeliveryReply(rsp)
 }
 
 // ReplayWebhookDeliveryWithResponse Replay a delivery
@@ -42398,6 +44848,32 @@ func ParseListAuditLogEntriesReply(rsp *http.Response) (*ListAuditLogEntriesRepl
 	return response, nil
 }
 
+// ParseRetrieveAuditLogEntryReply parses an HTTP response from a RetrieveAuditLogEntryWithResponse call
+func ParseRetrieveAuditLogEntryReply(rsp *http.Response) (*RetrieveAuditLogEntryReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RetrieveAuditLogEntryReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AuditLogEntry
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListBalancesReply parses an HTTP response from a ListBalancesWithResponse call
 func ParseListBalancesReply(rsp *http.Response) (*ListBalancesReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -42622,6 +45098,32 @@ func ParsePreviewCampaignReply(rsp *http.Response) (*PreviewCampaignReply, error
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest CampaignPreview
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseResumeCampaignReply parses an HTTP response from a ResumeCampaignWithResponse call
+func ParseResumeCampaignReply(rsp *http.Response) (*ResumeCampaignReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ResumeCampaignReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Campaign
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -43393,6 +45895,32 @@ func ParseFollowEventsReply(rsp *http.Response) (*FollowEventsReply, error) {
 	return response, nil
 }
 
+// ParseRetrieveEventReply parses an HTTP response from a RetrieveEventWithResponse call
+func ParseRetrieveEventReply(rsp *http.Response) (*RetrieveEventReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RetrieveEventReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest FollowedEvent
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListFlowsReply parses an HTTP response from a ListFlowsWithResponse call
 func ParseListFlowsReply(rsp *http.Response) (*ListFlowsReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -43991,6 +46519,32 @@ func ParseListMailsReply(rsp *http.Response) (*ListMailsReply, error) {
 	return response, nil
 }
 
+// ParseRetrieveMailReply parses an HTTP response from a RetrieveMailWithResponse call
+func ParseRetrieveMailReply(rsp *http.Response) (*RetrieveMailReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RetrieveMailReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Mail
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseRetryMailReply parses an HTTP response from a RetryMailWithResponse call
 func ParseRetryMailReply(rsp *http.Response) (*RetryMailReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -44130,6 +46684,32 @@ func ParseRetrievePartnerNoteReply(rsp *http.Response) (*RetrievePartnerNoteRepl
 	}
 
 	response := &RetrievePartnerNoteReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PartnerNote
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdatePartnerNoteReply parses an HTTP response from a UpdatePartnerNoteWithResponse call
+func ParseUpdatePartnerNoteReply(rsp *http.Response) (*UpdatePartnerNoteReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdatePartnerNoteReply{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}
@@ -45038,6 +47618,32 @@ func ParseRetrievePublishableKeyReply(rsp *http.Response) (*RetrievePublishableK
 	return response, nil
 }
 
+// ParseUpdatePublishableKeyReply parses an HTTP response from a UpdatePublishableKeyWithResponse call
+func ParseUpdatePublishableKeyReply(rsp *http.Response) (*UpdatePublishableKeyReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdatePublishableKeyReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PublishableKey
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListReferralsReply parses an HTTP response from a ListReferralsWithResponse call
 func ParseListReferralsReply(rsp *http.Response) (*ListReferralsReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -45683,6 +48289,32 @@ func ParseRetrieveSequenceReply(rsp *http.Response) (*RetrieveSequenceReply, err
 	return response, nil
 }
 
+// ParseUpdateSequenceReply parses an HTTP response from a UpdateSequenceWithResponse call
+func ParseUpdateSequenceReply(rsp *http.Response) (*UpdateSequenceReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateSequenceReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Sequence
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParsePauseSequenceReply parses an HTTP response from a PauseSequenceWithResponse call
 func ParsePauseSequenceReply(rsp *http.Response) (*PauseSequenceReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -45933,6 +48565,32 @@ func ParseRetrieveTaxFormStatusReply(rsp *http.Response) (*RetrieveTaxFormStatus
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest TaxFormStatus
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRetrieveWebhookDeliveryReply parses an HTTP response from a RetrieveWebhookDeliveryWithResponse call
+func ParseRetrieveWebhookDeliveryReply(rsp *http.Response) (*RetrieveWebhookDeliveryReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RetrieveWebhookDeliveryReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WebhookDelivery
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -46267,6 +48925,9 @@ type ServerInterface interface {
 	// ListAuditLogEntries List audit-log entries
 	// (GET /v1/audit_log_entries)
 	ListAuditLogEntries(ctx echo.Context, params ListAuditLogEntriesParams) error
+	// RetrieveAuditLogEntry Retrieve an audit-log entry
+	// (GET /v1/audit_log_entries/{id})
+	RetrieveAuditLogEntry(ctx echo.Context, id ID, params RetrieveAuditLogEntryParams) error
 	// ListBalances List balances
 	// (GET /v1/balances)
 	ListBalances(ctx echo.Context, params ListBalancesParams) error
@@ -46294,6 +48955,9 @@ type ServerInterface interface {
 	// PreviewCampaign Preview a campaign
 	// (GET /v1/campaigns/{id}/preview)
 	PreviewCampaign(ctx echo.Context, id ID, params PreviewCampaignParams) error
+	// ResumeCampaign Resume a campaign
+	// (POST /v1/campaigns/{id}/resume)
+	ResumeCampaign(ctx echo.Context, id ID, params ResumeCampaignParams) error
 	// SendCampaign Send a campaign
 	// (POST /v1/campaigns/{id}/send)
 	SendCampaign(ctx echo.Context, id ID, params SendCampaignParams) error
@@ -46381,6 +49045,9 @@ type ServerInterface interface {
 	// FollowEvents Follow events
 	// (GET /v1/events)
 	FollowEvents(ctx echo.Context, params FollowEventsParams) error
+	// RetrieveEvent Retrieve an event
+	// (GET /v1/events/{id})
+	RetrieveEvent(ctx echo.Context, id ID, params RetrieveEventParams) error
 	// ListFlows List flows
 	// (GET /v1/flows)
 	ListFlows(ctx echo.Context, params ListFlowsParams) error
@@ -46450,6 +49117,9 @@ type ServerInterface interface {
 	// ListMails List mails that failed
 	// (GET /v1/mails)
 	ListMails(ctx echo.Context, params ListMailsParams) error
+	// RetrieveMail Retrieve a mail
+	// (GET /v1/mails/{id})
+	RetrieveMail(ctx echo.Context, id ID, params RetrieveMailParams) error
 	// RetryMail Send a mail again
 	// (POST /v1/mails/{id}/retry)
 	RetryMail(ctx echo.Context, id ID, params RetryMailParams) error
@@ -46468,6 +49138,9 @@ type ServerInterface interface {
 	// RetrievePartnerNote Retrieve a note about a partner
 	// (GET /v1/partner_notes/{id})
 	RetrievePartnerNote(ctx echo.Context, id ID, params RetrievePartnerNoteParams) error
+	// UpdatePartnerNote Update a note about a partner
+	// (POST /v1/partner_notes/{id})
+	UpdatePartnerNote(ctx echo.Context, id ID, params UpdatePartnerNoteParams) error
 	// RetrievePartnerNoteFile Retrieve the file of a note
 	// (GET /v1/partner_notes/{id}/file)
 	RetrievePartnerNoteFile(ctx echo.Context, id ID, params RetrievePartnerNoteFileParams) error
@@ -46570,6 +49243,9 @@ type ServerInterface interface {
 	// RetrievePublishableKey Retrieve a publishable key
 	// (GET /v1/publishable_keys/{id})
 	RetrievePublishableKey(ctx echo.Context, id ID, params RetrievePublishableKeyParams) error
+	// UpdatePublishableKey Update a publishable key
+	// (POST /v1/publishable_keys/{id})
+	UpdatePublishableKey(ctx echo.Context, id ID, params UpdatePublishableKeyParams) error
 	// ListReferrals List referrals
 	// (GET /v1/referrals)
 	ListReferrals(ctx echo.Context, params ListReferralsParams) error
@@ -46642,6 +49318,9 @@ type ServerInterface interface {
 	// RetrieveSequence Retrieve a sequence
 	// (GET /v1/sequences/{id})
 	RetrieveSequence(ctx echo.Context, id ID, params RetrieveSequenceParams) error
+	// UpdateSequence Update a sequence
+	// (POST /v1/sequences/{id})
+	UpdateSequence(ctx echo.Context, id ID, params UpdateSequenceParams) error
 	// PauseSequence Pause a sequence
 	// (POST /v1/sequences/{id}/pause)
 	PauseSequence(ctx echo.Context, id ID, params PauseSequenceParams) error
@@ -46672,6 +49351,9 @@ type ServerInterface interface {
 	// RetrieveTaxFormStatus Retrieve a tax-form status
 	// (GET /v1/tax_form_statuses/{id})
 	RetrieveTaxFormStatus(ctx echo.Context, id ID, params RetrieveTaxFormStatusParams) error
+	// RetrieveWebhookDelivery Retrieve a delivery
+	// (GET /v1/webhook_deliveries/{id})
+	RetrieveWebhookDelivery(ctx echo.Context, id ID, params RetrieveWebhookDeliveryParams) error
 	// ReplayWebhookDelivery Replay a delivery
 	// (POST /v1/webhook_deliveries/{id}/replay)
 	ReplayWebhookDelivery(ctx echo.Context, id ID, params ReplayWebhookDeliveryParams) error
@@ -46864,6 +49546,20 @@ func (w *ServerInterfaceWrapper) ListApplications(ctx echo.Context) error {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter ending_before: %s", err))
 	}
 
+	// ------------- Optional query parameter "created_after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "created_after", ctx.QueryParams(), &params.CreatedAfter, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter created_after: %s", err))
+	}
+
+	// ------------- Optional query parameter "created_before" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "created_before", ctx.QueryParams(), &params.CreatedBefore, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter created_before: %s", err))
+	}
+
 	// ------------- Optional query parameter "status" -------------
 
 	err = runtime.BindQueryParameterWithOptions("form", false, false, "status", ctx.QueryParams(), &params.Status, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
@@ -47040,6 +49736,20 @@ func (w *ServerInterfaceWrapper) ListAuditLogEntries(ctx echo.Context) error {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter ending_before: %s", err))
 	}
 
+	// ------------- Optional query parameter "created_after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "created_after", ctx.QueryParams(), &params.CreatedAfter, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter created_after: %s", err))
+	}
+
+	// ------------- Optional query parameter "created_before" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "created_before", ctx.QueryParams(), &params.CreatedBefore, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter created_before: %s", err))
+	}
+
 	// ------------- Optional query parameter "target_id" -------------
 
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "target_id", ctx.QueryParams(), &params.TargetID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
@@ -47056,6 +49766,31 @@ func (w *ServerInterfaceWrapper) ListAuditLogEntries(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.ListAuditLogEntries(ctx, params)
+	return err
+}
+
+// RetrieveAuditLogEntry converts echo context to params.
+func (w *ServerInterfaceWrapper) RetrieveAuditLogEntry(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RetrieveAuditLogEntryParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RetrieveAuditLogEntry(ctx, id, params)
 	return err
 }
 
@@ -47306,6 +50041,31 @@ func (w *ServerInterfaceWrapper) PreviewCampaign(ctx echo.Context) error {
 	return err
 }
 
+// ResumeCampaign converts echo context to params.
+func (w *ServerInterfaceWrapper) ResumeCampaign(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ResumeCampaignParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ResumeCampaign(ctx, id, params)
+	return err
+}
+
 // SendCampaign converts echo context to params.
 func (w *ServerInterfaceWrapper) SendCampaign(ctx echo.Context) error {
 	var err error
@@ -47388,6 +50148,20 @@ func (w *ServerInterfaceWrapper) ListClicks(ctx echo.Context) error {
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "ending_before", ctx.QueryParams(), &params.EndingBefore, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
 	if err != nil {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter ending_before: %s", err))
+	}
+
+	// ------------- Optional query parameter "created_after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "created_after", ctx.QueryParams(), &params.CreatedAfter, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter created_after: %s", err))
+	}
+
+	// ------------- Optional query parameter "created_before" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "created_before", ctx.QueryParams(), &params.CreatedBefore, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter created_before: %s", err))
 	}
 
 	// ------------- Optional query parameter "partner_id" -------------
@@ -47813,6 +50587,20 @@ func (w *ServerInterfaceWrapper) ListCoupons(ctx echo.Context) error {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter ending_before: %s", err))
 	}
 
+	// ------------- Optional query parameter "created_after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "created_after", ctx.QueryParams(), &params.CreatedAfter, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter created_after: %s", err))
+	}
+
+	// ------------- Optional query parameter "created_before" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "created_before", ctx.QueryParams(), &params.CreatedBefore, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter created_before: %s", err))
+	}
+
 	// ------------- Optional query parameter "partner_id" -------------
 
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "partner_id", ctx.QueryParams(), &params.PartnerID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
@@ -47983,6 +50771,20 @@ func (w *ServerInterfaceWrapper) ListCustomers(ctx echo.Context) error {
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "ending_before", ctx.QueryParams(), &params.EndingBefore, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
 	if err != nil {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter ending_before: %s", err))
+	}
+
+	// ------------- Optional query parameter "created_after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "created_after", ctx.QueryParams(), &params.CreatedAfter, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter created_after: %s", err))
+	}
+
+	// ------------- Optional query parameter "created_before" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "created_before", ctx.QueryParams(), &params.CreatedBefore, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter created_before: %s", err))
 	}
 
 	// ------------- Optional query parameter "partner_id" -------------
@@ -48283,6 +51085,31 @@ func (w *ServerInterfaceWrapper) FollowEvents(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.FollowEvents(ctx, params)
+	return err
+}
+
+// RetrieveEvent converts echo context to params.
+func (w *ServerInterfaceWrapper) RetrieveEvent(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RetrieveEventParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RetrieveEvent(ctx, id, params)
 	return err
 }
 
@@ -48642,6 +51469,20 @@ func (w *ServerInterfaceWrapper) ListInboxEvents(ctx echo.Context) error {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter ending_before: %s", err))
 	}
 
+	// ------------- Optional query parameter "created_after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "created_after", ctx.QueryParams(), &params.CreatedAfter, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter created_after: %s", err))
+	}
+
+	// ------------- Optional query parameter "created_before" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "created_before", ctx.QueryParams(), &params.CreatedBefore, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter created_before: %s", err))
+	}
+
 	// ------------- Optional query parameter "connection_id" -------------
 
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "connection_id", ctx.QueryParams(), &params.ConnectionID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
@@ -48798,6 +51639,20 @@ func (w *ServerInterfaceWrapper) ListLinks(ctx echo.Context) error {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter ending_before: %s", err))
 	}
 
+	// ------------- Optional query parameter "created_after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "created_after", ctx.QueryParams(), &params.CreatedAfter, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter created_after: %s", err))
+	}
+
+	// ------------- Optional query parameter "created_before" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "created_before", ctx.QueryParams(), &params.CreatedBefore, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter created_before: %s", err))
+	}
+
 	// ------------- Optional query parameter "partner_id" -------------
 
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "partner_id", ctx.QueryParams(), &params.PartnerID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
@@ -48949,6 +51804,20 @@ func (w *ServerInterfaceWrapper) ListMails(ctx echo.Context) error {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter ending_before: %s", err))
 	}
 
+	// ------------- Optional query parameter "created_after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "created_after", ctx.QueryParams(), &params.CreatedAfter, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter created_after: %s", err))
+	}
+
+	// ------------- Optional query parameter "created_before" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "created_before", ctx.QueryParams(), &params.CreatedBefore, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter created_before: %s", err))
+	}
+
 	// ------------- Optional query parameter "status" -------------
 
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "status", ctx.QueryParams(), &params.Status, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
@@ -48958,6 +51827,31 @@ func (w *ServerInterfaceWrapper) ListMails(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.ListMails(ctx, params)
+	return err
+}
+
+// RetrieveMail converts echo context to params.
+func (w *ServerInterfaceWrapper) RetrieveMail(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RetrieveMailParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RetrieveMail(ctx, id, params)
 	return err
 }
 
@@ -49049,6 +51943,20 @@ func (w *ServerInterfaceWrapper) ListPartnerNotes(ctx echo.Context) error {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter ending_before: %s", err))
 	}
 
+	// ------------- Optional query parameter "created_after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "created_after", ctx.QueryParams(), &params.CreatedAfter, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter created_after: %s", err))
+	}
+
+	// ------------- Optional query parameter "created_before" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "created_before", ctx.QueryParams(), &params.CreatedBefore, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter created_before: %s", err))
+	}
+
 	// ------------- Optional query parameter "partner_id" -------------
 
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "partner_id", ctx.QueryParams(), &params.PartnerID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
@@ -49120,6 +52028,31 @@ func (w *ServerInterfaceWrapper) RetrievePartnerNote(ctx echo.Context) error {
 	return err
 }
 
+// UpdatePartnerNote converts echo context to params.
+func (w *ServerInterfaceWrapper) UpdatePartnerNote(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params UpdatePartnerNoteParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.UpdatePartnerNote(ctx, id, params)
+	return err
+}
+
 // RetrievePartnerNoteFile converts echo context to params.
 func (w *ServerInterfaceWrapper) RetrievePartnerNoteFile(ctx echo.Context) error {
 	var err error
@@ -49179,6 +52112,20 @@ func (w *ServerInterfaceWrapper) ListPartners(ctx echo.Context) error {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter ending_before: %s", err))
 	}
 
+	// ------------- Optional query parameter "created_after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "created_after", ctx.QueryParams(), &params.CreatedAfter, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter created_after: %s", err))
+	}
+
+	// ------------- Optional query parameter "created_before" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "created_before", ctx.QueryParams(), &params.CreatedBefore, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter created_before: %s", err))
+	}
+
 	// ------------- Optional query parameter "status" -------------
 
 	err = runtime.BindQueryParameterWithOptions("form", false, false, "status", ctx.QueryParams(), &params.Status, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
@@ -49212,6 +52159,13 @@ func (w *ServerInterfaceWrapper) ListPartners(ctx echo.Context) error {
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "handle", ctx.QueryParams(), &params.Handle, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
 	if err != nil {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter handle: %s", err))
+	}
+
+	// ------------- Optional query parameter "external_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "external_id", ctx.QueryParams(), &params.ExternalID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter external_id: %s", err))
 	}
 
 	// ------------- Optional query parameter "search" -------------
@@ -49422,6 +52376,20 @@ func (w *ServerInterfaceWrapper) ListPayoutBatches(ctx echo.Context) error {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter ending_before: %s", err))
 	}
 
+	// ------------- Optional query parameter "created_after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "created_after", ctx.QueryParams(), &params.CreatedAfter, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter created_after: %s", err))
+	}
+
+	// ------------- Optional query parameter "created_before" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "created_before", ctx.QueryParams(), &params.CreatedBefore, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter created_before: %s", err))
+	}
+
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.ListPayoutBatches(ctx, params)
 	return err
@@ -49577,6 +52545,20 @@ func (w *ServerInterfaceWrapper) ListPayouts(ctx echo.Context) error {
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "ending_before", ctx.QueryParams(), &params.EndingBefore, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
 	if err != nil {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter ending_before: %s", err))
+	}
+
+	// ------------- Optional query parameter "created_after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "created_after", ctx.QueryParams(), &params.CreatedAfter, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter created_after: %s", err))
+	}
+
+	// ------------- Optional query parameter "created_before" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "created_before", ctx.QueryParams(), &params.CreatedBefore, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter created_before: %s", err))
 	}
 
 	// ------------- Optional query parameter "partner_id" -------------
@@ -50093,6 +53075,31 @@ func (w *ServerInterfaceWrapper) RetrievePublishableKey(ctx echo.Context) error 
 	return err
 }
 
+// UpdatePublishableKey converts echo context to params.
+func (w *ServerInterfaceWrapper) UpdatePublishableKey(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params UpdatePublishableKeyParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.UpdatePublishableKey(ctx, id, params)
+	return err
+}
+
 // ListReferrals converts echo context to params.
 func (w *ServerInterfaceWrapper) ListReferrals(ctx echo.Context) error {
 	var err error
@@ -50125,6 +53132,20 @@ func (w *ServerInterfaceWrapper) ListReferrals(ctx echo.Context) error {
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "ending_before", ctx.QueryParams(), &params.EndingBefore, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
 	if err != nil {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter ending_before: %s", err))
+	}
+
+	// ------------- Optional query parameter "created_after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "created_after", ctx.QueryParams(), &params.CreatedAfter, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter created_after: %s", err))
+	}
+
+	// ------------- Optional query parameter "created_before" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "created_before", ctx.QueryParams(), &params.CreatedBefore, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter created_before: %s", err))
 	}
 
 	// ------------- Optional query parameter "partner_id" -------------
@@ -50217,6 +53238,20 @@ func (w *ServerInterfaceWrapper) ListRefunds(ctx echo.Context) error {
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "ending_before", ctx.QueryParams(), &params.EndingBefore, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
 	if err != nil {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter ending_before: %s", err))
+	}
+
+	// ------------- Optional query parameter "created_after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "created_after", ctx.QueryParams(), &params.CreatedAfter, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter created_after: %s", err))
+	}
+
+	// ------------- Optional query parameter "created_before" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "created_before", ctx.QueryParams(), &params.CreatedBefore, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter created_before: %s", err))
 	}
 
 	// ------------- Optional query parameter "sale_id" -------------
@@ -50538,6 +53573,34 @@ func (w *ServerInterfaceWrapper) ListRiskFlags(ctx echo.Context) error {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter offset: %s", err))
 	}
 
+	// ------------- Optional query parameter "starting_after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "starting_after", ctx.QueryParams(), &params.StartingAfter, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter starting_after: %s", err))
+	}
+
+	// ------------- Optional query parameter "ending_before" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "ending_before", ctx.QueryParams(), &params.EndingBefore, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter ending_before: %s", err))
+	}
+
+	// ------------- Optional query parameter "created_after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "created_after", ctx.QueryParams(), &params.CreatedAfter, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter created_after: %s", err))
+	}
+
+	// ------------- Optional query parameter "created_before" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "created_before", ctx.QueryParams(), &params.CreatedBefore, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter created_before: %s", err))
+	}
+
 	// ------------- Optional query parameter "status" -------------
 
 	err = runtime.BindQueryParameterWithOptions("form", false, false, "status", ctx.QueryParams(), &params.Status, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
@@ -50664,6 +53727,20 @@ func (w *ServerInterfaceWrapper) ListSales(ctx echo.Context) error {
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "ending_before", ctx.QueryParams(), &params.EndingBefore, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
 	if err != nil {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter ending_before: %s", err))
+	}
+
+	// ------------- Optional query parameter "created_after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "created_after", ctx.QueryParams(), &params.CreatedAfter, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter created_after: %s", err))
+	}
+
+	// ------------- Optional query parameter "created_before" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "created_before", ctx.QueryParams(), &params.CreatedBefore, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter created_before: %s", err))
 	}
 
 	// ------------- Optional query parameter "partner_id" -------------
@@ -50900,6 +53977,31 @@ func (w *ServerInterfaceWrapper) RetrieveSequence(ctx echo.Context) error {
 	return err
 }
 
+// UpdateSequence converts echo context to params.
+func (w *ServerInterfaceWrapper) UpdateSequence(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params UpdateSequenceParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.UpdateSequence(ctx, id, params)
+	return err
+}
+
 // PauseSequence converts echo context to params.
 func (w *ServerInterfaceWrapper) PauseSequence(ctx echo.Context) error {
 	var err error
@@ -51107,6 +54209,20 @@ func (w *ServerInterfaceWrapper) ListTaxFormStatuses(ctx echo.Context) error {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter ending_before: %s", err))
 	}
 
+	// ------------- Optional query parameter "created_after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "created_after", ctx.QueryParams(), &params.CreatedAfter, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter created_after: %s", err))
+	}
+
+	// ------------- Optional query parameter "created_before" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "created_before", ctx.QueryParams(), &params.CreatedBefore, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter created_before: %s", err))
+	}
+
 	// ------------- Optional query parameter "partner_id" -------------
 
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "partner_id", ctx.QueryParams(), &params.PartnerID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
@@ -51171,6 +54287,31 @@ func (w *ServerInterfaceWrapper) RetrieveTaxFormStatus(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.RetrieveTaxFormStatus(ctx, id, params)
+	return err
+}
+
+// RetrieveWebhookDelivery converts echo context to params.
+func (w *ServerInterfaceWrapper) RetrieveWebhookDelivery(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RetrieveWebhookDeliveryParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RetrieveWebhookDelivery(ctx, id, params)
 	return err
 }
 
@@ -51534,6 +54675,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.POST(options.BaseURL+"/v1/applications/:id/reject", wrapper.RejectApplication, options.OperationMiddlewares["rejectApplication"]...)
 	router.POST(options.BaseURL+"/v1/applications/:id/withdraw", wrapper.WithdrawApplication, options.OperationMiddlewares["withdrawApplication"]...)
 	router.GET(options.BaseURL+"/v1/audit_log_entries", wrapper.ListAuditLogEntries, options.OperationMiddlewares["listAuditLogEntries"]...)
+	router.GET(options.BaseURL+"/v1/audit_log_entries/:id", wrapper.RetrieveAuditLogEntry, options.OperationMiddlewares["retrieveAuditLogEntry"]...)
 	router.GET(options.BaseURL+"/v1/balances", wrapper.ListBalances, options.OperationMiddlewares["listBalances"]...)
 	router.GET(options.BaseURL+"/v1/balances/:id", wrapper.RetrieveBalance, options.OperationMiddlewares["retrieveBalance"]...)
 	router.GET(options.BaseURL+"/v1/campaigns", wrapper.ListCampaigns, options.OperationMiddlewares["listCampaigns"]...)
@@ -51543,6 +54685,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.POST(options.BaseURL+"/v1/campaigns/:id", wrapper.UpdateCampaign, options.OperationMiddlewares["updateCampaign"]...)
 	router.POST(options.BaseURL+"/v1/campaigns/:id/pause", wrapper.PauseCampaign, options.OperationMiddlewares["pauseCampaign"]...)
 	router.GET(options.BaseURL+"/v1/campaigns/:id/preview", wrapper.PreviewCampaign, options.OperationMiddlewares["previewCampaign"]...)
+	router.POST(options.BaseURL+"/v1/campaigns/:id/resume", wrapper.ResumeCampaign, options.OperationMiddlewares["resumeCampaign"]...)
 	router.POST(options.BaseURL+"/v1/campaigns/:id/send", wrapper.SendCampaign, options.OperationMiddlewares["sendCampaign"]...)
 	router.POST(options.BaseURL+"/v1/campaigns/:id/test", wrapper.TestCampaign, options.OperationMiddlewares["testCampaign"]...)
 	router.GET(options.BaseURL+"/v1/clicks", wrapper.ListClicks, options.OperationMiddlewares["listClicks"]...)
@@ -51572,6 +54715,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.POST(options.BaseURL+"/v1/customers/:id/merge", wrapper.MergeCustomer, options.OperationMiddlewares["mergeCustomer"]...)
 	router.POST(options.BaseURL+"/v1/embed_tokens", wrapper.CreateEmbedToken, options.OperationMiddlewares["createEmbedToken"]...)
 	router.GET(options.BaseURL+"/v1/events", wrapper.FollowEvents, options.OperationMiddlewares["followEvents"]...)
+	router.GET(options.BaseURL+"/v1/events/:id", wrapper.RetrieveEvent, options.OperationMiddlewares["retrieveEvent"]...)
 	router.GET(options.BaseURL+"/v1/flows", wrapper.ListFlows, options.OperationMiddlewares["listFlows"]...)
 	router.POST(options.BaseURL+"/v1/flows", wrapper.CreateFlow, options.OperationMiddlewares["createFlow"]...)
 	router.DELETE(options.BaseURL+"/v1/flows/:id", wrapper.DeleteFlow, options.OperationMiddlewares["deleteFlow"]...)
@@ -51595,12 +54739,14 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/v1/links/:id", wrapper.RetrieveLink, options.OperationMiddlewares["retrieveLink"]...)
 	router.POST(options.BaseURL+"/v1/links/:id", wrapper.UpdateLink, options.OperationMiddlewares["updateLink"]...)
 	router.GET(options.BaseURL+"/v1/mails", wrapper.ListMails, options.OperationMiddlewares["listMails"]...)
+	router.GET(options.BaseURL+"/v1/mails/:id", wrapper.RetrieveMail, options.OperationMiddlewares["retrieveMail"]...)
 	router.POST(options.BaseURL+"/v1/mails/:id/retry", wrapper.RetryMail, options.OperationMiddlewares["retryMail"]...)
 	router.GET(options.BaseURL+"/v1/openapi.json", wrapper.RetrieveOpenAPIDocument, options.OperationMiddlewares["retrieveOpenAPIDocument"]...)
 	router.GET(options.BaseURL+"/v1/partner_notes", wrapper.ListPartnerNotes, options.OperationMiddlewares["listPartnerNotes"]...)
 	router.POST(options.BaseURL+"/v1/partner_notes", wrapper.CreatePartnerNote, options.OperationMiddlewares["createPartnerNote"]...)
 	router.DELETE(options.BaseURL+"/v1/partner_notes/:id", wrapper.DeletePartnerNote, options.OperationMiddlewares["deletePartnerNote"]...)
 	router.GET(options.BaseURL+"/v1/partner_notes/:id", wrapper.RetrievePartnerNote, options.OperationMiddlewares["retrievePartnerNote"]...)
+	router.POST(options.BaseURL+"/v1/partner_notes/:id", wrapper.UpdatePartnerNote, options.OperationMiddlewares["updatePartnerNote"]...)
 	router.GET(options.BaseURL+"/v1/partner_notes/:id/file", wrapper.RetrievePartnerNoteFile, options.OperationMiddlewares["retrievePartnerNoteFile"]...)
 	router.GET(options.BaseURL+"/v1/partners", wrapper.ListPartners, options.OperationMiddlewares["listPartners"]...)
 	router.POST(options.BaseURL+"/v1/partners", wrapper.CreatePartner, options.OperationMiddlewares["createPartner"]...)
@@ -51635,6 +54781,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.POST(options.BaseURL+"/v1/publishable_keys", wrapper.CreatePublishableKey, options.OperationMiddlewares["createPublishableKey"]...)
 	router.DELETE(options.BaseURL+"/v1/publishable_keys/:id", wrapper.DeletePublishableKey, options.OperationMiddlewares["deletePublishableKey"]...)
 	router.GET(options.BaseURL+"/v1/publishable_keys/:id", wrapper.RetrievePublishableKey, options.OperationMiddlewares["retrievePublishableKey"]...)
+	router.POST(options.BaseURL+"/v1/publishable_keys/:id", wrapper.UpdatePublishableKey, options.OperationMiddlewares["updatePublishableKey"]...)
 	router.GET(options.BaseURL+"/v1/referrals", wrapper.ListReferrals, options.OperationMiddlewares["listReferrals"]...)
 	router.GET(options.BaseURL+"/v1/referrals/:id", wrapper.RetrieveReferral, options.OperationMiddlewares["retrieveReferral"]...)
 	router.GET(options.BaseURL+"/v1/refunds", wrapper.ListRefunds, options.OperationMiddlewares["listRefunds"]...)
@@ -51659,6 +54806,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.POST(options.BaseURL+"/v1/sequences", wrapper.CreateSequence, options.OperationMiddlewares["createSequence"]...)
 	router.DELETE(options.BaseURL+"/v1/sequences/:id", wrapper.DeleteSequence, options.OperationMiddlewares["deleteSequence"]...)
 	router.GET(options.BaseURL+"/v1/sequences/:id", wrapper.RetrieveSequence, options.OperationMiddlewares["retrieveSequence"]...)
+	router.POST(options.BaseURL+"/v1/sequences/:id", wrapper.UpdateSequence, options.OperationMiddlewares["updateSequence"]...)
 	router.POST(options.BaseURL+"/v1/sequences/:id/pause", wrapper.PauseSequence, options.OperationMiddlewares["pauseSequence"]...)
 	router.POST(options.BaseURL+"/v1/sequences/:id/resume", wrapper.ResumeSequence, options.OperationMiddlewares["resumeSequence"]...)
 	router.GET(options.BaseURL+"/v1/tags", wrapper.ListTags, options.OperationMiddlewares["listTags"]...)
@@ -51669,6 +54817,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/v1/tax_form_statuses", wrapper.ListTaxFormStatuses, options.OperationMiddlewares["listTaxFormStatuses"]...)
 	router.POST(options.BaseURL+"/v1/tax_form_statuses", wrapper.CreateTaxFormStatus, options.OperationMiddlewares["createTaxFormStatus"]...)
 	router.GET(options.BaseURL+"/v1/tax_form_statuses/:id", wrapper.RetrieveTaxFormStatus, options.OperationMiddlewares["retrieveTaxFormStatus"]...)
+	router.GET(options.BaseURL+"/v1/webhook_deliveries/:id", wrapper.RetrieveWebhookDelivery, options.OperationMiddlewares["retrieveWebhookDelivery"]...)
 	router.POST(options.BaseURL+"/v1/webhook_deliveries/:id/replay", wrapper.ReplayWebhookDelivery, options.OperationMiddlewares["replayWebhookDelivery"]...)
 	router.GET(options.BaseURL+"/v1/webhook_endpoints", wrapper.ListWebhookEndpoints, options.OperationMiddlewares["listWebhookEndpoints"]...)
 	router.POST(options.BaseURL+"/v1/webhook_endpoints", wrapper.CreateWebhookEndpoint, options.OperationMiddlewares["createWebhookEndpoint"]...)
@@ -52018,6 +55167,29 @@ func (response ListAuditLogEntries200JSONResponse) VisitListAuditLogEntriesRespo
 	return err
 }
 
+type RetrieveAuditLogEntryRequestObject struct {
+	ID     ID `json:"id"`
+	Params RetrieveAuditLogEntryParams
+}
+
+type RetrieveAuditLogEntryResponseObject interface {
+	VisitRetrieveAuditLogEntryResponse(w http.ResponseWriter) error
+}
+
+type RetrieveAuditLogEntry200JSONResponse AuditLogEntry
+
+func (response RetrieveAuditLogEntry200JSONResponse) VisitRetrieveAuditLogEntryResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListBalancesRequestObject struct {
 	Params ListBalancesParams
 }
@@ -52211,6 +55383,30 @@ type PreviewCampaignResponseObject interface {
 type PreviewCampaign200JSONResponse CampaignPreview
 
 func (response PreviewCampaign200JSONResponse) VisitPreviewCampaignResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ResumeCampaignRequestObject struct {
+	ID     ID `json:"id"`
+	Params ResumeCampaignParams
+	Body   *ResumeCampaignJSONRequestBody
+}
+
+type ResumeCampaignResponseObject interface {
+	VisitResumeCampaignResponse(w http.ResponseWriter) error
+}
+
+type ResumeCampaign200JSONResponse Campaign
+
+func (response ResumeCampaign200JSONResponse) VisitResumeCampaignResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
@@ -52901,6 +56097,29 @@ func (response FollowEvents200JSONResponse) VisitFollowEventsResponse(w http.Res
 	return err
 }
 
+type RetrieveEventRequestObject struct {
+	ID     ID `json:"id"`
+	Params RetrieveEventParams
+}
+
+type RetrieveEventResponseObject interface {
+	VisitRetrieveEventResponse(w http.ResponseWriter) error
+}
+
+type RetrieveEvent200JSONResponse FollowedEvent
+
+func (response RetrieveEvent200JSONResponse) VisitRetrieveEventResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListFlowsRequestObject struct {
 	Params ListFlowsParams
 }
@@ -53422,6 +56641,29 @@ func (response ListMails200JSONResponse) VisitListMailsResponse(w http.ResponseW
 	return err
 }
 
+type RetrieveMailRequestObject struct {
+	ID     ID `json:"id"`
+	Params RetrieveMailParams
+}
+
+type RetrieveMailResponseObject interface {
+	VisitRetrieveMailResponse(w http.ResponseWriter) error
+}
+
+type RetrieveMail200JSONResponse Mail
+
+func (response RetrieveMail200JSONResponse) VisitRetrieveMailResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type RetryMailRequestObject struct {
 	ID     ID `json:"id"`
 	Params RetryMailParams
@@ -53546,6 +56788,30 @@ type RetrievePartnerNoteResponseObject interface {
 type RetrievePartnerNote200JSONResponse PartnerNote
 
 func (response RetrievePartnerNote200JSONResponse) VisitRetrievePartnerNoteResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdatePartnerNoteRequestObject struct {
+	ID     ID `json:"id"`
+	Params UpdatePartnerNoteParams
+	Body   *UpdatePartnerNoteJSONRequestBody
+}
+
+type UpdatePartnerNoteResponseObject interface {
+	VisitUpdatePartnerNoteResponse(w http.ResponseWriter) error
+}
+
+type UpdatePartnerNote200JSONResponse PartnerNote
+
+func (response UpdatePartnerNote200JSONResponse) VisitUpdatePartnerNoteResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
@@ -54353,6 +57619,30 @@ func (response RetrievePublishableKey200JSONResponse) VisitRetrievePublishableKe
 	return err
 }
 
+type UpdatePublishableKeyRequestObject struct {
+	ID     ID `json:"id"`
+	Params UpdatePublishableKeyParams
+	Body   *UpdatePublishableKeyJSONRequestBody
+}
+
+type UpdatePublishableKeyResponseObject interface {
+	VisitUpdatePublishableKeyResponse(w http.ResponseWriter) error
+}
+
+type UpdatePublishableKey200JSONResponse PublishableKey
+
+func (response UpdatePublishableKey200JSONResponse) VisitUpdatePublishableKeyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListReferralsRequestObject struct {
 	Params ListReferralsParams
 }
@@ -54938,6 +58228,30 @@ func (response RetrieveSequence200JSONResponse) VisitRetrieveSequenceResponse(w 
 	return err
 }
 
+type UpdateSequenceRequestObject struct {
+	ID     ID `json:"id"`
+	Params UpdateSequenceParams
+	Body   *UpdateSequenceJSONRequestBody
+}
+
+type UpdateSequenceResponseObject interface {
+	VisitUpdateSequenceResponse(w http.ResponseWriter) error
+}
+
+type UpdateSequence200JSONResponse Sequence
+
+func (response UpdateSequence200JSONResponse) VisitUpdateSequenceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type PauseSequenceRequestObject struct {
 	ID     ID `json:"id"`
 	Params PauseSequenceParams
@@ -55156,6 +58470,29 @@ type RetrieveTaxFormStatusResponseObject interface {
 type RetrieveTaxFormStatus200JSONResponse TaxFormStatus
 
 func (response RetrieveTaxFormStatus200JSONResponse) VisitRetrieveTaxFormStatusResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RetrieveWebhookDeliveryRequestObject struct {
+	ID     ID `json:"id"`
+	Params RetrieveWebhookDeliveryParams
+}
+
+type RetrieveWebhookDeliveryResponseObject interface {
+	VisitRetrieveWebhookDeliveryResponse(w http.ResponseWriter) error
+}
+
+type RetrieveWebhookDelivery200JSONResponse WebhookDelivery
+
+func (response RetrieveWebhookDelivery200JSONResponse) VisitRetrieveWebhookDeliveryResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
@@ -55458,6 +58795,9 @@ type StrictServerInterface interface {
 	// ListAuditLogEntries List audit-log entries
 	// (GET /v1/audit_log_entries)
 	ListAuditLogEntries(ctx context.Context, request ListAuditLogEntriesRequestObject) (ListAuditLogEntriesResponseObject, error)
+	// RetrieveAuditLogEntry Retrieve an audit-log entry
+	// (GET /v1/audit_log_entries/{id})
+	RetrieveAuditLogEntry(ctx context.Context, request RetrieveAuditLogEntryRequestObject) (RetrieveAuditLogEntryResponseObject, error)
 	// ListBalances List balances
 	// (GET /v1/balances)
 	ListBalances(ctx context.Context, request ListBalancesRequestObject) (ListBalancesResponseObject, error)
@@ -55485,6 +58825,9 @@ type StrictServerInterface interface {
 	// PreviewCampaign Preview a campaign
 	// (GET /v1/campaigns/{id}/preview)
 	PreviewCampaign(ctx context.Context, request PreviewCampaignRequestObject) (PreviewCampaignResponseObject, error)
+	// ResumeCampaign Resume a campaign
+	// (POST /v1/campaigns/{id}/resume)
+	ResumeCampaign(ctx context.Context, request ResumeCampaignRequestObject) (ResumeCampaignResponseObject, error)
 	// SendCampaign Send a campaign
 	// (POST /v1/campaigns/{id}/send)
 	SendCampaign(ctx context.Context, request SendCampaignRequestObject) (SendCampaignResponseObject, error)
@@ -55572,6 +58915,9 @@ type StrictServerInterface interface {
 	// FollowEvents Follow events
 	// (GET /v1/events)
 	FollowEvents(ctx context.Context, request FollowEventsRequestObject) (FollowEventsResponseObject, error)
+	// RetrieveEvent Retrieve an event
+	// (GET /v1/events/{id})
+	RetrieveEvent(ctx context.Context, request RetrieveEventRequestObject) (RetrieveEventResponseObject, error)
 	// ListFlows List flows
 	// (GET /v1/flows)
 	ListFlows(ctx context.Context, request ListFlowsRequestObject) (ListFlowsResponseObject, error)
@@ -55641,6 +58987,9 @@ type StrictServerInterface interface {
 	// ListMails List mails that failed
 	// (GET /v1/mails)
 	ListMails(ctx context.Context, request ListMailsRequestObject) (ListMailsResponseObject, error)
+	// RetrieveMail Retrieve a mail
+	// (GET /v1/mails/{id})
+	RetrieveMail(ctx context.Context, request RetrieveMailRequestObject) (RetrieveMailResponseObject, error)
 	// RetryMail Send a mail again
 	// (POST /v1/mails/{id}/retry)
 	RetryMail(ctx context.Context, request RetryMailRequestObject) (RetryMailResponseObject, error)
@@ -55659,6 +59008,9 @@ type StrictServerInterface interface {
 	// RetrievePartnerNote Retrieve a note about a partner
 	// (GET /v1/partner_notes/{id})
 	RetrievePartnerNote(ctx context.Context, request RetrievePartnerNoteRequestObject) (RetrievePartnerNoteResponseObject, error)
+	// UpdatePartnerNote Update a note about a partner
+	// (POST /v1/partner_notes/{id})
+	UpdatePartnerNote(ctx context.Context, request UpdatePartnerNoteRequestObject) (UpdatePartnerNoteResponseObject, error)
 	// RetrievePartnerNoteFile Retrieve the file of a note
 	// (GET /v1/partner_notes/{id}/file)
 	RetrievePartnerNoteFile(ctx context.Context, request RetrievePartnerNoteFileRequestObject) (RetrievePartnerNoteFileResponseObject, error)
@@ -55761,6 +59113,9 @@ type StrictServerInterface interface {
 	// RetrievePublishableKey Retrieve a publishable key
 	// (GET /v1/publishable_keys/{id})
 	RetrievePublishableKey(ctx context.Context, request RetrievePublishableKeyRequestObject) (RetrievePublishableKeyResponseObject, error)
+	// UpdatePublishableKey Update a publishable key
+	// (POST /v1/publishable_keys/{id})
+	UpdatePublishableKey(ctx context.Context, request UpdatePublishableKeyRequestObject) (UpdatePublishableKeyResponseObject, error)
 	// ListReferrals List referrals
 	// (GET /v1/referrals)
 	ListReferrals(ctx context.Context, request ListReferralsRequestObject) (ListReferralsResponseObject, error)
@@ -55833,6 +59188,9 @@ type StrictServerInterface interface {
 	// RetrieveSequence Retrieve a sequence
 	// (GET /v1/sequences/{id})
 	RetrieveSequence(ctx context.Context, request RetrieveSequenceRequestObject) (RetrieveSequenceResponseObject, error)
+	// UpdateSequence Update a sequence
+	// (POST /v1/sequences/{id})
+	UpdateSequence(ctx context.Context, request UpdateSequenceRequestObject) (UpdateSequenceResponseObject, error)
 	// PauseSequence Pause a sequence
 	// (POST /v1/sequences/{id}/pause)
 	PauseSequence(ctx context.Context, request PauseSequenceRequestObject) (PauseSequenceResponseObject, error)
@@ -55863,6 +59221,9 @@ type StrictServerInterface interface {
 	// RetrieveTaxFormStatus Retrieve a tax-form status
 	// (GET /v1/tax_form_statuses/{id})
 	RetrieveTaxFormStatus(ctx context.Context, request RetrieveTaxFormStatusRequestObject) (RetrieveTaxFormStatusResponseObject, error)
+	// RetrieveWebhookDelivery Retrieve a delivery
+	// (GET /v1/webhook_deliveries/{id})
+	RetrieveWebhookDelivery(ctx context.Context, request RetrieveWebhookDeliveryRequestObject) (RetrieveWebhookDeliveryResponseObject, error)
 	// ReplayWebhookDelivery Replay a delivery
 	// (POST /v1/webhook_deliveries/{id}/replay)
 	ReplayWebhookDelivery(ctx context.Context, request ReplayWebhookDeliveryRequestObject) (ReplayWebhookDeliveryResponseObject, error)
@@ -56307,6 +59668,32 @@ func (sh *strictHandler) ListAuditLogEntries(ctx echo.Context, params ListAuditL
 	return nil
 }
 
+// RetrieveAuditLogEntry operation middleware
+func (sh *strictHandler) RetrieveAuditLogEntry(ctx echo.Context, id ID, params RetrieveAuditLogEntryParams) error {
+	var request RetrieveAuditLogEntryRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RetrieveAuditLogEntry(ctx.Request().Context(), request.(RetrieveAuditLogEntryRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RetrieveAuditLogEntry")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RetrieveAuditLogEntryResponseObject); ok {
+		return validResponse.VisitRetrieveAuditLogEntryResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
 // ListBalances operation middleware
 func (sh *strictHandler) ListBalances(ctx echo.Context, params ListBalancesParams) error {
 	var request ListBalancesRequestObject
@@ -56600,6 +59987,58 @@ func (sh *strictHandler) PreviewCampaign(ctx echo.Context, id ID, params Preview
 		return err
 	} else if validResponse, ok := response.(PreviewCampaignResponseObject); ok {
 		return validResponse.VisitPreviewCampaignResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ResumeCampaign operation middleware
+func (sh *strictHandler) ResumeCampaign(ctx echo.Context, id ID, params ResumeCampaignParams) error {
+	var request ResumeCampaignRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	var body ResumeCampaignJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		if !errors.Is(err, io.EOF) {
+			return err
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ResumeCampaign(ctx.Request().Context(), request.(ResumeCampaignRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ResumeCampaign")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ResumeCampaignResponseObject); ok {
+		return validResponse.VisitResumeCampaignResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}
@@ -57685,6 +61124,32 @@ func (sh *strictHandler) FollowEvents(ctx echo.Context, params FollowEventsParam
 	return nil
 }
 
+// RetrieveEvent operation middleware
+func (sh *strictHandler) RetrieveEvent(ctx echo.Context, id ID, params RetrieveEventParams) error {
+	var request RetrieveEventRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RetrieveEvent(ctx.Request().Context(), request.(RetrieveEventRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RetrieveEvent")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RetrieveEventResponseObject); ok {
+		return validResponse.VisitRetrieveEventResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
 // ListFlows operation middleware
 func (sh *strictHandler) ListFlows(ctx echo.Context, params ListFlowsParams) error {
 	var request ListFlowsRequestObject
@@ -58467,6 +61932,32 @@ func (sh *strictHandler) ListMails(ctx echo.Context, params ListMailsParams) err
 	return nil
 }
 
+// RetrieveMail operation middleware
+func (sh *strictHandler) RetrieveMail(ctx echo.Context, id ID, params RetrieveMailParams) error {
+	var request RetrieveMailRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RetrieveMail(ctx.Request().Context(), request.(RetrieveMailRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RetrieveMail")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RetrieveMailResponseObject); ok {
+		return validResponse.VisitRetrieveMailResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
 // RetryMail operation middleware
 func (sh *strictHandler) RetryMail(ctx echo.Context, id ID, params RetryMailParams) error {
 	var request RetryMailRequestObject
@@ -58635,6 +62126,55 @@ func (sh *strictHandler) RetrievePartnerNote(ctx echo.Context, id ID, params Ret
 		return err
 	} else if validResponse, ok := response.(RetrievePartnerNoteResponseObject); ok {
 		return validResponse.VisitRetrievePartnerNoteResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// UpdatePartnerNote operation middleware
+func (sh *strictHandler) UpdatePartnerNote(ctx echo.Context, id ID, params UpdatePartnerNoteParams) error {
+	var request UpdatePartnerNoteRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	var body UpdatePartnerNoteJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdatePartnerNote(ctx.Request().Context(), request.(UpdatePartnerNoteRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdatePartnerNote")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(UpdatePartnerNoteResponseObject); ok {
+		return validResponse.VisitUpdatePartnerNoteResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}
@@ -59881,6 +63421,55 @@ func (sh *strictHandler) RetrievePublishableKey(ctx echo.Context, id ID, params 
 	return nil
 }
 
+// UpdatePublishableKey operation middleware
+func (sh *strictHandler) UpdatePublishableKey(ctx echo.Context, id ID, params UpdatePublishableKeyParams) error {
+	var request UpdatePublishableKeyRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	var body UpdatePublishableKeyJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdatePublishableKey(ctx.Request().Context(), request.(UpdatePublishableKeyRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdatePublishableKey")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(UpdatePublishableKeyResponseObject); ok {
+		return validResponse.VisitUpdatePublishableKeyResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
 // ListReferrals operation middleware
 func (sh *strictHandler) ListReferrals(ctx echo.Context, params ListReferralsParams) error {
 	var request ListReferralsRequestObject
@@ -60670,6 +64259,55 @@ func (sh *strictHandler) RetrieveSequence(ctx echo.Context, id ID, params Retrie
 	return nil
 }
 
+// UpdateSequence operation middleware
+func (sh *strictHandler) UpdateSequence(ctx echo.Context, id ID, params UpdateSequenceParams) error {
+	var request UpdateSequenceRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	var body UpdateSequenceJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateSequence(ctx.Request().Context(), request.(UpdateSequenceRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateSequence")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(UpdateSequenceResponseObject); ok {
+		return validResponse.VisitUpdateSequenceResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
 // PauseSequence operation middleware
 func (sh *strictHandler) PauseSequence(ctx echo.Context, id ID, params PauseSequenceParams) error {
 	var request PauseSequenceRequestObject
@@ -61031,6 +64669,32 @@ func (sh *strictHandler) RetrieveTaxFormStatus(ctx echo.Context, id ID, params R
 		return err
 	} else if validResponse, ok := response.(RetrieveTaxFormStatusResponseObject); ok {
 		return validResponse.VisitRetrieveTaxFormStatusResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// RetrieveWebhookDelivery operation middleware
+func (sh *strictHandler) RetrieveWebhookDelivery(ctx echo.Context, id ID, params RetrieveWebhookDeliveryParams) error {
+	var request RetrieveWebhookDeliveryRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RetrieveWebhookDelivery(ctx.Request().Context(), request.(RetrieveWebhookDeliveryRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RetrieveWebhookDelivery")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RetrieveWebhookDeliveryResponseObject); ok {
+		return validResponse.VisitRetrieveWebhookDeliveryResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

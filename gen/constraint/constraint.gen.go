@@ -166,6 +166,8 @@ const (
 	PartnerTagsPkey                     Name = "partner_tags_pkey"
 	PartnerTagsTagFkey                  Name = "partner_tags_tag_fkey"
 	PartnersEmailKey                    Name = "partners_email_key"
+	PartnersExternalIDCheck             Name = "partners_external_id_check"
+	PartnersExternalIDKey               Name = "partners_external_id_key"
 	PartnersGroupFkey                   Name = "partners_group_fkey"
 	PartnersHandleCheck                 Name = "partners_handle_check"
 	PartnersHandleKey                   Name = "partners_handle_key"

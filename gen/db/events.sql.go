@@ -98,6 +98,71 @@ func (q *Queries) AuditInsertMany(ctx context.Context, db DBTX, arg AuditInsertM
 	return err
 }
 
+const auditLogEntryGet = `-- name: AuditLogEntryGet :one
+SELECT t.id, t.org_id, t.program_id, t.action, t.target_id, t.api_key_id, t.request_id, t.reason, t.before, t.after, t.created_at, t.actor_type, t.actor_id FROM audit_log_entries t WHERE t.id = $1 AND t.org_id = $2 AND t.program_id <> t.org_id
+`
+
+type AuditLogEntryGetParams struct {
+	ID    string
+	OrgID string
+}
+
+// AuditLogEntryGet reads an entry of a program; those about the console's people bear
+// the organization's id in its place, and no list of the API has them.
+func (q *Queries) AuditLogEntryGet(ctx context.Context, db DBTX, arg AuditLogEntryGetParams) (AuditLogEntry, error) {
+	row := db.QueryRow(ctx, auditLogEntryGet, arg.ID, arg.OrgID)
+	var i AuditLogEntry
+	err := row.Scan(
+		&i.ID,
+		&i.OrgID,
+		&i.ProgramID,
+		&i.Action,
+		&i.TargetID,
+		&i.APIKeyID,
+		&i.RequestID,
+		&i.Reason,
+		&i.Before,
+		&i.After,
+		&i.CreatedAt,
+		&i.ActorType,
+		&i.ActorID,
+	)
+	return i, err
+}
+
+const eventGet = `-- name: EventGet :one
+SELECT e.id, e.program_id, e.type, e.body, e.seq::bigint AS seq, e.created_at FROM events e
+WHERE e.id = $1 AND e.org_id = $2
+`
+
+type EventGetParams struct {
+	ID    string
+	OrgID string
+}
+
+type EventGetRow struct {
+	ID        string
+	ProgramID string
+	Type      string
+	Body      string
+	Seq       int64
+	CreatedAt clock.Time
+}
+
+func (q *Queries) EventGet(ctx context.Context, db DBTX, arg EventGetParams) (EventGetRow, error) {
+	row := db.QueryRow(ctx, eventGet, arg.ID, arg.OrgID)
+	var i EventGetRow
+	err := row.Scan(
+		&i.ID,
+		&i.ProgramID,
+		&i.Type,
+		&i.Body,
+		&i.Seq,
+		&i.CreatedAt,
+	)
+	return i, err
+}
+
 const eventsDrawn = `-- name: EventsDrawn :one
 SELECT coalesce(pg_sequence_last_value('events_seq_seq'), 0)::bigint AS drawn
 `

@@ -446,7 +446,7 @@ func (q *Queries) InboxClaim(ctx context.Context, db DBTX, arg InboxClaimParams)
 	return items, nil
 }
 
-const inboxFail = `-- name: InboxFail :exec
+const inboxFail = `-- name: InboxFail :execrows
 UPDATE inbox_events SET status = $1, reason_code = $2, reason = $3, due_at = $4,
     processed_at = $5
 WHERE id = $6 AND org_id = $7 AND attempts = $8
@@ -464,8 +464,8 @@ type InboxFailParams struct {
 }
 
 // InboxFail is the outcome of work that came to no end, if nobody else has begun anew.
-func (q *Queries) InboxFail(ctx context.Context, db DBTX, arg InboxFailParams) error {
-	_, err := db.Exec(ctx, inboxFail,
+func (q *Queries) InboxFail(ctx context.Context, db DBTX, arg InboxFailParams) (int64, error) {
+	result, err := db.Exec(ctx, inboxFail,
 		arg.Status,
 		arg.ReasonCode,
 		arg.Reason,
@@ -475,7 +475,10 @@ func (q *Queries) InboxFail(ctx context.Context, db DBTX, arg InboxFailParams) e
 		arg.OrgID,
 		arg.Attempts,
 	)
-	return err
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const inboxGet = `-- name: InboxGet :one
@@ -804,7 +807,7 @@ func (q *Queries) InboxPayer(ctx context.Context, db DBTX, arg InboxPayerParams)
 	return items, nil
 }
 
-const inboxPostpone = `-- name: InboxPostpone :exec
+const inboxPostpone = `-- name: InboxPostpone :execrows
 UPDATE inbox_events SET status = $1, reason_code = $2, reason = $3, failures = 0, due_at = $4,
     processed_at = $5
 WHERE id = $6 AND org_id = $7 AND attempts = $8
@@ -822,8 +825,8 @@ type InboxPostponeParams struct {
 }
 
 // InboxPostpone is the outcome of work that could not begin, and is no failure.
-func (q *Queries) InboxPostpone(ctx context.Context, db DBTX, arg InboxPostponeParams) error {
-	_, err := db.Exec(ctx, inboxPostpone,
+func (q *Queries) InboxPostpone(ctx context.Context, db DBTX, arg InboxPostponeParams) (int64, error) {
+	result, err := db.Exec(ctx, inboxPostpone,
 		arg.Status,
 		arg.ReasonCode,
 		arg.Reason,
@@ -833,7 +836,10 @@ func (q *Queries) InboxPostpone(ctx context.Context, db DBTX, arg InboxPostponeP
 		arg.OrgID,
 		arg.Attempts,
 	)
-	return err
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const inboxPurge = `-- name: InboxPurge :execrows

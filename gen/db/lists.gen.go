@@ -116,20 +116,24 @@ func tagRef(param string, id *string) Ref {
 
 // ApplicationList is a list of rows of applications. A filter that is nil lets every row pass.
 type ApplicationList struct {
-	PartnerID *string
-	Status    []string
+	PartnerID     *string
+	Status        []string
+	CreatedAfter  *clock.Time
+	CreatedBefore *clock.Time
 }
 
 // Page returns the first rows after a place, or the last before one in reverse.
 func (l ApplicationList) Page(ctx context.Context, tx DBTX, in Scope, after, before *ApplicationCursorRow, lim int32) ([]Application, error) {
 	status, statusIn := either(l.Status)
 	p := ApplicationPageParams{
-		ProgramID: in.ProgramID,
-		OrgID:     in.OrgID,
-		Lim:       lim,
-		PartnerID: l.PartnerID,
-		Status:    status,
-		StatusIn:  statusIn,
+		ProgramID:     in.ProgramID,
+		OrgID:         in.OrgID,
+		Lim:           lim,
+		PartnerID:     l.PartnerID,
+		Status:        status,
+		StatusIn:      statusIn,
+		CreatedAfter:  l.CreatedAfter,
+		CreatedBefore: l.CreatedBefore,
 	}
 	if after != nil {
 		p.AfterAt = &after.CreatedAt
@@ -156,11 +160,13 @@ func (l ApplicationList) Cursor(ctx context.Context, tx DBTX, in Scope, id strin
 func (l ApplicationList) Count(ctx context.Context, tx DBTX, in Scope, _ int32) (int64, error) {
 	status, statusIn := either(l.Status)
 	return New().ApplicationCount(ctx, tx, ApplicationCountParams{
-		ProgramID: in.ProgramID,
-		OrgID:     in.OrgID,
-		PartnerID: l.PartnerID,
-		Status:    status,
-		StatusIn:  statusIn,
+		ProgramID:     in.ProgramID,
+		OrgID:         in.OrgID,
+		PartnerID:     l.PartnerID,
+		Status:        status,
+		StatusIn:      statusIn,
+		CreatedAfter:  l.CreatedAfter,
+		CreatedBefore: l.CreatedBefore,
 	})
 }
 
@@ -178,18 +184,22 @@ func (l ApplicationList) Refs() []Ref {
 
 // AuditLogList is a list of rows of audit_log_entries. A filter that is nil lets every row pass.
 type AuditLogList struct {
-	TargetID *string
-	Action   *string
+	TargetID      *string
+	Action        *string
+	CreatedAfter  *clock.Time
+	CreatedBefore *clock.Time
 }
 
 // Page returns the first rows after a place, or the last before one in reverse.
 func (l AuditLogList) Page(ctx context.Context, tx DBTX, in Scope, after, before *AuditLogCursorRow, lim int32) ([]AuditLogEntry, error) {
 	p := AuditLogPageParams{
-		ProgramID: in.ProgramID,
-		OrgID:     in.OrgID,
-		Lim:       lim,
-		TargetID:  l.TargetID,
-		Action:    l.Action,
+		ProgramID:     in.ProgramID,
+		OrgID:         in.OrgID,
+		Lim:           lim,
+		TargetID:      l.TargetID,
+		Action:        l.Action,
+		CreatedAfter:  l.CreatedAfter,
+		CreatedBefore: l.CreatedBefore,
 	}
 	if after != nil {
 		p.AfterAt = &after.CreatedAt
@@ -216,17 +226,19 @@ func (l AuditLogList) Cursor(ctx context.Context, tx DBTX, in Scope, id string) 
 // Count returns the number of rows, at most most.
 func (l AuditLogList) Count(ctx context.Context, tx DBTX, in Scope, most int32) (int64, error) {
 	return New().AuditLogCount(ctx, tx, AuditLogCountParams{
-		ProgramID: in.ProgramID,
-		OrgID:     in.OrgID,
-		Most:      most,
-		TargetID:  l.TargetID,
-		Action:    l.Action,
+		ProgramID:     in.ProgramID,
+		OrgID:         in.OrgID,
+		Most:          most,
+		TargetID:      l.TargetID,
+		Action:        l.Action,
+		CreatedAfter:  l.CreatedAfter,
+		CreatedBefore: l.CreatedBefore,
 	})
 }
 
 // Total returns what counts the list where it is long, or nil where nothing does.
 func (l AuditLogList) Total() *Total {
-	if l.TargetID != nil {
+	if l.TargetID != nil || l.CreatedAfter != nil || l.CreatedBefore != nil {
 		return nil
 	}
 	return &Total{
@@ -307,14 +319,18 @@ func (l BalanceList) Refs() []Ref {
 
 // BatchList is a list of rows of payout_batches. A filter that is nil lets every row pass.
 type BatchList struct {
+	CreatedAfter  *clock.Time
+	CreatedBefore *clock.Time
 }
 
 // Page returns the first rows after a place, or the last before one in reverse.
 func (l BatchList) Page(ctx context.Context, tx DBTX, in Scope, after, before *BatchCursorRow, lim int32) ([]PayoutBatch, error) {
 	p := BatchPageParams{
-		ProgramID: in.ProgramID,
-		OrgID:     in.OrgID,
-		Lim:       lim,
+		ProgramID:     in.ProgramID,
+		OrgID:         in.OrgID,
+		Lim:           lim,
+		CreatedAfter:  l.CreatedAfter,
+		CreatedBefore: l.CreatedBefore,
 	}
 	if after != nil {
 		p.AfterAt = &after.CreatedAt
@@ -339,8 +355,10 @@ func (l BatchList) Cursor(ctx context.Context, tx DBTX, in Scope, id string) (Ba
 // Count returns the number of rows.
 func (l BatchList) Count(ctx context.Context, tx DBTX, in Scope, _ int32) (int64, error) {
 	return New().BatchCount(ctx, tx, BatchCountParams{
-		ProgramID: in.ProgramID,
-		OrgID:     in.OrgID,
+		ProgramID:     in.ProgramID,
+		OrgID:         in.OrgID,
+		CreatedAfter:  l.CreatedAfter,
+		CreatedBefore: l.CreatedBefore,
 	})
 }
 
@@ -405,20 +423,24 @@ func (l CampaignList) Refs() []Ref {
 
 // ClickList is a list of rows of clicks. A filter that is nil lets every row pass.
 type ClickList struct {
-	PartnerID  *string
-	LinkID     *string
-	ReferralID *string
+	PartnerID     *string
+	LinkID        *string
+	ReferralID    *string
+	CreatedAfter  *clock.Time
+	CreatedBefore *clock.Time
 }
 
 // Page returns the first rows after a place, or the last before one in reverse.
 func (l ClickList) Page(ctx context.Context, tx DBTX, in Scope, after, before *ClickCursorRow, lim int32) ([]Click, error) {
 	p := ClickPageParams{
-		ProgramID:  in.ProgramID,
-		OrgID:      in.OrgID,
-		Lim:        lim,
-		PartnerID:  l.PartnerID,
-		LinkID:     l.LinkID,
-		ReferralID: l.ReferralID,
+		ProgramID:     in.ProgramID,
+		OrgID:         in.OrgID,
+		Lim:           lim,
+		PartnerID:     l.PartnerID,
+		LinkID:        l.LinkID,
+		ReferralID:    l.ReferralID,
+		CreatedAfter:  l.CreatedAfter,
+		CreatedBefore: l.CreatedBefore,
 	}
 	if after != nil {
 		p.AfterAt = &after.CreatedAt
@@ -446,18 +468,20 @@ func (l ClickList) Cursor(ctx context.Context, tx DBTX, in Scope, id string) (Cl
 // Count returns the number of rows, at most most.
 func (l ClickList) Count(ctx context.Context, tx DBTX, in Scope, most int32) (int64, error) {
 	return New().ClickCount(ctx, tx, ClickCountParams{
-		ProgramID:  in.ProgramID,
-		OrgID:      in.OrgID,
-		Most:       most,
-		PartnerID:  l.PartnerID,
-		LinkID:     l.LinkID,
-		ReferralID: l.ReferralID,
+		ProgramID:     in.ProgramID,
+		OrgID:         in.OrgID,
+		Most:          most,
+		PartnerID:     l.PartnerID,
+		LinkID:        l.LinkID,
+		ReferralID:    l.ReferralID,
+		CreatedAfter:  l.CreatedAfter,
+		CreatedBefore: l.CreatedBefore,
 	})
 }
 
 // Total returns what counts the list where it is long, or nil where nothing does.
 func (l ClickList) Total() *Total {
-	if l.ReferralID != nil {
+	if l.ReferralID != nil || l.CreatedAfter != nil || l.CreatedBefore != nil {
 		return nil
 	}
 	return &Total{
@@ -705,20 +729,24 @@ func (l ConnectionList) Refs() []Ref {
 
 // CouponList is a list of rows of coupons. A filter that is nil lets every row pass.
 type CouponList struct {
-	PartnerID  *string
-	Code       *string
-	ExternalID *string
+	PartnerID     *string
+	Code          *string
+	ExternalID    *string
+	CreatedAfter  *clock.Time
+	CreatedBefore *clock.Time
 }
 
 // Page returns the first rows after a place, or the last before one in reverse.
 func (l CouponList) Page(ctx context.Context, tx DBTX, in Scope, after, before *CouponCursorRow, lim int32) ([]Coupon, error) {
 	p := CouponPageParams{
-		ProgramID:  in.ProgramID,
-		OrgID:      in.OrgID,
-		Lim:        lim,
-		PartnerID:  l.PartnerID,
-		Code:       l.Code,
-		ExternalID: l.ExternalID,
+		ProgramID:     in.ProgramID,
+		OrgID:         in.OrgID,
+		Lim:           lim,
+		PartnerID:     l.PartnerID,
+		Code:          l.Code,
+		ExternalID:    l.ExternalID,
+		CreatedAfter:  l.CreatedAfter,
+		CreatedBefore: l.CreatedBefore,
 	}
 	if after != nil {
 		p.AfterAt = &after.CreatedAt
@@ -746,11 +774,13 @@ func (l CouponList) Cursor(ctx context.Context, tx DBTX, in Scope, id string) (C
 // Count returns the number of rows.
 func (l CouponList) Count(ctx context.Context, tx DBTX, in Scope, _ int32) (int64, error) {
 	return New().CouponCount(ctx, tx, CouponCountParams{
-		ProgramID:  in.ProgramID,
-		OrgID:      in.OrgID,
-		PartnerID:  l.PartnerID,
-		Code:       l.Code,
-		ExternalID: l.ExternalID,
+		ProgramID:     in.ProgramID,
+		OrgID:         in.OrgID,
+		PartnerID:     l.PartnerID,
+		Code:          l.Code,
+		ExternalID:    l.ExternalID,
+		CreatedAfter:  l.CreatedAfter,
+		CreatedBefore: l.CreatedBefore,
 	})
 }
 
@@ -774,6 +804,8 @@ type CustomerList struct {
 	ExternalCustomerID *string
 	Identifier         *string
 	HasDuplicates      *bool
+	CreatedAfter       *clock.Time
+	CreatedBefore      *clock.Time
 }
 
 // Page returns the first rows after a place, or the last before one in reverse.
@@ -790,6 +822,8 @@ func (l CustomerList) Page(ctx context.Context, tx DBTX, in Scope, after, before
 		ExternalCustomerID: l.ExternalCustomerID,
 		Identifier:         l.Identifier,
 		HasDuplicates:      l.HasDuplicates,
+		CreatedAfter:       l.CreatedAfter,
+		CreatedBefore:      l.CreatedBefore,
 	}
 	if after != nil {
 		p.AfterAt = &after.CreatedAt
@@ -826,12 +860,14 @@ func (l CustomerList) Count(ctx context.Context, tx DBTX, in Scope, most int32) 
 		ExternalCustomerID: l.ExternalCustomerID,
 		Identifier:         l.Identifier,
 		HasDuplicates:      l.HasDuplicates,
+		CreatedAfter:       l.CreatedAfter,
+		CreatedBefore:      l.CreatedBefore,
 	})
 }
 
 // Total returns what counts the list where it is long, or nil where nothing does.
 func (l CustomerList) Total() *Total {
-	if l.Email != nil || l.ExternalCustomerID != nil || l.Identifier != nil || l.HasDuplicates != nil {
+	if l.Email != nil || l.ExternalCustomerID != nil || l.Identifier != nil || l.HasDuplicates != nil || l.CreatedAfter != nil || l.CreatedBefore != nil {
 		return nil
 	}
 	return &Total{
@@ -981,6 +1017,8 @@ type InboxEventList struct {
 	Type            *string
 	ReasonCode      *string
 	ExternalEventID *string
+	CreatedAfter    *clock.Time
+	CreatedBefore   *clock.Time
 }
 
 // Page returns the first rows after a place, or the last before one in reverse.
@@ -996,6 +1034,8 @@ func (l InboxEventList) Page(ctx context.Context, tx DBTX, in Scope, after, befo
 		Type:            l.Type,
 		ReasonCode:      l.ReasonCode,
 		ExternalEventID: l.ExternalEventID,
+		CreatedAfter:    l.CreatedAfter,
+		CreatedBefore:   l.CreatedBefore,
 	}
 	if after != nil {
 		p.AfterAt = &after.CreatedAt
@@ -1032,6 +1072,8 @@ func (l InboxEventList) Count(ctx context.Context, tx DBTX, in Scope, _ int32) (
 		Type:            l.Type,
 		ReasonCode:      l.ReasonCode,
 		ExternalEventID: l.ExternalEventID,
+		CreatedAfter:    l.CreatedAfter,
+		CreatedBefore:   l.CreatedBefore,
 	})
 }
 
@@ -1049,16 +1091,20 @@ func (l InboxEventList) Refs() []Ref {
 
 // LinkList is a list of rows of links. A filter that is nil lets every row pass.
 type LinkList struct {
-	PartnerID *string
+	PartnerID     *string
+	CreatedAfter  *clock.Time
+	CreatedBefore *clock.Time
 }
 
 // Page returns the first rows after a place, or the last before one in reverse.
 func (l LinkList) Page(ctx context.Context, tx DBTX, in Scope, after, before *LinkCursorRow, lim int32) ([]Link, error) {
 	p := LinkPageParams{
-		ProgramID: in.ProgramID,
-		OrgID:     in.OrgID,
-		Lim:       lim,
-		PartnerID: l.PartnerID,
+		ProgramID:     in.ProgramID,
+		OrgID:         in.OrgID,
+		Lim:           lim,
+		PartnerID:     l.PartnerID,
+		CreatedAfter:  l.CreatedAfter,
+		CreatedBefore: l.CreatedBefore,
 	}
 	if after != nil {
 		p.AfterAt = &after.CreatedAt
@@ -1084,9 +1130,11 @@ func (l LinkList) Cursor(ctx context.Context, tx DBTX, in Scope, id string) (Lin
 // Count returns the number of rows.
 func (l LinkList) Count(ctx context.Context, tx DBTX, in Scope, _ int32) (int64, error) {
 	return New().LinkCount(ctx, tx, LinkCountParams{
-		ProgramID: in.ProgramID,
-		OrgID:     in.OrgID,
-		PartnerID: l.PartnerID,
+		ProgramID:     in.ProgramID,
+		OrgID:         in.OrgID,
+		PartnerID:     l.PartnerID,
+		CreatedAfter:  l.CreatedAfter,
+		CreatedBefore: l.CreatedBefore,
 	})
 }
 
@@ -1104,13 +1152,17 @@ func (l LinkList) Refs() []Ref {
 
 // MailList is a list of rows of mails. A filter that is nil lets every row pass.
 type MailList struct {
+	CreatedAfter  *clock.Time
+	CreatedBefore *clock.Time
 }
 
 // Page returns the first rows after a place, or the last before one in reverse.
 func (l MailList) Page(ctx context.Context, tx DBTX, in Scope, after, before *MailCursorRow, lim int32) ([]MailPageRow, error) {
 	p := MailPageParams{
-		OrgID: in.OrgID,
-		Lim:   lim,
+		OrgID:         in.OrgID,
+		Lim:           lim,
+		CreatedAfter:  l.CreatedAfter,
+		CreatedBefore: l.CreatedBefore,
 	}
 	if after != nil {
 		p.AfterAt = &after.CreatedAt
@@ -1133,7 +1185,11 @@ func (l MailList) Cursor(ctx context.Context, tx DBTX, in Scope, id string) (Mai
 
 // Count returns the number of rows.
 func (l MailList) Count(ctx context.Context, tx DBTX, in Scope, _ int32) (int64, error) {
-	return New().MailCount(ctx, tx, in.OrgID)
+	return New().MailCount(ctx, tx, MailCountParams{
+		OrgID:         in.OrgID,
+		CreatedAfter:  l.CreatedAfter,
+		CreatedBefore: l.CreatedBefore,
+	})
 }
 
 // Total returns what counts the list where it is long, or nil where nothing does.
@@ -1148,28 +1204,34 @@ func (l MailList) Refs() []Ref {
 
 // PartnerList is a list of rows of partners. A filter that is nil lets every row pass.
 type PartnerList struct {
-	Status  []string
-	GroupID *string
-	TagID   *string
-	Email   *string
-	Handle  *string
-	Search  *string
+	Status        []string
+	GroupID       *string
+	TagID         *string
+	Email         *string
+	Handle        *string
+	ExternalID    *string
+	Search        *string
+	CreatedAfter  *clock.Time
+	CreatedBefore *clock.Time
 }
 
 // Page returns the first rows after a place, or the last before one in reverse.
 func (l PartnerList) Page(ctx context.Context, tx DBTX, in Scope, after, before *PartnerCursorRow, lim int32) ([]Partner, error) {
 	status, statusIn := either(l.Status)
 	p := PartnerPageParams{
-		ProgramID: in.ProgramID,
-		OrgID:     in.OrgID,
-		Lim:       lim,
-		Status:    status,
-		StatusIn:  statusIn,
-		GroupID:   l.GroupID,
-		TagID:     l.TagID,
-		Email:     l.Email,
-		Handle:    l.Handle,
-		Search:    l.Search,
+		ProgramID:     in.ProgramID,
+		OrgID:         in.OrgID,
+		Lim:           lim,
+		Status:        status,
+		StatusIn:      statusIn,
+		GroupID:       l.GroupID,
+		TagID:         l.TagID,
+		Email:         l.Email,
+		Handle:        l.Handle,
+		ExternalID:    l.ExternalID,
+		Search:        l.Search,
+		CreatedAfter:  l.CreatedAfter,
+		CreatedBefore: l.CreatedBefore,
 	}
 	if after != nil {
 		p.AfterAt = &after.CreatedAt
@@ -1195,22 +1257,25 @@ func (l PartnerList) Cursor(ctx context.Context, tx DBTX, in Scope, id string) (
 func (l PartnerList) Count(ctx context.Context, tx DBTX, in Scope, most int32) (int64, error) {
 	status, statusIn := either(l.Status)
 	return New().PartnerCount(ctx, tx, PartnerCountParams{
-		ProgramID: in.ProgramID,
-		OrgID:     in.OrgID,
-		Most:      most,
-		Status:    status,
-		StatusIn:  statusIn,
-		GroupID:   l.GroupID,
-		TagID:     l.TagID,
-		Email:     l.Email,
-		Handle:    l.Handle,
-		Search:    l.Search,
+		ProgramID:     in.ProgramID,
+		OrgID:         in.OrgID,
+		Most:          most,
+		Status:        status,
+		StatusIn:      statusIn,
+		GroupID:       l.GroupID,
+		TagID:         l.TagID,
+		Email:         l.Email,
+		Handle:        l.Handle,
+		ExternalID:    l.ExternalID,
+		Search:        l.Search,
+		CreatedAfter:  l.CreatedAfter,
+		CreatedBefore: l.CreatedBefore,
 	})
 }
 
 // Total returns what counts the list where it is long, or nil where nothing does.
 func (l PartnerList) Total() *Total {
-	if l.TagID != nil || l.Email != nil || l.Handle != nil || l.Search != nil {
+	if l.TagID != nil || l.Email != nil || l.Handle != nil || l.ExternalID != nil || l.Search != nil || l.CreatedAfter != nil || l.CreatedBefore != nil {
 		return nil
 	}
 	return &Total{
@@ -1236,16 +1301,20 @@ func (l PartnerList) Refs() []Ref {
 
 // PartnerNoteList is a list of rows of partner_notes. A filter that is nil lets every row pass.
 type PartnerNoteList struct {
-	PartnerID *string
+	PartnerID     *string
+	CreatedAfter  *clock.Time
+	CreatedBefore *clock.Time
 }
 
 // Page returns the first rows after a place, or the last before one in reverse.
 func (l PartnerNoteList) Page(ctx context.Context, tx DBTX, in Scope, after, before *PartnerNoteCursorRow, lim int32) ([]PartnerNote, error) {
 	p := PartnerNotePageParams{
-		ProgramID: in.ProgramID,
-		OrgID:     in.OrgID,
-		Lim:       lim,
-		PartnerID: l.PartnerID,
+		ProgramID:     in.ProgramID,
+		OrgID:         in.OrgID,
+		Lim:           lim,
+		PartnerID:     l.PartnerID,
+		CreatedAfter:  l.CreatedAfter,
+		CreatedBefore: l.CreatedBefore,
 	}
 	if after != nil {
 		p.AfterAt = &after.CreatedAt
@@ -1271,9 +1340,11 @@ func (l PartnerNoteList) Cursor(ctx context.Context, tx DBTX, in Scope, id strin
 // Count returns the number of rows.
 func (l PartnerNoteList) Count(ctx context.Context, tx DBTX, in Scope, _ int32) (int64, error) {
 	return New().PartnerNoteCount(ctx, tx, PartnerNoteCountParams{
-		ProgramID: in.ProgramID,
-		OrgID:     in.OrgID,
-		PartnerID: l.PartnerID,
+		ProgramID:     in.ProgramID,
+		OrgID:         in.OrgID,
+		PartnerID:     l.PartnerID,
+		CreatedAfter:  l.CreatedAfter,
+		CreatedBefore: l.CreatedBefore,
 	})
 }
 
@@ -1291,22 +1362,26 @@ func (l PartnerNoteList) Refs() []Ref {
 
 // PayoutList is a list of rows of payouts. A filter that is nil lets every row pass.
 type PayoutList struct {
-	PartnerID *string
-	BatchID   *string
-	Status    []string
+	PartnerID     *string
+	BatchID       *string
+	Status        []string
+	CreatedAfter  *clock.Time
+	CreatedBefore *clock.Time
 }
 
 // Page returns the first rows after a place, or the last before one in reverse.
 func (l PayoutList) Page(ctx context.Context, tx DBTX, in Scope, after, before *PayoutCursorRow, lim int32) ([]Payout, error) {
 	status, statusIn := either(l.Status)
 	p := PayoutPageParams{
-		ProgramID: in.ProgramID,
-		OrgID:     in.OrgID,
-		Lim:       lim,
-		PartnerID: l.PartnerID,
-		BatchID:   l.BatchID,
-		Status:    status,
-		StatusIn:  statusIn,
+		ProgramID:     in.ProgramID,
+		OrgID:         in.OrgID,
+		Lim:           lim,
+		PartnerID:     l.PartnerID,
+		BatchID:       l.BatchID,
+		Status:        status,
+		StatusIn:      statusIn,
+		CreatedAfter:  l.CreatedAfter,
+		CreatedBefore: l.CreatedBefore,
 	}
 	if after != nil {
 		p.AfterAt = &after.CreatedAt
@@ -1334,19 +1409,21 @@ func (l PayoutList) Cursor(ctx context.Context, tx DBTX, in Scope, id string) (P
 func (l PayoutList) Count(ctx context.Context, tx DBTX, in Scope, most int32) (int64, error) {
 	status, statusIn := either(l.Status)
 	return New().PayoutCount(ctx, tx, PayoutCountParams{
-		ProgramID: in.ProgramID,
-		OrgID:     in.OrgID,
-		Most:      most,
-		PartnerID: l.PartnerID,
-		BatchID:   l.BatchID,
-		Status:    status,
-		StatusIn:  statusIn,
+		ProgramID:     in.ProgramID,
+		OrgID:         in.OrgID,
+		Most:          most,
+		PartnerID:     l.PartnerID,
+		BatchID:       l.BatchID,
+		Status:        status,
+		StatusIn:      statusIn,
+		CreatedAfter:  l.CreatedAfter,
+		CreatedBefore: l.CreatedBefore,
 	})
 }
 
 // Total returns what counts the list where it is long, or nil where nothing does.
 func (l PayoutList) Total() *Total {
-	if l.PartnerID != nil && l.BatchID != nil {
+	if l.CreatedAfter != nil || l.CreatedBefore != nil || l.PartnerID != nil && l.BatchID != nil {
 		return nil
 	}
 	return &Total{
@@ -1416,20 +1493,24 @@ func (l ProgramList) Refs() []Ref {
 
 // ReferralList is a list of rows of referrals. A filter that is nil lets every row pass.
 type ReferralList struct {
-	PartnerID *string
-	Status    []string
+	PartnerID     *string
+	Status        []string
+	CreatedAfter  *clock.Time
+	CreatedBefore *clock.Time
 }
 
 // Page returns the first rows after a place, or the last before one in reverse.
 func (l ReferralList) Page(ctx context.Context, tx DBTX, in Scope, after, before *ReferralCursorRow, lim int32) ([]Referral, error) {
 	status, statusIn := either(l.Status)
 	p := ReferralPageParams{
-		ProgramID: in.ProgramID,
-		OrgID:     in.OrgID,
-		Lim:       lim,
-		PartnerID: l.PartnerID,
-		Status:    status,
-		StatusIn:  statusIn,
+		ProgramID:     in.ProgramID,
+		OrgID:         in.OrgID,
+		Lim:           lim,
+		PartnerID:     l.PartnerID,
+		Status:        status,
+		StatusIn:      statusIn,
+		CreatedAfter:  l.CreatedAfter,
+		CreatedBefore: l.CreatedBefore,
 	}
 	if after != nil {
 		p.AfterAt = &after.CreatedAt
@@ -1456,17 +1537,22 @@ func (l ReferralList) Cursor(ctx context.Context, tx DBTX, in Scope, id string) 
 func (l ReferralList) Count(ctx context.Context, tx DBTX, in Scope, most int32) (int64, error) {
 	status, statusIn := either(l.Status)
 	return New().ReferralCount(ctx, tx, ReferralCountParams{
-		ProgramID: in.ProgramID,
-		OrgID:     in.OrgID,
-		Most:      most,
-		PartnerID: l.PartnerID,
-		Status:    status,
-		StatusIn:  statusIn,
+		ProgramID:     in.ProgramID,
+		OrgID:         in.OrgID,
+		Most:          most,
+		PartnerID:     l.PartnerID,
+		Status:        status,
+		StatusIn:      statusIn,
+		CreatedAfter:  l.CreatedAfter,
+		CreatedBefore: l.CreatedBefore,
 	})
 }
 
 // Total returns what counts the list where it is long, or nil where nothing does.
 func (l ReferralList) Total() *Total {
+	if l.CreatedAfter != nil || l.CreatedBefore != nil {
+		return nil
+	}
 	return &Total{
 		Of: func(ctx context.Context, tx DBTX, in Scope) (int64, error) {
 			return New().TallyTotal(ctx, tx, TallyTotalParams{
@@ -1493,6 +1579,8 @@ type RefundList struct {
 	ExternalChargeID *string
 	ExternalRefundID *string
 	Status           []string
+	CreatedAfter     *clock.Time
+	CreatedBefore    *clock.Time
 }
 
 // Page returns the first rows after a place, or the last before one in reverse.
@@ -1507,6 +1595,8 @@ func (l RefundList) Page(ctx context.Context, tx DBTX, in Scope, after, before *
 		ExternalRefundID: l.ExternalRefundID,
 		Status:           status,
 		StatusIn:         statusIn,
+		CreatedAfter:     l.CreatedAfter,
+		CreatedBefore:    l.CreatedBefore,
 	}
 	if after != nil {
 		p.AfterAt = &after.CreatedAt
@@ -1542,6 +1632,8 @@ func (l RefundList) Count(ctx context.Context, tx DBTX, in Scope, _ int32) (int6
 		ExternalRefundID: l.ExternalRefundID,
 		Status:           status,
 		StatusIn:         statusIn,
+		CreatedAfter:     l.CreatedAfter,
+		CreatedBefore:    l.CreatedBefore,
 	})
 }
 
@@ -1665,6 +1757,8 @@ type SaleList struct {
 	OccurredAfter    *clock.Time
 	OccurredBefore   *clock.Time
 	Refunded         *bool
+	CreatedAfter     *clock.Time
+	CreatedBefore    *clock.Time
 }
 
 // Page returns the first rows after a place, or the last before one in reverse.
@@ -1679,6 +1773,8 @@ func (l SaleList) Page(ctx context.Context, tx DBTX, in Scope, after, before *Sa
 		OccurredAfter:    l.OccurredAfter,
 		OccurredBefore:   l.OccurredBefore,
 		Refunded:         l.Refunded,
+		CreatedAfter:     l.CreatedAfter,
+		CreatedBefore:    l.CreatedBefore,
 	}
 	if after != nil {
 		p.AfterAt = &after.CreatedAt
@@ -1715,12 +1811,14 @@ func (l SaleList) Count(ctx context.Context, tx DBTX, in Scope, most int32) (int
 		OccurredAfter:    l.OccurredAfter,
 		OccurredBefore:   l.OccurredBefore,
 		Refunded:         l.Refunded,
+		CreatedAfter:     l.CreatedAfter,
+		CreatedBefore:    l.CreatedBefore,
 	})
 }
 
 // Total returns what counts the list where it is long, or nil where nothing does.
 func (l SaleList) Total() *Total {
-	if l.CustomerID != nil || l.ExternalChargeID != nil {
+	if l.CustomerID != nil || l.ExternalChargeID != nil || l.CreatedAfter != nil || l.CreatedBefore != nil {
 		return nil
 	}
 	return &Total{
@@ -1846,20 +1944,24 @@ func (l TagList) Refs() []Ref {
 
 // TaxFormList is a list of rows of tax_form_statuses. A filter that is nil lets every row pass.
 type TaxFormList struct {
-	PartnerID *string
-	Status    []string
+	PartnerID     *string
+	Status        []string
+	CreatedAfter  *clock.Time
+	CreatedBefore *clock.Time
 }
 
 // Page returns the first rows after a place, or the last before one in reverse.
 func (l TaxFormList) Page(ctx context.Context, tx DBTX, in Scope, after, before *TaxFormCursorRow, lim int32) ([]TaxFormStatus, error) {
 	status, statusIn := either(l.Status)
 	p := TaxFormPageParams{
-		ProgramID: in.ProgramID,
-		OrgID:     in.OrgID,
-		Lim:       lim,
-		PartnerID: l.PartnerID,
-		Status:    status,
-		StatusIn:  statusIn,
+		ProgramID:     in.ProgramID,
+		OrgID:         in.OrgID,
+		Lim:           lim,
+		PartnerID:     l.PartnerID,
+		Status:        status,
+		StatusIn:      statusIn,
+		CreatedAfter:  l.CreatedAfter,
+		CreatedBefore: l.CreatedBefore,
 	}
 	if after != nil {
 		p.AfterAt = &after.CreatedAt
@@ -1886,11 +1988,13 @@ func (l TaxFormList) Cursor(ctx context.Context, tx DBTX, in Scope, id string) (
 func (l TaxFormList) Count(ctx context.Context, tx DBTX, in Scope, _ int32) (int64, error) {
 	status, statusIn := either(l.Status)
 	return New().TaxFormCount(ctx, tx, TaxFormCountParams{
-		ProgramID: in.ProgramID,
-		OrgID:     in.OrgID,
-		PartnerID: l.PartnerID,
-		Status:    status,
-		StatusIn:  statusIn,
+		ProgramID:     in.ProgramID,
+		OrgID:         in.OrgID,
+		PartnerID:     l.PartnerID,
+		Status:        status,
+		StatusIn:      statusIn,
+		CreatedAfter:  l.CreatedAfter,
+		CreatedBefore: l.CreatedBefore,
 	})
 }
 

@@ -7,6 +7,8 @@ WHERE t.program_id = @program_id
   AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
   AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
   AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]))
+  AND (sqlc.narg('created_after')::timestamptz IS NULL OR t.created_at >= sqlc.narg('created_after')::timestamptz)
+  AND (sqlc.narg('created_before')::timestamptz IS NULL OR t.created_at < sqlc.narg('created_before')::timestamptz)
   AND (sqlc.narg('after_at')::timestamptz IS NULL
     OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
   AND (sqlc.narg('before_at')::timestamptz IS NULL
@@ -22,7 +24,9 @@ WHERE t.program_id = @program_id
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
   AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
   AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
-  AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]));
+  AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]))
+  AND (sqlc.narg('created_after')::timestamptz IS NULL OR t.created_at >= sqlc.narg('created_after')::timestamptz)
+  AND (sqlc.narg('created_before')::timestamptz IS NULL OR t.created_at < sqlc.narg('created_before')::timestamptz);
 
 -- name: ApplicationCursor :one
 SELECT t.created_at, t.id FROM applications t
@@ -35,6 +39,8 @@ WHERE t.program_id = @program_id
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
   AND (sqlc.narg('target_id')::text IS NULL OR t.target_id = sqlc.narg('target_id')::text)
   AND (sqlc.narg('action')::text IS NULL OR t.action = sqlc.narg('action')::text)
+  AND (sqlc.narg('created_after')::timestamptz IS NULL OR t.created_at >= sqlc.narg('created_after')::timestamptz)
+  AND (sqlc.narg('created_before')::timestamptz IS NULL OR t.created_at < sqlc.narg('created_before')::timestamptz)
   AND (sqlc.narg('after_at')::timestamptz IS NULL
     OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
   AND (sqlc.narg('before_at')::timestamptz IS NULL
@@ -50,6 +56,8 @@ WHERE t.program_id = @program_id
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
   AND (sqlc.narg('target_id')::text IS NULL OR t.target_id = sqlc.narg('target_id')::text)
   AND (sqlc.narg('action')::text IS NULL OR t.action = sqlc.narg('action')::text)
+  AND (sqlc.narg('created_after')::timestamptz IS NULL OR t.created_at >= sqlc.narg('created_after')::timestamptz)
+  AND (sqlc.narg('created_before')::timestamptz IS NULL OR t.created_at < sqlc.narg('created_before')::timestamptz)
   LIMIT @most) few;
 
 -- name: AuditLogCursor :one
@@ -92,6 +100,8 @@ WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id
 SELECT t.* FROM payout_batches t
 WHERE t.program_id = @program_id
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
+  AND (sqlc.narg('created_after')::timestamptz IS NULL OR t.created_at >= sqlc.narg('created_after')::timestamptz)
+  AND (sqlc.narg('created_before')::timestamptz IS NULL OR t.created_at < sqlc.narg('created_before')::timestamptz)
   AND (sqlc.narg('after_at')::timestamptz IS NULL
     OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
   AND (sqlc.narg('before_at')::timestamptz IS NULL
@@ -104,7 +114,9 @@ LIMIT @lim;
 -- name: BatchCount :one
 SELECT count(*) FROM payout_batches t
 WHERE t.program_id = @program_id
-  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id);
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
+  AND (sqlc.narg('created_after')::timestamptz IS NULL OR t.created_at >= sqlc.narg('created_after')::timestamptz)
+  AND (sqlc.narg('created_before')::timestamptz IS NULL OR t.created_at < sqlc.narg('created_before')::timestamptz);
 
 -- name: BatchCursor :one
 SELECT t.created_at, t.id FROM payout_batches t
@@ -139,6 +151,8 @@ WHERE t.program_id = @program_id
   AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
   AND (sqlc.narg('link_id')::text IS NULL OR t.link_id = sqlc.narg('link_id')::text)
   AND (sqlc.narg('referral_id')::text IS NULL OR t.referral_id = sqlc.narg('referral_id')::text)
+  AND (sqlc.narg('created_after')::timestamptz IS NULL OR t.created_at >= sqlc.narg('created_after')::timestamptz)
+  AND (sqlc.narg('created_before')::timestamptz IS NULL OR t.created_at < sqlc.narg('created_before')::timestamptz)
   AND (sqlc.narg('after_at')::timestamptz IS NULL
     OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
   AND (sqlc.narg('before_at')::timestamptz IS NULL
@@ -158,6 +172,8 @@ WHERE t.program_id = @program_id
     END = sqlc.narg('partner_id')::text)
   AND (sqlc.narg('link_id')::text IS NULL OR t.link_id = sqlc.narg('link_id')::text)
   AND (sqlc.narg('referral_id')::text IS NULL OR t.referral_id = sqlc.narg('referral_id')::text)
+  AND (sqlc.narg('created_after')::timestamptz IS NULL OR t.created_at >= sqlc.narg('created_after')::timestamptz)
+  AND (sqlc.narg('created_before')::timestamptz IS NULL OR t.created_at < sqlc.narg('created_before')::timestamptz)
   ORDER BY t.created_at DESC
   LIMIT @most) few;
 
@@ -313,6 +329,8 @@ WHERE t.program_id = @program_id
   AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
   AND (sqlc.narg('code')::text IS NULL OR lower(t.code) = lower(sqlc.narg('code')::text))
   AND (sqlc.narg('external_id')::text IS NULL OR t.external_id = sqlc.narg('external_id')::text)
+  AND (sqlc.narg('created_after')::timestamptz IS NULL OR t.created_at >= sqlc.narg('created_after')::timestamptz)
+  AND (sqlc.narg('created_before')::timestamptz IS NULL OR t.created_at < sqlc.narg('created_before')::timestamptz)
   AND (sqlc.narg('after_at')::timestamptz IS NULL
     OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
   AND (sqlc.narg('before_at')::timestamptz IS NULL
@@ -328,7 +346,9 @@ WHERE t.program_id = @program_id
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
   AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
   AND (sqlc.narg('code')::text IS NULL OR lower(t.code) = lower(sqlc.narg('code')::text))
-  AND (sqlc.narg('external_id')::text IS NULL OR t.external_id = sqlc.narg('external_id')::text);
+  AND (sqlc.narg('external_id')::text IS NULL OR t.external_id = sqlc.narg('external_id')::text)
+  AND (sqlc.narg('created_after')::timestamptz IS NULL OR t.created_at >= sqlc.narg('created_after')::timestamptz)
+  AND (sqlc.narg('created_before')::timestamptz IS NULL OR t.created_at < sqlc.narg('created_before')::timestamptz);
 
 -- name: CouponCursor :one
 SELECT t.created_at, t.id FROM coupons t
@@ -352,6 +372,8 @@ WHERE t.program_id = @program_id
   AND (sqlc.narg('has_duplicates')::boolean IS NULL
     OR sqlc.narg('has_duplicates')::boolean AND t.id = ANY (ARRAY(SELECT DISTINCT d.customer_id FROM customer_duplicates d WHERE d.program_id = @program_id
     AND d.org_id = @org_id ORDER BY d.customer_id DESC LIMIT 1000)))
+  AND (sqlc.narg('created_after')::timestamptz IS NULL OR t.created_at >= sqlc.narg('created_after')::timestamptz)
+  AND (sqlc.narg('created_before')::timestamptz IS NULL OR t.created_at < sqlc.narg('created_before')::timestamptz)
   AND (sqlc.narg('after_at')::timestamptz IS NULL
     OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
   AND (sqlc.narg('before_at')::timestamptz IS NULL
@@ -376,6 +398,8 @@ WHERE t.program_id = @program_id
   AND (sqlc.narg('has_duplicates')::boolean IS NULL
     OR sqlc.narg('has_duplicates')::boolean AND t.id = ANY (ARRAY(SELECT DISTINCT d.customer_id FROM customer_duplicates d WHERE d.program_id = @program_id
     AND d.org_id = @org_id ORDER BY d.customer_id DESC LIMIT 1000)))
+  AND (sqlc.narg('created_after')::timestamptz IS NULL OR t.created_at >= sqlc.narg('created_after')::timestamptz)
+  AND (sqlc.narg('created_before')::timestamptz IS NULL OR t.created_at < sqlc.narg('created_before')::timestamptz)
   LIMIT @most) few;
 
 -- name: CustomerCursor :one
@@ -457,6 +481,8 @@ WHERE t.program_id = @program_id
   AND (sqlc.narg('type')::text IS NULL OR t.type = sqlc.narg('type')::text)
   AND (sqlc.narg('reason_code')::text IS NULL OR t.reason_code = sqlc.narg('reason_code')::text)
   AND (sqlc.narg('external_event_id')::text IS NULL OR t.external_event_id = sqlc.narg('external_event_id')::text)
+  AND (sqlc.narg('created_after')::timestamptz IS NULL OR t.created_at >= sqlc.narg('created_after')::timestamptz)
+  AND (sqlc.narg('created_before')::timestamptz IS NULL OR t.created_at < sqlc.narg('created_before')::timestamptz)
   AND (sqlc.narg('after_at')::timestamptz IS NULL
     OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
   AND (sqlc.narg('before_at')::timestamptz IS NULL
@@ -475,7 +501,9 @@ WHERE t.program_id = @program_id
   AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]))
   AND (sqlc.narg('type')::text IS NULL OR t.type = sqlc.narg('type')::text)
   AND (sqlc.narg('reason_code')::text IS NULL OR t.reason_code = sqlc.narg('reason_code')::text)
-  AND (sqlc.narg('external_event_id')::text IS NULL OR t.external_event_id = sqlc.narg('external_event_id')::text);
+  AND (sqlc.narg('external_event_id')::text IS NULL OR t.external_event_id = sqlc.narg('external_event_id')::text)
+  AND (sqlc.narg('created_after')::timestamptz IS NULL OR t.created_at >= sqlc.narg('created_after')::timestamptz)
+  AND (sqlc.narg('created_before')::timestamptz IS NULL OR t.created_at < sqlc.narg('created_before')::timestamptz);
 
 -- name: InboxEventCursor :one
 SELECT t.created_at, t.id FROM inbox_events t
@@ -490,6 +518,8 @@ WHERE t.program_id = @program_id
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
   AND t.deleted_at IS NULL
   AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
+  AND (sqlc.narg('created_after')::timestamptz IS NULL OR t.created_at >= sqlc.narg('created_after')::timestamptz)
+  AND (sqlc.narg('created_before')::timestamptz IS NULL OR t.created_at < sqlc.narg('created_before')::timestamptz)
   AND (sqlc.narg('after_at')::timestamptz IS NULL
     OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
   AND (sqlc.narg('before_at')::timestamptz IS NULL
@@ -504,7 +534,9 @@ SELECT count(*) FROM links t
 WHERE t.program_id = @program_id
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
   AND t.deleted_at IS NULL
-  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text);
+  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
+  AND (sqlc.narg('created_after')::timestamptz IS NULL OR t.created_at >= sqlc.narg('created_after')::timestamptz)
+  AND (sqlc.narg('created_before')::timestamptz IS NULL OR t.created_at < sqlc.narg('created_before')::timestamptz);
 
 -- name: LinkCursor :one
 SELECT t.created_at, t.id FROM links t
@@ -518,6 +550,8 @@ SELECT t.id, t.purpose, t.recipient, t.subject, t.status, t.attempts, t.error, t
 FROM mails t
 WHERE t.org_id = @org_id
   AND t.status = 'failed'
+  AND (sqlc.narg('created_after')::timestamptz IS NULL OR t.created_at >= sqlc.narg('created_after')::timestamptz)
+  AND (sqlc.narg('created_before')::timestamptz IS NULL OR t.created_at < sqlc.narg('created_before')::timestamptz)
   AND (sqlc.narg('after_at')::timestamptz IS NULL
     OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
   AND (sqlc.narg('before_at')::timestamptz IS NULL
@@ -530,7 +564,9 @@ LIMIT @lim;
 -- name: MailCount :one
 SELECT count(*) FROM mails t
 WHERE t.org_id = @org_id
-  AND t.status = 'failed';
+  AND t.status = 'failed'
+  AND (sqlc.narg('created_after')::timestamptz IS NULL OR t.created_at >= sqlc.narg('created_after')::timestamptz)
+  AND (sqlc.narg('created_before')::timestamptz IS NULL OR t.created_at < sqlc.narg('created_before')::timestamptz);
 
 -- name: MailCursor :one
 SELECT t.created_at, t.id FROM mails t
@@ -548,11 +584,14 @@ WHERE t.program_id = @program_id
     WHERE pt.tag_id = sqlc.narg('tag_id')::text AND pt.org_id = @org_id)))
   AND (sqlc.narg('email')::text IS NULL OR lower(t.email) = sqlc.narg('email')::text)
   AND (sqlc.narg('handle')::text IS NULL OR t.handle = sqlc.narg('handle')::text)
+  AND (sqlc.narg('external_id')::text IS NULL OR t.external_id = sqlc.narg('external_id')::text)
   AND (sqlc.narg('search')::text IS NULL
     OR t.email ILIKE sqlc.narg('search')::text OR t.handle ILIKE sqlc.narg('search')::text
     OR t.first_name ILIKE sqlc.narg('search')::text OR t.last_name ILIKE sqlc.narg('search')::text
     OR concat_ws(' ', t.first_name, t.last_name) ILIKE sqlc.narg('search')::text
     OR t.display_name ILIKE sqlc.narg('search')::text OR t.company_name ILIKE sqlc.narg('search')::text)
+  AND (sqlc.narg('created_after')::timestamptz IS NULL OR t.created_at >= sqlc.narg('created_after')::timestamptz)
+  AND (sqlc.narg('created_before')::timestamptz IS NULL OR t.created_at < sqlc.narg('created_before')::timestamptz)
   AND (sqlc.narg('after_at')::timestamptz IS NULL
     OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
   AND (sqlc.narg('before_at')::timestamptz IS NULL
@@ -574,11 +613,14 @@ WHERE t.program_id = @program_id
     WHERE pt.tag_id = sqlc.narg('tag_id')::text AND pt.org_id = @org_id)))
   AND (sqlc.narg('email')::text IS NULL OR lower(t.email) = sqlc.narg('email')::text)
   AND (sqlc.narg('handle')::text IS NULL OR t.handle = sqlc.narg('handle')::text)
+  AND (sqlc.narg('external_id')::text IS NULL OR t.external_id = sqlc.narg('external_id')::text)
   AND (sqlc.narg('search')::text IS NULL
     OR t.email ILIKE sqlc.narg('search')::text OR t.handle ILIKE sqlc.narg('search')::text
     OR t.first_name ILIKE sqlc.narg('search')::text OR t.last_name ILIKE sqlc.narg('search')::text
     OR concat_ws(' ', t.first_name, t.last_name) ILIKE sqlc.narg('search')::text
     OR t.display_name ILIKE sqlc.narg('search')::text OR t.company_name ILIKE sqlc.narg('search')::text)
+  AND (sqlc.narg('created_after')::timestamptz IS NULL OR t.created_at >= sqlc.narg('created_after')::timestamptz)
+  AND (sqlc.narg('created_before')::timestamptz IS NULL OR t.created_at < sqlc.narg('created_before')::timestamptz)
   LIMIT @most) few;
 
 -- name: PartnerCursor :one
@@ -590,6 +632,8 @@ SELECT t.* FROM partner_notes t
 WHERE t.program_id = @program_id
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
   AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
+  AND (sqlc.narg('created_after')::timestamptz IS NULL OR t.created_at >= sqlc.narg('created_after')::timestamptz)
+  AND (sqlc.narg('created_before')::timestamptz IS NULL OR t.created_at < sqlc.narg('created_before')::timestamptz)
   AND (sqlc.narg('after_at')::timestamptz IS NULL
     OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
   AND (sqlc.narg('before_at')::timestamptz IS NULL
@@ -603,7 +647,9 @@ LIMIT @lim;
 SELECT count(*) FROM partner_notes t
 WHERE t.program_id = @program_id
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
-  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text);
+  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
+  AND (sqlc.narg('created_after')::timestamptz IS NULL OR t.created_at >= sqlc.narg('created_after')::timestamptz)
+  AND (sqlc.narg('created_before')::timestamptz IS NULL OR t.created_at < sqlc.narg('created_before')::timestamptz);
 
 -- name: PartnerNoteCursor :one
 SELECT t.created_at, t.id FROM partner_notes t
@@ -618,6 +664,8 @@ WHERE t.program_id = @program_id
   AND (sqlc.narg('batch_id')::text IS NULL OR t.batch_id = sqlc.narg('batch_id')::text)
   AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
   AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]))
+  AND (sqlc.narg('created_after')::timestamptz IS NULL OR t.created_at >= sqlc.narg('created_after')::timestamptz)
+  AND (sqlc.narg('created_before')::timestamptz IS NULL OR t.created_at < sqlc.narg('created_before')::timestamptz)
   AND (sqlc.narg('after_at')::timestamptz IS NULL
     OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
   AND (sqlc.narg('before_at')::timestamptz IS NULL
@@ -635,6 +683,8 @@ WHERE t.program_id = @program_id
   AND (sqlc.narg('batch_id')::text IS NULL OR t.batch_id = sqlc.narg('batch_id')::text)
   AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
   AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]))
+  AND (sqlc.narg('created_after')::timestamptz IS NULL OR t.created_at >= sqlc.narg('created_after')::timestamptz)
+  AND (sqlc.narg('created_before')::timestamptz IS NULL OR t.created_at < sqlc.narg('created_before')::timestamptz)
   LIMIT @most) few;
 
 -- name: PayoutCursor :one
@@ -670,6 +720,8 @@ WHERE t.program_id = @program_id
   AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
   AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
   AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]))
+  AND (sqlc.narg('created_after')::timestamptz IS NULL OR t.created_at >= sqlc.narg('created_after')::timestamptz)
+  AND (sqlc.narg('created_before')::timestamptz IS NULL OR t.created_at < sqlc.narg('created_before')::timestamptz)
   AND (sqlc.narg('after_at')::timestamptz IS NULL
     OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
   AND (sqlc.narg('before_at')::timestamptz IS NULL
@@ -686,6 +738,8 @@ WHERE t.program_id = @program_id
   AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
   AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
   AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]))
+  AND (sqlc.narg('created_after')::timestamptz IS NULL OR t.created_at >= sqlc.narg('created_after')::timestamptz)
+  AND (sqlc.narg('created_before')::timestamptz IS NULL OR t.created_at < sqlc.narg('created_before')::timestamptz)
   LIMIT @most) few;
 
 -- name: ReferralCursor :one
@@ -702,6 +756,8 @@ WHERE t.program_id = @program_id
   AND (sqlc.narg('external_refund_id')::text IS NULL OR t.external_refund_id = sqlc.narg('external_refund_id')::text)
   AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
   AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]))
+  AND (sqlc.narg('created_after')::timestamptz IS NULL OR t.created_at >= sqlc.narg('created_after')::timestamptz)
+  AND (sqlc.narg('created_before')::timestamptz IS NULL OR t.created_at < sqlc.narg('created_before')::timestamptz)
   AND (sqlc.narg('after_at')::timestamptz IS NULL
     OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
   AND (sqlc.narg('before_at')::timestamptz IS NULL
@@ -719,7 +775,9 @@ WHERE t.program_id = @program_id
   AND (sqlc.narg('external_charge_id')::text IS NULL OR t.external_charge_id = sqlc.narg('external_charge_id')::text)
   AND (sqlc.narg('external_refund_id')::text IS NULL OR t.external_refund_id = sqlc.narg('external_refund_id')::text)
   AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
-  AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]));
+  AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]))
+  AND (sqlc.narg('created_after')::timestamptz IS NULL OR t.created_at >= sqlc.narg('created_after')::timestamptz)
+  AND (sqlc.narg('created_before')::timestamptz IS NULL OR t.created_at < sqlc.narg('created_before')::timestamptz);
 
 -- name: RefundCursor :one
 SELECT t.created_at, t.id FROM refunds t
@@ -791,6 +849,8 @@ WHERE t.program_id = @program_id
   AND (sqlc.narg('occurred_after')::timestamptz IS NULL OR t.occurred_at >= sqlc.narg('occurred_after')::timestamptz)
   AND (sqlc.narg('occurred_before')::timestamptz IS NULL OR t.occurred_at < sqlc.narg('occurred_before')::timestamptz)
   AND (sqlc.narg('refunded')::boolean IS NULL OR (t.refunded_at IS NOT NULL) = sqlc.narg('refunded')::boolean)
+  AND (sqlc.narg('created_after')::timestamptz IS NULL OR t.created_at >= sqlc.narg('created_after')::timestamptz)
+  AND (sqlc.narg('created_before')::timestamptz IS NULL OR t.created_at < sqlc.narg('created_before')::timestamptz)
   AND (sqlc.narg('after_at')::timestamptz IS NULL
     OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
   AND (sqlc.narg('before_at')::timestamptz IS NULL
@@ -810,6 +870,8 @@ WHERE t.program_id = @program_id
   AND (sqlc.narg('occurred_after')::timestamptz IS NULL OR t.occurred_at >= sqlc.narg('occurred_after')::timestamptz)
   AND (sqlc.narg('occurred_before')::timestamptz IS NULL OR t.occurred_at < sqlc.narg('occurred_before')::timestamptz)
   AND (sqlc.narg('refunded')::boolean IS NULL OR (t.refunded_at IS NOT NULL) = sqlc.narg('refunded')::boolean)
+  AND (sqlc.narg('created_after')::timestamptz IS NULL OR t.created_at >= sqlc.narg('created_after')::timestamptz)
+  AND (sqlc.narg('created_before')::timestamptz IS NULL OR t.created_at < sqlc.narg('created_before')::timestamptz)
   LIMIT @most) few;
 
 -- name: SaleCursor :one
@@ -870,6 +932,8 @@ WHERE t.program_id = @program_id
   AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
   AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
   AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]))
+  AND (sqlc.narg('created_after')::timestamptz IS NULL OR t.created_at >= sqlc.narg('created_after')::timestamptz)
+  AND (sqlc.narg('created_before')::timestamptz IS NULL OR t.created_at < sqlc.narg('created_before')::timestamptz)
   AND (sqlc.narg('after_at')::timestamptz IS NULL
     OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
   AND (sqlc.narg('before_at')::timestamptz IS NULL
@@ -885,7 +949,9 @@ WHERE t.program_id = @program_id
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
   AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
   AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
-  AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]));
+  AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]))
+  AND (sqlc.narg('created_after')::timestamptz IS NULL OR t.created_at >= sqlc.narg('created_after')::timestamptz)
+  AND (sqlc.narg('created_before')::timestamptz IS NULL OR t.created_at < sqlc.narg('created_before')::timestamptz);
 
 -- name: TaxFormCursor :one
 SELECT t.created_at, t.id FROM tax_form_statuses t

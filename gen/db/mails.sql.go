@@ -117,8 +117,8 @@ func (q *Queries) MailDone(ctx context.Context, db DBTX, arg MailDoneParams) err
 
 const mailFailed = `-- name: MailFailed :one
 SELECT t.id, t.purpose, t.recipient, t.subject, t.status, t.attempts, t.error, t.created_at, t.campaign_id,
-    coalesce((SELECT p.program_id FROM partners p WHERE p.id = t.partner_id AND p.org_id = t.org_id), '')::text
-        AS program_id
+    coalesce(t.program_id, (SELECT p.program_id FROM partners p WHERE p.id = t.partner_id AND p.org_id = t.org_id),
+    '')::text AS program_id
 FROM mails t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
 `
 
@@ -144,6 +144,50 @@ type MailFailedRow struct {
 func (q *Queries) MailFailed(ctx context.Context, db DBTX, arg MailFailedParams) (MailFailedRow, error) {
 	row := db.QueryRow(ctx, mailFailed, arg.ID, arg.OrgID)
 	var i MailFailedRow
+	err := row.Scan(
+		&i.ID,
+		&i.Purpose,
+		&i.Recipient,
+		&i.Subject,
+		&i.Status,
+		&i.Attempts,
+		&i.Error,
+		&i.CreatedAt,
+		&i.CampaignID,
+		&i.ProgramID,
+	)
+	return i, err
+}
+
+const mailGet = `-- name: MailGet :one
+SELECT t.id, t.purpose, t.recipient, t.subject, t.status, t.attempts, t.error, t.created_at, t.campaign_id,
+    coalesce(t.program_id, (SELECT p.program_id FROM partners p WHERE p.id = t.partner_id AND p.org_id = t.org_id),
+    '')::text AS program_id
+FROM mails t WHERE t.id = $1 AND t.org_id = $2
+`
+
+type MailGetParams struct {
+	ID    string
+	OrgID string
+}
+
+type MailGetRow struct {
+	ID         string
+	Purpose    string
+	Recipient  string
+	Subject    string
+	Status     MailStatus
+	Attempts   int32
+	Error      *string
+	CreatedAt  clock.Time
+	CampaignID *string
+	ProgramID  string
+}
+
+// MailGet reads a mail in any state; its program is found as the list finds it.
+func (q *Queries) MailGet(ctx context.Context, db DBTX, arg MailGetParams) (MailGetRow, error) {
+	row := db.QueryRow(ctx, mailGet, arg.ID, arg.OrgID)
+	var i MailGetRow
 	err := row.Scan(
 		&i.ID,
 		&i.Purpose,

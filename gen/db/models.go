@@ -524,6 +524,7 @@ type Partner struct {
 	UnsubscribedAt         *clock.Time
 	PayoutDetailsHash      []byte
 	PayoutDetailsChangedAt *clock.Time
+	ExternalID             *string
 }
 
 type PartnerAddress struct {
@@ -546,6 +547,7 @@ type PartnerNote struct {
 	FileName   *string
 	FileSize   *int64
 	CreatedAt  clock.Time
+	UpdatedAt  *clock.Time
 }
 
 type PartnerNoteFile struct {

@@ -64,7 +64,7 @@ func (q *Queries) PartnerNoteFileInsert(ctx context.Context, db DBTX, arg Partne
 }
 
 const partnerNoteGet = `-- name: PartnerNoteGet :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.author_id, t.author_name, t.text, t.file_name, t.file_size, t.created_at FROM partner_notes t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.author_id, t.author_name, t.text, t.file_name, t.file_size, t.created_at, t.updated_at FROM partner_notes t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type PartnerNoteGetParams struct {
@@ -86,14 +86,16 @@ func (q *Queries) PartnerNoteGet(ctx context.Context, db DBTX, arg PartnerNoteGe
 		&i.FileName,
 		&i.FileSize,
 		&i.CreatedAt,
+		&i.UpdatedAt,
 	)
 	return i, err
 }
 
 const partnerNoteInsert = `-- name: PartnerNoteInsert :exec
 INSERT INTO partner_notes (id, org_id, program_id, partner_id, author_id, author_name, text, file_name, file_size,
-    created_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+    created_at, updated_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
+    $11)
 `
 
 type PartnerNoteInsertParams struct {
@@ -107,6 +109,7 @@ type PartnerNoteInsertParams struct {
 	FileName   *string
 	FileSize   *int64
 	CreatedAt  clock.Time
+	UpdatedAt  *clock.Time
 }
 
 func (q *Queries) PartnerNoteInsert(ctx context.Context, db DBTX, arg PartnerNoteInsertParams) error {
@@ -121,6 +124,33 @@ func (q *Queries) PartnerNoteInsert(ctx context.Context, db DBTX, arg PartnerNot
 		arg.FileName,
 		arg.FileSize,
 		arg.CreatedAt,
+		arg.UpdatedAt,
+	)
+	return err
+}
+
+const partnerNoteUpdate = `-- name: PartnerNoteUpdate :exec
+UPDATE partner_notes SET text = $1, author_id = $2, author_name = $3, updated_at = $4
+WHERE id = $5 AND org_id = $6
+`
+
+type PartnerNoteUpdateParams struct {
+	Text       string
+	AuthorID   string
+	AuthorName *string
+	UpdatedAt  *clock.Time
+	ID         string
+	OrgID      string
+}
+
+func (q *Queries) PartnerNoteUpdate(ctx context.Context, db DBTX, arg PartnerNoteUpdateParams) error {
+	_, err := db.Exec(ctx, partnerNoteUpdate,
+		arg.Text,
+		arg.AuthorID,
+		arg.AuthorName,
+		arg.UpdatedAt,
+		arg.ID,
+		arg.OrgID,
 	)
 	return err
 }

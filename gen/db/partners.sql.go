@@ -99,7 +99,7 @@ func (q *Queries) MagicLinkVoid(ctx context.Context, db DBTX, arg MagicLinkVoidP
 }
 
 const partnerByEmail = `-- name: PartnerByEmail :one
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at FROM partners t WHERE t.program_id = $1 AND t.org_id = $2 AND lower(t.email) = lower($3)
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id FROM partners t WHERE t.program_id = $1 AND t.org_id = $2 AND lower(t.email) = lower($3)
 `
 
 type PartnerByEmailParams struct {
@@ -145,12 +145,65 @@ func (q *Queries) PartnerByEmail(ctx context.Context, db DBTX, arg PartnerByEmai
 		&i.UnsubscribedAt,
 		&i.PayoutDetailsHash,
 		&i.PayoutDetailsChangedAt,
+		&i.ExternalID,
+	)
+	return i, err
+}
+
+const partnerByExternalID = `-- name: PartnerByExternalID :one
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id FROM partners t WHERE t.program_id = $1 AND t.org_id = $2
+    AND t.external_id = $3::text
+`
+
+type PartnerByExternalIDParams struct {
+	ProgramID  string
+	OrgID      string
+	ExternalID string
+}
+
+func (q *Queries) PartnerByExternalID(ctx context.Context, db DBTX, arg PartnerByExternalIDParams) (Partner, error) {
+	row := db.QueryRow(ctx, partnerByExternalID, arg.ProgramID, arg.OrgID, arg.ExternalID)
+	var i Partner
+	err := row.Scan(
+		&i.ID,
+		&i.OrgID,
+		&i.ProgramID,
+		&i.GroupID,
+		&i.Email,
+		&i.FirstName,
+		&i.LastName,
+		&i.DisplayName,
+		&i.CompanyName,
+		&i.WebsiteURL,
+		&i.CountryCode,
+		&i.LanguageCode,
+		&i.Handle,
+		&i.Status,
+		&i.DeclineReason,
+		&i.SuspensionReason,
+		&i.MinPayoutMinor,
+		&i.TermsAcceptedAt,
+		&i.TermsVersion,
+		&i.CompletedOnboarding,
+		&i.EmailFirstReferral,
+		&i.EmailNewReferral,
+		&i.EmailPayoutPaid,
+		&i.Metadata,
+		&i.PayoutMethod,
+		&i.PayoutDetails,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.MailToken,
+		&i.UnsubscribedAt,
+		&i.PayoutDetailsHash,
+		&i.PayoutDetailsChangedAt,
+		&i.ExternalID,
 	)
 	return i, err
 }
 
 const partnerByIDs = `-- name: PartnerByIDs :many
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at FROM partners t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id FROM partners t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
 `
 
 type PartnerByIDsParams struct {
@@ -200,6 +253,7 @@ func (q *Queries) PartnerByIDs(ctx context.Context, db DBTX, arg PartnerByIDsPar
 			&i.UnsubscribedAt,
 			&i.PayoutDetailsHash,
 			&i.PayoutDetailsChangedAt,
+			&i.ExternalID,
 		); err != nil {
 			return nil, err
 		}
@@ -371,7 +425,7 @@ func (q *Queries) PartnerDeletePayouts(ctx context.Context, db DBTX, arg Partner
 }
 
 const partnerGet = `-- name: PartnerGet :one
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at FROM partners t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id FROM partners t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type PartnerGetParams struct {
@@ -415,6 +469,7 @@ func (q *Queries) PartnerGet(ctx context.Context, db DBTX, arg PartnerGetParams)
 		&i.UnsubscribedAt,
 		&i.PayoutDetailsHash,
 		&i.PayoutDetailsChangedAt,
+		&i.ExternalID,
 	)
 	return i, err
 }
@@ -424,13 +479,13 @@ INSERT INTO partners (id, org_id, program_id, group_id, email, first_name, last_
     website_url, country_code, language_code, handle, status, decline_reason, suspension_reason, min_payout_minor,
     terms_accepted_at, terms_version, completed_onboarding, email_first_referral, email_new_referral,
     email_payout_paid, metadata, payout_method, payout_details, created_at, updated_at, mail_token, unsubscribed_at,
-    payout_details_hash, payout_details_changed_at)
+    payout_details_hash, payout_details_changed_at, external_id)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,
     $10, $11, $12, $13, $14, $15, $16,
     $17, $18, $19, $20, $21,
     $22, $23, $24, $25, $26, $27, $28,
     coalesce(nullif($29::text, ''), replace(gen_random_uuid()::text, '-', '')), $30,
-    $31, $32)
+    $31, $32, $33)
 ON CONFLICT DO NOTHING
 `
 
@@ -467,6 +522,7 @@ type PartnerInsertParams struct {
 	UnsubscribedAt         *clock.Time
 	PayoutDetailsHash      []byte
 	PayoutDetailsChangedAt *clock.Time
+	ExternalID             *string
 }
 
 // PartnerInsert writes a row as it is, with a new mail_token where that is empty.
@@ -504,6 +560,7 @@ func (q *Queries) PartnerInsert(ctx context.Context, db DBTX, arg PartnerInsertP
 		arg.UnsubscribedAt,
 		arg.PayoutDetailsHash,
 		arg.PayoutDetailsChangedAt,
+		arg.ExternalID,
 	)
 	if err != nil {
 		return 0, err
@@ -583,7 +640,7 @@ func (q *Queries) PartnerLedgerRemove(ctx context.Context, db DBTX, arg PartnerL
 }
 
 const partnerLock = `-- name: PartnerLock :one
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at FROM partners t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id FROM partners t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
 `
 
 type PartnerLockParams struct {
@@ -628,6 +685,7 @@ func (q *Queries) PartnerLock(ctx context.Context, db DBTX, arg PartnerLockParam
 		&i.UnsubscribedAt,
 		&i.PayoutDetailsHash,
 		&i.PayoutDetailsChangedAt,
+		&i.ExternalID,
 	)
 	return i, err
 }
@@ -651,7 +709,7 @@ func (q *Queries) PartnerLockCustomers(ctx context.Context, db DBTX, arg Partner
 }
 
 const partnerLockKey = `-- name: PartnerLockKey :one
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at FROM partners t WHERE t.id = $1 AND t.org_id = $2 FOR UPDATE
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at, t.external_id FROM partners t WHERE t.id = $1 AND t.org_id = $2 FOR UPDATE
 `
 
 type PartnerLockKeyParams struct {
@@ -697,6 +755,7 @@ func (q *Queries) PartnerLockKey(ctx context.Context, db DBTX, arg PartnerLockKe
 		&i.UnsubscribedAt,
 		&i.PayoutDetailsHash,
 		&i.PayoutDetailsChangedAt,
+		&i.ExternalID,
 	)
 	return i, err
 }
@@ -911,8 +970,8 @@ UPDATE partners SET group_id = $1, first_name = $2, last_name = $3,
     decline_reason = $10, suspension_reason = $11, min_payout_minor = $12,
     metadata = $13, payout_method = $14, payout_details = $15,
     payout_details_hash = $16, payout_details_changed_at = $17,
-        updated_at = $18
-WHERE id = $19 AND org_id = $20
+        external_id = $18, updated_at = $19
+WHERE id = $20 AND org_id = $21
 `
 
 type PartnerUpdateParams struct {
@@ -933,6 +992,7 @@ type PartnerUpdateParams struct {
 	PayoutDetails          []byte
 	PayoutDetailsHash      []byte
 	PayoutDetailsChangedAt *clock.Time
+	ExternalID             *string
 	UpdatedAt              clock.Time
 	ID                     string
 	OrgID                  string
@@ -957,6 +1017,7 @@ func (q *Queries) PartnerUpdate(ctx context.Context, db DBTX, arg PartnerUpdateP
 		arg.PayoutDetails,
 		arg.PayoutDetailsHash,
 		arg.PayoutDetailsChangedAt,
+		arg.ExternalID,
 		arg.UpdatedAt,
 		arg.ID,
 		arg.OrgID,

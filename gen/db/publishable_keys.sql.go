@@ -127,6 +127,33 @@ func (q *Queries) PublishableKeyInsert(ctx context.Context, db DBTX, arg Publish
 	return err
 }
 
+const publishableKeyLock = `-- name: PublishableKeyLock :one
+SELECT t.id, t.org_id, t.program_id, t.key, t.allowed_hosts, t.allow_leads, t.url_params, t.last_used_at, t.revoked_at, t.created_at FROM publishable_keys t WHERE t.id = $1 AND t.org_id = $2 AND t.revoked_at IS NULL FOR NO KEY UPDATE
+`
+
+type PublishableKeyLockParams struct {
+	ID    string
+	OrgID string
+}
+
+func (q *Queries) PublishableKeyLock(ctx context.Context, db DBTX, arg PublishableKeyLockParams) (PublishableKey, error) {
+	row := db.QueryRow(ctx, publishableKeyLock, arg.ID, arg.OrgID)
+	var i PublishableKey
+	err := row.Scan(
+		&i.ID,
+		&i.OrgID,
+		&i.ProgramID,
+		&i.Key,
+		&i.AllowedHosts,
+		&i.AllowLeads,
+		&i.URLParams,
+		&i.LastUsedAt,
+		&i.RevokedAt,
+		&i.CreatedAt,
+	)
+	return i, err
+}
+
 const publishableKeyOperated = `-- name: PublishableKeyOperated :one
 SELECT t.id, t.org_id, t.program_id, t.key, t.allowed_hosts, t.allow_leads, t.url_params, t.last_used_at, t.revoked_at, t.created_at FROM publishable_keys t WHERE t.id = $1
 `
@@ -162,6 +189,27 @@ type PublishableKeyRevokeParams struct {
 // PublishableKeyRevoke keeps the row: pages that name the key hear that it is revoked.
 func (q *Queries) PublishableKeyRevoke(ctx context.Context, db DBTX, arg PublishableKeyRevokeParams) error {
 	_, err := db.Exec(ctx, publishableKeyRevoke, arg.RevokedAt, arg.ID, arg.OrgID)
+	return err
+}
+
+const publishableKeyUpdate = `-- name: PublishableKeyUpdate :exec
+UPDATE publishable_keys SET allowed_hosts = $1, allow_leads = $2 WHERE id = $3 AND org_id = $4
+`
+
+type PublishableKeyUpdateParams struct {
+	AllowedHosts []string
+	AllowLeads   bool
+	ID           string
+	OrgID        string
+}
+
+func (q *Queries) PublishableKeyUpdate(ctx context.Context, db DBTX, arg PublishableKeyUpdateParams) error {
+	_, err := db.Exec(ctx, publishableKeyUpdate,
+		arg.AllowedHosts,
+		arg.AllowLeads,
+		arg.ID,
+		arg.OrgID,
+	)
 	return err
 }
 

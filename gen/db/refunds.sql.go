@@ -280,10 +280,11 @@ func (q *Queries) RefundRestore(ctx context.Context, db DBTX, arg RefundRestoreP
 	return err
 }
 
-const refundsExpire = `-- name: RefundsExpire :execrows
+const refundsExpire = `-- name: RefundsExpire :many
 UPDATE refunds SET status = 'unmatched', updated_at = $1
 WHERE id IN (SELECT r.id FROM refunds r WHERE r.status = 'waiting' AND r.created_at <= $2
     ORDER BY r.created_at, r.id LIMIT $3 FOR NO KEY UPDATE SKIP LOCKED)
+RETURNING id, org_id, program_id, sale_id, external_charge_id, external_refund_id, status, amount_minor, currency, voided_commissions, clawback_minor, effects, reason, refunded_at, created_at, updated_at, level_minor, restored_minor, restorations
 `
 
 type RefundsExpireParams struct {
@@ -293,12 +294,44 @@ type RefundsExpireParams struct {
 }
 
 // RefundsExpire gives up on refunds whose sale has not come.
-func (q *Queries) RefundsExpire(ctx context.Context, db DBTX, arg RefundsExpireParams) (int64, error) {
-	result, err := db.Exec(ctx, refundsExpire, arg.Now, arg.Before, arg.Lim)
+func (q *Queries) RefundsExpire(ctx context.Context, db DBTX, arg RefundsExpireParams) ([]Refund, error) {
+	rows, err := db.Query(ctx, refundsExpire, arg.Now, arg.Before, arg.Lim)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return result.RowsAffected(), nil
+	defer rows.Close()
+	items := []Refund{}
+	for rows.Next() {
+		var i Refund
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.SaleID,
+			&i.ExternalChargeID,
+			&i.ExternalRefundID,
+			&i.Status,
+			&i.AmountMinor,
+			&i.Currency,
+			&i.VoidedCommissions,
+			&i.ClawbackMinor,
+			&i.Effects,
+			&i.Reason,
+			&i.RefundedAt,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.LevelMinor,
+			&i.RestoredMinor,
+			&i.Restorations,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const refundsOfSale = `-- name: RefundsOfSale :many

@@ -56,6 +56,38 @@ func (q *Queries) RiskDismissed(ctx context.Context, db DBTX, arg RiskDismissedP
 	return exists, err
 }
 
+const riskFlagCursor = `-- name: RiskFlagCursor :one
+SELECT CASE f.severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END::integer AS rank, f.created_at, f.id
+FROM risk_flags f WHERE f.id = $1 AND f.program_id = $2 AND f.org_id = $3
+  AND ($4::text IS NULL OR f.partner_id = $4::text)
+`
+
+type RiskFlagCursorParams struct {
+	ID        string
+	ProgramID string
+	OrgID     string
+	PartnerID *string
+}
+
+type RiskFlagCursorRow struct {
+	Rank      int32
+	CreatedAt clock.Time
+	ID        string
+}
+
+// RiskFlagCursor reads the place of a flag in RiskFlagList.
+func (q *Queries) RiskFlagCursor(ctx context.Context, db DBTX, arg RiskFlagCursorParams) (RiskFlagCursorRow, error) {
+	row := db.QueryRow(ctx, riskFlagCursor,
+		arg.ID,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.PartnerID,
+	)
+	var i RiskFlagCursorRow
+	err := row.Scan(&i.Rank, &i.CreatedAt, &i.ID)
+	return i, err
+}
+
 const riskFlagDecide = `-- name: RiskFlagDecide :exec
 UPDATE risk_flags SET status = $1, resolved_at = $2, resolved_by = $3,
     resolution_note = $4 WHERE id = $5 AND org_id = $6
@@ -149,17 +181,39 @@ FROM risk_flags f LEFT JOIN partners p ON p.id = f.partner_id AND p.org_id = $1
 WHERE f.program_id = $2 AND f.org_id = $1
   AND ($3::text IS NULL OR f.partner_id = $3::text)
   AND ($4::text[] IS NULL OR f.status = ANY ($4::text[]))
-ORDER BY CASE f.severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, f.created_at DESC, f.id DESC
-LIMIT $6 OFFSET $5
+  AND ($5::timestamptz IS NULL OR f.created_at >= $5::timestamptz)
+  AND ($6::timestamptz IS NULL OR f.created_at < $6::timestamptz)
+  AND ($7::integer IS NULL
+    OR CASE f.severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END >= $7::integer
+    AND (CASE f.severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END > $7::integer
+        OR (f.created_at, f.id) < ($8::timestamptz, $9::text)))
+  AND ($10::integer IS NULL
+    OR CASE f.severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END <= $10::integer
+    AND (CASE f.severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END < $10::integer
+        OR (f.created_at, f.id) > ($11::timestamptz, $12::text)))
+ORDER BY CASE WHEN $10::integer IS NOT NULL
+        THEN CASE f.severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END END DESC,
+    CASE WHEN $10::integer IS NOT NULL THEN f.created_at END,
+    CASE WHEN $10::integer IS NOT NULL THEN f.id END,
+    CASE f.severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, f.created_at DESC, f.id DESC
+LIMIT $14 OFFSET $13
 `
 
 type RiskFlagListParams struct {
-	OrgID     string
-	ProgramID string
-	PartnerID *string
-	StatusIn  []string
-	Skip      int32
-	Lim       int32
+	OrgID         string
+	ProgramID     string
+	PartnerID     *string
+	StatusIn      []string
+	CreatedAfter  *clock.Time
+	CreatedBefore *clock.Time
+	AfterRank     *int32
+	AfterAt       *clock.Time
+	AfterID       *string
+	BeforeRank    *int32
+	BeforeAt      *clock.Time
+	BeforeID      *string
+	Skip          int32
+	Lim           int32
 }
 
 type RiskFlagListRow struct {
@@ -174,14 +228,23 @@ type RiskFlagListRow struct {
 	CustomerStatus     string
 }
 
-// RiskFlagList lists the highest severity first, the newest first within one. The flag of a
-// merged customer names its survivor.
+// RiskFlagList lists the highest severity first, the newest first within one: the flags
+// after or before a flag, or from an offset. The flag of a merged customer names its
+// survivor.
 func (q *Queries) RiskFlagList(ctx context.Context, db DBTX, arg RiskFlagListParams) ([]RiskFlagListRow, error) {
 	rows, err := db.Query(ctx, riskFlagList,
 		arg.OrgID,
 		arg.ProgramID,
 		arg.PartnerID,
 		arg.StatusIn,
+		arg.CreatedAfter,
+		arg.CreatedBefore,
+		arg.AfterRank,
+		arg.AfterAt,
+		arg.AfterID,
+		arg.BeforeRank,
+		arg.BeforeAt,
+		arg.BeforeID,
 		arg.Skip,
 		arg.Lim,
 	)
@@ -313,22 +376,28 @@ SELECT count(*) FROM risk_flags f
 WHERE f.program_id = $1 AND f.org_id = $2
   AND ($3::text IS NULL OR f.partner_id = $3::text)
   AND ($4::text[] IS NULL OR f.status = ANY ($4::text[]))
+  AND ($5::timestamptz IS NULL OR f.created_at >= $5::timestamptz)
+  AND ($6::timestamptz IS NULL OR f.created_at < $6::timestamptz)
 `
 
 type RiskFlagTotalParams struct {
-	ProgramID string
-	OrgID     string
-	PartnerID *string
-	StatusIn  []string
+	ProgramID     string
+	OrgID         string
+	PartnerID     *string
+	StatusIn      []string
+	CreatedAfter  *clock.Time
+	CreatedBefore *clock.Time
 }
 
-// RiskFlagTotal counts what RiskFlagList pages through by offset.
+// RiskFlagTotal counts what RiskFlagList pages through.
 func (q *Queries) RiskFlagTotal(ctx context.Context, db DBTX, arg RiskFlagTotalParams) (int64, error) {
 	row := db.QueryRow(ctx, riskFlagTotal,
 		arg.ProgramID,
 		arg.OrgID,
 		arg.PartnerID,
 		arg.StatusIn,
+		arg.CreatedAfter,
+		arg.CreatedBefore,
 	)
 	var count int64
 	err := row.Scan(&count)

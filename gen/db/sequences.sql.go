@@ -404,6 +404,29 @@ func (q *Queries) SequenceSetStatus(ctx context.Context, db DBTX, arg SequenceSe
 	return err
 }
 
+const sequenceShorten = `-- name: SequenceShorten :exec
+UPDATE sequence_enrolments SET next_at = NULL, completed_at = $1
+WHERE sequence_id = $2 AND org_id = $3 AND next_at IS NOT NULL AND position >= $4::bigint
+`
+
+type SequenceShortenParams struct {
+	Now        *clock.Time
+	SequenceID string
+	OrgID      string
+	Steps      int64
+}
+
+// SequenceShorten ends the sequence for whoever waits for a step that it has no more.
+func (q *Queries) SequenceShorten(ctx context.Context, db DBTX, arg SequenceShortenParams) error {
+	_, err := db.Exec(ctx, sequenceShorten,
+		arg.Now,
+		arg.SequenceID,
+		arg.OrgID,
+		arg.Steps,
+	)
+	return err
+}
+
 const sequenceStepInsert = `-- name: SequenceStepInsert :exec
 INSERT INTO sequence_steps (sequence_id, position, org_id, program_id, delay_days, subject, body)
 VALUES ($1, $2, $3, $4, $5, $6, $7)
@@ -429,6 +452,20 @@ func (q *Queries) SequenceStepInsert(ctx context.Context, db DBTX, arg SequenceS
 		arg.Subject,
 		arg.Body,
 	)
+	return err
+}
+
+const sequenceStepsDelete = `-- name: SequenceStepsDelete :exec
+DELETE FROM sequence_steps WHERE sequence_id = $1 AND org_id = $2
+`
+
+type SequenceStepsDeleteParams struct {
+	SequenceID string
+	OrgID      string
+}
+
+func (q *Queries) SequenceStepsDelete(ctx context.Context, db DBTX, arg SequenceStepsDeleteParams) error {
+	_, err := db.Exec(ctx, sequenceStepsDelete, arg.SequenceID, arg.OrgID)
 	return err
 }
 
@@ -526,6 +563,30 @@ func (q *Queries) SequenceTakeIdle(ctx context.Context, db DBTX, arg SequenceTak
 		&i.IdleAfter,
 	)
 	return i, err
+}
+
+const sequenceUpdate = `-- name: SequenceUpdate :exec
+UPDATE sequences SET name = $1, trigger_days = $2, updated_at = $3
+WHERE id = $4 AND org_id = $5
+`
+
+type SequenceUpdateParams struct {
+	Name        string
+	TriggerDays *int64
+	UpdatedAt   clock.Time
+	ID          string
+	OrgID       string
+}
+
+func (q *Queries) SequenceUpdate(ctx context.Context, db DBTX, arg SequenceUpdateParams) error {
+	_, err := db.Exec(ctx, sequenceUpdate,
+		arg.Name,
+		arg.TriggerDays,
+		arg.UpdatedAt,
+		arg.ID,
+		arg.OrgID,
+	)
+	return err
 }
 
 const sequencesActive = `-- name: SequencesActive :many

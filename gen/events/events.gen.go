@@ -30,6 +30,7 @@ var Catalogue = []Type{
 	{Type: "affiliate.created"},
 	{Type: "affiliate.updated"},
 	{Type: "affiliate.confirmed"},
+	{Type: "affiliate.banned"},
 	{Type: "affiliate.deleted"},
 	{Type: "application.submitted"},
 	{Type: "application.approved"},
@@ -50,6 +51,8 @@ var Catalogue = []Type{
 	{Type: "sale.updated"},
 	{Type: "sale.refunded"},
 	{Type: "sale.deleted"},
+	{Type: "refund.created"},
+	{Type: "refund.updated"},
 	{Type: "commission.created", PartnerVisible: true},
 	{Type: "commission.updated", PartnerVisible: true},
 	{Type: "commission.paid", PartnerVisible: true},
@@ -62,12 +65,15 @@ var Catalogue = []Type{
 	{Type: "payout.failed", PartnerVisible: true},
 	{Type: "payout.not_eligible", PartnerVisible: true},
 	{Type: "payout.deleted", PartnerVisible: true},
+	{Type: "payout_batch.created"},
+	{Type: "payout_batch.cancelled"},
 	{Type: "risk_flag.created"},
 	{Type: "risk_flag.resolved"},
 	{Type: "customer.enrolled_as_partner"},
 	{Type: "rule.updated"},
 	{Type: "rule.deleted"},
 	{Type: "rule.status_changed"},
+	{Type: "inbox_event.failed"},
 }
 
 // AffiliateCreated is the event affiliate.created.
@@ -78,6 +84,9 @@ func AffiliateUpdated(d api.AffiliateUpdatedData) Event { return Event{"affiliat
 
 // AffiliateConfirmed is the event affiliate.confirmed.
 func AffiliateConfirmed(d api.AffiliateConfirmedData) Event { return Event{"affiliate.confirmed", d} }
+
+// AffiliateBanned is the event affiliate.banned.
+func AffiliateBanned(d api.AffiliateBannedData) Event { return Event{"affiliate.banned", d} }
 
 // AffiliateDeleted is the event affiliate.deleted.
 func AffiliateDeleted(d api.AffiliateDeletedData) Event { return Event{"affiliate.deleted", d} }
@@ -157,6 +166,12 @@ func SaleRefunded(d api.SaleRefundedData) Event { return Event{"sale.refunded", 
 // SaleDeleted is the event sale.deleted.
 func SaleDeleted(d api.SaleDeletedData) Event { return Event{"sale.deleted", d} }
 
+// RefundCreated is the event refund.created.
+func RefundCreated(d api.RefundEventData) Event { return Event{"refund.created", d} }
+
+// RefundUpdated is the event refund.updated.
+func RefundUpdated(d api.RefundEventData) Event { return Event{"refund.updated", d} }
+
 // CommissionCreated is the event commission.created.
 func CommissionCreated(d api.CommissionCreatedData) Event { return Event{"commission.created", d} }
 
@@ -193,6 +208,14 @@ func PayoutNotEligible(d api.PayoutNotEligibleData) Event { return Event{"payout
 // PayoutDeleted is the event payout.deleted.
 func PayoutDeleted(d api.PayoutDeletedData) Event { return Event{"payout.deleted", d} }
 
+// PayoutBatchCreated is the event payout_batch.created.
+func PayoutBatchCreated(d api.PayoutBatchCreatedData) Event { return Event{"payout_batch.created", d} }
+
+// PayoutBatchCancelled is the event payout_batch.cancelled.
+func PayoutBatchCancelled(d api.PayoutBatchCancelledData) Event {
+	return Event{"payout_batch.cancelled", d}
+}
+
 // RiskFlagCreated is the event risk_flag.created.
 func RiskFlagCreated(d api.RiskFlagCreatedData) Event { return Event{"risk_flag.created", d} }
 
@@ -212,3 +235,6 @@ func RuleDeleted(d api.RuleDeletedData) Event { return Event{"rule.deleted", d} 
 
 // RuleStatusChanged is the event rule.status_changed.
 func RuleStatusChanged(d api.RuleStatusChangedData) Event { return Event{"rule.status_changed", d} }
+
+// InboxEventFailed is the event inbox_event.failed.
+func InboxEventFailed(d api.InboxEventFailedData) Event { return Event{"inbox_event.failed", d} }

@@ -6,8 +6,9 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"rail/gen/db"
 	"rail/server/clock"
+	"rail/server/money/sale"
+	"rail/server/work"
 )
 
 // refundWaitDays is how long a refund waits for its sale (decisions, 227).
@@ -18,10 +19,12 @@ func expireRefunds(pool *pgxpool.Pool) Job {
 	return Job{
 		Name: "expire-refunds", About: "give up on refunds whose sale has not come for 30 days", Every: time.Minute,
 		Run: func(ctx context.Context, now clock.Time) error {
-			return drain(purgeBatch, func() (int64, error) {
-				return queries.RefundsExpire(ctx, pool, db.RefundsExpireParams{
-					Now: now, Before: now.Days(-refundWaitDays), Lim: purgeBatch,
+			return drain(purgeBatch, func() (n int64, err error) {
+				err = unit(pool, "expire-refunds", now).Within(ctx, func(u *work.Unit) (err error) {
+					n, err = sale.ExpireRefunds(ctx, u, now.Days(-refundWaitDays), purgeBatch)
+					return err
 				})
+				return n, err
 			})
 		},
 	}

@@ -60,6 +60,7 @@ const (
 	// 409: a value that must be unique; answers have the existing object where that helps.
 
 	PartnerEmailTaken       Code = "partner_email_taken"
+	PartnerExternalIDTaken  Code = "partner_external_id_taken"
 	PartnerHandleTaken      Code = "partner_handle_taken"
 	LinkValueTaken          Code = "link_value_taken"
 	CouponCodeTaken         Code = "coupon_code_taken"
@@ -93,6 +94,7 @@ const (
 	PayoutRailPays             Code = "payout_rail_pays"
 	CampaignNotSendable        Code = "campaign_not_sendable"
 	CampaignNotPausable        Code = "campaign_not_pausable"
+	CampaignNotResumable       Code = "campaign_not_resumable"
 	CampaignNotEditable        Code = "campaign_not_editable"
 	CampaignAudienceEmpty      Code = "campaign_audience_empty"
 	MailNotRetryable           Code = "mail_not_retryable"
@@ -167,7 +169,8 @@ var classes = map[Code]class{
 
 	ResourceNotFound: notFound, RouteNotFound: notFound, TrackingValueNotFound: notFound,
 
-	PartnerEmailTaken: conflict, PartnerHandleTaken: conflict, LinkValueTaken: conflict, CouponCodeTaken: conflict,
+	PartnerEmailTaken: conflict, PartnerExternalIDTaken: conflict,
+	PartnerHandleTaken: conflict, LinkValueTaken: conflict, CouponCodeTaken: conflict,
 	TagNameTaken: conflict, GroupNameTaken: conflict, CustomerExternalIDTaken: conflict,
 	CustomerExternalIDLimit: conflict, CustomersOfTwoPartners: conflict, CustomerMergeLimit: conflict,
 	CustomerHasPartner: conflict, CreditLimit: conflict,
@@ -179,7 +182,7 @@ var classes = map[Code]class{
 	PayoutAlreadyPaid: conflict, PayoutNotPayable: conflict, PayoutNotUndoable: conflict,
 	PayoutBatchGenerating: conflict, PayoutRailPays: conflict,
 	CampaignNotSendable: conflict,
-	CampaignNotPausable: conflict, CampaignNotEditable: conflict, CampaignAudienceEmpty: conflict,
+	CampaignNotPausable: conflict, CampaignNotResumable: conflict, CampaignNotEditable: conflict, CampaignAudienceEmpty: conflict,
 	MailNotRetryable: conflict, PartnerNotActive: conflict, PartnerNotReviewed: conflict,
 	PartnerNoteLimit: conflict, RiskFlagClosed: conflict, InboxEventNotResolvable: conflict,
 	ProgramPaused:   conflict,

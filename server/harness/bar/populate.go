@@ -28,6 +28,7 @@ func (o *org) populate(ctx context.Context, stem string) (objects, error) {
 	o.addSale(ctx, own, stem)
 	o.addReviews(ctx, own, stem)
 	own["mail_"] = o.failedMail(ctx)
+	own["evt_"] = o.anEvent(ctx, own)
 	o.others(ctx, own)
 	return own, o.found(ctx, own)
 }
@@ -197,6 +198,15 @@ func (o *org) failedMail(ctx context.Context) string {
 	return id
 }
 
+// anEvent is an event of the program; its list begins with now.
+func (o *org) anEvent(ctx context.Context, own objects) (id string) {
+	err := o.sys.pool.QueryRow(ctx, `SELECT min(id) FROM events WHERE program_id = $1`, own["prg_"]).Scan(&id)
+	if err != nil {
+		o.sys.fault("an event: %v", err)
+	}
+	return id
+}
+
 // fillFlows gives a program as many conditions as its active flows may have. Every
 // sale evaluates all of them: each would move the partner, and none is true.
 func (o *org) fillFlows(ctx context.Context, own objects) {
@@ -232,7 +242,7 @@ func (o *org) others(ctx context.Context, own objects) {
 // would then test that path with nothing.
 func (o *org) found(ctx context.Context, own objects) error {
 	for _, op := range sorted() {
-		if !op.pages() && op.id != "listRiskFlags" || op.later || op.makes == "" || own[op.makes] != "" ||
+		if !op.pages() || op.later || op.makes == "" || own[op.makes] != "" ||
 			op.takesID() && own[op.prefix] == "" {
 			continue
 		}

@@ -54,16 +54,24 @@ func (o *org) subject(ctx context.Context, op *operation, own objects) objects {
 		own["inb_"] = o.failedRefund(ctx, own)
 	case "retryMail":
 		own["mail_"] = o.failedMail(ctx)
+	case "resumeCampaign":
+		own["camp_"] = o.scheduled(ctx, own)
+		o.object(ctx, "/v1/campaigns/"+own["camp_"]+"/pause", M{})
 	case "pauseCampaign":
-		own["camp_"] = o.made(ctx, "/v1/campaigns", M{
-			"program_id": own["prg_"], "name": "x", "subject": "x", "body": "x", "scheduled_at": time.Now().UTC().Add(time.Hour),
-		})
+		own["camp_"] = o.scheduled(ctx, own)
 	default:
 		if resource := showing(); op.takesID() && !idempotentAgain[op.prefix] && resource != nil {
 			o.remake(ctx, op, own)
 		}
 	}
 	return own
+}
+
+// scheduled creates a campaign that waits for its time.
+func (o *org) scheduled(ctx context.Context, own objects) string {
+	return o.made(ctx, "/v1/campaigns", M{
+		"program_id": own["prg_"], "name": "x", "subject": "x", "body": "x", "scheduled_at": time.Now().UTC().Add(time.Hour),
+	})
 }
 
 // idempotentAgain lists the types whose operations succeed again on the same object.

@@ -16,8 +16,13 @@ import (
 func (s *Server) ListApplications(ctx context.Context,
 	r api.ListApplicationsRequestObject) (api.ListApplicationsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
+	since, until, err := created(p.CreatedAfter, p.CreatedBefore)
+	if err != nil {
+		return nil, err
+	}
 	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.ApplicationList{
 		PartnerID: p.PartnerID, Status: page.Any(p.Status),
+		CreatedAfter: since, CreatedBefore: until,
 	})
 	if err != nil {
 		return nil, err

@@ -16,8 +16,13 @@ import (
 func (s *Server) ListAuditLogEntries(ctx context.Context,
 	r api.ListAuditLogEntriesRequestObject) (api.ListAuditLogEntriesResponseObject, error) {
 	u, p := work.From(ctx), r.Params
+	since, until, err := created(p.CreatedAfter, p.CreatedBefore)
+	if err != nil {
+		return nil, err
+	}
 	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.AuditLogList{
 		TargetID: p.TargetID, Action: p.Action,
+		CreatedAfter: since, CreatedBefore: until,
 	})
 	if err != nil {
 		return nil, err
@@ -25,6 +30,17 @@ func (s *Server) ListAuditLogEntries(ctx context.Context,
 	return api.ListAuditLogEntries200JSONResponse{
 		Data: mapped(rows.Rows, toAuditLogEntry), HasMore: rows.HasMore, TotalCount: rows.Total,
 	}, nil
+}
+
+// RetrieveAuditLogEntry returns one entry of a program.
+func (s *Server) RetrieveAuditLogEntry(ctx context.Context,
+	r api.RetrieveAuditLogEntryRequestObject) (api.RetrieveAuditLogEntryResponseObject, error) {
+	u := work.From(ctx)
+	row, err := queries.AuditLogEntryGet(ctx, u.Short(), db.AuditLogEntryGetParams{ID: r.ID, OrgID: u.OrgID})
+	if err != nil {
+		return nil, err
+	}
+	return api.RetrieveAuditLogEntry200JSONResponse(toAuditLogEntry(row)), u.CheckProgram(row.ProgramID)
 }
 
 // toAuditLogEntry shows an entry. api_key_id is set for keys alone; actor_type and

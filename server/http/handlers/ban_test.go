@@ -61,6 +61,7 @@ func TestBanPartner(t *testing.T) {
 	require.Equal(t, expected, done.Body)
 	require.Equal(t, map[string]int{
 		"commission.updated": 3, "payout.deleted": 1, "affiliate.updated": 1, "affiliate_coupon.deactivated": 1,
+		"affiliate.banned": 1,
 	}, counted(s.EventTypes(e.program)[known:]))
 	require.Empty(t, e.payouts("&partner_id="+partner), "nothing is left of the payout")
 	require.Equal(t, false, s.Must(200, s.Get("/v1/coupons/"+coupon)).Body["active"])

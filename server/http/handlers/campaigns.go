@@ -82,6 +82,13 @@ func (s *Server) PauseCampaign(ctx context.Context,
 	return api.PauseCampaign200JSONResponse(toCampaign(row)), err
 }
 
+// ResumeCampaign lets a paused campaign go on.
+func (s *Server) ResumeCampaign(ctx context.Context,
+	r api.ResumeCampaignRequestObject) (api.ResumeCampaignResponseObject, error) {
+	row, err := campaign.Resume(ctx, work.From(ctx), s.Mail, r.ID)
+	return api.ResumeCampaign200JSONResponse(toCampaign(row)), err
+}
+
 // PreviewCampaign shows what would be sent now, and says to how many.
 func (s *Server) PreviewCampaign(ctx context.Context,
 	r api.PreviewCampaignRequestObject) (api.PreviewCampaignResponseObject, error) {

@@ -318,6 +318,35 @@ func TestCampaignSchedule(t *testing.T) {
 	m.Refused(400, "parameter_invalid", "scheduled_at", m.Post("/v1/campaigns", past))
 }
 
+// TestCampaignResume: a paused campaign waits again for a time that is to come, and is else
+// sent to who has not got it.
+func TestCampaignResume(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	resume := func(id string) apitest.Answer { return m.Post("/v1/campaigns/"+id+"/resume", nil) }
+	id := m.campaign(M{"scheduled_at": m.Clock.Now().Plus(time.Hour)})
+	m.Refused(409, "campaign_not_resumable", "", resume(id))
+	m.Must(200, m.Post("/v1/campaigns/"+id+"/pause", nil))
+	require.Equal(t, "scheduled", m.Must(200, resume(id)).String("status"))
+	m.Must(200, m.Post("/v1/campaigns/"+id+"/pause", nil))
+	m.Clock.Advance(2 * time.Hour)
+	m.Refused(409, "campaign_audience_empty", "", resume(id))
+	require.Equal(t, want("paused", 0, 0, 0, 0, 0, 0), m.stats(id), "a refusal changes nothing")
+	m.Partner(m.program, M{"handle": "ada", "email": "ada@example.com"})
+	m.Partner(m.program, M{"handle": "bob", "email": "bob@example.com"})
+	m.post.refuse = "bob@"
+	require.Equal(t, "sending", m.Must(200, resume(id)).String("status"))
+	m.run("send-campaigns", "send-mail")
+	m.Must(200, m.Post("/v1/campaigns/"+id+"/pause", M{"program_id": m.program}))
+	m.post.refuse = ""
+	require.Equal(t, "sending", m.Must(200, m.Post("/v1/campaigns/"+id+"/resume", M{"program_id": m.program})).String("status"))
+	m.run("send-campaigns", "send-mail", "send-campaigns")
+	require.Equal(t, want("sent", 2, 0, 2, 0, 0, 0), m.stats(id))
+	require.Len(t, m.post.mails["ada@example.com"], 1, "nobody gets it twice")
+	m.Refused(409, "campaign_not_resumable", "", resume(id))
+	m.Refused(404, "resource_not_found", "program_id", m.Post("/v1/campaigns/"+id+"/resume", M{"program_id": m.Program()}))
+}
+
 // TestCampaignAudience: the lists apply together, their values are alternatives.
 func TestCampaignAudience(t *testing.T) {
 	t.Parallel()
@@ -374,6 +403,9 @@ func TestCampaignWithoutMail(t *testing.T) {
 	id := m.campaign()
 	m.Refused(501, "email_not_configured", "", m.send(id))
 	require.Equal(t, want("draft", 0, 0, 0, 0, 0, 0), m.stats(id))
+	_, err := s.Pool.Exec(t.Context(), "UPDATE campaigns SET status = 'paused' WHERE id = $1", id)
+	require.NoError(t, err)
+	m.Refused(501, "email_not_configured", "", m.Post("/v1/campaigns/"+id+"/resume", nil))
 	other := s.Program()
 	m.Refused(404, "resource_not_found", "program_id", s.Get("/v1/campaigns/"+id+"?program_id="+other))
 	m.Refused(404, "resource_not_found", "program_id", s.Post("/v1/campaigns/"+id+"/send", M{"program_id": other}))

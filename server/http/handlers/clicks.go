@@ -19,8 +19,13 @@ import (
 func (s *Server) ListClicks(ctx context.Context,
 	r api.ListClicksRequestObject) (api.ListClicksResponseObject, error) {
 	u, p := work.From(ctx), r.Params
+	since, until, err := created(p.CreatedAfter, p.CreatedBefore)
+	if err != nil {
+		return nil, err
+	}
 	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.ClickList{
 		PartnerID: p.PartnerID, LinkID: p.LinkID, ReferralID: p.ReferralID,
+		CreatedAfter: since, CreatedBefore: until,
 	})
 	if err != nil {
 		return nil, err

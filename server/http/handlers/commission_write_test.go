@@ -243,3 +243,24 @@ func TestReferralsExpire(t *testing.T) {
 	runJob(t, s, "expire-referrals")
 	require.Equal(t, 0, current())
 }
+
+// TestRetrieveAuditLogEntry: an entry of the list is retrieved by its id, the same; what
+// happened to the console's people is in no list, and is not found.
+func TestRetrieveAuditLogEntry(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	reward := s.Must(201, s.Post("/v1/commissions", M{
+		"program_id": program, "partner_id": s.Partner(program), "amount_minor": 500, "reason": "Thanks",
+	}))
+	listed := s.Get("/v1/audit_log_entries?program_id=" + program + "&target_id=" + reward.String("id")).Data()[0]
+	url := "/v1/audit_log_entries/" + listed["id"].(string)
+	require.Equal(t, listed, M(s.Must(200, s.Get(url)).Body))
+	s.Refused(404, "resource_not_found", "program_id", s.Get(url+"?program_id="+s.Program()))
+	stranger := s.NewKey(s.NewOrg("Stranger"), true, "read")
+	s.Refused(404, "resource_not_found", "", s.Do("GET", url, stranger, nil))
+	_, err := s.Pool.Exec(t.Context(), `INSERT INTO audit_log_entries (id, org_id, program_id, action, target_id, actor_type,
+		after, created_at) VALUES ('aud_people', $1, $1, 'user.invited', 'usr_1', 'operator', '{}', now())`, s.Org)
+	require.NoError(t, err)
+	s.Refused(404, "resource_not_found", "", s.Get("/v1/audit_log_entries/aud_people"))
+}

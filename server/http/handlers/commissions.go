@@ -18,11 +18,7 @@ import (
 func (s *Server) ListCommissions(ctx context.Context,
 	r api.ListCommissionsRequestObject) (api.ListCommissionsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
-	after, err := dateFilter("created_after", p.CreatedAfter)
-	if err != nil {
-		return nil, err
-	}
-	before, err := dateFilter("created_before", p.CreatedBefore)
+	since, until, err := created(p.CreatedAfter, p.CreatedBefore)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +29,7 @@ func (s *Server) ListCommissions(ctx context.Context,
 	}
 	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.CommissionList{
 		PartnerID: p.PartnerID, Status: page.Any(p.Status), SaleID: sale, PayoutID: p.PayoutID, Kind: page.Any(p.Kind),
-		CreatedAfter: after, CreatedBefore: before,
+		CreatedAfter: since, CreatedBefore: until,
 	})
 	if err != nil {
 		return nil, err

@@ -19,8 +19,13 @@ import (
 func (s *Server) ListCoupons(ctx context.Context,
 	r api.ListCouponsRequestObject) (api.ListCouponsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
+	since, until, err := created(p.CreatedAfter, p.CreatedBefore)
+	if err != nil {
+		return nil, err
+	}
 	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.CouponList{
 		PartnerID: p.PartnerID, Code: p.Code, ExternalID: p.ExternalID,
+		CreatedAfter: since, CreatedBefore: until,
 	})
 	if err != nil {
 		return nil, err

@@ -21,10 +21,15 @@ import (
 func (s *Server) ListCustomers(ctx context.Context,
 	r api.ListCustomersRequestObject) (api.ListCustomersResponseObject, error) {
 	u, p := work.From(ctx), r.Params
+	since, until, err := created(p.CreatedAfter, p.CreatedBefore)
+	if err != nil {
+		return nil, err
+	}
 	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.CustomerList{
 		PartnerID: p.PartnerID, Status: page.Any(p.Status),
 		Email: opt.Lower(p.Email), ExternalCustomerID: p.ExternalCustomerID, Identifier: p.Identifier,
 		HasDuplicates: (*bool)(p.HasDuplicates),
+		CreatedAfter:  since, CreatedBefore: until,
 	})
 	if err != nil {
 		return nil, err

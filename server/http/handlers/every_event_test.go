@@ -3,6 +3,7 @@ package handlers_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -76,14 +77,14 @@ func (p *provoker) payOut() (partner string) {
 	p.t.Helper()
 	s := p.s
 	id, partner, sales := p.due(p.t, 10000)
-	p.step("batch", "payout.created")
+	p.step("batch", "payout_batch.created", "payout.created")
 	poor, _ := p.partner(100)
 	s.Must(200, s.Post("/v1/partners/"+poor, M{"payout_method": "paypal", "min_payout_minor": 1000}))
 	p.step("poor")
 	p.batch(200)
 	p.step("batch again", "payout.not_eligible")
 	s.Must(200, s.Post("/v1/sales/"+sales[0]+"/refund", M{"amount_minor": 1000}))
-	p.step("a part back", "sale.updated", "commission.updated")
+	p.step("a part back", "sale.updated", "commission.updated", "refund.created")
 	p.later()
 	runJob(p.t, s, "payouts-due")
 	p.step("its day", "payout.due")
@@ -100,6 +101,9 @@ func (p *provoker) payOut() (partner string) {
 		s.Must(200, s.Delete("/v1/payouts/"+none.String("id")))
 	}
 	p.step("deleted", "payout.deleted")
+	batch := s.Must(200, s.Get("/v1/payout_batches?program_id="+p.program)).Data()[0]["id"].(string)
+	s.Must(200, s.Post("/v1/payout_batches/"+batch+"/cancel", nil))
+	p.step("cancelled", "payout_batch.cancelled")
 	return partner
 }
 
@@ -149,6 +153,35 @@ func (p *provoker) enrolCustomer(referrer string) {
 	p.step("enrolled", "affiliate.created", "customer.enrolled_as_partner")
 }
 
+// ban bans a partner.
+func (p *provoker) ban() {
+	p.t.Helper()
+	bad := p.s.Partner(p.program)
+	p.step("bad")
+	p.s.Must(200, p.s.Post("/v1/partners/"+bad+"/ban", M{"reason": "Stolen cards."}))
+	p.step("banned", "affiliate.updated", "affiliate.banned")
+}
+
+// waitForSale has a refund wait for its sale in vain.
+func (p *provoker) waitForSale() {
+	p.t.Helper()
+	p.s.Must(202, p.s.Post("/v1/refunds", refundBody(p.program, "ch_never", "re_never")))
+	p.step("waits", "refund.created")
+	p.s.Clock.Advance(31 * 24 * time.Hour)
+	runJob(p.t, p.s, "expire-refunds")
+	p.step("unmatched", "refund.updated")
+}
+
+// failInbox has a processor send what the rules refuse.
+func (p *provoker) failInbox() {
+	p.t.Helper()
+	connected := p.s.Connect(p.program)
+	p.step("connected")
+	p.s.Must(200, connected.Send(M{"external_charge_id": "ch_bad", "amount_minor": "many", "currency": "USD"}))
+	runJob(p.t, p.s, "work-inbox")
+	p.step("refused", "inbox_event.failed")
+}
+
 // TestEveryEventIsProvoked provokes the types that TestEventBodies does not: over
 // the API, by a job, by a rail, or by what a processor's integration will call.
 // Each is recorded once, with exactly its fields; a type of the catalogue that
@@ -164,6 +197,9 @@ func TestEveryEventIsProvoked(t *testing.T) {
 	p.flagRisk(partner)
 	p.switchCoupon()
 	p.enrolCustomer(partner)
+	p.ban()
+	p.failInbox()
+	p.waitForSale()
 	for _, kind := range webhook.Catalogue() {
 		require.True(t, p.seen[kind.Type], "nothing provokes %s", kind.Type)
 	}

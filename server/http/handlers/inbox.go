@@ -15,9 +15,14 @@ import (
 func (s *Server) ListInboxEvents(ctx context.Context,
 	r api.ListInboxEventsRequestObject) (api.ListInboxEventsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
+	since, until, err := created(p.CreatedAfter, p.CreatedBefore)
+	if err != nil {
+		return nil, err
+	}
 	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.InboxEventList{
 		ConnectionID: p.ConnectionID, Status: page.Any(p.Status), Type: p.Type, ReasonCode: p.ReasonCode,
 		ExternalEventID: p.ExternalEventID,
+		CreatedAfter:    since, CreatedBefore: until,
 	})
 	return api.ListInboxEvents200JSONResponse{
 		Data: mapped(rows.Rows, toInboxEvent), HasMore: rows.HasMore, TotalCount: rows.Total,

@@ -432,6 +432,7 @@ func TestInboxPoison(t *testing.T) {
 	}
 	bad := h.work()[0]
 	require.Equal(t, []any{"failed", "error", int64(8)}, []any{bad.Body["status"], bad.Body["reason_code"], bad.Int("attempts")})
+	require.Equal(t, 1, tally(h.Server, h.program, "inbox_event.failed"), "told once it is given up")
 }
 
 // A payment that is read long after it was made belongs to whoever had brought the

@@ -16,8 +16,13 @@ import (
 // ListLinks lists the links of a program, newest first, without deleted ones.
 func (s *Server) ListLinks(ctx context.Context, r api.ListLinksRequestObject) (api.ListLinksResponseObject, error) {
 	u, p := work.From(ctx), r.Params
+	since, until, err := created(p.CreatedAfter, p.CreatedBefore)
+	if err != nil {
+		return nil, err
+	}
 	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.LinkList{
-		PartnerID: p.PartnerID,
+		PartnerID:    p.PartnerID,
+		CreatedAfter: since, CreatedBefore: until,
 	})
 	if err != nil {
 		return nil, err

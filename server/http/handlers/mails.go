@@ -14,10 +14,22 @@ import (
 // ListMails lists the mails of an organization that could not be delivered, newest first.
 func (s *Server) ListMails(ctx context.Context, r api.ListMailsRequestObject) (api.ListMailsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
-	rows, err := page.Of(ctx, u, page.In("", p.Limit, p.StartingAfter, p.EndingBefore), db.MailList{})
+	since, until, err := created(p.CreatedAfter, p.CreatedBefore)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := page.Of(ctx, u, page.In("", p.Limit, p.StartingAfter, p.EndingBefore), db.MailList{
+		CreatedAfter: since, CreatedBefore: until,
+	})
 	return api.ListMails200JSONResponse{
 		Data: mapped(rows.Rows, toMail), HasMore: rows.HasMore, TotalCount: rows.Total,
 	}, err
+}
+
+// RetrieveMail returns one mail, in any state and without its text.
+func (s *Server) RetrieveMail(ctx context.Context, r api.RetrieveMailRequestObject) (api.RetrieveMailResponseObject, error) {
+	m, err := mail.ByID(ctx, work.From(ctx), r.ID)
+	return api.RetrieveMail200JSONResponse(toMail(m)), err
 }
 
 // RetryMail sends a mail that failed once more.

@@ -42,6 +42,22 @@ func TestMails(t *testing.T) {
 	require.NotContains(t, string(list.Raw), "Gone", "the text is nobody's to read")
 	s.Refused(400, "parameter_invalid", "status", s.Get("/v1/mails?status=sent"))
 
+	for id, want := range map[string][]any{
+		plain: {"failed", nil, true}, many: {"failed", program, false}, sent: {"sent", nil, false},
+	} {
+		one := s.Must(200, s.Get("/v1/mails/"+id))
+		require.Equal(t, want, []any{one.String("status"), one.Body["program_id"], one.Body["can_retry"]})
+		require.NotContains(t, string(one.Raw), "Gone", "the text is nobody's to read")
+	}
+	s.Must(200, s.Get("/v1/mails/"+plain+"?program_id="+other))
+	s.Refused(404, "resource_not_found", "program_id", s.Get("/v1/mails/"+many+"?program_id="+other))
+	own := failedMail(s) // such as one about a certificate: it names its program itself
+	_, err = s.Pool.Exec(t.Context(), `UPDATE mails SET program_id = $2 WHERE id = $1`, own, program)
+	require.NoError(t, err)
+	s.Refused(404, "resource_not_found", "program_id", s.Get("/v1/mails/"+own+"?program_id="+other))
+	s.Refused(404, "resource_not_found", "program_id", s.Post("/v1/mails/"+own+"/retry?program_id="+other, nil))
+	s.Must(200, s.Post("/v1/mails/"+own+"/retry", nil))
+
 	again := s.Must(200, s.Post("/v1/mails/"+plain+"/retry?program_id="+program, nil))
 	require.Equal(t, []any{"queued", int64(0), nil, false},
 		[]any{again.String("status"), again.Int("attempts"), again.Body["error"], again.Body["can_retry"]})
@@ -54,6 +70,7 @@ func TestMails(t *testing.T) {
 	s.Refused(404, "resource_not_found", "", s.Post("/v1/mails/mail_none/retry", nil))
 	foreign := failedMail(apitest.On(t, s.DSN, s.Clock))
 	s.Refused(404, "resource_not_found", "", s.Post("/v1/mails/"+foreign+"/retry", nil))
+	s.Refused(404, "resource_not_found", "", s.Get("/v1/mails/"+foreign))
 }
 
 // TestMailsWithoutServer: where no mail is sent, none is sent again.

@@ -91,7 +91,8 @@ func toPartner(p db.Partner) api.Partner {
 		DeclineReason: p.DeclineReason, SuspensionReason: p.SuspensionReason, MinPayoutMinor: p.MinPayoutMinor,
 		TermsAcceptedAt: p.TermsAcceptedAt, TermsVersion: p.TermsVersion, CompletedOnboarding: p.CompletedOnboarding,
 		EmailFirstReferral: p.EmailFirstReferral, EmailNewReferral: p.EmailNewReferral, EmailPayoutPaid: p.EmailPayoutPaid,
-		Metadata: p.Metadata, PayoutMethod: (*api.PayoutMethod)(p.PayoutMethod), CreatedAt: p.CreatedAt,
+		Metadata: p.Metadata, PayoutMethod: (*api.PayoutMethod)(p.PayoutMethod), ExternalID: p.ExternalID,
+		CreatedAt: p.CreatedAt,
 		UpdatedAt: p.UpdatedAt,
 	}
 }

@@ -45,6 +45,7 @@ type operation struct {
 	hasBody          bool
 	query, body      []slot
 	cursors          bool // the list takes starting_after and ending_before
+	ranged           bool // the list takes created_after and created_before
 	needsProgram     bool
 	toleratesProgram bool // program_id is optional and must be the object's
 }
@@ -73,7 +74,7 @@ func (o operation) prefix() string {
 		"payouts": "pyt_", "payout_batches": "batch_", "flows": "flw_", "risk_flags": "rsk_", "resources": "res_",
 		"campaigns": "camp_",
 		"sequences": "seq_", "webhook_endpoints": "whe_", "webhook_deliveries": "whd_", "tax_form_statuses": "tax_",
-		"audit_log_entries": "aud_", "processor_connections": "pco_",
+		"audit_log_entries": "aud_", "events": "evt_", "processor_connections": "pco_",
 		"inbox_events":     "inb_",
 		"mails":            "mail_",
 		"publishable_keys": "pub_",
@@ -133,6 +134,8 @@ func (o *operation) parameter(p M, schemas map[string]M) {
 	case p["in"] != "query":
 	case name == "starting_after":
 		o.cursors = true
+	case name == "created_after":
+		o.ranged = true
 	case name == "program_id" && p["required"] == true:
 		o.needsProgram = true
 		o.query = append(o.query, slot{name: name, prefix: "prg_"})
@@ -243,7 +246,11 @@ func populate(s *apitest.Server, stem string) objects {
 	s.Must(200, connected.Send(M{"external_charge_id": "ch_hook_" + stem, "amount_minor": 4999, "currency": "USD"}))
 	own["inb_"] = s.Get("/v1/inbox_events?program_id=" + program).Data()[0]["id"].(string)
 	own["pyt_"], own["batch_"] = ident.New(ident.Payout), ident.New(ident.Batch)
-	_, err := s.Pool.Exec(s.T.Context(),
+	var event string
+	err := s.Pool.QueryRow(s.T.Context(), "SELECT max(id) FROM events WHERE program_id = $1", program).Scan(&event)
+	require.NoError(s.T, err)
+	own["evt_"] = event
+	_, err = s.Pool.Exec(s.T.Context(),
 		`INSERT INTO payout_batches (id, org_id, program_id, period_month, period_end, created_at, updated_at)
 		VALUES ($1, $2, $3, '2026-07-01', '2026-08-01Z', '2026-08-01Z', '2026-08-01Z')`, own["batch_"], s.Org, program)
 	require.NoError(s.T, err)

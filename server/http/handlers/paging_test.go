@@ -69,6 +69,11 @@ func fill(s *apitest.Server) (program string) {
 		require.NoError(s.T, err)
 		s.Must(201, s.Post("/v1/webhook_endpoints", M{"program_id": program, "url": "https://hooks.example/" + handle}))
 		s.Must(201, s.Post("/v1/tax_form_statuses", M{"partner_id": partner, "type": "w9", "status": "submitted"}))
+		_, err = s.Pool.Exec(s.T.Context(),
+			`INSERT INTO risk_flags (id, org_id, program_id, partner_id, kind, severity, status, evidence, created_at)
+			VALUES ($1, $2, $3, $4, 'self_referral', $5, 'open', '{"check": "self_referral", "summary": "x"}', $6)`,
+			ident.New(ident.RiskFlag), s.Org, program, partner, []string{"low", "high", "medium"}[i%3], s.Clock.Now())
+		require.NoError(s.T, err)
 		batch := ident.New(ident.Batch)
 		_, err = s.Pool.Exec(s.T.Context(),
 			`INSERT INTO payout_batches (id, org_id, program_id, period_month, period_end, created_at, updated_at)
@@ -193,6 +198,10 @@ func (p pager) compare(a, b M) int {
 		position := func(o M) int64 { return apitest.Answer{Body: o}.Int("position") }
 		return cmp.Or(strings.Compare(text(a, "folder"), text(b, "folder")), cmp.Compare(position(a), position(b)),
 			strings.Compare(text(a, "id"), text(b, "id")))
+	case "listRiskFlags":
+		rank := func(o M) int { return slices.Index([]string{"high", "medium", "low"}, text(o, "severity")) }
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(text(b, "created_at"), text(a, "created_at")),
+			strings.Compare(text(b, "id"), text(a, "id")))
 	case "listFlows":
 		narrow := func(o M) int {
 			switch {
@@ -300,7 +309,12 @@ func TestPagingBadValues(t *testing.T) {
 			s.Refused(400, "parameter_invalid", name, p.get(name+"="))
 			s.Refused(400, "parameter_invalid", name, p.get(name+"="+id+"&"+name+"="+id))
 		}
-		s.Refused(400, "parameter_unknown", "offset", p.get("offset=1"))
+		if op.id == "listRiskFlags" { // which was paged by offset first
+			s.Refused(400, "parameters_exclusive", "offset", p.get("offset=1&starting_after="+id))
+			s.Refused(400, "parameters_exclusive", "offset", p.get("offset=1&ending_before="+id))
+		} else {
+			s.Refused(400, "parameter_unknown", "offset", p.get("offset=1"))
+		}
 		if !op.needsProgram {
 			continue
 		}
@@ -312,4 +326,68 @@ func TestPagingBadValues(t *testing.T) {
 		s.Refused(404, "resource_not_found", "program_id",
 			s.Get(op.path+"?program_id="+foreign+"&starting_after="+id+op.window()))
 	}
+}
+
+// settings are the lists of what somebody sets up, or that have another range: all others are
+// of what happens, and take a range of times.
+var settings = []string{
+	"listBalances", "listCampaigns", "listFlows", "listGroups", "listMaturingCommissions", "listProcessorConnections",
+	"listPrograms", "listPublishableKeys", "listResources", "listSequences", "listTags", "listWebhookEndpoints",
+}
+
+// TestCreatedRanges: every list of what happens is narrowed to a range of times, the first included and the last not, and
+// counts what is in it.
+func TestCreatedRanges(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := fill(s)
+	for _, op := range lists(t) {
+		if slices.Contains(settings, op.id) {
+			require.False(t, op.ranged, "%s takes a range and is no list of settings", op.id)
+			continue
+		}
+		require.True(t, op.ranged, "%s has no created_after: add it, or the list to settings", op.id)
+		p := newPager(s, op, program)
+		all := s.Must(200, p.get("limit=100")).Data()
+		at := born(slices.MaxFunc(all, func(a, b M) int { return strings.Compare(born(a), born(b)) }))
+		var from, to []M
+		for _, o := range all {
+			if born(o) >= at {
+				from = append(from, o)
+			} else {
+				to = append(to, o)
+			}
+		}
+		require.NotEmpty(t, to, "%s: nothing to tell apart", op.id)
+		for query, want := range map[string][]M{
+			"created_after=" + at:                                          from,
+			"created_before=" + at:                                         to,
+			"created_after=2026-09-01&created_before=2026-09-03":           all,
+			"created_after=" + at + "&created_before=" + at:                nil,
+			"created_before=2026-08-31&created_after=2026-08-30T12:00:00Z": nil,
+		} {
+			a := s.Must(200, p.get("limit=100&"+query))
+			require.Equal(t, ids(want), ids(a.Data()), "%s %s", op.id, query)
+			require.EqualValues(t, len(want), a.Int("total_count"), "%s %s", op.id, query)
+		}
+		s.Refused(400, "parameter_invalid", "created_after", p.get("created_after=today"))
+		s.Refused(400, "parameter_invalid", "created_before", p.get("created_before=2026-02-30"))
+	}
+}
+
+// born is when an object was made; an event of a processor says when it came in.
+func born(o M) string {
+	if at, ok := o["received_at"].(string); ok {
+		return at
+	}
+	return o["created_at"].(string)
+}
+
+// ids are those of objects, in their order.
+func ids(objects []M) []string {
+	out := []string{}
+	for _, o := range objects {
+		out = append(out, o["id"].(string))
+	}
+	return out
 }

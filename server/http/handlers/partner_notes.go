@@ -16,8 +16,15 @@ import (
 func (s *Server) ListPartnerNotes(ctx context.Context,
 	r api.ListPartnerNotesRequestObject) (api.ListPartnerNotesResponseObject, error) {
 	u, p := work.From(ctx), r.Params
+	since, until, err := created(p.CreatedAfter, p.CreatedBefore)
+	if err != nil {
+		return nil, err
+	}
 	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore),
-		db.PartnerNoteList{PartnerID: p.PartnerID})
+		db.PartnerNoteList{
+			PartnerID:    p.PartnerID,
+			CreatedAfter: since, CreatedBefore: until,
+		})
 	return api.ListPartnerNotes200JSONResponse{
 		Data: mapped(rows.Rows, toPartnerNote), HasMore: rows.HasMore, TotalCount: rows.Total,
 	}, err
@@ -52,6 +59,13 @@ func (s *Server) CreatePartnerNote(ctx context.Context,
 	return api.CreatePartnerNote201JSONResponse(toPartnerNote(n)), err
 }
 
+// UpdatePartnerNote replaces the text of a note.
+func (s *Server) UpdatePartnerNote(ctx context.Context,
+	r api.UpdatePartnerNoteRequestObject) (api.UpdatePartnerNoteResponseObject, error) {
+	n, err := partner.ChangeNote(ctx, work.From(ctx), r.ID, r.Body.Text)
+	return api.UpdatePartnerNote200JSONResponse(toPartnerNote(n)), err
+}
+
 // DeletePartnerNote removes a note.
 func (s *Server) DeletePartnerNote(ctx context.Context,
 	r api.DeletePartnerNoteRequestObject) (api.DeletePartnerNoteResponseObject, error) {
@@ -62,8 +76,9 @@ func (s *Server) DeletePartnerNote(ctx context.Context,
 func toPartnerNote(n db.PartnerNote) api.PartnerNote {
 	out := api.PartnerNote{
 		ID: n.ID, Object: "partner_note", ProgramID: n.ProgramID, PartnerID: n.PartnerID, Text: n.Text, AuthorID: n.AuthorID,
-		AuthorName: n.AuthorName, CreatedAt: n.CreatedAt,
+		AuthorName: n.AuthorName, CreatedAt: n.CreatedAt, UpdatedAt: n.CreatedAt,
 	}
+	opt.Change(&out.UpdatedAt, n.UpdatedAt)
 	if n.FileName != nil {
 		out.File = &api.PartnerNoteFile{Name: *n.FileName, SizeBytes: opt.Value(n.FileSize)}
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -61,6 +62,31 @@ func TestPartnerNotes(t *testing.T) {
 	s.Refused(404, "resource_not_found", "", s.Delete("/v1/partner_notes/"+first.String("id")))
 	s.Must(200, s.Delete("/v1/partners/"+ada))
 	s.Refused(404, "resource_not_found", "", s.Get("/v1/partner_notes/"+second.String("id")))
+}
+
+// TestUpdatePartnerNote: another text has another author, and the file stays.
+func TestUpdatePartnerNote(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	note := s.Must(201, s.Post("/v1/partner_notes", M{
+		"program_id": program, "partner_id": s.Partner(program), "text": "Agreed on 25 %.", "file": M{"name": "x", "content": "eA=="},
+	}))
+	url := "/v1/partner_notes/" + note.String("id")
+	require.Equal(t, note.String("created_at"), note.String("updated_at"))
+	s.Clock.Advance(time.Hour)
+	require.Equal(t, note.Body, s.Must(200, s.Post(url, M{})).Body, "nothing given, nothing changed")
+	other := s.NewKey(s.Org, true, "partners:write")
+	changed := s.Must(200, s.Do("POST", url, other, M{"program_id": program, "text": "Agreed on 30 %."}))
+	require.Equal(t, "Agreed on 30 %.", changed.String("text"))
+	require.NotEqual(t, note.String("author_id"), changed.String("author_id"))
+	require.Equal(t, note.String("created_at"), changed.String("created_at"))
+	require.Greater(t, changed.String("updated_at"), changed.String("created_at"))
+	require.Equal(t, note.Body["file"], changed.Body["file"])
+	require.Equal(t, changed.Body, s.Must(200, s.Get(url)).Body)
+	s.Refused(400, "parameter_invalid", "text", s.Post(url, M{"text": ""}))
+	s.Refused(404, "resource_not_found", "program_id", s.Post(url, M{"program_id": s.Program(), "text": "x"}))
+	s.Refused(404, "resource_not_found", "", s.Post("/v1/partner_notes/note_none", M{"text": "x"}))
 }
 
 // TestPartnerNoteLimit: so many notes, and so many bytes, and none more, however many are sent at once.

@@ -20,9 +20,15 @@ import (
 func (s *Server) ListPartners(ctx context.Context,
 	r api.ListPartnersRequestObject) (api.ListPartnersResponseObject, error) {
 	u, p := work.From(ctx), r.Params
+	since, until, err := created(p.CreatedAfter, p.CreatedBefore)
+	if err != nil {
+		return nil, err
+	}
 	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.PartnerList{
 		Status: page.Any(p.Status), GroupID: p.GroupID, TagID: p.TagID,
-		Email: opt.Lower(p.Email), Handle: opt.Lower(p.Handle), Search: containing(p.Search),
+		Email: opt.Lower(p.Email), Handle: opt.Lower(p.Handle),
+		ExternalID: p.ExternalID, Search: containing(p.Search),
+		CreatedAfter: since, CreatedBefore: until,
 	})
 	if err != nil {
 		return nil, err
@@ -59,7 +65,7 @@ func (s *Server) CreatePartner(
 	c := partner.Candidate{
 		ProgramID: b.ProgramID, GroupID: b.GroupID, Email: b.Email, Handle: b.Handle, FirstName: b.FirstName,
 		LastName: b.LastName, CompanyName: b.CompanyName, WebsiteURL: b.WebsiteURL, CountryCode: b.CountryCode,
-		Metadata: b.Metadata,
+		Metadata: b.Metadata, ExternalID: b.ExternalID,
 	}
 	invite := b.Invite != nil && *b.Invite
 	if invite && pending {
@@ -84,6 +90,7 @@ func (s *Server) UpdatePartner(
 		WebsiteURL: b.WebsiteURL, CountryCode: b.CountryCode, GroupID: b.GroupID, Handle: b.Handle,
 		Status: (*db.PartnerStatus)(b.Status), SuspensionReason: b.SuspensionReason, MinPayoutMinor: b.MinPayoutMinor,
 		PayoutMethod: b.PayoutMethod, PayoutDetails: b.PayoutDetails, Metadata: b.Metadata, TagIDs: b.TagIds,
+		ExternalID: b.ExternalID,
 	})
 	return api.UpdatePartner200JSONResponse(toPartner(p)), err
 }

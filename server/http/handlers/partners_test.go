@@ -3,6 +3,7 @@ package handlers_test
 import (
 	"fmt"
 	"maps"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -31,7 +32,7 @@ func TestCreatePartner(t *testing.T) {
 		"min_payout_minor":  nil,
 		"terms_accepted_at": nil, "terms_version": nil, "completed_onboarding": false, "email_first_referral": true,
 		"email_new_referral": true,
-		"email_payout_paid":  true, "metadata": nil, "payout_method": nil,
+		"email_payout_paid":  true, "metadata": nil, "payout_method": nil, "external_id": nil,
 		"created_at": "2026-09-01T12:00:00.000Z", "updated_at": "2026-09-01T12:00:00.000Z",
 	}, p.Body)
 	require.Equal(t, p.Body, s.Must(200, s.Get("/v1/partners/"+p.String("id"))).Body)
@@ -198,6 +199,65 @@ func TestPartnerTaken(t *testing.T) {
 	s.Partner(other, M{"email": "ada@example.com", "handle": "ada"})
 	require.Equal(t, "promo-2",
 		s.Must(201, s.Post("/v1/partners", M{"program_id": program, "email": "promo@example.com"})).String("handle"))
+}
+
+// TestPartnerExternalID: a partner is found by the merchant's own id, which is unique in the program, exact, and free
+// again once it is cleared.
+func TestPartnerExternalID(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program, other := s.Program(), s.Program()
+	ada := s.PartnerObject(program, M{"email": "ada@example.com", "handle": "ada", "external_id": "Crm-1"})
+	ben := s.PartnerObject(program, M{"email": "ben@example.com", "handle": "ben"})
+	require.Equal(t, []any{"Crm-1", nil}, []any{ada.Body["external_id"], ben.Body["external_id"]})
+	find := func(program, id string) apitest.Answer {
+		return s.Must(200, s.Get("/v1/partners?program_id="+program+"&external_id="+url.QueryEscape(id)))
+	}
+	require.Equal(t, []M{ada.Body}, find(program, "Crm-1").Data())
+	for _, none := range []string{"crm-1", "Crm-1 ", "Crm", "part_none"} {
+		require.Empty(t, find(program, none).Data(), none)
+	}
+	require.EqualValues(t, 1, find(program, "Crm-1").Int("total_count"))
+	require.Empty(t, find(other, "Crm-1").Data())
+	s.Partner(other, M{"external_id": "Crm-1"}) // another program's partners have ids of their own
+	create := M{"program_id": program, "email": "eve@example.com", "external_id": "Crm-1"}
+	require.Equal(t, ada.Body, s.Refused(409, "partner_external_id_taken", "external_id", s.Post("/v1/partners", create)).Body["existing"])
+	path := "/v1/partners/" + ben.String("id")
+	taken := s.Refused(409, "partner_external_id_taken", "external_id", s.Post(path, M{"external_id": "Crm-1"}))
+	require.Equal(t, ada.Body, taken.Body["existing"])
+	require.Equal(t, "crm-1", s.Must(200, s.Post(path, M{"external_id": "crm-1"})).String("external_id"))
+	require.Equal(t, "crm-1", s.Must(200, s.Post(path, M{"external_id": "crm-1"})).String("external_id"), "its own")
+	require.Equal(t, "crm-1", s.Must(200, s.Post(path, M{"first_name": "Ben"})).String("external_id"), "what is absent stays")
+	require.Nil(t, s.Must(200, s.Post("/v1/partners/"+ada.String("id"), M{"external_id": nil})).Body["external_id"])
+	require.Equal(t, "Crm-1", s.Must(201, s.Post("/v1/partners", create)).String("external_id"))
+	for _, faulty := range []string{"", strings.Repeat("x", 256)} {
+		s.Refused(400, "parameter_invalid", "external_id", s.Post(path, M{"external_id": faulty}))
+		s.Refused(400, "parameter_invalid", "external_id", s.Post("/v1/partners", M{
+			"program_id": program, "email": "x@example.com", "external_id": faulty,
+		}))
+	}
+}
+
+// TestPartnerExternalIDAtOnce: of many who take one at once, one gets it.
+func TestPartnerExternalIDAtOnce(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	existing := s.Partner(program)
+	won := 0
+	for _, a := range atOnce(8, func(i int) apitest.Answer {
+		if i == 0 {
+			return s.Post("/v1/partners/"+existing, M{"external_id": "one"})
+		}
+		return s.Post("/v1/partners", M{"program_id": program, "email": fmt.Sprintf("one-%d@example.com", i), "external_id": "one"})
+	}) {
+		if a.Status < 300 {
+			won++
+			continue
+		}
+		s.Refused(409, "partner_external_id_taken", "external_id", a)
+	}
+	require.Equal(t, 1, won)
 }
 
 func TestHandleChange(t *testing.T) {

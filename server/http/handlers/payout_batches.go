@@ -18,7 +18,13 @@ import (
 func (s *Server) ListPayoutBatches(ctx context.Context,
 	r api.ListPayoutBatchesRequestObject) (api.ListPayoutBatchesResponseObject, error) {
 	u, p := work.From(ctx), r.Params
-	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.BatchList{})
+	since, until, err := created(p.CreatedAfter, p.CreatedBefore)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.BatchList{
+		CreatedAfter: since, CreatedBefore: until,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -268,6 +268,9 @@ func TestCancel(t *testing.T) {
 	require.Zero(t, f.cancelled(t, true).PayoutCount)
 	require.Len(t, f.payouts(""), 1)
 	require.Len(t, f.s.Get("/v1/audit_log_entries?program_id="+f.program+"&action=payout_batch.cancelled").Data(), 3)
+	require.Equal(t, []int{1, 3}, []int{
+		tally(f.s, f.program, "payout_batch.created"), tally(f.s, f.program, "payout_batch.cancelled"),
+	})
 	f.tallied(t)
 	f.collect()
 	require.Len(t, f.payouts("&limit=100"), 4, "the same month's next run collects it")

@@ -20,8 +20,13 @@ import (
 func (s *Server) ListPayouts(ctx context.Context,
 	r api.ListPayoutsRequestObject) (api.ListPayoutsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
+	since, until, err := created(p.CreatedAfter, p.CreatedBefore)
+	if err != nil {
+		return nil, err
+	}
 	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.PayoutList{
 		PartnerID: p.PartnerID, BatchID: p.BatchID, Status: page.Any(p.Status),
+		CreatedAfter: since, CreatedBefore: until,
 	})
 	if err != nil {
 		return nil, err

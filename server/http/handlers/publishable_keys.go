@@ -42,6 +42,15 @@ func (s *Server) CreatePublishableKey(ctx context.Context,
 	return api.CreatePublishableKey201JSONResponse(s.toPublishableKey(row)), err
 }
 
+// UpdatePublishableKey changes which pages may use a key, and for what.
+func (s *Server) UpdatePublishableKey(ctx context.Context,
+	r api.UpdatePublishableKeyRequestObject) (api.UpdatePublishableKeyResponseObject, error) {
+	row, err := publishable.Update(ctx, work.From(ctx), r.ID, publishable.Changes{
+		AllowedHosts: r.Body.AllowedHosts, AllowLeads: r.Body.AllowLeads,
+	})
+	return api.UpdatePublishableKey200JSONResponse(s.toPublishableKey(row)), err
+}
+
 // DeletePublishableKey revokes a key.
 func (s *Server) DeletePublishableKey(ctx context.Context,
 	r api.DeletePublishableKeyRequestObject) (api.DeletePublishableKeyResponseObject, error) {

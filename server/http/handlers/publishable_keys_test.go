@@ -23,7 +23,19 @@ func TestPublishableKeys(t *testing.T) {
 	require.Equal(t, made.Body, s.Must(200, s.Get(path)).Body)
 	s.Refused(404, "resource_not_found", "program_id", s.Get(path+"?program_id="+s.Program()))
 
+	changed := s.Must(200, s.Post(path, M{"allow_leads": true}))
+	require.Equal(t, []any{true, made.Body["allowed_hosts"]}, []any{changed.Body["allow_leads"], changed.Body["allowed_hosts"]})
+	changed = s.Must(200, s.Post(path, M{"program_id": program, "allowed_hosts": []string{"Other.Example", "other.example"}}))
+	require.Equal(t, []any{true, []any{"other.example"}, made.String("key"), made.String("tag")}, []any{
+		changed.Body["allow_leads"], changed.Body["allowed_hosts"], changed.String("key"), changed.String("tag"),
+	})
+	require.Equal(t, changed.Body, s.Must(200, s.Get(path)).Body)
+	s.Refused(400, "parameter_invalid", "allowed_hosts[0]", s.Post(path, M{"allowed_hosts": []string{"*.co.uk"}}))
+	s.Refused(400, "parameter_invalid", "allowed_hosts", s.Post(path, M{"allowed_hosts": []string{}}))
+	s.Refused(404, "resource_not_found", "program_id", s.Post(path, M{"program_id": s.Program()}))
+
 	require.Equal(t, true, s.Must(200, s.Delete(path)).Body["deleted"])
+	s.Refused(404, "resource_not_found", "", s.Post(path, M{"allow_leads": true}))
 	s.Refused(404, "resource_not_found", "", s.Get(path))
 	s.Refused(404, "resource_not_found", "", s.Delete(path))
 	require.Empty(t, s.Must(200, s.Get("/v1/publishable_keys?program_id="+program)).Data())

@@ -93,7 +93,7 @@ func TestRefundUnpaid(t *testing.T) {
 		pending, due, _ := w.s.Balance(w.program, w.partner, "USD")
 		require.Equal(t, []int64{0, 0}, []int64{pending, due})
 		types := w.s.EventTypes(w.program)
-		require.Equal(t, []string{"sale.refunded", "commission.voided"}, types[len(types)-2:])
+		require.Equal(t, []string{"sale.refunded", "commission.voided", "refund.created"}, types[len(types)-3:])
 		w.s.Clock.Advance(time.Hour)
 		again := w.s.Must(200, w.refund(nil))
 		require.Equal(t, "2026-09-01T13:00:00.000Z", again.String("refunded_at"))
@@ -128,7 +128,7 @@ func TestRefundPaid(t *testing.T) {
 	_, due, paid := w.s.Balance(w.program, w.partner, "USD")
 	require.Equal(t, []int64{-2000, 2000}, []int64{due, paid})
 	types := w.s.EventTypes(w.program)
-	require.Equal(t, []string{"sale.refunded", "commission.created"}, types[len(types)-2:])
+	require.Equal(t, []string{"sale.refunded", "commission.created", "refund.created"}, types[len(types)-3:])
 	balanced(t, w.s)
 }
 
@@ -146,8 +146,8 @@ func TestRefundInParts(t *testing.T) {
 	require.Equal(t, "due", k.String("status"))
 	require.Equal(t, "active", w.s.Get("/v1/customers/"+w.customer).String("status"))
 	types := w.s.EventTypes(w.program)
-	require.Equal(t, []string{"sale.updated", "commission.updated"}, types[len(types)-2:])
-	updated := apitest.Answer{Body: w.s.Events(w.program)[len(types)-2].Body["data"].(M)}
+	require.Equal(t, []string{"sale.updated", "commission.updated", "refund.created"}, types[len(types)-3:])
+	updated := apitest.Answer{Body: w.s.Events(w.program)[len(types)-3].Body["data"].(M)}
 	require.EqualValues(t, 1000, updated.Int("previous_amount_minor"))
 	require.EqualValues(t, 667, updated.Int("amount_minor"))
 	w.pay(t)

@@ -76,9 +76,14 @@ func (s *Server) CreateRefund(ctx context.Context, r api.CreateRefundRequestObje
 func (s *Server) ListRefunds(ctx context.Context, r api.ListRefundsRequestObject) (api.ListRefundsResponseObject,
 	error) {
 	u, p := work.From(ctx), r.Params
+	since, until, err := created(p.CreatedAfter, p.CreatedBefore)
+	if err != nil {
+		return nil, err
+	}
 	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.RefundList{
 		SaleID: p.SaleID, ExternalChargeID: p.ExternalChargeID, ExternalRefundID: p.ExternalRefundID,
-		Status: page.Any(p.Status),
+		Status:       page.Any(p.Status),
+		CreatedAfter: since, CreatedBefore: until,
 	})
 	if err != nil {
 		return nil, err

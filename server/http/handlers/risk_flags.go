@@ -5,53 +5,88 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/server/clock"
 	"rail/server/opt"
 	"rail/server/page"
-	"rail/server/postgres/pgtx"
+	"rail/server/problem"
 	"rail/server/program/risk"
 	"rail/server/work"
 )
 
-// riskLimit is the page size of risk flags, which page by offset: a severity,
-// which orders them, is no place to go on from.
+// riskLimit is the page size of risk flags unless told.
 const riskLimit = 50
+
+// riskList is the list of risk flags with its filters, for page.Of. It is written by hand,
+// since its order goes both up and down.
+type riskList struct {
+	PartnerID                   *string
+	StatusIn                    []string
+	CreatedAfter, CreatedBefore *clock.Time
+	Skip                        int32 // how many flags of the beginning are passed over; without a cursor
+}
+
+// Page returns the first flags after a place, or the last before one in reverse.
+func (l riskList) Page(
+	ctx context.Context, tx db.DBTX, in db.Scope, after, before *db.RiskFlagCursorRow, lim int32,
+) ([]db.RiskFlagListRow, error) {
+	p := db.RiskFlagListParams{
+		ProgramID: in.ProgramID, OrgID: in.OrgID, PartnerID: l.PartnerID, StatusIn: l.StatusIn,
+		CreatedAfter: l.CreatedAfter, CreatedBefore: l.CreatedBefore, Lim: lim, Skip: l.Skip,
+	}
+	if after != nil {
+		p.AfterRank, p.AfterAt, p.AfterID = &after.Rank, &after.CreatedAt, &after.ID
+	}
+	if before != nil {
+		p.BeforeRank, p.BeforeAt, p.BeforeID = &before.Rank, &before.CreatedAt, &before.ID
+	}
+	return queries.RiskFlagList(ctx, tx, p)
+}
+
+// Cursor returns the place of a flag.
+func (l riskList) Cursor(ctx context.Context, tx db.DBTX, in db.Scope, id string) (db.RiskFlagCursorRow, error) {
+	return queries.RiskFlagCursor(ctx, tx, db.RiskFlagCursorParams{
+		ID: id, ProgramID: in.ProgramID, OrgID: in.OrgID, PartnerID: l.PartnerID,
+	})
+}
+
+// Count counts row by row; a program has few flags.
+func (l riskList) Count(ctx context.Context, tx db.DBTX, in db.Scope, _ int32) (int64, error) {
+	return queries.RiskFlagTotal(ctx, tx, db.RiskFlagTotalParams{
+		ProgramID: in.ProgramID, OrgID: in.OrgID, PartnerID: l.PartnerID, StatusIn: l.StatusIn,
+		CreatedAfter: l.CreatedAfter, CreatedBefore: l.CreatedBefore,
+	})
+}
+
+// Total is nil: nothing else counts the flags.
+func (l riskList) Total() *db.Total { return nil }
+
+// Refs are the ids in the filters, as those of a list about partners.
+func (l riskList) Refs() []db.Ref { return db.PartnerNoteList{PartnerID: l.PartnerID}.Refs() }
 
 // ListRiskFlags lists the flags of a program: the highest severity first, the
 // newest first within one.
 func (s *Server) ListRiskFlags(ctx context.Context,
 	r api.ListRiskFlagsRequestObject) (api.ListRiskFlagsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
-	statuses := page.Any(p.Status)
-	limit, skip := int32(riskLimit), int32(0)
-	if p.Limit != nil {
-		limit = int32(*p.Limit) // the document bounds both
-	}
-	if p.Offset != nil {
-		skip = int32(*p.Offset) // the document bounds both
-	}
-	var rows []db.RiskFlagListRow
-	// The check of the program, the page and the count share one round trip.
-	var total int64
-	err := page.Read(ctx, u, p.ProgramID, []work.Reference{work.PartnerRef("partner_id", p.PartnerID)},
-		func(tx pgtx.DBTX) (err error) {
-			rows, err = queries.RiskFlagList(ctx, tx, db.RiskFlagListParams{
-				ProgramID: p.ProgramID, OrgID: u.OrgID, PartnerID: p.PartnerID, StatusIn: statuses, Lim: limit, Skip: skip,
-			})
-			return err
-		},
-		func(tx pgtx.DBTX) (err error) {
-			total, err = queries.RiskFlagTotal(ctx, tx, db.RiskFlagTotalParams{
-				ProgramID: p.ProgramID, OrgID: u.OrgID, PartnerID: p.PartnerID, StatusIn: statuses,
-			})
-			return err
-		})
+	since, until, err := created(p.CreatedAfter, p.CreatedBefore)
 	if err != nil {
 		return nil, err
 	}
+	list := riskList{PartnerID: p.PartnerID, StatusIn: page.Any(p.Status), CreatedAfter: since, CreatedBefore: until}
+	if p.Offset != nil {
+		list.Skip = int32(*p.Offset) // the document bounds it
+	}
+	if list.Skip > 0 && (p.StartingAfter != nil || p.EndingBefore != nil) {
+		return nil, problem.On("offset", problem.ParametersExclusive, "offset and a cursor exclude each other.")
+	}
+	if p.Limit == nil {
+		p.Limit = new(int64(riskLimit))
+	}
+	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), list)
 	return api.ListRiskFlags200JSONResponse{
-		Data:    mapped(rows, func(r db.RiskFlagListRow) api.RiskFlag { return toRiskFlag(db.RiskFlagGetRow(r)) }),
-		HasMore: int64(skip)+int64(len(rows)) < total, TotalCount: total,
-	}, nil
+		Data:    mapped(rows.Rows, func(r db.RiskFlagListRow) api.RiskFlag { return toRiskFlag(db.RiskFlagGetRow(r)) }),
+		HasMore: rows.HasMore, TotalCount: rows.Total,
+	}, err
 }
 
 // RetrieveRiskFlag returns one flag.

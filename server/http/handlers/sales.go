@@ -40,9 +40,14 @@ func (s *Server) ListSales(ctx context.Context, r api.ListSalesRequestObject) (a
 	if err != nil {
 		return nil, err
 	}
+	since, until, err := created(p.CreatedAfter, p.CreatedBefore)
+	if err != nil {
+		return nil, err
+	}
 	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.SaleList{
 		PartnerID: p.PartnerID, CustomerID: customer, ExternalChargeID: p.ExternalChargeID,
 		OccurredAfter: after, OccurredBefore: before, Refunded: refunded,
+		CreatedAfter: since, CreatedBefore: until,
 	})
 	if err != nil {
 		return nil, err

@@ -61,11 +61,25 @@ func (s *Server) CreateSequence(ctx context.Context,
 	b := r.Body
 	row, err := sequence.Create(ctx, work.From(ctx), sequence.Input{
 		ProgramID: b.ProgramID, Name: b.Name, Trigger: db.SequenceTrigger(b.Trigger), TriggerDays: b.TriggerDays,
-		Steps: mapped(b.Steps, func(q api.SequenceStep) sequence.Step {
-			return sequence.Step{DelayDays: q.DelayDays, Subject: q.Subject, Body: q.Body}
-		}),
+		Steps: mapped(b.Steps, toStep),
 	})
 	return api.CreateSequence201JSONResponse(toSequence(row, db.SequenceCountsRow{Steps: int64(len(b.Steps))})), err
+}
+
+func toStep(q api.SequenceStep) sequence.Step {
+	return sequence.Step{DelayDays: q.DelayDays, Subject: q.Subject, Body: q.Body}
+}
+
+// UpdateSequence changes a sequence; partners keep the number of their step.
+func (s *Server) UpdateSequence(ctx context.Context,
+	r api.UpdateSequenceRequestObject) (api.UpdateSequenceResponseObject, error) {
+	b := r.Body
+	q, err := shown(ctx, func(u *work.Unit) (db.Sequence, error) {
+		return sequence.Update(ctx, u, r.ID, sequence.Changes{
+			Name: b.Name, TriggerDays: b.TriggerDays, Steps: mapped(b.Steps, toStep),
+		})
+	})
+	return api.UpdateSequence200JSONResponse(q), err
 }
 
 // DeleteSequence removes a sequence with its steps.
@@ -90,8 +104,13 @@ func (s *Server) ResumeSequence(ctx context.Context,
 }
 
 func setSequence(ctx context.Context, id string, status db.SequenceStatus) (api.Sequence, error) {
+	return shown(ctx, func(u *work.Unit) (db.Sequence, error) { return sequence.SetStatus(ctx, u, id, status) })
+}
+
+// shown changes a sequence and shows it with its numbers.
+func shown(ctx context.Context, change func(*work.Unit) (db.Sequence, error)) (api.Sequence, error) {
 	u := work.From(ctx)
-	row, err := sequence.SetStatus(ctx, u, id, status)
+	row, err := change(u)
 	if err != nil {
 		return api.Sequence{}, err
 	}

@@ -77,6 +77,46 @@ func TestSequence(t *testing.T) {
 	m.Refused(404, "resource_not_found", "", m.Get("/v1/sequences/"+id))
 }
 
+// TestSequenceUpdate: other mails find partners at the number of their step; who has no step
+// left is done, and who was done stays so.
+func TestSequenceUpdate(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	id := m.sequence(nil)
+	m.Partner(m.program, M{"handle": "ada", "email": "ada@example.com"})
+	m.run("advance-sequences", "send-mail")
+	m.Partner(m.program, M{"handle": "bob", "email": "bob@example.com"})
+	m.Clock.Advance(time.Hour)
+	changed := m.Must(200, m.Post("/v1/sequences/"+id, M{"name": "Newer", "steps": []M{
+		{"delay_days": 0, "subject": "First", "body": "1"}, {"delay_days": 1, "subject": "Second", "body": "2"},
+	}}))
+	require.Equal(t, []any{"Newer", int64(2), "approved", "active"},
+		[]any{changed.String("name"), changed.Int("steps"), changed.String("trigger"), changed.String("status")})
+	require.Greater(t, changed.String("updated_at"), changed.String("created_at"))
+	m.Clock.Advance(2 * 24 * time.Hour)
+	m.run("advance-sequences", "send-mail")
+	require.Contains(t, m.post.mails["ada@example.com"][1], "Subject: Second")
+	require.Contains(t, m.post.mails["bob@example.com"][0], "Subject: First")
+	require.Equal(t, []int64{2, 1, 1}, m.counts(id))
+	m.Must(200, m.Post("/v1/sequences/"+id, M{"steps": []M{{"delay_days": 0, "subject": "Only", "body": "1"}}}))
+	require.Equal(t, []int64{2, 0, 2}, m.counts(id), "bob has no step left")
+	m.Must(200, m.Post("/v1/sequences/"+id, M{"steps": []M{
+		{"delay_days": 0, "subject": "Only", "body": "1"}, {"delay_days": 0, "subject": "More", "body": "2"},
+	}}))
+	m.Clock.Advance(30 * 24 * time.Hour)
+	m.run("advance-sequences", "send-mail")
+	require.Equal(t, []int64{2, 0, 2}, m.counts(id), "whoever was done stays so")
+	require.Equal(t, "Newer", m.Must(200, m.Post("/v1/sequences/"+id, M{"program_id": m.program})).String("name"))
+
+	idle := m.sequence(M{"trigger": "idle", "trigger_days": 30})
+	require.EqualValues(t, 60, m.Must(200, m.Post("/v1/sequences/"+idle, M{"trigger_days": 60})).Int("trigger_days"))
+	m.Refused(400, "parameter_invalid", "trigger_days", m.Post("/v1/sequences/"+id, M{"trigger_days": 60}))
+	m.Refused(400, "parameter_invalid", "steps", m.Post("/v1/sequences/"+id, M{"steps": []M{}}))
+	m.Refused(400, "parameter_unknown", "trigger", m.Post("/v1/sequences/"+id, M{"trigger": "idle"}))
+	m.Refused(404, "resource_not_found", "program_id", m.Post("/v1/sequences/"+id, M{"program_id": m.Program()}))
+	m.Refused(404, "resource_not_found", "", m.Post("/v1/sequences/seq_none", M{"name": "x"}))
+}
+
 // TestSequenceFirstCommission: the first commission enrols, in its transaction,
 // whatever made it; a later one does not.
 func TestSequenceFirstCommission(t *testing.T) {

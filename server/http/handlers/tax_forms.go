@@ -17,8 +17,13 @@ import (
 func (s *Server) ListTaxFormStatuses(ctx context.Context,
 	r api.ListTaxFormStatusesRequestObject) (api.ListTaxFormStatusesResponseObject, error) {
 	u, p := work.From(ctx), r.Params
+	since, until, err := created(p.CreatedAfter, p.CreatedBefore)
+	if err != nil {
+		return nil, err
+	}
 	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.TaxFormList{
 		PartnerID: p.PartnerID, Status: page.Any(p.Status),
+		CreatedAfter: since, CreatedBefore: until,
 	})
 	if err != nil {
 		return nil, err

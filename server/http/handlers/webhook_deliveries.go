@@ -29,6 +29,14 @@ func (s *Server) ListWebhookDeliveries(
 	}, err
 }
 
+// RetrieveWebhookDelivery returns one delivery with the exact body.
+func (s *Server) RetrieveWebhookDelivery(
+	ctx context.Context, r api.RetrieveWebhookDeliveryRequestObject,
+) (api.RetrieveWebhookDeliveryResponseObject, error) {
+	row, err := webhook.Delivery(ctx, work.From(ctx), r.ID)
+	return api.RetrieveWebhookDelivery200JSONResponse(toDelivery(row)), err
+}
+
 // PingWebhookEndpoint sends a test event now and returns the delivery with the
 // receiver's answer.
 func (s *Server) PingWebhookEndpoint(

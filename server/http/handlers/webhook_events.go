@@ -24,6 +24,18 @@ func (s *Server) FollowEvents(
 	}, err
 }
 
+// RetrieveEvent returns one event with the body as it is sent.
+func (s *Server) RetrieveEvent(
+	ctx context.Context, r api.RetrieveEventRequestObject,
+) (api.RetrieveEventResponseObject, error) {
+	u := work.From(ctx)
+	row, err := queries.EventGet(ctx, u.Short(), db.EventGetParams{ID: r.ID, OrgID: u.OrgID})
+	if err != nil {
+		return nil, err
+	}
+	return api.RetrieveEvent200JSONResponse(toFollowedEvent(db.EventsSinceRow(row))), u.CheckProgram(row.ProgramID)
+}
+
 // toFollowedEvent shows an event with the body as it is sent.
 func toFollowedEvent(e db.EventsSinceRow) api.FollowedEvent {
 	return api.FollowedEvent{

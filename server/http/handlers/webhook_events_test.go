@@ -50,6 +50,22 @@ func TestFollowEvents(t *testing.T) {
 	require.Equal(t, other, one.Data()[0]["program_id"])
 }
 
+// TestRetrieveEvent: an event that was followed is retrieved by its id, the same.
+func TestRetrieveEvent(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	after := s.Must(200, s.Get("/v1/events")).String("cursor")
+	s.Partner(program)
+	followed := s.Must(200, s.Get("/v1/events?after="+after)).Data()[0]
+	url := "/v1/events/" + followed["id"].(string)
+	require.Equal(t, followed, M(s.Must(200, s.Get(url+"?program_id="+program)).Body))
+	s.Refused(404, "resource_not_found", "program_id", s.Get(url+"?program_id="+s.Program()))
+	s.Refused(404, "resource_not_found", "", s.Get("/v1/events/evt_none"))
+	stranger := s.NewKey(s.NewOrg("Stranger"), true, "read")
+	s.Refused(404, "resource_not_found", "", s.Do("GET", url, stranger, nil))
+}
+
 // TestFollowEventsRefused: a cursor is of one organization, and of the server's own making.
 func TestFollowEventsRefused(t *testing.T) {
 	t.Parallel()

@@ -356,6 +356,9 @@ func TestReplayAndPing(t *testing.T) {
 	s.Partner(h.program)
 	h.settled(t, id, "delivered", 1)
 	original := h.log(id)[0]
+	require.Equal(t, original.Body, s.Must(200, s.Get("/v1/webhook_deliveries/"+original.String("id"))).Body)
+	s.Refused(404, "resource_not_found", "program_id",
+		s.Get("/v1/webhook_deliveries/"+original.String("id")+"?program_id="+s.Program()))
 	replay := s.Must(202, s.Post("/v1/webhook_deliveries/"+original.String("id")+"/replay", nil))
 	require.Equal(t, []any{original.String("id"), original.String("event_id"), "pending"}, []any{
 		replay.String("replay_of"), replay.String("event_id"), replay.String("status"),

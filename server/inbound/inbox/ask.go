@@ -12,6 +12,7 @@ import (
 	"rail/server/inbound/processor"
 	"rail/server/inbound/stripe/client"
 	"rail/server/inbound/stripe/complete"
+	"rail/server/postgres/pgtx"
 )
 
 // API asks processors what their events lack, with the keys of connections. One that does
@@ -140,8 +141,10 @@ func (w Worker) postpone(ctx context.Context, t db.InboxClaimRow, now clock.Time
 	if age >= waitDays*24*time.Hour {
 		o.status, o.due = db.InboxStatusFailed, nil
 	}
-	return queries.InboxPostpone(context.WithoutCancel(ctx), w.Pool, db.InboxPostponeParams{
-		Status: o.status, ReasonCode: text(o.code), Reason: text(o.reason), DueAt: o.due, ProcessedAt: &now, ID: t.ID,
-		OrgID: t.OrgID, Attempts: t.Attempts,
+	return w.write(ctx, t, now, o, func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
+		return queries.InboxPostpone(ctx, tx, db.InboxPostponeParams{
+			Status: o.status, ReasonCode: text(o.code), Reason: text(o.reason), DueAt: o.due, ProcessedAt: &now, ID: t.ID,
+			OrgID: t.OrgID, Attempts: t.Attempts,
+		})
 	})
 }

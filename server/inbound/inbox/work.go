@@ -12,8 +12,11 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"rail/gen/api"
 	"rail/gen/db"
+	"rail/gen/events"
 	"rail/server/clock"
+	"rail/server/event"
 	"rail/server/inbound/processor"
 	"rail/server/money/sale"
 	"rail/server/plain"
@@ -207,6 +210,7 @@ func (a *application) finish(ctx context.Context, o outcome) error {
 			return err
 		}
 	}
+	recordFailed(u, e, o)
 	return queries.InboxOutcome(ctx, u.Later(), db.InboxOutcomeParams{
 		Status: o.status, ReasonCode: text(o.code), Reason: text(o.reason), CustomerID: text(o.customer),
 		SaleID: text(o.sale), RefundID: text(o.refund), Failures: 0, DueAt: o.due, ProcessedAt: &u.Now,
@@ -216,8 +220,41 @@ func (a *application) finish(ctx context.Context, o outcome) error {
 
 // failed writes the outcome of work of which nothing was kept.
 func (w Worker) failed(ctx context.Context, t db.InboxClaimRow, now clock.Time, o outcome) error {
-	return queries.InboxFail(context.WithoutCancel(ctx), w.Pool, db.InboxFailParams{
-		Status: o.status, ReasonCode: text(o.code), Reason: text(o.reason), DueAt: o.due, ProcessedAt: &now, ID: t.ID,
-		OrgID: t.OrgID, Attempts: t.Attempts,
+	return w.write(ctx, t, now, o, func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
+		return queries.InboxFail(ctx, tx, db.InboxFailParams{
+			Status: o.status, ReasonCode: text(o.code), Reason: text(o.reason), DueAt: o.due, ProcessedAt: &now, ID: t.ID,
+			OrgID: t.OrgID, Attempts: t.Attempts,
+		})
 	})
+}
+
+// write writes an outcome, with its event where it is a failure that nobody else has worked since.
+func (w Worker) write(
+	ctx context.Context, t db.InboxClaimRow, now clock.Time, o outcome,
+	save func(context.Context, pgtx.DBTX) (int64, error),
+) error {
+	u := work.New(w.Pool, work.Unit{
+		OrgID: t.OrgID, Actor: work.Actor{Kind: work.Processor}, RequestID: runOf(t.ID), Now: now,
+	})
+	ctx = context.WithoutCancel(ctx)
+	return u.Within(ctx, func(u *work.Unit) error {
+		n, err := save(ctx, u.Tx)
+		if err != nil || n == 0 || o.status != db.InboxStatusFailed {
+			return err
+		}
+		e, err := queries.InboxGet(ctx, u.Tx, db.InboxGetParams{ID: t.ID, OrgID: t.OrgID})
+		recordFailed(u, e, o)
+		return err
+	})
+}
+
+// recordFailed records that the work on an event ended as failed.
+func recordFailed(u *work.Unit, e db.InboxEvent, o outcome) {
+	if o.status != db.InboxStatusFailed {
+		return
+	}
+	u.Record(event.Subject{ProgramID: e.ProgramID, ID: e.ID}, events.InboxEventFailed(api.InboxEventFailedData{
+		InboxEventID: e.ID, ConnectionID: e.ConnectionID, Processor: api.ConnectedProcessor(e.Processor),
+		ExternalEventID: e.ExternalEventID, EventType: e.Type, ReasonCode: o.code, Reason: o.reason,
+	}))
 }

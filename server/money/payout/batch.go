@@ -4,8 +4,11 @@ import (
 	"context"
 	"time"
 
+	"rail/gen/api"
 	"rail/gen/db"
+	"rail/gen/events"
 	"rail/server/clock"
+	"rail/server/event"
 	"rail/server/ident"
 	"rail/server/opt"
 	"rail/server/postgres/pgtx"
@@ -144,6 +147,9 @@ func (o Order) open(ctx context.Context, u *work.Unit) (db.PayoutBatch, error) {
 		ID: ident.New(ident.Batch), OrgID: u.OrgID, ProgramID: o.Program.ID, PeriodMonth: o.month(), PeriodEnd: o.PeriodEnd,
 		CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
+	u.Record(event.Subject{ProgramID: b.ProgramID, ID: b.ID}, events.PayoutBatchCreated(api.PayoutBatchCreatedData{
+		BatchID: b.ID, PeriodEnd: b.PeriodEnd,
+	}))
 	return b, queries.BatchInsert(ctx, u.Later(), db.BatchInsertParams(b))
 }
 

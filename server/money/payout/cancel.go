@@ -11,6 +11,7 @@ import (
 	"rail/gen/db"
 	"rail/gen/events"
 	"rail/server/auditlog"
+	"rail/server/event"
 	"rail/server/postgres/pgtx"
 	"rail/server/work"
 )
@@ -24,6 +25,14 @@ type Undone struct {
 	NotEligible int64
 	Kept        int64 // payouts that stay
 	More        bool  // more can be undone
+}
+
+// count is how many payouts that had passed their checks were undone.
+func (d Undone) count() (n int64) {
+	for _, s := range d.Payouts {
+		n += s.Payouts
+	}
+	return n
 }
 
 // Sum is a number of payouts and what was to be paid by them.
@@ -63,6 +72,9 @@ func Cancel(ctx context.Context, u *work.Unit, id string, exported bool) (done U
 	if err := c.run(ctx, u); err != nil {
 		return c.done, err
 	}
+	u.Record(event.Subject{ProgramID: b.ProgramID, ID: b.ID}, events.PayoutBatchCancelled(api.PayoutBatchCancelledData{
+		BatchID: b.ID, Payouts: c.done.count(), NotEligible: c.done.NotEligible, Kept: c.done.Kept,
+	}))
 	return c.done, auditlog.Record(ctx, u, auditlog.Entry{
 		ProgramID: b.ProgramID, Action: "payout_batch.cancelled", TargetID: b.ID,
 		Before: map[string]any{"payouts": c.done.Payouts, "not_eligible": c.done.NotEligible, "exported": exported},

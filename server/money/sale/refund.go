@@ -340,8 +340,10 @@ func (w *refunding) record(ctx context.Context, u *work.Unit, r RefundInput) (Re
 	row.VoidedCommissions, row.ClawbackMinor, row.Effects = w.voided, w.clawback, effects
 	row.RefundedAt, row.UpdatedAt = w.at, u.Now
 	if w.known == nil {
+		recordRefund(u, row)
 		return Refunded{Refund: row}, errors.Join(err, queries.RefundInsert(ctx, u.Later(), db.RefundInsertParams(row)))
 	}
+	recordRefundChange(u, row)
 	return Refunded{Refund: row}, errors.Join(err, queries.RefundApply(ctx, u.Later(), db.RefundApplyParams{
 		SaleID: row.SaleID, AmountMinor: row.AmountMinor, Currency: row.Currency,
 		VoidedCommissions: row.VoidedCommissions,

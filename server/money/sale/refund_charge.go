@@ -75,6 +75,7 @@ func wait(ctx context.Context, u *work.Unit, programID, chargeID string, r Refun
 		ExternalRefundID: r.ExternalID, Status: db.RefundStatusWaiting, AmountMinor: r.AmountMinor, Effects: []byte("[]"),
 		Restorations: []byte("[]"), Reason: r.Reason, RefundedAt: at, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
+	recordRefund(u, row)
 	return Refunded{Refund: row}, queries.RefundInsert(ctx, u.Later(), db.RefundInsertParams(row))
 }
 

@@ -205,8 +205,10 @@ func (w *restoring) restoreRefund(ctx context.Context, u *work.Unit, id string) 
 	if err != nil {
 		return nil, err
 	}
+	f.RestoredMinor += w.parts[id]
+	recordRefundChange(u, f)
 	return now.Commissions, queries.RefundRestore(ctx, u.Later(), db.RefundRestoreParams{
-		RestoredMinor: f.RestoredMinor + w.parts[id], Restorations: row, UpdatedAt: u.Now, ID: f.ID, OrgID: f.OrgID,
+		RestoredMinor: f.RestoredMinor, Restorations: row, UpdatedAt: u.Now, ID: f.ID, OrgID: f.OrgID,
 	})
 }
 

@@ -159,13 +159,35 @@ func Send(ctx context.Context, u *work.Unit, by *mail.Outbox, id string) (db.Cam
 		return c, problem.New(problem.CampaignNotSendable,
 			"The campaign is %s; only a draft or a paused campaign can be sent.", c.Status)
 	}
-	if c, err = start(ctx, u.Tx, c, u.Now); err != nil {
+	return sendNow(ctx, u, c)
+}
+
+// sendNow starts a campaign, and refuses one whose audience is empty.
+func sendNow(ctx context.Context, u *work.Unit, c db.Campaign) (db.Campaign, error) {
+	c, err := start(ctx, u.Tx, c, u.Now)
+	if err == nil && c.Total == 0 {
+		err = problem.New(problem.CampaignAudienceEmpty, "Nobody matches the campaign's audience.")
+	}
+	return c, err
+}
+
+// Resume lets a paused campaign go on: it waits again for a time that is still to
+// come, and is otherwise sent now (decisions, 361).
+func Resume(ctx context.Context, u *work.Unit, by *mail.Outbox, id string) (db.Campaign, error) {
+	c, err := lock(ctx, u, id)
+	switch {
+	case err != nil:
 		return c, err
+	case c.Status != db.CampaignStatusPaused:
+		return c, problem.New(problem.CampaignNotResumable,
+			"The campaign is %s; only a paused campaign can be resumed.", c.Status)
+	case c.ScheduledAt != nil && c.ScheduledAt.After(u.Now.Time):
+		c.Status, c.UpdatedAt = db.CampaignStatusScheduled, u.Now
+		return c, save(ctx, u.Later(), c)
+	case !by.Ready():
+		return c, mail.Unconfigured()
 	}
-	if c.Total == 0 {
-		return c, problem.New(problem.CampaignAudienceEmpty, "Nobody matches the campaign's audience.")
-	}
-	return c, nil
+	return sendNow(ctx, u, c)
 }
 
 // Pause stops sending; mails that have left stay sent, and those that are not

@@ -17,6 +17,15 @@ func Unconfigured() error {
 // kept with it.
 func Retryable(m db.MailPageRow) bool { return m.Status == db.MailStatusFailed && m.CampaignID == nil }
 
+// ByID returns a mail of the programs to which the unit is confined, if it is (decisions, 360).
+func ByID(ctx context.Context, u *work.Unit, id string) (db.MailPageRow, error) {
+	row, err := queries.MailGet(ctx, u.DB(), db.MailGetParams{ID: id, OrgID: u.OrgID})
+	if err != nil {
+		return db.MailPageRow{}, err
+	}
+	return db.MailPageRow(row), ofProgram(ctx, u, row.ProgramID)
+}
+
 // Retry queues a mail that failed once more (decisions, 264).
 func (o *Outbox) Retry(ctx context.Context, u *work.Unit, id string) (db.MailPageRow, error) {
 	row, err := queries.MailFailed(ctx, u.Tx, db.MailFailedParams{ID: id, OrgID: u.OrgID})

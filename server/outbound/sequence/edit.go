@@ -5,6 +5,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/ident"
+	"rail/server/opt"
 	"rail/server/problem"
 	"rail/server/work"
 )
@@ -26,7 +27,7 @@ type Step struct {
 // Create starts a sequence; its trigger enrols partners from now on.
 func Create(ctx context.Context, u *work.Unit, in Input) (db.Sequence, error) {
 	var none db.Sequence
-	if err := checkTriggerDays(in); err != nil {
+	if err := checkTriggerDays(in.Trigger, in.TriggerDays); err != nil {
 		return none, err
 	}
 	p, err := u.Program(ctx, in.ProgramID)
@@ -40,24 +41,77 @@ func Create(ctx context.Context, u *work.Unit, in Input) (db.Sequence, error) {
 	if err := queries.SequenceInsert(ctx, u.Later(), db.SequenceInsertParams(s)); err != nil {
 		return none, err
 	}
-	for i, step := range in.Steps {
-		if err := queries.SequenceStepInsert(ctx, u.Later(), db.SequenceStepInsertParams{
-			SequenceID: s.ID, Position: int64(i), OrgID: s.OrgID, ProgramID: s.ProgramID, DelayDays: step.DelayDays,
-			Subject: step.Subject, Body: step.Body,
-		}); err != nil {
-			return none, err
-		}
+	if err := saveSteps(ctx, u, s, in.Steps); err != nil {
+		return none, err
 	}
 	return s, noteTrigger(ctx, u, s)
 }
 
+// saveSteps writes the mails of a sequence that has none.
+func saveSteps(ctx context.Context, u *work.Unit, s db.Sequence, steps []Step) error {
+	for i, step := range steps {
+		if err := queries.SequenceStepInsert(ctx, u.Later(), db.SequenceStepInsertParams{
+			SequenceID: s.ID, Position: int64(i), OrgID: s.OrgID, ProgramID: s.ProgramID, DelayDays: step.DelayDays,
+			Subject: step.Subject, Body: step.Body,
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Changes are the changes of a sequence; what is nil stays.
+type Changes struct {
+	Name        *string
+	TriggerDays *int64
+	Steps       []Step // all of them; none leaves them as they are
+}
+
+// Update changes a sequence. Partners keep the number of their step (decisions, 362).
+// The lock keeps them from advancing meanwhile.
+func Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.Sequence, error) {
+	s, err := lock(ctx, u, id)
+	if err != nil {
+		return s, err
+	}
+	if to.TriggerDays != nil {
+		s.TriggerDays = to.TriggerDays
+	}
+	if err := checkTriggerDays(s.Trigger, s.TriggerDays); err != nil {
+		return s, err
+	}
+	opt.Change(&s.Name, to.Name)
+	s.UpdatedAt = u.Now
+	if err := queries.SequenceUpdate(ctx, u.Later(), db.SequenceUpdateParams{
+		Name: s.Name, TriggerDays: s.TriggerDays, UpdatedAt: s.UpdatedAt, ID: s.ID, OrgID: s.OrgID,
+	}); err != nil || len(to.Steps) == 0 {
+		return s, err
+	}
+	return s, replaceSteps(ctx, u, s, to.Steps)
+}
+
+// replaceSteps writes other mails for a sequence, and ends it for whoever has no step
+// left.
+func replaceSteps(ctx context.Context, u *work.Unit, s db.Sequence, steps []Step) error {
+	all := db.SequenceStepsDeleteParams{SequenceID: s.ID, OrgID: s.OrgID}
+	if err := queries.SequenceStepsDelete(ctx, u.Later(), all); err != nil {
+		return err
+	}
+	if err := saveSteps(ctx, u, s, steps); err != nil {
+		return err
+	}
+	return queries.SequenceShorten(ctx, u.Later(), db.SequenceShortenParams{
+		Now: &u.Now, SequenceID: s.ID, OrgID: s.OrgID, Steps: int64(len(steps)),
+	})
+}
+
 // checkTriggerDays requires the days for the trigger idle, and refuses them for
 // every other (decisions, 154).
-func checkTriggerDays(in Input) error {
-	switch idle := in.Trigger == db.SequenceTriggerIdle; {
-	case idle && in.TriggerDays == nil:
+func checkTriggerDays(trigger db.SequenceTrigger, days *int64) error {
+	switch idle := trigger == db.SequenceTriggerIdle; {
+	case idle && days == nil:
 		return problem.On("trigger_days", problem.ParameterMissing, "trigger_days is required for the trigger idle.")
-	case !idle && in.TriggerDays != nil:
+	case !idle && days != nil:
 		return problem.Invalid("trigger_days", "trigger_days is for the trigger idle only.")
 	}
 	return nil

@@ -29,6 +29,16 @@ func Log(ctx context.Context, u *work.Unit, endpointID string) ([]db.WebhookLogR
 	return queries.WebhookLog(ctx, u.DB(), db.WebhookLogParams{EndpointID: e.ID, OrgID: u.OrgID, Lim: LogLength})
 }
 
+// Delivery returns one delivery of the program to which the unit is confined, if it
+// is, with the body that was sent.
+func Delivery(ctx context.Context, u *work.Unit, id string) (db.WebhookLogRow, error) {
+	row, err := queries.WebhookDeliveryGet(ctx, u.Short(), db.WebhookDeliveryGetParams{ID: id, OrgID: u.OrgID})
+	if err != nil {
+		return db.WebhookLogRow{}, err
+	}
+	return db.WebhookLogRow{WebhookDelivery: row.WebhookDelivery, Sent: row.Sent}, u.CheckProgram(row.WebhookDelivery.ProgramID)
+}
+
 // insertDelivery queues the row for the commit.
 func insertDelivery(ctx context.Context, u *work.Unit, d db.WebhookDelivery) error {
 	return queries.WebhookDeliveryInsert(ctx, u.Later(), db.WebhookDeliveryInsertParams(d))

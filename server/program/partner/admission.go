@@ -22,6 +22,8 @@ import (
 	"rail/server/problem"
 	"rail/server/slug"
 	"rail/server/work"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // Candidate is somebody who is to become a partner.
@@ -33,7 +35,8 @@ type Candidate struct {
 
 	FirstName, LastName, CompanyName, WebsiteURL, CountryCode *string
 
-	Metadata json.RawMessage
+	Metadata   json.RawMessage
+	ExternalID *string // the merchant's own id
 
 	// What the join page knows of who applies there.
 	Source                     db.ApplicationSource // empty for the API
@@ -117,7 +120,7 @@ func admit(ctx context.Context, u *work.Unit, c Candidate, status db.PartnerStat
 	}
 	var prog db.Program
 	var group db.Group
-	var existing db.Partner
+	var existing, namesake db.Partner
 	var taken []string
 	// A derived handle may get a suffix; one that was asked for is taken as it is.
 	stem, pattern := handleStem(c.Email), handlePattern(handleStem(c.Email))
@@ -145,6 +148,10 @@ func admit(ctx context.Context, u *work.Unit, c Candidate, status db.PartnerStat
 				ProgramID: program, OrgID: org, Stem: stem, Pattern: pattern,
 			})
 			return err
+		},
+		func(tx pgtx.DBTX) (err error) {
+			namesake, err = byExternalID(ctx, tx, org, program, c.ExternalID)
+			return err
 		})
 	// "No row" of a read is an answer here, and looked at one by one below.
 	if err := pgtx.First(errs); err != nil {
@@ -164,6 +171,9 @@ func admit(ctx context.Context, u *work.Unit, c Candidate, status db.PartnerStat
 	if errs[3] == nil {
 		return newcomer{}, emailTaken(existing)
 	}
+	if errs[5] == nil && c.ExternalID != nil {
+		return newcomer{}, externalIDTaken(namesake)
+	}
 	// Found with the lock on the stem, so that the answer can name who has it; a race
 	// with a link's value is left to the index.
 	if c.Handle != nil && slices.Contains(taken, stem) {
@@ -176,7 +186,8 @@ func admit(ctx context.Context, u *work.Unit, c Candidate, status db.PartnerStat
 		CountryCode: c.CountryCode, LanguageCode: c.LanguageCode, TermsAcceptedAt: c.TermsAcceptedAt,
 		TermsVersion: c.TermsVersion, Handle: slug.Unused(stem, handleMax, taken), Status: status,
 		EmailFirstReferral: true, EmailNewReferral: true, EmailPayoutPaid: true, Metadata: metadata.Stored(c.Metadata),
-		CreatedAt: u.Now, UpdatedAt: u.Now,
+		ExternalID: c.ExternalID,
+		CreatedAt:  u.Now, UpdatedAt: u.Now,
 	}
 	return newcomer{p, prog.RequireTaxForms}, nil
 }
@@ -210,6 +221,22 @@ func mayEnter(prog db.Program, group db.Group, country *string) error {
 // emailTaken returns the conflict, with the partner who has the email.
 func emailTaken(existing db.Partner) error {
 	return problem.Taken(problem.PartnerEmailTaken, "email", existing, "A partner with this email exists in the program.")
+}
+
+// byExternalID returns the partner with an external id, if there is one; no row for nil.
+func byExternalID(ctx context.Context, tx pgtx.DBTX, org, program string, id *string) (db.Partner, error) {
+	if id == nil {
+		return db.Partner{}, pgx.ErrNoRows
+	}
+	return queries.PartnerByExternalID(ctx, tx, db.PartnerByExternalIDParams{
+		ProgramID: program, OrgID: org, ExternalID: *id,
+	})
+}
+
+// externalIDTaken returns the conflict, with the partner who has the external id.
+func externalIDTaken(existing db.Partner) error {
+	return problem.Taken(problem.PartnerExternalIDTaken, "external_id", existing,
+		"A partner with this external id exists in the program.")
 }
 
 // enter writes a new partner with its handle. If another request has taken the

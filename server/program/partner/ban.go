@@ -3,8 +3,11 @@ package partner
 import (
 	"context"
 
+	"rail/gen/api"
 	"rail/gen/db"
+	"rail/gen/events"
 	"rail/server/auditlog"
+	"rail/server/event"
 	"rail/server/money/commission"
 	"rail/server/opt"
 	"rail/server/outbound/mail"
@@ -107,6 +110,10 @@ func (s *Service) suspend(ctx context.Context, u *work.Unit, before db.Partner, 
 			}
 		}
 	}
+	u.Record(event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: p.ID}, events.AffiliateBanned(api.AffiliateBannedData{
+		PartnerID: p.ID, Reason: *p.SuspensionReason, RejectedCount: out.Money.Rejected.Count,
+		LinksStopped: out.LinksStopped, CouponsStopped: out.CouponsStopped,
+	}))
 	return auditlog.Record(ctx, u, auditlog.Entry{
 		ProgramID: p.ProgramID, Action: "partner.banned", TargetID: p.ID, Reason: p.SuspensionReason,
 		Before: map[string]any{"status": before.Status},

@@ -120,6 +120,25 @@ func NoteContent(ctx context.Context, u *work.Unit, id string) (db.PartnerNote, 
 	return n, content, err
 }
 
+// ChangeNote replaces the text of a note, whose author is from then on the caller
+// (decisions, 363). Without a text nothing changes.
+func ChangeNote(ctx context.Context, u *work.Unit, id string, text *string) (db.PartnerNote, error) {
+	n, err := queries.PartnerNoteGet(ctx, u.Tx, db.PartnerNoteGetParams{ID: id, OrgID: u.OrgID})
+	if err != nil {
+		return n, err
+	}
+	if err := u.CheckProgram(n.ProgramID); err != nil || text == nil {
+		return n, err
+	}
+	if n.AuthorName, err = nameOf(ctx, u); err != nil {
+		return n, err
+	}
+	n.Text, n.AuthorID, n.UpdatedAt = *text, u.Actor.ID, &u.Now
+	return n, queries.PartnerNoteUpdate(ctx, u.Later(), db.PartnerNoteUpdateParams{
+		Text: n.Text, AuthorID: n.AuthorID, AuthorName: n.AuthorName, UpdatedAt: n.UpdatedAt, ID: n.ID, OrgID: n.OrgID,
+	})
+}
+
 // DeleteNote removes a note and its file.
 func DeleteNote(ctx context.Context, u *work.Unit, id string) error {
 	n, err := queries.PartnerNoteGet(ctx, u.Tx, db.PartnerNoteGetParams{ID: id, OrgID: u.OrgID})

@@ -120,7 +120,7 @@ func fields(p db.Partner) map[string]any {
 		"company_name": p.CompanyName, "website_url": p.WebsiteURL, "country_code": p.CountryCode, "handle": p.Handle,
 		"status": p.Status, "suspension_reason": p.SuspensionReason, "min_payout_minor": p.MinPayoutMinor,
 		"completed_onboarding": p.CompletedOnboarding, "metadata": json.RawMessage(p.Metadata),
-		"payout_method": p.PayoutMethod,
+		"payout_method": p.PayoutMethod, "external_id": p.ExternalID,
 	}
 }
 

@@ -36,6 +36,7 @@ type Patch struct {
 	PayoutMethod     nullable.Nullable[string]
 	PayoutDetails    json.RawMessage
 	Metadata         json.RawMessage
+	ExternalID       nullable.Nullable[string]
 	TagIDs           []string // all of them; nil leaves them as they are
 }
 
@@ -61,6 +62,9 @@ func (s *Service) Update(ctx context.Context, u *work.Unit, id string, b Patch) 
 		return before, err
 	}
 	plain.Names(&p.FirstName, &p.LastName, &p.DisplayName, &p.CompanyName)
+	if seen.namesake != nil && seen.namesake.ID != p.ID {
+		return before, externalIDTaken(*seen.namesake)
+	}
 	if err := checkNames(p); err != nil {
 		return before, err
 	}
@@ -157,6 +161,8 @@ type surroundings struct {
 	methods []string          // the payout methods of the program
 	tags    []string          // the partner's tags, in order of their ids
 	holder  *db.TrackingValue // who holds the new handle
+
+	namesake *db.Partner // who has the external id
 }
 
 // lookAround makes the reads that the change needs, in one round trip, and
@@ -175,6 +181,9 @@ func lookAround(ctx context.Context, u *work.Unit, p db.Partner, b Patch) (*surr
 	}
 	if renames(p, b) {
 		reads = append(reads, seen.readHolder(ctx, p, *b.Handle))
+	}
+	if id, err := b.ExternalID.Get(); err == nil {
+		reads = append(reads, seen.readNamesake(ctx, p, id))
 	}
 	if len(reads) == 0 {
 		return &seen, nil
@@ -214,6 +223,16 @@ func (s *surroundings) readHolder(ctx context.Context, p db.Partner, handle stri
 	}
 }
 
+func (s *surroundings) readNamesake(ctx context.Context, p db.Partner, id string) pgtx.Read {
+	return func(tx pgtx.DBTX) error {
+		found, err := byExternalID(ctx, tx, p.OrgID, p.ProgramID, &id)
+		if err == nil {
+			s.namesake = &found
+		}
+		return err
+	}
+}
+
 // updateRefs returns the ids in the change that must be of the program. A tag
 // that is named twice is looked up once, under its first place.
 func updateRefs(b Patch) []work.Reference {
@@ -248,6 +267,7 @@ func (s *Service) patch(p *db.Partner, b Patch, methods []string, now clock.Time
 	opt.ChangeOrClear(&p.CountryCode, b.CountryCode)
 	p.CountryCode = opt.Upper(p.CountryCode)
 	opt.ChangeOrClear(&p.GroupID, b.GroupID)
+	opt.ChangeOrClear(&p.ExternalID, b.ExternalID)
 	opt.ChangeOrClear(&p.MinPayoutMinor, b.MinPayoutMinor)
 	if b.Metadata != nil {
 		p.Metadata = metadata.Stored(b.Metadata)
@@ -345,7 +365,8 @@ func save(ctx context.Context, u *work.Unit, p db.Partner) error {
 		Status: p.Status, DeclineReason: p.DeclineReason, SuspensionReason: p.SuspensionReason,
 		MinPayoutMinor: p.MinPayoutMinor, Metadata: p.Metadata, PayoutMethod: p.PayoutMethod,
 		PayoutDetails: p.PayoutDetails, PayoutDetailsHash: p.PayoutDetailsHash,
-		PayoutDetailsChangedAt: p.PayoutDetailsChangedAt, UpdatedAt: p.UpdatedAt, ID: p.ID, OrgID: p.OrgID,
+		PayoutDetailsChangedAt: p.PayoutDetailsChangedAt, ExternalID: p.ExternalID, UpdatedAt: p.UpdatedAt,
+		ID: p.ID, OrgID: p.OrgID,
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"rail/gen/db"
 	"rail/server/auth"
 	"rail/server/ident"
+	"rail/server/opt"
 	"rail/server/work"
 )
 
@@ -50,6 +51,35 @@ func Create(ctx context.Context, u *work.Unit, in Input) (db.PublishableKey, err
 		URLParams: p.URLParams, CreatedAt: u.Now,
 	}
 	return k, queries.PublishableKeyInsert(ctx, u.Later(), db.PublishableKeyInsertParams(k))
+}
+
+// Changes are the changes of a key; what is nil stays.
+type Changes struct {
+	AllowedHosts []string
+	AllowLeads   *bool
+}
+
+// Update changes which pages may use a key, and for what. Servers look keys up again
+// within a second.
+func Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.PublishableKey, error) {
+	hosts, err := Hosts("allowed_hosts", to.AllowedHosts)
+	if err != nil {
+		return db.PublishableKey{}, err
+	}
+	k, err := queries.PublishableKeyLock(ctx, u.Tx, db.PublishableKeyLockParams{ID: id, OrgID: u.OrgID})
+	if err != nil {
+		return k, err
+	}
+	if err := u.CheckProgram(k.ProgramID); err != nil {
+		return k, err
+	}
+	if to.AllowedHosts != nil {
+		k.AllowedHosts = hosts
+	}
+	opt.Change(&k.AllowLeads, to.AllowLeads)
+	return k, queries.PublishableKeyUpdate(ctx, u.Later(), db.PublishableKeyUpdateParams{
+		AllowedHosts: k.AllowedHosts, AllowLeads: k.AllowLeads, ID: k.ID, OrgID: k.OrgID,
+	})
 }
 
 // Revoke ends a key. Its row stays, so that pages hear why it is refused.
