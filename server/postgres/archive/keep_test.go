@@ -37,9 +37,11 @@ func TestKeeper(t *testing.T) {
 	s, pool := archiving(t)
 	var log bytes.Buffer
 	now := clock.NewManual(clock.System{}.Now().Time)
+	noted := 0
 	k := &Keeper{
 		Pool: pool, History: s.History, Days: 1, Clock: now, Log: slog.New(slog.NewTextHandler(&log, nil)),
 		Manifest: func(context.Context) (Manifest, error) { return Manifest{Rail: "test"}, nil },
+		Made:     func(context.Context) { noted++ },
 	}
 	look := func() {
 		t.Helper()
@@ -58,6 +60,7 @@ func TestKeeper(t *testing.T) {
 	now.Advance(25 * time.Hour)
 	require.NoError(t, k.due(t.Context()))
 	require.Equal(t, 2, made())
+	require.Equal(t, 2, noted)
 
 	require.NoError(t, os.Rename(history, history+".away"))
 	_, err = pool.Exec(t.Context(), "CREATE TABLE written (); SELECT pg_switch_wal()")
