@@ -255,7 +255,7 @@ func TestRetrieveAuditLogEntry(t *testing.T) {
 	}))
 	listed := s.Get("/v1/audit_log_entries?program_id=" + program + "&target_id=" + reward.String("id")).Data()[0]
 	url := "/v1/audit_log_entries/" + listed["id"].(string)
-	require.Equal(t, listed, M(s.Must(200, s.Get(url)).Body))
+	require.Equal(t, listed, s.Must(200, s.Get(url)).Body)
 	s.Refused(404, "resource_not_found", "program_id", s.Get(url+"?program_id="+s.Program()))
 	stranger := s.NewKey(s.NewOrg("Stranger"), true, "read")
 	s.Refused(404, "resource_not_found", "", s.Do("GET", url, stranger, nil))

@@ -27,7 +27,9 @@ func (s *Server) ListMails(ctx context.Context, r api.ListMailsRequestObject) (a
 }
 
 // RetrieveMail returns one mail, in any state and without its text.
-func (s *Server) RetrieveMail(ctx context.Context, r api.RetrieveMailRequestObject) (api.RetrieveMailResponseObject, error) {
+func (s *Server) RetrieveMail(
+	ctx context.Context, r api.RetrieveMailRequestObject,
+) (api.RetrieveMailResponseObject, error) {
 	m, err := mail.ByID(ctx, work.From(ctx), r.ID)
 	return api.RetrieveMail200JSONResponse(toMail(m)), err
 }

@@ -59,7 +59,7 @@ func TestRetrieveEvent(t *testing.T) {
 	s.Partner(program)
 	followed := s.Must(200, s.Get("/v1/events?after="+after)).Data()[0]
 	url := "/v1/events/" + followed["id"].(string)
-	require.Equal(t, followed, M(s.Must(200, s.Get(url+"?program_id="+program)).Body))
+	require.Equal(t, followed, s.Must(200, s.Get(url+"?program_id="+program)).Body)
 	s.Refused(404, "resource_not_found", "program_id", s.Get(url+"?program_id="+s.Program()))
 	s.Refused(404, "resource_not_found", "", s.Get("/v1/events/evt_none"))
 	stranger := s.NewKey(s.NewOrg("Stranger"), true, "read")

@@ -29,8 +29,8 @@ func recordRefundChange(u *work.Unit, r db.Refund) {
 	u.Record(event.Subject{ProgramID: r.ProgramID, ID: r.ID}, events.RefundUpdated(told(r)))
 }
 
-// ExpireRefunds gives up on refunds that have waited for their sale since before a time, at most lim of them, and returns
-// how many they were.
+// ExpireRefunds gives up on refunds that have waited for their sale since before a time, at
+// most lim of them, and returns their number.
 func ExpireRefunds(ctx context.Context, u *work.Unit, before clock.Time, lim int32) (int64, error) {
 	rows, err := queries.RefundsExpire(ctx, u.Tx, db.RefundsExpireParams{Now: u.Now, Before: before, Lim: lim})
 	for _, r := range rows {

@@ -36,7 +36,8 @@ func Delivery(ctx context.Context, u *work.Unit, id string) (db.WebhookLogRow, e
 	if err != nil {
 		return db.WebhookLogRow{}, err
 	}
-	return db.WebhookLogRow{WebhookDelivery: row.WebhookDelivery, Sent: row.Sent}, u.CheckProgram(row.WebhookDelivery.ProgramID)
+	out := db.WebhookLogRow{WebhookDelivery: row.WebhookDelivery, Sent: row.Sent}
+	return out, u.CheckProgram(row.WebhookDelivery.ProgramID)
 }
 
 // insertDelivery queues the row for the commit.

@@ -104,18 +104,23 @@ type newcomer struct {
 	owesTaxForm bool // the program wants a form of every partner
 }
 
+// clean takes invisible characters out of the names, and refuses names and addresses that
+// no partner may have.
+func (c *Candidate) clean() error {
+	if !plain.Addressed(c.Email) {
+		return problem.Invalid("email", "email has an invisible character.")
+	}
+	plain.Names(&c.FirstName, &c.LastName, &c.CompanyName)
+	return checkNames(db.Partner{
+		Email: c.Email, Handle: opt.Value(c.Handle), FirstName: c.FirstName, LastName: c.LastName, CompanyName: c.CompanyName,
+	})
+}
+
 // admit looks everything up in one round trip and refuses who may not enter. The
 // lock on the stem, got first, makes those who derive the same handle take turns,
 // so that each sees the handles taken before it.
 func admit(ctx context.Context, u *work.Unit, c Candidate, status db.PartnerStatus) (newcomer, error) {
-	if !plain.Addressed(c.Email) {
-		return newcomer{}, problem.Invalid("email", "email has an invisible character.")
-	}
-	plain.Names(&c.FirstName, &c.LastName, &c.CompanyName)
-	err := checkNames(db.Partner{
-		Email: c.Email, Handle: opt.Value(c.Handle), FirstName: c.FirstName, LastName: c.LastName, CompanyName: c.CompanyName,
-	})
-	if err != nil {
+	if err := c.clean(); err != nil {
 		return newcomer{}, err
 	}
 	var prog db.Program

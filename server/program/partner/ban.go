@@ -110,7 +110,8 @@ func (s *Service) suspend(ctx context.Context, u *work.Unit, before db.Partner, 
 			}
 		}
 	}
-	u.Record(event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: p.ID}, events.AffiliateBanned(api.AffiliateBannedData{
+	subject := event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: p.ID}
+	u.Record(subject, events.AffiliateBanned(api.AffiliateBannedData{
 		PartnerID: p.ID, Reason: *p.SuspensionReason, RejectedCount: out.Money.Rejected.Count,
 		LinksStopped: out.LinksStopped, CouponsStopped: out.CouponsStopped,
 	}))
