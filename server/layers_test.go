@@ -41,7 +41,7 @@ const (
 var layers = map[string]layer{
 	"ground": {
 		rule: "the ground (time, ids, secrets, problems, the database) knows nothing of Rail",
-		packages: []string{"server/clock", "server/currency", "server/ident", "server/locale", "server/metadata",
+		packages: []string{"server/clock", "server/currency", "server/disk", "server/ident", "server/locale", "server/metadata",
 			"server/opt", "server/outage", "server/problem", "server/secret", "server/slug", "server/tracing", "server/postgres/..."},
 		contract: []string{"schema", "gen/constraint"},
 		never:    []string{echo},
