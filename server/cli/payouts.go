@@ -153,7 +153,7 @@ func payoutsPaid(fs *pflag.FlagSet) action {
 			sender := payout.Sender{Pool: d.pool, Keeper: d.keeper, Mail: mails.Outbox}
 			n, err := paid(ctx, d, byHand(env, d, "payouts paid"), sender, args[0], payment)
 			// Also after an error: these are paid all the same.
-			return errors.Join(env.print(map[string]int{"paid": n}, line("paid: %s", counted(n, "payout"))), err)
+			return errors.Join(env.print(map[string]int{"paid": n}, line("%s paid", counted(n, "payout"))), err)
 		})
 	}
 }

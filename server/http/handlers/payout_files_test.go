@@ -94,7 +94,7 @@ func TestWhatLeftInAFile(t *testing.T) {
 	p := f.payoutOf(partner)
 	id := p.String("id")
 	status, rows, errs := f.export("paypal")
-	require.Equal(t, []any{0, "150.00", "1 payouts written, 0 left out\n"}, []any{status, rows[id][1], errs})
+	require.Equal(t, []any{0, "150.00", "1 payout written, 0 left out\n"}, []any{status, rows[id][1], errs})
 	require.Equal(t, "processing", f.payoutOf(partner).String("status"))
 	require.Equal(t, 1, tally(s, f.program, "payout.updated"))
 
@@ -217,17 +217,17 @@ func TestFilesEnd(t *testing.T) {
 		"payouts paid batch_none":                                     "no payout batch",
 		"payouts paid " + f.batch + " --paid-at 2000-01-01T00:00:00Z": "before the oldest sale",
 		"payouts paid " + f.batch + " --paid-at 2099-01-01T00:00:00Z": "future",
-		"payouts paid": "0 arguments",
+		"payouts paid": "PAYOUT_ID_OR_BATCH_ID is missing",
 	} {
 		status, _, errs := f.rail(strings.Fields(args)...)
 		require.NotZero(t, status, args)
 		require.Contains(t, errs, says)
 	}
 	status, out, errs := f.rail("payouts", "paid", f.payoutOf(one).String("id"), "--external-id", "W-1")
-	require.Equal(t, []any{0, "1 payouts are paid\n"}, []any{status, out}, errs)
+	require.Equal(t, []any{0, "1 payout paid\n"}, []any{status, out}, errs)
 	require.Equal(t, "W-1", f.payoutOf(one).String("external_id"))
 	status, out, errs = f.rail("payouts", "paid", f.batch)
-	require.Equal(t, []any{0, "1 payouts are paid\n"}, []any{status, out}, errs)
+	require.Equal(t, []any{0, "1 payout paid\n"}, []any{status, out}, errs)
 	require.Equal(t, "paid", f.payoutOf(two).String("status"))
 	require.Equal(t, "pending", f.payoutOf(pending).String("status"))
 
