@@ -36,8 +36,9 @@ func TestListIsTheDescriptions(t *testing.T) {
 		e := New(c, "text")
 		require.Contains(t, doc.Components.Schemas.ErrorType.Enum, e.Type(), c)
 		require.GreaterOrEqual(t, e.Status(), 400, c)
-		example := doc.Components.Examples[c].Value.Error
-		require.Equal(t, []string{e.Type(), string(c)}, []string{example.Type, example.Code})
+		if example, shared := doc.Components.Examples[c]; shared { // others stand at their operations
+			require.Equal(t, []string{e.Type(), string(c)}, []string{example.Value.Error.Type, example.Value.Error.Code})
+		}
 	}
 }
 

@@ -185,7 +185,7 @@ func sortedOf(all map[string]*operation) []*operation {
 }
 
 // idPrefix returns the prefix of the ids that a schema requires, or "". It is read from
-// the pattern: that begins with the prefix after the mark of sample objects.
+// the pattern: the prefix comes first, or after the mark of sample objects.
 func idPrefix(s *openapi3.Schema) string {
 	if s == nil {
 		return ""
@@ -195,9 +195,10 @@ func idPrefix(s *openapi3.Schema) string {
 			return p
 		}
 	}
-	rest, ok := strings.CutPrefix(s.Pattern, "^(sample_)?")
-	at := strings.Index(rest, "[")
-	if !ok || at < 0 {
+	rest, ok := strings.CutPrefix(s.Pattern, "^")
+	rest = strings.TrimPrefix(rest, "(sample_)?")
+	at := strings.IndexAny(rest, "[(")
+	if !ok || at < 0 || !strings.HasSuffix(rest[:at], "_") {
 		return ""
 	}
 	return rest[:at]

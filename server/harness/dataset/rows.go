@@ -96,8 +96,8 @@ var phases = [][]table{{
 	{"tax_form_statuses", perPartner(1),
 		`SELECT id('tax', n), org, prg, id('part', n % #partners), 'w9', CASE WHEN n % 50 = 0 THEN 'expired' WHEN n % 3 = 0 THEN 'required' ELSE 'submitted' END,
 		NULL, NULL, NULL, NULL, at(n, $n), at(n, $n) FROM g, LATERAL program(of_partner(n % #partners)) p`},
-	{"mails (id, org_id, purpose, key, recipient, subject, body, status, created_at)", perPartner(0.4),
-		`SELECT id('mail', n), org, 'payout_paid', 'key' || n, 'partner' || n || '@example.com', 'Subject', 'Body', CASE WHEN n % 9 = 0 THEN 'failed' ELSE 'sent' END, at(n, $n)
+	{"mails (id, org_id, program_id, purpose, key, recipient, subject, body, status, created_at)", perPartner(0.4),
+		`SELECT id('mail', n), org, prg, 'payout_paid', 'key' || n, 'partner' || n || '@example.com', 'Subject', 'Body', CASE WHEN n % 9 = 0 THEN 'failed' ELSE 'sent' END, at(n, $n)
 		FROM g, LATERAL program(n % 20) p`},
 	{"partner_notes", perPartner(0.4),
 		`SELECT id('note', n), org, prg, id('part', n % #partners), 'key_1', NULL, 'Note ' || n, 'brief.txt', 4, at(n, $n) FROM g, LATERAL program(of_partner(n % #partners)) p`},

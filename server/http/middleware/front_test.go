@@ -220,7 +220,7 @@ func TestBadQueries(t *testing.T) {
 	get := func(query string) apitest.Answer { return s.Get("/v1/partners?program_id=" + program + query) }
 	s.Refused(400, "parameter_unknown", "stauts", get("&stauts=active"))
 	s.Refused(400, "parameter_invalid", "status", get("&status=activ"))
-	for _, status := range []string{"", "active,", ",", "active&status=pending"} {
+	for _, status := range []string{"", "active,", ","} {
 		s.Refused(400, "parameter_invalid", "status", get("&status="+status))
 	}
 	s.Must(200, get("&status=active,%20pending,active"))
