@@ -109,7 +109,8 @@ func TestEventsAreAUnion(t *testing.T) {
 // and no schema has the name that a union's tag gets (ogen calls that of Event EventType).
 func TestNamesForGenerators(t *testing.T) {
 	t.Parallel()
-	require.NotContains(t, string(openapi.Bundle), `"x-enum-varnames"`)
+	// Without its names, the kinds of actors would collide with the type Processor in Go.
+	require.Equal(t, 1, strings.Count(string(openapi.Bundle), `"x-enum-varnames"`))
 	require.NotContains(t, string(openapi.Bundle), `"x-go-`)
 	d := document(t)
 	for name := range at(d, "components", "schemas") {
