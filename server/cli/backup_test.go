@@ -183,8 +183,6 @@ func TestBackupIsWhole(t *testing.T) {
 	pool := r.opened()
 	want := contents(t, pool)
 	require.NotContains(t, want["rows of commissions"], "0 ")
-	require.Contains(t, want["rows of backup_mark"], "1 ")
-	delete(want, "rows of backup_mark") // written once the file is whole
 
 	shown := r.phrase(phraseOfTests).must("restore", "key", file)
 	key := r.config().SecretKey
@@ -194,7 +192,6 @@ func TestBackupIsWhole(t *testing.T) {
 	to.must("restore", file)
 	restored := pgtest.Pool(t, to.environ["RAIL_DATABASE_URL"])
 	got := contents(t, restored)
-	delete(got, "rows of backup_mark")
 	for name := range want {
 		require.Equal(t, want[name], got[name], name)
 	}
