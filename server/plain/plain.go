@@ -26,6 +26,11 @@ func isHidden(r rune) bool {
 // Named reports whether all characters of a text have a place in a name.
 func Named(text string) bool { return !strings.ContainsFunc(text, isHidden) }
 
+// Lined reports whether a text has no invisible characters except line breaks and tabs.
+func Lined(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return isHidden(r) && r != '\n' && r != '\r' && r != '\t' })
+}
+
 // Name returns a name without invisible characters. What separates lines or is a tab
 // becomes a space.
 func Name(text string) string {

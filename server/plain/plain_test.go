@@ -22,6 +22,14 @@ func TestName(t *testing.T) {
 	require.Nil(t, none)
 }
 
+func TestLined(t *testing.T) {
+	t.Parallel()
+	require.True(t, Lined("Ada\r\n\tLovelace"))
+	for _, bad := range []string{"Ada\u200b", "\x00", "Ada\n\u202e", "\x7f", "\v"} {
+		require.False(t, Lined(bad), "%q", bad)
+	}
+}
+
 func TestAddressed(t *testing.T) {
 	t.Parallel()
 	for _, good := range []string{"ada@example.com", "zoë@exämple.com", "用户@例子.公司", ""} {

@@ -21,11 +21,11 @@ var nameMembers = map[string]bool{
 // fileMember is a file, whose name has rules of its own.
 const fileMember = "file"
 
-// cleanNames returns a valid body whose names have none of invisible characters. Most
+// cleanNames returns a valid body whose names have no invisible characters. Most
 // bodies have none at all, and are returned as they are.
 func cleanNames(body []byte) ([]byte, error) {
 	text := string(body)
-	if plain.Named(strings.Join(strings.FieldsFunc(text, lineEnd), "")) && !strings.Contains(text, `\`) {
+	if plain.Lined(text) && !strings.Contains(text, `\`) {
 		return body, nil
 	}
 	var out bytes.Buffer
@@ -72,6 +72,3 @@ func cleanName(d *jsontext.Decoder, within []string, token jsontext.Token) ([]st
 	}
 	return within, token
 }
-
-// lineEnd reports whether a character separates the lines of a body.
-func lineEnd(r rune) bool { return r == '\n' || r == '\r' || r == '\t' }

@@ -3,7 +3,6 @@ package portal
 import (
 	"cmp"
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -274,8 +273,7 @@ func pingPostback(v *visit) error {
 		_, err := v.portal.Webhooks.Ping(ctx, work.From(ctx), page.Current.ID, "")
 		return err
 	})
-	var refused *problem.Error
-	if errors.As(err, &refused) && refused.Code == problem.RateLimitExceeded {
+	if problem.Is(err, problem.RateLimitExceeded) {
 		return v.tooMany(page)
 	}
 	if err != nil {

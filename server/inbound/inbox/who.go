@@ -182,12 +182,12 @@ func (a *application) known(ctx context.Context, b processor.Binding) (db.Custom
 	return k, work.IgnoreNoRows(err)
 }
 
-// mostTold bounds the earlier events that are read of one customer.
+// mostTold is how many earlier events of one customer are read.
 const mostTold = 10
 
-// told adds what earlier events say of a customer, where this event has no e-mail: a
-// processor may tell it with an event of the customer alone, which waits until the customer
-// is known. The checks of a sign-up look at it, and they come before the payment.
+// told adds the e-mail, name and identifier of earlier events about the customer to an event
+// without an e-mail. Such events wait until the customer exists, and the checks of a sign-up,
+// which run before the payment, need the e-mail.
 func (a *application) told(ctx context.Context, k db.Customer, b processor.Binding) (processor.Binding, error) {
 	if b.Customer == "" || b.Email != "" || k.Email != nil {
 		return b, nil

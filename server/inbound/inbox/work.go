@@ -228,18 +228,22 @@ func (w Worker) failed(ctx context.Context, t db.InboxClaimRow, now clock.Time, 
 	})
 }
 
-// write writes an outcome, with its event where it is a failure that nobody else has worked since.
+// write writes an outcome, and with it the event of a failure, unless another worker has worked on it since.
 func (w Worker) write(
 	ctx context.Context, t db.InboxClaimRow, now clock.Time, o outcome,
 	save func(context.Context, pgtx.DBTX) (int64, error),
 ) error {
+	ctx = context.WithoutCancel(ctx)
+	if o.status != db.InboxStatusFailed {
+		_, err := save(ctx, w.Pool)
+		return err
+	}
 	u := work.New(w.Pool, work.Unit{
 		OrgID: t.OrgID, Actor: work.Actor{Kind: work.Processor}, RequestID: runOf(t.ID), Now: now,
 	})
-	ctx = context.WithoutCancel(ctx)
 	return u.Within(ctx, func(u *work.Unit) error {
 		n, err := save(ctx, u.Tx)
-		if err != nil || n == 0 || o.status != db.InboxStatusFailed {
+		if err != nil || n == 0 {
 			return err
 		}
 		e, err := queries.InboxGet(ctx, u.Tx, db.InboxGetParams{ID: t.ID, OrgID: t.OrgID})

@@ -80,6 +80,9 @@ func (e Earned) add(ctx context.Context, u *work.Unit, k db.Commission) error {
 	return Shrunk(ctx, u, k, e.Shrunk)
 }
 
+// Left returns the rest of Amount after earlier refunds.
+func (e Earned) Left() int64 { return e.Amount - e.Shrunk }
+
 // revenue returns the rest of Base after earlier refunds.
 func (e Earned) revenue() *int64 {
 	if e.Base == nil {

@@ -12,9 +12,14 @@ import (
 func Redecidable(k db.Commission) bool {
 	switch k.Status {
 	case db.CommissionStatusPending, db.CommissionStatusApproved, db.CommissionStatusDue:
-		return k.PayoutID == nil && k.ClawedMinor == 0
+		return !Settled(k)
 	}
 	return false
+}
+
+// Settled reports whether a commission is paid, in a payout, or clawed back in part.
+func Settled(k db.Commission) bool {
+	return k.Status == db.CommissionStatusPaid || k.PayoutID != nil || k.ClawedMinor != 0
 }
 
 // Redecide gives an unpaid commission the amount, rule and rate of another decision. Its
@@ -22,7 +27,7 @@ func Redecidable(k db.Commission) bool {
 // The caller holds the locks of the partner and of the commission.
 func Redecide(ctx context.Context, u *work.Unit, k db.Commission, e Earned, reason string) error {
 	err := queries.CommissionRedecide(ctx, u.Later(), db.CommissionRedecideParams{
-		AmountMinor: e.Amount - e.Shrunk, ShrunkMinor: e.Shrunk, RevenueMinor: e.revenue(), RateType: &e.Rate.RateType,
+		AmountMinor: e.Left(), ShrunkMinor: e.Shrunk, RevenueMinor: e.revenue(), RateType: &e.Rate.RateType,
 		RateValue: &e.Rate.RateValue, FlowID: &e.Choice.FlowID, FlowBranchID: e.Choice.BranchID, UpdatedAt: u.Now,
 		ID: k.ID, OrgID: k.OrgID,
 	})
@@ -30,6 +35,6 @@ func Redecide(ctx context.Context, u *work.Unit, k db.Commission, e Earned, reas
 		return err
 	}
 	previous := k.AmountMinor
-	k.AmountMinor = e.Amount - e.Shrunk
+	k.AmountMinor = e.Left()
 	return corrected(ctx, u, k, previous, "commission.redecided", reason)
 }

@@ -138,7 +138,7 @@ func (c Credit) payOne(ctx context.Context, u *work.Unit, r pastSale) (Credited,
 		one.Reason, outcome = warning.Message, db.SaleOutcomeSaleRecorded
 		warnings = append(warnings, *warning)
 	} else {
-		one.AmountMinor, one.Currency = earned.Amount-earned.Shrunk, earned.Currency
+		one.AmountMinor, one.Currency = earned.Left(), earned.Currency
 		r.countCommission(one.AmountMinor, one.Currency)
 	}
 	if c.DryRun {

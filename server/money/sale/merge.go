@@ -41,9 +41,9 @@ type Merger struct {
 	Commissions []Redecided
 }
 
-// Merge carries a merge out. A dry run returns the same result and changes nothing. Unpaid commissions outside payouts
-// are decided again where the first sale, the conversion or the counters of the customer
-// make the rules decide otherwise; everything else about them is taken as it was.
+// Merge carries a merge out. A dry run returns the same result and changes nothing. Unpaid
+// commissions outside payouts are decided again where the first sale, the conversion or the
+// counters of the customer change the decision; everything else about them stays as it was.
 func (s Service) Merge(ctx context.Context, u *work.Unit, m Merge) (Merger, error) {
 	pair, err := customer.LockPair(ctx, u, m.IntoID, m.FromID)
 	if err != nil {
@@ -151,14 +151,14 @@ func (w *merging) signups(ctx context.Context, u *work.Unit) error {
 	rows = slices.DeleteFunc(rows, func(k db.Commission) bool {
 		return k.Status == db.CommissionStatusVoided || k.Status == db.CommissionStatusRejected
 	})
-	if !slices.ContainsFunc(rows, settled) {
+	if !slices.ContainsFunc(rows, commission.Settled) {
 		stays := slices.IndexFunc(rows, func(k db.Commission) bool { return equal(&k.PartnerID, w.out.Customer.PartnerID) })
 		if len(rows) > 0 {
 			rows = slices.Delete(rows, max(stays, 0), max(stays, 0)+1)
 		}
 	}
 	for _, k := range rows {
-		if settled(k) {
+		if commission.Settled(k) {
 			continue
 		}
 		if err := w.void(ctx, u, k); err != nil {
@@ -166,11 +166,6 @@ func (w *merging) signups(ctx context.Context, u *work.Unit) error {
 		}
 	}
 	return nil
-}
-
-// settled reports whether a commission is paid, or about to be.
-func settled(k db.Commission) bool {
-	return k.Status == db.CommissionStatusPaid || k.PayoutID != nil || k.ClawedMinor != 0
 }
 
 // voidReason is the reason of commissions that a merge voids.
@@ -232,7 +227,7 @@ func (w *merging) redecide(ctx context.Context, u *work.Unit) error {
 // bonus returns the id of the sale that the rules decide as the person's first one. It is the
 // first sale, unless only the other customer's first sale was paid for already.
 func (w *merging) bonus(made map[string]db.Commission) string {
-	is := func(id string) bool { return settled(made[id]) }
+	is := func(id string) bool { return commission.Settled(made[id]) }
 	for _, s := range w.sales {
 		if s.IsFirstSale && is(s.ID) && !is(w.first) {
 			return s.ID
@@ -294,7 +289,7 @@ func (w *merging) write(ctx context.Context, u *work.Unit, k db.Commission, befo
 	case after == nil:
 		return w.void(ctx, u, k)
 	}
-	amount := after.Amount - after.Shrunk
+	amount := after.Left()
 	if amount == k.AmountMinor && equal(k.FlowID, &after.Choice.FlowID) {
 		return nil
 	}
@@ -309,7 +304,7 @@ func (w *merging) write(ctx context.Context, u *work.Unit, k db.Commission, befo
 
 // earn makes the commission of a sale that pays only since the merge.
 func (w *merging) earn(ctx context.Context, u *work.Unit, e commission.Earned) error {
-	one := Redecided{SaleID: e.SaleID, After: e.Amount - e.Shrunk, Currency: e.Currency}
+	one := Redecided{SaleID: e.SaleID, After: e.Left(), Currency: e.Currency}
 	if !w.DryRun {
 		var err error
 		e.CustomerID = w.pair.Into.ID

@@ -213,9 +213,9 @@ func (w *restoring) restoreRefund(ctx context.Context, u *work.Unit, id string) 
 }
 
 // back returns the part of a commission that the restoration of a refund gives back, and the
-// status of the commission before the refund. A standing commission by rule has the same
-// share of the sale again that it would have without the refund, also if the rules decided on it after
-// the refund. Others get back their part of the refund's recorded effect.
+// status of the commission before the refund. A standing commission by rule gets the share
+// that it would have without the refund, also if the rules decided on it after the refund.
+// Any other commission gets back its part of the refund's recorded effect.
 func (w *restoring) back(
 	k db.Commission, f db.Refund, effects []api.RefundedCommission,
 ) (part int64, status db.CommissionStatus) {

@@ -4,7 +4,6 @@ package sale
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -86,11 +85,7 @@ func (s Service) record(ctx context.Context, u *work.Unit, c charge) (Outcome, e
 			return err
 		})
 		if err == nil && c.CustomerID != stored.CustomerID { // the customer may be merged since
-			id, err := customer.Survivor(ctx, u, c.CustomerID)
-			if err := work.IgnoreNoRows(err); err != nil {
-				return Outcome{}, err
-			}
-			c.CustomerID = cmp.Or(id, c.CustomerID)
+			c.CustomerID, err = customer.Survivor(ctx, u, c.CustomerID)
 		}
 		return Outcome{Sale: stored, Repeated: true, Differs: c.differs(stored)}, err
 	}
@@ -232,8 +227,8 @@ func (r *recording) readSurvivor(ctx context.Context, u *work.Unit) error {
 		return err
 	}
 	id, err := customer.Survivor(ctx, u, r.CustomerID)
-	if err != nil {
-		return work.IgnoreNoRows(err)
+	if err != nil || id == r.CustomerID {
+		return err
 	}
 	r.CustomerID = id
 	return r.read(ctx, u)

@@ -32,12 +32,8 @@ func LockPair(ctx context.Context, u *work.Unit, into, from string) (Pair, error
 }
 
 func lockPair(ctx context.Context, u *work.Unit, into, from string) (p Pair, err error) {
-	for _, id := range []*string{&into, &from} { // the id of a merged customer names the survivor
-		survivor, err := Survivor(ctx, u, *id)
-		if err == nil {
-			*id = survivor
-		}
-		if err := work.IgnoreNoRows(err); err != nil {
+	for _, id := range []*string{&into, &from} {
+		if *id, err = Survivor(ctx, u, *id); err != nil {
 			return p, err
 		}
 	}

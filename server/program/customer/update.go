@@ -1,6 +1,7 @@
 package customer
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -153,7 +154,7 @@ func update(ctx context.Context, tx pgtx.DBTX, k db.Customer) error {
 // customer locks its survivor.
 func Lock(ctx context.Context, u *work.Unit, id string) (db.Customer, error) {
 	k, err := queries.CustomerLock(ctx, u.DB(), db.CustomerLockParams{ID: id, OrgID: u.OrgID})
-	if errors.Is(err, pgx.ErrNoRows) { // it may answer for another since a merge
+	if errors.Is(err, pgx.ErrNoRows) { // another may answer for it since a merge
 		if id, err = Survivor(ctx, u, id); err == nil {
 			k, err = queries.CustomerLock(ctx, u.DB(), db.CustomerLockParams{ID: id, OrgID: u.OrgID})
 		}
@@ -164,9 +165,11 @@ func Lock(ctx context.Context, u *work.Unit, id string) (db.Customer, error) {
 	return k, u.CheckProgram(k.ProgramID)
 }
 
-// Survivor returns the customer that answers for a merged one, or pgx.ErrNoRows.
+// Survivor returns the id of the customer that answers for an id: another one if it was
+// merged, else the same.
 func Survivor(ctx context.Context, u *work.Unit, id string) (string, error) {
-	return queries.CustomerMergedInto(ctx, u.DB(), db.CustomerMergedIntoParams{ID: id, OrgID: u.OrgID})
+	into, err := queries.CustomerMergedInto(ctx, u.DB(), db.CustomerMergedIntoParams{ID: id, OrgID: u.OrgID})
+	return cmp.Or(into, id), work.IgnoreNoRows(err)
 }
 
 // MayHave returns why a customer may not get a partner: the partner is absent, of another

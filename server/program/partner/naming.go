@@ -3,7 +3,6 @@ package partner
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 
 	"rail/gen/db"
 	"rail/server/metadata"
@@ -55,7 +54,7 @@ func checkDetails(details json.RawMessage) error {
 func seen(value any) bool {
 	switch v := value.(type) {
 	case string:
-		return plain.Named(strings.NewReplacer("\n", "", "\r", "", "\t", "").Replace(v))
+		return plain.Lined(v)
 	case []any:
 		return !slices.ContainsFunc(v, func(one any) bool { return !seen(one) })
 	case map[string]any:

@@ -2,7 +2,6 @@ package tracking
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -96,8 +95,7 @@ func (s Service) Follow(ctx context.Context, u *work.Unit, by ShortLink, v Visit
 		Visit: v, programID: l.ProgramID, value: l.ValueKey, landingKey: l.DestinationKey, linkID: l.ID, browser: true,
 	})
 	// The link was read before; partner or program may have been suspended since.
-	var refused *problem.Error
-	if errors.As(err, &refused) && slices.Contains(unrecorded, refused.Code) {
+	if problem.Is(err, unrecorded...) {
 		return "", nil
 	}
 	return k.ID, err
