@@ -4,8 +4,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// addHeaders adds to the responses of an operation that it has by itself the headers of
-// x-defaults: those of its status, and of a success of what it is.
+// addHeaders adds the headers of x-defaults to an operation's own responses, by status and,
+// for a success, by kind of operation.
 func addHeaders(d, op *yaml.Node, post, write bool) {
 	rules := get(d, "headers")
 	for status, r := range members(get(op, "responses")) {
@@ -57,7 +57,7 @@ func (b *bundler) addSharedHeaders(d *yaml.Node, file string) error {
 	return nil
 }
 
-// lay adds copies of headers to a response, after those that it has.
+// lay appends copies of headers to a response.
 func lay(r *yaml.Node, sets []*yaml.Node) {
 	headers := get(r, "headers")
 	if headers == nil {
