@@ -60,7 +60,7 @@ generate: go ## write openapi/bundle.json and gen/ anew
 	$(TOOL) oapi-codegen -config oapi-codegen.yaml openapi/bundle.json
 	go run ./cmd/lists gen/db
 	$(TOOL) sqlc generate
-	$(TOOL) esbuild server/http/script/rail.js --minify --target=es2017 --log-level=warning --outfile=gen/script/rail.js
+	$(TOOL) esbuild server/http/docs/script/rail.js --minify --target=es2017 --log-level=warning --outfile=gen/script/rail.js
 	go run ./cmd/generate
 
 .PHONY: verify

@@ -150,7 +150,7 @@ func TestScriptsAreServedOn(t *testing.T) {
 	said, passed = r.guarded()
 	require.False(t, passed)
 	require.Contains(t, said, "rail-7692c3ad.js") // the start of the SHA-256 of "one"
-	put("server/http/script/released/rail-7692c3ad.js", "one")
+	put("server/http/docs/script/released/rail-7692c3ad.js", "one")
 	said, passed = r.guarded()
 	require.True(t, passed, said)
 }

@@ -21,7 +21,7 @@ import (
 	"rail/server/harness/pgtest"
 	"rail/server/ident"
 	"rail/server/postgres/migrate"
-	"rail/server/sample"
+	"rail/server/cli/sample"
 	"rail/server/secret"
 )
 

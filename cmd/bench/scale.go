@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"rail/server/clock"
-	"rail/server/config"
+	"rail/server/app/config"
 	"rail/server/harness/dataset"
 	"rail/server/harness/scale"
 	"rail/server/postgres/embedded"

@@ -13,7 +13,7 @@ import (
 func writeScript(minified []byte) []byte {
 	short, long := sha256.Sum256(minified), sha512.Sum384(minified)
 	var w bytes.Buffer
-	w.WriteString(notice + `// Package script is the browser's script, minified from server/http/script/rail.js.
+	w.WriteString(notice + `// Package script is the browser's script, minified from server/http/docs/script/rail.js.
 package script
 
 import _ "embed"

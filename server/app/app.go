@@ -22,32 +22,32 @@ import (
 
 	gen "rail/gen/api"
 	"rail/gen/db"
-	"rail/server/attempt"
+	"rail/server/team/attempt"
 	"rail/server/auth"
-	"rail/server/backlog"
+	"rail/server/jobs/backlog"
 	"rail/server/clock"
-	"rail/server/config"
-	"rail/server/http/browser"
+	"rail/server/app/config"
+	"rail/server/http/site/browser"
 	"rail/server/http/console"
 	"rail/server/http/console/oidc"
-	"rail/server/http/design"
-	"rail/server/http/guides"
+	"rail/server/http/site"
+	"rail/server/http/docs/guides"
 	"rail/server/http/handlers"
 	"rail/server/http/hooks"
 	"rail/server/http/join"
-	"rail/server/http/look"
-	"rail/server/http/mailpages"
+	"rail/server/http/site/look"
+	"rail/server/http/docs/mailpages"
 	"rail/server/http/middleware"
-	"rail/server/http/pages"
+	"rail/server/http/docs/pages"
 	"rail/server/http/portal"
 	"rail/server/http/redirect"
-	"rail/server/http/script"
+	"rail/server/http/docs/script"
 	"rail/server/inbound/hookup"
 	"rail/server/inbound/inbox"
 	"rail/server/jobs"
 	"rail/server/money/payout"
 	"rail/server/money/sale"
-	"rail/server/outage"
+	"rail/server/telemetry/outage"
 	"rail/server/outbound/mail"
 	"rail/server/outbound/webhook"
 	"rail/server/postgres"
@@ -292,7 +292,7 @@ func (p parts) servePortal(path *middleware.Front) error {
 		return err
 	}
 	partners.Register(p.echo)
-	design.Register(p.echo)
+	site.Register(p.echo)
 	look.Looks{Pool: p.pool}.Register(p.echo)
 	return nil
 }

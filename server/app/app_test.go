@@ -19,10 +19,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/server/clock"
-	"rail/server/config"
+	"rail/server/app/config"
 	"rail/server/harness/pgtest"
-	"rail/server/http/mailpages"
-	"rail/server/http/script"
+	"rail/server/http/docs/mailpages"
+	"rail/server/http/docs/script"
 )
 
 func TestMain(m *testing.M) {

@@ -20,7 +20,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/config"
+	"rail/server/app/config"
 	"rail/server/secret"
 )
 

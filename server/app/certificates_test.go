@@ -23,7 +23,7 @@ import (
 	"golang.org/x/crypto/acme/autocert"
 
 	"rail/server/clock"
-	"rail/server/config"
+	"rail/server/app/config"
 	"rail/server/harness/pgtest"
 	"rail/server/harness/process"
 )

@@ -12,9 +12,9 @@ import (
 	"github.com/labstack/echo/v4"
 	"github.com/stretchr/testify/require"
 
-	"rail/server/config"
+	"rail/server/app/config"
 	"rail/server/harness/pgtest"
-	"rail/server/http/design"
+	"rail/server/http/site"
 )
 
 // TestEverythingLargeIsCompressed: from 1 kB on every kind of answer comes in the
@@ -34,7 +34,7 @@ func TestEverythingLargeIsCompressed(t *testing.T) {
 		return w
 	}
 	large := []string{
-		"/v1/openapi.json", "/llms.txt", "/llms-full.txt", "/docs/scalar-1.72.1.js", design.StylePath, "/page",
+		"/v1/openapi.json", "/llms.txt", "/llms-full.txt", "/docs/scalar-1.72.1.js", site.StylePath, "/page",
 		"/list",
 	}
 	for _, path := range large {
@@ -56,7 +56,7 @@ func TestEverythingLargeIsCompressed(t *testing.T) {
 	for _, path := range []string{"/one", "/v1/nothing", "/healthz", "/docs", "/favicon.ico"} {
 		require.Empty(t, ask("GET", path, "gzip, zstd").Header().Get("Content-Encoding"), path)
 	}
-	for _, path := range []string{"/docs/scalar-1.72.1.js", design.StylePath} {
+	for _, path := range []string{"/docs/scalar-1.72.1.js", site.StylePath} {
 		require.Equal(t, 200, ask("GET", path, "gzip").Code)
 		require.Equal(t, ask("GET", path, "gzip").Header().Get("Content-Length"),
 			ask("HEAD", path, "gzip").Header().Get("Content-Length"), path)

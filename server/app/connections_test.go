@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"rail/server/config"
+	"rail/server/app/config"
 )
 
 // TestConnectionsAreBounded: what is beyond the bound is closed at once; those within

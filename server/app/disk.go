@@ -6,8 +6,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"rail/server/config"
-	"rail/server/disk"
+	"rail/server/app/config"
+	"rail/server/telemetry/disk"
 )
 
 // folder is a place on a disk of this machine that the server fills.

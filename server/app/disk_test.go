@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"rail/server/config"
+	"rail/server/app/config"
 )
 
 // TestRoom: a disk that is nearly full is refused before anything is written on it, where Rail's own database is there.

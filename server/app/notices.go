@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"rail/gen/db"
-	"rail/server/backlog"
+	"rail/server/jobs/backlog"
 	"rail/server/clock"
-	"rail/server/disk"
+	"rail/server/telemetry/disk"
 	"rail/server/http/console"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"rail/server/config"
+	"rail/server/app/config"
 	"rail/server/harness/pgtest"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/singleflight"
 
-	"rail/server/http/pages"
+	"rail/server/http/docs/pages"
 	"rail/server/postgres/migrate"
 	"rail/server/postgres/shortage"
 )

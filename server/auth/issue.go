@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"rail/gen/db"
-	"rail/server/auditlog"
+	"rail/server/work/auditlog"
 	"rail/server/clock"
 	"rail/server/ident"
 	"rail/server/opt"

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"rail/server/quota"
+	"rail/server/work/quota"
 )
 
 // Scopes is the closed list of what a key may be given.

@@ -12,7 +12,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/quota"
+	"rail/server/work/quota"
 	"rail/server/secret"
 )
 

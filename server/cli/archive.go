@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"rail/server/clock"
-	"rail/server/config"
+	"rail/server/app/config"
 	"rail/server/money/ledger"
 	"rail/server/money/ledger/check"
 	"rail/server/postgres/archive"

@@ -17,8 +17,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/pflag"
 
-	"rail/server/config"
-	"rail/server/keyring"
+	"rail/server/app/config"
+	"rail/server/auth/keyring"
 	"rail/server/postgres"
 	"rail/server/postgres/backup"
 	"rail/server/secret"

@@ -18,7 +18,7 @@ import (
 
 	"rail/server/auth"
 	"rail/server/clock"
-	"rail/server/config"
+	"rail/server/app/config"
 	"rail/server/postgres/embedded"
 	"rail/server/secret"
 )

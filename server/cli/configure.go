@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"rail/server/app"
-	"rail/server/config"
+	"rail/server/app/config"
 	"rail/server/postgres/embedded"
 	"rail/server/postgres/migrate"
 )

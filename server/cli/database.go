@@ -12,13 +12,13 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"rail/server/config"
-	"rail/server/keyring"
-	"rail/server/outage"
+	"rail/server/app/config"
+	"rail/server/auth/keyring"
+	"rail/server/telemetry/outage"
 	"rail/server/postgres"
 	"rail/server/postgres/embedded"
 	"rail/server/secret"
-	"rail/server/tracing"
+	"rail/server/telemetry/tracing"
 )
 
 // place is where the database is. server is set where this process has started

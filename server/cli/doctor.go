@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"rail/gen/db"
-	"rail/server/http/script/doctor"
+	"rail/server/http/docs/script/doctor"
 )
 
 // examine looks at a page that should load the browser's script.

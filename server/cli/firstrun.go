@@ -16,10 +16,10 @@ import (
 
 	"rail/gen/db"
 	"rail/server/auth"
-	"rail/server/config"
+	"rail/server/app/config"
 	"rail/server/ident"
 	"rail/server/program/partner"
-	"rail/server/sample"
+	"rail/server/cli/sample"
 )
 
 // demoOrg is the name of the organization that a first run makes. An organization of this name

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"rail/server/config"
+	"rail/server/app/config"
 )
 
 // misused returns the usage error for an argument that package pflag has refused,

@@ -17,7 +17,7 @@ import (
 
 	"rail/server/clock"
 	"rail/server/harness/process"
-	"rail/server/http/guides"
+	"rail/server/http/docs/guides"
 )
 
 var (

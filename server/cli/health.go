@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"rail/server/config"
+	"rail/server/app/config"
 )
 
 // healthTimeout is longer than the probe itself takes to give up on a database.

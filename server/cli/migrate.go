@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/pflag"
 
-	"rail/server/keyring"
+	"rail/server/auth/keyring"
 	"rail/server/postgres/migrate"
 )
 

@@ -14,7 +14,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/ident"
-	"rail/server/plain"
+	"rail/server/locale/plain"
 	"rail/server/postgres/pgtx"
 )
 

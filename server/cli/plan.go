@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"rail/gen/db"
-	"rail/server/config"
-	"rail/server/quota"
+	"rail/server/app/config"
+	"rail/server/work/quota"
 )
 
 // planOf is how an organization's plan is printed: what is in force, and whether it is the

@@ -11,7 +11,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/http/script"
+	"rail/server/http/docs/script"
 	"rail/server/program/publishable"
 	"rail/server/work"
 )

@@ -16,7 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"rail/server/http/guides"
+	"rail/server/http/docs/guides"
 	"rail/server/outbound/webhook"
 	"rail/server/outbound/webhook/vectors"
 )

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"rail/server/config"
+	"rail/server/app/config"
 )
 
 // record has every message of a command be a record of the log where the log is JSON, so that what collects it can read

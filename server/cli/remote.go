@@ -16,7 +16,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"rail/server/config"
+	"rail/server/app/config"
 )
 
 // Variables of those who ask a server over its API.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"rail/server/sample"
+	"rail/server/cli/sample"
 )
 
 // sampleOrgHelp is the help of --org.

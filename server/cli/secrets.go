@@ -12,7 +12,7 @@ import (
 	"rail/server/http/middleware"
 	"rail/server/inbound/connection"
 	"rail/server/inbound/inbox"
-	"rail/server/keyring"
+	"rail/server/auth/keyring"
 	"rail/server/money/payout"
 	"rail/server/outbound/webhook"
 	"rail/server/team"

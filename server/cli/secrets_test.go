@@ -11,7 +11,7 @@ import (
 
 	"rail/server/app"
 	"rail/server/auth"
-	"rail/server/config"
+	"rail/server/app/config"
 	"rail/server/money/payout"
 	"rail/server/outbound/webhook"
 	"rail/server/postgres"

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"rail/server/app"
-	"rail/server/config"
+	"rail/server/app/config"
 	"rail/server/money/ledger"
 )
 

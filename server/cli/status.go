@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"rail/server/backlog"
-	"rail/server/disk"
+	"rail/server/jobs/backlog"
+	"rail/server/telemetry/disk"
 	"rail/server/postgres/migrate"
 )
 

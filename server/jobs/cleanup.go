@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"rail/gen/db"
-	"rail/server/attempt"
+	"rail/server/team/attempt"
 	"rail/server/clock"
 	"rail/server/program/risk"
 	"rail/server/team"

@@ -18,7 +18,7 @@ import (
 	"rail/server/clock"
 	"rail/server/money/payout"
 	"rail/server/outbound/mail"
-	"rail/server/quota"
+	"rail/server/work/quota"
 	"rail/server/secret"
 	"rail/server/work"
 )

@@ -12,7 +12,7 @@ import (
 	"rail/gen/db"
 	"rail/gen/events"
 	"rail/server/clock"
-	"rail/server/event"
+	"rail/server/work/event"
 	"rail/server/money/payout"
 	"rail/server/postgres/pgtx"
 	"rail/server/work"

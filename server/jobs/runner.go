@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"rail/server/clock"
-	"rail/server/outage"
+	"rail/server/telemetry/outage"
 )
 
 const (

@@ -22,7 +22,7 @@ import (
 	"golang.org/x/text/number"
 	"golang.org/x/text/unicode/norm"
 
-	"rail/server/currency"
+	"rail/server/locale/currency"
 )
 
 // Locale is how a reader is spoken to. There are few, made once, so that they can be

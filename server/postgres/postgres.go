@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"rail/server/outage"
+	"rail/server/telemetry/outage"
 	"rail/server/postgres/pgtx"
 )
 

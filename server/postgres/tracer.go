@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/multitracer"
 
-	"rail/server/outage"
+	"rail/server/telemetry/outage"
 )
 
 // tracer returns what sees all that the options ask for, nil for nothing: then a query costs no more for it.

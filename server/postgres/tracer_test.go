@@ -10,7 +10,7 @@ import (
 
 	"rail/server/clock"
 	"rail/server/harness/pgtest"
-	"rail/server/outage"
+	"rail/server/telemetry/outage"
 	"rail/server/postgres"
 )
 

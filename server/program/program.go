@@ -13,14 +13,14 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/currency"
+	"rail/server/locale/currency"
 	"rail/server/ident"
 	"rail/server/money/report"
 	"rail/server/money/rules"
 	"rail/server/money/tax"
 	"rail/server/opt"
 	"rail/server/problem"
-	"rail/server/slug"
+	"rail/server/program/slug"
 	"rail/server/work"
 )
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"rail/server/attempt"
+	"rail/server/team/attempt"
 )
 
 // perAccount, perAddress and perProvider bound the failures to sign in within attempt.Window:

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/gen/db"
-	"rail/server/attempt"
+	"rail/server/team/attempt"
 	"rail/server/clock"
 	"rail/server/harness/pgtest"
 	"rail/server/ident"

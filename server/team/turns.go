@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"rail/server/attempt"
+	"rail/server/team/attempt"
 	"rail/server/problem"
 )
 

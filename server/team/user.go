@@ -13,7 +13,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/ident"
-	"rail/server/plain"
+	"rail/server/locale/plain"
 	"rail/server/problem"
 	"rail/server/work"
 )

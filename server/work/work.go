@@ -14,11 +14,11 @@ import (
 
 	"rail/gen/events"
 	"rail/server/clock"
-	"rail/server/event"
+	"rail/server/work/event"
 	"rail/server/ident"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
-	"rail/server/quota"
+	"rail/server/work/quota"
 )
 
 // Unit is one unit of work. Now is read once, so that everything that a unit

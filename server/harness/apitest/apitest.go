@@ -26,7 +26,7 @@ import (
 	"rail/server/app"
 	"rail/server/auth"
 	"rail/server/clock"
-	"rail/server/config"
+	"rail/server/app/config"
 	"rail/server/harness/pgtest"
 	"rail/server/ident"
 	"rail/server/secret"

@@ -15,7 +15,7 @@ import (
 	"rail/server/clock"
 	"rail/server/harness/pgtest"
 	"rail/server/harness/process"
-	"rail/server/keyring"
+	"rail/server/auth/keyring"
 	"rail/server/secret"
 )
 

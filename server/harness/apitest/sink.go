@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"rail/server/config"
+	"rail/server/app/config"
 	"rail/server/outbound/webhook"
 	"rail/server/secret"
 )

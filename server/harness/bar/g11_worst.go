@@ -20,7 +20,7 @@ import (
 	"rail/gen/events"
 	"rail/server/auth"
 	"rail/server/clock"
-	"rail/server/event"
+	"rail/server/work/event"
 )
 
 // attacker is the organization that loads the service with all that it is allowed. It

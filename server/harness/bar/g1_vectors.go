@@ -13,7 +13,7 @@ import (
 	"rail/server/outbound/webhook"
 	"rail/server/outbound/webhook/vectors"
 	"rail/server/outbound/webhook/verify"
-	"rail/server/plain"
+	"rail/server/locale/plain"
 )
 
 // checks is the state of G1.

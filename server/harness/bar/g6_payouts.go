@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"rail/server/clock"
-	"rail/server/currency"
+	"rail/server/locale/currency"
 	"rail/server/jobs"
 )
 

@@ -22,7 +22,7 @@ import (
 	"slices"
 	"time"
 
-	"rail/server/config"
+	"rail/server/app/config"
 )
 
 // Options says what to measure. Seconds is the length of one slice, Rounds how often each load

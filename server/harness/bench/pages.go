@@ -17,7 +17,7 @@ import (
 	"rail/server/clock"
 	"rail/server/harness/crawl"
 	"rail/server/money/report"
-	"rail/server/sample"
+	"rail/server/cli/sample"
 	"rail/server/secret"
 	"rail/server/team"
 	"rail/server/work"

@@ -15,10 +15,10 @@ import (
 	"rail/server/app"
 	"rail/server/auth"
 	"rail/server/clock"
-	"rail/server/config"
+	"rail/server/app/config"
 	"rail/server/http/middleware"
 	"rail/server/ident"
-	"rail/server/keyring"
+	"rail/server/auth/keyring"
 	"rail/server/postgres"
 	"rail/server/secret"
 )

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"rail/server/currency"
+	"rail/server/locale/currency"
 	"rail/server/inbound/processor"
 )
 

@@ -18,7 +18,7 @@ import (
 	"rail/server/app"
 	"rail/server/auth"
 	"rail/server/clock"
-	"rail/server/config"
+	"rail/server/app/config"
 	"rail/server/harness/dataset"
 	"rail/server/http/middleware"
 	"rail/server/ident"

@@ -17,7 +17,7 @@ import (
 	"rail/server/harness/pgtest"
 	"rail/server/ident"
 	"rail/server/problem"
-	"rail/server/quota"
+	"rail/server/work/quota"
 	"rail/server/work"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"rail/gen/api"
 	"rail/server/clock"
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/opt"
 )
 
@@ -36,13 +36,13 @@ var applicationStates = []section{
 }
 
 // applicationBulk is what can be done with several applications at once.
-var applicationBulk = design.Bulk{What: "applications", Actions: []design.Action{
+var applicationBulk = site.Bulk{What: "applications", Actions: []site.Action{
 	{Label: "Approve", Name: "do", Value: "approve"}, {Label: "Reject", Name: "do", Value: "reject", Danger: true},
 }}
 
 // applications shows who wants to become a partner, with the answers.
 func applications(v *visit) error {
-	turn, err := design.TurnOf(v.QueryParams())
+	turn, err := site.TurnOf(v.QueryParams())
 	if err != nil {
 		return err
 	}
@@ -70,25 +70,25 @@ func applications(v *visit) error {
 	}
 	found := pageOf(list.Data, list.HasMore, list.TotalCount)
 	return v.show(sheet{"applications", "/applications", "Applications", struct {
-		Tabs    design.Tabs
+		Tabs    site.Tabs
 		Open    bool
-		Bulk    design.Bulk
-		Listing design.Listing
+		Bulk    site.Bulk
+		Listing site.Listing
 	}{
 		v.applicationTabs(status), asked == api.ApplicationStatusPending, applicationBulk,
-		design.Listed(v.Request().URL, turn, found, func(a api.Application) string { return a.ID }, rows),
+		site.Listed(v.Request().URL, turn, found, func(a api.Application) string { return a.ID }, rows),
 	}})
 }
 
 // applicationTabs lead to the applications of each state.
-func (v *visit) applicationTabs(status string) design.Tabs {
-	tabs := design.Tabs{Label: "Applications by state"}
+func (v *visit) applicationTabs(status string) site.Tabs {
+	tabs := site.Tabs{Label: "Applications by state"}
 	for _, s := range applicationStates {
 		path := v.at("/applications")
 		if s.path != "" {
 			path += "?status=" + s.path
 		}
-		tabs.Links = append(tabs.Links, design.Link{Path: path, Name: s.name, Current: s.path == status})
+		tabs.Links = append(tabs.Links, site.Link{Path: path, Name: s.name, Current: s.path == status})
 	}
 	return tabs
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"rail/gen/api"
-	"rail/server/http/design"
+	"rail/server/http/site"
 )
 
 // banData is what the form of a ban shows: what it would do, and to whom.
@@ -13,7 +13,7 @@ type banData struct {
 	Name   string
 	Ban    api.PartnerBan
 	Points []string
-	Sum    design.Sum
+	Sum    site.Sum
 }
 
 // banForm shows what a ban would do, and asks for the reason.
@@ -78,10 +78,10 @@ func banPoints(b api.PartnerBan) []string {
 }
 
 // banSum is the money that a ban would reject, a line each currency.
-func (v *visit) banSum(b api.PartnerBan) design.Sum {
-	var sum design.Sum
+func (v *visit) banSum(b api.PartnerBan) site.Sum {
+	var sum site.Sum
 	for i, s := range b.Rejected {
-		part := design.Part{Name: "Rejected in " + s.Currency, Text: v.locale.Money(s.AmountMinor, s.Currency)}
+		part := site.Part{Name: "Rejected in " + s.Currency, Text: v.locale.Money(s.AmountMinor, s.Currency)}
 		if i == len(b.Rejected)-1 && len(b.Rejected) == 1 {
 			part.Name = "Rejected in all"
 			sum.Total = part

@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"rail/server/config"
+	"rail/server/app/config"
 	"rail/server/harness/apitest"
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/team"
 )
 
@@ -23,7 +23,7 @@ func TestMailLinkIsEven(t *testing.T) {
 	for _, email := range []string{s.owner.Email, "nobody@shop.example", "no address"} {
 		begun := time.Now()
 		nobody.says(200, "Look into your mail", nobody.before("/console/mail-link", "email", email, "kind", "sign_in"))
-		require.GreaterOrEqual(t, time.Since(begun), design.Even)
+		require.GreaterOrEqual(t, time.Since(begun), site.Even)
 	}
 }
 

@@ -7,10 +7,10 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"rail/server/config"
+	"rail/server/app/config"
 	"rail/server/harness/apitest"
 	"rail/server/harness/browsertest"
-	"rail/server/sample"
+	"rail/server/cli/sample"
 	"rail/server/secret"
 	"rail/server/team"
 )

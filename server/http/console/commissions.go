@@ -2,7 +2,7 @@ package console
 
 import (
 	"rail/gen/api"
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/opt"
 )
 
@@ -46,7 +46,7 @@ var (
 
 // commissions shows what partners have earned.
 func commissions(v *visit) error {
-	turn, err := design.TurnOf(v.QueryParams())
+	turn, err := site.TurnOf(v.QueryParams())
 	if err != nil {
 		return err
 	}
@@ -64,8 +64,8 @@ func commissions(v *visit) error {
 		return err
 	}
 	return v.show(sheet{"commissions", "/commissions", "Commissions", struct {
-		Filters design.Filters
-		List    design.Listing
+		Filters site.Filters
+		List    site.Listing
 	}{v.filters("Commissions", v.search("partner", "Partner", "lookup"),
 		v.filter("status", "State", listed(commissionStatuses...)),
 		v.filter("kind", "Kind", listed(commissionKinds...)), v.search("created_after", "Earned from", "date"),
@@ -73,12 +73,12 @@ func commissions(v *visit) error {
 }
 
 // commissionsOf are commissions of the program with the names of their partners and customers.
-func (v *visit) commissionsOf(p api.ListCommissionsParams, turn design.Turn) (design.Listing, error) {
+func (v *visit) commissionsOf(p api.ListCommissionsParams, turn site.Turn) (site.Listing, error) {
 	p.ProgramID, p.Limit = v.program.ID, new(int64(40))
 	p.Expand = []api.CommissionExpand{api.CommissionExpandPartner, api.CommissionExpandCustomer}
 	reply, err := v.console.api.ListCommissionsWithResponse(v.ctx(), &p)
 	if err != nil {
-		return design.Listing{}, err
+		return site.Listing{}, err
 	}
 	list := pageOf(reply.JSON200.Data, reply.JSON200.HasMore, reply.JSON200.TotalCount)
 	return among(v, turn, list, func(k api.Commission) string { return k.ID }, toCommissionRow), nil
@@ -135,31 +135,31 @@ func commission(v *visit) error {
 		Sale   api.Sale
 		Rule   api.Flow
 		Payout api.Payout
-		Way    []design.Moment
+		Way    []site.Moment
 	}{toCommissionRow(k), embedded(k.Sale), embedded(k.Flow), embedded(k.Payout), v.wayOf(k)}})
 }
 
 // wayOf is what has happened to a commission, the first first.
-func (v *visit) wayOf(k api.Commission) []design.Moment {
-	way := []design.Moment{{At: k.CreatedAt, Title: "Earned"}}
+func (v *visit) wayOf(k api.Commission) []site.Moment {
+	way := []site.Moment{{At: k.CreatedAt, Title: "Earned"}}
 	if k.ApprovedAt != nil {
-		way = append(way, design.Moment{At: *k.ApprovedAt, Title: "Approved", Kind: "good"})
+		way = append(way, site.Moment{At: *k.ApprovedAt, Title: "Approved", Kind: "good"})
 	}
 	if k.MatureAt != nil && k.VoidedAt == nil {
 		title := "Can be paid from then on"
 		if !k.MatureAt.After(v.now.Time) {
 			title = "Became payable"
 		}
-		way = append(way, design.Moment{At: *k.MatureAt, Title: title})
+		way = append(way, site.Moment{At: *k.MatureAt, Title: title})
 	}
 	if k.VoidedAt != nil {
-		way = append(way, design.Moment{
-			At: *k.VoidedAt, Title: design.Words(string(k.Status), vocabulary), Kind: "bad",
-			Text: design.Words(opt.Value(k.VoidReason), vocabulary),
+		way = append(way, site.Moment{
+			At: *k.VoidedAt, Title: site.Words(string(k.Status), vocabulary), Kind: "bad",
+			Text: site.Words(opt.Value(k.VoidReason), vocabulary),
 		})
 	}
 	if p := embedded(k.Payout); p.PaidAt != nil {
-		way = append(way, design.Moment{At: *p.PaidAt, Title: "Paid", Kind: "good"})
+		way = append(way, site.Moment{At: *p.PaidAt, Title: "Paid", Kind: "good"})
 	}
 	return way
 }

@@ -26,13 +26,13 @@ import (
 	"rail/gen/api"
 	"rail/server/clock"
 	"rail/server/http/console/oidc"
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/http/middleware"
 	"rail/server/inbound/hookup"
 	"rail/server/locale"
 	"rail/server/postgres/shortage"
 	"rail/server/problem"
-	"rail/server/quota"
+	"rail/server/work/quota"
 	"rail/server/secret"
 	"rail/server/team"
 )
@@ -107,7 +107,7 @@ func New(o Options) (*Console, error) {
 		Options: o, api: asks, door: door{o.Handler}, operations: o.Document.Operations(), bodies: o.Document.Bodies(),
 		mux: http.NewServeMux(), secure: strings.HasPrefix(o.BaseURL, "https:"),
 	}
-	if c.origin, err = design.Origin(o.BaseURL); err != nil {
+	if c.origin, err = site.Origin(o.BaseURL); err != nil {
 		return nil, fmt.Errorf("console: %w", err)
 	}
 	for pattern, r := range routes() {
@@ -126,7 +126,7 @@ func (c *Console) Register(e *echo.Echo) {
 // serve answers one request. Its context is cut off from the connection's: a change that has begun
 // ends even if the browser goes away, as in the API.
 func (c *Console) serve(e echo.Context) error {
-	design.Confine(e.Response().Header(), "connect-src 'self'")
+	site.Confine(e.Response().Header(), "connect-src 'self'")
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.Request().Context()), timeout)
 	defer cancel()
 	v := &visit{Context: e, console: c, now: c.Clock.Now(),
@@ -167,7 +167,7 @@ func (r route) ServeHTTP(_ http.ResponseWriter, req *http.Request) {
 func (r route) answer(v *visit) error {
 	posted := v.Request().Method == http.MethodPost
 	if posted && v.console.origin.Check(v.Request()) != nil {
-		return design.ErrForged
+		return site.ErrForged
 	}
 	if !r.open {
 		if err := v.identify(); err != nil {

@@ -6,7 +6,7 @@ import (
 
 	"rail/gen/api"
 	"rail/server/clock"
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/opt"
 	"rail/server/problem"
 )
@@ -95,7 +95,7 @@ func (v *visit) merge(dry bool) (api.CustomerMerged, api.Customer, error) {
 // previewMerge shows a merge before it is done. Where the two have different partners, one is
 // chosen first.
 func previewMerge(v *visit) error {
-	v.form = design.Posted(v.QueryParams())
+	v.form = site.Posted(v.QueryParams())
 	out, other, err := v.merge(true)
 	p, refused := refused(err)
 	choose := refused && p.Code == problem.CustomersOfTwoPartners
@@ -149,7 +149,7 @@ func ofCredit(err error) error {
 
 // previewCredit shows the commissions of a credit before it is done.
 func previewCredit(v *visit) error {
-	v.form = design.Posted(v.QueryParams())
+	v.form = site.Posted(v.QueryParams())
 	out, p, err := v.credit(true)
 	if err != nil {
 		return v.again(ofCredit(err), customer)

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"rail/gen/api"
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/opt"
 )
 
@@ -40,7 +40,7 @@ var customerStatuses = []string{"lead", "trial", "active", "cancelled", "refunde
 
 // customers shows whom partners have brought.
 func customers(v *visit) error {
-	turn, err := design.TurnOf(v.QueryParams())
+	turn, err := site.TurnOf(v.QueryParams())
 	if err != nil {
 		return err
 	}
@@ -62,11 +62,11 @@ func customers(v *visit) error {
 	}
 	list := pageOf(reply.JSON200.Data, reply.JSON200.HasMore, reply.JSON200.TotalCount)
 	return v.show(sheet{"customers", "/customers", "Customers", struct {
-		Filters design.Filters
-		List    design.Listing
+		Filters site.Filters
+		List    site.Listing
 	}{v.filters("Customers", v.search("customer", "Email or your own id", "search"), v.search("partner", "Partner", "lookup"),
 		v.filter("status", "State", listed(customerStatuses...)),
-		v.filter("duplicates", "Duplicates", []design.Option{{Value: "true", Label: "Probable duplicates"}})),
+		v.filter("duplicates", "Duplicates", []site.Option{{Value: "true", Label: "Probable duplicates"}})),
 		among(v, turn, list, func(c api.Customer) string { return c.ID }, toCustomerRow)}})
 }
 
@@ -108,7 +108,7 @@ func customer(v *visit) error {
 	if err != nil {
 		return err
 	}
-	turn, err := design.TurnOf(v.QueryParams())
+	turn, err := site.TurnOf(v.QueryParams())
 	if err != nil {
 		return err
 	}
@@ -127,12 +127,12 @@ func customer(v *visit) error {
 		customerRow
 		Link  api.Link
 		Why   string
-		Sales design.Listing
+		Sales site.Listing
 	}{row, embedded(row.Customer.Link), why, paid}})
 }
 
 // whyPartner is the sentence by which a commission of the customer explains its partner; "" where there is none.
-func (v *visit) whyPartner(paid design.Listing) (string, error) {
+func (v *visit) whyPartner(paid site.Listing) (string, error) {
 	rows, _ := paid.Rows.([]saleRow)
 	if len(rows) == 0 {
 		return "", nil

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"rail/gen/api"
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/problem"
 )
 
@@ -22,19 +22,19 @@ var deliveryRoutes = map[string]route{
 const maxDeliveries = 50
 
 // deliveries is a page of what was sent to an endpoint.
-func (v *visit) deliveries(endpoint string) (design.Listing, error) {
-	turn, err := design.TurnOf(v.QueryParams())
+func (v *visit) deliveries(endpoint string) (site.Listing, error) {
+	turn, err := site.TurnOf(v.QueryParams())
 	if err != nil {
-		return design.Listing{}, err
+		return site.Listing{}, err
 	}
 	reply, err := v.console.api.ListWebhookDeliveriesWithResponse(v.ctx(), endpoint, &api.ListWebhookDeliveriesParams{
 		Limit: new(int64(maxListed)), StartingAfter: turn.After, EndingBefore: turn.Before, ProgramID: &v.program.ID,
 	})
 	if err != nil {
-		return design.Listing{}, err
+		return site.Listing{}, err
 	}
 	list := reply.JSON200
-	return design.Listed(v.Request().URL, turn, pageOf(list.Data, list.HasMore, list.TotalCount),
+	return site.Listed(v.Request().URL, turn, pageOf(list.Data, list.HasMore, list.TotalCount),
 		func(d api.WebhookDelivery) string { return d.ID }, list.Data), nil
 }
 
@@ -157,6 +157,6 @@ func sinceFault(err error) error {
 }
 
 // ReplayKinds are what can be sent again of many deliveries.
-func (frame) ReplayKinds() []design.Option {
-	return []design.Option{{Value: "failed", Label: "What failed since then"}, {Value: "all", Label: "Everything of these days"}}
+func (frame) ReplayKinds() []site.Option {
+	return []site.Option{{Value: "failed", Label: "What failed since then"}, {Value: "all", Label: "Everything of these days"}}
 }

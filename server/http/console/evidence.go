@@ -10,7 +10,7 @@ import (
 
 	"rail/gen/api"
 	"rail/server/clock"
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/locale"
 	"rail/server/opt"
 )
@@ -157,16 +157,16 @@ func nameOr(name *string, email string) string {
 func factOf(l *locale.Locale, name string, value any) fact {
 	if short, is := strings.CutSuffix(name, "_bps"); is {
 		if bps, ok := value.(float64); ok {
-			return fact{Name: design.Words(short, vocabulary), Text: share(int64(bps))}
+			return fact{Name: site.Words(short, vocabulary), Text: share(int64(bps))}
 		}
 	}
 	if text, is := value.(string); is && strings.HasSuffix(name, "_at") {
 		if at, err := clock.Parse(text); err == nil {
-			return fact{Name: design.Words(name[:len(name)-len("_at")], vocabulary), At: &at}
+			return fact{Name: site.Words(name[:len(name)-len("_at")], vocabulary), At: &at}
 		}
 	}
 	if n, is := value.(float64); is {
-		return fact{Name: design.Words(name, vocabulary), Text: l.Count(int64(n))}
+		return fact{Name: site.Words(name, vocabulary), Text: l.Count(int64(n))}
 	}
-	return fact{Name: design.Words(name, vocabulary), Text: fmt.Sprint(value)}
+	return fact{Name: site.Words(name, vocabulary), Text: fmt.Sprint(value)}
 }

@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"strconv"
 
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/http/middleware"
 	"rail/server/problem"
 	"rail/server/team"
@@ -56,5 +56,5 @@ func explain(err error) (status int, title, text string) {
 	if p.Code == problem.InsufficientScope {
 		return p.Status(), "Your role cannot do this", "Ask an owner of your organization. Nothing was changed."
 	}
-	return design.Explain(err)
+	return site.Explain(err)
 }

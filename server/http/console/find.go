@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"rail/gen/api"
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/opt"
 	"rail/server/problem"
 )
@@ -22,9 +22,9 @@ func lookUpPartners(v *visit) error {
 	if err != nil {
 		return err
 	}
-	found := make([]design.Found, len(list))
+	found := make([]site.Found, len(list))
 	for i, p := range list {
-		found[i] = design.Found{Value: p.Email, Label: called(p)}
+		found[i] = site.Found{Value: p.Email, Label: called(p)}
 	}
 	return v.JSON(http.StatusOK, found)
 }
@@ -82,7 +82,7 @@ func (v *visit) askedPartner() (*string, error) {
 }
 
 // Partner is a search field for a partner.
-func (f frame) Partner(name, label, stored string) design.Input {
+func (f frame) Partner(name, label, stored string) site.Input {
 	return f.Line("lookup", name, label, stored).From(f.at("/find/partners")).Says("A name or an email.")
 }
 

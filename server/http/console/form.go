@@ -8,7 +8,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"rail/server/currency"
+	"rail/server/locale/currency"
 )
 
 // A form's fields have the names of the members of an operation's body. What the form sends is text;

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"rail/gen/api"
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/opt"
 )
 
@@ -35,8 +35,8 @@ var spans = []int{7, 30, 90, 365}
 type homeData struct {
 	Days  int
 	Spans []int
-	Tiles []design.Tile
-	Chart design.Chart
+	Tiles []site.Tile
+	Chart site.Chart
 	Top   []api.ReportRow
 	Now   api.ProgramStatusReport
 	Wrong []Notice // with the service
@@ -108,36 +108,36 @@ func (v *visit) report(days int, by api.ReportDimension) (*api.Report, error) {
 }
 
 // tiles are the totals of a report beside those of the period before.
-func (v *visit) tiles(r *api.Report) []design.Tile {
+func (v *visit) tiles(r *api.Report) []site.Tile {
 	amount := func(minor int64) string { return v.locale.Money(minor, r.Currency) }
 	before := api.ReportTotals{}
 	if r.PreviousPeriod != nil {
 		before = r.PreviousPeriod.Totals
 	}
-	return []design.Tile{
-		design.NewTile("Clicks", opt.Value(r.Totals.Clicks), opt.Value(before.Clicks), v.locale.Count),
-		design.NewTile("Customers", r.Totals.Customers, before.Customers, v.locale.Count),
-		design.NewTile("Revenue", r.Totals.RevenueMinor, before.RevenueMinor, amount),
-		design.NewTile("Commissions", r.Totals.CommissionsMinor, before.CommissionsMinor, amount),
+	return []site.Tile{
+		site.NewTile("Clicks", opt.Value(r.Totals.Clicks), opt.Value(before.Clicks), v.locale.Count),
+		site.NewTile("Customers", r.Totals.Customers, before.Customers, v.locale.Count),
+		site.NewTile("Revenue", r.Totals.RevenueMinor, before.RevenueMinor, amount),
+		site.NewTile("Commissions", r.Totals.CommissionsMinor, before.CommissionsMinor, amount),
 	}
 }
 
 // daily is the chart of a report by date: its revenue, with the other figures in the table.
-func (v *visit) daily(r *api.Report) design.Chart {
+func (v *visit) daily(r *api.Report) site.Chart {
 	amount := func(minor int64) string { return v.locale.Money(minor, r.Currency) }
-	f := design.Figures{Caption: "Revenue over time", Head: "Date", Columns: []design.Column{
+	f := site.Figures{Caption: "Revenue over time", Head: "Date", Columns: []site.Column{
 		{Name: "Revenue", Text: amount, Drawn: true},
 		{Name: "Commissions", Text: amount},
 		{Name: "Clicks", Text: v.locale.Count},
 		{Name: "Customers", Text: v.locale.Count},
 	}}
 	for _, row := range r.Rows {
-		f.Rows = append(f.Rows, design.Row{
+		f.Rows = append(f.Rows, site.Row{
 			Name: row.Label, Short: short(opt.Value(row.Key)),
 			Values: []int64{row.RevenueMinor, row.CommissionsMinor, opt.Value(row.Clicks), row.Customers},
 		})
 	}
-	return design.BarChart(f)
+	return site.BarChart(f)
 }
 
 // short is the day of a date, or the month of a month's first day.

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 
 	"rail/gen/api"
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/opt"
 )
 
@@ -22,7 +22,7 @@ var inboxRoutes = map[string]route{
 var inboxFilters = []string{"status", "reason_code", "connection_id", "type", "external_event_id"}
 
 // statuses are what became of an event, to choose from.
-var statuses = []design.Option{
+var statuses = []site.Option{
 	{Label: "All"}, {Value: "recorded", Label: "Recorded"}, {Value: "ignored", Label: "Ignored"},
 	{Value: "waiting", Label: "Waiting"}, {Value: "failed", Label: "Failed"}, {Value: "pending", Label: "Not worked yet"},
 }
@@ -35,18 +35,18 @@ var reasons = []string{
 
 // inboxData is what the list of events shows.
 type inboxData struct {
-	design.Listing
+	site.Listing
 
-	Tabs        design.Tabs
-	Statuses    []design.Option
-	Reasons     []design.Option
-	Connections []design.Option
+	Tabs        site.Tabs
+	Statuses    []site.Option
+	Reasons     []site.Option
+	Connections []site.Option
 	Waiting     api.ProgramWaiting
 }
 
 // inbox shows what processors sent, and what became of it.
 func inbox(v *visit) error {
-	turn, err := design.TurnOf(v.QueryParams())
+	turn, err := site.TurnOf(v.QueryParams())
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func inbox(v *visit) error {
 	list := reply.JSON200
 	found := pageOf(list.Data, list.HasMore, list.TotalCount)
 	return v.show(sheet{"inbox", "/integrations", "What processors sent", inboxData{
-		Listing: design.Listed(v.Request().URL, turn, found, func(e api.InboxEvent) string { return e.ID }, list.Data),
+		Listing: site.Listed(v.Request().URL, turn, found, func(e api.InboxEvent) string { return e.ID }, list.Data),
 		Tabs:    v.integrationTabs(true), Statuses: statuses, Reasons: listed(reasons...),
 		Connections: v.connectionChoices(connections), Waiting: status.JSON200.Waiting,
 	}})
@@ -83,14 +83,14 @@ func inbox(v *visit) error {
 func (v *visit) asked(name string) *string { return opt.OrNil(cleaned(v.QueryParam(name))) }
 
 // connectionChoices are connections to choose from, the first of them all.
-func (v *visit) connectionChoices(connections []api.ProcessorConnection) []design.Option {
-	out := []design.Option{{Label: "All"}}
+func (v *visit) connectionChoices(connections []api.ProcessorConnection) []site.Option {
+	out := []site.Option{{Label: "All"}}
 	for _, c := range connections {
-		label := design.Words(string(c.Processor), vocabulary) + " since " + v.locale.Day(c.CreatedAt.Time)
+		label := site.Words(string(c.Processor), vocabulary) + " since " + v.locale.Day(c.CreatedAt.Time)
 		if !c.Livemode {
 			label += ", test"
 		}
-		out = append(out, design.Option{Value: c.ID, Label: label})
+		out = append(out, site.Option{Value: c.ID, Label: label})
 	}
 	return out
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"rail/gen/api"
-	"rail/server/http/design"
+	"rail/server/http/site"
 )
 
 var integrationRoutes = map[string]route{
@@ -16,7 +16,7 @@ var integrationRoutes = map[string]route{
 
 // integrationsData is what the page of the script and the connections shows.
 type integrationsData struct {
-	Tabs        design.Tabs
+	Tabs        site.Tabs
 	Keys        []api.PublishableKey
 	Host        string // of the program's website
 	Connections []api.ProcessorConnection
@@ -54,8 +54,8 @@ func (v *visit) connections() ([]api.ProcessorConnection, error) {
 }
 
 // integrationTabs are the two pages about integrations.
-func (v *visit) integrationTabs(events bool) design.Tabs {
-	return design.Tabs{Label: "Integrations", Links: []design.Link{
+func (v *visit) integrationTabs(events bool) site.Tabs {
+	return site.Tabs{Label: "Integrations", Links: []site.Link{
 		{Path: v.at("/integrations"), Name: "Script and payments", Current: !events},
 		{Path: v.at("/integrations/events"), Name: "What processors sent", Current: events},
 	}}

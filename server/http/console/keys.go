@@ -5,7 +5,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/auth"
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/http/middleware"
 )
 
@@ -16,7 +16,7 @@ var keyRoutes = map[string]route{
 }
 
 // scopes are those of an API key with what each is for.
-var scopes = []design.Option{
+var scopes = []site.Option{
 	{Value: "read", Label: "Read", Hint: "Everything, and change nothing."},
 	{Value: "partners:write", Label: "Partners", Hint: "Partners, groups, links and coupons."},
 	{Value: "commissions:write", Label: "Sales and commissions", Hint: "Clicks, customers, sales, rules."},
@@ -28,7 +28,7 @@ var scopes = []design.Option{
 // keysData is what the page of API keys shows.
 type keysData struct {
 	Keys   []db.APIKey
-	Scopes []design.Option
+	Scopes []site.Option
 	New    string // a key that was just made, shown once
 }
 

@@ -4,7 +4,7 @@ import (
 	"html"
 
 	"rail/gen/api"
-	"rail/server/http/design"
+	"rail/server/http/site"
 )
 
 // What the templates of mails ask for.
@@ -34,11 +34,11 @@ func (d mailData) At() string {
 }
 
 // Sure is the form that sends the mail.
-func (d mailData) Sure(f frame) design.Confirm {
-	out := design.Confirm{
+func (d mailData) Sure(f frame) site.Confirm {
+	out := site.Confirm{
 		Action: f.at("/mails/" + d.ID + "/send"), Back: f.at("/mails/" + d.ID), Button: "Send it now",
 		Points: []string{d.To + ": " + f.partnersIn(d.Letter.Total) + "."},
-		Hidden: []design.Hidden{{Name: "form_token", Value: f.FormToken()}, {Name: "once", Value: f.Once()}},
+		Hidden: []site.Hidden{{Name: "form_token", Value: f.FormToken()}, {Name: "once", Value: f.Once()}},
 	}
 	if n := d.Letter.Skipped; n > 0 {
 		out.Points = append(out.Points, f.locale.Count(n)+" of them have unsubscribed and get nothing.")
@@ -48,23 +48,23 @@ func (d mailData) Sure(f frame) design.Confirm {
 }
 
 // Letter is a line for the text of a mail.
-func (f frame) Letter(name, label, stored string) design.Input {
+func (f frame) Letter(name, label, stored string) site.Input {
 	in := f.Line("textarea", name, label, stored).Says("Markdown: **bold**, *italic*, [a link](https://…), # a heading.")
 	in.Most = maxLetter
 	return in
 }
 
 // Listed is a line with several values to tick that are chosen already, unless the form says otherwise.
-func (f frame) Listed(name, label string, options []design.Option) design.Input {
+func (f frame) Listed(name, label string, options []site.Option) site.Input {
 	in := f.Line("boxes", name, label, nil)
 	if in.Options = options; f.form != nil {
-		in.Options = design.Choose(options, f.values(name)...)
+		in.Options = site.Choose(options, f.values(name)...)
 	}
 	return in
 }
 
 // ForChosen is the box of a mail that is for chosen partners alone.
-func (f frame) ForChosen(d mailData) design.Input {
+func (f frame) ForChosen(d mailData) site.Input {
 	n := max(len(d.Chosen), len(d.Letter.Audience.PartnerIds))
 	return f.Tick("chosen", "Only to "+oneOrMany(n, "the chosen partner", "the "+f.locale.Count(int64(n))+" chosen partners"), n > 0)
 }
@@ -73,10 +73,10 @@ func (f frame) ForChosen(d mailData) design.Input {
 func (d mailData) ToSome() bool { return len(d.Chosen)+len(d.Letter.Audience.PartnerIds) > 0 }
 
 // States are the partners' states that a mail can be for.
-func (f frame) States(stored []api.PartnerStatus) design.Input {
-	options, named := []design.Option{}, []string{}
+func (f frame) States(stored []api.PartnerStatus) site.Input {
+	options, named := []site.Option{}, []string{}
 	for _, s := range []api.PartnerStatus{api.PartnerStatusActive, api.PartnerStatusPending, api.PartnerStatusSuspended} {
-		options = append(options, design.Option{Value: string(s), Label: design.Words(string(s), vocabulary)})
+		options = append(options, site.Option{Value: string(s), Label: site.Words(string(s), vocabulary)})
 	}
 	for _, s := range stored {
 		named = append(named, string(s))

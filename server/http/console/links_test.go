@@ -9,7 +9,7 @@ import (
 
 	"rail/server/harness/apitest"
 	"rail/server/harness/crawl"
-	"rail/server/sample"
+	"rail/server/cli/sample"
 	"rail/server/secret"
 )
 

@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"rail/gen/api"
-	"rail/server/auditlog"
+	"rail/server/work/auditlog"
 	"rail/server/clock"
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/opt"
 	"rail/server/work"
 )
@@ -29,7 +29,7 @@ type entry struct {
 
 // auditLog shows who changed what in a program.
 func auditLog(v *visit) error {
-	turn, err := design.TurnOf(v.QueryParams())
+	turn, err := site.TurnOf(v.QueryParams())
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func auditLog(v *visit) error {
 		return err
 	}
 	found := pageOf(list.Data, list.HasMore, list.TotalCount)
-	return v.show(sheet{"log", "/log", "Audit log", design.Listed(v.Request().URL, turn, found,
+	return v.show(sheet{"log", "/log", "Audit log", site.Listed(v.Request().URL, turn, found,
 		func(e api.AuditLogEntry) string { return e.ID }, entries)})
 }
 
@@ -119,7 +119,7 @@ func actor(kind, id string, names map[string]string) string {
 		return "The payment processor"
 	case work.Importer, work.Visitor:
 	}
-	return design.Words(kind, vocabulary)
+	return site.Words(kind, vocabulary)
 }
 
 // named is the name of a person, or the id where it is nobody's.
@@ -132,7 +132,7 @@ func named(id string, names map[string]string) string {
 
 // doing is an action of the log in words: commission.rejected is Commission rejected.
 func doing(a string) string {
-	return design.Words(strings.NewReplacer(".", " ", "_", " ").Replace(a), vocabulary)
+	return site.Words(strings.NewReplacer(".", " ", "_", " ").Replace(a), vocabulary)
 }
 
 // shown is a snapshot as JSON; "" for none.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"rail/gen/api"
-	"rail/server/http/design"
+	"rail/server/http/site"
 )
 
 var mailRoutes = map[string]route{
@@ -38,14 +38,14 @@ const (
 
 // mailList is what the page of mails shows.
 type mailList struct {
-	design.Listing
+	site.Listing
 	Sequences []api.Sequence
 	Failed    int64 // mails that could not be delivered lately
 }
 
 // mails shows the program's campaigns and sequences.
 func mails(v *visit) error {
-	turn, err := design.TurnOf(v.QueryParams())
+	turn, err := site.TurnOf(v.QueryParams())
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func mails(v *visit) error {
 	}
 	list := reply.JSON200
 	found := pageOf(list.Data, list.HasMore, list.TotalCount)
-	data := mailList{Listing: design.Listed(v.Request().URL, turn, found,
+	data := mailList{Listing: site.Listed(v.Request().URL, turn, found,
 		func(c api.Campaign) string { return c.ID }, list.Data)}
 	if data.Sequences, err = v.sequences(); err != nil {
 		return err
@@ -80,7 +80,7 @@ func mailTable(v *visit) error {
 type mailData struct {
 	api.Campaign
 	Letter       api.CampaignPreview
-	Groups, Tags []design.Option // those there are, with those of the audience chosen
+	Groups, Tags []site.Option // those there are, with those of the audience chosen
 	To           string          // the audience in words
 	Me           string          // who gets a test
 	Chosen       []string        // partners of a new mail that it is for alone
@@ -109,26 +109,26 @@ func (v *visit) mailOf() (data mailData, err error) {
 }
 
 // audienceChoices are the program's groups and tags, those of an audience chosen.
-func (v *visit) audienceChoices(chosenGroups, chosenTags []string) (inGroups, withTags []design.Option, err error) {
+func (v *visit) audienceChoices(chosenGroups, chosenTags []string) (inGroups, withTags []site.Option, err error) {
 	groups, err := v.groups()
 	if err != nil {
 		return nil, nil, err
 	}
 	tags, err := v.tags()
 	for _, g := range groups {
-		inGroups = append(inGroups, design.Option{Value: g.ID, Label: g.Name})
+		inGroups = append(inGroups, site.Option{Value: g.ID, Label: g.Name})
 	}
 	for _, t := range tags {
-		withTags = append(withTags, design.Option{Value: t.ID, Label: t.Name})
+		withTags = append(withTags, site.Option{Value: t.ID, Label: t.Name})
 	}
-	return design.Choose(inGroups, chosenGroups...), design.Choose(withTags, chosenTags...), err
+	return site.Choose(inGroups, chosenGroups...), site.Choose(withTags, chosenTags...), err
 }
 
 // audienceWords says who gets a mail, such as: active partners of VIP or Press, tagged Podcast.
 func (v *visit) audienceWords(data mailData) string {
 	var states []string
 	for _, s := range data.Letter.Audience.Statuses {
-		states = append(states, strings.ToLower(design.Words(string(s), vocabulary)))
+		states = append(states, strings.ToLower(site.Words(string(s), vocabulary)))
 	}
 	if len(states) == 0 {
 		states = []string{"active"}
@@ -147,7 +147,7 @@ func (v *visit) audienceWords(data mailData) string {
 }
 
 // chosen are the names of the options that are.
-func chosen(options []design.Option) (names []string) {
+func chosen(options []site.Option) (names []string) {
 	for _, o := range options {
 		if o.Chosen {
 			names = append(names, o.Label)

@@ -2,14 +2,14 @@ package console
 
 import (
 	"rail/gen/api"
-	"rail/server/http/design"
+	"rail/server/http/site"
 )
 
 const failedMailsPath = mailsPath + "/failed"
 
 // failedMails shows the organization's mails that could not be delivered.
 func failedMails(v *visit) error {
-	turn, err := design.TurnOf(v.QueryParams())
+	turn, err := site.TurnOf(v.QueryParams())
 	if err != nil {
 		return err
 	}
@@ -19,7 +19,7 @@ func failedMails(v *visit) error {
 		return err
 	}
 	list := reply.JSON200
-	return v.show(sheet{"mails-failed", mailsPath, "Mails that failed", design.Listed(v.Request().URL, turn,
+	return v.show(sheet{"mails-failed", mailsPath, "Mails that failed", site.Listed(v.Request().URL, turn,
 		pageOf(list.Data, list.HasMore, list.TotalCount), func(m api.Mail) string { return m.ID }, list.Data)})
 }
 

@@ -9,25 +9,25 @@ import (
 	"github.com/oapi-codegen/nullable"
 
 	"rail/gen/api"
-	"rail/server/http/design"
-	"rail/server/page"
+	"rail/server/http/site"
+	"rail/server/list"
 	"rail/server/problem"
 )
 
 // What the pages of payouts, commissions, sales and customers share.
 
 // pageOf is a page of a list of the API.
-func pageOf[R any](rows []R, more bool, total int64) page.Page[R] {
-	return page.Page[R]{Rows: rows, HasMore: more, Total: total}
+func pageOf[R any](rows []R, more bool, total int64) list.Page[R] {
+	return list.Page[R]{Rows: rows, HasMore: more, Total: total}
 }
 
 // among returns the page of a list that the address asks for, as rows.
-func among[R, S any](v *visit, t design.Turn, found page.Page[R], id func(R) string, row func(R) S) design.Listing {
+func among[R, S any](v *visit, t site.Turn, found list.Page[R], id func(R) string, row func(R) S) site.Listing {
 	rows := make([]S, len(found.Rows))
 	for i, r := range found.Rows {
 		rows[i] = row(r)
 	}
-	return design.Listed(v.Request().URL, t, found, id, rows)
+	return site.Listed(v.Request().URL, t, found, id, rows)
 }
 
 // embedded is a relation that a list was asked to expand; the zero value where there is none.
@@ -119,29 +119,29 @@ func oneOrMany[N int | int64](n N, one, several string) string {
 }
 
 // listed are all values of an enum, to choose from, with one for any.
-func listed(values ...string) []design.Option {
-	out := []design.Option{{Label: "Any"}}
+func listed(values ...string) []site.Option {
+	out := []site.Option{{Label: "Any"}}
 	for _, v := range values {
-		out = append(out, design.Option{Value: v, Label: design.Words(v, vocabulary)})
+		out = append(out, site.Option{Value: v, Label: site.Words(v, vocabulary)})
 	}
 	return out
 }
 
 // filter is a select of a list's filters, which shows what the address asks for.
-func (v *visit) filter(name, label string, options []design.Option) design.Input {
-	return design.Input{
+func (v *visit) filter(name, label string, options []site.Option) site.Input {
+	return site.Input{
 		Name: name, ID: "filter_" + name, Label: label, Type: "select", Options: options, Filters: true,
 		Value: cleaned(v.QueryParam(name)),
 	}
 }
 
 // search is a text field of a list's filters.
-func (v *visit) search(name, label, kind string) design.Input {
-	in := design.Input{
+func (v *visit) search(name, label, kind string) site.Input {
+	in := site.Input{
 		Name: name, ID: "filter_" + name, Label: label, Type: kind, Value: cleaned(v.QueryParam(name)), Most: most["text"],
 	}
 	if v.fault != nil {
-		in.Error = design.FaultsOf(v.fault, name)[name]
+		in.Error = site.FaultsOf(v.fault, name)[name]
 	}
 	if kind == "lookup" {
 		in.Source = v.at("/find/partners")
@@ -150,8 +150,8 @@ func (v *visit) search(name, label, kind string) design.Input {
 }
 
 // filters are the filters of a list, with a chip for each that is set.
-func (v *visit) filters(label string, inputs ...design.Input) design.Filters {
-	f := design.Filters{Path: v.Request().URL.Path, Label: label, Inputs: inputs}
+func (v *visit) filters(label string, inputs ...site.Input) site.Filters {
+	f := site.Filters{Path: v.Request().URL.Path, Label: label, Inputs: inputs}
 	for _, in := range inputs {
 		if in.Value == "" {
 			continue
@@ -162,8 +162,8 @@ func (v *visit) filters(label string, inputs ...design.Input) design.Filters {
 				text = o.Label
 			}
 		}
-		f.Chips = append(f.Chips, design.Chip{
-			Text: in.Label + ": " + text, Without: design.Without(v.Request().URL, in.Name),
+		f.Chips = append(f.Chips, site.Chip{
+			Text: in.Label + ": " + text, Without: site.Without(v.Request().URL, in.Name),
 		})
 	}
 	if len(f.Chips) > 1 {
@@ -197,23 +197,23 @@ type rows struct {
 func (f frame) List(of any, ticks bool) rows { return rows{f, of, ticks} }
 
 // PayoutBulk is what can be done with ticked payouts.
-func (f frame) PayoutBulk() design.Bulk {
-	return design.Bulk{What: "payouts", Actions: []design.Action{
+func (f frame) PayoutBulk() site.Bulk {
+	return site.Bulk{What: "payouts", Actions: []site.Action{
 		{Label: "Mark as paid", Confirm: "Mark the ticked payouts as paid?"},
 		{Label: "Delete", Path: f.at("/payouts/delete"), Danger: true, Confirm: "Delete the ticked payouts?"},
 	}}
 }
 
 // CommissionBulk is what can be done with ticked commissions.
-func (f frame) CommissionBulk() design.Bulk {
-	return design.Bulk{What: "commissions", Actions: []design.Action{
+func (f frame) CommissionBulk() site.Bulk {
+	return site.Bulk{What: "commissions", Actions: []site.Action{
 		{Label: "Approve"}, {Label: "Reject", Path: f.at("/commissions/reject"), Danger: true},
 	}}
 }
 
 // Formats are the files that there are for payouts.
-func (f frame) Formats() design.Input {
-	return f.Line("radios", "format", "For whom", "paypal").Of([]design.Option{
+func (f frame) Formats() site.Input {
+	return f.Line("radios", "format", "For whom", "paypal").Of([]site.Option{
 		{Value: "paypal", Label: "PayPal", Hint: "For its mass payments: those who are paid by PayPal."},
 		{Value: "wise", Label: "Wise", Hint: "For its batch payments: those who are paid by Wise."},
 		{Value: "csv", Label: "A table", Hint: "For your bank and you: everybody else, with what they told to be paid."},
@@ -221,7 +221,7 @@ func (f frame) Formats() design.Input {
 }
 
 // Results is the field for a provider's result.
-func (f frame) Results() design.Input {
+func (f frame) Results() site.Input {
 	in := f.Line("file", "results", "The result", "")
 	in.Accept = ".csv,.txt,.tsv,text/csv,text/plain"
 	return in.Says("A CSV file of at most 1 MB.")

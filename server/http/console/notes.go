@@ -6,7 +6,7 @@ import (
 	"net/http"
 
 	"rail/gen/api"
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/problem"
 )
 
@@ -20,19 +20,19 @@ var noteRoutes = map[string]route{
 const maxNoteFile = 700 << 10
 
 // notesOf is a page of the notes about a partner.
-func (v *visit) notesOf(partner string) (design.Listing, error) {
-	turn, err := design.TurnOf(v.QueryParams())
+func (v *visit) notesOf(partner string) (site.Listing, error) {
+	turn, err := site.TurnOf(v.QueryParams())
 	if err != nil {
-		return design.Listing{}, err
+		return site.Listing{}, err
 	}
 	reply, err := v.console.api.ListPartnerNotesWithResponse(v.ctx(), &api.ListPartnerNotesParams{
 		ProgramID: v.program.ID, PartnerID: &partner, StartingAfter: turn.After, EndingBefore: turn.Before,
 	})
 	if err != nil {
-		return design.Listing{}, err
+		return site.Listing{}, err
 	}
 	list := reply.JSON200
-	return design.Listed(v.Request().URL, turn, pageOf(list.Data, list.HasMore, list.TotalCount),
+	return site.Listed(v.Request().URL, turn, pageOf(list.Data, list.HasMore, list.TotalCount),
 		func(n api.PartnerNote) string { return n.ID }, list.Data), nil
 }
 
@@ -74,7 +74,7 @@ func noteFile(v *visit) error {
 }
 
 // NoteFile is the field for a note's file.
-func (f frame) NoteFile() design.Input {
+func (f frame) NoteFile() site.Input {
 	in := f.Line("file", "file", "A file", "").Maybe().Says("Of any kind, at most 700 KiB.")
 	if in.Error = f.FaultOf("file.content"); in.Error == "" {
 		in.Error = f.FaultOf("file.name")

@@ -5,7 +5,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/opt"
 )
 
@@ -32,14 +32,14 @@ var partnerParts = []section{
 type partnerData struct {
 	Partner      api.Partner
 	Name         string
-	Tabs         design.Tabs
-	Tiles        []design.Tile
+	Tabs         site.Tabs
+	Tiles        []site.Tile
 	Balances     []api.Balance
-	Groups, Tags []design.Option
+	Groups, Tags []site.Option
 	TagIDs       []string
 	Part         string
 	Rows         any // of the part, the latest first
-	Notes        design.Listing
+	Notes        site.Listing
 	Total        int64
 	More         string // where all of them are; "" for nowhere
 	Portal       string // a sign-in link that was just made
@@ -91,14 +91,14 @@ func (v *visit) showPartner(part, portal string) error {
 }
 
 // partnerTabs lead to the parts of a partner's pages.
-func (v *visit) partnerTabs(p api.Partner, part string) design.Tabs {
-	tabs := design.Tabs{Label: called(p)}
+func (v *visit) partnerTabs(p api.Partner, part string) site.Tabs {
+	tabs := site.Tabs{Label: called(p)}
 	for _, s := range partnerParts {
 		path := v.at("/partners/" + p.ID)
 		if s.path != "" {
 			path += "/" + s.path
 		}
-		tabs.Links = append(tabs.Links, design.Link{Path: path, Name: s.name, Current: s.path == part})
+		tabs.Links = append(tabs.Links, site.Link{Path: path, Name: s.name, Current: s.path == part})
 	}
 	return tabs
 }
@@ -108,7 +108,7 @@ func (v *visit) fillOverview(data *partnerData) (err error) {
 	p := data.Partner
 	if s := p.Stats; s != nil {
 		amount := func(minor int64) string { return v.locale.Money(minor, v.program.Currency) }
-		data.Tiles = []design.Tile{
+		data.Tiles = []site.Tile{
 			{Name: "Clicks", Text: v.locale.Count(s.Clicks)}, {Name: "Customers", Text: v.locale.Count(s.Customers)},
 			{Name: "Commissions", Text: amount(s.CommissionsMinor)}, {Name: "Paid", Text: amount(s.PaidMinor)},
 		}

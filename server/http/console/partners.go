@@ -6,7 +6,7 @@ import (
 	"github.com/oapi-codegen/nullable"
 
 	"rail/gen/api"
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/opt"
 )
 
@@ -23,16 +23,16 @@ var partnerFilters = []string{"search", "status", "group_id", "tag_id"}
 
 // partnersData is what the list of partners shows.
 type partnersData struct {
-	Filters design.Filters
-	Listing design.Listing
-	Groups  []design.Option
-	Tags    []design.Option
-	Bulk    design.Bulk
+	Filters site.Filters
+	Listing site.Listing
+	Groups  []site.Option
+	Tags    []site.Option
+	Bulk    site.Bulk
 }
 
 // partners lists the partners of a program.
 func partners(v *visit) error {
-	turn, err := design.TurnOf(v.QueryParams())
+	turn, err := site.TurnOf(v.QueryParams())
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func partners(v *visit) error {
 			v.filter("status", "State", listed(partnerStates...)),
 			v.filter("group_id", "Group", noneFirst("Any", groups)), v.filter("tag_id", "Tag", noneFirst("Any", tags))),
 		Groups: groups, Tags: tags, Bulk: partnerBulk,
-		Listing: design.Listed(v.Request().URL, turn, found, func(p api.Partner) string { return p.ID }, list.Data),
+		Listing: site.Listed(v.Request().URL, turn, found, func(p api.Partner) string { return p.ID }, list.Data),
 	}})
 }
 
@@ -67,7 +67,7 @@ func partners(v *visit) error {
 const rowsOfPage = 25
 
 // partnerBulk is what can be done with several partners at once.
-var partnerBulk = design.Bulk{What: "partners", Actions: []design.Action{
+var partnerBulk = site.Bulk{What: "partners", Actions: []site.Action{
 	{Label: "Put into the group", Name: "do", Value: "group"},
 	{Label: "Add the tag", Name: "do", Value: "tag"},
 	{Label: "Take the tag away", Name: "do", Value: "untag"},
@@ -83,25 +83,25 @@ var partnerStates = []string{
 }
 
 // labelOf is the label of one of several options; "" for none.
-func labelOf(options []design.Option, value string) string {
-	if at := slices.IndexFunc(options, func(o design.Option) bool { return o.Value == value }); at >= 0 {
+func labelOf(options []site.Option, value string) string {
+	if at := slices.IndexFunc(options, func(o site.Option) bool { return o.Value == value }); at >= 0 {
 		return options[at].Label
 	}
 	return ""
 }
 
 // choices are the program's groups and tags to choose from.
-func (v *visit) choices() (groups, tags []design.Option, err error) {
+func (v *visit) choices() (groups, tags []site.Option, err error) {
 	allGroups, err := v.groups()
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, g := range allGroups {
-		groups = append(groups, design.Option{Value: g.ID, Label: g.Name})
+		groups = append(groups, site.Option{Value: g.ID, Label: g.Name})
 	}
 	allTags, err := v.tags()
 	for _, t := range allTags {
-		tags = append(tags, design.Option{Value: t.ID, Label: t.Name})
+		tags = append(tags, site.Option{Value: t.ID, Label: t.Name})
 	}
 	return groups, tags, err
 }

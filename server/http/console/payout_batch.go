@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"rail/gen/api"
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/problem"
 )
 
@@ -28,7 +28,7 @@ func batch(v *visit) error {
 	if err != nil {
 		return err
 	}
-	turn, err := design.TurnOf(v.QueryParams())
+	turn, err := site.TurnOf(v.QueryParams())
 	if err != nil {
 		return err
 	}
@@ -41,10 +41,10 @@ func batch(v *visit) error {
 	again := "?period_end=" + b.PeriodEnd.DayIn(v.locale.Zone()).Format(time.DateOnly)
 	return v.show(sheet{"payout-batch", "/payouts", "Payouts of " + v.month(b.PeriodEnd), struct {
 		batchRow
-		Steps      design.Steps
-		Filters    design.Filters
-		List       design.Listing
-		Currencies []design.Option
+		Steps      site.Steps
+		Filters    site.Filters
+		List       site.Listing
+		Currencies []site.Option
 		Again      string // the query by which the month's run is made again
 	}{
 		v.toBatchRow(*b), v.runSteps(3, again), v.filters("Payouts", v.filter("status", "State", listed(payoutStatuses...))), list,
@@ -53,9 +53,9 @@ func batch(v *visit) error {
 }
 
 // currencies are those of a run, to choose from.
-func currencies(totals []api.PayoutBatchTotal) (out []design.Option) {
+func currencies(totals []api.PayoutBatchTotal) (out []site.Option) {
 	for _, t := range totals {
-		out = append(out, design.Option{Value: t.Currency, Label: t.Currency})
+		out = append(out, site.Option{Value: t.Currency, Label: t.Currency})
 	}
 	return out
 }
@@ -84,9 +84,9 @@ func exportBatch(v *visit) error {
 	return v.show(sheet{"payout-file", "/payouts", "A file of payouts", struct {
 		*api.PayoutFile
 		Names map[string]string
-		Form  design.Posted
+		Form  site.Posted
 		Once  string
-		Steps design.Steps
+		Steps site.Steps
 	}{file, names, v.form, v.once, v.runSteps(3, "")}})
 }
 
@@ -160,7 +160,7 @@ func reportResults(v *visit) error {
 		Names map[string]string
 		More  int64 // missing payouts that are not listed
 		File  string
-		Steps design.Steps
+		Steps site.Steps
 	}{all, names, all.MissingCount - int64(len(all.Missing)), v.upload.Name, v.runSteps(3, "")}})
 }
 

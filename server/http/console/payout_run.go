@@ -7,7 +7,7 @@ import (
 
 	"rail/gen/api"
 	"rail/server/clock"
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/opt"
 )
 
@@ -16,8 +16,8 @@ import (
 
 // runSteps say how far a run is. Earlier steps lead back by the query that the run was planned with; without
 // one they lead nowhere.
-func (v *visit) runSteps(at int, query string) design.Steps {
-	steps := design.Steps{Label: "Payout run", At: at, Links: []design.Link{
+func (v *visit) runSteps(at int, query string) site.Steps {
+	steps := site.Steps{Label: "Payout run", At: at, Links: []site.Link{
 		{Name: "Period"}, {Name: "Who gets what"}, {Name: "Confirm"}, {Name: "Pay"},
 	}}
 	if query != "" {
@@ -28,23 +28,23 @@ func (v *visit) runSteps(at int, query string) design.Steps {
 
 // planRun asks for which period and for whom.
 func planRun(v *visit) error {
-	v.form = design.Posted(v.QueryParams())
+	v.form = site.Posted(v.QueryParams())
 	groups, err := v.groups()
 	if err != nil {
 		return err
 	}
 	return v.show(sheet{"payout-run", "/payouts", "Payout run", struct {
-		Steps  design.Steps
+		Steps  site.Steps
 		End    string // the last day of the month before
-		Groups []design.Option
+		Groups []site.Option
 	}{v.runSteps(0, ""), clock.MonthOf(v.today()).AddDate(0, 0, -1).Format(time.DateOnly), groupOptions("Everybody", groups)}})
 }
 
 // groupOptions are groups to choose from, with one for no choice.
-func groupOptions(none string, groups []api.Group) []design.Option {
-	out := []design.Option{{Label: none}}
+func groupOptions(none string, groups []api.Group) []site.Option {
+	out := []site.Option{{Label: none}}
 	for _, g := range groups {
-		out = append(out, design.Option{Value: g.ID, Label: g.Name})
+		out = append(out, site.Option{Value: g.ID, Label: g.Name})
 	}
 	return out
 }
@@ -64,10 +64,10 @@ type runTotal struct {
 // runPlan is what a run would do.
 type runPlan struct {
 	*api.PayoutPreview
-	Steps       design.Steps
+	Steps       site.Steps
 	Pays, Stays []runTotal
 	Lines       []runLine
-	Tabs        design.Tabs
+	Tabs        site.Tabs
 	Query       string // of the next step
 	Older       string // more of the lines
 	Sample      bool   // the program's partners are never paid
@@ -76,7 +76,7 @@ type runPlan struct {
 
 // previewed asks the API what the run of the address would do.
 func (v *visit) previewed(outcome api.PayoutPreviewOutcome) (*api.PayoutPreview, error) {
-	v.form = design.Posted(v.QueryParams())
+	v.form = site.Posted(v.QueryParams())
 	body := v.body("previewPayoutBatch")
 	if name := v.value("partner"); name != "" {
 		p, err := v.whichPartner(name)
@@ -127,7 +127,7 @@ func previewRun(v *visit) error {
 	}
 	plan.Tabs.Label = "What becomes of it"
 	for _, o := range outcomes {
-		link := design.Link{Path: v.with("outcome", string(o.of)), Name: o.name, Current: o.of == asked, Count: counts[o.of]}
+		link := site.Link{Path: v.with("outcome", string(o.of)), Name: o.name, Current: o.of == asked, Count: counts[o.of]}
 		if link.Count > 0 || link.Current {
 			plan.Tabs.Links = append(plan.Tabs.Links, link)
 		}
@@ -217,5 +217,5 @@ func (t runTotal) Why() string {
 		return "Clawbacks come to as much or more"
 	case api.PayoutPreviewOutcomeNotEligible, api.PayoutPreviewOutcomePayout:
 	}
-	return design.Words(string(opt.Value(t.Reason)), vocabulary)
+	return site.Words(string(opt.Value(t.Reason)), vocabulary)
 }

@@ -5,7 +5,7 @@ import (
 
 	"rail/gen/api"
 	"rail/server/clock"
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/opt"
 )
 
@@ -34,8 +34,8 @@ var payoutRoutes = map[string]route{
 }
 
 // payoutTabs are the two ways to look at payouts.
-func (v *visit) payoutTabs(all bool) design.Tabs {
-	return design.Tabs{Label: "Payouts", Links: []design.Link{
+func (v *visit) payoutTabs(all bool) site.Tabs {
+	return site.Tabs{Label: "Payouts", Links: []site.Link{
 		{Path: v.at("/payouts"), Name: "Runs", Current: !all},
 		{Path: v.at("/payouts/all"), Name: "All payouts", Current: all},
 	}}
@@ -49,7 +49,7 @@ type batchRow struct {
 
 // batches shows the runs of a program, one a month.
 func batches(v *visit) error {
-	turn, err := design.TurnOf(v.QueryParams())
+	turn, err := site.TurnOf(v.QueryParams())
 	if err != nil {
 		return err
 	}
@@ -61,8 +61,8 @@ func batches(v *visit) error {
 	}
 	list := pageOf(reply.JSON200.Data, reply.JSON200.HasMore, reply.JSON200.TotalCount)
 	return v.show(sheet{"payouts", "/payouts", "Payouts", struct {
-		Tabs design.Tabs
-		List design.Listing
+		Tabs site.Tabs
+		List site.Listing
 	}{v.payoutTabs(false), among(v, turn, list, func(b api.PayoutBatch) string { return b.ID }, v.toBatchRow)}})
 }
 
@@ -84,7 +84,7 @@ var payoutStatuses = []string{"pending", "processing", "paid", "failed", "not_el
 
 // payouts shows all payouts of a program.
 func payouts(v *visit) error {
-	turn, err := design.TurnOf(v.QueryParams())
+	turn, err := site.TurnOf(v.QueryParams())
 	if err != nil {
 		return err
 	}
@@ -100,9 +100,9 @@ func payouts(v *visit) error {
 		return err
 	}
 	return v.show(sheet{"payout-list", "/payouts", "All payouts", struct {
-		Tabs    design.Tabs
-		Filters design.Filters
-		List    design.Listing
+		Tabs    site.Tabs
+		Filters site.Filters
+		List    site.Listing
 	}{
 		v.payoutTabs(true), v.filters("Payouts", v.search("partner", "Partner", "lookup"),
 			v.filter("status", "State", listed(payoutStatuses...))), list,
@@ -110,11 +110,11 @@ func payouts(v *visit) error {
 }
 
 // payoutsOf are payouts of the program with their partners' names.
-func (v *visit) payoutsOf(p api.ListPayoutsParams, turn design.Turn) (design.Listing, error) {
+func (v *visit) payoutsOf(p api.ListPayoutsParams, turn site.Turn) (site.Listing, error) {
 	p.ProgramID, p.Limit, p.Expand = v.program.ID, new(int64(30)), []api.PayoutExpand{api.PayoutExpandPartner}
 	reply, err := v.console.api.ListPayoutsWithResponse(v.ctx(), &p)
 	if err != nil {
-		return design.Listing{}, err
+		return site.Listing{}, err
 	}
 	list := pageOf(reply.JSON200.Data, reply.JSON200.HasMore, reply.JSON200.TotalCount)
 	return among(v, turn, list, func(p api.Payout) string { return p.ID }, toPayoutRow), nil
@@ -142,7 +142,7 @@ func payout(v *visit) error {
 	if err != nil {
 		return err
 	}
-	turn, err := design.TurnOf(v.QueryParams())
+	turn, err := site.TurnOf(v.QueryParams())
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func payout(v *visit) error {
 	return v.show(sheet{"payout", "/payouts", "Payout to " + p.Name, struct {
 		payoutRow
 		Month       string
-		Commissions design.Listing
+		Commissions site.Listing
 		Today       string
 		Undoable    bool // was paid within a day; the API knows whether by hand
 	}{
@@ -243,5 +243,5 @@ func method(m *api.PayoutMethod) string {
 	if m == nil {
 		return "None"
 	}
-	return design.Words(string(opt.Value(m)), vocabulary)
+	return site.Words(string(opt.Value(m)), vocabulary)
 }

@@ -1,7 +1,7 @@
 package console
 
 import (
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/team"
 )
 
@@ -17,7 +17,7 @@ var peopleRoutes = map[string]route{
 }
 
 // roles are the roles with what each may do.
-var roles = []design.Option{
+var roles = []site.Option{
 	{Value: string(team.Owner), Label: "Owner", Hint: "Everything, people and keys too."},
 	{Value: string(team.Manager), Label: "Manager", Hint: "Everything of a program but payouts and people."},
 	{Value: string(team.Finance), Label: "Finance", Hint: "Sees everything, corrects sales and commissions, makes rules, confirms payouts."},

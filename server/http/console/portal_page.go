@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"rail/gen/api"
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/opt"
 	"rail/server/problem"
-	"rail/server/slug"
+	"rail/server/program/slug"
 )
 
 var portalRoutes = map[string]route{
@@ -26,7 +26,7 @@ var portalRoutes = map[string]route{
 // portalData is what the page about the portal and the join page shows.
 type portalData struct {
 	api.PortalSettings
-	Groups             []design.Option
+	Groups             []site.Option
 	Rule               api.AutoApproval
 	Countries, Domains string
 }
@@ -67,15 +67,15 @@ func (d portalData) When() string {
 }
 
 // Whens are what the form offers.
-func (portalData) Whens() []design.Option {
-	return []design.Option{
+func (portalData) Whens() []site.Option {
+	return []site.Option{
 		{Value: "never", Label: "Nobody", Hint: "A person decides on each application."},
 		{Value: "some", Label: "Everybody for whom all of this holds"},
 	}
 }
 
 // File is a line for a file.
-func (f frame) File(name, label, accept string) design.Input {
+func (f frame) File(name, label, accept string) site.Input {
 	in := f.Line("file", name, label, nil)
 	in.Accept = accept
 	return in

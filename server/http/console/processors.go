@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"rail/gen/db"
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/inbound/connection"
 	"rail/server/inbound/hookup"
 	"rail/server/problem"
@@ -81,7 +81,7 @@ func processor(v *visit) error {
 	if err != nil {
 		return err
 	}
-	title := "Connect " + design.Words(kind.Processor, vocabulary)
+	title := "Connect " + site.Words(kind.Processor, vocabulary)
 	return v.show(sheet{"connect", "/integrations", title, connectData{kind, guide}})
 }
 
@@ -158,7 +158,7 @@ func checkProcessor(v *visit) error {
 	if err != nil {
 		return err
 	}
-	name := design.Words(c.Processor, vocabulary)
+	name := site.Words(c.Processor, vocabulary)
 	if err := v.console.Processors.Check(v.ctx(), c); err != nil {
 		return v.again(problem.New(problem.ParameterInvalid, "%s: %s.", name, err), integrations)
 	}
@@ -179,7 +179,7 @@ func disconnectProcessor(v *visit) error {
 	if err != nil {
 		return err
 	}
-	notice := design.Words(c.Processor, vocabulary) + " is disconnected. What came before is worked all the same."
+	notice := site.Words(c.Processor, vocabulary) + " is disconnected. What came before is worked all the same."
 	if left != nil {
 		notice += " Its endpoint stays at Stripe: take it away there."
 	}

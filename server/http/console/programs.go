@@ -2,7 +2,7 @@ package console
 
 import (
 	"rail/gen/api"
-	"rail/server/http/design"
+	"rail/server/http/site"
 )
 
 var programRoutes = map[string]route{
@@ -13,7 +13,7 @@ var programRoutes = map[string]route{
 }
 
 // methods are how partners can be paid.
-var methods = []design.Option{
+var methods = []site.Option{
 	{Value: "paypal", Label: "PayPal"}, {Value: "wise", Label: "Wise"}, {Value: "bank_transfer", Label: "Bank transfer"},
 	{Value: "wire", Label: "Wire"}, {Value: "crypto", Label: "Crypto"},
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"rail/gen/api"
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/opt"
 )
 
@@ -40,12 +40,12 @@ var deeper = map[api.ReportDimension]struct{ dimension, filter string }{
 
 // reportData is what the page of reports shows.
 type reportData struct {
-	Filters design.Filters
-	Spans   []design.Link
+	Filters site.Filters
+	Spans   []site.Link
 	Name    string // of the one partner that it is of, if it is
-	Tiles   []design.Tile
-	Chart   design.Chart
-	Rows    design.Ranks
+	Tiles   []site.Tile
+	Chart   site.Chart
+	Rows    site.Ranks
 	More    int    // rows that are in the file alone
 	What    string // a row stands for, in words
 	Table   string // the address of the file
@@ -54,7 +54,7 @@ type reportData struct {
 // reports shows how the program did over some days: over time, and by one dimension.
 func reports(v *visit) error {
 	asked := v.reportAsked()
-	page := reportData{What: design.Words(asked.Get("dimension"), vocabulary)}
+	page := reportData{What: site.Words(asked.Get("dimension"), vocabulary)}
 	if err := v.reportChoices(&page, asked); err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func reports(v *visit) error {
 		}
 		v.fault = p
 		for i, in := range page.Filters.Inputs {
-			page.Filters.Inputs[i].Error = design.FaultsOf(p, in.Name)[in.Name]
+			page.Filters.Inputs[i].Error = site.FaultsOf(p, in.Name)[in.Name]
 		}
 	}
 	return v.show(sheet{"reports", reportsPath, reportsTitle, page})
@@ -96,7 +96,7 @@ func (v *visit) fillReport(page *reportData, asked url.Values) error {
 	page.Tiles, page.Chart = v.tiles(over), v.daily(over)
 	if over.PreviousPeriod == nil {
 		for i := range page.Tiles {
-			page.Tiles[i].Change = design.Change{}
+			page.Tiles[i].Change = site.Change{}
 		}
 	}
 	by := api.ReportDimension(asked.Get("dimension"))
@@ -131,11 +131,11 @@ func (v *visit) reportBy(asked url.Values, by api.ReportDimension) (*api.Report,
 }
 
 // reportRanks are the rows of a report with their revenue drawn. A row of what can be looked into leads there.
-func (v *visit) reportRanks(r *api.Report, asked url.Values) design.Ranks {
+func (v *visit) reportRanks(r *api.Report, asked url.Values) site.Ranks {
 	amount := func(minor int64) string { return v.locale.Money(minor, r.Currency) }
-	f := design.Figures{
-		Caption: "By " + string(r.Dimension), Head: design.Words(string(r.Dimension), vocabulary),
-		Columns: []design.Column{
+	f := site.Figures{
+		Caption: "By " + string(r.Dimension), Head: site.Words(string(r.Dimension), vocabulary),
+		Columns: []site.Column{
 			{Name: "Revenue", Text: amount, Drawn: true}, {Name: "Commissions", Text: amount}, {Name: "Clicks", Text: v.known},
 			{Name: "Customers", Text: v.locale.Count}, {Name: "Sales", Text: v.locale.Count},
 			{Name: "Customers a click", Text: share}, {Name: "Refunded", Text: share},
@@ -143,7 +143,7 @@ func (v *visit) reportRanks(r *api.Report, asked url.Values) design.Ranks {
 	}
 	before := map[string]int64{}
 	if r.PreviousPeriod != nil {
-		f.Columns = slices.Insert(f.Columns, 1, design.Column{Name: "Before", Text: amount})
+		f.Columns = slices.Insert(f.Columns, 1, site.Column{Name: "Before", Text: amount})
 		for _, row := range r.PreviousPeriod.Rows {
 			before[opt.Value(row.Key)] = row.RevenueMinor
 		}
@@ -156,11 +156,11 @@ func (v *visit) reportRanks(r *api.Report, asked url.Values) design.Ranks {
 		if r.PreviousPeriod != nil {
 			values = slices.Insert(values, 1, before[opt.Value(row.Key)])
 		}
-		f.Rows = append(f.Rows, design.Row{
+		f.Rows = append(f.Rows, site.Row{
 			Name: row.Label, Path: into(r.Dimension, opt.Value(row.Key), asked), Values: values,
 		})
 	}
-	return design.RankChart(f)
+	return site.RankChart(f)
 }
 
 // into is the address of the report of one row; "" where it has none.
@@ -211,17 +211,17 @@ func (v *visit) reportChoices(page *reportData, asked url.Values) error {
 	if err != nil {
 		return err
 	}
-	everyGroup, everyTag := []design.Option{{Label: "Every group"}}, []design.Option{{Label: "Every tag"}}
+	everyGroup, everyTag := []site.Option{{Label: "Every group"}}, []site.Option{{Label: "Every tag"}}
 	for _, g := range groups {
-		everyGroup = append(everyGroup, design.Option{Value: g.ID, Label: g.Name})
+		everyGroup = append(everyGroup, site.Option{Value: g.ID, Label: g.Name})
 	}
 	for _, t := range tags {
-		everyTag = append(everyTag, design.Option{Value: t.ID, Label: t.Name})
+		everyTag = append(everyTag, site.Option{Value: t.ID, Label: t.Name})
 	}
-	line := func(kind, name, label string, options []design.Option) design.Input {
-		return design.Input{Name: name, ID: name, Label: label, Type: kind, Value: asked.Get(name), Options: options}
+	line := func(kind, name, label string, options []site.Option) site.Input {
+		return site.Input{Name: name, ID: name, Label: label, Type: kind, Value: asked.Get(name), Options: options}
 	}
-	page.Filters = design.Filters{Path: v.at(reportsPath), Label: reportsTitle, Inputs: []design.Input{
+	page.Filters = site.Filters{Path: v.at(reportsPath), Label: reportsTitle, Inputs: []site.Input{
 		line("date", "from", "From", nil), line("date", "to", "To", nil),
 		line("select", "dimension", "By", dimensions()), line("select", "group_id", "Group", everyGroup),
 		line("select", "tag_id", "Tag", everyTag), line("select", "compare", "Compared with", compared),
@@ -233,30 +233,30 @@ func (v *visit) reportChoices(page *reportData, asked url.Values) error {
 			return err
 		}
 		page.Name = called(*one)
-		page.Filters.Hidden = []design.Hidden{{Name: "partner_id", Value: id}}
-		page.Filters.Chips = []design.Chip{{
-			Text: "Partner: " + page.Name, Without: design.Without(at, "partner_id", "dimension"),
+		page.Filters.Hidden = []site.Hidden{{Name: "partner_id", Value: id}}
+		page.Filters.Chips = []site.Chip{{
+			Text: "Partner: " + page.Name, Without: site.Without(at, "partner_id", "dimension"),
 		}}
 	}
 	return nil
 }
 
 // compared is what a report can be compared with.
-var compared = []design.Option{{Value: "", Label: "Days before"}, {Value: "none", Label: "Nothing"}}
+var compared = []site.Option{{Value: "", Label: "Days before"}, {Value: "none", Label: "Nothing"}}
 
 // dimensions are what a row of a report can stand for.
-func dimensions() (out []design.Option) {
+func dimensions() (out []site.Option) {
 	for _, d := range []api.ReportDimension{
 		api.ReportDimensionPartner, api.ReportDimensionLink, api.ReportDimensionProduct, api.ReportDimensionGroup,
 		api.ReportDimensionTag, api.ReportDimensionPeriod,
 	} {
-		out = append(out, design.Option{Value: string(d), Label: design.Words(string(d), vocabulary)})
+		out = append(out, site.Option{Value: string(d), Label: site.Words(string(d), vocabulary)})
 	}
 	return out
 }
 
 // reportSpans lead to the report of the last days.
-func (v *visit) reportSpans(asked url.Values) (out []design.Link) {
+func (v *visit) reportSpans(asked url.Values) (out []site.Link) {
 	today := v.today()
 	for _, days := range spans {
 		query := url.Values{}
@@ -268,7 +268,7 @@ func (v *visit) reportSpans(asked url.Values) (out []design.Link) {
 		if days == 365 {
 			name = "A year"
 		}
-		out = append(out, design.Link{
+		out = append(out, site.Link{
 			Path: "?" + query.Encode(), Name: name, Current: asked.Get("from") == from && asked.Get("to") == query.Get("to"),
 		})
 	}

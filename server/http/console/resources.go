@@ -2,7 +2,7 @@ package console
 
 import (
 	"rail/gen/api"
-	"rail/server/http/design"
+	"rail/server/http/site"
 )
 
 var resourceRoutes = map[string]route{
@@ -18,14 +18,14 @@ const resourcesPath = "/resources"
 
 // shelf is what the pages of resources show: the list, or the one that is changed.
 type shelf struct {
-	design.Listing
+	site.Listing
 	api.Resource
-	Groups, Tags []design.Option
+	Groups, Tags []site.Option
 }
 
 // resources shows what partners can use, with a form for more.
 func resources(v *visit) error {
-	turn, err := design.TurnOf(v.QueryParams())
+	turn, err := site.TurnOf(v.QueryParams())
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func resources(v *visit) error {
 	}
 	list := reply.JSON200
 	found := pageOf(list.Data, list.HasMore, list.TotalCount)
-	data := shelf{Listing: design.Listed(v.Request().URL, turn, found,
+	data := shelf{Listing: site.Listed(v.Request().URL, turn, found,
 		func(r api.Resource) string { return r.ID }, list.Data)}
 	if data.Groups, data.Tags, err = v.audienceChoices(nil, nil); err != nil {
 		return err

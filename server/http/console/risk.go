@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"rail/gen/api"
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/opt"
 	"rail/server/problem"
 )
@@ -41,8 +41,8 @@ var riskStates = []struct {
 
 // riskList is what the page of the queue shows.
 type riskList struct {
-	design.Listing
-	Tabs  design.Tabs
+	site.Listing
+	Tabs  site.Tabs
 	Table string // the address of the file
 }
 
@@ -60,7 +60,7 @@ func risks(v *visit) error {
 	if err != nil {
 		return err
 	}
-	list := riskList{design.Listing{Rows: reply.JSON200.Data, Total: reply.JSON200.TotalCount}, tabs, v.at("/risk.csv")}
+	list := riskList{site.Listing{Rows: reply.JSON200.Data, Total: reply.JSON200.TotalCount}, tabs, v.at("/risk.csv")}
 	if reply.JSON200.HasMore && offset+riskRows <= maxOffset {
 		list.Older = v.atOffset(offset + riskRows)
 	}
@@ -90,7 +90,7 @@ func (v *visit) atOffset(offset int64) string {
 }
 
 // riskTabs are the parts of the queue, and the states of the one that is shown.
-func (v *visit) riskTabs() (shown []api.RiskFlagStatus, tabs design.Tabs) {
+func (v *visit) riskTabs() (shown []api.RiskFlagStatus, tabs site.Tabs) {
 	tabs.Label = "Flags"
 	for _, s := range riskStates {
 		current := s.name == v.QueryParam("show")
@@ -101,7 +101,7 @@ func (v *visit) riskTabs() (shown []api.RiskFlagStatus, tabs design.Tabs) {
 		if current {
 			shown = s.states
 		}
-		tabs.Links = append(tabs.Links, design.Link{Path: path, Name: s.label, Current: current})
+		tabs.Links = append(tabs.Links, site.Link{Path: path, Name: s.label, Current: current})
 	}
 	return shown, tabs
 }
@@ -142,7 +142,7 @@ func risk(v *visit) error {
 		}
 		data.Closer = named(by, names)
 	}
-	return v.show(sheet{"risk", riskPath, design.Words(flag.Kind, vocabulary), data})
+	return v.show(sheet{"risk", riskPath, site.Words(flag.Kind, vocabulary), data})
 }
 
 // reviewRisk says that somebody looks at the flag.
@@ -162,8 +162,8 @@ func resolveRisk(v *visit) error {
 }
 
 // Verdict is a line with the two ways to close a flag.
-func (f frame) Verdict() design.Input {
-	return f.Line("radios", "status", "What was it?", string(api.RiskFlagResolutionResolved)).Of([]design.Option{
+func (f frame) Verdict() site.Input {
+	return f.Line("radios", "status", "What was it?", string(api.RiskFlagResolutionResolved)).Of([]site.Option{
 		{Value: string(api.RiskFlagResolutionResolved), Label: "It was right", Hint: "Something was done about it."},
 		{Value: string(api.RiskFlagResolutionDismissed), Label: "Nothing is wrong", Hint: "The partner may go on as before."},
 	})

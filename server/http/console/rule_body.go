@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"rail/gen/api"
-	"rail/server/currency"
-	"rail/server/http/design"
+	"rail/server/locale/currency"
+	"rail/server/http/site"
 )
 
 // typedRate is a rate as it is typed: percent, or an amount of the currency.
@@ -124,7 +124,7 @@ func (v *visit) ruleRefused(d *ruleData, err error) error {
 	case !slices.Contains(ruleFields, field):
 		field = ""
 	}
-	d.Faults = design.Faults{field: cmp.Or(design.FaultsOf(p)[""], p.Message)}
+	d.Faults = site.Faults{field: cmp.Or(site.FaultsOf(p)[""], p.Message)}
 	shown := *p
 	shown.Param = field
 	v.fault = &shown

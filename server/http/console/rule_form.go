@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"rail/gen/api"
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/money/rules"
 	"rail/server/opt"
 )
@@ -21,11 +21,11 @@ type ruleData struct {
 	Flow      api.Flow
 	Rate      string
 	Cases     []ruleCase
-	Faults    design.Faults
-	Groups    []design.Option
-	Fields    []design.Option // that a condition can read
+	Faults    site.Faults
+	Groups    []site.Option
+	Fields    []site.Option // that a condition can read
 	Rehearsal *api.FlowRehearsal
-	choices   map[string][]design.Option // of conditions, by the field
+	choices   map[string][]site.Option // of conditions, by the field
 	trigger   rules.Trigger
 	currency  string
 }
@@ -86,21 +86,21 @@ func (v *visit) choose(d *ruleData) error {
 		return err
 	}
 	d.Groups, d.currency, d.trigger = groups, v.program.Currency, rules.Trigger(d.Flow.Trigger)
-	d.choices = map[string][]design.Option{
+	d.choices = map[string][]site.Option{
 		"partner.group_id": groups, "partner.tag_ids": tags, "customer.coupon_id": coupons,
 	}
 	for _, f := range rules.FieldsIn(d.trigger) {
 		for _, value := range f.Choices {
-			d.choices[f.Name] = append(d.choices[f.Name], design.Option{Value: value, Label: design.Words(value, vocabulary)})
+			d.choices[f.Name] = append(d.choices[f.Name], site.Option{Value: value, Label: site.Words(value, vocabulary)})
 		}
 		if f.Kind != "choice" || len(d.choices[f.Name]) > 0 {
-			d.Fields = append(d.Fields, design.Option{Value: f.Name, Label: f.Words})
+			d.Fields = append(d.Fields, site.Option{Value: f.Name, Label: f.Words})
 		}
 	}
 	if d.trigger == rules.NewPayment {
-		d.Fields = append(d.Fields, design.Option{Value: saleMetadata, Label: "a value of the payment’s metadata"})
+		d.Fields = append(d.Fields, site.Option{Value: saleMetadata, Label: "a value of the payment’s metadata"})
 	}
-	d.Fields = append(d.Fields, design.Option{Value: customerMetadata, Label: "a value of the customer’s metadata"})
+	d.Fields = append(d.Fields, site.Option{Value: customerMetadata, Label: "a value of the customer’s metadata"})
 	return nil
 }
 

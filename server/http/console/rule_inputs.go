@@ -3,7 +3,7 @@ package console
 import (
 	"strings"
 
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/money/rules"
 )
 
@@ -19,15 +19,15 @@ func (r ruleRow) Says() string {
 }
 
 // Inputs are the lines of the row's form.
-func (d *ruleData) Inputs(r ruleRow) []design.Input {
-	input := func(name, label, kind, value string) design.Input {
-		return design.Input{
+func (d *ruleData) Inputs(r ruleRow) []site.Input {
+	input := func(name, label, kind, value string) site.Input {
+		return site.Input{
 			Name: r.At + name, ID: r.At + name, Label: label, Type: kind, Value: value, Auto: "off", Most: maxValue,
 		}
 	}
-	var out []design.Input
+	var out []site.Input
 	if !strings.HasSuffix(r.At, "c0.") {
-		out = append(out, input("join", "With the one before", "select", r.Join).Of([]design.Option{
+		out = append(out, input("join", "With the one before", "select", r.Join).Of([]site.Option{
 			{Value: "and", Label: "and"}, {Value: "or", Label: "or"},
 		}))
 	}
@@ -40,9 +40,9 @@ func (d *ruleData) Inputs(r ruleRow) []design.Input {
 	value := input("value", "Value", "text", r.Value)
 	switch r.Field.Kind {
 	case "bool":
-		value = input("value", "Is it", "select", r.Value).Of([]design.Option{{Value: yes, Label: "yes"}, {Value: no, Label: "no"}})
+		value = input("value", "Is it", "select", r.Value).Of([]site.Option{{Value: yes, Label: "yes"}, {Value: no, Label: "no"}})
 	case "choice":
-		value = input("values", "Which", "boxes", "").Of(design.Choose(d.choices[r.Field.Name], r.Values...))
+		value = input("values", "Which", "boxes", "").Of(site.Choose(d.choices[r.Field.Name], r.Values...))
 	case "money":
 		value.Type, value.Currency = "money", d.currency
 	case "number":
@@ -57,19 +57,19 @@ func (d *ruleData) Inputs(r ruleRow) []design.Input {
 }
 
 // ops are the operators of the row's field. Of a choice there are two, since one of several is also one.
-func (r ruleRow) ops() []design.Option {
+func (r ruleRow) ops() []site.Option {
 	f := r.Field
 	if f.Kind == "metadata" {
 		f, _ = rules.FieldNamed(customerMetadata+"key", rules.NewPayment)
 	}
-	var out []design.Option
+	var out []site.Option
 	for _, op := range f.Operators {
 		switch {
 		case op.Name == "exists":
-			out = append(out, design.Option{Value: "exists", Label: "is known"}, design.Option{Value: "absent", Label: "is not known"})
+			out = append(out, site.Option{Value: "exists", Label: "is known"}, site.Option{Value: "absent", Label: "is not known"})
 		case f.Kind == "choice" && (op.Name == "eq" || op.Name == "neq"):
 		default:
-			out = append(out, design.Option{Value: op.Name, Label: op.Words})
+			out = append(out, site.Option{Value: op.Name, Label: op.Words})
 		}
 	}
 	return out

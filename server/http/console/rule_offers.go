@@ -4,7 +4,7 @@ import (
 	"strconv"
 
 	"rail/gen/api"
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/opt"
 )
 
@@ -20,32 +20,32 @@ func (d *ruleData) Delay() string {
 }
 
 // RateTypes are the ways to pay.
-func (*ruleData) RateTypes() []design.Option {
-	return []design.Option{
+func (*ruleData) RateTypes() []site.Option {
+	return []site.Option{
 		{Value: string(api.RateTypePercent), Label: "A percentage"},
 		{Value: string(api.RateTypeFixed), Label: "A fixed amount"},
 	}
 }
 
 // Triggers are what a rule can wait for.
-func (*ruleData) Triggers() []design.Option {
-	return []design.Option{
+func (*ruleData) Triggers() []site.Option {
+	return []site.Option{
 		{Value: string(api.FlowTriggerNewPayment), Label: "A customer pays"},
 		{Value: string(api.FlowTriggerNewSignup), Label: "A customer signs up"},
 	}
 }
 
 // Actions are what a rule can do.
-func (*ruleData) Actions() []design.Option {
-	return []design.Option{
+func (*ruleData) Actions() []site.Option {
+	return []site.Option{
 		{Value: string(api.FlowActionGenerateCommission), Label: "Pay a commission"},
 		{Value: string(api.FlowActionSwitchGroup), Label: "Move the partner into a group"},
 	}
 }
 
 // Approvals are how commissions get approved.
-func (*ruleData) Approvals() []design.Option {
-	return []design.Option{
+func (*ruleData) Approvals() []site.Option {
+	return []site.Option{
 		{Value: string(api.FlowApprovalModeImmediate), Label: "At once"},
 		{Value: string(api.FlowApprovalModeAfterDays), Label: "After some days"},
 		{Value: string(api.FlowApprovalModeManual), Label: "By hand"},
@@ -53,32 +53,32 @@ func (*ruleData) Approvals() []design.Option {
 }
 
 // States are those of a rule.
-func (*ruleData) States() []design.Option {
-	return []design.Option{
+func (*ruleData) States() []site.Option {
+	return []site.Option{
 		{Value: string(api.FlowStatusActive), Label: "On"}, {Value: string(api.FlowStatusInactive), Label: "Off"},
 	}
 }
 
 // GroupsOr are the groups, after what none of them means.
-func (d *ruleData) GroupsOr(none string) []design.Option { return noneFirst(none, d.Groups) }
+func (d *ruleData) GroupsOr(none string) []site.Option { return noneFirst(none, d.Groups) }
 
 // noneFirst offers nothing before the other choices.
-func noneFirst(label string, options []design.Option) []design.Option {
-	return append([]design.Option{{Label: label}}, options...)
+func noneFirst(label string, options []site.Option) []site.Option {
+	return append([]site.Option{{Label: label}}, options...)
 }
 
 // Line is a line of a case.
-func (d *ruleData) Line(c ruleCase, kind, name, label string) design.Input {
+func (d *ruleData) Line(c ruleCase, kind, name, label string) site.Input {
 	value := map[string]string{"label": c.Label, "rate_type": c.RateType, "rate": c.Rate}[name]
-	return design.Input{
+	return site.Input{
 		Name: c.At + name, ID: c.At + name, Label: label, Type: kind, Value: value, Error: d.Faults[c.At+name], Auto: "off",
 		Most: 255, Optional: name == "label",
 	}
 }
 
 // Another offers the fields that a new condition of a case can read.
-func (d *ruleData) Another(c ruleCase) design.Input {
-	return design.Input{
+func (d *ruleData) Another(c ruleCase) site.Input {
+	return site.Input{
 		Name: c.At + "new", ID: c.At + "new", Label: "Another condition, on", Type: "select", Options: d.Fields,
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"rail/server/currency"
+	"rail/server/locale/currency"
 	"rail/server/money/rules"
 )
 

@@ -6,8 +6,8 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/currency"
-	"rail/server/http/design"
+	"rail/server/locale/currency"
+	"rail/server/http/site"
 	"rail/server/money/rules"
 	"rail/server/opt"
 	"rail/server/problem"
@@ -38,8 +38,8 @@ type said struct{ Label, When, Pays string }
 // flowsData is what the page of the rules shows.
 type flowsData struct {
 	Rules           []rule
-	Partner, Amount design.Input
-	Customer        design.Input
+	Partner, Amount site.Input
+	Customer        site.Input
 	Answer          string // of the preview
 }
 
@@ -102,7 +102,7 @@ func (v *visit) namer(list []api.Flow) (func(id string) string, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, options := range [][]design.Option{groups, tags, coupons} {
+	for _, options := range [][]site.Option{groups, tags, coupons} {
 		for _, o := range options {
 			names[o.Value] = o.Label
 		}
@@ -116,15 +116,15 @@ func (v *visit) namer(list []api.Flow) (func(id string) string, error) {
 }
 
 // coupons are the program's latest coupons to choose from.
-func (v *visit) coupons() ([]design.Option, error) {
+func (v *visit) coupons() ([]site.Option, error) {
 	reply, err := v.console.api.ListCouponsWithResponse(v.ctx(),
 		&api.ListCouponsParams{ProgramID: v.program.ID, Limit: new(int64(maxChoices))})
 	if err != nil {
 		return nil, err
 	}
-	var out []design.Option
+	var out []site.Option
 	for _, c := range reply.JSON200.Data {
-		out = append(out, design.Option{Value: c.ID, Label: c.Code})
+		out = append(out, site.Option{Value: c.ID, Label: c.Code})
 	}
 	return out, nil
 }
@@ -192,8 +192,8 @@ func overlapsOf(list []api.Flow) map[string][]string {
 // preview asks what a sale would pay, where the page is asked about one.
 func (v *visit) preview(data *flowsData) error {
 	asked := v.query("partner", "customer", "amount")
-	input := func(name, label, kind string) design.Input {
-		return design.Input{
+	input := func(name, label, kind string) site.Input {
+		return site.Input{
 			Name: name, ID: name, Label: label, Type: kind, Value: asked.Get(name), Auto: "off", Most: 255,
 		}
 	}
@@ -284,7 +284,7 @@ func (v *visit) flow(id string) (*api.Flow, error) {
 // theirs reports whether an error is a refusal that a form can show, in which case show has the rest.
 func theirs(err error) (*problem.Error, bool) {
 	p, ok := refused(err)
-	if !ok || errors.Is(err, design.ErrForged) || p.Status() == http.StatusForbidden ||
+	if !ok || errors.Is(err, site.ErrForged) || p.Status() == http.StatusForbidden ||
 		p.Status() == http.StatusNotFound && p.Param == "" {
 		return nil, false
 	}

@@ -4,7 +4,7 @@ import (
 	"net/http"
 
 	"rail/gen/api"
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/opt"
 )
 
@@ -33,7 +33,7 @@ func toSaleRow(s api.Sale) saleRow {
 
 // sales shows what partners' customers have paid.
 func sales(v *visit) error {
-	turn, err := design.TurnOf(v.QueryParams())
+	turn, err := site.TurnOf(v.QueryParams())
 	if err != nil {
 		return err
 	}
@@ -55,22 +55,22 @@ func sales(v *visit) error {
 		return err
 	}
 	return v.show(sheet{"sales", "/sales", "Sales", struct {
-		Filters design.Filters
-		List    design.Listing
+		Filters site.Filters
+		List    site.Listing
 	}{v.filters("Sales", v.search("partner", "Partner", "lookup"),
 		v.search("external_charge_id", "Charge at the processor", "text"), v.search("occurred_after", "From", "date"),
-		v.search("occurred_before", "Before", "date"), v.filter("refunded", "Refunded", []design.Option{
+		v.search("occurred_before", "Before", "date"), v.filter("refunded", "Refunded", []site.Option{
 			{Label: "All"}, {Value: "true", Label: "Refunded"}, {Value: "false", Label: "Not refunded"},
 		})), list}})
 }
 
 // salesOf are sales of the program with the names of their partners and customers.
-func (v *visit) salesOf(p api.ListSalesParams, turn design.Turn) (design.Listing, error) {
+func (v *visit) salesOf(p api.ListSalesParams, turn site.Turn) (site.Listing, error) {
 	p.ProgramID, p.Limit = v.program.ID, new(int64(40))
 	p.Expand = []api.SaleExpand{api.SaleExpandPartner, api.SaleExpandCustomer}
 	reply, err := v.console.api.ListSalesWithResponse(v.ctx(), &p)
 	if err != nil {
-		return design.Listing{}, err
+		return site.Listing{}, err
 	}
 	list := pageOf(reply.JSON200.Data, reply.JSON200.HasMore, reply.JSON200.TotalCount)
 	return among(v, turn, list, func(s api.Sale) string { return s.ID }, toSaleRow), nil
@@ -107,7 +107,7 @@ func sale(v *visit) error {
 	if err != nil {
 		return err
 	}
-	earned, err := v.commissionsOf(api.ListCommissionsParams{SaleID: &s.ID}, design.Turn{})
+	earned, err := v.commissionsOf(api.ListCommissionsParams{SaleID: &s.ID}, site.Turn{})
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func sale(v *visit) error {
 	}
 	return v.show(sheet{"sale", "/sales", "Sale", struct {
 		saleRow
-		Commissions design.Listing
+		Commissions site.Listing
 		Refunds     []api.Refund
 	}{s, earned, refunds.JSON200.Data}})
 }
@@ -133,7 +133,7 @@ type effect struct {
 // lookRefund shows what the refund of the address would do, before it is made.
 func lookRefund(v *visit) error {
 	if v.Request().Method == http.MethodGet {
-		v.form = design.Posted(v.QueryParams())
+		v.form = site.Posted(v.QueryParams())
 	}
 	s, err := v.saleOf()
 	if err != nil {

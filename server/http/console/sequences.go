@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"rail/gen/api"
-	"rail/server/http/design"
+	"rail/server/http/site"
 )
 
 var sequenceRoutes = map[string]route{
@@ -90,8 +90,8 @@ func (f frame) StepFault() string {
 }
 
 // Triggers is a line with what begins a sequence.
-func (f frame) Triggers() design.Input {
-	return f.Line("select", "trigger", "It begins when a partner", string(api.SequenceTriggerApproved)).Of([]design.Option{
+func (f frame) Triggers() site.Input {
+	return f.Line("select", "trigger", "It begins when a partner", string(api.SequenceTriggerApproved)).Of([]site.Option{
 		{Value: string(api.SequenceTriggerApproved), Label: "is approved"},
 		{Value: string(api.SequenceTriggerFirstCommission), Label: "earns the first commission"},
 		{Value: string(api.SequenceTriggerIdle), Label: "is idle for some days"},

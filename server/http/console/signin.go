@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/problem"
 	"rail/server/team"
 )
@@ -136,7 +136,7 @@ func mailLink(v *visit) error {
 	if v.value("kind") == string(team.ResetLink) {
 		kind = team.ResetLink
 	}
-	err := design.Evenly(func() error {
+	err := site.Evenly(func() error {
 		return v.console.People.LinkByMail(v.ctx(), kind, v.value("email"), v.from())
 	})
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 
 	"rail/server/harness/apitest"
 	"rail/server/http/console"
-	"rail/server/sample"
+	"rail/server/cli/sample"
 	"rail/server/secret"
 	"rail/server/team"
 )

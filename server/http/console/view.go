@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"rail/gen/api"
-	"rail/server/currency"
-	"rail/server/http/design"
+	"rail/server/locale/currency"
+	"rail/server/http/site"
 	"rail/server/opt"
 	"rail/server/postgres/shortage"
 )
@@ -21,10 +21,10 @@ import (
 var files embed.FS
 
 // forms ties the console's forms to the session whose page they are on.
-var forms = design.Guard{Purpose: "rail/console-form"}
+var forms = site.Guard{Purpose: "rail/console-form"}
 
 // pages are the templates of all pages, each with the frame around it.
-var pages = design.Source{
+var pages = site.Source{
 	Files: files, Folder: "templates", Vocabulary: vocabulary,
 	Functions: template.FuncMap{
 		"partnerName": called, "groupName": groupName, "inc": func(n int) int { return n + 1 },
@@ -119,7 +119,7 @@ func (f frame) Fault(fields ...string) string {
 	if f.fault == nil {
 		return ""
 	}
-	return design.FaultsOf(f.fault, fields...)[""]
+	return site.FaultsOf(f.fault, fields...)[""]
 }
 
 // FaultOf is what is wrong with a field.
@@ -127,7 +127,7 @@ func (f frame) FaultOf(field string) string {
 	if f.fault == nil {
 		return ""
 	}
-	return design.FaultsOf(f.fault, field)[field]
+	return site.FaultsOf(f.fault, field)[field]
 }
 
 // For is the page as one of its forms sees it: what was typed into another form is not of this one.
@@ -185,8 +185,8 @@ func (v *visit) said() string {
 }
 
 // Line is an input with what was typed or is stored, and its fault. A password is never shown again.
-func (f frame) Line(kind, name, label string, stored any) design.Input {
-	in := design.Input{
+func (f frame) Line(kind, name, label string, stored any) site.Input {
+	in := site.Input{
 		Name: name, ID: name, Label: label, Value: f.Typed(name, stored), Error: f.FaultOf(name), Type: kind,
 		Auto: "off", Most: most[kind],
 	}
@@ -200,31 +200,31 @@ func (f frame) Line(kind, name, label string, stored any) design.Input {
 var most = map[string]int{"email": 320, "password": 200, "text": 255, "url": 2048, "textarea": 4000}
 
 // Select is a line with the values of an enum to choose from, in their own words.
-func (f frame) Select(name, label string, stored any, values ...string) design.Input {
+func (f frame) Select(name, label string, stored any, values ...string) site.Input {
 	in := f.Line("select", name, label, stored)
 	for _, v := range values {
-		in.Options = append(in.Options, design.Option{Value: v, Label: design.Words(v, vocabulary)})
+		in.Options = append(in.Options, site.Option{Value: v, Label: site.Words(v, vocabulary)})
 	}
 	return in
 }
 
 // Radios is a line with the roles to choose from.
-func (f frame) Radios(name, label, stored string) design.Input {
+func (f frame) Radios(name, label, stored string) site.Input {
 	return f.Line("radios", name, label, stored).Of(roles)
 }
 
 // Boxes is a line with several values to tick.
-func (f frame) Boxes(name, label string, stored []string, options []design.Option) design.Input {
+func (f frame) Boxes(name, label string, stored []string, options []site.Option) site.Input {
 	in := f.Line("boxes", name, label, nil)
 	if f.form != nil {
 		stored = f.values(name)
 	}
-	in.Options = design.Choose(options, stored...)
+	in.Options = site.Choose(options, stored...)
 	return in
 }
 
 // Amount is a line for money, in the program's currency or in one that the form asks for.
-func (f frame) Amount(name, label string, minor any) design.Input {
+func (f frame) Amount(name, label string, minor any) site.Input {
 	in := f.Line("money", name, label, nil).In(f.program.Currency)
 	if f.form != nil {
 		return in
@@ -241,7 +241,7 @@ func (f frame) Amount(name, label string, minor any) design.Input {
 }
 
 // Tick is a single box.
-func (f frame) Tick(name, label string, stored bool) design.Input {
+func (f frame) Tick(name, label string, stored bool) site.Input {
 	in := f.Line("check", name, label, nil)
 	if f.form == nil && stored {
 		in.Value = "on"
@@ -251,8 +251,8 @@ func (f frame) Tick(name, label string, stored bool) design.Input {
 
 // Menu is the menu of the program's pages, and the organization's other ones. A page of no program has that
 // of the first.
-func (f frame) Menu() design.Menu {
-	m, base := design.Menu{Label: "Menu"}, f.program.ID
+func (f frame) Menu() site.Menu {
+	m, base := site.Menu{Label: "Menu"}, f.program.ID
 	programs, err := f.programs()
 	if err != nil { // no page is lost for its menu, least of all one that says what is wrong
 		f.failed = err
@@ -264,21 +264,21 @@ func (f frame) Menu() design.Menu {
 		if base == "" {
 			break
 		}
-		group := design.Group{Name: g.name}
+		group := site.Group{Name: g.name}
 		for _, s := range g.sections {
-			group.Links = append(group.Links, design.Link{
+			group.Links = append(group.Links, site.Link{
 				Path: "/console/p/" + base + s.path, Name: s.name, Current: f.program.ID != "" && s.path == f.Section,
 			})
 		}
 		m.Groups = append(m.Groups, group)
 	}
-	organization := design.Group{Name: f.session.Org.Name, Links: []design.Link{
+	organization := site.Group{Name: f.session.Org.Name, Links: []site.Link{
 		{Path: "/console/team", Name: "People", Current: f.Title == peopleTitle},
 		{Path: "/console/new", Name: "New program", Current: f.Title == newProgramTitle},
 	}}
 	for _, p := range programs {
 		if p.ID != base {
-			organization.Links = append(organization.Links, design.Link{Path: "/console/p/" + p.ID, Name: p.Name})
+			organization.Links = append(organization.Links, site.Link{Path: "/console/p/" + p.ID, Name: p.Name})
 		}
 	}
 	m.Groups = append(m.Groups, organization)

@@ -13,11 +13,11 @@ import (
 	"rail/gen/api"
 	"rail/server/auth"
 	"rail/server/clock"
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/http/middleware"
 	"rail/server/locale"
 	"rail/server/problem"
-	"rail/server/quota"
+	"rail/server/work/quota"
 	"rail/server/team"
 	"rail/server/work"
 )
@@ -32,8 +32,8 @@ type visit struct {
 	session team.Session
 	scopes  auth.Key    // what the role may do
 	program api.Program // of a page of a program
-	form    design.Posted
-	upload  design.Upload
+	form    site.Posted
+	upload  site.Upload
 	once    string         // the form's own key
 	fault   *problem.Error // why the form was refused, for the page that shows it again
 	failed  error          // a fault of the server, for the log

@@ -2,7 +2,7 @@ package console
 
 import (
 	"rail/gen/api"
-	"rail/server/http/design"
+	"rail/server/http/site"
 )
 
 var webhookRoutes = map[string]route{
@@ -17,14 +17,14 @@ var webhookRoutes = map[string]route{
 
 // webhooksData is what the list of endpoints shows.
 type webhooksData struct {
-	design.Listing
+	site.Listing
 
-	Types []design.Option
+	Types []site.Option
 }
 
 // webhooks shows the addresses that are told what happens.
 func webhooks(v *visit) error {
-	turn, err := design.TurnOf(v.QueryParams())
+	turn, err := site.TurnOf(v.QueryParams())
 	if err != nil {
 		return err
 	}
@@ -41,21 +41,21 @@ func webhooks(v *visit) error {
 	list := reply.JSON200
 	found := pageOf(list.Data, list.HasMore, list.TotalCount)
 	return v.show(sheet{"webhooks", "/webhooks", "Webhooks", webhooksData{
-		design.Listed(v.Request().URL, turn, found, func(e api.WebhookEndpoint) string { return e.ID }, list.Data), types,
+		site.Listed(v.Request().URL, turn, found, func(e api.WebhookEndpoint) string { return e.ID }, list.Data), types,
 	}})
 }
 
 // eventTypes are the types of events to choose from: for a partner's postback those that it can get.
-func (v *visit) eventTypes(postback bool) ([]design.Option, error) {
+func (v *visit) eventTypes(postback bool) ([]site.Option, error) {
 	reply, err := v.console.api.ListWebhookEventsWithResponse(v.ctx(),
 		&api.ListWebhookEventsParams{Limit: new(int64(maxChoices))})
 	if err != nil {
 		return nil, err
 	}
-	var out []design.Option
+	var out []site.Option
 	for _, t := range reply.JSON200.Data {
 		if t.PartnerEligible || !postback {
-			out = append(out, design.Option{Value: string(t.Type), Label: string(t.Type)})
+			out = append(out, site.Option{Value: string(t.Type), Label: string(t.Type)})
 		}
 	}
 	return out, nil
@@ -78,9 +78,9 @@ func (v *visit) showSecret(e api.WebhookEndpoint) error {
 // endpointData is what the page of an endpoint shows.
 type endpointData struct {
 	api.WebhookEndpoint
-	design.Listing
+	site.Listing
 
-	Types  []design.Option
+	Types  []site.Option
 	Chosen []string
 	Ping   string // the type that a test sends unless another one is chosen
 	Tested *api.WebhookDelivery

@@ -7,7 +7,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/page"
+	"rail/server/list"
 	"rail/server/program/partner"
 	"rail/server/work"
 )
@@ -20,8 +20,8 @@ func (s *Server) ListApplications(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.ApplicationList{
-		PartnerID: p.PartnerID, Status: page.Any(p.Status),
+	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.ApplicationList{
+		PartnerID: p.PartnerID, Status: list.Any(p.Status),
 		CreatedAfter: since, CreatedBefore: until,
 	})
 	if err != nil {

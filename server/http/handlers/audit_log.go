@@ -5,9 +5,9 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/auditlog"
+	"rail/server/work/auditlog"
 	"rail/server/opt"
-	"rail/server/page"
+	"rail/server/list"
 	"rail/server/work"
 )
 
@@ -20,7 +20,7 @@ func (s *Server) ListAuditLogEntries(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.AuditLogList{
+	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.AuditLogList{
 		TargetID: p.TargetID, Action: p.Action,
 		CreatedAfter: since, CreatedBefore: until,
 	})

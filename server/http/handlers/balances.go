@@ -7,8 +7,8 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/currency"
-	"rail/server/page"
+	"rail/server/locale/currency"
+	"rail/server/list"
 	"rail/server/work"
 )
 
@@ -26,7 +26,7 @@ func (s *Server) ListBalances(ctx context.Context,
 		}
 		p.Currency = &code
 	}
-	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.BalanceList{
+	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.BalanceList{
 		PartnerID: p.PartnerID, Currency: p.Currency,
 	})
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/http/browser"
+	"rail/server/http/site/browser"
 	"rail/server/opt"
 	"rail/server/problem"
 	"rail/server/program/customer"

@@ -7,7 +7,7 @@ import (
 	"rail/gen/db"
 	"rail/server/opt"
 	"rail/server/outbound/campaign"
-	"rail/server/page"
+	"rail/server/list"
 	"rail/server/work"
 )
 
@@ -15,7 +15,7 @@ import (
 func (s *Server) ListCampaigns(ctx context.Context,
 	r api.ListCampaignsRequestObject) (api.ListCampaignsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
-	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.CampaignList{})
+	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.CampaignList{})
 	return api.ListCampaigns200JSONResponse{
 		Data: mapped(rows.Rows, toCampaign), HasMore: rows.HasMore, TotalCount: rows.Total,
 	}, err

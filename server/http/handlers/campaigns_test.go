@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	gomail "github.com/wneessen/go-mail"
 
-	"rail/server/config"
+	"rail/server/app/config"
 	"rail/server/harness/apitest"
 	"rail/server/jobs"
 	"rail/server/outbound/mail"

@@ -8,7 +8,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/opt"
-	"rail/server/page"
+	"rail/server/list"
 	"rail/server/problem"
 	"rail/server/program/tracking"
 	"rail/server/work"
@@ -23,7 +23,7 @@ func (s *Server) ListClicks(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.ClickList{
+	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.ClickList{
 		PartnerID: p.PartnerID, LinkID: p.LinkID, ReferralID: p.ReferralID,
 		CreatedAfter: since, CreatedBefore: until,
 	})

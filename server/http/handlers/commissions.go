@@ -9,7 +9,7 @@ import (
 	"rail/gen/db"
 	"rail/server/money/commission"
 	"rail/server/opt"
-	"rail/server/page"
+	"rail/server/list"
 	"rail/server/postgres/pgtx"
 	"rail/server/work"
 )
@@ -27,8 +27,8 @@ func (s *Server) ListCommissions(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.CommissionList{
-		PartnerID: p.PartnerID, Status: page.Any(p.Status), SaleID: sale, PayoutID: p.PayoutID, Kind: page.Any(p.Kind),
+	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.CommissionList{
+		PartnerID: p.PartnerID, Status: list.Any(p.Status), SaleID: sale, PayoutID: p.PayoutID, Kind: list.Any(p.Kind),
 		CreatedAfter: since, CreatedBefore: until,
 	})
 	if err != nil {
@@ -101,8 +101,8 @@ func (s *Server) ListMaturingCommissions(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.CommissionMaturingList{
-		FromAt: from, ToAt: to, Status: page.Any(p.Status),
+	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.CommissionMaturingList{
+		FromAt: from, ToAt: to, Status: list.Any(p.Status),
 	})
 	if err != nil {
 		return nil, err

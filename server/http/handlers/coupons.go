@@ -7,8 +7,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/count"
-	"rail/server/page"
+	"rail/server/list"
 	"rail/server/postgres/pgtx"
 	"rail/server/program/tracking"
 	"rail/server/work"
@@ -23,7 +22,7 @@ func (s *Server) ListCoupons(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.CouponList{
+	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.CouponList{
 		PartnerID: p.PartnerID, Code: p.Code, ExternalID: p.ExternalID,
 		CreatedAfter: since, CreatedBefore: until,
 	})
@@ -56,7 +55,7 @@ func couponStats(ctx context.Context, u *work.Unit, wanted bool, coupons []api.C
 		return nil
 	}
 	return func(tx pgtx.DBTX) error {
-		customers, err := count.By(ctx, tx, "customers", db.Scope{ProgramID: coupons[0].ProgramID, OrgID: u.OrgID},
+		customers, err := list.CountBy(ctx, tx, "customers", db.Scope{ProgramID: coupons[0].ProgramID, OrgID: u.OrgID},
 			ids(coupons, func(k *api.Coupon) string { return k.ID }))
 		for i := range coupons {
 			coupons[i].Stats = &api.CouponStats{Customers: customers[coupons[i].ID]}

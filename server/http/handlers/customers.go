@@ -10,7 +10,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/opt"
-	"rail/server/page"
+	"rail/server/list"
 	"rail/server/program/customer"
 	"rail/server/program/tracking"
 	"rail/server/work"
@@ -25,8 +25,8 @@ func (s *Server) ListCustomers(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.CustomerList{
-		PartnerID: p.PartnerID, Status: page.Any(p.Status),
+	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.CustomerList{
+		PartnerID: p.PartnerID, Status: list.Any(p.Status),
 		Email: opt.Lower(p.Email), ExternalCustomerID: p.ExternalCustomerID, Identifier: p.Identifier,
 		HasDuplicates: (*bool)(p.HasDuplicates),
 		CreatedAfter:  since, CreatedBefore: until,

@@ -7,8 +7,8 @@ import (
 
 	"rail/gen/api"
 	"rail/openapi"
-	"rail/server/http/llms"
-	"rail/server/http/static"
+	"rail/server/http/docs/llms"
+	"rail/server/http/docs/static"
 	"rail/server/opt"
 )
 

@@ -11,7 +11,7 @@ import (
 	"rail/server/money/rules"
 	"rail/server/money/sale"
 	"rail/server/opt"
-	"rail/server/page"
+	"rail/server/list"
 	"rail/server/problem"
 	"rail/server/program/flow"
 	"rail/server/work"
@@ -22,8 +22,8 @@ import (
 // The order decides: of the flows that pay, the first that applies is taken.
 func (s *Server) ListFlows(ctx context.Context, r api.ListFlowsRequestObject) (api.ListFlowsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
-	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.FlowList{
-		Status: page.Any(p.Status), GroupID: p.GroupID, PartnerID: p.PartnerID,
+	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.FlowList{
+		Status: list.Any(p.Status), GroupID: p.GroupID, PartnerID: p.PartnerID,
 	})
 	if err != nil {
 		return nil, err

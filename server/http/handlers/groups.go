@@ -5,9 +5,8 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/count"
 	"rail/server/opt"
-	"rail/server/page"
+	"rail/server/list"
 	"rail/server/program/group"
 	"rail/server/work"
 )
@@ -16,7 +15,7 @@ import (
 func (s *Server) ListGroups(ctx context.Context,
 	r api.ListGroupsRequestObject) (api.ListGroupsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
-	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.GroupList{})
+	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.GroupList{})
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +47,7 @@ func addGroupStats(ctx context.Context, u *work.Unit, groups []api.Group, includ
 		return nil
 	}
 	// One query for the page; a group without partners counts 0.
-	partners, err := count.By(ctx, u.DB(), "partners", db.Scope{ProgramID: groups[0].ProgramID, OrgID: u.OrgID},
+	partners, err := list.CountBy(ctx, u.DB(), "partners", db.Scope{ProgramID: groups[0].ProgramID, OrgID: u.OrgID},
 		ids(groups, func(g *api.Group) string { return g.ID }))
 	for i := range groups {
 		groups[i].Stats = &api.GroupStats{Partners: partners[groups[i].ID]}

@@ -7,7 +7,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/inbound/inbox"
-	"rail/server/page"
+	"rail/server/list"
 	"rail/server/work"
 )
 
@@ -19,8 +19,8 @@ func (s *Server) ListInboxEvents(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.InboxEventList{
-		ConnectionID: p.ConnectionID, Status: page.Any(p.Status), Type: p.Type, ReasonCode: p.ReasonCode,
+	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.InboxEventList{
+		ConnectionID: p.ConnectionID, Status: list.Any(p.Status), Type: p.Type, ReasonCode: p.ReasonCode,
 		ExternalEventID: p.ExternalEventID,
 		CreatedAfter:    since, CreatedBefore: until,
 	})

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"rail/server/config"
+	"rail/server/app/config"
 	"rail/server/harness/apitest"
 	"rail/server/ident"
 	"rail/server/inbound/connection"

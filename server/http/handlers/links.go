@@ -7,7 +7,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/page"
+	"rail/server/list"
 	"rail/server/postgres/pgtx"
 	"rail/server/program/tracking"
 	"rail/server/work"
@@ -20,7 +20,7 @@ func (s *Server) ListLinks(ctx context.Context, r api.ListLinksRequestObject) (a
 	if err != nil {
 		return nil, err
 	}
-	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.LinkList{
+	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.LinkList{
 		PartnerID:    p.PartnerID,
 		CreatedAfter: since, CreatedBefore: until,
 	})

@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"rail/server/config"
+	"rail/server/app/config"
 	"rail/server/harness/apitest"
 )
 

@@ -7,7 +7,7 @@ import (
 	"rail/gen/db"
 	"rail/server/opt"
 	"rail/server/outbound/mail"
-	"rail/server/page"
+	"rail/server/list"
 	"rail/server/work"
 )
 
@@ -18,7 +18,7 @@ func (s *Server) ListMails(ctx context.Context, r api.ListMailsRequestObject) (a
 	if err != nil {
 		return nil, err
 	}
-	rows, err := page.Of(ctx, u, page.In("", p.Limit, p.StartingAfter, p.EndingBefore), db.MailList{
+	rows, err := list.Of(ctx, u, list.In("", p.Limit, p.StartingAfter, p.EndingBefore), db.MailList{
 		CreatedAfter: since, CreatedBefore: until,
 	})
 	return api.ListMails200JSONResponse{

@@ -7,7 +7,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/opt"
-	"rail/server/page"
+	"rail/server/list"
 	"rail/server/program/partner"
 	"rail/server/work"
 )
@@ -20,7 +20,7 @@ func (s *Server) ListPartnerNotes(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore),
+	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore),
 		db.PartnerNoteList{
 			PartnerID:    p.PartnerID,
 			CreatedAfter: since, CreatedBefore: until,

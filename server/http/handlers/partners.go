@@ -9,7 +9,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/opt"
-	"rail/server/page"
+	"rail/server/list"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/program/partner"
@@ -24,8 +24,8 @@ func (s *Server) ListPartners(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.PartnerList{
-		Status: page.Any(p.Status), GroupID: p.GroupID, TagID: p.TagID,
+	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.PartnerList{
+		Status: list.Any(p.Status), GroupID: p.GroupID, TagID: p.TagID,
 		Email: opt.Lower(p.Email), Handle: opt.Lower(p.Handle),
 		ExternalID: p.ExternalID, Search: containing(p.Search),
 		CreatedAfter: since, CreatedBefore: until,

@@ -8,7 +8,7 @@ import (
 	"rail/gen/db"
 	"rail/server/money/payout"
 	"rail/server/opt"
-	"rail/server/page"
+	"rail/server/list"
 	"rail/server/postgres/pgtx"
 	"rail/server/work"
 )
@@ -22,7 +22,7 @@ func (s *Server) ListPayoutBatches(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.BatchList{
+	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.BatchList{
 		CreatedAfter: since, CreatedBefore: until,
 	})
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/currency"
+	"rail/server/locale/currency"
 	"rail/server/money/payout"
 	"rail/server/opt"
 	"rail/server/problem"

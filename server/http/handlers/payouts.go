@@ -8,9 +8,8 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/count"
 	"rail/server/money/payout"
-	"rail/server/page"
+	"rail/server/list"
 	"rail/server/postgres/pgtx"
 	"rail/server/work"
 )
@@ -24,8 +23,8 @@ func (s *Server) ListPayouts(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.PayoutList{
-		PartnerID: p.PartnerID, BatchID: p.BatchID, Status: page.Any(p.Status),
+	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.PayoutList{
+		PartnerID: p.PartnerID, BatchID: p.BatchID, Status: list.Any(p.Status),
 		CreatedAfter: since, CreatedBefore: until,
 	})
 	if err != nil {
@@ -86,7 +85,7 @@ func countCommissions(ctx context.Context, tx pgtx.DBTX, u *work.Unit, payouts [
 	if len(payouts) == 0 {
 		return nil
 	}
-	counts, err := count.By(ctx, tx, "commissions", db.Scope{ProgramID: payouts[0].ProgramID, OrgID: u.OrgID},
+	counts, err := list.CountBy(ctx, tx, "commissions", db.Scope{ProgramID: payouts[0].ProgramID, OrgID: u.OrgID},
 		ids(payouts, func(p *api.Payout) string { return p.ID }))
 	for i := range payouts {
 		payouts[i].CommissionCount = counts[payouts[i].ID]

@@ -8,7 +8,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/http/join"
-	"rail/server/http/look"
+	"rail/server/http/site/look"
 	"rail/server/opt"
 	"rail/server/program/joining"
 	"rail/server/program/portalsettings"

@@ -6,7 +6,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/inbound/connection"
-	"rail/server/page"
+	"rail/server/list"
 	"rail/server/work"
 )
 
@@ -14,8 +14,8 @@ import (
 func (s *Server) ListProcessorConnections(ctx context.Context,
 	r api.ListProcessorConnectionsRequestObject) (api.ListProcessorConnectionsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
-	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore),
-		db.ConnectionList{Status: page.Any(p.Status)})
+	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore),
+		db.ConnectionList{Status: list.Any(p.Status)})
 	return api.ListProcessorConnections200JSONResponse{
 		Data: mapped(rows.Rows, s.toConnection), HasMore: rows.HasMore, TotalCount: rows.Total,
 	}, err

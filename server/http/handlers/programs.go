@@ -7,7 +7,7 @@ import (
 	"rail/gen/db"
 	"rail/server/money/rules"
 	"rail/server/opt"
-	"rail/server/page"
+	"rail/server/list"
 	"rail/server/program"
 	"rail/server/work"
 )
@@ -16,7 +16,7 @@ import (
 func (s *Server) ListPrograms(ctx context.Context,
 	r api.ListProgramsRequestObject) (api.ListProgramsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
-	rows, err := page.Of(ctx, u, page.In("", p.Limit, p.StartingAfter, p.EndingBefore), db.ProgramList{})
+	rows, err := list.Of(ctx, u, list.In("", p.Limit, p.StartingAfter, p.EndingBefore), db.ProgramList{})
 	if err != nil {
 		return nil, err
 	}

@@ -5,8 +5,8 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/http/script"
-	"rail/server/page"
+	"rail/server/http/docs/script"
+	"rail/server/list"
 	"rail/server/program/publishable"
 	"rail/server/work"
 )
@@ -15,7 +15,7 @@ import (
 func (s *Server) ListPublishableKeys(ctx context.Context,
 	r api.ListPublishableKeysRequestObject) (api.ListPublishableKeysResponseObject, error) {
 	u, p := work.From(ctx), r.Params
-	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.PublishableKeyList{})
+	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.PublishableKeyList{})
 	return api.ListPublishableKeys200JSONResponse{
 		Data: mapped(rows.Rows, s.toPublishableKey), HasMore: rows.HasMore, TotalCount: rows.Total,
 	}, err

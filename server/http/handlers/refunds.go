@@ -11,7 +11,7 @@ import (
 	"rail/gen/db"
 	"rail/server/money/sale"
 	"rail/server/opt"
-	"rail/server/page"
+	"rail/server/list"
 	"rail/server/work"
 )
 
@@ -80,9 +80,9 @@ func (s *Server) ListRefunds(ctx context.Context, r api.ListRefundsRequestObject
 	if err != nil {
 		return nil, err
 	}
-	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.RefundList{
+	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.RefundList{
 		SaleID: p.SaleID, ExternalChargeID: p.ExternalChargeID, ExternalRefundID: p.ExternalRefundID,
-		Status:       page.Any(p.Status),
+		Status:       list.Any(p.Status),
 		CreatedAfter: since, CreatedBefore: until,
 	})
 	if err != nil {

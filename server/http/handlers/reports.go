@@ -9,7 +9,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/currency"
+	"rail/server/locale/currency"
 	"rail/server/money/report"
 	"rail/server/opt"
 	"rail/server/problem"

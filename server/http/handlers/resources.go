@@ -5,7 +5,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/page"
+	"rail/server/list"
 	"rail/server/program/resource"
 	"rail/server/work"
 )
@@ -15,7 +15,7 @@ import (
 func (s *Server) ListResources(ctx context.Context,
 	r api.ListResourcesRequestObject) (api.ListResourcesResponseObject, error) {
 	u, p := work.From(ctx), r.Params
-	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.ResourceList{})
+	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.ResourceList{})
 	return api.ListResources200JSONResponse{
 		Data: mapped(rows.Rows, toResource), HasMore: rows.HasMore, TotalCount: rows.Total,
 	}, err

@@ -7,7 +7,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/opt"
-	"rail/server/page"
+	"rail/server/list"
 	"rail/server/problem"
 	"rail/server/program/risk"
 	"rail/server/work"
@@ -16,7 +16,7 @@ import (
 // riskLimit is the page size of risk flags unless told.
 const riskLimit = 50
 
-// riskList is the list of risk flags with its filters, for page.Of. It is written by hand,
+// riskList is the list of risk flags with its filters, for list.Of. It is written by hand,
 // since its order goes both up and down.
 type riskList struct {
 	PartnerID                   *string
@@ -72,7 +72,7 @@ func (s *Server) ListRiskFlags(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	list := riskList{PartnerID: p.PartnerID, StatusIn: page.Any(p.Status), CreatedAfter: since, CreatedBefore: until}
+	list := riskList{PartnerID: p.PartnerID, StatusIn: list.Any(p.Status), CreatedAfter: since, CreatedBefore: until}
 	if p.Offset != nil {
 		list.Skip = int32(*p.Offset) // the document bounds it
 	}
@@ -82,7 +82,7 @@ func (s *Server) ListRiskFlags(ctx context.Context,
 	if p.Limit == nil {
 		p.Limit = new(int64(riskLimit))
 	}
-	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), list)
+	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), list)
 	return api.ListRiskFlags200JSONResponse{
 		Data:    mapped(rows.Rows, func(r db.RiskFlagListRow) api.RiskFlag { return toRiskFlag(db.RiskFlagGetRow(r)) }),
 		HasMore: rows.HasMore, TotalCount: rows.Total,

@@ -11,7 +11,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/config"
+	"rail/server/app/config"
 	"rail/server/harness/apitest"
 	"rail/server/program/risk"
 	"rail/server/secret"

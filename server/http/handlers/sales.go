@@ -11,7 +11,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/money/sale"
-	"rail/server/page"
+	"rail/server/list"
 	"rail/server/problem"
 	"rail/server/program/customer"
 	"rail/server/program/tracking"
@@ -44,7 +44,7 @@ func (s *Server) ListSales(ctx context.Context, r api.ListSalesRequestObject) (a
 	if err != nil {
 		return nil, err
 	}
-	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.SaleList{
+	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.SaleList{
 		PartnerID: p.PartnerID, CustomerID: customer, ExternalChargeID: p.ExternalChargeID,
 		OccurredAfter: after, OccurredBefore: before, Refunded: refunded,
 		CreatedAfter: since, CreatedBefore: until,

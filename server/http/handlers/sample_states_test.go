@@ -16,7 +16,7 @@ import (
 	"rail/openapi"
 	"rail/server/harness/apitest"
 	"rail/server/outbound/webhook"
-	"rail/server/sample"
+	"rail/server/cli/sample"
 	"rail/server/secret"
 )
 

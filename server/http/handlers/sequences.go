@@ -6,7 +6,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/outbound/sequence"
-	"rail/server/page"
+	"rail/server/list"
 	"rail/server/work"
 )
 
@@ -14,7 +14,7 @@ import (
 func (s *Server) ListSequences(ctx context.Context,
 	r api.ListSequencesRequestObject) (api.ListSequencesResponseObject, error) {
 	u, p := work.From(ctx), r.Params
-	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.SequenceList{})
+	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.SequenceList{})
 	if err != nil {
 		return nil, err
 	}

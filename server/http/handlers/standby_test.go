@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/server/clock"
-	"rail/server/config"
+	"rail/server/app/config"
 	"rail/server/harness/apitest"
 	"rail/server/harness/pgtest"
 )

@@ -5,7 +5,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/page"
+	"rail/server/list"
 	"rail/server/program/group"
 	"rail/server/work"
 )
@@ -13,7 +13,7 @@ import (
 // ListTags lists the tags of a program, newest first.
 func (s *Server) ListTags(ctx context.Context, r api.ListTagsRequestObject) (api.ListTagsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
-	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.TagList{})
+	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.TagList{})
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/money/tax"
-	"rail/server/page"
+	"rail/server/list"
 	"rail/server/work"
 )
 
@@ -21,8 +21,8 @@ func (s *Server) ListTaxFormStatuses(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.TaxFormList{
-		PartnerID: p.PartnerID, Status: page.Any(p.Status),
+	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.TaxFormList{
+		PartnerID: p.PartnerID, Status: list.Any(p.Status),
 		CreatedAfter: since, CreatedBefore: until,
 	})
 	if err != nil {

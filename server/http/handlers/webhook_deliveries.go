@@ -7,7 +7,7 @@ import (
 	"rail/gen/db"
 	"rail/server/opt"
 	"rail/server/outbound/webhook"
-	"rail/server/page"
+	"rail/server/list"
 	"rail/server/work"
 )
 
@@ -23,7 +23,7 @@ func (s *Server) ListWebhookDeliveries(
 	}
 	all, p := mapped(rows, toDelivery), r.Params
 	id := func(d api.WebhookDelivery) string { return d.ID }
-	found, err := page.Slice(all, id, webhook.LogLength, page.In("", p.Limit, p.StartingAfter, p.EndingBefore))
+	found, err := list.Slice(all, id, webhook.LogLength, list.In("", p.Limit, p.StartingAfter, p.EndingBefore))
 	return api.ListWebhookDeliveries200JSONResponse{
 		Data: found.Rows, HasMore: found.HasMore, TotalCount: found.Total,
 	}, err

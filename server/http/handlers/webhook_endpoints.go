@@ -6,7 +6,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/outbound/webhook"
-	"rail/server/page"
+	"rail/server/list"
 	"rail/server/work"
 )
 
@@ -15,7 +15,7 @@ func (s *Server) ListWebhookEndpoints(
 	ctx context.Context, r api.ListWebhookEndpointsRequestObject,
 ) (api.ListWebhookEndpointsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
-	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.WebhookEndpointList{})
+	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.WebhookEndpointList{})
 	return api.ListWebhookEndpoints200JSONResponse{
 		Data: mapped(rows.Rows, toEndpoint), HasMore: rows.HasMore, TotalCount: rows.Total,
 	}, err
@@ -80,8 +80,8 @@ func (s *Server) ListWebhookEvents(
 	// The catalogue is a list in memory whose cursors are names.
 	types, p := webhook.Catalogue(), r.Params
 	id := func(t webhook.EventType) string { return t.Type }
-	asked := page.In("", p.Limit, (*string)(p.StartingAfter), (*string)(p.EndingBefore))
-	rows, err := page.Slice(types, id, 100, asked)
+	asked := list.In("", p.Limit, (*string)(p.StartingAfter), (*string)(p.EndingBefore))
+	rows, err := list.Slice(types, id, 100, asked)
 	return api.ListWebhookEvents200JSONResponse{
 		Data: mapped(rows.Rows, toEventType), HasMore: rows.HasMore, TotalCount: rows.Total,
 	}, err

@@ -13,7 +13,7 @@ import (
 	"rail/gen/db"
 	catalogue "rail/gen/events"
 	"rail/server/clock"
-	"rail/server/event"
+	"rail/server/work/event"
 	"rail/server/harness/apitest"
 	"rail/server/ident"
 	"rail/server/outbound/webhook"

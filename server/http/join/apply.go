@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"rail/gen/api"
-	"rail/server/attempt"
-	"rail/server/http/design"
-	"rail/server/metadata"
+	"rail/server/team/attempt"
+	"rail/server/http/site"
+	"rail/server/work/metadata"
 	"rail/server/opt"
 	"rail/server/program/joining"
 	"rail/server/program/partner"
-	"rail/server/quota"
+	"rail/server/work/quota"
 	"rail/server/work"
 )
 
@@ -39,8 +39,8 @@ type applyData struct {
 	Introduction, Offer      []string
 	Group, Path, Shown, Trap string
 	TermsURL, TermsVersion   string
-	Form                     design.Form
-	About, Questions         []design.Input
+	Form                     site.Form
+	About, Questions         []site.Input
 }
 
 // show answers with the join page, or with what to do after the form was sent.
@@ -52,11 +52,11 @@ func show(v *visit) error {
 		return v.note(http.StatusOK, v.locale.T("Look into your mail"), v.locale.T(
 			"We have sent a link to the address that you gave. Open it within 48 hours: only then is your application sent."))
 	}
-	return v.page(http.StatusOK, design.Form{Values: map[string]string{}})
+	return v.page(http.StatusOK, site.Form{Values: map[string]string{}})
 }
 
 // page answers with the form, as it was typed.
-func (v *visit) page(status int, form design.Form) error {
+func (v *visit) page(status int, form site.Form) error {
 	offer, err := v.offer()
 	if err != nil {
 		return err
@@ -73,32 +73,32 @@ func (v *visit) page(status int, form design.Form) error {
 }
 
 // about are the fields of every application.
-func (v *visit) about(form design.Form) []design.Input {
+func (v *visit) about(form site.Form) []site.Input {
 	t := v.locale.T
-	countries := []design.Option{{Label: t("Please choose")}}
+	countries := []site.Option{{Label: t("Please choose")}}
 	for _, code := range v.locale.Countries() {
-		countries = append(countries, design.Option{Value: code, Label: v.locale.Country(code)})
+		countries = append(countries, site.Option{Value: code, Label: v.locale.Country(code)})
 	}
-	return []design.Input{
-		design.NewInput(form, "email", t("E-mail"), t("We send a link there."), "email", "email", 254),
-		design.NewInput(form, "first_name", t("First name"), "", "text", "given-name", 255),
-		design.NewInput(form, "last_name", t("Last name"), "", "text", "family-name", 255).Maybe(),
-		design.NewInput(form, "country_code", t("Country"), "", "select", "country", 0).Of(countries),
-		design.NewInput(form, "website_url", t("Website or profile"), "", "text", "url", 2048).Maybe(),
+	return []site.Input{
+		site.NewInput(form, "email", t("E-mail"), t("We send a link there."), "email", "email", 254),
+		site.NewInput(form, "first_name", t("First name"), "", "text", "given-name", 255),
+		site.NewInput(form, "last_name", t("Last name"), "", "text", "family-name", 255).Maybe(),
+		site.NewInput(form, "country_code", t("Country"), "", "select", "country", 0).Of(countries),
+		site.NewInput(form, "website_url", t("Website or profile"), "", "text", "url", 2048).Maybe(),
 	}
 }
 
 // questions are the fields of what the program asks.
-func (v *visit) questions(form design.Form) (out []design.Input) {
+func (v *visit) questions(form site.Form) (out []site.Input) {
 	for _, q := range v.settings.Questions {
-		i := design.NewInput(form, fieldOf(q), q.Label, "", "text", "off", maxAnswer)
+		i := site.NewInput(form, fieldOf(q), q.Label, "", "text", "off", maxAnswer)
 		switch q.Type {
 		case api.QuestionTypeText:
 			i.Type = "textarea"
 		case api.QuestionTypeChoice:
-			i.Type, i.Options = "select", []design.Option{{Label: v.locale.T("Please choose")}}
+			i.Type, i.Options = "select", []site.Option{{Label: v.locale.T("Please choose")}}
 			for _, o := range q.Options {
-				i.Options = append(i.Options, design.Option{Value: o, Label: o})
+				i.Options = append(i.Options, site.Option{Value: o, Label: o})
 			}
 		case api.QuestionTypeNumber:
 			i.Type = "number"
@@ -140,7 +140,7 @@ func apply(v *visit) error {
 	}
 	asked, wrong := v.read()
 	if len(wrong) == 0 && !v.thought() {
-		wrong = design.Faults{"": v.locale.T("That was quick. Please look at what you typed, and send it once more.")}
+		wrong = site.Faults{"": v.locale.T("That was quick. Please look at what you typed, and send it once more.")}
 	}
 	if len(wrong) > 0 {
 		return v.again(wrong)
@@ -158,17 +158,17 @@ func apply(v *visit) error {
 func (v *visit) sent() error { return v.Redirect(http.StatusSeeOther, v.Request().URL.Path+"?sent") }
 
 // again shows the form with what was typed and what is wrong with it.
-func (v *visit) again(wrong design.Faults) error {
+func (v *visit) again(wrong site.Faults) error {
 	names := slices.Clone(fields)
 	for _, q := range v.settings.Questions {
 		names = append(names, fieldOf(q))
 	}
-	return v.page(http.StatusUnprocessableEntity, design.Form{Values: v.form.Typed(names...), Errors: wrong})
+	return v.page(http.StatusUnprocessableEntity, site.Form{Values: v.form.Typed(names...), Errors: wrong})
 }
 
 // read reads the form, with what is wrong with it.
-func (v *visit) read() (joining.Asked, design.Faults) {
-	wrong := design.Faults{}
+func (v *visit) read() (joining.Asked, site.Faults) {
+	wrong := site.Faults{}
 	for _, name := range []string{"email", "first_name", "country_code"} {
 		if v.form.Value(name) == "" {
 			wrong[name] = v.locale.T("Please fill this in.")
@@ -214,8 +214,8 @@ func (v *visit) check(body *api.ApplicationCreate) error {
 }
 
 // faults are those of the form's fields.
-func (v *visit) faults(err error) design.Faults {
-	wrong := design.FaultsOf(err, fields...)
+func (v *visit) faults(err error) site.Faults {
+	wrong := site.FaultsOf(err, fields...)
 	for field, text := range wrong {
 		wrong[field] = v.locale.Said(text)
 	}
@@ -223,7 +223,7 @@ func (v *visit) faults(err error) design.Faults {
 }
 
 // answers reads the answers to the program's questions, by their keys.
-func (v *visit) answers(wrong design.Faults) json.RawMessage {
+func (v *visit) answers(wrong site.Faults) json.RawMessage {
 	out := map[string]any{}
 	for _, q := range v.settings.Questions {
 		text := v.answer(fieldOf(q))

@@ -19,12 +19,12 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/http/middleware"
 	"rail/server/locale"
 	"rail/server/problem"
 	"rail/server/program/joining"
-	"rail/server/quota"
+	"rail/server/work/quota"
 	"rail/server/secret"
 )
 
@@ -57,7 +57,7 @@ type Pages struct {
 
 // New returns the join pages.
 func New(o Options) (*Pages, error) {
-	origin, err := design.Origin(o.BaseURL)
+	origin, err := site.Origin(o.BaseURL)
 	return &Pages{o, origin}, err
 }
 
@@ -74,12 +74,12 @@ func (p *Pages) Register(e *echo.Echo) {
 func PathOf(door string) string { return folder + door }
 
 // guard reads the forms. Nobody is signed in: what they carry says for which page they are.
-var guard = design.Guard{Purpose: "rail/join-form"}
+var guard = site.Guard{Purpose: "rail/join-form"}
 
 // serve answers a request. The context is cut off from the connection's: a change that has begun
 // ends even if the browser goes away.
 func (p *Pages) serve(c echo.Context) error {
-	design.Confine(c.Response().Header())
+	site.Confine(c.Response().Header())
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), timeout)
 	defer cancel()
 	c.SetRequest(c.Request().WithContext(ctx))
@@ -114,7 +114,7 @@ func (p *Pages) dispatch(v *visit) error {
 		return p.answer(v, link.get, link.post)
 	}
 	v.SetPath(folder + ":program/:group")
-	if strings.Contains(second, "/") || more && second == "" || !design.Spelled(first+second) {
+	if strings.Contains(second, "/") || more && second == "" || !site.Spelled(first+second) {
 		return problem.New(problem.RouteNotFound, "There is no such page.")
 	}
 	if err := v.enter(first, second); err != nil {
@@ -131,17 +131,17 @@ func (p *Pages) answer(v *visit, get, post action) error {
 	case post != nil && method == http.MethodPost:
 		return p.change(v, post)
 	case get == nil:
-		return design.RefuseMethod(v, "POST")
+		return site.RefuseMethod(v, "POST")
 	case post == nil:
-		return design.RefuseMethod(v, "GET, HEAD")
+		return site.RefuseMethod(v, "GET, HEAD")
 	}
-	return design.RefuseMethod(v, "GET, HEAD, POST")
+	return site.RefuseMethod(v, "GET, HEAD, POST")
 }
 
 // change answers a form, which must come from a page of this server.
 func (p *Pages) change(v *visit, do action) error {
 	if err := p.origin.Check(v.Request()); err != nil {
-		return design.ErrForged
+		return site.ErrForged
 	}
 	form, err := guard.Read(v.Response(), v.Request(), v.Request().URL.Path)
 	if err != nil {

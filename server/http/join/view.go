@@ -4,15 +4,15 @@ import (
 	"embed"
 	"strings"
 
-	"rail/server/http/design"
-	"rail/server/http/look"
+	"rail/server/http/site"
+	"rail/server/http/site/look"
 )
 
 //go:embed templates
 var files embed.FS
 
 // pages are the templates, each with the frame around it.
-var pages = design.Source{Files: files, Folder: "templates"}.Parse()
+var pages = site.Source{Files: files, Folder: "templates"}.Parse()
 
 // frame is what every page gets.
 type frame struct {

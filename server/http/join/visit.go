@@ -10,12 +10,12 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/http/middleware"
 	"rail/server/locale"
 	"rail/server/program/joining"
 	"rail/server/program/portalsettings"
-	"rail/server/quota"
+	"rail/server/work/quota"
 	"rail/server/work"
 )
 
@@ -29,7 +29,7 @@ type visit struct {
 	settings portalsettings.Settings
 	group    *db.Group // that the address names; nil for none
 	token    string    // of a mailed link
-	form     design.Posted
+	form     site.Posted
 }
 
 // Refusals that only these pages know.
@@ -123,5 +123,5 @@ func explain(err error) (status int, title, text string) {
 	case errors.Is(err, errTaken):
 		return http.StatusConflict, "You are a partner already", "There is an application with your address. You need do nothing more."
 	}
-	return design.Explain(err)
+	return site.Explain(err)
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"rail/server/http/browser"
+	"rail/server/http/site/browser"
 	"rail/server/problem"
 	"rail/server/program/publishable"
 	"rail/server/work"

@@ -7,7 +7,7 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 	"github.com/klauspost/compress/gzip"
 
-	"rail/server/http/static"
+	"rail/server/http/docs/static"
 )
 
 // Compress sends what h answers in gzip or zstd to those who accept it, from 1 kB on

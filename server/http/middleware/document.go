@@ -14,7 +14,7 @@ import (
 
 	"rail/openapi"
 	"rail/server/clock"
-	"rail/server/plain"
+	"rail/server/locale/plain"
 )
 
 // Document is the description of the API, ready to be asked about a route.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"rail/server/plain"
+	"rail/server/locale/plain"
 )
 
 // nameMembers are the members of bodies that name somebody or something, in one line. Those of freeform

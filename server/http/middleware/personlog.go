@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode"
 
-	"rail/server/auditlog"
+	"rail/server/work/auditlog"
 	"rail/server/work"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"rail/server/auth"
 	"rail/server/clock"
-	"rail/server/http/browser"
+	"rail/server/http/site/browser"
 	"rail/server/problem"
 )
 

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/server/auth"
-	"rail/server/config"
+	"rail/server/app/config"
 	"rail/server/harness/apitest"
 )
 

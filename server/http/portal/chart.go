@@ -8,7 +8,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/money/report"
 )
 
@@ -20,9 +20,9 @@ const rankedLinks = 20
 
 // graph is the chart of the overview with what it can be asked for.
 type graph struct {
-	Chart                        design.Chart
-	Links                        design.Ranks
-	Ranges, Measures, Currencies design.Tabs
+	Chart                        site.Chart
+	Links                        site.Ranks
+	Ranges, Measures, Currencies site.Tabs
 	Title, About                 string
 }
 
@@ -43,11 +43,11 @@ func (v *visit) chosen(name string, from []choice) choice {
 }
 
 // tabs are the choices as links, each of which leaves the others as they are.
-func (v *visit) tabs(label, name string, from []choice) design.Tabs {
-	out := design.Tabs{Label: v.locale.T(label)}
+func (v *visit) tabs(label, name string, from []choice) site.Tabs {
+	out := site.Tabs{Label: v.locale.T(label)}
 	now := v.chosen(name, from)
 	for _, c := range from {
-		out.Links = append(out.Links, design.Link{
+		out.Links = append(out.Links, site.Link{
 			Path: with(v.Request().URL, name, c.Value) + "#chart", Name: v.locale.Said(c.Name), Current: c == now,
 		})
 	}
@@ -82,7 +82,7 @@ func (v *visit) graph(held []purse) (g graph, err error) {
 	if err != nil {
 		return g, err
 	}
-	g.Chart = design.BarChart(v.periods(over, answers[0].Rows, measure.Value))
+	g.Chart = site.BarChart(v.periods(over, answers[0].Rows, measure.Value))
 	g.Links, err = v.byLink(byLink, answers[1].Rows, measure.Value)
 	return g, err
 }
@@ -106,9 +106,9 @@ func (v *visit) window(span, code string) report.Query {
 }
 
 // columns are the figures of a row, of which one is drawn.
-func (v *visit) columns(code, drawn string) []design.Column {
+func (v *visit) columns(code, drawn string) []site.Column {
 	l := v.locale
-	return []design.Column{
+	return []site.Column{
 		{
 			Name: l.T("Earnings"), Text: func(n int64) string { return l.Money(n, code) }, Drawn: drawn == "earnings",
 		},
@@ -122,16 +122,16 @@ func values(f report.Figures) []int64 { return []int64{f.CommissionsMinor, f.Cli
 
 // periods are the figures by month or by day, without the empty ones before the first of a
 // long time.
-func (v *visit) periods(q report.Query, rows []report.Row, drawn string) design.Figures {
+func (v *visit) periods(q report.Query, rows []report.Row, drawn string) site.Figures {
 	l, head := v.locale, v.locale.T("Month")
 	if q.Bucket == "day" {
 		head = l.T("Day")
 	}
-	f := design.Figures{Caption: l.T("The figures over time"), Head: head, Columns: v.columns(q.Currency, drawn)}
+	f := site.Figures{Caption: l.T("The figures over time"), Head: head, Columns: v.columns(q.Currency, drawn)}
 	begun := slices.IndexFunc(rows, func(r report.Row) bool { return r.Figures != report.Figures{} })
 	rows = rows[min(max(begun, 0), max(len(rows)-monthsShown, 0)):]
 	for _, r := range rows {
-		row := design.Row{Name: r.Key, Values: values(r.Figures)}
+		row := site.Row{Name: r.Key, Values: values(r.Figures)}
 		if day, err := time.Parse(time.DateOnly, r.Key); err == nil && q.Bucket == "day" {
 			row.Name, row.Short = l.Date(day), l.Count(int64(day.Day()))
 		} else if err == nil {
@@ -146,11 +146,11 @@ func (v *visit) periods(q report.Query, rows []report.Row, drawn string) design.
 const monthsShown = 12
 
 // byLink are the figures by link, the best first.
-func (v *visit) byLink(q report.Query, rows []report.Row, drawn string) (design.Ranks, error) {
-	f := design.Figures{
+func (v *visit) byLink(q report.Query, rows []report.Row, drawn string) (site.Ranks, error) {
+	f := site.Figures{
 		Caption: v.locale.T("The figures by link"), Head: v.locale.T("Link"), Columns: v.columns(q.Currency, drawn),
 	}
-	at := slices.IndexFunc(f.Columns, func(c design.Column) bool { return c.Drawn })
+	at := slices.IndexFunc(f.Columns, func(c site.Column) bool { return c.Drawn })
 	slices.SortStableFunc(rows, func(a, b report.Row) int {
 		return cmp.Compare(values(b.Figures)[at], values(a.Figures)[at])
 	})
@@ -163,7 +163,7 @@ func (v *visit) byLink(q report.Query, rows []report.Row, drawn string) (design.
 	}
 	for _, r := range rows {
 		name := cmp.Or(names[r.Key], v.locale.T("Without a link of its own"))
-		f.Rows = append(f.Rows, design.Row{Name: name, Values: values(r.Figures)})
+		f.Rows = append(f.Rows, site.Row{Name: name, Values: values(r.Figures)})
 	}
-	return design.RankChart(f), err
+	return site.RankChart(f), err
 }

@@ -10,10 +10,10 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/money/rules"
 	"rail/server/opt"
-	"rail/server/page"
+	"rail/server/list"
 	"rail/server/problem"
 )
 
@@ -27,7 +27,7 @@ var states = []db.CommissionStatus{
 type asked struct {
 	Status, PayoutID *string
 	From, Before     *clock.Time
-	design.Turn
+	site.Turn
 }
 
 // earned is a commission as its partner sees it.
@@ -43,9 +43,9 @@ type earned struct {
 
 // commissionPage is what the list of commissions shows.
 type commissionPage struct {
-	design.Listing
+	site.Listing
 	Sums    []db.PortalCommissionSumsRow
-	Filters design.Filters
+	Filters site.Filters
 	Table   string // the address of the same as a table
 }
 
@@ -64,7 +64,7 @@ func commissions(v *visit) error {
 	if err != nil {
 		return err
 	}
-	found := page.Page[earned]{Rows: rows, HasMore: len(rows) > perPage}
+	found := list.Page[earned]{Rows: rows, HasMore: len(rows) > perPage}
 	for _, s := range sums {
 		found.Total += s.Commissions
 	}
@@ -77,7 +77,7 @@ func commissions(v *visit) error {
 	id := func(k earned) string { return k.ID }
 	at := v.Request().URL
 	data := commissionPage{
-		Listing: design.Listed(at, a.Turn, found, id, found.Rows), Sums: sums, Filters: v.commissionFilters(wrong),
+		Listing: site.Listed(at, a.Turn, found, id, found.Rows), Sums: sums, Filters: v.commissionFilters(wrong),
 		Table: "/portal/commissions.csv?" + at.RawQuery,
 	}
 	return v.show(http.StatusOK, "commissions", "/portal/commissions", "Commissions", data)
@@ -85,8 +85,8 @@ func commissions(v *visit) error {
 
 // askedCommissions reads the filters from the address. A day that is none is a fault of its
 // field, and filters nothing.
-func (v *visit) askedCommissions() (a asked, wrong design.Faults) {
-	wrong = design.Faults{}
+func (v *visit) askedCommissions() (a asked, wrong site.Faults) {
+	wrong = site.Faults{}
 	if given := v.QueryParam("status"); slices.Contains(states, db.CommissionStatus(given)) {
 		a.Status = &given
 	}
@@ -109,20 +109,20 @@ func (v *visit) askedCommissions() (a asked, wrong design.Faults) {
 }
 
 // commissionFilters is the form above the list.
-func (v *visit) commissionFilters(wrong design.Faults) design.Filters {
+func (v *visit) commissionFilters(wrong site.Faults) site.Filters {
 	at, l := v.Request().URL, v.locale
-	form := design.Form{Errors: wrong, Values: map[string]string{
+	form := site.Form{Errors: wrong, Values: map[string]string{
 		"status": v.QueryParam("status"), "from": v.QueryParam("from"), "to": v.QueryParam("to"),
 	}}
-	all := []design.Option{{Label: l.T("All")}}
+	all := []site.Option{{Label: l.T("All")}}
 	for _, s := range states {
-		all = append(all, design.Option{Value: string(s), Label: l.T(design.Words(string(s), vocabulary))})
+		all = append(all, site.Option{Value: string(s), Label: l.T(site.Words(string(s), vocabulary))})
 	}
-	status := design.NewInput(form, "status", l.T("Status"), "", "select", "", 0).Of(all)
+	status := site.NewInput(form, "status", l.T("Status"), "", "select", "", 0).Of(all)
 	status.Filters = true
-	f := design.Filters{Path: at.Path, Label: l.T("Commissions"), Inputs: []design.Input{
-		status, design.NewInput(form, "from", l.T("Sold from"), "", "date", "off", 0),
-		design.NewInput(form, "to", l.T("Sold until"), "", "date", "off", 0),
+	f := site.Filters{Path: at.Path, Label: l.T("Commissions"), Inputs: []site.Input{
+		status, site.NewInput(form, "from", l.T("Sold from"), "", "date", "off", 0),
+		site.NewInput(form, "to", l.T("Sold until"), "", "date", "off", 0),
 	}}
 	for _, i := range f.Inputs {
 		if i.Value == "" {
@@ -130,10 +130,10 @@ func (v *visit) commissionFilters(wrong design.Faults) design.Filters {
 		}
 		chosen := i.Value
 		if i.Name == "status" {
-			chosen = l.Said(design.Words(i.Value, vocabulary))
+			chosen = l.Said(site.Words(i.Value, vocabulary))
 		}
 		f.Clear = at.Path
-		f.Chips = append(f.Chips, design.Chip{Text: i.Label + ": " + chosen, Without: design.Without(at, i.Name)})
+		f.Chips = append(f.Chips, site.Chip{Text: i.Label + ": " + chosen, Without: site.Without(at, i.Name)})
 	}
 	return f
 }
@@ -245,7 +245,7 @@ func (v *visit) reason(row db.PortalCommissionsRow) (string, *clock.Time) {
 	case db.CommissionStatusPaid:
 		return "", row.PayoutPaidAt
 	case db.CommissionStatusVoided, db.CommissionStatusRejected:
-		return l.Said(design.Words(opt.Value(k.VoidReason), vocabulary)), k.VoidedAt
+		return l.Said(site.Words(opt.Value(k.VoidReason), vocabulary)), k.VoidedAt
 	}
 	return "", nil
 }

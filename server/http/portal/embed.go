@@ -8,8 +8,8 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"rail/server/http/design"
-	"rail/server/http/static"
+	"rail/server/http/site"
+	"rail/server/http/docs/static"
 )
 
 // embedded is where portals within pages of others are: the address has a token in place of
@@ -49,7 +49,7 @@ func (v *visit) HTMLBlob(status int, page []byte) error {
 	if v.frame == "" {
 		return v.Context.HTMLBlob(status, page)
 	}
-	design.Framed(v.Response().Header(), v.frames)
+	site.Framed(v.Response().Header(), v.frames)
 	moved := strings.ReplaceAll(string(page), `="/portal`, `="`+embedded+v.frame)
 	return v.Context.HTMLBlob(status, []byte(moved))
 }

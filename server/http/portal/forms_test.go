@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/gen/db"
-	"rail/server/config"
+	"rail/server/app/config"
 	"rail/server/harness/apitest"
 	"rail/server/money/payout"
 	"rail/server/secret"

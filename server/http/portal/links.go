@@ -8,9 +8,9 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/opt"
-	"rail/server/page"
+	"rail/server/list"
 	"rail/server/program/tracking"
 	"rail/server/work"
 )
@@ -41,17 +41,17 @@ type click struct {
 // linkPage is what the page of links shows.
 type linkPage struct {
 	Own     string
-	Links   design.Listing
+	Links   site.Listing
 	Clicks  []click
 	Coupons []db.Coupon
 	Maker   maker
 }
 
 // links shows the partner's links with what came by each, and the last clicks.
-func links(v *visit) error { return v.showLinks(http.StatusOK, design.Form{}) }
+func links(v *visit) error { return v.showLinks(http.StatusOK, site.Form{}) }
 
 // showLinks is the page with a form as it was typed.
-func (v *visit) showLinks(status int, form design.Form) error {
+func (v *visit) showLinks(status int, form site.Form) error {
 	t, err := v.turn()
 	if err != nil {
 		return err
@@ -60,8 +60,8 @@ func (v *visit) showLinks(status int, form design.Form) error {
 	if err != nil {
 		return err
 	}
-	some := page.In(v.program.ID, new(int64(linksPerPage)), t.After, t.Before)
-	found, err := page.Of(v.ctx(), v.unit(), some, db.LinkList{PartnerID: &v.partner.ID})
+	some := list.In(v.program.ID, new(int64(linksPerPage)), t.After, t.Before)
+	found, err := list.Of(v.ctx(), v.unit(), some, db.LinkList{PartnerID: &v.partner.ID})
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (v *visit) showLinks(status int, form design.Form) error {
 	}
 	id := func(l db.Link) string { return l.ID }
 	return v.show(status, "links", "/portal/links", "Links", linkPage{
-		Own: own, Links: design.Listed(v.Request().URL, t, found, id, rows), Clicks: clicks, Coupons: coupons, Maker: maker,
+		Own: own, Links: site.Listed(v.Request().URL, t, found, id, rows), Clicks: clicks, Coupons: coupons, Maker: maker,
 	})
 }
 
@@ -111,8 +111,8 @@ func (v *visit) countLinks(found []db.Link) ([]link, error) {
 
 // lastClicks are the last clicks that the partner brought.
 func (v *visit) lastClicks() ([]click, error) {
-	newest := page.In(v.program.ID, new(int64(recentClicks)), nil, nil)
-	found, err := page.Of(v.ctx(), v.unit(), newest, db.ClickList{PartnerID: &v.partner.ID})
+	newest := list.In(v.program.ID, new(int64(recentClicks)), nil, nil)
+	found, err := list.Of(v.ctx(), v.unit(), newest, db.ClickList{PartnerID: &v.partner.ID})
 	if err != nil {
 		return nil, err
 	}
@@ -157,8 +157,8 @@ func nameOf(l db.Link) string { return cmp.Or(opt.Value(l.Label), l.Value) }
 
 // coupons are the partner's codes, the newest first.
 func (v *visit) coupons() ([]db.Coupon, error) {
-	newest := page.In(v.program.ID, new(int64(mostCoupons)), nil, nil)
-	found, err := page.Of(v.ctx(), v.unit(), newest, db.CouponList{PartnerID: &v.partner.ID})
+	newest := list.In(v.program.ID, new(int64(mostCoupons)), nil, nil)
+	found, err := list.Of(v.ctx(), v.unit(), newest, db.CouponList{PartnerID: &v.partner.ID})
 	return found.Rows, err
 }
 

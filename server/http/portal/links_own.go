@@ -9,7 +9,7 @@ import (
 	"github.com/oapi-codegen/nullable"
 
 	"rail/gen/db"
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/program/portalsettings"
 	"rail/server/program/tracking"
 	"rail/server/work"
@@ -20,14 +20,14 @@ var linkFields = []string{"destination_url", "label", "slug", "utm_source", "utm
 
 // maker is the form that makes a link, as it is shown.
 type maker struct {
-	Form  design.Form
+	Form  site.Form
 	Hosts string // where links may lead
 	Most  int64  // 0 where partners make none
 	Short string // what short addresses begin with
 }
 
 // maker is the form with what was typed, and its faults.
-func (v *visit) maker(form design.Form) (maker, error) {
+func (v *visit) maker(form site.Form) (maker, error) {
 	s, err := portalsettings.Of(v.ctx(), v.portal.Pool, v.partner.OrgID, v.program.ID)
 	own := tracking.OwnLink{Program: v.program, Hosts: s.LinkHosts}
 	if form.Values == nil {
@@ -57,7 +57,7 @@ func addLink(v *visit) error {
 	if wrong == nil {
 		return err
 	}
-	return v.showLinks(http.StatusUnprocessableEntity, design.Form{Values: v.form.Typed(linkFields...), Errors: wrong})
+	return v.showLinks(http.StatusUnprocessableEntity, site.Form{Values: v.form.Typed(linkFields...), Errors: wrong})
 }
 
 // storeLink validates a link like a request of the API, and makes it.

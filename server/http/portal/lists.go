@@ -5,9 +5,9 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/opt"
-	"rail/server/page"
+	"rail/server/list"
 )
 
 // perPage is how many rows a list shows at once.
@@ -17,11 +17,11 @@ const perPage = 25
 const shelf = 500
 
 // turn reads from the address where in a list the page lies.
-func (v *visit) turn() (design.Turn, error) { return design.TurnOf(v.QueryParams()) }
+func (v *visit) turn() (site.Turn, error) { return site.TurnOf(v.QueryParams()) }
 
 // asked is a page of one of the program's lists.
-func (v *visit) asked(t design.Turn) page.Asked {
-	return page.In(v.program.ID, new(int64(perPage)), t.After, t.Before)
+func (v *visit) asked(t site.Turn) list.Request {
+	return list.In(v.program.ID, new(int64(perPage)), t.After, t.Before)
 }
 
 // customer is what a partner sees of a customer: nothing that identifies them.
@@ -39,7 +39,7 @@ func customers(v *visit) error {
 	if err != nil {
 		return err
 	}
-	found, err := page.Of(v.ctx(), v.unit(), v.asked(t), db.CustomerList{PartnerID: &v.partner.ID})
+	found, err := list.Of(v.ctx(), v.unit(), v.asked(t), db.CustomerList{PartnerID: &v.partner.ID})
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func customers(v *visit) error {
 		rows[i] = customer{mask(k.Email, k.Name), k.Status, k.TrackedBy, k.LeadAt, k.ConvertedAt}
 	}
 	return v.show(http.StatusOK, "customers", "/portal/customers", "Customers",
-		design.Listed(v.Request().URL, t, found, func(k db.Customer) string { return k.ID }, rows))
+		site.Listed(v.Request().URL, t, found, func(k db.Customer) string { return k.ID }, rows))
 }
 
 // ids lists the ids of rows.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/money/payout"
 	"rail/server/opt"
 )
@@ -104,8 +104,8 @@ func (m method) names() []string {
 // read takes the details from the form.
 // It returns the object to store, or the faults by field; an optional detail that
 // is empty is left out.
-func (m method) read(v *visit) (json.RawMessage, design.Faults) {
-	given, wrong := map[string]string{}, design.Faults{}
+func (m method) read(v *visit) (json.RawMessage, site.Faults) {
+	given, wrong := map[string]string{}, site.Faults{}
 	for _, d := range m.Details {
 		text := v.form.Value(d.Name)
 		switch {
@@ -127,7 +127,7 @@ func (m method) read(v *visit) (json.RawMessage, design.Faults) {
 	}
 	raw, err := json.Marshal(given)
 	if err != nil {
-		return nil, design.Faults{"": v.locale.T("These details cannot be stored.")}
+		return nil, site.Faults{"": v.locale.T("These details cannot be stored.")}
 	}
 	return raw, nil
 }

@@ -4,9 +4,8 @@ import (
 	"net/http"
 
 	"rail/gen/db"
-	"rail/server/count"
-	"rail/server/http/design"
-	"rail/server/page"
+	"rail/server/http/site"
+	"rail/server/list"
 	"rail/server/problem"
 )
 
@@ -22,7 +21,7 @@ func payouts(v *visit) error {
 	if err != nil {
 		return err
 	}
-	found, err := page.Of(v.ctx(), v.unit(), v.asked(t), db.PayoutList{PartnerID: &v.partner.ID})
+	found, err := list.Of(v.ctx(), v.unit(), v.asked(t), db.PayoutList{PartnerID: &v.partner.ID})
 	if err != nil {
 		return err
 	}
@@ -31,7 +30,7 @@ func payouts(v *visit) error {
 		return err
 	}
 	return v.show(http.StatusOK, "payouts", "/portal/payouts", "Payouts",
-		design.Listed(v.Request().URL, t, found, func(p db.Payout) string { return p.ID }, rows))
+		site.Listed(v.Request().URL, t, found, func(p db.Payout) string { return p.ID }, rows))
 }
 
 // countCommissions counts the commissions of each payout.
@@ -41,7 +40,7 @@ func (v *visit) countCommissions(found []db.Payout) ([]countedPayout, error) {
 	}
 	in := db.Scope{ProgramID: v.program.ID, OrgID: v.partner.OrgID}
 	id := func(p db.Payout) string { return p.ID }
-	counted, err := count.By(v.ctx(), v.portal.Pool, "commissions", in, ids(found, id))
+	counted, err := list.CountBy(v.ctx(), v.portal.Pool, "commissions", in, ids(found, id))
 	rows := make([]countedPayout, len(found))
 	for i, p := range found {
 		rows[i] = countedPayout{p, counted[p.ID]}
@@ -75,21 +74,21 @@ func onePayout(v *visit) error {
 	if err != nil {
 		return err
 	}
-	found := page.Page[earned]{Rows: data.Rows, HasMore: len(data.Rows) > perPage}
+	found := list.Page[earned]{Rows: data.Rows, HasMore: len(data.Rows) > perPage}
 	switch {
 	case found.HasMore && t.Before != nil: // the one that is too many is the newest
 		found.Rows = data.Rows[1:]
 	case found.HasMore:
 		found.Rows = data.Rows[:perPage]
 	}
-	listing := design.Listed(v.Request().URL, t, found, func(k earned) string { return k.ID }, found.Rows)
+	listing := site.Listed(v.Request().URL, t, found, func(k earned) string { return k.ID }, found.Rows)
 	data.Rows, data.Older, data.Newer = found.Rows, listing.Older, listing.Newer
 	return v.show(http.StatusOK, "payout", "/portal/payouts", "Payout", data)
 }
 
 // payoutPage reads the payout that the address names, with so many of its commissions.
 // Another's is as absent as one that never was.
-func (v *visit) payoutPage(t design.Turn, rows int) (data payoutPage, err error) {
+func (v *visit) payoutPage(t site.Turn, rows int) (data payoutPage, err error) {
 	of := db.PayoutGetParams{ID: v.QueryParam("id"), OrgID: v.partner.OrgID}
 	if data.Payout, err = queries.PayoutGet(v.ctx(), v.portal.Pool, of); err != nil {
 		return data, err
@@ -112,7 +111,7 @@ func (v *visit) payoutPage(t design.Turn, rows int) (data payoutPage, err error)
 
 // payoutTable answers with the commissions of a payout as a table.
 func payoutTable(v *visit) error {
-	data, err := v.payoutPage(design.Turn{}, 0)
+	data, err := v.payoutPage(site.Turn{}, 0)
 	if err != nil {
 		return err
 	}
@@ -121,7 +120,7 @@ func payoutTable(v *visit) error {
 
 // statement shows a payout as a page to print.
 func statement(v *visit) error {
-	data, err := v.payoutPage(design.Turn{}, statementRows)
+	data, err := v.payoutPage(site.Turn{}, statementRows)
 	if err != nil {
 		return err
 	}

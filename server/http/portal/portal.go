@@ -21,16 +21,16 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"rail/gen/db"
-	"rail/server/attempt"
+	"rail/server/team/attempt"
 	"rail/server/clock"
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/http/middleware"
 	"rail/server/locale"
 	"rail/server/outbound/webhook"
 	"rail/server/problem"
 	"rail/server/program/partner"
 	"rail/server/program/tracking"
-	"rail/server/quota"
+	"rail/server/work/quota"
 	"rail/server/secret"
 )
 
@@ -75,7 +75,7 @@ type route struct{ get, post action }
 // New returns the portal.
 func New(o Options) (*Portal, error) {
 	o.ShortURL = tracking.ShortBase(o.BaseURL, o.ShortURL)
-	origin, err := design.Origin(o.BaseURL)
+	origin, err := site.Origin(o.BaseURL)
 	if err != nil {
 		return nil, err
 	}
@@ -123,14 +123,14 @@ func (p *Portal) Register(e *echo.Echo) {
 }
 
 // guard ties the portal's forms to its sessions.
-var guard = design.Guard{Purpose: "rail/portal-form"}
+var guard = site.Guard{Purpose: "rail/portal-form"}
 
 // serve finds the route of a path. The log is given the route's pattern: a path
 // may contain a token.
 // The context is cut off from the connection's: a change that has begun ends even if
 // the browser goes away, as in the API.
 func (p *Portal) serve(c echo.Context) error {
-	design.Confine(c.Response().Header())
+	site.Confine(c.Response().Header())
 	v := &visit{Context: c, portal: p, now: p.Clock.Now(), locale: locale.Of(c.Request().Header.Get("Accept-Language"))}
 	v.frame, v.page = framed(c.Request().URL.Path)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), allowance(v.page))
@@ -164,7 +164,7 @@ func (p *Portal) dispatch(v *visit) error {
 	if token, ok := strings.CutPrefix(path, "/portal/sso/"); ok {
 		v.SetPath("/portal/sso/:token")
 		if method != http.MethodGet {
-			return design.RefuseMethod(v, "GET, HEAD")
+			return site.RefuseMethod(v, "GET, HEAD")
 		}
 		return p.signIn(v, token)
 	}
@@ -193,9 +193,9 @@ func (p *Portal) route(v *visit, method string) error {
 	case method == http.MethodPost && r.post != nil:
 		return p.change(v, r.post)
 	case r.get != nil:
-		return design.RefuseMethod(v, "GET, HEAD")
+		return site.RefuseMethod(v, "GET, HEAD")
 	}
-	return design.RefuseMethod(v, "POST")
+	return site.RefuseMethod(v, "POST")
 }
 
 // read answers a GET.
@@ -211,7 +211,7 @@ func (p *Portal) read(v *visit, do action) error {
 // a stranger's request costs neither a query nor memory.
 func (p *Portal) change(v *visit, do action) error {
 	if err := p.origin.Check(v.Request()); err != nil {
-		return design.ErrForged
+		return site.ErrForged
 	}
 	if err := v.identify(); err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"rail/gen/db"
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/outbound/webhook"
 	"rail/server/problem"
 	"rail/server/program/partner"
@@ -31,7 +31,7 @@ type postbackPage struct {
 	Endpoints  []db.WebhookEndpoint
 	Current    *db.WebhookEndpoint // nil where there is none yet
 	Types      []eventChoice
-	Form       design.Form
+	Form       site.Form
 	Enabled    bool
 	Secret     string // shown once
 	Deliveries []db.WebhookLogRow
@@ -118,7 +118,7 @@ func savePostback(v *visit) error {
 	}
 	// A form for a new one that was sent from an old page.
 	if page.Current != nil && v.form.Value("id") == "" {
-		page.Form.Errors = design.Faults{"": v.locale.T("You have a postback already.")}
+		page.Form.Errors = site.Faults{"": v.locale.T("You have a postback already.")}
 		return v.showPostback(http.StatusUnprocessableEntity, page)
 	}
 	types, secret := v.form.Values("event_types"), ""
@@ -129,7 +129,7 @@ func savePostback(v *visit) error {
 	}
 	if wrong := v.faults(err, "url", "event_types"); wrong != nil {
 		// The page shows what was typed, not what is stored.
-		page.Form = design.Form{Values: v.form.Typed("url"), Errors: wrong}
+		page.Form = site.Form{Values: v.form.Typed("url"), Errors: wrong}
 		page.choose(v.form.Values("event_types"))
 		page.Enabled = v.form.Has("enabled")
 		return v.showPostback(http.StatusUnprocessableEntity, page)
@@ -285,7 +285,7 @@ func pingPostback(v *visit) error {
 // tooMany refuses a test that came too early, on the page it was asked for.
 func (v *visit) tooMany(page postbackPage) error {
 	v.Response().Header().Set("Retry-After", strconv.Itoa(int(betweenTests/time.Second)))
-	page.Form.Errors = design.Faults{"": v.locale.T("A test was sent just now. Wait ten seconds before the next.")}
+	page.Form.Errors = site.Faults{"": v.locale.T("A test was sent just now. Wait ten seconds before the next.")}
 	return v.showPostback(http.StatusTooManyRequests, page)
 }
 

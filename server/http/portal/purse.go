@@ -7,10 +7,10 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/money/payout"
 
-	"rail/server/page"
+	"rail/server/list"
 )
 
 // currencies bounds the balances on the overview, one of each currency.
@@ -33,8 +33,8 @@ func (p purse) Has() int64 { return max(p.Sum, 0) }
 
 // purses are the partner's balances, the program's own currency first.
 func (v *visit) purses() ([]purse, error) {
-	all := page.In(v.program.ID, new(int64(currencies)), nil, nil)
-	found, err := page.Of(v.ctx(), v.unit(), all, db.BalanceList{PartnerID: &v.partner.ID})
+	all := list.In(v.program.ID, new(int64(currencies)), nil, nil)
+	found, err := list.Of(v.ctx(), v.unit(), all, db.BalanceList{PartnerID: &v.partner.ID})
 	if err != nil || len(found.Rows) == 0 {
 		return nil, err
 	}
@@ -75,8 +75,8 @@ func own(b db.BalancePageRow, currency string) int {
 
 // open are the payouts on their way by currency, of each the one that is due first.
 func (v *visit) open() (map[string]db.Payout, error) {
-	latest := page.In(v.program.ID, new(int64(currencies)), nil, nil)
-	found, err := page.Of(v.ctx(), v.unit(), latest, db.PayoutList{
+	latest := list.In(v.program.ID, new(int64(currencies)), nil, nil)
+	found, err := list.Of(v.ctx(), v.unit(), latest, db.PayoutList{
 		PartnerID: &v.partner.ID, Status: []string{string(db.PayoutStatusPending), string(db.PayoutStatusProcessing)},
 	})
 	out := map[string]db.Payout{}
@@ -105,7 +105,7 @@ func (v *visit) foresee(p *purse, l payout.Line, due clock.Time) {
 			v.locale.Money(p.Least-l.AmountMinor, l.Currency))
 	case l.Outcome == payout.NotEligible:
 		p.Next = v.locale.T("About %s, planned for %s.", sum, day)
-		p.Aside = v.locale.Said(design.Words(l.Reason, vocabulary))
+		p.Aside = v.locale.Said(site.Words(l.Reason, vocabulary))
 		if l.Reason == "no_payout_method" {
 			p.Path = "/portal/settings#payout"
 		}

@@ -13,8 +13,8 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/http/design"
-	"rail/server/http/look"
+	"rail/server/http/site"
+	"rail/server/http/site/look"
 	"rail/server/locale"
 	"rail/server/opt"
 	"rail/server/postgres/pgtx"
@@ -42,7 +42,7 @@ func (p *Portal) signIn(v *visit, token string) error {
 	purpose := r.Header.Get("Purpose") + r.Header.Get("Sec-Purpose") + r.Header.Get("X-Moz")
 	// A link works once: a preview must not use it up.
 	if strings.Contains(strings.ToLower(purpose), "prefetch") {
-		return design.ErrForged
+		return site.ErrForged
 	}
 	if r.Method == http.MethodHead {
 		return v.NoContent(http.StatusOK)

@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/server/clock"
-	"rail/server/config"
+	"rail/server/app/config"
 	"rail/server/harness/apitest"
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/jobs"
 )
 
@@ -267,7 +267,7 @@ func TestHeadersAndPaths(t *testing.T) {
 	get := s.Must(405, b.ask("GET", "/portal/settings/profile", nil))
 	require.Equal(t, "POST", get.Header.Get("Allow"))
 	check(get)
-	for path, kind := range map[string]string{design.StylePath: "text/css; charset=utf-8", design.ScriptPath: "text/javascript; charset=utf-8"} {
+	for path, kind := range map[string]string{site.StylePath: "text/css; charset=utf-8", site.ScriptPath: "text/javascript; charset=utf-8"} {
 		a := s.Must(200, visit(s, "GET", path))
 		require.Equal(t, kind, a.Header.Get("Content-Type"))
 		require.NotEmpty(t, a.Raw)

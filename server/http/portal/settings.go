@@ -8,7 +8,7 @@ import (
 	"github.com/oapi-codegen/nullable"
 
 	gen "rail/gen/api"
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/opt"
 	"rail/server/program/partner"
 	"rail/server/work"
@@ -20,12 +20,12 @@ var profileFields = []string{"first_name", "last_name", "display_name", "company
 // settingsPage is what the page of settings shows: what is stored, or what was
 // typed with its faults.
 type settingsPage struct {
-	Profile, Payout design.Form
+	Profile, Payout site.Form
 	Choices         partner.Choices
 	Methods         []method // those that the program pays by
 	Chosen          *method  // whose form is open
 	Stored          *stored
-	Countries       []design.Option
+	Countries       []site.Option
 	Fresh           bool // whether the payout method may be changed now
 	Again           bool // whether a link to sign in anew can be mailed
 }
@@ -46,12 +46,12 @@ func settings(v *visit) error {
 func (v *visit) settingsPage(open string) (settingsPage, error) {
 	p := v.partner
 	page := settingsPage{
-		Profile: design.Form{Values: map[string]string{
+		Profile: site.Form{Values: map[string]string{
 			"first_name": opt.Value(p.FirstName), "last_name": opt.Value(p.LastName),
 			"display_name": opt.Value(p.DisplayName), "company_name": opt.Value(p.CompanyName),
 			"website_url": opt.Value(p.WebsiteURL), "country_code": opt.Value(p.CountryCode),
 		}},
-		Payout:  design.Form{Values: map[string]string{}},
+		Payout:  site.Form{Values: map[string]string{}},
 		Choices: partner.ChoicesOf(p), Fresh: v.fresh(),
 		Again:   v.frame == "" && !v.session.Visitor && v.portal.Partners.Mail.Ready(),
 		Methods: v.methods(), Countries: v.countries(),
@@ -71,15 +71,15 @@ func (v *visit) settingsPage(open string) (settingsPage, error) {
 }
 
 // countries are all, by their names in the partner's language. A code that is none stays.
-func (v *visit) countries() []design.Option {
-	out := []design.Option{{Value: "", Label: v.locale.T("Choose a country")}}
+func (v *visit) countries() []site.Option {
+	out := []site.Option{{Value: "", Label: v.locale.T("Choose a country")}}
 	known := false
 	for _, code := range v.locale.Countries() {
-		out = append(out, design.Option{Value: code, Label: v.locale.Country(code)})
+		out = append(out, site.Option{Value: code, Label: v.locale.Country(code)})
 		known = known || code == opt.Value(v.partner.CountryCode)
 	}
 	if code := v.partner.CountryCode; code != nil && !known {
-		out = append(out, design.Option{Value: *code, Label: *code})
+		out = append(out, site.Option{Value: *code, Label: *code})
 	}
 	return out
 }
@@ -113,7 +113,7 @@ func saveProfile(v *visit) error {
 	if err != nil {
 		return err
 	}
-	page.Profile = design.Form{Values: v.form.Typed(profileFields...), Errors: wrong}
+	page.Profile = site.Form{Values: v.form.Typed(profileFields...), Errors: wrong}
 	return v.show(http.StatusUnprocessableEntity, "settings", "/portal/settings", "Settings", page)
 }
 
@@ -143,7 +143,7 @@ func savePayout(v *visit) error {
 		return err
 	}
 	if page.Chosen == nil || page.Chosen.Name != v.form.Value("method") {
-		page.Payout.Errors = design.Faults{"": v.locale.T("Choose one of the methods that the program pays by.")}
+		page.Payout.Errors = site.Faults{"": v.locale.T("Choose one of the methods that the program pays by.")}
 		return v.show(http.StatusUnprocessableEntity, "settings", "/portal/settings", "Settings", page)
 	}
 	details, wrong := page.Chosen.read(v)
@@ -158,7 +158,7 @@ func savePayout(v *visit) error {
 			return err
 		}
 	}
-	page.Payout = design.Form{Values: v.form.Typed(page.Chosen.names()...), Errors: wrong}
+	page.Payout = site.Form{Values: v.form.Typed(page.Chosen.names()...), Errors: wrong}
 	return v.show(http.StatusUnprocessableEntity, "settings", "/portal/settings", "Settings", page)
 }
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"rail/gen/db"
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/problem"
 	"rail/server/program/partner"
 )
@@ -18,11 +18,11 @@ type door struct {
 	Token   string // of the link that the page's button uses; "" for the form that asks for one
 	Mail    bool   // whether links can be mailed
 	Program string // the only program that is asked for, as the address named it
-	Form    design.Form
+	Form    site.Form
 }
 
 // door shows the form that asks for a link, with what it has to say first.
-func (v *visit) door(status int, title, text string, form design.Form) error {
+func (v *visit) door(status int, title, text string, form site.Form) error {
 	return v.showDoor(status, title, door{
 		Text: v.locale.Said(text), Mail: v.portal.Partners.Mail.Ready(), Program: v.asksFor(), Form: form,
 	})
@@ -50,21 +50,21 @@ func (v *visit) asksFor() string {
 // has, and as late: what is done for one that somebody has takes a little longer.
 func (p *Portal) mailLink(v *visit) error {
 	if err := p.origin.Check(v.Request()); err != nil {
-		return design.ErrForged
+		return site.ErrForged
 	}
 	form, err := guard.Read(v.Response(), v.Request(), "")
 	if err != nil {
 		return err
 	}
 	v.form = form
-	wrong := design.Evenly(func() error { return p.sendLinks(v, form.Value("email")) })
+	wrong := site.Evenly(func() error { return p.sendLinks(v, form.Value("email")) })
 	if wrong != nil {
 		faults := v.faults(wrong, "email")
 		if faults == nil {
 			return wrong
 		}
 		return v.door(problemStatus(wrong), "Sign in", "We mail you a link. It works once.",
-			design.Form{Values: form.Typed("email"), Errors: faults})
+			site.Form{Values: form.Typed("email"), Errors: faults})
 	}
 	return v.note(http.StatusOK, "Look into your mail",
 		"If a partner has this address, a link is on its way to it. It works once, for 30 minutes.")
@@ -101,12 +101,12 @@ func (p *Portal) useMailed(v *visit, token string) error {
 	switch v.Request().Method {
 	case http.MethodPost:
 		if err := p.origin.Check(v.Request()); err != nil {
-			return design.ErrForged
+			return site.ErrForged
 		}
 		return p.enter(v, token)
 	case http.MethodGet, http.MethodHead:
 	default:
-		return design.RefuseMethod(v, "GET, HEAD, POST")
+		return site.RefuseMethod(v, "GET, HEAD, POST")
 	}
 	return v.showDoor(http.StatusOK, "Sign in", door{
 		Text: v.locale.T("Press the button to open your portal. The link works once."), Token: token,

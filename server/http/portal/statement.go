@@ -10,7 +10,7 @@ import (
 	"golang.org/x/image/font/gofont/goregular"
 	"golang.org/x/image/font/sfnt"
 
-	"rail/server/http/design"
+	"rail/server/http/site"
 	"rail/server/money/payout"
 )
 
@@ -56,7 +56,7 @@ var statementColumns = []float64{26, 22, 30, 66, 30}
 
 // statementFile answers with the statement of a payout as a PDF.
 func statementFile(v *visit) error {
-	data, err := v.payoutPage(design.Turn{}, statementRows)
+	data, err := v.payoutPage(site.Turn{}, statementRows)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (v *visit) facts(data payoutPage) []fact {
 	out := []fact{
 		{l.T("From"), v.program.Name}, {l.T("To"), payout.NameOf(v.partner)},
 		{l.T("For the time until"), l.Day(data.PeriodEnd.Time)},
-		{l.T("Status"), l.T(design.Words(string(data.Status), vocabulary))}, when,
+		{l.T("Status"), l.T(site.Words(string(data.Status), vocabulary))}, when,
 	}
 	if data.Method != nil {
 		out = append(out, fact{l.T("Method"), l.Said(methodLabel(*data.Method))})

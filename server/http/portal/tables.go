@@ -9,7 +9,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"rail/server/currency"
+	"rail/server/locale/currency"
 	"rail/server/opt"
 )
 

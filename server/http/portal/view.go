@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"strings"
 
-	"rail/server/http/design"
-	"rail/server/http/look"
+	"rail/server/http/site"
+	"rail/server/http/site/look"
 	"rail/server/money/payout"
 	"rail/server/opt"
 )
@@ -16,14 +16,14 @@ import (
 var files embed.FS
 
 // pages are the templates, each with the frame around it.
-var pages = design.Source{
+var pages = site.Source{
 	Files: files, Folder: "templates", Vocabulary: vocabulary,
 	Functions: template.FuncMap{"method": methodLabel, "detail": detailInput},
 }.Parse()
 
 // detailInput is the line for a detail of a payout method.
-func detailInput(f design.Form, d detail) design.Input {
-	i := design.NewInput(f, d.Name, d.Label, d.Hint, "text", "off", d.Most)
+func detailInput(f site.Form, d detail) site.Input {
+	i := site.NewInput(f, d.Name, d.Label, d.Hint, "text", "off", d.Most)
 	i.ID, i.Optional = "payout_"+d.Name, d.Optional
 	return i
 }
@@ -83,9 +83,9 @@ func (v *visit) note(status int, title, text string) error {
 	})
 }
 
-// faults are those of a form's fields, as design.FaultsOf has them.
-func (v *visit) faults(err error, fields ...string) design.Faults {
-	wrong := design.FaultsOf(err, fields...)
+// faults are those of a form's fields, as site.FaultsOf has them.
+func (v *visit) faults(err error, fields ...string) site.Faults {
+	wrong := site.FaultsOf(err, fields...)
 	for field, text := range wrong {
 		wrong[field] = v.locale.Said(text)
 	}

@@ -10,8 +10,8 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/http/design"
-	"rail/server/http/look"
+	"rail/server/http/site"
+	"rail/server/http/site/look"
 	"rail/server/http/middleware"
 	"rail/server/locale"
 	"rail/server/work"
@@ -31,7 +31,7 @@ type visit struct {
 	page    string    // the path, which of an embedded portal is that of the same page in the portal
 	partner db.Partner
 	program db.Program
-	form    design.Posted
+	form    site.Posted
 }
 
 // ctx ends with the time that the request may take.
@@ -72,7 +72,7 @@ func (v *visit) fail(err error) error {
 		title, text = "Sign in", "We mail you a link. It works once."
 	}
 	if errors.Is(err, errSignedOut) || errors.Is(err, errLink) {
-		return v.door(status, title, text, design.Form{})
+		return v.door(status, title, text, site.Form{})
 	}
 	if status == http.StatusServiceUnavailable {
 		v.Response().Header().Set("Retry-After", "1")
@@ -105,5 +105,5 @@ func explain(err error) (status int, title, text string) {
 		return http.StatusForbidden, "Please sign in again",
 			"Nothing was changed. How you are paid can be changed within twelve hours after you have signed in."
 	}
-	return design.Explain(err)
+	return site.Explain(err)
 }

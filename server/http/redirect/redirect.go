@@ -19,7 +19,7 @@ import (
 	"rail/server/http/robots"
 	"rail/server/problem"
 	"rail/server/program/tracking"
-	"rail/server/quota"
+	"rail/server/work/quota"
 	"rail/server/work"
 )
 

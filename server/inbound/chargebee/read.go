@@ -1,7 +1,7 @@
 package chargebee
 
 import (
-	"rail/server/currency"
+	"rail/server/locale/currency"
 	"rail/server/inbound/loose"
 	"rail/server/inbound/processor"
 )

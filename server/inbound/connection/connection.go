@@ -15,7 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"rail/gen/db"
-	"rail/server/auditlog"
+	"rail/server/work/auditlog"
 	"rail/server/ident"
 	"rail/server/outbound/webhook"
 	"rail/server/secret"

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"rail/server/clock"
-	"rail/server/currency"
+	"rail/server/locale/currency"
 	"rail/server/ident"
 	"rail/server/inbound/loose"
 	"rail/server/inbound/processor"

@@ -3,7 +3,7 @@ package lemonsqueezy
 import (
 	"strconv"
 
-	"rail/server/currency"
+	"rail/server/locale/currency"
 	"rail/server/inbound/loose"
 	"rail/server/inbound/processor"
 )

@@ -6,7 +6,7 @@ import (
 	"net/http"
 
 	"rail/server/clock"
-	"rail/server/currency"
+	"rail/server/locale/currency"
 	"rail/server/inbound/loose"
 	"rail/server/inbound/processor"
 	"rail/server/outbound/webhook/verify"

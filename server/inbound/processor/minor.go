@@ -3,7 +3,7 @@ package processor
 import (
 	"math"
 
-	"rail/server/currency"
+	"rail/server/locale/currency"
 )
 
 // FromHundredths returns an amount in minor units that is given in hundredths of the

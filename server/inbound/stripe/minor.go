@@ -3,7 +3,7 @@ package stripe
 import (
 	"math"
 
-	"rail/server/currency"
+	"rail/server/locale/currency"
 	"rail/server/inbound/loose"
 	"rail/server/inbound/processor"
 )

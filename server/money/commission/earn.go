@@ -11,7 +11,7 @@ import (
 	"rail/gen/db"
 	"rail/gen/events"
 	"rail/server/clock"
-	"rail/server/event"
+	"rail/server/work/event"
 	"rail/server/ident"
 	"rail/server/money/rules"
 	"rail/server/outbound/sequence"

@@ -10,7 +10,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/currency"
+	"rail/server/locale/currency"
 	"rail/server/money/rules"
 	"rail/server/opt"
 )

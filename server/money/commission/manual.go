@@ -5,8 +5,8 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/auditlog"
-	"rail/server/currency"
+	"rail/server/work/auditlog"
+	"rail/server/locale/currency"
 	"rail/server/ident"
 	"rail/server/money/ledger"
 	"rail/server/money/report"

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"rail/gen/db"
-	"rail/server/auditlog"
+	"rail/server/work/auditlog"
 	"rail/server/money/ledger"
 	"rail/server/money/payout"
 	"rail/server/money/report"

@@ -8,7 +8,7 @@ import (
 	"rail/gen/db"
 	"rail/gen/events"
 	"rail/server/clock"
-	"rail/server/event"
+	"rail/server/work/event"
 	"rail/server/ident"
 	"rail/server/opt"
 	"rail/server/postgres/pgtx"

@@ -10,8 +10,8 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/gen/events"
-	"rail/server/auditlog"
-	"rail/server/event"
+	"rail/server/work/auditlog"
+	"rail/server/work/event"
 	"rail/server/postgres/pgtx"
 	"rail/server/work"
 )

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/gen/db"
-	"rail/server/currency"
+	"rail/server/locale/currency"
 	"rail/server/secret"
 )
 

@@ -9,7 +9,7 @@ import (
 	"rail/gen/db"
 	"rail/gen/events"
 	"rail/server/clock"
-	"rail/server/currency"
+	"rail/server/locale/currency"
 	"rail/server/ident"
 	"rail/server/money/ledger"
 	"rail/server/opt"

@@ -15,7 +15,7 @@ import (
 	"rail/gen/db"
 	"rail/gen/events"
 	"rail/server/clock"
-	"rail/server/event"
+	"rail/server/work/event"
 	"rail/server/money/ledger"
 	"rail/server/outbound/mail"
 	"rail/server/postgres/pgtx"

@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"rail/gen/db"
-	"rail/server/currency"
+	"rail/server/locale/currency"
 	"rail/server/outbound/mail"
 	"rail/server/problem"
 	"rail/server/work"

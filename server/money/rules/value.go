@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"rail/server/clock"
-	"rail/server/currency"
+	"rail/server/locale/currency"
 	"rail/server/ident"
 )
 

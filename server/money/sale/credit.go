@@ -6,7 +6,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/auditlog"
+	"rail/server/work/auditlog"
 	"rail/server/clock"
 	"rail/server/money/report"
 	"rail/server/problem"

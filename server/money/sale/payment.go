@@ -6,8 +6,8 @@ import (
 
 	"rail/gen/api"
 	"rail/server/clock"
-	"rail/server/currency"
-	"rail/server/metadata"
+	"rail/server/locale/currency"
+	"rail/server/work/metadata"
 	"rail/server/problem"
 	"rail/server/program/customer"
 )

@@ -7,7 +7,7 @@ import (
 	"rail/gen/db"
 	"rail/gen/events"
 	"rail/server/clock"
-	"rail/server/event"
+	"rail/server/work/event"
 	"rail/server/work"
 )
 

@@ -25,7 +25,7 @@ import (
 	"rail/server/clock"
 	"rail/server/harness/pgtest"
 	"rail/server/locale"
-	"rail/server/outage"
+	"rail/server/telemetry/outage"
 	"rail/server/postgres/pgtx"
 )
 

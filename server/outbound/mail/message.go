@@ -12,7 +12,7 @@ import (
 	"github.com/yuin/goldmark"
 
 	"rail/gen/db"
-	"rail/server/plain"
+	"rail/server/locale/plain"
 )
 
 // reader reads in whose name a mail goes and, for those of a campaign or a sequence, whether

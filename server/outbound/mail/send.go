@@ -19,7 +19,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/outage"
+	"rail/server/telemetry/outage"
 	"rail/server/postgres/pgtx"
 	"rail/server/secret"
 )

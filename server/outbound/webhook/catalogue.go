@@ -8,7 +8,7 @@ import (
 
 	"rail/openapi"
 	"rail/server/clock"
-	"rail/server/event"
+	"rail/server/work/event"
 )
 
 // EventType is an entry of the catalogue. Example is a whole event body.

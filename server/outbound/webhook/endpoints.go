@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"rail/gen/db"
-	"rail/server/event"
+	"rail/server/work/event"
 	"rail/server/ident"
 	"rail/server/opt"
 	"rail/server/problem"

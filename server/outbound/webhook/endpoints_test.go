@@ -11,7 +11,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/gen/events"
-	"rail/server/event"
+	"rail/server/work/event"
 	"rail/server/harness/worktest"
 	"rail/server/problem"
 	"rail/server/secret"

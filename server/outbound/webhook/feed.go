@@ -6,7 +6,7 @@ import (
 	"encoding/binary"
 
 	"rail/gen/db"
-	"rail/server/event"
+	"rail/server/work/event"
 	"rail/server/problem"
 	"rail/server/work"
 )

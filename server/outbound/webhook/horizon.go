@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"rail/server/clock"
-	"rail/server/event"
+	"rail/server/work/event"
 )
 
 // fresh is how old a horizon may be for a worker that reads deliveries up to it.

@@ -10,7 +10,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/events"
 	"rail/server/clock"
-	"rail/server/event"
+	"rail/server/work/event"
 	"rail/server/harness/pgtest"
 )
 

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"rail/gen/db"
-	"rail/server/event"
+	"rail/server/work/event"
 	"rail/server/ident"
 	"rail/server/opt"
 	"rail/server/problem"

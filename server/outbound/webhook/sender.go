@@ -19,9 +19,9 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/outage"
+	"rail/server/telemetry/outage"
 	"rail/server/secret"
-	"rail/server/tracing"
+	"rail/server/telemetry/tracing"
 )
 
 var queries = db.New()

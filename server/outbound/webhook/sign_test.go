@@ -9,7 +9,7 @@ import (
 
 	"rail/gen/events"
 	"rail/server/clock"
-	"rail/server/event"
+	"rail/server/work/event"
 	"rail/server/outbound/webhook/vectors"
 )
 

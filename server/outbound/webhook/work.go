@@ -12,7 +12,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/secret"
-	"rail/server/tracing"
+	"rail/server/telemetry/tracing"
 	"rail/server/work"
 )
 

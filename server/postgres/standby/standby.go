@@ -20,7 +20,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"rail/server/clock"
-	"rail/server/outage"
+	"rail/server/telemetry/outage"
 	"rail/server/postgres/pgtx"
 )
 

@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"rail/server/clock"
-	"rail/server/outage"
+	"rail/server/telemetry/outage"
 	"rail/server/postgres"
 	"rail/server/postgres/pgtx"
 )

@@ -9,10 +9,10 @@ import (
 
 	"rail/gen/db"
 	"rail/server/ident"
-	"rail/server/metadata"
+	"rail/server/work/metadata"
 	"rail/server/money/commission"
 	"rail/server/outbound/mail"
-	"rail/server/plain"
+	"rail/server/locale/plain"
 	"rail/server/postgres/pgtx"
 	"rail/server/program/risk"
 	"rail/server/program/tracking"

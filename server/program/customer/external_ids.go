@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"rail/gen/db"
-	"rail/server/auditlog"
+	"rail/server/work/auditlog"
 	"rail/server/opt"
 	"rail/server/problem"
 	"rail/server/work"

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"rail/gen/db"
-	"rail/server/auditlog"
+	"rail/server/work/auditlog"
 	"rail/server/clock"
 	"rail/server/money/report"
 	"rail/server/opt"

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"rail/gen/db"
-	"rail/server/auditlog"
+	"rail/server/work/auditlog"
 	"rail/server/clock"
 	"rail/server/money/report"
 	"rail/server/problem"

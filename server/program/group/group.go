@@ -14,12 +14,12 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/gen/events"
-	"rail/server/event"
+	"rail/server/work/event"
 	"rail/server/ident"
 	"rail/server/opt"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
-	"rail/server/slug"
+	"rail/server/program/slug"
 	"rail/server/work"
 )
 

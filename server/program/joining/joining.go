@@ -22,7 +22,7 @@ import (
 	"rail/server/problem"
 	"rail/server/program/partner"
 	"rail/server/program/portalsettings"
-	"rail/server/quota"
+	"rail/server/work/quota"
 	"rail/server/secret"
 	"rail/server/work"
 )

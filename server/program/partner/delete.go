@@ -8,7 +8,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/gen/events"
-	"rail/server/event"
+	"rail/server/work/event"
 	"rail/server/money/report"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"

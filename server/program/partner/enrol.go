@@ -7,10 +7,10 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/gen/events"
-	"rail/server/event"
+	"rail/server/work/event"
 	"rail/server/money/payout"
 	"rail/server/opt"
-	"rail/server/plain"
+	"rail/server/locale/plain"
 	"rail/server/problem"
 	"rail/server/work"
 )

@@ -9,7 +9,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/problem"
-	"rail/server/slug"
+	"rail/server/program/slug"
 	"rail/server/work"
 )
 

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"rail/gen/db"
-	"rail/server/attempt"
+	"rail/server/team/attempt"
 	"rail/server/clock"
 	"rail/server/outbound/mail"
 	"rail/server/postgres/pgtx"

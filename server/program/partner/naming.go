@@ -5,10 +5,10 @@ import (
 	"slices"
 
 	"rail/gen/db"
-	"rail/server/metadata"
+	"rail/server/work/metadata"
 	"rail/server/money/payout"
 	"rail/server/opt"
-	"rail/server/plain"
+	"rail/server/locale/plain"
 	"rail/server/problem"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/ident"
-	"rail/server/plain"
+	"rail/server/locale/plain"
 	"rail/server/problem"
 	"rail/server/work"
 )

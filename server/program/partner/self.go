@@ -7,7 +7,7 @@ import (
 	"reflect"
 
 	"rail/gen/db"
-	"rail/server/auditlog"
+	"rail/server/work/auditlog"
 	"rail/server/problem"
 	"rail/server/work"
 )

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"rail/gen/db"
-	"rail/server/auditlog"
+	"rail/server/work/auditlog"
 	"rail/server/clock"
 	"rail/server/problem"
 	"rail/server/secret"

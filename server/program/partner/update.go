@@ -10,11 +10,11 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/metadata"
+	"rail/server/work/metadata"
 	"rail/server/money/payout"
 	"rail/server/opt"
 	"rail/server/outbound/mail"
-	"rail/server/plain"
+	"rail/server/locale/plain"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/program/risk"

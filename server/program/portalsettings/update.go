@@ -11,7 +11,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/auditlog"
+	"rail/server/work/auditlog"
 	"rail/server/opt"
 	"rail/server/problem"
 	"rail/server/program/publishable"

@@ -11,7 +11,7 @@ import (
 	"rail/gen/db"
 	"rail/gen/events"
 	"rail/server/auth"
-	"rail/server/event"
+	"rail/server/work/event"
 	"rail/server/ident"
 	"rail/server/opt"
 	"rail/server/postgres/pgtx"

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"rail/gen/db"
-	"rail/server/page"
+	"rail/server/list"
 	"rail/server/problem"
 	"rail/server/program/publishable"
 	"rail/server/work"
@@ -49,7 +49,7 @@ func CreateOwn(ctx context.Context, u *work.Unit, in OwnLink) (db.Link, error) {
 	if _, err := queries.PartnerLock(ctx, u.DB(), lock); err != nil {
 		return db.Link{}, err
 	}
-	has, err := page.Of(ctx, u, page.In(in.Program.ID, new(int64(1)), nil, nil), db.LinkList{PartnerID: &in.PartnerID})
+	has, err := list.Of(ctx, u, list.In(in.Program.ID, new(int64(1)), nil, nil), db.LinkList{PartnerID: &in.PartnerID})
 	if err != nil {
 		return db.Link{}, err
 	}

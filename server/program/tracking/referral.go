@@ -9,7 +9,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/gen/events"
-	"rail/server/event"
+	"rail/server/work/event"
 	"rail/server/ident"
 	"rail/server/opt"
 	"rail/server/work"

@@ -1,0 +1,71 @@
+package llms
+
+import (
+	"fmt"
+	"strings"
+
+	"rail/server/http/docs/guides"
+)
+
+// changelog is what changed for clients, the newest first. Deprecations are
+// announced here twelve months ahead (decisions, 16).
+const changelog = `## Changelog
+
+- 2026-08-21: first version.
+`
+
+// Short returns the overview: what the service is, its conventions, one line
+// an operation, and the changelog.
+func Short(bundle []byte) (string, error) {
+	d, err := parse(bundle)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	d.head(&b)
+	b.WriteString("The whole reference in plain text, with examples, is at /llms-full.txt " +
+		"(a part at /llms-full.txt?tag=Sales), the OpenAPI document at /v1/openapi.json, " +
+		"a page to read and try at /docs.\n\n## Guides\n\n")
+	for _, g := range guides.All() {
+		fmt.Fprintf(&b, "- [%s](/docs/guides/%s.md): %s\n", g.Title, g.Name, g.About)
+	}
+	b.WriteByte('\n')
+	for _, tag := range d.Tags {
+		fmt.Fprintf(&b, "## %s\n\n%s\n\n", tag.Name, tag.Description)
+		d.each(tag.Name, func(method, path string, op operation) {
+			fmt.Fprintf(&b, "- %s %s: %s%s\n", method, path, op.Summary, notes(op))
+		})
+		b.WriteByte('\n')
+	}
+	fmt.Fprintf(&b, "## Events\n\nSent as signed webhooks: %s.\n\n", strings.Join(d.Webhooks.names, ", "))
+	b.WriteString(changelog)
+	return b.String(), nil
+}
+
+// head writes what both texts begin with.
+func (d *description) head(b *strings.Builder) {
+	fmt.Fprintf(b, "# %s\n\n> %s\n\nVersion %s.\n\n## Conventions\n\n%s\n\n", d.Info.Title, d.Info.Summary, d.Info.Version,
+		strings.TrimSpace(d.Info.Description))
+}
+
+// notes returns who may call the operation.
+func notes(op operation) string {
+	if len(op.Security) == 0 {
+		return " (no key needed)"
+	}
+	if s := scopes(op); s != "" {
+		return " (scope " + s + ")"
+	}
+	return ""
+}
+
+// scopes lists the alternatives of which a key needs one.
+func scopes(op operation) string {
+	var all []string
+	for _, alternative := range op.Security {
+		for _, s := range alternative {
+			all = append(all, s...)
+		}
+	}
+	return strings.Join(all, " or ")
+}

@@ -1,0 +1,115 @@
+// Package site is what the pages of the portal and of the console are made of: one
+// style sheet and one script, templates for the parts that pages share, and the way
+// from a form that was sent to the words about what is wrong with it.
+//
+// A site has templates of its own: a frame, whose top and bottom every page begins and ends with, and the
+// pages (Source), which say things by a locale: {{t "A text"}}, {{money .Minor .Currency}}. Its forms are guarded by Guard, read as Posted and shown as Form
+// with Inputs; Explain and FaultsOf turn errors into words. Everything here is made on
+// the server and can be used without JavaScript.
+//
+// The templates, each with what it is given:
+//
+//	head       the title; stands in <head>
+//	moment     a clock.Time; day writes only its day, in UTC
+//	badge      a state
+//	copy       a text in a field with a button that copies it; code is a block of it
+//	flash      a sentence on what a form has done
+//	input      Input
+//	faults     Faults
+//	hidden     []Hidden
+//	filters    Filters
+//	sort       Sort, a column's head; tick-all is that of the boxes, with nothing given
+//	tick       Tick, the first cell of a row
+//	bulk       Bulk
+//	pager      Listing
+//	chart      Chart; figures is its table alone
+//	ranks      Ranks
+//	menu       Menu
+//	tabs       Tabs
+//	steps      Steps
+//	tile       Tile
+//	sum        Sum
+//	confirm    Confirm
+//	timeline   []Moment
+//	nothing    Nothing
+//	zone       nothing: the line that says which zone times are in. Where it stands, the
+//	           script shows moments in the browser's
+//
+// The pages under testdata have all of them in use.
+package site
+
+import (
+	"bytes"
+	"embed"
+	"html/template"
+	"io/fs"
+	"maps"
+	"path"
+	"sync"
+
+	"github.com/labstack/echo/v4"
+
+	"rail/server/locale"
+)
+
+//go:embed templates assets
+var files embed.FS
+
+// Source is the templates of a site.
+type Source struct {
+	Files fs.FS
+	// Folder is where they lie, all that end with .html. Together they define "top" and "bottom", which every page begins
+	// and ends with.
+	Folder string
+	// Vocabulary has the values of enums whose own name would not be understood.
+	Vocabulary map[string]string
+	// Functions are what the templates call beside those of this package.
+	Functions template.FuncMap
+}
+
+// Pages are a site's pages by name, for every locale. Templates that a page defines are known to all pages of the site.
+type Pages struct {
+	source Source
+	mu     sync.Mutex
+	sets   map[*locale.Locale]func() *template.Template
+}
+
+// Parse reads the pages. A mistake in them ends the start.
+func (s Source) Parse() *Pages {
+	p := &Pages{source: s, sets: map[*locale.Locale]func() *template.Template{}}
+	p.in(locale.English)
+	return p
+}
+
+// in returns the pages for a locale, which are parsed when its first reader comes.
+func (p *Pages) in(l *locale.Locale) *template.Template {
+	p.mu.Lock()
+	parsed, ok := p.sets[l]
+	if !ok {
+		parsed = sync.OnceValue(func() *template.Template { return p.source.parse(l) })
+		p.sets[l] = parsed
+	}
+	p.mu.Unlock()
+	return parsed()
+}
+
+// parse reads all pages into one set. Copies of what they share would be most of a server's memory.
+func (s Source) parse(l *locale.Locale) *template.Template {
+	known := functions(l, s.Vocabulary)
+	maps.Copy(known, s.Functions)
+	all := template.Must(template.New("").Funcs(known).ParseFS(files, "templates/*.html"))
+	return template.Must(all.ParseFS(s.Files, path.Join(s.Folder, "*.html")))
+}
+
+// Write answers with the page NAME.html, as its reader l is used to. The whole page is made before
+// anything of it leaves: a template that fails halfway then leaves an error page, not half a
+// page with 200.
+func (p *Pages) Write(c echo.Context, l *locale.Locale, status int, name string, data any) error {
+	var b bytes.Buffer
+	if err := p.in(l.Base()).ExecuteTemplate(&b, name+".html", data); err != nil {
+		return err
+	}
+	c.Response().Header().Set("Content-Language", l.Language())
+	c.Response().Header().Add("Vary", "Accept-Language")
+	return c.HTMLBlob(status, filled(b.Bytes(), l))
+}

@@ -1,0 +1,82 @@
+package site
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"rail/server/http/middleware"
+	"rail/server/problem"
+)
+
+// Faults are the faults of a form by field; "" is the form itself.
+type Faults map[string]string
+
+// FaultsOf turns a refusal of the input into faults of the form's fields. Any other
+// error is not for the form to show: it returns nil.
+func FaultsOf(err error, fields ...string) Faults {
+	var p *problem.Error
+	if !errors.As(err, &p) || p.Status() >= http.StatusInternalServerError || p.Status() == http.StatusNotFound {
+		return nil
+	}
+	// A fault in an array names its element; most forms have one field for all.
+	field, _, _ := strings.Cut(p.Param, "[")
+	for _, name := range fields {
+		if name == field || name == p.Param {
+			return Faults{name: sentence(p.Message, p.Param)}
+		}
+	}
+	return Faults{"": sentence(p.Message, p.Param)}
+}
+
+// sentence is an API message for people: without the name of the parameter.
+func sentence(message, param string) string {
+	switch {
+	case param == "country_code":
+		return "This must be two letters, such as DE or US."
+	case strings.HasPrefix(message, param+" must have at most"):
+		return "This is too long."
+	case strings.HasPrefix(message, param+" must "):
+		return "This" + strings.TrimPrefix(message, param)
+	}
+	if rest, ok := strings.CutPrefix(message, param+": "); ok && param != "" && rest != "" {
+		return strings.ToUpper(rest[:1]) + rest[1:]
+	}
+	return message
+}
+
+// Explain finds the status and the words for an error. Refusals of the API are passed
+// on in their own words; a fault of the server is never described.
+func Explain(err error) (status int, title, text string) {
+	switch {
+	case errors.Is(err, ErrForged):
+		return http.StatusForbidden, "This was not sent from your page",
+			"Nothing was changed. Go back, load the page anew and try again."
+	case errors.Is(err, ErrForm):
+		return http.StatusBadRequest, "This form cannot be read", "Nothing was changed. Go back and try again."
+	case errors.Is(err, ErrLarge):
+		return http.StatusRequestEntityTooLarge, "This file is too large", "Nothing was changed. Go back and send less."
+	}
+	p := middleware.Problem(err)
+	switch status = p.Status(); {
+	// A malformed id in an address is no mistake that a visitor can correct.
+	case status == http.StatusNotFound || status == http.StatusBadRequest:
+		return http.StatusNotFound, "There is nothing here", "The page that you asked for does not exist."
+	case status == http.StatusMethodNotAllowed:
+		return status, "This does not work here", p.Message
+	case status == http.StatusServiceUnavailable:
+		return status, "One moment", "The service is unavailable for a moment. Try again."
+	case status >= http.StatusInternalServerError:
+		return status, "Something went wrong", "The mistake is ours, and nothing was changed. Try again later."
+	}
+	return status, "This cannot be done", p.Message
+}
+
+// RefuseMethod answers a method that a path does not know. allowed goes into Allow, which a 405 must carry
+// (RFC 9110, 15.5.6).
+func RefuseMethod(c echo.Context, allowed string) error {
+	c.Response().Header().Set("Allow", allowed)
+	return problem.New(problem.MethodNotAllowed, "This page cannot be asked for in this way.")
+}

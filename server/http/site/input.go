@@ -1,0 +1,123 @@
+package site
+
+import (
+	"net/url"
+	"slices"
+)
+
+// Form is a form's values and faults, as it is shown.
+type Form struct {
+	Values map[string]string
+	Errors Faults
+}
+
+// Input is one line of a form as it is shown, by the template "input". Type is a type
+// of HTML's <input>, or one of
+//
+//	textarea  several lines
+//	select    one of Options
+//	radios    one of Options, each with its Hint
+//	boxes     any of Options, those that are Chosen
+//	check     one box, ticked where Value is not empty
+//	money     an amount as a decimal number, in Currency
+//	file      a file; the form needs enctype="multipart/form-data"
+//	lookup    what is found at Source while it is typed
+type Input struct {
+	Name, ID, Label, Hint, Value, Error, Type, Auto string
+	// Most is how many characters are taken; 0 for as many as there are.
+	Most     int
+	Optional bool
+
+	Options  []Option
+	Currency string
+	Source   string // an address that takes ?q= and answers with a list of Found as JSON
+	Accept   string // the kinds of files
+	Filters  bool   // sends its form when another option is chosen
+}
+
+// Option is one of those that an input offers.
+type Option struct {
+	Value, Label, Hint string
+	Chosen             bool
+}
+
+// Found is what an input of type lookup offers: Value is put into the field, and Label
+// shown beside it.
+type Found struct {
+	Value string `json:"value"`
+	Label string `json:"label"`
+}
+
+// Hidden is a value that a form carries unseen.
+type Hidden struct{ Name, Value string }
+
+// NewInput fills a line with what was typed and its fault. auto is the value of
+// autocomplete.
+func NewInput(f Form, name, label, hint, kind, auto string, most int) Input {
+	return Input{
+		Name: name, ID: name, Label: label, Hint: hint, Value: f.Values[name], Error: f.Errors[name], Type: kind,
+		Auto: auto, Most: most,
+	}
+}
+
+// Of gives the input what it offers.
+func (i Input) Of(options []Option) Input { i.Options = options; return i }
+
+// In gives an amount its currency.
+func (i Input) In(currency string) Input { i.Currency = currency; return i }
+
+// From gives a lookup its source.
+func (i Input) From(source string) Input { i.Source = source; return i }
+
+// As gives the input an id of its own, where its name stands twice on a page.
+func (i Input) As(id string) Input { i.ID = id; return i }
+
+// Says gives the input a hint.
+func (i Input) Says(hint string) Input { i.Hint = hint; return i }
+
+// Maybe marks the input as one that may stay empty.
+func (i Input) Maybe() Input { i.Optional = true; return i }
+
+// Fills says what a browser may fill the input with, as the values of autocomplete.
+func (i Input) Fills(auto string) Input { i.Auto = auto; return i }
+
+// Group reports whether the input is several, with one name for all.
+func (i Input) Group() bool { return i.Type == "radios" || i.Type == "boxes" }
+
+// Described reports whether words stand below the input.
+func (i Input) Described() bool { return i.Error != "" || i.Hint != "" }
+
+// Choose returns the options with those chosen that are named.
+func Choose(options []Option, values ...string) []Option {
+	out := slices.Clone(options)
+	for i := range out {
+		out[i].Chosen = slices.Contains(values, out[i].Value)
+	}
+	return out
+}
+
+// Filters are the form above a list that says what of it is shown, by the template
+// "filters".
+type Filters struct {
+	Path   string // of the list
+	Label  string // says what is filtered, such as Partners
+	Inputs []Input
+	Hidden []Hidden // what of the address stays, such as the order
+	Chips  []Chip   // what is set
+	Clear  string   // the address without any
+}
+
+// Chip is a filter that is set, with the address of the list without it.
+type Chip struct{ Text, Without string }
+
+// Without is an address without some of its parameters; it begins with the first page.
+func Without(at *url.URL, names ...string) string {
+	query := at.Query()
+	for _, name := range append([]string{"after", "before", "done"}, names...) {
+		query.Del(name)
+	}
+	if len(query) == 0 {
+		return at.Path
+	}
+	return at.Path + "?" + query.Encode()
+}

@@ -1,0 +1,98 @@
+package site
+
+import (
+	"html/template"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"rail/server/clock"
+	"rail/server/locale"
+)
+
+// functions are what templates can call, in the words and the figures of l. Days and times
+// are in the zone of the page's reader, which Write fills in; the script shows times in
+// the browser's zone where a site asks for it.
+func functions(l *locale.Locale, vocabulary map[string]string) template.FuncMap {
+	return template.FuncMap{
+		"t":       l.T,
+		"lang":    l.Language,
+		"money":   l.Money,
+		"percent": l.Percent,
+		"country": l.Country,
+		"day":     func(t clock.Time) string { return mark('d', t.UnixMicro()) },
+		"moment":  func(t clock.Time) string { return mark('m', t.UnixMicro()) },
+		"zone":    func() string { return mark('z', 0) },
+		"iso":     func(t clock.Time) string { return t.String() },
+		"words": func(v any) string {
+			return l.Said(Words(reflect.Indirect(reflect.ValueOf(v)).String(), vocabulary))
+		},
+		"count":  l.Count,
+		"size":   func(bytes int64) string { return Size(l, bytes) },
+		"input":  NewInput,
+		"tick":   NewTick,
+		"style":  func() string { return StylePath },
+		"script": func() string { return ScriptPath },
+	}
+}
+
+// mark stands for a day, a moment or the name of the zone until Write fills it in: the
+// templates of a language are shared by readers of all zones. It is of private characters.
+func mark(kind rune, micros int64) string {
+	return "\ue000" + string(kind) + strconv.FormatInt(micros, 10) + "\ue001"
+}
+
+// marks finds what mark makes.
+var marks = regexp.MustCompile("\ue000([dmz])(-?[0-9]{1,19})\ue001")
+
+// filled replaces the marks in a page by days and moments in the reader's zone.
+func filled(page []byte, l *locale.Locale) []byte {
+	return marks.ReplaceAllFunc(page, func(found []byte) []byte {
+		parts := marks.FindSubmatch(found)
+		micros, _ := strconv.ParseInt(string(parts[2]), 10, 64) // 0 where it is none, as a visitor may type
+		switch at := time.UnixMicro(micros); parts[1][0] {
+		case 'd':
+			return []byte(l.Day(at))
+		case 'm':
+			return []byte(l.Moment(at))
+		}
+		return []byte(l.Zone().String())
+	})
+}
+
+// Size is that of a file, for people.
+func Size(l *locale.Locale, bytes int64) string {
+	switch {
+	case bytes >= 1_000_000:
+		return l.Count(bytes/1_000_000) + " MB"
+	case bytes >= 1000:
+		return l.Count(bytes/1000) + " kB"
+	}
+	return l.T("%d bytes", bytes)
+}
+
+// Words is a value of an enum for people.
+// A value that the vocabulary lacks is shown as it is, with spaces for underscores, so
+// that a new state of the API needs no change here.
+func Words(v string, vocabulary map[string]string) string {
+	if known, ok := vocabulary[v]; ok {
+		return known
+	}
+	s := strings.ReplaceAll(v, "_", " ")
+	if s == "" {
+		return ""
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// Month is the name of a month that a report's row begins.
+// It returns the key itself if it is no date.
+func Month(l *locale.Locale, key string) string {
+	t, err := time.Parse(time.DateOnly, key)
+	if err != nil {
+		return key
+	}
+	return l.Month(t)
+}
