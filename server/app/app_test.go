@@ -18,8 +18,8 @@ import (
 	"github.com/labstack/echo/v4"
 	"github.com/stretchr/testify/require"
 
-	"rail/server/clock"
 	"rail/server/app/config"
+	"rail/server/clock"
 	"rail/server/harness/pgtest"
 	"rail/server/http/docs/mailpages"
 	"rail/server/http/docs/script"

@@ -19,8 +19,8 @@ import (
 	"golang.org/x/crypto/acme/autocert"
 
 	"rail/gen/db"
-	"rail/server/clock"
 	"rail/server/app/config"
+	"rail/server/clock"
 	"rail/server/secret"
 )
 

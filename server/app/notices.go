@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"rail/gen/db"
-	"rail/server/jobs/backlog"
 	"rail/server/clock"
-	"rail/server/telemetry/disk"
 	"rail/server/http/console"
+	"rail/server/jobs/backlog"
+	"rail/server/telemetry/disk"
 )
 
 const (

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"rail/gen/db"
-	"rail/server/work/auditlog"
 	"rail/server/clock"
 	"rail/server/ident"
 	"rail/server/opt"
@@ -14,6 +13,7 @@ import (
 	"rail/server/problem"
 	"rail/server/secret"
 	"rail/server/work"
+	"rail/server/work/auditlog"
 )
 
 // Grant is what a new key may do.

@@ -12,8 +12,8 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/work/quota"
 	"rail/server/secret"
+	"rail/server/work/quota"
 )
 
 // remember is how long a look-up is trusted, counted from before it was sent.

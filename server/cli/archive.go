@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"rail/server/clock"
 	"rail/server/app/config"
+	"rail/server/clock"
 	"rail/server/money/ledger"
 	"rail/server/money/ledger/check"
 	"rail/server/postgres/archive"

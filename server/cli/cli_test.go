@@ -16,9 +16,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rail/server/app/config"
 	"rail/server/auth"
 	"rail/server/clock"
-	"rail/server/app/config"
 	"rail/server/postgres/embedded"
 	"rail/server/secret"
 )

@@ -14,10 +14,10 @@ import (
 
 	"rail/server/app/config"
 	"rail/server/auth/keyring"
-	"rail/server/telemetry/outage"
 	"rail/server/postgres"
 	"rail/server/postgres/embedded"
 	"rail/server/secret"
+	"rail/server/telemetry/outage"
 	"rail/server/telemetry/tracing"
 )
 

@@ -15,11 +15,11 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"rail/gen/db"
-	"rail/server/auth"
 	"rail/server/app/config"
+	"rail/server/auth"
+	"rail/server/cli/sample"
 	"rail/server/ident"
 	"rail/server/program/partner"
-	"rail/server/cli/sample"
 )
 
 // demoOrg is the name of the organization that a first run makes. An organization of this name

@@ -9,10 +9,10 @@ import (
 
 	"rail/gen/db"
 	"rail/server/app"
+	"rail/server/auth/keyring"
 	"rail/server/http/middleware"
 	"rail/server/inbound/connection"
 	"rail/server/inbound/inbox"
-	"rail/server/auth/keyring"
 	"rail/server/money/payout"
 	"rail/server/outbound/webhook"
 	"rail/server/team"

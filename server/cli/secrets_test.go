@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/server/app"
-	"rail/server/auth"
 	"rail/server/app/config"
+	"rail/server/auth"
 	"rail/server/money/payout"
 	"rail/server/outbound/webhook"
 	"rail/server/postgres"

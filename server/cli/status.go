@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"rail/server/jobs/backlog"
-	"rail/server/telemetry/disk"
 	"rail/server/postgres/migrate"
+	"rail/server/telemetry/disk"
 )
 
 // state is how rail status is printed. Ages are in seconds, and -1 for what never was.

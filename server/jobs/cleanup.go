@@ -8,10 +8,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"rail/gen/db"
-	"rail/server/team/attempt"
 	"rail/server/clock"
 	"rail/server/program/risk"
 	"rail/server/team"
+	"rail/server/team/attempt"
 	"rail/server/work"
 )
 

@@ -18,9 +18,9 @@ import (
 	"rail/server/clock"
 	"rail/server/money/payout"
 	"rail/server/outbound/mail"
-	"rail/server/work/quota"
 	"rail/server/secret"
 	"rail/server/work"
+	"rail/server/work/quota"
 )
 
 // Job is one kind of work. Run does all that is due at now and returns. Every is the time between the starts of two

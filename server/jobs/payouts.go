@@ -12,10 +12,10 @@ import (
 	"rail/gen/db"
 	"rail/gen/events"
 	"rail/server/clock"
-	"rail/server/work/event"
 	"rail/server/money/payout"
 	"rail/server/postgres/pgtx"
 	"rail/server/work"
+	"rail/server/work/event"
 )
 
 // batchDelay is how long after midnight of the first the month's batches are

@@ -35,7 +35,9 @@ type Count struct {
 }
 
 // NewCount returns the count of a list in a scope.
-func NewCount(list Counted, in db.Scope) *Count { return &Count{list: list, in: in, total: list.Total()} }
+func NewCount(list Counted, in db.Scope) *Count {
+	return &Count{list: list, in: in, total: list.Total()}
+}
 
 // First is the first read.
 func (c *Count) First(ctx context.Context) pgtx.Read {

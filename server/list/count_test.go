@@ -8,8 +8,8 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/list"
 	"rail/server/harness/pgtest"
+	"rail/server/list"
 	"rail/server/work"
 )
 
@@ -45,8 +45,8 @@ func counted(t *testing.T, pool *pgxpool.Pool, l list.Counted) int64 {
 	return c.Rows()
 }
 
-// TestOf: a list has one count, whichever way it was counted.
-func TestOf(t *testing.T) {
+// TestCount: a list has one count, whichever way it was counted.
+func TestCount(t *testing.T) {
 	t.Parallel()
 	created, target := "sale.created", "sale_1"
 	for _, n := range []int{0, 30, 9000} {

@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"rail/server/telemetry/outage"
 	"rail/server/postgres/pgtx"
+	"rail/server/telemetry/outage"
 )
 
 // session has the settings of each connection, unless the DSN names its own.

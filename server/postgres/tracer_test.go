@@ -10,8 +10,8 @@ import (
 
 	"rail/server/clock"
 	"rail/server/harness/pgtest"
-	"rail/server/telemetry/outage"
 	"rail/server/postgres"
+	"rail/server/telemetry/outage"
 )
 
 // TestOutagesOfConnections: a database that is away is told of once, and when it is back, beside a tracer of queries.

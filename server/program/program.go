@@ -13,8 +13,8 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/locale/currency"
 	"rail/server/ident"
+	"rail/server/locale/currency"
 	"rail/server/money/report"
 	"rail/server/money/rules"
 	"rail/server/money/tax"

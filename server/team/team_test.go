@@ -13,13 +13,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/gen/db"
-	"rail/server/team/attempt"
 	"rail/server/clock"
 	"rail/server/harness/pgtest"
 	"rail/server/ident"
 	"rail/server/outbound/mail"
 	"rail/server/problem"
 	"rail/server/secret"
+	"rail/server/team/attempt"
 	"rail/server/work"
 )
 

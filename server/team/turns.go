@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"rail/server/team/attempt"
 	"rail/server/problem"
+	"rail/server/team/attempt"
 )
 
 const (

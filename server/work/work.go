@@ -14,10 +14,10 @@ import (
 
 	"rail/gen/events"
 	"rail/server/clock"
-	"rail/server/work/event"
 	"rail/server/ident"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
+	"rail/server/work/event"
 	"rail/server/work/quota"
 )
 

@@ -12,10 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/server/app"
+	"rail/server/auth/keyring"
 	"rail/server/clock"
 	"rail/server/harness/pgtest"
 	"rail/server/http/middleware"
-	"rail/server/auth/keyring"
 	"rail/server/money/payout"
 	"rail/server/outbound/webhook"
 	"rail/server/secret"

@@ -9,10 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/gen/db"
+	"rail/server/cli/sample"
 	"rail/server/clock"
 	"rail/server/harness/pgtest"
 	"rail/server/ident"
-	"rail/server/cli/sample"
 	"rail/server/secret"
 )
 

@@ -9,12 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/gen/db"
+	"rail/server/cli/sample"
 	"rail/server/clock"
 	"rail/server/harness/pgtest"
 	"rail/server/ident"
 	"rail/server/money/ledger"
 	"rail/server/money/ledger/check"
-	"rail/server/cli/sample"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }

@@ -12,10 +12,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rail/server/auth/keyring"
 	"rail/server/clock"
 	"rail/server/harness/pgtest"
 	"rail/server/harness/process"
-	"rail/server/auth/keyring"
 	"rail/server/secret"
 )
 

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"rail/server/auth"
+	"rail/server/locale/plain"
 	"rail/server/outbound/webhook"
 	"rail/server/outbound/webhook/vectors"
 	"rail/server/outbound/webhook/verify"
-	"rail/server/locale/plain"
 )
 
 // checks is the state of G1.

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"rail/server/clock"
-	"rail/server/locale/currency"
 	"rail/server/jobs"
+	"rail/server/locale/currency"
 )
 
 // filed runs exports, refunds, payments, deletions and batches at once. A file must

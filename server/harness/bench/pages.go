@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"rail/gen/db"
+	"rail/server/cli/sample"
 	"rail/server/clock"
 	"rail/server/harness/crawl"
 	"rail/server/money/report"
-	"rail/server/cli/sample"
 	"rail/server/secret"
 	"rail/server/team"
 	"rail/server/work"

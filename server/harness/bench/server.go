@@ -13,12 +13,12 @@ import (
 
 	"rail/gen/db"
 	"rail/server/app"
-	"rail/server/auth"
-	"rail/server/clock"
 	"rail/server/app/config"
+	"rail/server/auth"
+	"rail/server/auth/keyring"
+	"rail/server/clock"
 	"rail/server/http/middleware"
 	"rail/server/ident"
-	"rail/server/auth/keyring"
 	"rail/server/postgres"
 	"rail/server/secret"
 )

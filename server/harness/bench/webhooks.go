@@ -19,10 +19,10 @@ import (
 	"rail/gen/db"
 	"rail/gen/events"
 	"rail/server/clock"
-	"rail/server/work/event"
 	"rail/server/ident"
 	"rail/server/outbound/webhook"
 	"rail/server/secret"
+	"rail/server/work/event"
 )
 
 // eventsPerSec is one event a second for each endpoint, so that none has a queue.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"rail/server/locale/currency"
 	"rail/server/inbound/processor"
+	"rail/server/locale/currency"
 )
 
 type object = map[string]any

@@ -16,9 +16,9 @@ import (
 
 	"rail/gen/db"
 	"rail/server/app"
+	"rail/server/app/config"
 	"rail/server/auth"
 	"rail/server/clock"
-	"rail/server/app/config"
 	"rail/server/harness/dataset"
 	"rail/server/http/middleware"
 	"rail/server/ident"

@@ -17,8 +17,8 @@ import (
 	"rail/server/harness/pgtest"
 	"rail/server/ident"
 	"rail/server/problem"
-	"rail/server/work/quota"
 	"rail/server/work"
+	"rail/server/work/quota"
 )
 
 var queries = db.New()

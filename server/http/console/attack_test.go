@@ -14,7 +14,7 @@ import (
 )
 
 // earned are one of each kind that the pages of a program show, by what stands before its id in a path.
-func (s *site) earned() map[string]string {
+func (s *fixture) earned() map[string]string {
 	s.T.Helper()
 	s.Flow(s.program)
 	partner, sales := s.earns("Ada Lovelace", "paypal", 10000)
@@ -46,7 +46,7 @@ var beforeID = regexp.MustCompile(`/([a-z]+)/\{id\}`)
 type way struct{ pattern, method, path string }
 
 // ways are the routes of a method below some parts of a program, or of the organization.
-func (s *site) ways(method string, ids map[string]string, parts string) (out []way) {
+func (s *fixture) ways(method string, ids map[string]string, parts string) (out []way) {
 	s.T.Helper()
 	part := regexp.MustCompile(`^(/console/p/\{program\})?/(console/)?(` + parts + `)(/|$)`)
 	for _, pattern := range console.Patterns() {

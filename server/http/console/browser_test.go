@@ -8,16 +8,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/server/app/config"
+	"rail/server/cli/sample"
 	"rail/server/harness/apitest"
 	"rail/server/harness/browsertest"
-	"rail/server/cli/sample"
 	"rail/server/secret"
 	"rail/server/team"
 )
 
 // desk is a browser in which the owner of the sample program has signed in.
 type desk struct {
-	*site
+	*fixture
 	*browsertest.Tab
 }
 
@@ -41,14 +41,14 @@ func newDesk(t *testing.T, options ...apitest.Option) *desk {
 
 // visit opens a page of the program.
 func (d *desk) visit(path string) {
-	d.site.T.Helper()
+	d.fixture.T.Helper()
 	d.Open(d.owner.full(path))
 }
 
 // press clicks the button, link or label that is called so, once the page has come as far.
 func (d *desk) press(name string) {
-	d.site.T.Helper()
-	apitest.Eventually(d.site.T, func() bool {
+	d.fixture.T.Helper()
+	apitest.Eventually(d.fixture.T, func() bool {
 		there, err := chromedp.Run(d.Context, chromedp.Evaluate[bool](`(() => {
 			const called = e => e.textContent.trim() === `+quoted(name)+` && e.offsetParent !== null;
 			const all = [...document.querySelectorAll('button, a, label, summary')].filter(called);
@@ -81,8 +81,8 @@ func TestSignedOutPages(t *testing.T) {
 	t.Parallel()
 	browsertest.Chromium(t)
 	s := apitest.New(t, apitest.Loopback, func(c *config.Config) { c.BaseURL = "http://rail.test" })
-	site := newSiteOf(s, s.Program())
-	link, err := site.people.Invite(t.Context(), site.ownerUnit(), "new@shop.example", team.Manager)
+	owner := newSiteOf(s, s.Program())
+	link, err := owner.people.Invite(t.Context(), owner.ownerUnit(), "new@shop.example", team.Manager)
 	require.NoError(t, err)
 	tab := browsertest.New(t, s.URL)
 	tab.Accessible("/console/sign-in", link[len("http://rail.test"):], "/console/nowhere/at/all")
@@ -102,7 +102,7 @@ func TestFirstEvening(t *testing.T) {
 	d.Do(chromedp.SetValue(chromedp.CSS("#min_payout_minor"), "75.50"))
 	d.press("Save")
 	d.Reads("The settings are saved.")
-	saved := d.site.Must(200, d.site.Get("/v1/programs/"+d.program))
+	saved := d.fixture.Must(200, d.fixture.Get("/v1/programs/"+d.program))
 	require.EqualValues(t, 7550, saved.Int("min_payout_minor"))
 	d.press("Sign out")
 	d.Reads("You are signed out")

@@ -26,15 +26,15 @@ import (
 	"rail/gen/api"
 	"rail/server/clock"
 	"rail/server/http/console/oidc"
-	"rail/server/http/site"
 	"rail/server/http/middleware"
+	"rail/server/http/site"
 	"rail/server/inbound/hookup"
 	"rail/server/locale"
 	"rail/server/postgres/shortage"
 	"rail/server/problem"
-	"rail/server/work/quota"
 	"rail/server/secret"
 	"rail/server/team"
+	"rail/server/work/quota"
 )
 
 // timeout bounds the work of one request: some pages ask the API several times.

@@ -6,8 +6,8 @@ import (
 	"net/url"
 	"strconv"
 
-	"rail/server/http/site"
 	"rail/server/http/middleware"
+	"rail/server/http/site"
 	"rail/server/problem"
 	"rail/server/team"
 )

@@ -30,7 +30,7 @@ var (
 )
 
 // works runs the inbox, as the job does.
-func (s *site) works() {
+func (s *fixture) works() {
 	s.T.Helper()
 	keeper, err := secret.New(s.Config.SecretKey)
 	require.NoError(s.T, err)
@@ -290,8 +290,8 @@ func TestConnectByHand(t *testing.T) {
 	d.Reads("What is left to do")
 	fields := browsertest.Eval[[]string](d.Tab, `[...document.querySelectorAll('.copy input')].map(i => i.value)`)
 	require.Len(t, fields, 2)
-	c := d.site.Connected(hookForm.FindStringSubmatch(fields[0])[1], fields[1])
-	d.site.Must(200, c.Send(payment))
+	c := d.fixture.Connected(hookForm.FindStringSubmatch(fields[0])[1], fields[1])
+	d.fixture.Must(200, c.Send(payment))
 	d.works()
 	d.press("See what comes")
 	d.Reads("the newest first")
@@ -306,13 +306,13 @@ func TestIntegrationsAccessible(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	c := d.Connect(d.program)
-	d.site.Must(200, c.Send(payment))
+	d.fixture.Must(200, c.Send(payment))
 	d.works()
-	event := d.site.Must(200, d.Get("/v1/inbox_events?program_id="+d.program)).Data()[0]["id"].(string)
-	hook := d.site.Must(201, d.Post("/v1/webhook_endpoints", M{"program_id": d.program, "url": "https://hooks.example/"})).String("id")
-	d.site.Must(201, d.Post("/v1/publishable_keys", M{"program_id": d.program, "allowed_hosts": []string{"shop.example"}}))
-	d.site.Must(200, d.Post("/v1/webhook_endpoints/"+hook+"/ping", M{}))
-	sent := d.site.Must(200, d.Get("/v1/webhook_endpoints/"+hook+"/deliveries")).Data()[0]["id"].(string)
+	event := d.fixture.Must(200, d.Get("/v1/inbox_events?program_id="+d.program)).Data()[0]["id"].(string)
+	hook := d.fixture.Must(201, d.Post("/v1/webhook_endpoints", M{"program_id": d.program, "url": "https://hooks.example/"})).String("id")
+	d.fixture.Must(201, d.Post("/v1/publishable_keys", M{"program_id": d.program, "allowed_hosts": []string{"shop.example"}}))
+	d.fixture.Must(200, d.Post("/v1/webhook_endpoints/"+hook+"/ping", M{}))
+	sent := d.fixture.Must(200, d.Get("/v1/webhook_endpoints/"+hook+"/deliveries")).Data()[0]["id"].(string)
 	var paths []string
 	for _, path := range []string{
 		"/integrations", "/integrations/connect", "/integrations/connect/stripe", "/integrations/events",

@@ -5,8 +5,8 @@ import (
 
 	"rail/gen/db"
 	"rail/server/auth"
-	"rail/server/http/site"
 	"rail/server/http/middleware"
+	"rail/server/http/site"
 )
 
 var keyRoutes = map[string]route{

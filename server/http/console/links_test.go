@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rail/server/cli/sample"
 	"rail/server/harness/apitest"
 	"rail/server/harness/crawl"
-	"rail/server/cli/sample"
 	"rail/server/secret"
 )
 

@@ -6,11 +6,11 @@ import (
 	"strings"
 
 	"rail/gen/api"
-	"rail/server/work/auditlog"
 	"rail/server/clock"
 	"rail/server/http/site"
 	"rail/server/opt"
 	"rail/server/work"
+	"rail/server/work/auditlog"
 )
 
 var logRoutes = map[string]route{

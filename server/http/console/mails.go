@@ -81,9 +81,9 @@ type mailData struct {
 	api.Campaign
 	Letter       api.CampaignPreview
 	Groups, Tags []site.Option // those there are, with those of the audience chosen
-	To           string          // the audience in words
-	Me           string          // who gets a test
-	Chosen       []string        // partners of a new mail that it is for alone
+	To           string        // the audience in words
+	Me           string        // who gets a test
+	Chosen       []string      // partners of a new mail that it is for alone
 }
 
 // mailOf reads the campaign of the page's address.

@@ -14,7 +14,7 @@ import (
 )
 
 // newPostSite is a site whose server has a mail server.
-func newPostSite(t *testing.T) *site {
+func newPostSite(t *testing.T) *fixture {
 	t.Helper()
 	s := apitest.New(t, func(c *config.Config) { c.SMTPURL = "dir:" + t.TempDir() })
 	return newSiteOf(s, s.Program())
@@ -185,7 +185,7 @@ func TestMailToAll(t *testing.T) {
 	d.Reads("Nothing is sent yet.")
 	d.press("Send a test to myself")
 	d.Reads("A test is on its way to " + d.owner.Email)
-	made := d.site.Must(200, d.site.Get("/v1/campaigns?program_id="+d.program)).Data()[0]["id"].(string)
+	made := d.fixture.Must(200, d.fixture.Get("/v1/campaigns?program_id="+d.program)).Data()[0]["id"].(string)
 	d.Accessible(d.owner.full("/mails"), d.owner.full("/mails/failed"), d.owner.full("/mails/"+made), d.owner.full("/mails/"+made+"/edit"),
 		d.owner.full("/mails/"+made+"/send"), d.owner.full("/mails/sequences/new"), d.owner.full("/resources"))
 	d.visit("/mails")
@@ -195,6 +195,6 @@ func TestMailToAll(t *testing.T) {
 	d.Reads("Send “Good news” to")
 	d.press("Send it now")
 	d.Reads("The mail is on its way to")
-	require.Equal(t, "sending", d.site.Must(200, d.site.Get("/v1/campaigns/"+made+"?program_id="+d.program)).String("status"))
+	require.Equal(t, "sending", d.fixture.Must(200, d.fixture.Get("/v1/campaigns/"+made+"?program_id="+d.program)).String("status"))
 	d.Silent()
 }

@@ -30,8 +30,8 @@ const cookieName = "__Host-rail_console"
 // password is everybody's.
 const password = "a long one for tests"
 
-// site is a server with a program of one organization.
-type site struct {
+// fixture is a server with a program of one organization.
+type fixture struct {
 	*apitest.Server
 	program string
 	at      string // the address of the program's pages
@@ -40,37 +40,37 @@ type site struct {
 }
 
 // newSite starts a server with a program and its owner, who is signed in.
-func newSite(t *testing.T) *site {
+func newSite(t *testing.T) *fixture {
 	t.Helper()
 	s := apitest.New(t)
 	return newSiteOf(s, s.Program())
 }
 
 // newSiteOf is a server with one of its programs.
-func newSiteOf(s *apitest.Server, program string) *site {
+func newSiteOf(s *apitest.Server, program string) *fixture {
 	s.T.Helper()
 	keeper, err := secret.New(s.Config.SecretKey)
 	require.NoError(s.T, err)
 	people := team.New(team.Service{Pool: s.Pool, Keeper: keeper, Clock: s.Clock, BaseURL: s.Config.BaseURL})
-	out := &site{s, program, "/console/p/" + program, people, nil}
+	out := &fixture{s, program, "/console/p/" + program, people, nil}
 	out.owner = out.person(s.Org, team.Owner)
 	return out
 }
 
 // ownerUnit is a unit of work of the owner's.
-func (s *site) ownerUnit() *work.Unit {
+func (s *fixture) ownerUnit() *work.Unit {
 	return work.NewRun(s.Pool, work.Actor{Kind: work.Person, ID: s.owner.ID, User: s.owner.ID}, s.Clock.Now()).For(s.Org)
 }
 
 // person is somebody at the console, with a cookie and without JavaScript.
 type person struct {
-	*site
+	*fixture
 	team.User
 	token string // of the session
 }
 
 // person makes somebody of an organization and signs them in.
-func (s *site) person(org string, role team.Role) *person {
+func (s *fixture) person(org string, role team.Role) *person {
 	s.T.Helper()
 	u := work.NewRun(s.Pool, work.Actor{Kind: work.Operator}, s.Clock.Now()).For(org)
 	name := apitest.Unique("Person ")

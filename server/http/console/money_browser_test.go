@@ -31,14 +31,14 @@ func newTill(t *testing.T, configure ...apitest.Option) *desk {
 
 // location is the path and query of the page that is open.
 func (d *desk) location() string {
-	d.site.T.Helper()
+	d.fixture.T.Helper()
 	return browsertest.Eval[string](d.Tab, "location.pathname + location.search")
 }
 
 // tick ticks the row of a table that has a text.
 func (d *desk) tick(text string) {
-	d.site.T.Helper()
-	require.True(d.site.T, browsertest.Eval[bool](d.Tab, `(() => {
+	d.fixture.T.Helper()
+	require.True(d.fixture.T, browsertest.Eval[bool](d.Tab, `(() => {
 		const row = [...document.querySelectorAll('tr')].find(r => r.textContent.includes(`+quoted(text)+`) && r.querySelector('[data-tick]'));
 		if (!row) return false;
 		row.querySelector('[data-tick]').click();
@@ -51,7 +51,7 @@ func TestMoneyIsAccessible(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	first := func(list string) string {
-		return d.site.Must(200, d.site.Get("/v1/"+list+"?program_id="+d.program)).Data()[0]["id"].(string)
+		return d.fixture.Must(200, d.fixture.Get("/v1/"+list+"?program_id="+d.program)).Data()[0]["id"].(string)
 	}
 	var paths []string
 	for _, path := range []string{
@@ -161,7 +161,7 @@ func TestWhyInTheBrowser(t *testing.T) {
 	)
 	d.press("Make the commission")
 	d.Reads("12.50 USD for Ada Lovelace.")
-	list := d.site.Get("/v1/commissions?program_id=" + d.program + "&partner_id=" + ada + "&status=approved,due").Data()
+	list := d.fixture.Get("/v1/commissions?program_id=" + d.program + "&partner_id=" + ada + "&status=approved,due").Data()
 	require.Len(t, list, 1)
 	d.Silent()
 }

@@ -15,8 +15,8 @@ import (
 func TestPartnersAccessible(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
-	partner := d.site.Get("/v1/partners?program_id=" + d.program + "&status=active&limit=1").Data()[0]["id"].(string)
-	flow := d.site.Get("/v1/flows?program_id=" + d.program).Data()[0]["id"].(string)
+	partner := d.fixture.Get("/v1/partners?program_id=" + d.program + "&status=active&limit=1").Data()[0]["id"].(string)
+	flow := d.fixture.Get("/v1/flows?program_id=" + d.program).Data()[0]["id"].(string)
 	var paths []string
 	for _, path := range []string{
 		"/partners?search=nobody-at-all", "/partners", "/partners/new", "/partners/" + partner, "/partners/" + partner + "/links",
@@ -34,14 +34,14 @@ func TestPartnersAccessible(t *testing.T) {
 
 // fill types into a field.
 func (d *desk) fill(id, text string) {
-	d.site.T.Helper()
+	d.fixture.T.Helper()
 	d.Do(chromedp.SetValue(chromedp.CSS("#"+id), text))
 }
 
 // choose takes the option that is called so.
 func (d *desk) choose(id, label string) {
-	d.site.T.Helper()
-	require.True(d.site.T, browsertest.Eval[bool](d.Tab, `(() => {
+	d.fixture.T.Helper()
+	require.True(d.fixture.T, browsertest.Eval[bool](d.Tab, `(() => {
 		const field = document.getElementById(`+quoted(id)+`);
 		const option = [...field.options].find(o => o.text.trim() === `+quoted(label)+`);
 		if (option) field.value = option.value;
@@ -54,7 +54,7 @@ func TestApproveInTheBrowser(t *testing.T) {
 	t.Parallel()
 	d := newTill(t)
 	for _, name := range []string{"anna", "ben", "carl"} {
-		d.site.Must(201, d.site.Post("/v1/applications", M{
+		d.fixture.Must(201, d.fixture.Post("/v1/applications", M{
 			"program_id": d.program, "email": name + "@example.com", "answers": M{"your audience": "People of " + name},
 		}))
 	}
@@ -70,7 +70,7 @@ func TestApproveInTheBrowser(t *testing.T) {
 	d.Reads("1 application is rejected.")
 	d.press("Rejected")
 	d.Reads("Please write to us first.")
-	partners := d.site.Get("/v1/partners?program_id=" + d.program + "&status=active")
+	partners := d.fixture.Get("/v1/partners?program_id=" + d.program + "&status=active")
 	require.EqualValues(t, 2, partners.Int("total_count"))
 	d.Silent()
 }
@@ -79,7 +79,7 @@ func TestApproveInTheBrowser(t *testing.T) {
 func TestPartnersInTheBrowser(t *testing.T) {
 	t.Parallel()
 	d := newTill(t, func(c *config.Config) { c.SMTPURL = "dir:" + t.TempDir() })
-	d.site.Must(201, d.site.Post("/v1/groups", M{"program_id": d.program, "name": "Gold"}))
+	d.fixture.Must(201, d.fixture.Post("/v1/groups", M{"program_id": d.program, "name": "Gold"}))
 	d.press("Partners")
 	d.Reads("Nobody is a partner yet.")
 	d.press("Add a partner")
@@ -90,10 +90,10 @@ func TestPartnersInTheBrowser(t *testing.T) {
 	d.press("Add the partner")
 	d.Reads("Ada Lovelace is a partner now.")
 	var invited string
-	require.NoError(t, d.site.Pool.QueryRow(t.Context(),
+	require.NoError(t, d.fixture.Pool.QueryRow(t.Context(),
 		"SELECT recipient FROM mails WHERE purpose = 'partner_invited'").Scan(&invited))
 	require.Equal(t, "ada@example.com", invited)
-	d.site.Partner(d.program, M{"first_name": "Grace"})
+	d.fixture.Partner(d.program, M{"first_name": "Grace"})
 	d.press("Partners")
 	d.Reads("2 partners")
 	d.fill("filter_search", "lov")
@@ -105,7 +105,7 @@ func TestPartnersInTheBrowser(t *testing.T) {
 	d.Reads("1 partner is put into the group.")
 	d.press("Ada Lovelace")
 	d.Reads("Gold")
-	found := d.site.Get("/v1/partners?program_id=" + d.program + "&handle=ada&expand[]=group").Data()[0]
+	found := d.fixture.Get("/v1/partners?program_id=" + d.program + "&handle=ada&expand[]=group").Data()[0]
 	require.Equal(t, "Gold", found["group"].(M)["name"])
 	d.Silent()
 }
@@ -114,9 +114,9 @@ func TestPartnersInTheBrowser(t *testing.T) {
 func TestRateInTheBrowser(t *testing.T) {
 	t.Parallel()
 	d := newTill(t)
-	ada := d.site.Partner(d.program, M{"first_name": "Ada", "email": "ada@example.com"})
-	d.site.Sale(d.program, d.site.Customer(d.program, ada), M{"amount_minor": 10000})
-	name := d.site.Get("/v1/flows?program_id=" + d.program).Data()[0]["name"].(string)
+	ada := d.fixture.Partner(d.program, M{"first_name": "Ada", "email": "ada@example.com"})
+	d.fixture.Sale(d.program, d.fixture.Customer(d.program, ada), M{"amount_minor": 10000})
+	name := d.fixture.Get("/v1/flows?program_id=" + d.program).Data()[0]["name"].(string)
 	d.press("Rules")
 	d.Reads("20 % of every payment")
 	d.fill("partner", "Ada")
@@ -137,7 +137,7 @@ func TestRateInTheBrowser(t *testing.T) {
 	d.press("Save the rule")
 	d.Reads("The rule is saved.")
 	d.Reads("if it is the customer’s first payment, 50 % of every payment")
-	flow := d.site.Get("/v1/flows?program_id=" + d.program).Data()[0]
+	flow := d.fixture.Get("/v1/flows?program_id=" + d.program).Data()[0]
 	require.Equal(t, json.Number("2500"), flow["rate_value"])
 	require.Len(t, flow["branches"], 1)
 	d.Silent()
@@ -147,8 +147,8 @@ func TestRateInTheBrowser(t *testing.T) {
 func TestBanInTheBrowser(t *testing.T) {
 	t.Parallel()
 	d := newTill(t)
-	mallory := d.site.Partner(d.program, M{"first_name": "Mallory"})
-	d.site.Sale(d.program, d.site.Customer(d.program, mallory), M{"amount_minor": 12345})
+	mallory := d.fixture.Partner(d.program, M{"first_name": "Mallory"})
+	d.fixture.Sale(d.program, d.fixture.Customer(d.program, mallory), M{"amount_minor": 12345})
 	d.press("Partners")
 	d.Reads("Mallory")
 	d.press("Mallory")
@@ -158,7 +158,7 @@ func TestBanInTheBrowser(t *testing.T) {
 	d.fill("reason", "Paid with stolen cards.")
 	d.press("Ban Mallory")
 	d.Reads("Mallory is banned. 1 commission is rejected")
-	require.Equal(t, "suspended", d.site.Get("/v1/partners/"+mallory).String("status"))
-	require.EqualValues(t, 1, d.site.Get("/v1/commissions?program_id="+d.program+"&status=rejected").Int("total_count"))
+	require.Equal(t, "suspended", d.fixture.Get("/v1/partners/"+mallory).String("status"))
+	require.EqualValues(t, 1, d.fixture.Get("/v1/commissions?program_id="+d.program+"&status=rejected").Int("total_count"))
 	d.Silent()
 }

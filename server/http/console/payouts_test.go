@@ -16,7 +16,7 @@ import (
 )
 
 // earns adds a partner with a name who has earned a fifth of some sales, and wants to be paid by a method.
-func (s *site) earns(name, method string, sales ...int) (partner string, ids []string) {
+func (s *fixture) earns(name, method string, sales ...int) (partner string, ids []string) {
 	s.T.Helper()
 	first, last, _ := strings.Cut(name, " ")
 	partner = s.Partner(s.program, M{"first_name": first, "last_name": last})
@@ -31,7 +31,7 @@ func (s *site) earns(name, method string, sales ...int) (partner string, ids []s
 }
 
 // payoutOf is the latest payout of a partner.
-func (s *site) payoutOf(partner string) apitest.Answer {
+func (s *fixture) payoutOf(partner string) apitest.Answer {
 	s.T.Helper()
 	return apitest.Answer{Body: s.Get("/v1/payouts?program_id=" + s.program + "&partner_id=" + partner).Data()[0]}
 }
@@ -221,7 +221,7 @@ func TestPayoutsOfRoles(t *testing.T) {
 		stranger.Must(404, stranger.ask("GET", s.at+path, nil))
 	}
 	other := *s.owner
-	other.site = &site{Server: s.Server, at: "/console/p/" + s.Program()}
+	other.fixture = &fixture{Server: s.Server, at: "/console/p/" + s.Program()}
 	for _, path := range []string{run, "/payouts/" + y.String("id"), run + "/cancel"} {
 		other.Must(404, other.ask("GET", other.full(path), nil))
 	}

@@ -99,7 +99,7 @@ func TestJoinInTheBrowser(t *testing.T) {
 	d.fill("introduction", "Earn with us.")
 	d.press("Save")
 	d.Reads("The settings are saved.")
-	at := d.site.Must(200, d.site.Get("/v1/programs/"+d.program+"/portal")).String("join_url")
+	at := d.fixture.Must(200, d.fixture.Get("/v1/programs/"+d.program+"/portal")).String("join_url")
 	d.Open(strings.TrimPrefix(at, d.Config.BaseURL))
 	d.Reads("Earn with us.")
 	for field, value := range map[string]string{"email": "ada@example.com", "first_name": "Ada", "country_code": "DE"} {

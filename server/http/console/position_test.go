@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"rail/server/clock"
 	"rail/server/app/config"
+	"rail/server/clock"
 	"rail/server/harness/apitest"
 	"rail/server/harness/pgtest"
 )
@@ -21,7 +21,7 @@ func TestPagesAfterAForm(t *testing.T) {
 	dsn, standby := pgtest.Replicated(t)
 	with := func(c *config.Config) { c.ReadURL = standby.DSN() }
 	s := apitest.On(t, dsn, clock.NewManual(apitest.Start), with)
-	site := newSiteOf(s, s.Program())
+	owner := newSiteOf(s, s.Program())
 	second := apitest.On(t, dsn, s.Clock, with)
 	for _, one := range []*apitest.Server{s, second} {
 		require.Eventually(t, func() bool {
@@ -30,11 +30,11 @@ func TestPagesAfterAForm(t *testing.T) {
 		}, time.Minute, 5*time.Millisecond)
 	}
 	standby.Pause()
-	p := site.owner
+	p := owner.owner
 	made := p.Must(303, p.send("/groups", "name", "Late arrivals"))
 	session := cookieName + "=" + p.token
 	page := func(cookies string) string {
-		return string(second.Must(200, second.Do("GET", site.at+"/groups", "", nil, "Cookie", cookies)).Raw)
+		return string(second.Must(200, second.Do("GET", owner.at+"/groups", "", nil, "Cookie", cookies)).Raw)
 	}
 	require.NotContains(t, page(session), "Late arrivals", "at the standby")
 	for _, c := range (&http.Response{Header: made.Header}).Cookies() {

@@ -14,7 +14,7 @@ import (
 )
 
 // flags are the program's flags of a kind, the most severe first.
-func (s *site) flags(kind string) (out []M) {
+func (s *fixture) flags(kind string) (out []M) {
 	s.T.Helper()
 	for _, f := range s.Must(200, s.Get("/v1/risk_flags?program_id="+s.program)).Data() {
 		if f["kind"] == kind {

@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"rail/gen/api"
-	"rail/server/locale/currency"
 	"rail/server/http/site"
+	"rail/server/locale/currency"
 )
 
 // typedRate is a rate as it is typed: percent, or an amount of the currency.

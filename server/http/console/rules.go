@@ -6,8 +6,8 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/locale/currency"
 	"rail/server/http/site"
+	"rail/server/locale/currency"
 	"rail/server/money/rules"
 	"rail/server/opt"
 	"rail/server/problem"

@@ -37,13 +37,13 @@ var ownLink = regexp.MustCompile(`rail://(/(?:join/confirm|portal/sign-in)/\S+)`
 
 // opensMail opens the link of the last mail and presses its button.
 func (s *stranger) opensMail(purpose string) {
-	s.desk.site.T.Helper()
+	s.desk.fixture.T.Helper()
 	var text string
-	require.NoError(s.desk.site.T, s.desk.site.Pool.QueryRow(s.desk.site.T.Context(),
+	require.NoError(s.desk.fixture.T, s.desk.fixture.Pool.QueryRow(s.desk.fixture.T.Context(),
 		"SELECT plain FROM mails WHERE recipient = $1 AND purpose = $2 ORDER BY created_at DESC, id DESC LIMIT 1",
 		s.email, purpose).Scan(&text))
 	found := ownLink.FindStringSubmatch(text)
-	require.Len(s.desk.site.T, found, 2, text)
+	require.Len(s.desk.fixture.T, found, 2, text)
 	s.Open(found[1])
 	s.Do(chromedp.Click(chromedp.CSS("main button")))
 }
@@ -57,7 +57,7 @@ func TestStranger(t *testing.T) {
 		t.Run(language, func(t *testing.T) {
 			t.Parallel()
 			d := newTill(t, func(c *config.Config) { c.SMTPURL = "dir:" + t.TempDir() })
-			s := &stranger{browsertest.New(t, d.site.URL), d, locale.Of(language), "sam@example.com"}
+			s := &stranger{browsertest.New(t, d.fixture.URL), d, locale.Of(language), "sam@example.com"}
 			s.Open("/join/" + d.program)
 			s.Language(language)
 			s.Do(chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile))
@@ -77,7 +77,7 @@ func (s *stranger) joins() {
 	s.fill("email", s.email)
 	s.fill("first_name", "Sam")
 	s.Do(chromedp.SetValue(chromedp.CSS(`select[name="country_code"]`), "PT"))
-	s.desk.site.Clock.Advance(3 * time.Second)
+	s.desk.fixture.Clock.Advance(3 * time.Second)
 	s.send("/join/" + s.desk.program)
 	s.reads("Look into your mail")
 	s.opensMail("join_confirm")
@@ -103,13 +103,13 @@ func (s *stranger) signsIn() {
 // makesLink makes a link of the partner's own and returns its short address.
 func (s *stranger) makesLink() string {
 	s.Open("/portal/links")
-	site := s.desk.site.Get("/v1/programs/" + s.desk.program).String("website_url")
+	site := s.desk.fixture.Get("/v1/programs/" + s.desk.program).String("website_url")
 	s.fill("destination_url", site+"/spring")
 	s.fill("label", "Spring")
 	s.fill("slug", "spring"+s.l.Language())
 	s.send("/portal/links/add")
 	s.Reads("Spring")
-	t := s.desk.site.T
+	t := s.desk.fixture.T
 	require.Positive(t, browsertest.Eval[int](s.Tab, "document.querySelectorAll('img[src*=\"/portal/qr\"], main svg').length"), "QR codes")
 	short := browsertest.Eval[string](s.Tab, "[...document.querySelectorAll('.copy input')].map(i => i.value).find(v => v.includes('/r/'))")
 	at, err := url.Parse(short)
@@ -119,7 +119,7 @@ func (s *stranger) makesLink() string {
 
 // earns brings a visitor who pays, and reads why that earns something.
 func (s *stranger) earns(short string) {
-	t, site := s.desk.site.T, s.desk.site
+	t, site := s.desk.fixture.T, s.desk.fixture
 	visit := site.Must(302, site.Do("GET", short, "", nil, "User-Agent", "Mozilla/5.0 (Macintosh) Safari/605"))
 	to, err := url.Parse(visit.Header.Get("Location"))
 	require.NoError(t, err)
@@ -140,7 +140,7 @@ func (s *stranger) earns(short string) {
 
 // isPaid finds the payout and its statement.
 func (s *stranger) isPaid() {
-	site := s.desk.site
+	site := s.desk.fixture
 	site.Must(201, site.Post("/v1/payout_batches", M{
 		"program_id": s.desk.program, "period_end": site.Clock.Now().UTC().Format(time.DateOnly),
 	}))

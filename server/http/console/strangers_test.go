@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rail/server/cli/sample"
 	"rail/server/harness/apitest"
 	"rail/server/http/console"
-	"rail/server/cli/sample"
 	"rail/server/secret"
 	"rail/server/team"
 )
@@ -74,7 +74,7 @@ func TestNothingOfAnother(t *testing.T) {
 }
 
 // objects are an id of each kind of object of the program.
-func (s *site) objects() map[string]string {
+func (s *fixture) objects() map[string]string {
 	s.T.Helper()
 	ids := map[string]string{}
 	for word, list := range owned {
@@ -112,7 +112,7 @@ func (p *person) try(method, path, token string, ids map[string]string) int {
 }
 
 // state is a sum over what the organization has.
-func (s *site) state() (out []string) {
+func (s *fixture) state() (out []string) {
 	s.T.Helper()
 	for _, table := range []string{
 		"programs", "partners", "groups", "tags", "customers", "sales", "commissions", "payouts", "payout_batches", "flows",

@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"rail/gen/api"
-	"rail/server/locale/currency"
 	"rail/server/http/site"
+	"rail/server/locale/currency"
 	"rail/server/opt"
 	"rail/server/postgres/shortage"
 )

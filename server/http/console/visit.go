@@ -13,13 +13,13 @@ import (
 	"rail/gen/api"
 	"rail/server/auth"
 	"rail/server/clock"
-	"rail/server/http/site"
 	"rail/server/http/middleware"
+	"rail/server/http/site"
 	"rail/server/locale"
 	"rail/server/problem"
-	"rail/server/work/quota"
 	"rail/server/team"
 	"rail/server/work"
+	"rail/server/work/quota"
 )
 
 // visit is one request and who makes it.

@@ -5,10 +5,10 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/work/auditlog"
-	"rail/server/opt"
 	"rail/server/list"
+	"rail/server/opt"
 	"rail/server/work"
+	"rail/server/work/auditlog"
 )
 
 // ListAuditLogEntries lists who did what in a program, newest first.

@@ -7,8 +7,8 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/locale/currency"
 	"rail/server/list"
+	"rail/server/locale/currency"
 	"rail/server/work"
 )
 

@@ -7,8 +7,8 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/opt"
 	"rail/server/list"
+	"rail/server/opt"
 	"rail/server/problem"
 	"rail/server/program/tracking"
 	"rail/server/work"

@@ -7,9 +7,9 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/server/list"
 	"rail/server/money/commission"
 	"rail/server/opt"
-	"rail/server/list"
 	"rail/server/postgres/pgtx"
 	"rail/server/work"
 )

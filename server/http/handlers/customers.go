@@ -9,8 +9,8 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/opt"
 	"rail/server/list"
+	"rail/server/opt"
 	"rail/server/program/customer"
 	"rail/server/program/tracking"
 	"rail/server/work"

@@ -8,10 +8,10 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/server/list"
 	"rail/server/money/rules"
 	"rail/server/money/sale"
 	"rail/server/opt"
-	"rail/server/list"
 	"rail/server/problem"
 	"rail/server/program/flow"
 	"rail/server/work"

@@ -5,8 +5,8 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/opt"
 	"rail/server/list"
+	"rail/server/opt"
 	"rail/server/program/group"
 	"rail/server/work"
 )

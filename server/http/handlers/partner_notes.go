@@ -6,8 +6,8 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/opt"
 	"rail/server/list"
+	"rail/server/opt"
 	"rail/server/program/partner"
 	"rail/server/work"
 )

@@ -8,8 +8,8 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/opt"
 	"rail/server/list"
+	"rail/server/opt"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/program/partner"

@@ -6,9 +6,9 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/server/list"
 	"rail/server/money/payout"
 	"rail/server/opt"
-	"rail/server/list"
 	"rail/server/postgres/pgtx"
 	"rail/server/work"
 )

@@ -8,8 +8,8 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/money/payout"
 	"rail/server/list"
+	"rail/server/money/payout"
 	"rail/server/postgres/pgtx"
 	"rail/server/work"
 )

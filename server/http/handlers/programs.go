@@ -5,9 +5,9 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/server/list"
 	"rail/server/money/rules"
 	"rail/server/opt"
-	"rail/server/list"
 	"rail/server/program"
 	"rail/server/work"
 )

@@ -9,9 +9,9 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/server/list"
 	"rail/server/money/sale"
 	"rail/server/opt"
-	"rail/server/list"
 	"rail/server/work"
 )
 

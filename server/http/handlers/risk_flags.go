@@ -6,8 +6,8 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/opt"
 	"rail/server/list"
+	"rail/server/opt"
 	"rail/server/problem"
 	"rail/server/program/risk"
 	"rail/server/work"
@@ -72,17 +72,17 @@ func (s *Server) ListRiskFlags(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	list := riskList{PartnerID: p.PartnerID, StatusIn: list.Any(p.Status), CreatedAfter: since, CreatedBefore: until}
+	flags := riskList{PartnerID: p.PartnerID, StatusIn: list.Any(p.Status), CreatedAfter: since, CreatedBefore: until}
 	if p.Offset != nil {
-		list.Skip = int32(*p.Offset) // the document bounds it
+		flags.Skip = int32(*p.Offset) // the document bounds it
 	}
-	if list.Skip > 0 && (p.StartingAfter != nil || p.EndingBefore != nil) {
+	if flags.Skip > 0 && (p.StartingAfter != nil || p.EndingBefore != nil) {
 		return nil, problem.On("offset", problem.ParametersExclusive, "offset and a cursor exclude each other.")
 	}
 	if p.Limit == nil {
 		p.Limit = new(int64(riskLimit))
 	}
-	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), list)
+	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), flags)
 	return api.ListRiskFlags200JSONResponse{
 		Data:    mapped(rows.Rows, func(r db.RiskFlagListRow) api.RiskFlag { return toRiskFlag(db.RiskFlagGetRow(r)) }),
 		HasMore: rows.HasMore, TotalCount: rows.Total,

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/gen/db"
-	"rail/server/clock"
 	"rail/server/app/config"
+	"rail/server/clock"
 	"rail/server/harness/apitest"
 	"rail/server/program/risk"
 	"rail/server/secret"

@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/openapi"
+	"rail/server/cli/sample"
 	"rail/server/harness/apitest"
 	"rail/server/outbound/webhook"
-	"rail/server/cli/sample"
 	"rail/server/secret"
 )
 

@@ -5,8 +5,8 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/outbound/sequence"
 	"rail/server/list"
+	"rail/server/outbound/sequence"
 	"rail/server/work"
 )
 

@@ -7,8 +7,8 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/money/tax"
 	"rail/server/list"
+	"rail/server/money/tax"
 	"rail/server/work"
 )
 

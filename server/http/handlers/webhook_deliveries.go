@@ -5,9 +5,9 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/server/list"
 	"rail/server/opt"
 	"rail/server/outbound/webhook"
-	"rail/server/list"
 	"rail/server/work"
 )
 

@@ -13,12 +13,12 @@ import (
 	"rail/gen/db"
 	catalogue "rail/gen/events"
 	"rail/server/clock"
-	"rail/server/work/event"
 	"rail/server/harness/apitest"
 	"rail/server/ident"
 	"rail/server/outbound/webhook"
 	"rail/server/postgres/pgtx"
 	"rail/server/secret"
+	"rail/server/work/event"
 )
 
 // another is the same server for another organization.

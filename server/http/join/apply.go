@@ -11,14 +11,14 @@ import (
 	"time"
 
 	"rail/gen/api"
-	"rail/server/team/attempt"
 	"rail/server/http/site"
-	"rail/server/work/metadata"
 	"rail/server/opt"
 	"rail/server/program/joining"
 	"rail/server/program/partner"
-	"rail/server/work/quota"
+	"rail/server/team/attempt"
 	"rail/server/work"
+	"rail/server/work/metadata"
+	"rail/server/work/quota"
 )
 
 const (

@@ -19,13 +19,13 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/http/site"
 	"rail/server/http/middleware"
+	"rail/server/http/site"
 	"rail/server/locale"
 	"rail/server/problem"
 	"rail/server/program/joining"
-	"rail/server/work/quota"
 	"rail/server/secret"
+	"rail/server/work/quota"
 )
 
 // timeout bounds the work of one request, as it does for the API.

@@ -10,13 +10,13 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/http/site"
 	"rail/server/http/middleware"
+	"rail/server/http/site"
 	"rail/server/locale"
 	"rail/server/program/joining"
 	"rail/server/program/portalsettings"
-	"rail/server/work/quota"
 	"rail/server/work"
+	"rail/server/work/quota"
 )
 
 // visit is one request, and the program that it is about.

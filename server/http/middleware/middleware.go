@@ -35,9 +35,9 @@ import (
 	"rail/server/postgres/shortage"
 	"rail/server/postgres/standby"
 	"rail/server/program/publishable"
-	"rail/server/work/quota"
 	"rail/server/secret"
 	"rail/server/telemetry/tracing"
+	"rail/server/work/quota"
 )
 
 // Version is the contract's version: a date, which additions never change.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"unicode"
 
-	"rail/server/work/auditlog"
 	"rail/server/work"
+	"rail/server/work/auditlog"
 )
 
 // logPerson writes a line of the audit log for a change by a person, unless the change has written its own: what

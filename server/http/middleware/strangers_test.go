@@ -13,8 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"rail/server/auth"
 	"rail/server/app/config"
+	"rail/server/auth"
 	"rail/server/harness/apitest"
 )
 

@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/labstack/echo/v4"
 
-	"rail/server/http/site/browser"
 	"rail/server/http/docs/static"
+	"rail/server/http/site/browser"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/work"

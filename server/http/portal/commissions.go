@@ -11,9 +11,9 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/http/site"
+	"rail/server/list"
 	"rail/server/money/rules"
 	"rail/server/opt"
-	"rail/server/list"
 	"rail/server/problem"
 )
 

@@ -8,8 +8,8 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"rail/server/http/site"
 	"rail/server/http/docs/static"
+	"rail/server/http/site"
 )
 
 // embedded is where portals within pages of others are: the address has a token in place of

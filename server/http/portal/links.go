@@ -9,8 +9,8 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/http/site"
-	"rail/server/opt"
 	"rail/server/list"
+	"rail/server/opt"
 	"rail/server/program/tracking"
 	"rail/server/work"
 )

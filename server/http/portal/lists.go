@@ -6,8 +6,8 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/http/site"
-	"rail/server/opt"
 	"rail/server/list"
+	"rail/server/opt"
 )
 
 // perPage is how many rows a list shows at once.

@@ -21,17 +21,17 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"rail/gen/db"
-	"rail/server/team/attempt"
 	"rail/server/clock"
-	"rail/server/http/site"
 	"rail/server/http/middleware"
+	"rail/server/http/site"
 	"rail/server/locale"
 	"rail/server/outbound/webhook"
 	"rail/server/problem"
 	"rail/server/program/partner"
 	"rail/server/program/tracking"
-	"rail/server/work/quota"
 	"rail/server/secret"
+	"rail/server/team/attempt"
+	"rail/server/work/quota"
 )
 
 // timeout bounds the work of one request, as it does for the API.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"rail/server/clock"
 	"rail/server/app/config"
+	"rail/server/clock"
 	"rail/server/harness/apitest"
 	"rail/server/http/site"
 	"rail/server/jobs"

@@ -10,9 +10,9 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
+	"rail/server/http/middleware"
 	"rail/server/http/site"
 	"rail/server/http/site/look"
-	"rail/server/http/middleware"
 	"rail/server/locale"
 	"rail/server/work"
 )

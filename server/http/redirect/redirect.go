@@ -19,8 +19,8 @@ import (
 	"rail/server/http/robots"
 	"rail/server/problem"
 	"rail/server/program/tracking"
-	"rail/server/work/quota"
 	"rail/server/work"
+	"rail/server/work/quota"
 )
 
 // visitorCookie is set on browsers that follow a short link, so that their later

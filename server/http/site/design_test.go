@@ -18,8 +18,8 @@ import (
 	"github.com/labstack/echo/v4"
 	"github.com/stretchr/testify/require"
 
-	"rail/server/locale"
 	"rail/server/list"
+	"rail/server/locale"
 	"rail/server/problem"
 )
 

@@ -368,7 +368,7 @@ func TestCopies(t *testing.T) {
 // TestSizes: a page has little time for what is beside its own words.
 func TestSizes(t *testing.T) {
 	t.Parallel()
-	for name, most := range map[string]int64{"assets/site.js": 8 << 10, "assets/site.css": 32 << 10} {
+	for name, most := range map[string]int64{"assets/design.js": 8 << 10, "assets/design.css": 32 << 10} {
 		f, err := os.Stat(name)
 		require.NoError(t, err)
 		require.LessOrEqual(t, f.Size(), most, name)

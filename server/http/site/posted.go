@@ -18,8 +18,8 @@ const maxForm = 32 << 10
 
 // Refusals of a form, each with words of its own (Explain).
 var (
-	ErrForged = errors.New("design: the form is not of this session")
-	ErrForm   = errors.New("design: the form cannot be read")
+	ErrForged = errors.New("site: the form is not of this session")
+	ErrForm   = errors.New("site: the form cannot be read")
 	ErrLarge  = errors.New("design: the file is too large")
 )
 

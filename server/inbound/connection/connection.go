@@ -15,11 +15,11 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"rail/gen/db"
-	"rail/server/work/auditlog"
 	"rail/server/ident"
 	"rail/server/outbound/webhook"
 	"rail/server/secret"
 	"rail/server/work"
+	"rail/server/work/auditlog"
 )
 
 var queries = db.New()

@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"rail/server/clock"
-	"rail/server/locale/currency"
 	"rail/server/ident"
 	"rail/server/inbound/loose"
 	"rail/server/inbound/processor"
+	"rail/server/locale/currency"
 	"rail/server/outbound/webhook/verify"
 )
 

@@ -16,16 +16,16 @@ import (
 	"rail/gen/db"
 	"rail/gen/events"
 	"rail/server/clock"
-	"rail/server/work/event"
 	"rail/server/inbound/processor"
-	"rail/server/money/sale"
 	"rail/server/locale/plain"
+	"rail/server/money/sale"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/program/customer"
-	"rail/server/work/quota"
 	"rail/server/secret"
 	"rail/server/work"
+	"rail/server/work/event"
+	"rail/server/work/quota"
 )
 
 const (

@@ -3,9 +3,9 @@ package lemonsqueezy
 import (
 	"strconv"
 
-	"rail/server/locale/currency"
 	"rail/server/inbound/loose"
 	"rail/server/inbound/processor"
+	"rail/server/locale/currency"
 )
 
 // A reader reads one event.

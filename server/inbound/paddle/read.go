@@ -1,9 +1,9 @@
 package paddle
 
 import (
-	"rail/server/locale/currency"
 	"rail/server/inbound/loose"
 	"rail/server/inbound/processor"
+	"rail/server/locale/currency"
 )
 
 // A reader reads one event.

@@ -6,9 +6,9 @@ import (
 	"net/http"
 
 	"rail/server/clock"
-	"rail/server/locale/currency"
 	"rail/server/inbound/loose"
 	"rail/server/inbound/processor"
+	"rail/server/locale/currency"
 	"rail/server/outbound/webhook/verify"
 )
 

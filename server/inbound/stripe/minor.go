@@ -3,9 +3,9 @@ package stripe
 import (
 	"math"
 
-	"rail/server/locale/currency"
 	"rail/server/inbound/loose"
 	"rail/server/inbound/processor"
+	"rail/server/locale/currency"
 )
 
 // Stripe's minor unit is that of ISO 4217, which Rail has, but for three

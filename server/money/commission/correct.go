@@ -7,12 +7,12 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/gen/events"
-	"rail/server/work/auditlog"
-	"rail/server/work/event"
 	"rail/server/money/ledger"
 	"rail/server/money/report"
 	"rail/server/problem"
 	"rail/server/work"
+	"rail/server/work/auditlog"
+	"rail/server/work/event"
 )
 
 // Correct sets the amount, in minor units, of an unpaid commission that is in no

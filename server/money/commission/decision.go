@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"rail/gen/db"
-	"rail/server/work/auditlog"
 	"rail/server/money/ledger"
 	"rail/server/money/payout"
 	"rail/server/money/report"
@@ -13,6 +12,7 @@ import (
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/work"
+	"rail/server/work/auditlog"
 )
 
 // Approve approves a pending commission: due where its holding period has run,

@@ -11,11 +11,11 @@ import (
 	"rail/gen/db"
 	"rail/gen/events"
 	"rail/server/clock"
-	"rail/server/work/event"
 	"rail/server/ident"
 	"rail/server/money/rules"
 	"rail/server/outbound/sequence"
 	"rail/server/work"
+	"rail/server/work/event"
 )
 
 var queries = db.New()

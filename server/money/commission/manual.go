@@ -5,15 +5,15 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/work/auditlog"
-	"rail/server/locale/currency"
 	"rail/server/ident"
+	"rail/server/locale/currency"
 	"rail/server/money/ledger"
 	"rail/server/money/report"
 	"rail/server/money/rules"
 	"rail/server/outbound/sequence"
 	"rail/server/problem"
 	"rail/server/work"
+	"rail/server/work/auditlog"
 )
 
 // Manual is a commission to make by hand: a reward, or, with a negative amount,

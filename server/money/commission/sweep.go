@@ -6,12 +6,12 @@ import (
 	"slices"
 
 	"rail/gen/db"
-	"rail/server/work/auditlog"
 	"rail/server/money/ledger"
 	"rail/server/money/payout"
 	"rail/server/money/report"
 	"rail/server/postgres/pgtx"
 	"rail/server/work"
+	"rail/server/work/auditlog"
 )
 
 // maxSwept bounds the commissions that one transaction rejects, each with an event

@@ -7,13 +7,13 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/gen/events"
-	"rail/server/work/event"
 	"rail/server/ident"
 	"rail/server/money/ledger"
 	"rail/server/money/payout"
 	"rail/server/money/rules"
 	"rail/server/opt"
 	"rail/server/work"
+	"rail/server/work/event"
 )
 
 // Void voids an unpaid commission: its row, its money and its event.

@@ -8,12 +8,12 @@ import (
 	"rail/gen/db"
 	"rail/gen/events"
 	"rail/server/clock"
-	"rail/server/work/event"
 	"rail/server/ident"
 	"rail/server/opt"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/work"
+	"rail/server/work/event"
 )
 
 // Order selects the commissions that a batch collects. PartnerID and GroupID narrow it. Until is

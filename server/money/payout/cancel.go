@@ -10,10 +10,10 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/gen/events"
-	"rail/server/work/auditlog"
-	"rail/server/work/event"
 	"rail/server/postgres/pgtx"
 	"rail/server/work"
+	"rail/server/work/auditlog"
+	"rail/server/work/event"
 )
 
 // cancelled is how many payouts one call undoes at most.

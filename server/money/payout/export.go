@@ -18,12 +18,12 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/gen/events"
-	"rail/server/work/auditlog"
 	"rail/server/locale/currency"
 	"rail/server/opt"
 	"rail/server/problem"
 	"rail/server/secret"
 	"rail/server/work"
+	"rail/server/work/auditlog"
 )
 
 // Formats are the files that there are. Those of a service have the payouts of the method of

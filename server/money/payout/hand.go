@@ -5,11 +5,11 @@ import (
 	"errors"
 
 	"rail/gen/db"
-	"rail/server/work/auditlog"
 	"rail/server/outbound/mail"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/work"
+	"rail/server/work/auditlog"
 )
 
 // MarkPaid settles a payout by hand that was paid outside of any rail, notifies

@@ -15,12 +15,12 @@ import (
 	"rail/gen/db"
 	"rail/gen/events"
 	"rail/server/clock"
-	"rail/server/work/event"
 	"rail/server/money/ledger"
 	"rail/server/outbound/mail"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/work"
+	"rail/server/work/event"
 )
 
 var queries = db.New()

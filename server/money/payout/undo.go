@@ -8,12 +8,12 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/gen/events"
-	"rail/server/work/auditlog"
-	"rail/server/work/event"
 	"rail/server/money/ledger"
 	"rail/server/outbound/mail"
 	"rail/server/problem"
 	"rail/server/work"
+	"rail/server/work/auditlog"
+	"rail/server/work/event"
 )
 
 const (

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 
 	"rail/server/clock"
-	"rail/server/locale/currency"
 	"rail/server/ident"
+	"rail/server/locale/currency"
 )
 
 const isInteger = "must be an integer, without a fraction or an exponent"

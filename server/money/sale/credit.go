@@ -6,12 +6,12 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/work/auditlog"
 	"rail/server/clock"
 	"rail/server/money/report"
 	"rail/server/problem"
 	"rail/server/program/customer"
 	"rail/server/work"
+	"rail/server/work/auditlog"
 )
 
 // maxCredited is how many sales one credit looks at.

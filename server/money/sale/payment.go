@@ -7,9 +7,9 @@ import (
 	"rail/gen/api"
 	"rail/server/clock"
 	"rail/server/locale/currency"
-	"rail/server/work/metadata"
 	"rail/server/problem"
 	"rail/server/program/customer"
+	"rail/server/work/metadata"
 )
 
 // Payment is a charge to record, as reported by its processor or by a merchant.

@@ -10,15 +10,15 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/gen/events"
-	"rail/server/work/auditlog"
 	"rail/server/clock"
-	"rail/server/work/event"
 	"rail/server/ident"
 	"rail/server/money/report"
 	"rail/server/money/rules"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/work"
+	"rail/server/work/auditlog"
+	"rail/server/work/event"
 )
 
 // RefundInput is money to give back of a sale. AmountMinor is in minor units of

@@ -7,8 +7,8 @@ import (
 	"rail/gen/db"
 	"rail/gen/events"
 	"rail/server/clock"
-	"rail/server/work/event"
 	"rail/server/work"
+	"rail/server/work/event"
 )
 
 // told is what the events of a refund say.

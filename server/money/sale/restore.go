@@ -8,14 +8,14 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/gen/events"
-	"rail/server/work/auditlog"
 	"rail/server/clock"
-	"rail/server/work/event"
 	"rail/server/money/commission"
 	"rail/server/money/report"
 	"rail/server/money/rules"
 	"rail/server/opt"
 	"rail/server/work"
+	"rail/server/work/auditlog"
+	"rail/server/work/event"
 )
 
 // RestoreInput is refunded money that the merchant got back. RefundIDs are the refunds

@@ -14,7 +14,6 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/gen/events"
-	"rail/server/work/event"
 	"rail/server/ident"
 	"rail/server/money/commission"
 	"rail/server/money/report"
@@ -24,6 +23,7 @@ import (
 	"rail/server/problem"
 	"rail/server/program/customer"
 	"rail/server/work"
+	"rail/server/work/event"
 )
 
 var queries = db.New()

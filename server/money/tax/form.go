@@ -4,12 +4,12 @@ import (
 	"context"
 
 	"rail/gen/db"
-	"rail/server/work/auditlog"
 	"rail/server/clock"
 	"rail/server/ident"
 	"rail/server/opt"
 	"rail/server/problem"
 	"rail/server/work"
+	"rail/server/work/auditlog"
 )
 
 // Form is a form that was collected elsewhere, to be recorded.

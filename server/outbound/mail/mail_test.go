@@ -25,8 +25,8 @@ import (
 	"rail/server/clock"
 	"rail/server/harness/pgtest"
 	"rail/server/locale"
-	"rail/server/telemetry/outage"
 	"rail/server/postgres/pgtx"
+	"rail/server/telemetry/outage"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }

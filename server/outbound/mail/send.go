@@ -19,9 +19,9 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/telemetry/outage"
 	"rail/server/postgres/pgtx"
 	"rail/server/secret"
+	"rail/server/telemetry/outage"
 )
 
 const (

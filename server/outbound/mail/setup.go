@@ -6,8 +6,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"rail/server/clock"
-	"rail/server/telemetry/outage"
 	"rail/server/secret"
+	"rail/server/telemetry/outage"
 )
 
 // Options is what mails are made and sent with.

@@ -10,12 +10,12 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"rail/gen/db"
-	"rail/server/work/event"
 	"rail/server/ident"
 	"rail/server/opt"
 	"rail/server/problem"
 	"rail/server/secret"
 	"rail/server/work"
+	"rail/server/work/event"
 )
 
 const (

@@ -11,11 +11,11 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/gen/events"
-	"rail/server/work/event"
 	"rail/server/harness/worktest"
 	"rail/server/problem"
 	"rail/server/secret"
 	"rail/server/work"
+	"rail/server/work/event"
 )
 
 // fixture is a tenant with the rules of its endpoints, which may be anywhere at

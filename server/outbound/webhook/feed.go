@@ -6,9 +6,9 @@ import (
 	"encoding/binary"
 
 	"rail/gen/db"
-	"rail/server/work/event"
 	"rail/server/problem"
 	"rail/server/work"
+	"rail/server/work/event"
 )
 
 // FeedLength is how many events are looked at unless told.

@@ -10,8 +10,8 @@ import (
 	"rail/gen/api"
 	"rail/gen/events"
 	"rail/server/clock"
-	"rail/server/work/event"
 	"rail/server/harness/pgtest"
+	"rail/server/work/event"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }

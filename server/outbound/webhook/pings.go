@@ -6,11 +6,11 @@ import (
 	"sync"
 
 	"rail/gen/db"
-	"rail/server/work/event"
 	"rail/server/ident"
 	"rail/server/opt"
 	"rail/server/problem"
 	"rail/server/work"
+	"rail/server/work/event"
 )
 
 // How many receivers are pinged at once: each may take ten seconds. Those of one

@@ -19,8 +19,8 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/telemetry/outage"
 	"rail/server/secret"
+	"rail/server/telemetry/outage"
 	"rail/server/telemetry/tracing"
 )
 

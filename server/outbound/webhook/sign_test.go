@@ -9,8 +9,8 @@ import (
 
 	"rail/gen/events"
 	"rail/server/clock"
-	"rail/server/work/event"
 	"rail/server/outbound/webhook/vectors"
+	"rail/server/work/event"
 )
 
 // TestSignatureVectors: both headers are those that others have computed.

@@ -20,8 +20,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"rail/server/clock"
-	"rail/server/telemetry/outage"
 	"rail/server/postgres/pgtx"
+	"rail/server/telemetry/outage"
 )
 
 // MaxLag is how far behind a standby may be that serves reads.

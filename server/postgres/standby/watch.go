@@ -13,9 +13,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"rail/server/clock"
-	"rail/server/telemetry/outage"
 	"rail/server/postgres"
 	"rail/server/postgres/pgtx"
+	"rail/server/telemetry/outage"
 )
 
 const (

@@ -9,15 +9,15 @@ import (
 
 	"rail/gen/db"
 	"rail/server/ident"
-	"rail/server/work/metadata"
+	"rail/server/locale/plain"
 	"rail/server/money/commission"
 	"rail/server/outbound/mail"
-	"rail/server/locale/plain"
 	"rail/server/postgres/pgtx"
 	"rail/server/program/risk"
 	"rail/server/program/tracking"
 	"rail/server/secret"
 	"rail/server/work"
+	"rail/server/work/metadata"
 )
 
 var queries = db.New()

@@ -5,10 +5,10 @@ import (
 	"slices"
 
 	"rail/gen/db"
-	"rail/server/work/auditlog"
 	"rail/server/opt"
 	"rail/server/problem"
 	"rail/server/work"
+	"rail/server/work/auditlog"
 )
 
 // MaxExternalIDs is how many ids at payment processors a customer can have.

@@ -6,12 +6,12 @@ import (
 	"slices"
 
 	"rail/gen/db"
-	"rail/server/work/auditlog"
 	"rail/server/clock"
 	"rail/server/money/report"
 	"rail/server/opt"
 	"rail/server/problem"
 	"rail/server/work"
+	"rail/server/work/auditlog"
 )
 
 // Pair is two customers that become one: From merges into Into. Both are locked.

@@ -4,12 +4,12 @@ import (
 	"context"
 
 	"rail/gen/db"
-	"rail/server/work/auditlog"
 	"rail/server/clock"
 	"rail/server/money/report"
 	"rail/server/problem"
 	"rail/server/program/tracking"
 	"rail/server/work"
+	"rail/server/work/auditlog"
 )
 
 // GiveBack gives a customer who has not paid yet to the partner of an earlier click, and

@@ -11,15 +11,15 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/work/auditlog"
-	"rail/server/work/metadata"
+	"rail/server/locale/plain"
 	"rail/server/money/report"
 	"rail/server/opt"
-	"rail/server/locale/plain"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/program/tracking"
 	"rail/server/work"
+	"rail/server/work/auditlog"
+	"rail/server/work/metadata"
 )
 
 // Changes are the changes of a customer; what is nil or unspecified stays.

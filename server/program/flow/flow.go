@@ -14,13 +14,13 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/gen/events"
-	"rail/server/work/event"
 	"rail/server/ident"
 	"rail/server/money/rules"
 	"rail/server/opt"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/work"
+	"rail/server/work/event"
 )
 
 const (

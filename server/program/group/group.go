@@ -14,13 +14,13 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/gen/events"
-	"rail/server/work/event"
 	"rail/server/ident"
 	"rail/server/opt"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/program/slug"
 	"rail/server/work"
+	"rail/server/work/event"
 )
 
 // slugMax bounds a slug before its suffix.

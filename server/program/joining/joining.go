@@ -22,9 +22,9 @@ import (
 	"rail/server/problem"
 	"rail/server/program/partner"
 	"rail/server/program/portalsettings"
-	"rail/server/work/quota"
 	"rail/server/secret"
 	"rail/server/work"
+	"rail/server/work/quota"
 )
 
 var queries = db.New()

@@ -13,15 +13,15 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/gen/events"
-	"rail/server/work/auditlog"
-	"rail/server/work/event"
 	"rail/server/ident"
-	"rail/server/work/metadata"
 	"rail/server/opt"
 	"rail/server/outbound/mail"
 	"rail/server/outbound/sequence"
 	"rail/server/problem"
 	"rail/server/work"
+	"rail/server/work/auditlog"
+	"rail/server/work/event"
+	"rail/server/work/metadata"
 )
 
 const (

@@ -6,14 +6,14 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/gen/events"
-	"rail/server/work/auditlog"
-	"rail/server/work/event"
 	"rail/server/money/commission"
 	"rail/server/opt"
 	"rail/server/outbound/mail"
 	"rail/server/postgres/pgtx"
 	"rail/server/program/tracking"
 	"rail/server/work"
+	"rail/server/work/auditlog"
+	"rail/server/work/event"
 )
 
 // Ban is what a ban did, or what it would do.

@@ -7,12 +7,12 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/gen/events"
-	"rail/server/work/event"
+	"rail/server/locale/plain"
 	"rail/server/money/payout"
 	"rail/server/opt"
-	"rail/server/locale/plain"
 	"rail/server/problem"
 	"rail/server/work"
+	"rail/server/work/event"
 )
 
 // maxEmail is the longest address that a partner may have.

@@ -5,11 +5,11 @@ import (
 	"slices"
 
 	"rail/gen/db"
-	"rail/server/work/metadata"
+	"rail/server/locale/plain"
 	"rail/server/money/payout"
 	"rail/server/opt"
-	"rail/server/locale/plain"
 	"rail/server/problem"
+	"rail/server/work/metadata"
 )
 
 // namesPayout is the refusal of a text with the id of a payout in it.

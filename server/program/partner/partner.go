@@ -9,10 +9,10 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/gen/events"
-	"rail/server/work/event"
 	"rail/server/outbound/mail"
 	"rail/server/secret"
 	"rail/server/work"
+	"rail/server/work/event"
 )
 
 var queries = db.New()

@@ -7,9 +7,9 @@ import (
 	"reflect"
 
 	"rail/gen/db"
-	"rail/server/work/auditlog"
 	"rail/server/problem"
 	"rail/server/work"
+	"rail/server/work/auditlog"
 )
 
 // Choices are the mails that a partner chose to get (decisions, 54).

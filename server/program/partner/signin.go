@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"rail/gen/db"
-	"rail/server/work/auditlog"
 	"rail/server/clock"
 	"rail/server/problem"
 	"rail/server/secret"
 	"rail/server/work"
+	"rail/server/work/auditlog"
 )
 
 // SignIn returns a sign-in link for an active partner, valid for life.

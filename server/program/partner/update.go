@@ -10,15 +10,15 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/work/metadata"
+	"rail/server/locale/plain"
 	"rail/server/money/payout"
 	"rail/server/opt"
 	"rail/server/outbound/mail"
-	"rail/server/locale/plain"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/program/risk"
 	"rail/server/work"
+	"rail/server/work/metadata"
 
 	"github.com/oapi-codegen/nullable"
 )

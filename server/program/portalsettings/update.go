@@ -11,11 +11,11 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/work/auditlog"
 	"rail/server/opt"
 	"rail/server/problem"
 	"rail/server/program/publishable"
 	"rail/server/work"
+	"rail/server/work/auditlog"
 )
 
 // Changes are the changes of a program's settings; what is nil or not specified stays.

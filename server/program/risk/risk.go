@@ -11,9 +11,9 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/gen/events"
-	"rail/server/work/event"
 	"rail/server/ident"
 	"rail/server/work"
+	"rail/server/work/event"
 )
 
 var queries = db.New()

@@ -10,12 +10,12 @@ import (
 	"rail/gen/db"
 	"rail/gen/events"
 	"rail/server/clock"
-	"rail/server/work/event"
 	"rail/server/opt"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/program/risk"
 	"rail/server/work"
+	"rail/server/work/event"
 )
 
 // Route is how a customer came to a partner: exactly one of its members is set.

@@ -15,11 +15,11 @@ import (
 	"rail/gen/db"
 	"rail/gen/events"
 	"rail/server/clock"
-	"rail/server/work/event"
 	"rail/server/ident"
 	"rail/server/opt"
 	"rail/server/problem"
 	"rail/server/work"
+	"rail/server/work/event"
 )
 
 // CouponInput is a code of the payment processor to register.

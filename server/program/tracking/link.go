@@ -11,12 +11,12 @@ import (
 	"rail/gen/db"
 	"rail/gen/events"
 	"rail/server/auth"
-	"rail/server/work/event"
 	"rail/server/ident"
 	"rail/server/opt"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/work"
+	"rail/server/work/event"
 )
 
 const (

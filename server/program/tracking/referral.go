@@ -9,10 +9,10 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/gen/events"
-	"rail/server/work/event"
 	"rail/server/ident"
 	"rail/server/opt"
 	"rail/server/work"
+	"rail/server/work/event"
 )
 
 // open writes a referral and returns its id. A visitor has one current referral

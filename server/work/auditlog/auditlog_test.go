@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/gen/db"
-	"rail/server/work/auditlog"
 	"rail/server/work"
+	"rail/server/work/auditlog"
 )
 
 func TestActorOf(t *testing.T) {

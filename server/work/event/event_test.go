@@ -10,9 +10,9 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/gen/events"
-	"rail/server/work/event"
 	"rail/server/harness/pgtest"
 	"rail/server/harness/worktest"
+	"rail/server/work/event"
 )
 
 // written are the bodies of an event as they are stored: for the program, and for

@@ -20,9 +20,9 @@ import (
 	"rail/gen/db"
 	"rail/gen/events"
 	"rail/server/clock"
-	"rail/server/work/event"
 	"rail/server/harness/pgtest"
 	"rail/server/postgres/pgtx"
+	"rail/server/work/event"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }

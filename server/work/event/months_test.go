@@ -11,10 +11,10 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/events"
-	"rail/server/work/event"
 	"rail/server/harness/pgtest"
 	"rail/server/ident"
 	"rail/server/postgres/migrate"
+	"rail/server/work/event"
 )
 
 // world are a program, a partner and an endpoint that takes every event.

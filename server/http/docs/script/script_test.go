@@ -89,7 +89,7 @@ func TestReleased(t *testing.T) {
 	t.Parallel()
 	old, err := filepath.Glob("released/rail-*.js")
 	require.NoError(t, err)
-	for _, name := range append(old, "../../../gen/script/rail.js") {
+	for _, name := range append(old, "../../../../gen/script/rail.js") {
 		body, err := os.ReadFile(name)
 		require.NoError(t, err)
 		sum := sha256.Sum256(body)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rail/server/auth/keyring"
 	"rail/server/cli"
 	"rail/server/clock"
 	"rail/server/harness/apitest"
@@ -28,7 +29,6 @@ import (
 	"rail/server/harness/stripetest"
 	"rail/server/inbound/stripe"
 	"rail/server/jobs"
-	"rail/server/auth/keyring"
 	"rail/server/secret"
 )
 

@@ -14,8 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"rail/server/clock"
 	"rail/server/app/config"
+	"rail/server/clock"
 	"rail/server/harness/apitest"
 	"rail/server/harness/pgtest"
 )

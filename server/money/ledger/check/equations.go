@@ -7,8 +7,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"rail/gen/db"
-	"rail/server/locale/currency"
 	"rail/server/auth/keyring"
+	"rail/server/locale/currency"
 	"rail/server/secret"
 )
 
