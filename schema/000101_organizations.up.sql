@@ -5,28 +5,30 @@
 -- Organizations, their API keys, people and plans.
 SET LOCAL lock_timeout = '2s';
 
--- The history cannot be rewritten, whoever tries.
+-- Refuses every change of an append-only table.
 CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = '23514', CONSTRAINT = TG_TABLE_NAME || '_append_only';
+    RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = '23514',
+        CONSTRAINT = TG_TABLE_NAME || '_append_only';
 END $$;
 
--- The lowest id of a time: ids are a prefix and a UUID of version 7 in base 32, of which the first ten characters
--- are the milliseconds and two bits of the version.
+-- The lowest id of a moment. An id is a prefix and a UUID of version 7 in base 32; its first ten characters are the
+-- milliseconds and two bits of the version.
 CREATE FUNCTION id_at(prefix text, at timestamptz) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-    SELECT prefix || string_agg(substr('0123456789abcdefghjkmnpqrstvwxyz', (floor(extract(epoch FROM at) * 1000)::bigint << 2 >> 5 * n & 31)::int + 1, 1), '' ORDER BY n DESC)
+    SELECT prefix || string_agg(substr('0123456789abcdefghjkmnpqrstvwxyz',
+        (floor(extract(epoch FROM at) * 1000)::bigint << 2 >> 5 * n & 31)::int + 1, 1), '' ORDER BY n DESC)
     FROM generate_series(0, 9) n
 $$;
 
--- The partitions of a table, lowest first, with the id that each ends before; that is null for the last one.
+-- The partitions of a table, lowest first. upper_id is the id that a partition ends before, null for the last.
 CREATE FUNCTION partitions_of(list text) RETURNS TABLE (name text, upper_id text) LANGUAGE sql STABLE AS $$
     SELECT c.relname::text, substring(pg_get_expr(c.relpartbound, c.oid) FROM 'TO \(''([^'']*)''\)$')
     FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = list::regclass
     ORDER BY substring(pg_get_expr(c.relpartbound, c.oid) FROM 'TO \(''([^'']*)''\)$') COLLATE "C" NULLS LAST
 $$;
 
--- Makes the partitions that are missing up to the end of the month after next, and counts them. It and
--- drop_partitions run as the owner of the tables, for servers that may write rows but make no tables.
+-- Creates the missing partitions up to the end of the month after next and returns their number. This function and
+-- drop_partitions run as the owner of the tables, so that a server's role needs no right to create tables.
 CREATE FUNCTION make_partitions(list text, prefix text) RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
     covered text COLLATE "C";
@@ -41,26 +43,28 @@ BEGIN
     IF NOT pg_try_advisory_xact_lock(hashtextextended('partitions/' || list, 0)) THEN
         RETURN 0;
     END IF;
-    -- Below the table for ids of no time there is always one for those of a time.
+    -- A partition for ids outside of the range of times always follows.
     SELECT max(p.upper_id COLLATE "C") INTO covered FROM partitions_of(list) p WHERE p.upper_id IS NOT NULL;
     FOR ahead IN 0..2 LOOP
         month := date_trunc('month', now() AT TIME ZONE 'UTC') + ahead * interval '1 month';
         upper_id := id_at(prefix, (month + interval '1 month') AT TIME ZONE 'UTC');
         CONTINUE WHEN upper_id <= covered;
         name := list || to_char(month, '_YYYY_MM');
-        -- Attaching lets others write meanwhile; making a partition as such does not.
+        -- ATTACH PARTITION lets others write; CREATE TABLE PARTITION OF does not.
         EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING CONSTRAINTS)', name, list);
-        EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', list, name, covered, upper_id);
+        EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
+            list, name, covered, upper_id);
         covered := upper_id;
         made := made + 1;
     END LOOP;
     RETURN made;
 END $$;
 
--- Drops partitions that hold nothing as young as before, and counts them; one that is not over by the clock of the
--- database stays, whatever a server's says, and one that something needs. Where somebody reads the table for long,
--- it gives up until the next time: whoever comes after waits for it.
-CREATE FUNCTION drop_partitions(list text, prefix text, before timestamptz) RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER AS $$
+-- Drops the partitions whose rows are all older than before and returns their number. A partition stays while its
+-- month has not ended by the database's clock, and while its rows are needed. If a long read blocks the lock, the
+-- function returns and the next call tries again.
+CREATE FUNCTION drop_partitions(list text, prefix text, before timestamptz) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
     p record;
     need text;
@@ -72,11 +76,14 @@ BEGIN
     END IF;
     PERFORM set_config('lock_timeout', '500ms', true);
     FOR p IN SELECT o.name, o.upper_id FROM partitions_of(list) o
-        WHERE o.upper_id COLLATE "C" <= id_at(prefix, least(before, now())) AND o.upper_id COLLATE "C" > prefix || '0' LOOP
-        -- A delivery stays until it has ended, and an event as long as a delivery of it
-        -- does; one of a sample program does not end, and has no event. Asked again under the lock, since a replay may have come.
+        WHERE o.upper_id COLLATE "C" <= id_at(prefix, least(before, now()))
+            AND o.upper_id COLLATE "C" > prefix || '0' LOOP
+        -- A delivery is needed until it has ended, an event as long as a delivery of it. A sample program's
+        -- delivery never ends and has no event. The check is repeated under the lock because a replay may
+        -- have been added.
         need := CASE list WHEN 'events' THEN
-                format('SELECT EXISTS (SELECT FROM webhook_deliveries WHERE event_id < %L AND NOT starts_with(id, ''sample_''))', p.upper_id)
+                format('SELECT EXISTS (SELECT FROM webhook_deliveries WHERE event_id < %L
+                    AND NOT starts_with(id, ''sample_''))', p.upper_id)
             ELSE format('SELECT EXISTS (SELECT FROM %I WHERE next_attempt_at IS NOT NULL)', p.name) END;
         EXECUTE need INTO needed;
         EXIT WHEN needed;
@@ -91,8 +98,8 @@ EXCEPTION WHEN lock_not_available THEN
     RETURN 0;
 END $$;
 
--- The first moment of a day in a zone. Where clocks are set back across midnight it comes twice, and PostgreSQL
--- takes the later one: the offset of the day before gives the earlier one.
+-- The first moment of a day in a time zone. Where clocks go back across midnight, the moment comes twice and
+-- PostgreSQL returns the later one; the offset of the day before gives the earlier one.
 CREATE FUNCTION zone_midnight(day date, zone text) RETURNS timestamptz LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 DECLARE
     late timestamptz := day::timestamp AT TIME ZONE zone;
@@ -107,8 +114,8 @@ BEGIN
     RETURN CASE WHEN early < late AND early AT TIME ZONE zone >= day THEN early ELSE late END;
 END $$;
 
--- The day of a moment: the last one that has begun. Where clocks are set back across midnight, the calendar shows
--- the day before again; that still counts for the day.
+-- The day of a moment, which is the last day that has begun. Where clocks go back across midnight, the calendar
+-- shows the day before again; the moment still belongs to the new day.
 CREATE FUNCTION zone_day(at timestamptz, zone text) RETURNS date LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 DECLARE
     day date := (at AT TIME ZONE zone)::date;
@@ -119,7 +126,7 @@ BEGIN
     RETURN day;
 END $$;
 
--- Reports whether PostgreSQL knows a zone: a query with one that it does not fails.
+-- Reports whether PostgreSQL has a time zone. A query with an unknown one fails.
 CREATE FUNCTION zone_known(zone text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
     PERFORM now() AT TIME ZONE zone;
@@ -131,7 +138,8 @@ END $$;
 DO $do$
 BEGIN
     EXECUTE format('ALTER FUNCTION make_partitions(text, text) SET search_path = %I, pg_temp', current_schema());
-    EXECUTE format('ALTER FUNCTION drop_partitions(text, text, timestamptz) SET search_path = %I, pg_temp', current_schema());
+    EXECUTE format('ALTER FUNCTION drop_partitions(text, text, timestamptz) SET search_path = %I, pg_temp',
+        current_schema());
     EXECUTE format('ALTER FUNCTION partitions_of(text) SET search_path = %I, pg_temp', current_schema());
 END $do$;
 ALTER FUNCTION make_partitions(text, text) SET lock_timeout = '500ms';
@@ -150,7 +158,7 @@ CREATE TABLE organizations (
     CONSTRAINT organizations_revenue_meter_minor_check CHECK (revenue_meter_minor >= 0)
 );
 
--- A key is stored as a keyed hash only; prefix and last4 are for display.
+-- A key is stored as a keyed hash. prefix and last4 are for display.
 CREATE TABLE api_keys (
     id                 text COLLATE "C" NOT NULL,
     org_id             text COLLATE "C" NOT NULL,
@@ -206,8 +214,8 @@ CREATE UNIQUE INDEX users_oidc_key ON users (org_id, oidc_issuer, oidc_subject) 
 CREATE INDEX users_email_idx ON users (email, created_at, id);
 CREATE INDEX users_subject_idx ON users (oidc_subject, oidc_issuer) WHERE oidc_subject IS NOT NULL;
 
--- Who is signed in to the console. Only a hash of the cookie's token is kept, and of the address what its network
--- is.
+-- Sessions of the console. token_hash is the hash of the cookie's token; the address is stored as a hash of its
+-- network.
 CREATE TABLE user_sessions (
     id         text COLLATE "C" NOT NULL,
     token_hash bytea NOT NULL,
@@ -226,8 +234,8 @@ CREATE INDEX user_sessions_user_idx ON user_sessions (org_id, user_id, created_a
 CREATE INDEX user_sessions_expires_idx ON user_sessions (expires_at);
 CREATE INDEX user_sessions_seen_idx ON user_sessions (seen_at);
 
--- Links that work once. The first one, which sets Rail up, may have no organization yet; an invitation has an
--- address and a role, every other link a user.
+-- Single-use links. The first-owner link may have no organization yet; an invitation has an address and a role,
+-- every other link a user.
 CREATE TABLE user_links (
     token_hash bytea NOT NULL,
     kind       text COLLATE "C" NOT NULL,
@@ -254,8 +262,7 @@ CREATE INDEX user_links_email_idx ON user_links (email) WHERE kind = 'invitation
 CREATE INDEX user_links_user_idx ON user_links (org_id, user_id) WHERE user_id IS NOT NULL;
 CREATE INDEX user_links_expires_idx ON user_links (expires_at);
 
--- Attempts to sign in that failed, or have not succeeded yet. A subject is the keyed hash of an account or of a
--- network.
+-- Failed and unfinished attempts to sign in. subject is the keyed hash of an account or a network.
 CREATE TABLE sign_in_failures (
     id        bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
     subject   bytea NOT NULL,
@@ -265,7 +272,7 @@ CREATE TABLE sign_in_failures (
 CREATE INDEX sign_in_failures_subject_idx ON sign_in_failures (subject, failed_at);
 CREATE INDEX sign_in_failures_failed_idx ON sign_in_failures (failed_at);
 
--- The audit log has no foreign keys: it outlives what it tells.
+-- The audit log has no foreign keys, because entries outlive the objects they describe.
 CREATE TABLE audit_log_entries (
     id         text COLLATE "C" NOT NULL,
     org_id     text COLLATE "C" NOT NULL,
@@ -290,7 +297,7 @@ CREATE INDEX audit_log_entries_action_idx ON audit_log_entries (program_id, acti
 CREATE TRIGGER audit_log_entries_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON audit_log_entries
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
--- body is sealed with the server's key: some responses hold a secret.
+-- body is encrypted with the server's key, because some responses contain a secret.
 CREATE TABLE idempotency_keys (
     org_id      text COLLATE "C" NOT NULL,
     key         text COLLATE "C" NOT NULL,

@@ -1,7 +1,7 @@
 -- Programs with their groups, tags, rules, resources and pages.
 SET LOCAL lock_timeout = '2s';
 
--- The encoding is named, so that the digest is that of the same bytes in every database.
+-- The encoding is explicit, so that the digest is the same in every database.
 CREATE FUNCTION flow_branches_digest(branches json) RETURNS bytea LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT sha256(convert_to(branches::text, 'UTF8'))
 $$;
@@ -138,8 +138,8 @@ CREATE TABLE tags (
 CREATE UNIQUE INDEX tags_name_key ON tags (program_id, lower(name));
 CREATE INDEX tags_list_idx ON tags (program_id, created_at, id);
 
--- branches is an ordered array of {id, label, conditions, rate_type, rate_value}: a flow and its branches change
--- as one, so they are one row.
+-- branches is an ordered array of {id, label, conditions, rate_type, rate_value}. A flow and its branches change
+-- together, so they are one row.
 CREATE TABLE flows (
     id                  text COLLATE "C" NOT NULL,
     org_id              text COLLATE "C" NOT NULL,

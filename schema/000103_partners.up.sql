@@ -74,8 +74,7 @@ CREATE TABLE partner_tags (
 );
 CREATE INDEX partner_tags_tag_idx ON partner_tags (program_id, tag_id);
 
--- Where partners were seen themselves. ip_hash and device are keyed hashes, as in clicks; device is empty where it
--- is not known.
+-- Addresses and devices of partners. ip_hash and device are keyed hashes, as in clicks; device is empty if unknown.
 CREATE TABLE partner_addresses (
     org_id     text COLLATE "C" NOT NULL,
     program_id text COLLATE "C" NOT NULL,
@@ -89,8 +88,8 @@ CREATE TABLE partner_addresses (
 );
 CREATE INDEX partner_addresses_seen_idx ON partner_addresses (seen_at);
 
--- author_id is the user or the API key that wrote the note, author_name the user's name then. The content of a
--- file lies apart under the note's id, so that lists do not read it.
+-- author_id is the user or API key that wrote the note, author_name the user's name at that time. The content of a
+-- file is in a table of its own, so that lists do not read it.
 CREATE TABLE partner_notes (
     id          text COLLATE "C" NOT NULL,
     org_id      text COLLATE "C" NOT NULL,

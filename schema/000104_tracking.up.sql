@@ -1,8 +1,7 @@
 -- Links, coupons, clicks and referrals.
 SET LOCAL lock_timeout = '2s';
 
--- rate_override is null or {"rate_type", "rate_value"}; value_key and destination_key are what clicks are matched
--- on.
+-- rate_override is null or {"rate_type", "rate_value"}. Clicks are matched on value_key and destination_key.
 CREATE TABLE links (
     id              text COLLATE "C" NOT NULL,
     org_id          text COLLATE "C" NOT NULL,
@@ -29,8 +28,8 @@ CREATE INDEX links_list_idx ON links (program_id, created_at, id) WHERE deleted_
 CREATE INDEX links_partner_idx ON links (program_id, partner_id, created_at, id) WHERE deleted_at IS NULL;
 CREATE INDEX links_value_idx ON links (partner_id, value_key, created_at, id);
 
--- One namespace a program for handles, former handles and custom link values, so that no link can shadow another
--- partner's handle (decisions, 43 and 44).
+-- One namespace per program for handles, former handles and custom link values: a link cannot shadow another
+-- partner's handle (decisions 43 and 44).
 CREATE TABLE tracking_values (
     org_id     text COLLATE "C" NOT NULL,
     program_id text COLLATE "C" NOT NULL,
@@ -73,8 +72,8 @@ CREATE INDEX coupons_group_idx ON coupons (program_id, group_id) WHERE group_id 
 CREATE INDEX coupons_external_idx ON coupons (program_id, external_id) WHERE external_id IS NOT NULL;
 CREATE INDEX coupons_parent_idx ON coupons (program_id, external_parent_id) WHERE external_parent_id IS NOT NULL;
 
--- visitor is a hash of the visitor token. One referral a visitor and partner is current; when it has expired, the
--- next click replaces it.
+-- visitor is a hash of the visitor token. A visitor and partner have one current referral; the next click after its
+-- expiry replaces it.
 CREATE TABLE referrals (
     id                text COLLATE "C" NOT NULL,
     org_id            text COLLATE "C" NOT NULL,
@@ -104,7 +103,7 @@ CREATE INDEX referrals_to_expire_idx ON referrals (expires_at) WHERE current;
 CREATE INDEX referrals_partner_idx ON referrals (program_id, partner_id, created_at, id, status);
 CREATE UNIQUE INDEX referrals_current_key ON referrals (program_id, visitor, partner_id) WHERE current;
 
--- ip_hash is a keyed hash cut to 16 bytes; the address itself is never stored.
+-- ip_hash is a keyed hash cut to 16 bytes; the address is never stored.
 CREATE TABLE clicks (
     id          text COLLATE "C" NOT NULL,
     org_id      text COLLATE "C" NOT NULL,
@@ -128,11 +127,12 @@ CREATE INDEX clicks_list_idx ON clicks (program_id, created_at, id);
 CREATE INDEX clicks_partner_idx ON clicks (program_id, partner_id, created_at, id);
 CREATE INDEX clicks_link_idx ON clicks (link_id, created_at, id) WHERE link_id IS NOT NULL;
 CREATE INDEX clicks_referral_idx ON clicks (referral_id, created_at, id) WHERE referral_id IS NOT NULL;
--- The first partition holds every month up to the next one. IDs outside of the range of times are in partitions
--- beside it: those of sample programs, and those made by hand.
+-- The first partition holds every month up to the next one. Ids outside of the range of times, such as those of
+-- sample programs, are in the outer partitions.
 DO $do$
 DECLARE
-    upper_id text := id_at('clk_', (date_trunc('month', now() AT TIME ZONE 'UTC') + interval '2 months') AT TIME ZONE 'UTC');
+    upper_id text := id_at('clk_', (date_trunc('month',
+        now() AT TIME ZONE 'UTC') + interval '2 months') AT TIME ZONE 'UTC');
 BEGIN
     CREATE TABLE clicks_low PARTITION OF clicks FOR VALUES FROM (MINVALUE) TO ('clk_0');
     EXECUTE format('CREATE TABLE clicks_first PARTITION OF clicks FOR VALUES FROM (%L) TO (%L)', 'clk_0', upper_id);
@@ -140,13 +140,13 @@ BEGIN
     PERFORM make_partitions('clicks', 'clk_');
 END $do$;
 
--- How many clicks and referrals there were that are gone, by day.
+-- The number of deleted clicks and referrals, by day.
 CREATE TABLE forgotten (
     org_id     text COLLATE "C" NOT NULL,
     program_id text COLLATE "C" NOT NULL,
     list       text COLLATE "C" NOT NULL,
     partner_id text COLLATE "C" NOT NULL,
-    -- '' for none
+    -- empty for none
     link_id    text COLLATE "C" NOT NULL,
     day        date NOT NULL,
     total      bigint NOT NULL,

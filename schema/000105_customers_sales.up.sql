@@ -43,7 +43,6 @@ CREATE INDEX customers_coupon_idx ON customers (coupon_id) WHERE coupon_id IS NO
 CREATE INDEX customers_lead_idx ON customers (program_id, lead_at);
 CREATE INDEX customers_converted_idx ON customers (program_id, converted_at) WHERE converted_at IS NOT NULL;
 CREATE INDEX customers_partner_idx ON customers (program_id, partner_id, created_at, id, status);
--- By itself, so that nobody who reads customers waits for it.
 CREATE INDEX customers_identifier_idx ON customers (program_id, identifier) WHERE identifier IS NOT NULL;
 
 CREATE TABLE customer_external_ids (
@@ -55,12 +54,14 @@ CREATE TABLE customer_external_ids (
     created_at           timestamptz NOT NULL,
     CONSTRAINT customer_external_ids_pkey PRIMARY KEY (program_id, external_customer_id),
     CONSTRAINT customer_external_ids_program_fkey FOREIGN KEY (org_id, program_id) REFERENCES programs (org_id, id),
-    CONSTRAINT customer_external_ids_customer_fkey FOREIGN KEY (customer_id) REFERENCES customers (id) ON DELETE CASCADE,
+    CONSTRAINT customer_external_ids_customer_fkey FOREIGN KEY (customer_id)
+        REFERENCES customers (id) ON DELETE CASCADE,
     CONSTRAINT customer_external_ids_length_check CHECK (char_length(external_customer_id) BETWEEN 1 AND 255),
     CONSTRAINT customer_external_ids_processor_check CHECK (processor IN ('stripe', 'paddle', 'chargebee', 'manual',
         'api', 'lemon_squeezy', 'polar', 'generic'))
 );
-CREATE INDEX customer_external_ids_customer_idx ON customer_external_ids (customer_id, created_at, external_customer_id);
+CREATE INDEX customer_external_ids_customer_idx ON customer_external_ids (customer_id, created_at,
+    external_customer_id);
 
 CREATE TABLE customer_merges (
     id          text COLLATE "C" NOT NULL,
@@ -70,7 +71,8 @@ CREATE TABLE customer_merges (
     created_at  timestamptz NOT NULL,
     CONSTRAINT customer_merges_pkey PRIMARY KEY (id),
     CONSTRAINT customer_merges_program_fkey FOREIGN KEY (org_id, program_id) REFERENCES programs (org_id, id),
-    CONSTRAINT customer_merges_customer_fkey FOREIGN KEY (customer_id) REFERENCES customers (id) ON DELETE CASCADE,
+    CONSTRAINT customer_merges_customer_fkey FOREIGN KEY (customer_id)
+        REFERENCES customers (id) ON DELETE CASCADE,
     CONSTRAINT customer_merges_self_check CHECK (id <> customer_id)
 );
 CREATE INDEX customer_merges_customer_idx ON customer_merges (customer_id);
@@ -83,7 +85,8 @@ CREATE TABLE customer_duplicates (
     program_id  text COLLATE "C" NOT NULL,
     CONSTRAINT customer_duplicates_pkey PRIMARY KEY (program_id, customer_id, other_id, match),
     CONSTRAINT customer_duplicates_program_fkey FOREIGN KEY (org_id, program_id) REFERENCES programs (org_id, id),
-    CONSTRAINT customer_duplicates_customer_fkey FOREIGN KEY (customer_id) REFERENCES customers (id) ON DELETE CASCADE,
+    CONSTRAINT customer_duplicates_customer_fkey FOREIGN KEY (customer_id)
+        REFERENCES customers (id) ON DELETE CASCADE,
     CONSTRAINT customer_duplicates_other_fkey FOREIGN KEY (other_id) REFERENCES customers (id) ON DELETE CASCADE,
     CONSTRAINT customer_duplicates_self_check CHECK (customer_id <> other_id),
     CONSTRAINT customer_duplicates_match_check CHECK (match IN ('identifier', 'email'))
@@ -91,8 +94,8 @@ CREATE TABLE customer_duplicates (
 CREATE INDEX customer_duplicates_other_idx ON customer_duplicates (other_id);
 CREATE INDEX customer_duplicates_customer_idx ON customer_duplicates (customer_id, other_id, match);
 
--- customer_id has no foreign key: a sale outlives its customer, so that one charge stays one sale forever
--- (decisions, 56).
+-- customer_id has no foreign key: a sale outlives its customer, so that a charge is never counted twice (decision
+-- 56).
 CREATE TABLE sales (
     id                         text COLLATE "C" NOT NULL,
     org_id                     text COLLATE "C" NOT NULL,
@@ -137,15 +140,15 @@ CREATE TABLE sales (
     CONSTRAINT sales_fee_check CHECK (fee_minor BETWEEN 0 AND amount_minor + refunded_minor)
 );
 CREATE UNIQUE INDEX sales_first_sale_key ON sales (customer_id) WHERE is_first_sale;
--- The lists' indexes carry what else a list filters by, so that rows which do not fit are passed, and counted,
--- within the index.
+-- The list indexes include the columns that a list filters by, so that rows are skipped and counted within the
+-- index.
 CREATE INDEX sales_list_idx ON sales (program_id, created_at, id, occurred_at) INCLUDE (refunded_at);
 CREATE INDEX sales_partner_idx ON sales (program_id, partner_id, created_at, id, occurred_at);
 CREATE INDEX sales_customer_idx ON sales (customer_id, created_at, id);
 CREATE INDEX sales_occurred_idx ON sales (program_id, occurred_at);
 CREATE INDEX sales_refunded_idx ON sales (program_id, created_at, id) WHERE refunded_at IS NOT NULL;
 
--- Other ids under which a processor names the payment of a sale.
+-- Other processor ids of a sale's payment.
 CREATE TABLE charge_aliases (
     org_id             text COLLATE "C" NOT NULL,
     program_id         text COLLATE "C" NOT NULL,
@@ -157,9 +160,9 @@ CREATE TABLE charge_aliases (
 );
 CREATE INDEX charge_aliases_age_idx ON charge_aliases (created_at);
 
--- external_refund_id is the processor's, once a program for ever. A refund that waits, or was matched with no
--- sale, names a charge and knows neither a sale nor a currency; its amount is null where it is all of the sale.
--- effects are the commissions that it changed, before and after.
+-- external_refund_id is the processor's id, unique in a program. A refund that waits, or that no sale matched, names
+-- a charge and has neither a sale nor a currency; its amount is null if it is the whole sale. effects are the
+-- changed commissions, before and after.
 CREATE TABLE refunds (
     id                 text COLLATE "C" NOT NULL,
     org_id             text COLLATE "C" NOT NULL,

@@ -16,8 +16,8 @@ BEGIN
     RAISE EXCEPTION '% is paid', OLD.id USING ERRCODE = '23514', CONSTRAINT = TG_TABLE_NAME || '_paid_final';
 END $$;
 
--- The money of a commission never changes its owner or currency; its status moves. flow_id and flow_branch_id have
--- no foreign key: they outlive the flow.
+-- A commission's owner and currency never change; its status does. flow_id and flow_branch_id have no foreign key,
+-- because a commission outlives its flow.
 CREATE TABLE commissions (
     id                    text COLLATE "C" NOT NULL,
     org_id                text COLLATE "C" NOT NULL,
@@ -79,16 +79,16 @@ CREATE INDEX commissions_to_approve_idx ON commissions (approve_at, id) WHERE st
 CREATE INDEX commissions_undated_idx ON commissions (program_id, created_at) WHERE sale_id IS NULL OR kind = 'clawback';
 CREATE INDEX commissions_partner_idx ON commissions (program_id, partner_id, created_at, id, status) INCLUDE (kind);
 CREATE INDEX commissions_status_idx ON commissions (program_id, status, created_at, id) INCLUDE (kind);
--- What a batch has to look at: a partner's commissions that are on their way and in no payout.
+-- A batch reads the partner's commissions that are in no payout.
 CREATE INDEX commissions_to_collect_idx ON commissions (program_id, partner_id, status) WHERE payout_id IS NULL
     AND status IN ('pending', 'approved', 'due');
 CREATE TRIGGER commissions_paid_final BEFORE UPDATE ON commissions FOR EACH ROW WHEN (OLD.status = 'paid'
     AND (NEW.status, NEW.amount_minor, NEW.partner_id, NEW.currency, NEW.payout_id) IS DISTINCT FROM (OLD.status,
     OLD.amount_minor, OLD.partner_id, OLD.currency, OLD.payout_id)) EXECUTE FUNCTION refuse_paid();
 
--- The ledger: one immutable row a move of a commission's money from one bucket to another, so that every move sums
--- to zero by construction. source is where money is earned, sink where it is rejected or voided, removed where the
--- money of a deleted partner went. It has no foreign keys: it outlives what it tells.
+-- The ledger: one immutable row for each move of a commission's money from one bucket to another, so that every move
+-- sums to zero. Money is earned from source and goes to sink if it is rejected or voided, to removed if its partner
+-- is deleted. The ledger has no foreign keys, because entries outlive their objects.
 CREATE TABLE ledger_entries (
     id            bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
     org_id        text COLLATE "C" NOT NULL,
@@ -119,8 +119,8 @@ CREATE TABLE ledger_mark (
 );
 INSERT INTO ledger_mark (after_id) VALUES (0);
 
--- A balance is the ledger folded up to folded_xid (every entry of an older transaction is in the row); a reader
--- adds the entries since. So no sale waits for another one's commit to count its money.
+-- A balance is the sum of the ledger up to folded_xid: the row includes every entry of an older transaction. A
+-- reader adds the newer entries, so no sale waits for the commit of another.
 CREATE TABLE balances (
     id            text COLLATE "C" NOT NULL,
     org_id        text COLLATE "C" NOT NULL,
@@ -142,11 +142,11 @@ CREATE INDEX balances_currency_idx ON balances (program_id, currency, partner_id
 CREATE TABLE audit_mark (
     id         boolean NOT NULL DEFAULT true,
     audited_at timestamptz NOT NULL,
-    -- when the last one was that looked at all
+    -- the time of the last full audit
     whole_at   timestamptz NOT NULL,
-    -- of the ledger, as far as it was folded
+    -- the position up to which the ledger was folded
     after_id   bigint NOT NULL,
-    -- the oldest transaction that ran then
+    -- the oldest transaction running at that time
     horizon    xid8 NOT NULL DEFAULT '0',
     CONSTRAINT audit_mark_pkey PRIMARY KEY (id),
     CONSTRAINT audit_mark_id_check CHECK (id)
@@ -159,9 +159,14 @@ SELECT t.id, t.org_id, t.program_id, t.partner_id, t.currency,
     (t.paid_minor + coalesce(o.paid, 0))::bigint AS paid_minor,
     greatest(t.updated_at, o.at)::timestamptz AS updated_at
 FROM balances t LEFT JOIN LATERAL (
-    SELECT sum(CASE WHEN l.to_bucket = 'pending' THEN l.amount_minor WHEN l.from_bucket = 'pending' THEN -l.amount_minor END) AS pending,
-        sum(CASE WHEN l.to_bucket = 'due' THEN l.amount_minor WHEN l.from_bucket = 'due' THEN -l.amount_minor END) AS due,
-        sum(CASE WHEN l.to_bucket = 'paid' THEN l.amount_minor WHEN l.from_bucket = 'paid' THEN -l.amount_minor END) AS paid,
+    SELECT
+        sum(CASE WHEN l.to_bucket = 'pending' THEN l.amount_minor
+            WHEN l.from_bucket = 'pending' THEN -l.amount_minor END) AS pending,
+        sum(CASE WHEN l.to_bucket = 'due' THEN l.amount_minor
+            WHEN l.from_bucket = 'due' THEN -l.amount_minor END) AS due,
+        sum(CASE WHEN l.to_bucket = 'paid' THEN l.amount_minor
+            WHEN l.from_bucket = 'paid' THEN -l.amount_minor END) AS paid,
         max(l.created_at) AS at
-    FROM ledger_entries l WHERE l.partner_id = t.partner_id AND l.currency = t.currency AND l.created_xid >= t.folded_xid
+    FROM ledger_entries l WHERE l.partner_id = t.partner_id AND l.currency = t.currency
+        AND l.created_xid >= t.folded_xid
 ) o ON true;

@@ -16,15 +16,15 @@ CREATE TABLE payout_batches (
     CONSTRAINT payout_batches_program_fkey FOREIGN KEY (org_id, program_id) REFERENCES programs (org_id, id)
 );
 
--- What a batch was asked to collect and has not yet, from the partner after after_id on. One run stands for all
--- requests that ask the same: again tells that one came meanwhile, which wants the partners from the first on once
--- more.
+-- The remaining work of a payout run, from the partner after after_id on. One run serves all requests with the same
+-- parameters. again is set by a request that arrives during the run; the run then starts over with the first
+-- partner.
 CREATE TABLE payout_runs (
     id             text COLLATE "C" NOT NULL,
     org_id         text COLLATE "C" NOT NULL,
     program_id     text COLLATE "C" NOT NULL,
     batch_id       text COLLATE "C" NOT NULL,
-    -- empty for all of the program
+    -- empty for the whole program
     group_id       text COLLATE "C" NOT NULL,
     ignore_minimum boolean NOT NULL,
     automatic      boolean NOT NULL,

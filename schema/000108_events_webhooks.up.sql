@@ -1,11 +1,11 @@
 -- Events, the endpoints that receive them, and deliveries.
 SET LOCAL lock_timeout = '2s';
 
--- Events are numbered by a sequence, which all partitions share.
+-- Events are numbered by one sequence for all partitions.
 CREATE SEQUENCE events_seq_seq;
 
--- body is the exact bytes that are signed and sent. seq orders the events of one transaction; across transactions
--- order is (created_xid, seq).
+-- body holds the exact bytes that are signed and sent. seq orders the events of one transaction; across transactions
+-- the order is (created_xid, seq).
 CREATE TABLE events (
     seq          bigint NOT NULL DEFAULT nextval('events_seq_seq'::regclass),
     id           text COLLATE "C" NOT NULL,
@@ -24,19 +24,20 @@ CREATE TABLE events (
 CREATE INDEX events_order_idx ON events (org_id, seq);
 CREATE TRIGGER events_unchanging BEFORE UPDATE ON events FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 ALTER SEQUENCE events_seq_seq OWNED BY events.seq;
--- The first partition holds every month up to the next one. IDs outside of the range of times are in partitions
--- beside it: those of sample programs, and those made by hand.
+-- The first partition holds every month up to the next one. Ids outside of the range of times, such as those of
+-- sample programs, are in the outer partitions.
 DO $do$
 DECLARE
-    upper_id text := id_at('evt_', (date_trunc('month', now() AT TIME ZONE 'UTC') + interval '2 months') AT TIME ZONE 'UTC');
+    upper_id text := id_at('evt_',
+        (date_trunc('month', now() AT TIME ZONE 'UTC') + interval '2 months') AT TIME ZONE 'UTC');
 BEGIN
     EXECUTE format('CREATE TABLE events_first PARTITION OF events FOR VALUES FROM (MINVALUE) TO (%L)', upper_id);
     CREATE TABLE events_other PARTITION OF events FOR VALUES FROM ('evt_1') TO (MAXVALUE);
     PERFORM make_partitions('events', 'evt_');
 END $do$;
 
--- secret and previous_secret are sealed; the previous one signs too until previous_expires_at. counted_since is
--- from when failures count. number makes delivery ids.
+-- secret and previous_secret are encrypted; the previous one signs too until previous_expires_at. Failures count
+-- from counted_since. number is part of delivery ids.
 CREATE TABLE webhook_endpoints (
     id                  text COLLATE "C" NOT NULL,
     org_id              text COLLATE "C" NOT NULL,
@@ -62,8 +63,8 @@ CREATE INDEX webhook_endpoints_list_idx ON webhook_endpoints (program_id, create
 CREATE INDEX webhook_endpoints_live_idx ON webhook_endpoints (program_id) WHERE enabled;
 CREATE INDEX webhook_endpoints_partner_idx ON webhook_endpoints (program_id, partner_id) WHERE partner_id IS NOT NULL;
 
--- One event on its way to one endpoint. (event_xid, event_seq) is its place in the line; next_attempt_at is null
--- once it has ended. body is set for tests only: all others send the event's.
+-- One event for one endpoint. (event_xid, event_seq) is its place in the queue. next_attempt_at is null once the
+-- delivery has ended. body is set for tests only; every other delivery sends the event's body.
 CREATE TABLE webhook_deliveries (
     id              text COLLATE "C" NOT NULL,
     org_id          text COLLATE "C" NOT NULL,
@@ -89,7 +90,8 @@ CREATE TABLE webhook_deliveries (
     CONSTRAINT webhook_deliveries_endpoint_fkey FOREIGN KEY (endpoint_id) REFERENCES webhook_endpoints (id)
         ON DELETE CASCADE,
     CONSTRAINT webhook_deliveries_attempts_check CHECK (attempts BETWEEN 0 AND 8),
-    CONSTRAINT webhook_deliveries_next_check CHECK ((status IN ('pending', 'retrying')) = (next_attempt_at IS NOT NULL)),
+    CONSTRAINT webhook_deliveries_next_check CHECK
+        ((status IN ('pending', 'retrying')) = (next_attempt_at IS NOT NULL)),
     CONSTRAINT webhook_deliveries_status_check CHECK (status IN ('pending', 'retrying', 'delivered', 'failed')),
     CONSTRAINT webhook_deliveries_test_check CHECK (is_test = (body IS NOT NULL))
 ) PARTITION BY RANGE (id);
@@ -102,20 +104,22 @@ CREATE INDEX webhook_deliveries_event_idx ON webhook_deliveries (event_id);
 CREATE INDEX webhook_deliveries_created_idx ON webhook_deliveries (created_at);
 CREATE INDEX webhook_deliveries_line_idx ON webhook_deliveries (endpoint_id, event_seq, id)
     WHERE next_attempt_at IS NOT NULL;
--- The first partition holds every month up to the next one. IDs outside of the range of times are in partitions
--- beside it: those of sample programs, and those made by hand.
+-- The first partition holds every month up to the next one. Ids outside of the range of times, such as those of
+-- sample programs, are in the outer partitions.
 DO $do$
 DECLARE
-    upper_id text := id_at('whd_', (date_trunc('month', now() AT TIME ZONE 'UTC') + interval '2 months') AT TIME ZONE 'UTC');
+    upper_id text := id_at('whd_',
+        (date_trunc('month', now() AT TIME ZONE 'UTC') + interval '2 months') AT TIME ZONE 'UTC');
 BEGIN
     CREATE TABLE webhook_deliveries_low PARTITION OF webhook_deliveries FOR VALUES FROM (MINVALUE) TO ('whd_0');
-    EXECUTE format('CREATE TABLE webhook_deliveries_first PARTITION OF webhook_deliveries FOR VALUES FROM (%L) TO (%L)', 'whd_0', upper_id);
+    EXECUTE format('CREATE TABLE webhook_deliveries_first PARTITION OF webhook_deliveries FOR VALUES FROM (%L) TO (%L)',
+        'whd_0', upper_id);
     CREATE TABLE webhook_deliveries_other PARTITION OF webhook_deliveries FOR VALUES FROM ('whd_1') TO (MAXVALUE);
     PERFORM make_partitions('webhook_deliveries', 'whd_');
 END $do$;
 
--- Which worker sends to an endpoint now. token rises with every lease: a result that comes with an older one is
--- dropped. Times are the database's.
+-- The worker that sends to an endpoint. token rises with every lease, and a result with an older token is dropped.
+-- Times are the database's.
 CREATE TABLE webhook_leases (
     endpoint_id text COLLATE "C" NOT NULL,
     owner       bigint NOT NULL,

@@ -31,15 +31,15 @@ CREATE INDEX mails_sending_idx ON mails (taken_at) WHERE status = 'sending';
 CREATE INDEX mails_created_idx ON mails (created_at);
 CREATE INDEX mails_queued_idx ON mails ((partner_id IS NOT NULL), next_attempt_at, id) WHERE status = 'queued';
 CREATE INDEX mails_partner_idx ON mails (partner_id) WHERE status = 'queued' AND partner_id IS NOT NULL;
-CREATE INDEX mails_campaign_idx ON mails (campaign_id) WHERE campaign_id IS NOT NULL AND status IN ('queued', 'sending');
+CREATE INDEX mails_campaign_idx ON mails (campaign_id) WHERE campaign_id IS NOT NULL
+    AND status IN ('queued', 'sending');
 CREATE UNIQUE INDEX mails_purpose_key ON mails (org_id, purpose, key, lower(recipient));
 CREATE INDEX mails_failed_list_idx ON mails (org_id, created_at, id) WHERE status = 'failed';
 CREATE INDEX mails_sign_in_idx ON mails (org_id, lower(recipient), created_at) WHERE purpose = 'portal_sign_in';
--- Whether a mail has gone since others began to fail.
+-- Whether a mail was sent since others began to fail.
 CREATE INDEX mails_sent_idx ON mails (sent_at) WHERE sent_at IS NOT NULL;
 
--- Who had unsubscribed when its partner was deleted: the digest of program and e-mail, for when the partner comes
--- back.
+-- Unsubscribed addresses of deleted partners: a digest of program and e-mail, for a partner who returns.
 CREATE TABLE mail_unsubscribes (
     org_id          text COLLATE "C" NOT NULL,
     program_id      text COLLATE "C" NOT NULL,
@@ -49,8 +49,8 @@ CREATE TABLE mail_unsubscribes (
     CONSTRAINT mail_unsubscribes_program_fkey FOREIGN KEY (org_id, program_id) REFERENCES programs (org_id, id)
 );
 
--- key is a charge's or a customer's, as in inbox_waits. A row that says no more than that nobody opted out keeps
--- an older event from saying otherwise.
+-- key names a charge or a customer, as in inbox_waits. A row without an opt-out keeps an older event from changing
+-- it.
 CREATE TABLE opt_outs (
     org_id     text COLLATE "C" NOT NULL,
     program_id text COLLATE "C" NOT NULL,
@@ -62,8 +62,9 @@ CREATE TABLE opt_outs (
 );
 CREATE INDEX opt_outs_purge_idx ON opt_outs (at) WHERE NOT opted_out OR key LIKE 'charge %';
 
--- group_ids, tag_ids and statuses are the audience; an empty list asks for nothing, but empty statuses mean active
--- partners. started_at is when the audience was first counted. What is neither sent, failed nor skipped waits.
+-- group_ids, tag_ids and statuses are the audience. An empty list does not filter, except that empty statuses mean
+-- active partners. started_at is the time of the first count. A recipient that is neither sent, failed nor skipped
+-- waits.
 CREATE TABLE campaigns (
     id             text COLLATE "C" NOT NULL,
     org_id         text COLLATE "C" NOT NULL,
@@ -101,8 +102,8 @@ CREATE INDEX campaigns_list_idx ON campaigns (program_id, created_at DESC, id DE
 CREATE INDEX campaigns_scheduled_idx ON campaigns (scheduled_at, id) WHERE status = 'scheduled';
 CREATE INDEX campaigns_sending_idx ON campaigns (id) WHERE status = 'sending';
 
--- One row a partner that matched. queued waits, mailed is in the outbox. The id of a partner who was deleted
--- stays, like in the ledger.
+-- One row for each matching partner: queued waits, mailed is in the outbox. The id of a deleted partner stays, as in
+-- the ledger.
 CREATE TABLE campaign_recipients (
     campaign_id text COLLATE "C" NOT NULL,
     partner_id  text COLLATE "C" NOT NULL,
@@ -138,7 +139,7 @@ CREATE TABLE sequences (
 );
 CREATE INDEX sequences_list_idx ON sequences (program_id, created_at DESC, id DESC);
 
--- position counts from 0; delay_days run from the step before, for the first from the enrolment.
+-- position counts from 0. delay_days run from the step before, for the first from the enrolment.
 CREATE TABLE sequence_steps (
     sequence_id text COLLATE "C" NOT NULL,
     position    bigint NOT NULL,
@@ -152,8 +153,7 @@ CREATE TABLE sequence_steps (
     CONSTRAINT sequence_steps_delay_days_check CHECK (delay_days BETWEEN 0 AND 365)
 );
 
--- A partner is in a sequence once, forever. position is the step to come, next_at when; both end with the last
--- step.
+-- A partner enters a sequence once. position is the next step, next_at its time; both are null after the last step.
 CREATE TABLE sequence_enrolments (
     sequence_id  text COLLATE "C" NOT NULL,
     partner_id   text COLLATE "C" NOT NULL,

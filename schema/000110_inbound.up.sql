@@ -1,7 +1,7 @@
 -- Connections to payment processors and their events.
 SET LOCAL lock_timeout = '2s';
 
--- secret and api_key are sealed with the server's key; a processor without an API has no key.
+-- secret and api_key are encrypted with the server's key; a processor without an API has no api_key.
 CREATE TABLE processor_connections (
     id               text COLLATE "C" NOT NULL,
     org_id           text COLLATE "C" NOT NULL,
@@ -23,14 +23,13 @@ CREATE TABLE processor_connections (
         'lemon_squeezy', 'polar', 'generic')),
     CONSTRAINT processor_connections_status_check CHECK (status IN ('active', 'disconnected'))
 );
--- One that works for a program, processor and mode.
+-- One active connection per program, processor and mode.
 CREATE UNIQUE INDEX processor_connections_active_key ON processor_connections (program_id, processor, livemode)
     WHERE status = 'active';
 CREATE INDEX processor_connections_list_idx ON processor_connections (program_id, created_at, id);
 
--- due_at is when the event is worked next, NULL for never; while it is worked, when another server may take it.
--- attempts counts how often it was worked, failures how often in a row that did not come to an end. payload is the
--- body, sealed.
+-- due_at is the time of the next attempt, null for none; during an attempt, the time from which another server may
+-- take over. attempts counts all attempts, failures the consecutive failed ones. payload is the encrypted body.
 CREATE TABLE inbox_events (
     id                text COLLATE "C" NOT NULL,
     org_id            text COLLATE "C" NOT NULL,
@@ -70,8 +69,8 @@ CREATE INDEX inbox_events_done_idx ON inbox_events (processed_at, id) WHERE due_
 CREATE INDEX inbox_events_reason_idx ON inbox_events (program_id, reason_code, created_at, id)
     WHERE reason_code IS NOT NULL;
 
--- What an event waits for, or what would explain it: a charge, a coupon, a customer by what names one. Whoever
--- makes such a thing has the event worked at once.
+-- The objects that an event waits for: a charge, a coupon, or a customer by one of its names. Creating such an
+-- object makes the event due.
 CREATE TABLE inbox_waits (
     org_id     text COLLATE "C" NOT NULL,
     program_id text COLLATE "C" NOT NULL,

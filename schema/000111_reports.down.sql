@@ -4,7 +4,8 @@ DECLARE
     f record;
 BEGIN
     FOR f IN SELECT p.proname FROM pg_proc p
-        WHERE p.pronamespace = current_schema()::regnamespace AND p.proname LIKE 'tally\_%' AND p.prorettype = 'trigger'::regtype LOOP
+        WHERE p.pronamespace = current_schema()::regnamespace AND p.proname LIKE 'tally\_%'
+            AND p.prorettype = 'trigger'::regtype LOOP
         EXECUTE format('DROP FUNCTION %I CASCADE', f.proname);
     END LOOP;
 END $do$;
@@ -21,7 +22,6 @@ DROP TABLE tallies;
 DROP TABLE report_marks;
 DROP TABLE report_spans;
 DROP TABLE report_sums;
-DROP FUNCTION report_mark_day;
 DROP FUNCTION report_take_back;
 DROP FUNCTION report_open_since;
 DROP FUNCTION report_days;
