@@ -23,6 +23,7 @@ const (
 	ApplicationsStatusCheck             Name = "applications_status_check"
 	AuditLogEntriesActorCheck           Name = "audit_log_entries_actor_check"
 	AuditLogEntriesPkey                 Name = "audit_log_entries_pkey"
+	AuditLogFactsPkey                   Name = "audit_log_facts_pkey"
 	AuditMarkIDCheck                    Name = "audit_mark_id_check"
 	AuditMarkPkey                       Name = "audit_mark_pkey"
 	BackupMarkIDCheck                   Name = "backup_mark_id_check"

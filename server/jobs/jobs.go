@@ -57,6 +57,8 @@ type Means struct {
 	RetentionDays int
 	// ClickRetentionDays is how long clicks are kept that brought no customer; 0 for ever.
 	ClickRetentionDays int
+	// AuditRetentionDays is how long entries of the audit log are kept, at least 30; 0 for ever.
+	AuditRetentionDays int
 }
 
 // All returns every job. Their order does not matter: each runs by itself.
@@ -84,6 +86,7 @@ func All(m Means) []Job {
 		cleanUp(m),
 		keepMonths(m),
 		forgetClicks(m),
+		cutAuditLog(m),
 	}
 }
 

@@ -81,6 +81,7 @@ type Config struct {
 	ShutdownTimeout     time.Duration     `env:"RAIL_SHUTDOWN_TIMEOUT" envDefault:"30s" desc:"time for requests in flight to end when the server stops"`
 	RetentionDays       int               `env:"RAIL_RETENTION_DAYS" envDefault:"30" desc:"days for which events and deliveries are kept; at least 30; they go by whole months"`
 	ClickRetentionDays  int               `env:"RAIL_CLICK_RETENTION_DAYS" envDefault:"760" desc:"days for which clicks, and referrals that led to nothing, are kept; at least 90; 0 keeps them for ever; what brought a customer stays, and the figures do"`
+	AuditRetentionDays  int               `env:"RAIL_AUDIT_RETENTION_DAYS" envDefault:"0" desc:"days for which entries of the audit log are kept; at least 30; 0 keeps them for ever"`
 	Warnings            []string          `env:"-"` // what an operator should see, and a server starts in spite of
 	SecretKey           [32]byte          `env:"-"` // from SecretText or the data directory
 	KeyFrom             string            `env:"-"` // the variable or the file that SecretKey is from
