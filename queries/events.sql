@@ -104,5 +104,5 @@ ON CONFLICT DO NOTHING;
 
 -- name: AuditLogCut :one
 -- AuditLogCut drops up to lim entries of the audit log from before a time, and counts them.
--- The facts that the books need of them stay (schema/000065_audit_log_cut.up.sql).
+-- The facts that the books need of them stay (schema/000113_audit_log_cut.up.sql).
 SELECT cut_audit_log(@before::timestamptz, @lim::bigint)::bigint AS dropped;

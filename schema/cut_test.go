@@ -10,9 +10,10 @@ import (
 )
 
 // logged are entries of the audit log of two programs: one action that the books need, one that they do not need.
-const logged = `INSERT INTO audit_log_entries (id, org_id, program_id, action, target_id, api_key_id, before, after, reason, created_at)
-	SELECT format('aud_%s_%s_%s', p, d, n), 'org_1', 'prg_' || p, CASE n WHEN 1 THEN 'commission.corrected' ELSE 'partner.updated' END, 'x', 'key_1',
-		'{"amount_minor": 5}', '{"amount_minor": 7}', 'because', now() - d * interval '1 day'
+const logged = `INSERT INTO audit_log_entries
+	(id, org_id, program_id, action, target_id, api_key_id, before, after, reason, created_at)
+	SELECT format('aud_%s_%s_%s', p, d, n), 'org_1', 'prg_' || p,
+		CASE n WHEN 1 THEN 'commission.corrected' ELSE 'partner.updated' END, 'x', 'key_1', '{"amount_minor": 5}', '{"amount_minor": 7}', 'because', now() - d * interval '1 day'
 	FROM generate_series(1, 2) p, unnest('{0,29,31,400}'::int[]) d, generate_series(1, 2) n`
 
 // TestAuditLogCut: cut_audit_log takes entries of all programs in batches, leaves facts of some, and spares 30 days.
@@ -51,16 +52,17 @@ func TestOnlyTheCutDeletes(t *testing.T) {
 	_, err := pool.Exec(t.Context(), logged+"; SELECT cut_audit_log(now() - interval '100 days', 100)")
 	require.NoError(t, err)
 	const as = "SELECT set_config('rail.audit_log_cut', 'on', true); "
+	const log, facts = "audit_log_entries_append_only", "audit_log_facts_append_only"
 	for sql, name := range map[string]string{
-		"SELECT cut_audit_log(now(), 0); DELETE FROM audit_log_entries":                       "audit_log_entries_append_only",
-		as + "DELETE FROM audit_log_entries WHERE created_at > now() - interval '30 days'":    "audit_log_entries_append_only",
-		as + "DELETE FROM audit_log_entries WHERE action = 'commission.corrected'":            "audit_log_entries_append_only",
-		as + "UPDATE audit_log_entries SET reason = 'other'":                                  "audit_log_entries_append_only",
-		as + "TRUNCATE audit_log_entries":                                                     "audit_log_entries_append_only",
-		as + "DELETE FROM audit_log_facts":                                                    "audit_log_facts_append_only",
-		"UPDATE audit_log_facts SET named = false":                                            "audit_log_facts_append_only",
-		"TRUNCATE audit_log_facts":                                                            "audit_log_facts_append_only",
-		"BEGIN; SELECT cut_audit_log(now(), 10); DELETE FROM audit_log_entries WHERE id > ''": "audit_log_entries_append_only",
+		"SELECT cut_audit_log(now(), 0); DELETE FROM audit_log_entries":                       log,
+		as + "DELETE FROM audit_log_entries WHERE created_at > now() - interval '30 days'":    log,
+		as + "DELETE FROM audit_log_entries WHERE action = 'commission.corrected'":            log,
+		as + "UPDATE audit_log_entries SET reason = 'other'":                                  log,
+		as + "TRUNCATE audit_log_entries":                                                     log,
+		as + "DELETE FROM audit_log_facts":                                                    facts,
+		"UPDATE audit_log_facts SET named = false":                                            facts,
+		"TRUNCATE audit_log_facts":                                                            facts,
+		"BEGIN; SELECT cut_audit_log(now(), 10); DELETE FROM audit_log_entries WHERE id > ''": log,
 	} {
 		_, err := pool.Exec(t.Context(), sql)
 		var pg *pgconn.PgError

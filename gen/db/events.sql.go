@@ -108,7 +108,7 @@ type AuditLogCutParams struct {
 }
 
 // AuditLogCut drops up to lim entries of the audit log from before a time, and counts them.
-// The facts that the books need of them stay (schema/000065_audit_log_cut.up.sql).
+// The facts that the books need of them stay (schema/000113_audit_log_cut.up.sql).
 func (q *Queries) AuditLogCut(ctx context.Context, db DBTX, arg AuditLogCutParams) (int64, error) {
 	row := db.QueryRow(ctx, auditLogCut, arg.Before, arg.Lim)
 	var dropped int64

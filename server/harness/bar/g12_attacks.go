@@ -144,7 +144,9 @@ func peak(pid int) (int, error) {
 // flood guesses passwords from 100 networks. The owner, who has signed in from a browser before, signs in from it as
 // often as n.
 func (a *assault) flood(ctx context.Context, n int, f *figures) error {
-	people := team.New(team.Service{Pool: a.sys.pool, Keeper: a.sys.keeper, Clock: clock.System{}, BaseURL: "http://" + a.server.addr})
+	people := team.New(team.Service{
+		Pool: a.sys.pool, Keeper: a.sys.keeper, Clock: clock.System{}, BaseURL: "http://" + a.server.addr,
+	})
 	email := a.sys.unique("owner") + "@attacked.example"
 	_, link, err := people.Create(ctx, a.unit(), team.NewUser{Email: email, Name: "Owner", Role: team.Owner})
 	if err == nil {
@@ -183,7 +185,9 @@ func (a *assault) flood(ctx context.Context, n int, f *figures) error {
 			}
 		})
 	}
-	slowest, err := a.through(ctx, n, func(cookie string) (*http.Response, error) { return sign(ctx, "203.0.113.1", attacked, cookie) }, browser)
+	slowest, err := a.through(ctx, n, browser, func(cookie string) (*http.Response, error) {
+		return sign(ctx, "203.0.113.1", attacked, cookie)
+	})
 	stop()
 	callers.Wait()
 	f.add("guesses of passwords", guesses.Load())
@@ -193,7 +197,7 @@ func (a *assault) flood(ctx context.Context, n int, f *figures) error {
 
 // through waits until strangers are refused, even with the right password, and then signs in from the known browser.
 func (a *assault) through(
-	ctx context.Context, n int, sign func(cookie string) (*http.Response, error), browser string,
+	ctx context.Context, n int, browser string, sign func(cookie string) (*http.Response, error),
 ) (slowest time.Duration, err error) {
 	for {
 		res, err := sign("")
@@ -284,15 +288,17 @@ func (a *assault) short(ctx context.Context, f *figures) error {
 		}
 		for range 4 {
 			got := a.partner(ctx)
-			if got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" || got.code() != "unavailable" {
-				a.sys.fault("too little %s answered %d, Retry-After %q: %s", s.check, got.status, got.header.Get("Retry-After"), got.raw)
+			again := got.header.Get("Retry-After")
+			if got.status != http.StatusServiceUnavailable || again == "" || got.code() != "unavailable" {
+				a.sys.fault("too little %s answered %d, Retry-After %q: %s", s.check, got.status, again, got.raw)
 			}
 			refused++
 		}
 		if got := a.o.get(ctx, "/v1/partners?program_id="+a.program); got.status != http.StatusOK {
 			a.sys.fault("a list with too little %s answered %d", s.check, got.status)
 		}
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+a.sys.processes[0].addr+"/readyz?verbose", http.NoBody)
+		ready := "http://" + a.sys.processes[0].addr + "/readyz?verbose"
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, ready, http.NoBody)
 		if err != nil {
 			return err
 		}

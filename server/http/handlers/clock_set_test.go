@@ -17,7 +17,8 @@ func TestClockSet(t *testing.T) {
 	once := func(charge string) string {
 		t.Helper()
 		a := h.Do("POST", "/v1/sales", h.Key, M{
-			"program_id": h.program, "customer_id": customer, "external_charge_id": charge, "amount_minor": 5000, "currency": "USD",
+			"program_id": h.program, "customer_id": customer, "external_charge_id": charge, "amount_minor": 5000,
+			"currency": "USD",
 		}, "Idempotency-Key", charge)
 		return h.Must(201, a).String("id")
 	}
@@ -33,8 +34,12 @@ func TestClockSet(t *testing.T) {
 		h.Must(200, h.Post("/v1/partners/"+h.partner, M{"display_name": "After " + step.String()}))
 		h.send(M{"type": "nothing"})
 		h.work()
-		h.settle()
-		for _, job := range []string{"mature", "fold-balances", "fold-tallies", "sum-reports", "clean-up", "keep-months"} {
+		batch := h.Post("/v1/payout_batches", M{"program_id": h.program, "period_end": h.Clock.Now().String()})
+		require.Equal(t, 2, batch.Status/100, "%s", batch.Raw)
+		for _, p := range h.Get("/v1/payouts?status=pending&program_id=" + h.program).Data() {
+			h.Must(200, h.Post("/v1/payouts/"+p["id"].(string)+"/mark_paid", nil))
+		}
+		for _, job := range []string{"mature-commissions", "fold-balances", "sum-reports", "clean-up", "keep-months"} {
 			runJob(t, h.Server, job)
 		}
 		require.EqualValues(t, sold, h.Get("/v1/sales?program_id="+h.program).Int("total_count"))

@@ -40,7 +40,8 @@ func TestStopDuringPayouts(t *testing.T) {
 		answered <- status
 	}()
 	paid := func() (payouts int) {
-		require.NoError(t, base.Pool.QueryRow(t.Context(), "SELECT count(*) FROM payouts WHERE program_id = $1", e.program).Scan(&payouts))
+		require.NoError(t, base.Pool.QueryRow(t.Context(), "SELECT count(*) FROM payouts WHERE program_id = $1",
+			e.program).Scan(&payouts))
 		return payouts
 	}
 	apitest.Eventually(t, func() bool { return paid() > 0 }, "no payout is made")

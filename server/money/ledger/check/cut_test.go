@@ -14,11 +14,15 @@ var decided = []string{
 	`UPDATE commissions SET amount_minor = 600 WHERE id = 'com_half'`,
 	`UPDATE commissions SET kind = 'reward', rate_type = NULL, rate_value = NULL WHERE id = 'com_signup'`,
 	`UPDATE commissions SET status = 'rejected' WHERE id = 'com_void'`,
-	`UPDATE commissions SET created_at = now() - interval '500 days', approved_at = now() - interval '500 days', mature_at = now() - interval '450 days' WHERE id = 'com_big'`,
+	`UPDATE commissions SET created_at = now() - interval '500 days', approved_at = now() - interval '500 days',
+		mature_at = now() - interval '450 days' WHERE id = 'com_big'`,
 	`INSERT INTO payout_batches (id, org_id, program_id, period_month, period_end, auto_run_at, created_at, updated_at)
-		VALUES ('batch_old', 'org_a', 'prg_a', date_trunc('month', now() - interval '410 days'), now() - interval '400 days', now() - interval '400 days', now(), now())`,
-	`INSERT INTO audit_log_entries (id, org_id, program_id, action, target_id, api_key_id, reason, before, after, created_at)
-		SELECT 'aud_' || action, 'org_a', 'prg_a', action, target, 'key_1', 'because', before::json, after::json, now() - interval '399 days' FROM (VALUES
+		VALUES ('batch_old', 'org_a', 'prg_a', date_trunc('month', now() - interval '410 days'),
+			now() - interval '400 days', now() - interval '400 days', now(), now())`,
+	`INSERT INTO audit_log_entries
+		(id, org_id, program_id, action, target_id, api_key_id, reason, before, after, created_at)
+		SELECT 'aud_' || action, 'org_a', 'prg_a', action, target, 'key_1', 'because', before::json, after::json,
+			now() - interval '399 days' FROM (VALUES
 			('commission.corrected', 'com_half', '{"amount_minor": 503}', '{"amount_minor": 600}'),
 			('commission.created', 'com_signup', NULL, '{"amount_minor": 250}'),
 			('commission.rejected', 'com_void', '{"status": "pending"}', '{"status": "rejected"}'),
