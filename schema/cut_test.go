@@ -13,7 +13,8 @@ import (
 const logged = `INSERT INTO audit_log_entries
 	(id, org_id, program_id, action, target_id, api_key_id, before, after, reason, created_at)
 	SELECT format('aud_%s_%s_%s', p, d, n), 'org_1', 'prg_' || p,
-		CASE n WHEN 1 THEN 'commission.corrected' ELSE 'partner.updated' END, 'x', 'key_1', '{"amount_minor": 5}', '{"amount_minor": 7}', 'because', now() - d * interval '1 day'
+		CASE n WHEN 1 THEN 'commission.corrected' ELSE 'partner.updated' END, 'x', 'key_1', '{"amount_minor": 5}',
+		'{"amount_minor": 7}', 'because', now() - d * interval '1 day'
 	FROM generate_series(1, 2) p, unnest('{0,29,31,400}'::int[]) d, generate_series(1, 2) n`
 
 // TestAuditLogCut: cut_audit_log takes entries of all programs in batches, leaves facts of some, and spares 30 days.
@@ -38,7 +39,8 @@ func TestAuditLogCut(t *testing.T) {
 	require.EqualValues(t, 2, count(`SELECT count(*) FROM audit_log_facts
 		WHERE action = 'commission.corrected' AND named AND before_minor = 5 AND after_minor = 7`))
 	require.EqualValues(t, 4, cut("-1", "100"), "30 days stay whatever the time is")
-	require.EqualValues(t, 8, count("SELECT count(*) FROM audit_log_entries WHERE created_at > now() - interval '30 days'"))
+	require.EqualValues(t, 8, count(`SELECT count(*) FROM audit_log_entries
+		WHERE created_at > now() - interval '30 days'`))
 	require.EqualValues(t, 4, count("SELECT count(*) FROM audit_log_facts"))
 	require.EqualValues(t, 12, count("SELECT count(*) FROM audit_facts"))
 	require.EqualValues(t, 8, count("SELECT sum(total)::bigint FROM tally_sums WHERE list = 'audit_log_entries'"))

@@ -43,7 +43,9 @@ func underAttack(ctx context.Context, sys *system, size Size) (f figures, err er
 		return nil, err
 	}
 	a := &assault{sys: sys, o: o}
-	a.program = o.made(ctx, "/v1/programs", M{"name": "Attacked", "website_url": "https://a.example", "currency": "USD"})
+	a.program = o.made(ctx, "/v1/programs", M{
+		"name": "Attacked", "website_url": "https://a.example", "currency": "USD",
+	})
 	if a.server, err = sys.process(sys.dsn); err != nil {
 		return nil, err
 	}
@@ -119,8 +121,8 @@ func (a *assault) begin(ctx context.Context, path, from string) (net.Conn, error
 	if err != nil {
 		return nil, err
 	}
-	_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: %s\r\nContent-Type: application/json\r\n"+
-		"Content-Length: %d\r\nwebhook-id: a\r\nwebhook-timestamp: %d\r\nwebhook-signature: v1,YQ==\r\n\r\n",
+	_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: %s\r\n"+
+		"Content-Type: application/json\r\nContent-Length: %d\r\nwebhook-id: a\r\nwebhook-timestamp: %d\r\nwebhook-signature: v1,YQ==\r\n\r\n",
 		path, from, largest, time.Now().Unix())
 	return conn, err
 }

@@ -23,8 +23,8 @@ func cutLog(t *testing.T, s *apitest.Server, days int, now clock.Time) {
 	require.Fail(t, "no such job")
 }
 
-// TestAuditRetention: the log's old entries go when the operator says so, its lists and totals are exact, and a commission
-// that was corrected stays corrected.
+// TestAuditRetention: the log's old entries go when the operator says so, its lists and totals are exact, and a
+// commission that was corrected stays corrected.
 func TestAuditRetention(t *testing.T) {
 	t.Parallel()
 	h := newInboxed(t)

@@ -60,8 +60,8 @@ func TestStopDuringPayouts(t *testing.T) {
 		return len(base.Must(200, base.Get("/v1/payout_batches?program_id="+e.program)).Data()) == 1
 	}, "there is one batch")
 	var twice int
-	require.NoError(t, base.Pool.QueryRow(t.Context(), `SELECT count(*) FROM (SELECT partner_id FROM payouts WHERE program_id = $1
-		GROUP BY 1 HAVING count(*) > 1) p`, e.program).Scan(&twice))
+	require.NoError(t, base.Pool.QueryRow(t.Context(), `SELECT count(*) FROM (SELECT partner_id FROM payouts
+		WHERE program_id = $1 GROUP BY 1 HAVING count(*) > 1) p`, e.program).Scan(&twice))
 	require.Zero(t, twice)
 	balanced(t, base)
 }

@@ -8,8 +8,8 @@ import (
 	"rail/server/money/ledger"
 )
 
-// decided are commissions that a person has decided on, more than a year ago, with the entries of the audit log: one was
-// corrected, one granted, one rejected, and one is due since its payout was deleted.
+// decided are commissions that a person has decided on, more than a year ago, with the entries of the audit log: one
+// was corrected, one granted, one rejected, and one is due since its payout was deleted.
 var decided = []string{
 	`UPDATE commissions SET amount_minor = 600 WHERE id = 'com_half'`,
 	`UPDATE commissions SET kind = 'reward', rate_type = NULL, rate_value = NULL WHERE id = 'com_signup'`,
