@@ -81,7 +81,7 @@ func (a *assault) slow(ctx context.Context, f *figures) error {
 	if err != nil {
 		return err
 	}
-	answers := make(chan *http.Response, slowBodies)
+	answers := make(chan shown, slowBodies)
 	junk := bytes.Repeat([]byte(" "), largest-1)
 	for i := range slowBodies {
 		conn, err := a.begin(ctx, at, fmt.Sprintf("198.51.100.%d", i%20))
@@ -92,15 +92,16 @@ func (a *assault) slow(ctx context.Context, f *figures) error {
 		go func() { _, _ = conn.Write(junk) }() // the server need not read it
 		go func() {
 			if res, err := http.ReadResponse(bufio.NewReader(conn), nil); err == nil {
-				answers <- res
+				answers <- shown{status: res.StatusCode, header: res.Header}
+				_ = res.Body.Close() // nothing is lost
 			}
 		}()
 	}
 	for n := range slowBodies - places {
 		select {
 		case res := <-answers:
-			if res.StatusCode != http.StatusTooManyRequests || res.Header.Get("Retry-After") == "" {
-				a.sys.fault("a slow body answered %d, Retry-After %q", res.StatusCode, res.Header.Get("Retry-After"))
+			if again := res.header.Get("Retry-After"); res.status != http.StatusTooManyRequests || again == "" {
+				a.sys.fault("a slow body answered %d, Retry-After %q", res.status, again)
 			}
 		case <-time.After(time.Minute):
 			return fmt.Errorf("only %d of %d slow bodies are refused", n, slowBodies-places)
@@ -161,15 +162,15 @@ func (a *assault) flood(ctx context.Context, n int, f *figures) error {
 	if err != nil {
 		return err
 	}
-	sign := func(ctx context.Context, from, password, cookie string) (*http.Response, error) {
+	sign := func(ctx context.Context, from, password, cookie string) (shown, error) {
 		return a.signIn(ctx, url.Values{"form_token": {token}, "email": {email}, "password": {password}}, from, cookie)
 	}
 	res, err := sign(ctx, "203.0.113.1", attacked, "")
-	if err != nil || res.StatusCode != http.StatusSeeOther {
-		return errors.Join(err, fmt.Errorf("the owner cannot sign in: %v", res))
+	if err != nil || res.status != http.StatusSeeOther {
+		return errors.Join(err, fmt.Errorf("the owner's sign-in answered %d", res.status))
 	}
 	browser := ""
-	for _, c := range res.Cookies() {
+	for _, c := range (&http.Response{Header: res.header}).Cookies() {
 		if strings.HasSuffix(c.Name, "_browser") {
 			browser = c.Name + "=" + c.Value
 		}
@@ -187,7 +188,7 @@ func (a *assault) flood(ctx context.Context, n int, f *figures) error {
 			}
 		})
 	}
-	slowest, err := a.through(ctx, n, browser, func(cookie string) (*http.Response, error) {
+	slowest, err := a.through(ctx, n, browser, func(cookie string) (shown, error) {
 		return sign(ctx, "203.0.113.1", attacked, cookie)
 	})
 	stop()
@@ -199,14 +200,14 @@ func (a *assault) flood(ctx context.Context, n int, f *figures) error {
 
 // through waits until strangers are refused, even with the right password, and then signs in from the known browser.
 func (a *assault) through(
-	ctx context.Context, n int, browser string, sign func(cookie string) (*http.Response, error),
+	ctx context.Context, n int, browser string, sign func(cookie string) (shown, error),
 ) (slowest time.Duration, err error) {
 	for {
 		res, err := sign("")
 		if err != nil || ctx.Err() != nil {
 			return 0, errors.Join(err, ctx.Err())
 		}
-		if res.StatusCode == http.StatusTooManyRequests {
+		if res.status == http.StatusTooManyRequests {
 			break
 		}
 	}
@@ -217,8 +218,8 @@ func (a *assault) through(
 			return slowest, err
 		}
 		took := time.Since(began)
-		if res.StatusCode != http.StatusSeeOther || took > mostSignIn {
-			a.sys.fault("a known browser's sign-in answered %d after %s in a flood", res.StatusCode, took)
+		if res.status != http.StatusSeeOther || took > mostSignIn {
+			a.sys.fault("a known browser's sign-in answered %d after %s in a flood", res.status, took)
 		}
 		slowest = max(slowest, took)
 	}
@@ -233,11 +234,11 @@ func (a *assault) formToken(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	page, _, err := a.page(r)
+	page, err := a.page(r)
 	if err != nil {
 		return "", err
 	}
-	found := formTokens.FindStringSubmatch(page)
+	found := formTokens.FindStringSubmatch(page.text)
 	if found == nil {
 		return "", errors.New("the sign-in page has no form")
 	}
@@ -245,31 +246,37 @@ func (a *assault) formToken(ctx context.Context) (string, error) {
 }
 
 // signIn sends the form of the sign-in page from an address.
-func (a *assault) signIn(ctx context.Context, form url.Values, from, cookie string) (*http.Response, error) {
+func (a *assault) signIn(ctx context.Context, form url.Values, from, cookie string) (shown, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+a.server.addr+"/console/sign-in",
 		strings.NewReader(form.Encode()))
 	if err != nil {
-		return nil, err
+		return shown{}, err
 	}
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Header.Set("X-Forwarded-For", from)
 	if cookie != "" {
 		r.Header.Set("Cookie", cookie)
 	}
-	_, res, err := a.page(r)
-	return res, err
+	return a.page(r)
 }
 
-// page returns the text of a page.
-func (a *assault) page(r *http.Request) (string, *http.Response, error) {
+// shown is the answer of a page.
+type shown struct {
+	status int
+	header http.Header
+	text   string
+}
+
+// page returns what a page answers.
+func (a *assault) page(r *http.Request) (shown, error) {
 	res, err := a.sys.http.Do(r)
 	if err != nil {
-		return "", nil, err
+		return shown{}, err
 	}
 	defer res.Body.Close() //nolint:errcheck // the body is read to its end
 	var text bytes.Buffer
 	_, err = text.ReadFrom(res.Body)
-	return text.String(), res, err
+	return shown{res.StatusCode, res.Header, text.String()}, err
 }
 
 // shortages are states of a database that has too little of something, with the check that says it.
@@ -304,9 +311,9 @@ func (a *assault) short(ctx context.Context, f *figures) error {
 		if err != nil {
 			return err
 		}
-		text, _, err := a.page(r)
-		if err == nil && !strings.Contains(text, "[-]"+s.check+" failed") {
-			a.sys.fault("too little %s is not in /readyz?verbose: %s", s.check, text)
+		page, err := a.page(r)
+		if err == nil && !strings.Contains(page.text, "[-]"+s.check+" failed") {
+			a.sys.fault("too little %s is not in /readyz?verbose: %s", s.check, page.text)
 		}
 		_, dropped := a.sys.pool.Exec(ctx, "DROP TRIGGER bar_short ON partners; DROP FUNCTION bar_short()")
 		if err := errors.Join(err, dropped); err != nil {

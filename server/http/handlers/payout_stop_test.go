@@ -23,7 +23,7 @@ func TestStopDuringPayouts(t *testing.T) {
 	stopped := apitest.StartProcess(t, base)
 	body := `{"program_id":"` + e.program + `","period_end":"` + base.Clock.Now().String() + `"}`
 	post := func(ctx context.Context, url string) (int, error) {
-		r, err := http.NewRequestWithContext(ctx, "POST", url+"/v1/payout_batches", strings.NewReader(body))
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/v1/payout_batches", strings.NewReader(body))
 		require.NoError(t, err)
 		r.Header.Set("Authorization", "Bearer "+base.Key)
 		r.Header.Set("Content-Type", "application/json")
