@@ -49,9 +49,10 @@ type queryParam struct {
 // transaction is open meanwhile, and the work has the longer for it.
 func (r *route) waits() bool { return r.ID == "pingWebhookEndpoint" }
 
-// rides reports whether many send an operation at once, which reads first and
-// writes last, so that requests may share a transaction.
-func (r *route) rides() bool { return r.ID == "createSale" || r.ID == "createClick" }
+// shares reports whether concurrent requests of an operation may share a transaction:
+// it is frequent, reads first and writes last. Clicks have a batcher of their own, in
+// program/tracking.
+func (r *route) shares() bool { return r.ID == "createSale" }
 
 // atPrimary reports whether a read asks what a standby cannot know: who is about to
 // commit.

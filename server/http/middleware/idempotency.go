@@ -173,7 +173,7 @@ func (f *Front) claim(ctx context.Context, tx *pgtx.Tx, c echo.Context, r *recor
 		return err
 	}
 	locked := false
-	return tx.Ahead(ctx,
+	return tx.Precheck(ctx,
 		func(q pgtx.DBTX) (err error) {
 			locked, err = queries.IdempotencyLock(ctx, q, db.IdempotencyLockParams{OrgID: r.org, Key: r.key})
 			return err

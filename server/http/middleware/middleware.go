@@ -31,7 +31,7 @@ import (
 
 	"rail/server/auth"
 	"rail/server/clock"
-	"rail/server/postgres/pgtx"
+	"rail/server/postgres/pgtx/share"
 	"rail/server/postgres/shortage"
 	"rail/server/postgres/standby"
 	"rail/server/program/publishable"
@@ -46,8 +46,8 @@ const Version = "2026-08-21"
 // Options is what the request path depends on.
 type Options struct {
 	Pool           *pgxpool.Pool
-	Bus            *pgtx.Bus   // of operations that many send at once; nil for none
-	Reads          *pgtx.Reads // of short reads; nil for none
+	GroupCommit    *share.GroupCommit // for operations of route.shares; may be nil
+	Reads          *share.Reads       // batches short reads; may be nil
 	Standbys       *standby.Set
 	Keys           *auth.Store
 	Pages          *publishable.Store // the keys that stand in pages

@@ -36,11 +36,11 @@ type sharedLimiter struct {
 	alone    *limiter     // where the database does not answer
 	away     atomic.Int64 // when the database did not answer, in microseconds
 	mu       sync.Mutex
-	mine     map[string]*share
+	mine     map[string]*allotment
 }
 
-// share is what this replica has taken of one key's bucket.
-type share struct {
+// allotment is the part of one key's bucket that this replica has taken.
+type allotment struct {
 	mu     sync.Mutex
 	tokens int       // taken and not used
 	taken  int       // by the last question
@@ -51,12 +51,12 @@ type share struct {
 
 // newSharedLimiter returns the limiter; alone serves while the database is away.
 func newSharedLimiter(pool *pgxpool.Pool, c clock.Clock, alone *limiter) *sharedLimiter {
-	return &sharedLimiter{pool: pool, clock: c, patience: askPatience, alone: alone, mine: map[string]*share{}}
+	return &sharedLimiter{pool: pool, clock: c, patience: askPatience, alone: alone, mine: map[string]*allotment{}}
 }
 
 // take takes one token of the key's bucket.
 func (l *sharedLimiter) take(ctx context.Context, id string, limit int) (budget, bool) {
-	h := l.share(id)
+	h := l.allotment(id)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := l.clock.Now()
@@ -85,7 +85,7 @@ func (l *sharedLimiter) take(ctx context.Context, id string, limit int) (budget,
 // those that are not there: the key waits the longer for its next request, at
 // any replica.
 func (l *sharedLimiter) owe(ctx context.Context, id string, limit, n int) {
-	h := l.share(id)
+	h := l.allotment(id)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	mine := min(n, h.tokens)
@@ -101,9 +101,9 @@ func (l *sharedLimiter) owe(ctx context.Context, id string, limit, n int) {
 	h.left -= float64(rest)
 }
 
-// share returns what is taken of the key's bucket. At the bound all are forgotten,
+// allotment returns the allotment of a key. At the bound all are forgotten,
 // which costs the keys the tokens that were taken here, a second's part at most.
-func (l *sharedLimiter) share(id string) *share {
+func (l *sharedLimiter) allotment(id string) *allotment {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	h := l.mine[id]
@@ -111,7 +111,7 @@ func (l *sharedLimiter) share(id string) *share {
 		if len(l.mine) >= maxBuckets {
 			clear(l.mine)
 		}
-		h = &share{}
+		h = &allotment{}
 		l.mine[id] = h
 	}
 	return h
@@ -119,7 +119,7 @@ func (l *sharedLimiter) share(id string) *share {
 
 // ask takes tokens out of the shared bucket. It does not end with the request: a
 // client that went away says nothing about the database.
-func (l *sharedLimiter) ask(ctx context.Context, h *share, id string, limit int, now clock.Time) error {
+func (l *sharedLimiter) ask(ctx context.Context, h *allotment, id string, limit int, now clock.Time) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.patience)
 	defer cancel()
 	// Twice the last portion, up to an eighth of the bucket.
@@ -149,7 +149,7 @@ func (l *sharedLimiter) time(now clock.Time) *clock.Time {
 }
 
 // budget returns what the key may still do, as far as this replica knows.
-func (h *share) budget(limit int, now time.Time) budget {
+func (h *allotment) budget(limit int, now time.Time) budget {
 	there := min(float64(limit), h.left+float64(h.tokens)+now.Sub(h.at).Seconds()*float64(limit))
 	return budgetOf(limit, max(0, there), now)
 }

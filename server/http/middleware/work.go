@@ -12,6 +12,7 @@ import (
 	"rail/server/http/docs/static"
 	"rail/server/http/site/browser"
 	"rail/server/postgres/pgtx"
+	"rail/server/postgres/pgtx/share"
 	"rail/server/problem"
 	"rail/server/work"
 )
@@ -54,7 +55,7 @@ func (f *Front) work(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		defer f.release(ctx, record)
 		var out *buffered
-		begin := f.boards(s)
+		begin := f.beginner(s)
 		// Deadlocks and serialization failures are tried again, each time from
 		// the start.
 		err = work.Retry(ctx, func() (err error) {
@@ -70,7 +71,7 @@ func (f *Front) work(next echo.HandlerFunc) echo.HandlerFunc {
 
 // unit returns the request as a unit of work: whose data it may see and who is
 // noted as the actor of its changes.
-func (f *Front) unit(c echo.Context, s *state, pool *pgxpool.Pool, reads *pgtx.Reads) *work.Unit {
+func (f *Front) unit(c echo.Context, s *state, pool *pgxpool.Pool, reads *share.Reads) *work.Unit {
 	return work.New(pool, work.Unit{
 		OrgID: s.key.OrgID, Plan: f.Plan.With(s.key.Plan),
 		Actor:     s.actor(),
@@ -79,14 +80,14 @@ func (f *Front) unit(c echo.Context, s *state, pool *pgxpool.Pool, reads *pgtx.R
 	})
 }
 
-// boards returns what begins the transaction of each attempt. The first one of
-// an operation that many send at once may share its transaction.
-func (f *Front) boards(s *state) func() *pgtx.Tx {
-	rides := f.Bus != nil && s.route.rides()
+// beginner returns the function that begins each attempt's transaction. The first
+// attempt of a frequent operation may share its transaction.
+func (f *Front) beginner(s *state) func() *pgtx.Tx {
+	share := f.GroupCommit != nil && s.route.shares()
 	return func() (tx *pgtx.Tx) {
-		if rides {
-			rides = false
-			tx = f.Bus.Begin(s.key.OrgID)
+		if share {
+			share = false
+			tx = f.GroupCommit.Begin(s.key.OrgID)
 		} else {
 			tx = pgtx.Begin(f.Pool)
 		}
