@@ -16,6 +16,7 @@ import (
 	"rail/server/clock"
 	"rail/server/ident"
 	"rail/server/postgres/pgtx"
+	"rail/server/postgres/pgtx/share"
 	"rail/server/problem"
 	"rail/server/work/event"
 	"rail/server/work/quota"
@@ -36,7 +37,7 @@ type Unit struct {
 	Events   *event.Recorder
 	// Reads is what short reads of a unit without a transaction travel with; it may
 	// be nil.
-	Reads *pgtx.Reads
+	Reads *share.Reads
 	// Wake is called after a commit that wrote events; it may be nil.
 	Wake func()
 
@@ -189,7 +190,7 @@ func (u *Unit) Within(ctx context.Context, do func(*Unit) error) error {
 // kept, unless it says that its effects stay.
 func (u *Unit) Share(ctx context.Context, n int, do func(i int, u *Unit) error) []error {
 	refused, parts := make([]error, n), make([]*Unit, n)
-	errs := u.Tx.Share(ctx, n, func(i int, tx *pgtx.Tx) error {
+	errs := share.Nested(ctx, u.Tx, n, func(i int, tx *pgtx.Tx) error {
 		w := u.WithTx(tx)
 		refused[i] = nil // by an attempt before, of which nothing was kept
 		err := do(i, w)
