@@ -109,7 +109,7 @@ func auditOf(r check.Report) audited {
 		Organizations: r.Size("organizations"), TookMS: r.Took.Milliseconds(), Findings: make([]finding, len(r.Findings)),
 	}
 	if r.Since != nil {
-		out.Since = &since{r.Since.At, r.Since.Whole, r.Size("partners")}
+		out.Since = &since{r.Since.At, r.Since.Full, r.Size("partners")}
 	}
 	// A map, so that the JSON names each count; the table keeps the order of the check.
 	for _, c := range r.Checks {
@@ -117,7 +117,7 @@ func auditOf(r check.Report) audited {
 		for _, n := range c.Rows {
 			rows[n.Table] = n.N
 		}
-		out.Checks = append(out.Checks, checked{c.Name, c.Says, rows, c.Took.Milliseconds(), c.Findings})
+		out.Checks = append(out.Checks, checked{c.Name, c.Statement, rows, c.Took.Milliseconds(), c.Findings})
 	}
 	for i, f := range r.Findings {
 		out.Findings[i] = finding(f)
@@ -132,9 +132,9 @@ func auditTable(r check.Report) []string {
 	var found []string
 	for _, c := range r.Checks {
 		lines = append(lines,
-			fmt.Sprintf("%s\t%d\t%s\t%s (%s)", c.Name, c.Findings, c.Took.Round(time.Millisecond), c.Says, over(c.Rows)))
+			fmt.Sprintf("%s\t%d\t%s\t%s (%s)", c.Name, c.Findings, c.Took.Round(time.Millisecond), c.Statement, over(c.Rows)))
 		if c.Findings > 0 {
-			found = append(found, "", c.Name+" is broken: "+c.Says)
+			found = append(found, "", c.Name+" is broken: "+c.Statement)
 		}
 		for _, f := range r.Findings {
 			if f.Equation == c.Name {
@@ -154,7 +154,7 @@ func auditTable(r check.Report) []string {
 func auditScope(r check.Report) string {
 	if r.Since != nil {
 		return fmt.Sprintf("%s of whom something was written since %s (the last audit of all was at %s)",
-			counted(r.Size("partners"), "partner"), r.Since.At, r.Since.Whole)
+			counted(r.Size("partners"), "partner"), r.Since.At, r.Since.Full)
 	}
 	return fmt.Sprintf("%s, %s, %s and %s", counted(r.Size("organizations"), "organization"), counted(r.Size("sales"), "sale"),
 		counted(r.Size("commissions"), "commission"), counted(r.Size("ledger_entries"), "ledger entry"))

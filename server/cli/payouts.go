@@ -75,7 +75,7 @@ func writeFile(ctx context.Context, env *Env, u *work.Unit, f payout.File) error
 	done, err := f.Write(ctx, u, out)
 	left := summarize(env.Err, f.Format, done)
 	if env.json {
-		shown := payoutFile{Format: f.Format, File: text.String(), Payouts: done.Rows, Again: done.Again, LeftOut: []leftPayout{}}
+		shown := payoutFile{Format: f.Format, File: text.String(), Payouts: done.Rows, Again: done.Repeated, LeftOut: []leftPayout{}}
 		for _, l := range done.Left {
 			shown.LeftOut = append(shown.LeftOut, leftPayout{l.PayoutID, l.Why, l.Elsewhere})
 		}
@@ -89,7 +89,7 @@ func writeFile(ctx context.Context, env *Env, u *work.Unit, f payout.File) error
 
 // summarize prints what the file has and what it leaves out. It returns how many payouts are left
 // out that no other file has: these nobody pays unless somebody looks at them.
-func summarize(w io.Writer, format string, done payout.Written) (left int) {
+func summarize(w io.Writer, format string, done payout.ExportResult) (left int) {
 	for _, l := range done.Left {
 		fmt.Fprintf(w, "%s is left out: %s\n", l.PayoutID, l.Why)
 		if !l.Elsewhere {
@@ -105,9 +105,9 @@ func summarize(w io.Writer, format string, done payout.Written) (left int) {
 	}
 	fmt.Fprintf(w, "%s written, %d left out\n", counted(done.Rows, "payout"), len(done.Left))
 	// Paying twice is the danger of a second file, hence the number.
-	if done.Again > 0 {
+	if done.Repeated > 0 {
 		fmt.Fprintf(w, "%d of them were in an earlier file already (--new leaves them out): send them once only\n",
-			done.Again)
+			done.Repeated)
 	}
 	if most := payout.FileLimits[format]; done.Rows > most {
 		fmt.Fprintf(w, "%s takes %d rows a file: split it before you send it\n", format, most)

@@ -15,27 +15,27 @@ import (
 	"rail/server/postgres/pgtx"
 )
 
-// API asks processors what their events lack, with the keys of connections. One that does
-// not answer is left alone for a while, so that its events hold up nobody else's.
+// API requests missing data of events from processors, with the connections' keys. It pauses a processor that
+// does not answer, so that its events do not delay others.
 type API struct {
-	stripe string // where Stripe's API is asked
+	stripe string // address of Stripe's API
 
 	mu      sync.Mutex
-	away    map[string]clock.Time // until when a connection's processor is not asked
-	refused map[string]clock.Time // until when it is not logged again that a connection's key is refused
+	away    map[string]clock.Time // end of a connection's pause
+	refused map[string]clock.Time // when to log a refused key again, by connection
 }
 
-// NewAPI returns an API that asks Stripe at an address, or at its own for "".
+// NewAPI returns an API that requests from Stripe at an address, "" for the default.
 func NewAPI(stripe string) *API {
 	return &API{stripe: stripe, away: map[string]clock.Time{}, refused: map[string]clock.Time{}}
 }
 
 const (
-	// askFor bounds the asking for one event.
+	// askTimeout bounds the requests for one event.
 	askFor = 5 * time.Second
-	// rest is how long a processor is not asked that did not answer, unless it says longer.
+	// defaultPause is the pause of a processor that does not answer, unless it asks for a longer one.
 	rest = 10 * time.Second
-	// mostRest is how long an event waits at most until it is asked for again.
+	// maxPause bounds how long an event waits for its next request.
 	mostRest = time.Hour
 )
 
@@ -43,12 +43,12 @@ const (
 type awayError struct {
 	reason string
 	until  clock.Time
-	since  clock.Time // when the event came that lacks something
+	since  clock.Time // arrival of the incomplete event
 }
 
 func (a *awayError) Error() string { return a.reason }
 
-// rests returns the time of a connection, and whether it lies ahead.
+// paused returns the time of a connection, and whether it is in the future.
 func (p *API) rests(of map[string]clock.Time, id string, now clock.Time) (clock.Time, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -56,15 +56,15 @@ func (p *API) rests(of map[string]clock.Time, id string, now clock.Time) (clock.
 	return until, now.Before(until.Time)
 }
 
-// leave sets the time of a connection.
+// pause sets the time of a connection.
 func (p *API) leave(of map[string]clock.Time, id string, until clock.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	of[id] = until
 }
 
-// ask returns what an event says with what its processor knows beside it; nil where the
-// event says all that is to be had. It holds no transaction.
+// ask returns an event's reading completed by its processor; nil if the event is complete or nothing more is
+// available. It holds no transaction.
 func (w Worker) ask(ctx context.Context, t db.InboxClaimRow) (*said, error) {
 	if w.API == nil || !t.Asks {
 		return nil, nil
@@ -95,7 +95,7 @@ func (p *API) read(
 	bounded, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
 	if rests {
-		cancel() // what lacks nothing is read all the same
+		cancel() // a complete event is read anyway
 	}
 	r, err := complete.Read(bounded, api, body, c.OutsideCheckout)
 	var refused *client.Error
@@ -123,7 +123,7 @@ func (p *API) read(
 	return nil, away
 }
 
-// tell logs once an hour that a connection's key may not read what events lack.
+// logRefused logs once an hour that a connection's key lacks a permission.
 func (p *API) tell(w Worker, c db.ProcessorConnection, err error) {
 	now := w.Clock.Now()
 	if _, told := p.rests(p.refused, c.ID, now); !told && w.Log != nil {
@@ -132,8 +132,7 @@ func (p *API) tell(w Worker, c db.ProcessorConnection, err error) {
 	}
 }
 
-// postpone has an event worked again once its processor may answer. It waits, as others
-// do for what they lack, for 30 days.
+// postpone reschedules an event until its processor may answer, for at most 30 days like other waiting events.
 func (w Worker) postpone(ctx context.Context, t db.InboxClaimRow, now clock.Time, away *awayError) error {
 	o := waiting(codeAway, away.reason+" What the event lacks is asked for again.")
 	age := now.Sub(away.since.Time)

@@ -9,8 +9,7 @@ import (
 	"rail/server/clock"
 )
 
-// hand works events until nothing is due and no other hand has any, which may make
-// others due or take its time.
+// run processes events until none is due and no other worker is busy; a busy worker may make more due.
 func (w Worker) hand(ctx context.Context, t *turn) error {
 	for {
 		taken, idle, err := t.take(ctx, w)
@@ -30,7 +29,7 @@ func (w Worker) hand(ctx context.Context, t *turn) error {
 	}
 }
 
-// wait returns when it is time to look for more.
+// wait returns when it is time to check for more.
 func wait(ctx context.Context, idle <-chan struct{}) {
 	again := time.NewTimer(look)
 	defer again.Stop()
@@ -41,7 +40,7 @@ func wait(ctx context.Context, idle <-chan struct{}) {
 	}
 }
 
-// each works events one after the other, first those of which no processor is asked.
+// each processes events one by one, first those that need no request to a processor.
 func (w Worker) each(ctx context.Context, t *turn, taken []db.InboxClaimRow) error {
 	asking, quick := split(taken, func(e db.InboxClaimRow) bool { return e.Asks })
 	taken = slices.Concat(quick, asking)
@@ -81,7 +80,7 @@ func split(events []db.InboxClaimRow, fits func(db.InboxClaimRow) bool) (fit, ot
 	return fit, others
 }
 
-// giveBack lets anybody take events that were taken and not begun.
+// release returns claimed events that were not started.
 func (w Worker) giveBack(ctx context.Context, events []db.InboxClaimRow, now clock.Time) error {
 	for _, e := range events {
 		err := queries.InboxGiveBack(context.WithoutCancel(ctx), w.Pool, db.InboxGiveBackParams{

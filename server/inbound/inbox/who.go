@@ -20,14 +20,14 @@ import (
 	"rail/server/work"
 )
 
-// found is who paid: nobody where id is "". end is the outcome where the event ends
-// with the question.
+// payerResult is the paying customer; id is empty if there is none. end is set if the event ends without
+// recording the payment.
 type found struct {
 	id  string
 	end *outcome
 }
 
-// keysOf are the names under which something may appear that says who paid.
+// keysOf returns the keys under which an explanation of the payer may appear.
 func keysOf(b processor.Binding) []string {
 	var keys []string
 	add := func(value string, key func(string) string) {
@@ -44,8 +44,8 @@ func keysOf(b processor.Binding) []string {
 	return keys
 }
 
-// payer finds who paid, or signs them up where the event names a route to a partner
-// (decisions, 302). A payment without a partner waits for its checkout.
+// payer finds the paying customer, or signs them up if the event has a route to a partner (decisions, 302). A
+// payment without a partner waits for its checkout.
 func (a *application) payer(ctx context.Context, p processor.Payment) (found, error) {
 	k, end, err := a.customerOf(ctx, p.Binding)
 	switch {
@@ -62,7 +62,7 @@ func (a *application) payer(ctx context.Context, p processor.Payment) (found, er
 	return a.direct(ctx, p.Binding)
 }
 
-// takenOver has a coupon of the first payment take the customer over from a link.
+// takenOver applies takeover by a coupon at the first payment, from a link's partner to the coupon's.
 func (a *application) takenOver(ctx context.Context, k bound, b processor.Binding) (found, error) {
 	if len(b.Coupon) == 0 || k.ConvertedAt != nil {
 		return found{id: k.ID}, nil
@@ -76,15 +76,14 @@ func (a *application) takenOver(ctx context.Context, k bound, b processor.Bindin
 	return found{id: k.ID, end: end}, err
 }
 
-// bound is a customer, and whether the event has changed it.
+// bound is a customer, and whether the event changed it.
 type bound struct {
 	db.Customer
 	changed bool
 }
 
-// customerOf returns the customer that an event is about. One that is not known yet is
-// signed up only where the event names a route to a partner; one without a partner gets
-// the partner of such a route.
+// customerOf returns the event's customer. An unknown customer is signed up only if the event has a route to a
+// partner; a customer without a partner gets the partner of such a route.
 func (a *application) customerOf(ctx context.Context, b processor.Binding) (bound, *outcome, error) {
 	k, err := a.known(ctx, b)
 	if err != nil {
@@ -106,7 +105,7 @@ func (a *application) customerOf(ctx context.Context, b processor.Binding) (boun
 		k = f.Customer
 	} else {
 		rule := customer.Rule{Rule: api.AttributionRuleKnownCustomer, Detail: b.Customer}
-		if k, err = a.Customers.Learn(ctx, a.u, k, clues, rule); err != nil {
+		if k, err = a.Customers.FillIn(ctx, a.u, k, clues, rule); err != nil {
 			return bound{}, nil, err
 		}
 	}
@@ -117,8 +116,8 @@ func (a *application) customerOf(ctx context.Context, b processor.Binding) (boun
 	return bound{k, changed || !reflect.DeepEqual(before, k)}, nil, err
 }
 
-// refusal returns the outcome of an event whose customer may not have its partner; the
-// flag that this opened stays.
+// refusal returns the outcome of an event whose customer may not have its partner; a flag opened by the refusal
+// stays.
 func refusal(err error) (*outcome, error) {
 	var refused *problem.Error
 	if errors.As(err, &refused) && refused.Committed {
@@ -127,13 +126,12 @@ func refusal(err error) (*outcome, error) {
 	return nil, err
 }
 
-// brought gives a customer without a partner to the first partner to whom a route leads,
-// and reports whether there is one: a payment that was recorded without a partner may have
-// come before its checkout.
+// attribute assigns a customer without a partner to the partner of the first valid route, and reports whether
+// there is one: a payment recorded without a partner may precede its checkout.
 func (a *application) brought(ctx context.Context, k db.Customer, routes []tracking.Route) (db.Customer, bool, error) {
 	for _, r := range routes {
 		r.At = a.r.At
-		brought, err := a.Customers.Bring(ctx, a.u, k.ID, r)
+		brought, err := a.Customers.Assign(ctx, a.u, k.ID, r)
 		if end, err := refusal(err); end == nil && !customer.Unfit(err) {
 			return brought, err == nil, err
 		}
@@ -150,7 +148,7 @@ func (a *application) clues(ctx context.Context, b processor.Binding) (customer.
 	}, err
 }
 
-// routes are the ways to partners that an event names: its visit, then its coupons.
+// routes returns the event's routes to partners: its visit, then its coupons.
 func (a *application) routes(ctx context.Context, b processor.Binding) (all []tracking.Route, err error) {
 	switch {
 	case ident.Has(b.Click, ident.Click):
@@ -162,8 +160,8 @@ func (a *application) routes(ctx context.Context, b processor.Binding) (all []tr
 	return append(all, coupons...), err
 }
 
-// known returns the customer that has the id at the processor. It holds every name
-// of the customer: two first events of one must not both sign it up.
+// known returns the customer with the id at the processor. It locks every name of the customer: two first events
+// of one must not both sign it up.
 func (a *application) known(ctx context.Context, b processor.Binding) (db.Customer, error) {
 	b.Identifier, b.Coupon = customer.Clues{ExternalID: b.Customer, Identifier: b.Identifier, Email: b.Email}.Own(), nil
 	names := slices.Sorted(slices.Values(keysOf(b)))
@@ -182,12 +180,12 @@ func (a *application) known(ctx context.Context, b processor.Binding) (db.Custom
 	return k, work.IgnoreNoRows(err)
 }
 
-// mostTold is how many earlier events of one customer are read.
+// maxEarlier bounds how many earlier events of one customer are read.
 const mostTold = 10
 
-// told adds the e-mail, name and identifier of earlier events about the customer to an event
-// without an e-mail. Such events wait until the customer exists, and the checks of a sign-up,
-// which run before the payment, need the e-mail.
+// withEarlier adds the e-mail, name and identifier of earlier events about the customer to an event without an
+// e-mail. Such events wait until the customer exists, and the checks of a sign-up, which run before the payment,
+// need the e-mail.
 func (a *application) told(ctx context.Context, k db.Customer, b processor.Binding) (processor.Binding, error) {
 	if b.Customer == "" || b.Email != "" || k.Email != nil {
 		return b, nil
@@ -212,9 +210,8 @@ func (a *application) told(ctx context.Context, k db.Customer, b processor.Bindi
 	return b, nil
 }
 
-// coupons are the ways to partners by coupons, the nearest to the payment first, as the
-// processor's package has ordered them. A coupon is found by its id at the processor, never
-// by its code.
+// coupons returns routes by coupons, the closest to the payment first, in the order of the processor's package.
+// A coupon is found by its id at the processor, never by its code.
 func (a *application) coupons(ctx context.Context, b processor.Binding) (all []tracking.Route, err error) {
 	if len(b.Coupon) == 0 {
 		return nil, nil

@@ -81,20 +81,20 @@ func TestKeptFlowsDecideAlike(t *testing.T) {
 // The cache stays within its bound and keeps what is asked for.
 func TestCacheIsBounded(t *testing.T) {
 	t.Parallel()
-	c := cache{young: map[version]parsed{}}
+	c := cache{young: map[version]cacheEntry{}}
 	hot := version{"hot", ""}
-	c.put(hot, parsed{length: 1000})
+	c.put(hot, cacheEntry{length: 1000})
 	for i := range 5000 {
-		c.put(version{fmt.Sprint(i), ""}, parsed{length: 16 << 10})
+		c.put(version{fmt.Sprint(i), ""}, cacheEntry{length: 16 << 10})
 		_, known := c.get(hot)
 		require.True(t, known)
 		total := 0
-		for _, side := range []map[version]parsed{c.young, c.old} {
+		for _, side := range []map[version]cacheEntry{c.young, c.old} {
 			for _, p := range side {
 				total += p.length + entryBytes
 			}
 		}
-		require.LessOrEqual(t, total, keptBytes)
+		require.LessOrEqual(t, total, maxCacheBytes)
 	}
 	_, known := c.get(version{"0", ""})
 	require.False(t, known)

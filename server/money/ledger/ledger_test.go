@@ -332,12 +332,12 @@ func TestFoldGoesOn(t *testing.T) {
 		SELECT $1, $2, 'part_a', 'com_' || n, 'USD', 'source', 'due', 1, now() FROM generate_series(1, $3::int) n`
 	exec(t, pool,
 		`INSERT INTO balances (id, org_id, program_id, partner_id, currency, updated_at) VALUES ('bal_a', $1, $2, 'part_a', 'USD', now())`, orgID, programID)
-	exec(t, pool, many, orgID, programID, rest)
+	exec(t, pool, many, orgID, programID, markInterval)
 	first := NewFolder(pool)
-	foldUntil(t, first, func() bool { return first.kept == rest })
+	foldUntil(t, first, func() bool { return first.storedMark == markInterval })
 	exec(t, pool, many, orgID, programID, 5)
 	next := NewFolder(pool)
 	require.NoError(t, next.begin(ctx))
-	require.EqualValues(t, rest, next.after)
-	foldUntil(t, next, func() bool { return folded(t, pool) == rest+5 })
+	require.EqualValues(t, markInterval, next.after)
+	foldUntil(t, next, func() bool { return folded(t, pool) == markInterval+5 })
 }

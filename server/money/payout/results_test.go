@@ -127,7 +127,7 @@ func FuzzReadResults(f *testing.F) {
 		}
 		for _, r := range rows {
 			require.True(t, r.PayoutID == "" || len(strings.TrimPrefix(r.PayoutID, "sample_")) == len(firstID))
-			require.True(t, r.named() || r.Word != "")
+			require.True(t, r.namesPayout() || r.Word != "")
 		}
 	})
 }
@@ -138,8 +138,8 @@ func TestShortReference(t *testing.T) {
 	t.Parallel()
 	for range 100 {
 		id := ident.New(ident.Payout)
-		require.Regexp(t, "^P[0-9A-Z]{16}$", short(id))
-		for _, cell := range []string{short(id), strings.ToLower(short(id)), "Ref: " + short(id) + "."} {
+		require.Regexp(t, "^P[0-9A-Z]{16}$", shortID(id))
+		for _, cell := range []string{shortID(id), strings.ToLower(shortID(id)), "Ref: " + shortID(id) + "."} {
 			none, end := referenceOf(cell)
 			require.Empty(t, none)
 			require.Equal(t, id[len(id)-shortLength:], end)

@@ -172,7 +172,7 @@ func (b *books) halfSummed() {
 		b.sellAt(clock.Midnight(last.Day, clock.StoredZone(last.Zone)).Plus(time.Minute))
 	}
 	for _, r := range rows {
-		_, err := alone(b.Context(), b.pool, span{r.OrgID, r.ProgramID, r.Zone, "day", r.Day}, func(tx pgtx.DBTX, s span) error {
+		_, err := tryExclusive(b.Context(), b.pool, span{r.OrgID, r.ProgramID, r.Zone, "day", r.Day}, func(tx pgtx.DBTX, s span) error {
 			return sumDay(b.Context(), tx, s, b.now.Time)
 		})
 		require.NoError(b, err)

@@ -205,7 +205,7 @@ func TestPaymentIsValidated(t *testing.T) {
 	for param, change := range map[string]func(*Payment){
 		"currency":    func(p *Payment) { p.Currency = "XXX" },
 		"tax_minor":   func(p *Payment) { p.TaxMinor = new(int64(101)) },
-		"occurred_at": func(p *Payment) { p.OccurredAt = new(now.Plus(ahead + time.Second)) },
+		"occurred_at": func(p *Payment) { p.OccurredAt = new(now.Plus(maxAhead + time.Second)) },
 		"interval":    func(p *Payment) { p.BillingType, p.Interval = new("one_time"), new("month") },
 		"metadata":    func(p *Payment) { p.Metadata = []byte("[]") },
 	} {
@@ -216,7 +216,7 @@ func TestPaymentIsValidated(t *testing.T) {
 		require.True(t, ok, param)
 		require.Equal(t, param, refused.Param)
 	}
-	got, err := Payment{Currency: "eur", Interval: new("month"), OccurredAt: new(now.Plus(ahead))}.validate(now)
+	got, err := Payment{Currency: "eur", Interval: new("month"), OccurredAt: new(now.Plus(maxAhead))}.validate(now)
 	require.NoError(t, err)
 	require.Equal(t, []any{"EUR", "subscription", true}, []any{got.Currency, got.BillingType, got.Dated})
 }

@@ -37,8 +37,8 @@ func TestDecisions(t *testing.T) {
 		x.Refused(problem.ApplicationAlreadyDecided, "", x.reject(a.ID, nil))
 	}
 	require.Equal(t, db.PartnerStatusActive, x.stored(*yes.PartnerID).Status)
-	require.Equal(t, []any{db.PartnerStatusDeclined, declined}, statusAndReason(x.stored(*no.PartnerID)))
-	require.Equal(t, []any{db.PartnerStatusDeclined, withdrew}, statusAndReason(x.stored(*gone.PartnerID)))
+	require.Equal(t, []any{db.PartnerStatusDeclined, defaultReason}, statusAndReason(x.stored(*no.PartnerID)))
+	require.Equal(t, []any{db.PartnerStatusDeclined, withdrawnReason}, statusAndReason(x.stored(*gone.PartnerID)))
 	require.Equal(t, []string{
 		"application.approved", "affiliate.confirmed", "application.rejected", "affiliate.updated",
 	}, x.Events()[before:])

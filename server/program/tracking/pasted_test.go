@@ -200,7 +200,7 @@ func TestFit(t *testing.T) {
 	} {
 		require.Equal(t, c.want, fit(c.address), c.address)
 	}
-	require.Nil(t, fitted(nil))
+	require.Nil(t, fitOptional(nil))
 }
 
 func TestCarry(t *testing.T) {
@@ -214,7 +214,7 @@ func TestCarry(t *testing.T) {
 		{"https://a.example/", "amp;via=bob&amp;y=1", "https://a.example/?y=1"},
 		{"https://a.example/", "a=1?utm_source=yt", "https://a.example/?a=1&utm_source=yt"},
 		{"https://a.example/", "q=\xff\u00e9 %zz&&=", "https://a.example/?q=%FF%C3%A9%20%zz"},
-		{"https://a.example/", "y=" + strings.Repeat("a", MostURL) + "&z=1", "https://a.example/?z=1"},
+		{"https://a.example/", "y=" + strings.Repeat("a", MaxURL) + "&z=1", "https://a.example/?z=1"},
 	} {
 		link := ShortLink{Target: c.target}
 		link.Link.Param, link.URLParams = "ref", []string{"via"}

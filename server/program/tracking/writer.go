@@ -10,41 +10,39 @@ import (
 )
 
 const (
-	// mostVisits bounds the visits that are written together.
-	mostVisits = 128
-	// enough is how many have to wait for a second transaction to begin beside one: fewer cost more
-	// than the second gains.
-	enough = 16
+	// maxBatchVisits bounds the visits of a batch.
+	maxBatchVisits = 128
+	// minSecondBatch is the queue length from which a second concurrent transaction pays off.
+	minSecondBatch = 16
 )
 
-// Writer writes the visits of requests that come at the same moment with one
-// look-up and one transaction. Each request is answered after the commit; where
-// nothing of that was kept, each records its own visit.
+// Writer batches the visits of concurrent requests into one look-up and one transaction. Each request is
+// answered after the commit; if a batch fails, each request records its visit itself.
 type Writer struct {
 	pool  *pgxpool.Pool
 	queue *pgtx.Queue[*pending]
 }
 
-// NewWriter returns a writer on pool, which has two connections at most.
+// NewWriter returns a writer that uses at most two connections of pool.
 func NewWriter(pool *pgxpool.Pool) *Writer {
 	w := &Writer{pool: pool}
-	w.queue = pgtx.NewQueue(pgtx.Limits{Riders: mostVisits, Trips: 2, Beside: enough}, w.batch)
+	w.queue = pgtx.NewQueue(pgtx.Limits{Riders: maxBatchVisits, Trips: 2, Beside: minSecondBatch}, w.batch)
 	return w
 }
 
-// Shared returns what has been written together so far.
+// Shared returns statistics of the batches so far.
 func (w *Writer) Shared() pgtx.Shared { return w.queue.Shared() }
 
-// pending is a visit that waits to be written. Two of a browser are not written at
-// once: the second would not see the referral that the first opens.
+// pending is a waiting visit. Two visits of one browser are not in the same batch: the second would not see the
+// referral of the first.
 type pending struct {
 	pgtx.Ticket
 	arrival
 
 	service Service
 	unit    *work.Unit // of its request, whose transaction has not begun
-	written *work.Unit // what it did in the shared one; nil for nothing
-	click   recorded
+	written *work.Unit // its part of the batch; nil for none
+	click   clickResult
 	err     error
 	done    chan struct{}
 }
@@ -57,20 +55,20 @@ func newPending(s Service, u *work.Unit, a arrival) *pending {
 	}
 }
 
-// write records a visit of the unit's tenant, and its events, and wakes their
-// sender. Of an error for which pgtx.Again is true nothing was kept.
-func (w *Writer) write(ctx context.Context, s Service, u *work.Unit, a arrival) (recorded, error) {
+// write records a visit of the unit's tenant, and its events, and wakes their sender. If pgtx.Again is true for
+// an error, nothing was written.
+func (w *Writer) write(ctx context.Context, s Service, u *work.Unit, a arrival) (clickResult, error) {
 	if w.queue.Apart(u.OrgID) {
-		return recorded{}, pgtx.ErrAlone
+		return clickResult{}, pgtx.ErrAlone
 	}
 	p := newPending(s, u, a)
 	w.queue.Join(p)
 	select {
 	case <-p.done:
 		return p.click, p.err
-	case <-ctx.Done(): // under way, it may be written all the same, as at any commit
+	case <-ctx.Done(): // a running batch may commit nevertheless
 		w.queue.Quit(p)
-		return recorded{}, ctx.Err()
+		return clickResult{}, ctx.Err()
 	}
 }
 
@@ -80,7 +78,7 @@ func (w *Writer) batch(ctx context.Context, visits []*pending) {
 	var blame []*pending
 	if pgtx.Again(err) {
 		if w.queue.SentAway(len(visits)); len(visits) > 1 {
-			blame = visits // it cannot be seen whose it was
+			blame = visits // the culprit is unknown
 		}
 	}
 	w.queue.Arrived(visits, err == nil, blame...)
@@ -100,12 +98,12 @@ func (w *Writer) batch(ctx context.Context, visits []*pending) {
 	}
 }
 
-// store writes all visits that can be recorded, in one transaction. What panics, before
-// anything is sent, does so again in the request that records alone.
+// store writes all valid visits in one transaction. A panic before the commit repeats in the request that
+// records its visit alone.
 func (w *Writer) store(ctx context.Context, visits []*pending) (err error) {
 	tx := pgtx.Begin(w.pool)
 	defer tx.Rollback()
-	defer func() { // there is no request here whose path would catch it
+	defer func() { // there is no request here to recover it
 		if recover() != nil {
 			err = pgtx.ErrAlone
 		}
@@ -122,7 +120,7 @@ func (w *Writer) store(ctx context.Context, visits []*pending) (err error) {
 	return nil
 }
 
-// put puts off what all visits write, until the commit of tx.
+// put queues the writes of all visits for tx's commit.
 func (w *Writer) put(ctx context.Context, tx *pgtx.Tx, visits []*pending) error {
 	units, arrivals := make([]*work.Unit, len(visits)), make([]arrival, len(visits))
 	for i, p := range visits {

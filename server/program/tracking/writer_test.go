@@ -40,7 +40,7 @@ type gated struct {
 
 func newGated(x *worktest.Tenant) gated {
 	w := gated{NewWriter(x.Pool), make(chan struct{})}
-	w.queue = pgtx.NewQueue(pgtx.Limits{Riders: mostVisits, Trips: 1}, func(ctx context.Context, visits []*pending) {
+	w.queue = pgtx.NewQueue(pgtx.Limits{Riders: maxBatchVisits, Trips: 1}, func(ctx context.Context, visits []*pending) {
 		<-w.open
 		w.batch(ctx, visits)
 	})

@@ -1,19 +1,19 @@
-// Package complete reads Stripe's events with what they lack and its API knows: an
-// event shows other objects by their ids alone, and what was moved out of its object
-// not at all. Asking is the reading's price, so that each type says what is asked.
+// Package complete reads Stripe's events and completes them from its API: an event has only the ids of other
+// objects, and lacks members that were moved out of its object. Requests are expensive, so each event type lists
+// what it needs.
 //
-// What is read, beside the event itself:
+// Read beside the event itself:
 //
-//   - of a paid invoice: its payments with their charges, the subscription with its
+//   - for a paid invoice: its payments with their charges, the subscription with its
 //     interval and metadata, discounts with their codes and coupons, the customer with
 //     an opt-out;
-//   - of a finished checkout: its lines with the product, the payment with its charge
+//   - for a finished checkout: its lines with the product, the payment with its charge
 //     and metadata, the subscription and the customer likewise;
-//   - of either: the name of the one product, and the fee of the one charge;
-//   - of a new subscription: its discounts and the customer;
-//   - of a refund and a dispute: the charge with how much of it came back by now, and
-//     the invoice that it paid;
-//   - of a payment outside Checkout, where these are recorded: the invoice that it may
+//   - for either: the name of a single product, and the fee of a single charge;
+//   - for a new subscription: its discounts and the customer;
+//   - for a refund and a dispute: the charge with its refunded amount, and the invoice
+//     that it paid;
+//   - for a payment outside Checkout, if these are recorded: the invoice that it may
 //     have paid, and the customer.
 package complete
 
@@ -31,8 +31,8 @@ import (
 	"rail/server/inbound/stripe/client"
 )
 
-// lack is what an event's object lacks: members of the object at a path of the API, of
-// which expand are asked for whole.
+// lack lists what an event's object lacks: members of the object at a path of the API, with the members to
+// expand.
 type lack struct {
 	path            string
 	expand, members []string
@@ -57,7 +57,7 @@ var (
 	intents       = lack{"/v1/payment_intents/", []string{"customer"}, []string{"customer"}}
 )
 
-// lacks has what events lack. The others that Rail reads have all of it.
+// lacks lists the incomplete event types. The other types that Rail reads are complete.
 var lacks = map[string]lack{
 	"charge.captured":                          charges,
 	"charge.dispute.closed":                    disputes,
@@ -79,9 +79,8 @@ var lacks = map[string]lack{
 	"refund.updated":                           refunds,
 }
 
-// Read returns what an event says, completed. outside is whether payments are recorded
-// that neither an invoice nor a checkout reports. The errors are those of the client, and
-// MalformedError.
+// Read reads an event and completes it. outside tells whether payments without an invoice or checkout are
+// recorded. The errors are those of the client, and MalformedError.
 func Read(ctx context.Context, api *client.Client, body []byte, outside bool) (processor.Reading, error) {
 	r, err := stripe.Read(body)
 	l, known := lacks[r.Type]
@@ -108,23 +107,23 @@ func Read(ctx context.Context, api *client.Client, body []byte, outside bool) (p
 	return r, named(ctx, api, r.Payment)
 }
 
-// counts reports whether anything depends on what a reading lacks.
+// counts reports whether the missing members matter.
 func counts(r processor.Reading, outside bool) bool {
 	switch {
 	case r.Payment != nil:
 		return outside || !r.Payment.Outside
 	case r.Binding != nil:
-		// Of a charge and a payment the invoice says who paid.
+		// For a charge and a payment, the invoice identifies the payer.
 		l := lacks[r.Type].path
 		return l != charges.path && l != intents.path
 	}
 	return r.Refund != nil || r.Dispute != nil
 }
 
-// members are those of an object, as they came.
+// members are the raw members of an object.
 type members map[string]json.RawMessage
 
-// fill returns an event with what its object lacks.
+// fill returns an event with its object completed.
 func (l lack) fill(ctx context.Context, api *client.Client, body []byte) ([]byte, error) {
 	var event, data, object, more members
 	err := json.Unmarshal(body, &event)
@@ -154,8 +153,8 @@ func (l lack) fill(ctx context.Context, api *client.Client, body []byte) ([]byte
 	return marshalled(event, body), nil
 }
 
-// invoiced adds the invoice that was paid by what a refund, a dispute or a payment outside
-// Checkout is about. From basil on they do not say it.
+// invoiced adds the invoice paid by the payment of a refund, a dispute or a payment outside Checkout. From basil
+// on, these do not name it.
 func invoiced(ctx context.Context, api *client.Client, r *processor.Reading) error {
 	var to *processor.Link
 	switch {
@@ -186,7 +185,7 @@ func invoiced(ctx context.Context, api *client.Client, r *processor.Reading) err
 	return nil
 }
 
-// with returns the id of a payment that begins so.
+// withPrefix returns a payment's id with that prefix.
 func with(l processor.Link, prefix string) string {
 	for _, id := range append([]string{l.Charge}, l.Alias...) {
 		if strings.HasPrefix(id, prefix) {
@@ -196,12 +195,11 @@ func with(l processor.Link, prefix string) string {
 	return ""
 }
 
-// deepest bounds how deep an object is filled.
+// maxDepth bounds how deep an object is filled.
 const deepest = 8
 
-// filled returns a value with what another of the same object says beyond it: members
-// that are absent, and objects in place of their ids. What both say stays as it was in
-// the event, metadata as a whole.
+// merge completes a value from another version of the same object: missing members, and objects in place of
+// their ids. Members in both keep the event's value, metadata as a whole.
 func filled(given, more json.RawMessage, depth int) json.RawMessage {
 	switch {
 	case len(more) == 0 || depth == 0:
@@ -233,7 +231,7 @@ func filledObject(given, more json.RawMessage, depth int) json.RawMessage {
 	return marshalled(a, given)
 }
 
-// filledList fills each of a list whose objects are the same in the same order.
+// mergeLists completes the objects of a list if the other list has the same objects in the same order.
 func filledList(given, more json.RawMessage, depth int) json.RawMessage {
 	var a, b []json.RawMessage
 	if json.Unmarshal(given, &a) != nil || json.Unmarshal(more, &b) != nil || len(a) != len(b) {
@@ -257,12 +255,12 @@ func marshalled(v any, otherwise json.RawMessage) json.RawMessage {
 func idOf(raw json.RawMessage) string {
 	var id loose.ID
 	if raw = bytes.TrimSpace(raw); len(raw) > 0 {
-		_ = id.UnmarshalJSON(raw) // what is no id leaves it empty
+		_ = id.UnmarshalJSON(raw) // stays empty if it is not an id
 	}
 	return string(id)
 }
 
-// kept asks for what Stripe kept of a payment, where it is one charge.
+// fee fetches Stripe's fee for a payment with a single charge.
 func kept(ctx context.Context, api *client.Client, p *processor.Payment) error {
 	charge := with(p.Link, "ch_")
 	if p.FeeMinor != nil || charge == "" || slices.ContainsFunc(p.Alias, func(id string) bool {
@@ -272,7 +270,7 @@ func kept(ctx context.Context, api *client.Client, p *processor.Payment) error {
 	}
 	answer, err := api.Get(ctx, "/v1/charges/"+url.PathEscape(charge), "balance_transaction")
 	if client.Refused(err) {
-		return nil // nor is a fee
+		return nil // the payment counts without its fee
 	}
 	if err == nil {
 		p.FeeMinor = stripe.Kept(answer, p)
@@ -280,14 +278,14 @@ func kept(ctx context.Context, api *client.Client, p *processor.Payment) error {
 	return err
 }
 
-// named asks for the name of the one product of a payment.
+// productName fetches the name of a payment's only product.
 func named(ctx context.Context, api *client.Client, p *processor.Payment) error {
 	if p.ProductID == "" || p.ProductName != "" {
 		return nil
 	}
 	answer, err := api.Get(ctx, "/v1/products/"+url.PathEscape(p.ProductID))
 	if client.Refused(err) {
-		return nil // a name is not worth the rest
+		return nil // the payment counts without the name
 	}
 	var product struct {
 		Name loose.Text `json:"name"`

@@ -378,7 +378,7 @@ func TestReport(t *testing.T) {
 	require.Len(t, r.Checks, len(equations))
 	require.EqualValues(t, 5, r.Size("sales"))
 	for _, c := range r.Checks {
-		require.NotEmpty(t, c.Says, c.Name)
+		require.NotEmpty(t, c.Statement, c.Name)
 		require.NotEmpty(t, c.Rows, c.Name)
 		require.Positive(t, c.Took, c.Name)
 		for _, rows := range c.Rows {
@@ -491,7 +491,7 @@ func TestSinceLast(t *testing.T) {
 	require.EqualValues(t, 1, partners)
 	again, err := Full(t.Context(), b.pool, Options{SinceLast: true})
 	require.NoError(t, err)
-	require.Equal(t, r.Since.Whole, again.Since.Whole, "the last audit of all is the first")
+	require.Equal(t, r.Since.Full, again.Since.Full, "the last audit of all is the first")
 	require.True(t, again.Since.At.After(r.Since.At.Time))
 }
 
@@ -563,7 +563,7 @@ func TestConnections(t *testing.T) {
 			return nil, nil
 		}})
 	}
-	require.NoError(t, a.in(t.Context(), "", func(ctx context.Context, tx pgx.Tx) error {
+	require.NoError(t, a.inTx(t.Context(), "", func(ctx context.Context, tx pgx.Tx) error {
 		m, err := queries.AuditSnapshot(ctx, tx)
 		require.NoError(t, err)
 		return a.spread(ctx, tx, m.Snapshot)
@@ -598,7 +598,7 @@ func TestOwnIdleTimeout(t *testing.T) {
 	config := b.pool.Config().Copy()
 	config.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = "1000"
 	a := audit{Options: Options{Connections: 2}, pool: open(t, config)}
-	require.NoError(t, a.in(t.Context(), "", func(ctx context.Context, tx pgx.Tx) error {
+	require.NoError(t, a.inTx(t.Context(), "", func(ctx context.Context, tx pgx.Tx) error {
 		m, err := queries.AuditSnapshot(ctx, tx)
 		require.NoError(t, err)
 		own, both := tx.Conn().PgConn().PID(), make(chan struct{})
@@ -630,7 +630,7 @@ func TestSpeed(t *testing.T) {
 	b.many(n)
 	tx, err := b.pool.Begin(t.Context())
 	require.NoError(t, err)
-	_, err = tx.Exec(t.Context(), unhurried)
+	_, err = tx.Exec(t.Context(), longTimeouts)
 	require.NoError(t, err)
 	for _, e := range equations {
 		start := time.Now()
