@@ -13,7 +13,7 @@ import (
 	"rail/server/postgres/standby"
 )
 
-// registry returns the metrics of the process and of its pool of connections.
+// registry returns the metrics of the process and its connection pool.
 func registry(pool *pgxpool.Pool) *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -50,7 +50,7 @@ func watched(r prometheus.Registerer, standbys *standby.Set) {
 	}
 }
 
-// BuiltAs adds a metric of the binary's version.
+// BuiltAs adds a metric with the binary's version.
 func (a *App) BuiltAs(version string) {
 	a.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "rail_build_info", Help: "1, with the version of the binary and of Go.",
@@ -58,13 +58,13 @@ func (a *App) BuiltAs(version string) {
 	}, func() float64 { return 1 }))
 }
 
-// sharing has the metrics of what requests do together, of one kind.
+// sharing collects the metrics of batched work of one kind.
 type sharing struct {
 	kind string
 	read func() pgtx.Shared
 }
 
-// What is counted of it.
+// The descriptions of its metrics.
 var (
 	trips = prometheus.NewDesc("rail_shared_trips_total",
 		"Transactions, and batches of reads, that requests shared.", []string{"kind"}, nil)
@@ -73,10 +73,10 @@ var (
 		"Requests of them that did their work again, alone.", []string{"kind"}, nil)
 )
 
-// Describe says nothing: the same names come once for each kind.
+// Describe sends nothing, since each kind repeats the same names.
 func (sharing) Describe(chan<- *prometheus.Desc) {}
 
-// Collect tells what was shared so far.
+// Collect sends the present counts.
 func (s sharing) Collect(out chan<- prometheus.Metric) {
 	n := s.read()
 	for desc, value := range map[*prometheus.Desc]uint64{trips: n.Trips, riders: n.Riders, again: n.Again} {
@@ -84,8 +84,7 @@ func (s sharing) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// metricsHandler serves the metrics on an address of their own, since they are
-// not for the public.
+// metricsHandler serves the metrics on a separate address, since they are not public.
 func (a *App) metricsHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(a.metrics, promhttp.HandlerOpts{}))

@@ -137,9 +137,9 @@ type jobDone struct {
 }
 
 // means returns what a server would give its jobs, so that mails and payments are real.
-func means(env *Env, d *database) (jobs.Means, error) {
+func means(env *Env, d *database) (jobs.Deps, error) {
 	mails, err := app.Mail(d.config, d.pool, d.keeper, env.Clock, logger(env.Err, d.config))
-	return jobs.Means{
+	return jobs.Deps{
 		Pool: d.pool, Keeper: d.keeper, Rails: env.Rails, Clock: env.Clock, RetentionDays: d.config.RetentionDays,
 		HoldOnHighRisk: d.config.HoldOnHighRisk, FraudMonitoring: d.config.FraudMonitoring, Outbox: mails.Outbox,
 		Mail: mails.Sender, Plan: d.config.Plan(), Log: logger(env.Err, d.config), StripeURL: d.config.StripeURL,
@@ -149,7 +149,7 @@ func means(env *Env, d *database) (jobs.Means, error) {
 // jobNames returns the names of all jobs, which depend on nothing.
 func jobNames() []string {
 	var out []string
-	for _, j := range jobs.All(jobs.Means{}) {
+	for _, j := range jobs.All(jobs.Deps{}) {
 		out = append(out, j.Name)
 	}
 	return out
@@ -159,7 +159,7 @@ func jobNames() []string {
 func jobHelp() string {
 	var b strings.Builder
 	b.WriteString("Jobs; rail serve runs all of them by itself:\n")
-	for _, j := range jobs.All(jobs.Means{}) {
+	for _, j := range jobs.All(jobs.Deps{}) {
 		fmt.Fprintf(&b, "  %-22s %s, every %s\n", j.Name, j.About, j.Every)
 	}
 	return b.String()

@@ -114,13 +114,13 @@ func unhide(env *Env, in *connection.Input) (err error) {
 }
 
 // connect makes a connection in the program's organization.
-func connect(ctx context.Context, env *Env, d *database, in connection.Input) (hookup.Made, error) {
+func connect(ctx context.Context, env *Env, d *database, in connection.Input) (hookup.Connected, error) {
 	u, err := ofProgram(ctx, env, d, "processor connect", in.ProgramID)
 	if err != nil {
-		return hookup.Made{}, err
+		return hookup.Connected{}, err
 	}
 	made, err := hookups(d).Connect(ctx, u, in)
-	stays(env, made.Left)
+	stays(env, made.EndpointErr)
 	return made, err
 }
 

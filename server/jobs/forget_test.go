@@ -69,7 +69,7 @@ func TestForgottenClicksAreCounted(t *testing.T) {
 		_, err := pool.Exec(t.Context(), sql)
 		require.NoError(t, err, sql)
 	}
-	m, now := Means{Pool: pool, Clock: clock.System{}, ClickRetentionDays: 90}, clock.System{}.Now()
+	m, now := Deps{Pool: pool, Clock: clock.System{}, ClickRetentionDays: 90}, clock.System{}.Now()
 	counted := []int64{15, 5, 9, 3, 6, 2, 9, 3, 6, 2}
 	listed := func(want int64) {
 		t.Helper()
@@ -85,7 +85,7 @@ func TestForgottenClicksAreCounted(t *testing.T) {
 		require.Zero(t, none, "the link is another partner's")
 	}
 	require.Equal(t, counted, figures(t, pool))
-	require.NoError(t, forgetClicks(Means{Pool: pool}).Run(t.Context(), now))
+	require.NoError(t, forgetClicks(Deps{Pool: pool}).Run(t.Context(), now))
 	listed(15) // for ever, unless somebody says otherwise
 
 	job := forgetClicks(m)

@@ -69,7 +69,7 @@ func TestMonthsPastTheirRetentionGo(t *testing.T) {
 		require.NoError(t, err, sql)
 	}
 	now := clock.System{}.Now()
-	job := keepMonths(Means{Pool: pool, RetentionDays: 30})
+	job := keepMonths(Deps{Pool: pool, RetentionDays: 30})
 
 	require.NoError(t, job.Run(t.Context(), now))
 	require.Equal(t, []string{"sale_50", "sale_30", "sale_0"}, rows[string](t, pool, subjects), "a delivery needs the first")
@@ -105,7 +105,7 @@ func TestMonthsAreMadeAhead(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Error(t, write(0), "as after months without a server")
-	job := keepMonths(Means{Pool: pool, RetentionDays: 30})
+	job := keepMonths(Deps{Pool: pool, RetentionDays: 30})
 	require.True(t, job.First)
 	require.NoError(t, job.Run(t.Context(), clock.System{}.Now()))
 	for _, days := range []int{-19, 0, 28, 59} {
@@ -130,7 +130,7 @@ func TestMonthsOfDeliveries(t *testing.T) {
 		_, err := pool.Exec(t.Context(), sql)
 		require.NoError(t, err, sql)
 	}
-	job := keepMonths(Means{Pool: pool, RetentionDays: 30})
+	job := keepMonths(Deps{Pool: pool, RetentionDays: 30})
 	require.NoError(t, job.Run(t.Context(), clock.System{}.Now()))
 	require.Len(t, rows[string](t, pool, "SELECT id FROM webhook_deliveries"), 4, "the first waits still")
 	_, err := pool.Exec(t.Context(), "UPDATE webhook_deliveries SET status = 'failed', next_attempt_at = NULL WHERE status = 'retrying'")
@@ -165,7 +165,7 @@ func TestMonthsOfOthers(t *testing.T) {
 		_, err := pool.Exec(t.Context(), fmt.Sprintf("DROP OWNED BY %[1]q; DROP ROLE %[1]q", role))
 		require.NoError(t, err)
 	}()
-	job := keepMonths(Means{Pool: other, RetentionDays: 30})
+	job := keepMonths(Deps{Pool: other, RetentionDays: 30})
 	err = job.Run(t.Context(), clock.System{}.Now())
 	require.ErrorContains(t, err, "may not insert into events")
 	require.ErrorContains(t, err, "may not delete from events")

@@ -297,7 +297,7 @@ func TestTLS(t *testing.T) {
 	}
 	_, err := Read(map[string]string{"RAIL_TLS_DOMAIN": "rail.example", "RAIL_BASE_URL": "http://rail.example"})
 	require.ErrorContains(t, err, "must begin with https://")
-	_, err = Read(map[string]string{"RAIL_TLS_DOMAIN": strings.Repeat("a.example,", mostHosts) + "a.example"})
+	_, err = Read(map[string]string{"RAIL_TLS_DOMAIN": strings.Repeat("a.example,", maxHosts) + "a.example"})
 	require.ErrorContains(t, err, "RAIL_TLS_DOMAIN")
 }
 

@@ -196,7 +196,7 @@ func TestWho(t *testing.T) {
 	t.Parallel()
 	b := read(t, notification("customer_created", "v2", members{"customer": customerOf})).Binding
 	require.Equal(t, processor.Binding{
-		Customer: "cu_1", Identifier: "user-7", Email: "ann@acme.example", Name: "Ann Lee", Itself: true,
+		Customer: "cu_1", Identifier: "user-7", Email: "ann@acme.example", Name: "Ann Lee", CustomerOnly: true,
 	}, *b)
 	skip := members{"customer": with(customerOf, members{"meta_data": members{"rail": "skip"}})}
 	require.True(t, read(t, notification("customer_changed", "v2", skip)).Binding.Skip)

@@ -35,7 +35,7 @@ func (r *reader) who() processor.Binding {
 }
 
 // maxCoupons bounds the coupons of one event, each of which is looked up.
-const mostCoupons = 50
+const maxCoupons = 50
 
 // redeem adds the coupons of the invoice and of the subscription. A code of a set is more specific than its
 // coupon, which many codes share.
@@ -50,7 +50,7 @@ func (r *reader) redeem(b *processor.Binding) {
 		codes, coupons = append(codes, c.Code), append(coupons, c.ID)
 	}
 	for _, id := range append(append(codes, coupons...), r.Of.Subscription.Coupon) {
-		if id != "" && len(b.Coupon) < mostCoupons && !slices.Contains(b.Coupon, string(id)) {
+		if id != "" && len(b.Coupon) < maxCoupons && !slices.Contains(b.Coupon, string(id)) {
 			b.Coupon = append(b.Coupon, string(id))
 		}
 	}
@@ -77,7 +77,7 @@ func (r *reader) subscription() error {
 
 func (r *reader) customer() error {
 	b := r.who()
-	b.Itself = true
+	b.CustomerOnly = true
 	switch {
 	case r.Of.Customer.ID == "":
 		return processor.MalformedError{Member: "content.customer.id"}

@@ -133,7 +133,7 @@ func (s Service) Connect(ctx context.Context, u *work.Unit, in Input) (db.Proces
 }
 
 // makeSecret makes secrets for processors that accept the merchant's.
-var made = map[string]func() string{
+var makeSecret = map[string]func() string{
 	Generic:      webhook.NewSecret,
 	LemonSqueezy: rand.Text, // at most 40 characters
 	Chargebee:    func() string { return "rail:" + rand.Text() },
@@ -145,8 +145,8 @@ func (in Input) secret() (string, error) {
 	switch {
 	case !slices.Contains(Processors, in.Processor):
 		return "", Refuse("processor", "there is no processor %q: choose from %s", in.Processor, strings.Join(Processors, ", "))
-	case in.Secret == "" && made[in.Processor] != nil:
-		return made[in.Processor](), nil
+	case in.Secret == "" && makeSecret[in.Processor] != nil:
+		return makeSecret[in.Processor](), nil
 	case in.Secret == "":
 		return "", Refuse("secret", "the secret is needed with which the processor signs its events")
 	case in.Processor == Generic && !standard(in.Secret):

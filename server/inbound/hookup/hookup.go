@@ -33,11 +33,11 @@ type Service struct {
 }
 
 // Connected is a new connection.
-type Made struct {
+type Connected struct {
 	db.ProcessorConnection
 	Secret string // the signing secret, which is never shown again
 	// EndpointErr is why the endpoint of the replaced connection still exists at Stripe; nil if it does not.
-	Left error
+	EndpointErr error
 }
 
 // Events returns the processor's event types that Rail reads; nil for the generic processor, which uses Rail's
@@ -71,7 +71,7 @@ func (s Service) Find(ctx context.Context, u *work.Unit, program, id string) (db
 }
 
 // Connect creates a connection. u has no transaction yet: calls to Stripe happen outside of one.
-func (s Service) Connect(ctx context.Context, u *work.Unit, in connection.Input) (made Made, err error) {
+func (s Service) Connect(ctx context.Context, u *work.Unit, in connection.Input) (made Connected, err error) {
 	old, err := replaced(ctx, u, in)
 	if err != nil {
 		return made, err
@@ -88,7 +88,7 @@ func (s Service) Connect(ctx context.Context, u *work.Unit, in connection.Input)
 	case err != nil:
 		undo()
 	case old != nil:
-		made.Left = s.takeAway(ctx, *old)
+		made.EndpointErr = s.deleteEndpoint(ctx, *old)
 	}
 	return made, err
 }
@@ -100,7 +100,7 @@ func (s Service) Disconnect(ctx context.Context, u *work.Unit, c db.ProcessorCon
 	if err != nil {
 		return nil, err
 	}
-	return s.takeAway(ctx, c), nil
+	return s.deleteEndpoint(ctx, c), nil
 }
 
 // Check returns why a connection cannot record payments, nil if Rail finds no fault.
@@ -111,7 +111,7 @@ func (s Service) Check(ctx context.Context, c db.ProcessorConnection) error {
 	if c.Status != db.ConnectionStatusActive {
 		return fmt.Errorf("%s is %s: no event is taken", c.ID, c.Status)
 	}
-	api, err := s.opened(c)
+	api, err := s.client(c)
 	if api == nil || err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (s Service) endpoint(ctx context.Context, in *connection.Input) (undo func(
 }
 
 // client returns a client with the key of a Stripe connection; nil without one.
-func (s Service) opened(c db.ProcessorConnection) (*client.Client, error) {
+func (s Service) client(c db.ProcessorConnection) (*client.Client, error) {
 	if c.Processor != connection.Stripe || len(c.APIKey) == 0 {
 		return nil, nil
 	}
@@ -176,8 +176,8 @@ func replaced(ctx context.Context, u *work.Unit, in connection.Input) (*db.Proce
 }
 
 // deleteEndpoint deletes the Stripe endpoint of an ended connection, which would keep sending events.
-func (s Service) takeAway(ctx context.Context, c db.ProcessorConnection) error {
-	api, err := s.opened(c)
+func (s Service) deleteEndpoint(ctx context.Context, c db.ProcessorConnection) error {
+	api, err := s.client(c)
 	if api == nil || err != nil {
 		return err
 	}

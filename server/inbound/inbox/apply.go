@@ -262,7 +262,7 @@ func (a *application) alias(ctx context.Context, l processor.Link) error {
 	if err != nil {
 		return err
 	}
-	return a.u.Appeared(ctx, a.e.ProgramID, chargeKeys(ids)...)
+	return a.u.Reschedule(ctx, a.e.ProgramID, chargeKeys(ids)...)
 }
 
 func chargeKeys(ids []string) []string {
@@ -328,7 +328,7 @@ func (a *application) single(ctx context.Context, f processor.Refund, s db.Sale)
 		o.status, o.code, o.reason = db.InboxStatusIgnored, codeRecorded, "The refund is recorded already."
 		return o, nil
 	}
-	return o.recorded(), a.u.Appeared(ctx, s.ProgramID, work.RefundsKey(s.ID))
+	return o.recorded(), a.u.Reschedule(ctx, s.ProgramID, work.RefundsKey(s.ID))
 }
 
 // left returns how much of a sale can still be refunded.

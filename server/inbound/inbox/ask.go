@@ -32,11 +32,11 @@ func NewAPI(stripe string) *API {
 
 const (
 	// askTimeout bounds the requests for one event.
-	askFor = 5 * time.Second
+	askTimeout = 5 * time.Second
 	// defaultPause is the pause of a processor that does not answer, unless it asks for a longer one.
-	rest = 10 * time.Second
+	defaultPause = 10 * time.Second
 	// maxPause bounds how long an event waits for its next request.
-	mostRest = time.Hour
+	maxPause = time.Hour
 )
 
 // awayError means that a processor did not answer.
@@ -49,7 +49,7 @@ type awayError struct {
 func (a *awayError) Error() string { return a.reason }
 
 // paused returns the time of a connection, and whether it is in the future.
-func (p *API) rests(of map[string]clock.Time, id string, now clock.Time) (clock.Time, bool) {
+func (p *API) paused(of map[string]clock.Time, id string, now clock.Time) (clock.Time, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	until := of[id]
@@ -57,7 +57,7 @@ func (p *API) rests(of map[string]clock.Time, id string, now clock.Time) (clock.
 }
 
 // pause sets the time of a connection.
-func (p *API) leave(of map[string]clock.Time, id string, until clock.Time) {
+func (p *API) pause(of map[string]clock.Time, id string, until clock.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	of[id] = until
@@ -65,7 +65,7 @@ func (p *API) leave(of map[string]clock.Time, id string, until clock.Time) {
 
 // ask returns an event's reading completed by its processor; nil if the event is complete or nothing more is
 // available. It holds no transaction.
-func (w Worker) ask(ctx context.Context, t db.InboxClaimRow) (*said, error) {
+func (w Worker) ask(ctx context.Context, t db.InboxClaimRow) (*parsed, error) {
 	if w.API == nil || !t.Asks {
 		return nil, nil
 	}
@@ -90,9 +90,9 @@ func (w Worker) ask(ctx context.Context, t db.InboxClaimRow) (*said, error) {
 
 func (p *API) read(
 	ctx context.Context, w Worker, c db.ProcessorConnection, api *client.Client, body []byte,
-) (*said, error) {
-	until, rests := p.rests(p.away, c.ID, w.Clock.Now())
-	bounded, cancel := context.WithTimeout(ctx, askFor)
+) (*parsed, error) {
+	until, rests := p.paused(p.away, c.ID, w.Clock.Now())
+	bounded, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	if rests {
 		cancel() // a complete event is read anyway
@@ -101,34 +101,34 @@ func (p *API) read(
 	var refused *client.Error
 	switch {
 	case err == nil, errors.As(err, new(processor.MalformedError)):
-		return &said{c, r, err}, nil
+		return &parsed{c, r, err}, nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case client.Refused(err):
-		p.tell(w, c, err)
-		return new(says(c, body)), nil
+		p.logRefused(w, c, err)
+		return new(parse(c, body)), nil
 	}
 	away := &awayError{reason: "Stripe's API did not answer.", until: until}
 	if errors.As(err, &refused) {
 		away.reason = string([]rune(refused.Error())[:min(len([]rune(refused.Error())), maxID)])
 	}
 	if !rests {
-		after := rest
+		after := defaultPause
 		if refused != nil {
 			after = max(after, refused.After)
 		}
 		away.until = w.Clock.Now().Plus(after)
-		p.leave(p.away, c.ID, away.until)
+		p.pause(p.away, c.ID, away.until)
 	}
 	return nil, away
 }
 
 // logRefused logs once an hour that a connection's key lacks a permission.
-func (p *API) tell(w Worker, c db.ProcessorConnection, err error) {
+func (p *API) logRefused(w Worker, c db.ProcessorConnection, err error) {
 	now := w.Clock.Now()
-	if _, told := p.rests(p.refused, c.ID, now); !told && w.Log != nil {
+	if _, told := p.paused(p.refused, c.ID, now); !told && w.Log != nil {
 		w.Log.Warn("what events lack is not read", "connection", c.ID, "error", err)
-		p.leave(p.refused, c.ID, now.Plus(time.Hour))
+		p.pause(p.refused, c.ID, now.Plus(time.Hour))
 	}
 }
 
@@ -136,7 +136,7 @@ func (p *API) tell(w Worker, c db.ProcessorConnection, err error) {
 func (w Worker) postpone(ctx context.Context, t db.InboxClaimRow, now clock.Time, away *awayError) error {
 	o := waiting(codeAway, away.reason+" What the event lacks is asked for again.")
 	age := now.Sub(away.since.Time)
-	o.due = new(now.Plus(max(min(age/2, mostRest), away.until.Sub(now.Time), rest)))
+	o.due = new(now.Plus(max(min(age/2, maxPause), away.until.Sub(now.Time), defaultPause)))
 	if age >= waitDays*24*time.Hour {
 		o.status, o.due = db.InboxStatusFailed, nil
 	}

@@ -47,7 +47,7 @@ func (a *application) disputed(ctx context.Context, d processor.Dispute, s db.Sa
 	}
 	r := restoration{
 		source: d.ID, at: d.At, reason: "The dispute of the sale's payment is won (" + d.ID + ").",
-		of: func(f db.Refund) bool { return named(f) == name || strings.HasPrefix(named(f), name+by) },
+		of: func(f db.Refund) bool { return levelName(f) == name || strings.HasPrefix(levelName(f), name+by) },
 	}
 	if d.Reversal != "" {
 		r.source, r.minor = d.Reversal, amount

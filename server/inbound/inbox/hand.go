@@ -10,7 +10,7 @@ import (
 )
 
 // run processes events until none is due and no other worker is busy; a busy worker may make more due.
-func (w Worker) hand(ctx context.Context, t *turn) error {
+func (w Worker) run(ctx context.Context, t *turn) error {
 	for {
 		taken, idle, err := t.take(ctx, w)
 		switch {
@@ -31,7 +31,7 @@ func (w Worker) hand(ctx context.Context, t *turn) error {
 
 // wait returns when it is time to check for more.
 func wait(ctx context.Context, idle <-chan struct{}) {
-	again := time.NewTimer(look)
+	again := time.NewTimer(pollInterval)
 	defer again.Stop()
 	select {
 	case <-ctx.Done():
@@ -44,11 +44,11 @@ func wait(ctx context.Context, idle <-chan struct{}) {
 func (w Worker) each(ctx context.Context, t *turn, taken []db.InboxClaimRow) error {
 	asking, quick := split(taken, func(e db.InboxClaimRow) bool { return e.Asks })
 	taken = slices.Concat(quick, asking)
-	enough := w.Clock.Now().Plus(tired)
+	enough := w.Clock.Now().Plus(releaseAfter)
 	for begun := false; len(taken) > 0; begun = true {
 		began := w.Clock.Now()
 		if ctx.Err() != nil || begun && began.After(enough.Time) {
-			return w.giveBack(ctx, taken, t.at(began))
+			return w.release(ctx, taken, t.at(began))
 		}
 		worked := taken[0]
 		if err := w.one(ctx, worked, t.at(began)); err != nil {
@@ -60,7 +60,7 @@ func (w Worker) each(ctx context.Context, t *turn, taken []db.InboxClaimRow) err
 			continue
 		}
 		own, others := split(taken, func(e db.InboxClaimRow) bool { return e.OrgID == worked.OrgID })
-		if err := w.giveBack(ctx, own, t.at(ended)); err != nil {
+		if err := w.release(ctx, own, t.at(ended)); err != nil {
 			return err
 		}
 		taken = others
@@ -81,7 +81,7 @@ func split(events []db.InboxClaimRow, fits func(db.InboxClaimRow) bool) (fit, ot
 }
 
 // release returns claimed events that were not started.
-func (w Worker) giveBack(ctx context.Context, events []db.InboxClaimRow, now clock.Time) error {
+func (w Worker) release(ctx context.Context, events []db.InboxClaimRow, now clock.Time) error {
 	for _, e := range events {
 		err := queries.InboxGiveBack(context.WithoutCancel(ctx), w.Pool, db.InboxGiveBackParams{
 			Now: now, ID: e.ID, OrgID: e.OrgID, Attempts: e.Attempts,

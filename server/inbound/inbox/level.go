@@ -81,7 +81,7 @@ func (a *application) takeBack(
 	if err != nil {
 		return outcome{}, err
 	}
-	return outcome{refund: done.ID}.recorded().of(s), a.u.Appeared(ctx, s.ProgramID, work.RefundsKey(s.ID))
+	return outcome{refund: done.ID}.recorded().of(s), a.u.Reschedule(ctx, s.ProgramID, work.RefundsKey(s.ID))
 }
 
 // unless is the outcome of an event that took nothing, which a restoration may change.
@@ -94,7 +94,7 @@ func (a *application) unless(s db.Sale, code, reason string) outcome {
 // restoredBefore returns how much of a refund was restored before a time, if the refund reached a level of the
 // same payment.
 func restoredBefore(r db.Refund, to level, at clock.Time) (sum int64, err error) {
-	if to.once || named(r) != to.name() || r.RestoredMinor == 0 {
+	if to.once || levelName(r) != to.name() || r.RestoredMinor == 0 {
 		return 0, nil
 	}
 	past, err := sale.Restorations(r)
@@ -130,7 +130,7 @@ func (l levels) add(r db.Refund) {
 	if r.LevelMinor == nil {
 		return
 	}
-	l.raise(level{of: named(r), minor: *r.LevelMinor})
+	l.raise(level{of: levelName(r), minor: *r.LevelMinor})
 }
 
 func (l levels) raise(to level) { l[to.name()] = max(l[to.name()], to.minor) }

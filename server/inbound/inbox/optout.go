@@ -18,7 +18,7 @@ func (a *application) noteOptOut(ctx context.Context) error {
 	if set.OptedOut {
 		set.Keys = chargeKeys(linked(a.r.Link))
 	}
-	if b := opt.Value(a.r.Binding); b.Itself && b.Customer != "" {
+	if b := opt.Value(a.r.Binding); b.CustomerOnly && b.Customer != "" {
 		set.Keys = append(set.Keys, work.CustomerKey(b.Customer))
 	}
 	if len(set.Keys) == 0 {

@@ -117,9 +117,9 @@ func (o *outcome) settle(e db.InboxEvent, now clock.Time) {
 		o.status, o.keys = db.InboxStatusIgnored, nil
 		o.reason += " It did not come within 30 days: it is none of the program's."
 	case o.status == db.InboxStatusWaiting:
-		o.due = new(now.Plus(min(max(again, age/2), 12*time.Hour)))
-	case age < again:
-		o.due = new(now.Plus(again))
+		o.due = new(now.Plus(min(max(retryAfter, age/2), 12*time.Hour)))
+	case age < retryAfter:
+		o.due = new(now.Plus(retryAfter))
 	}
 	// A recorded change stays recorded, however often the event is processed.
 	if o.code == codeRecorded && e.ReasonCode == nil && o.sale != "" && o.sale == opt.Value(e.SaleID) {

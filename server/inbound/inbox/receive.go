@@ -50,7 +50,7 @@ const MaxBody = 2 << 20
 const maxID = 255
 
 // lastEventLag bounds how stale a connection's last-event time may be, in seconds.
-const told = 1
+const lastEventLag = 1
 
 // ErrSignature means that an event was not signed with the connection's secret, or too long ago.
 var ErrSignature = errors.New("the signature is missing, does not fit or is more than 300 seconds off")
@@ -113,7 +113,7 @@ func (b Box) Receive(ctx context.Context, c db.ProcessorConnection, header http.
 	}
 	u := work.NewRun(b.Pool, work.Actor{Kind: work.Processor, ID: c.ID}, now).For(c.OrgID)
 	return u.Within(ctx, func(u *work.Unit) error {
-		last := db.ConnectionToldParams{Now: &now, ID: c.ID, OrgID: c.OrgID, StaleBefore: new(now.Plus(-told * 1e9))}
+		last := db.ConnectionToldParams{Now: &now, ID: c.ID, OrgID: c.OrgID, StaleBefore: new(now.Plus(-lastEventLag * 1e9))}
 		if _, err := queries.InboxInsert(ctx, u.DB(), e); err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func (b Box) event(
 		sum := sha256.Sum256(body)
 		e.ExternalEventID = hex.EncodeToString(sum[:])
 	}
-	if e.Headers, err = json.Marshal(kept(header)); err != nil {
+	if e.Headers, err = json.Marshal(headersToStore(header)); err != nil {
 		return e, err
 	}
 	e.Payload, err = b.Keeper.Seal(body, PayloadPlace(e.ID))
@@ -159,7 +159,7 @@ func (b Box) event(
 }
 
 // headersToStore returns the headers that describe an event, without signatures, which are verified already.
-func kept(header http.Header) map[string]string {
+func headersToStore(header http.Header) map[string]string {
 	out := map[string]string{}
 	for _, name := range []string{"Content-Type", "User-Agent", "Webhook-Id", "Webhook-Timestamp"} {
 		if v := storable(header.Get(name)); v != "" {

@@ -47,7 +47,7 @@ func (a *application) restore(ctx context.Context, s db.Sale, r restoration) (ou
 		return o, err
 	}
 	o.refund = done.RefundID
-	return o.recorded(), a.u.Appeared(ctx, s.ProgramID, work.RefundsKey(s.ID))
+	return o.recorded(), a.u.Reschedule(ctx, s.ProgramID, work.RefundsKey(s.ID))
 }
 
 // restorable returns the refunds to restore, newest first.
@@ -67,7 +67,7 @@ func undone(f processor.Refund, s db.Sale, reason string) restoration {
 	r := restoration{source: f.ID, at: f.At, reason: reason}
 	if f.Single || f.OnTop {
 		r.of = func(row db.Refund) bool {
-			return opt.Value(row.ExternalRefundID) == f.ID || named(row) == (level{of: f.ID}).name()
+			return opt.Value(row.ExternalRefundID) == f.ID || levelName(row) == (level{of: f.ID}).name()
 		}
 		return r
 	}
@@ -75,12 +75,12 @@ func undone(f processor.Refund, s db.Sale, reason string) restoration {
 	for _, id := range append(linked(f.Link), s.ExternalChargeID) {
 		names = append(names, level{of: id}.name())
 	}
-	r.of, r.minor = func(row db.Refund) bool { return slices.Contains(names, named(row)) }, f.LevelMinor
+	r.of, r.minor = func(row db.Refund) bool { return slices.Contains(names, levelName(row)) }, f.LevelMinor
 	return r
 }
 
 // levelName returns the payment or dispute whose level a refund reached; "" for none.
-func named(f db.Refund) string {
+func levelName(f db.Refund) string {
 	if f.LevelMinor == nil {
 		return ""
 	}
@@ -131,7 +131,7 @@ func Resolve(ctx context.Context, u *work.Unit, keeper *secret.Keeper, id string
 	if err != nil {
 		return e, err
 	}
-	what := says(c, body)
+	what := parse(c, body)
 	f := opt.Value(what.r.Refund)
 	switch {
 	case f.Failed && e.Status == db.InboxStatusRecorded:

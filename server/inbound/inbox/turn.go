@@ -14,22 +14,22 @@ import (
 
 const (
 	// workers is the number of events processed concurrently.
-	hands = 6
+	workers = 6
 	// maxPerOrg is how many workers may serve an organization that needs requests to its processor: even if that is
 	// slow, the other workers serve other organizations.
-	most = 3
+	maxPerOrg = 3
 	// batchSize is the number of events that a worker claims at once. It is small, so that no event waits long behind
 	// the others and every organization is served soon.
-	handful = 8
+	batchSize = 8
 	// pollInterval is how often an idle worker checks for events while others are busy.
-	look = 500 * time.Millisecond
+	pollInterval = 500 * time.Millisecond
 	// slow is the processing time above which a worker releases the organization's remaining events.
 	slow = 2 * time.Second
 	// lease is how long claimed events belong to their worker; after a crash they wait this long.
 	lease = 30 * time.Second
 	// releaseAfter is when a worker releases events it has not started, well before their lease expires and another
 	// worker would start them.
-	tired = lease / 2
+	releaseAfter = lease / 2
 )
 
 // Run processes all due events. A failing event does not stop the others.
@@ -37,8 +37,8 @@ func (w Worker) Run(ctx context.Context, now clock.Time) error {
 	for {
 		t := &turn{now: now, began: w.Clock.Now(), asking: map[string]int{}}
 		var group errgroup.Group
-		for range hands {
-			group.Go(func() error { return w.hand(ctx, t) })
+		for range workers {
+			group.Go(func() error { return w.run(ctx, t) })
 		}
 		// The last events may have made others due that waited for them.
 		if err := group.Wait(); err != nil || t.taken == 0 || ctx.Err() != nil {
@@ -69,15 +69,15 @@ func (t *turn) at(now clock.Time) clock.Time { return t.now.Plus(now.Sub(t.began
 func (t *turn) take(ctx context.Context, w Worker) ([]db.InboxClaimRow, <-chan struct{}, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for now := w.Clock.Now(); t.empty == nil || !now.Before(t.empty.Plus(look).Time); {
+	for now := w.Clock.Now(); t.empty == nil || !now.Before(t.empty.Plus(pollInterval).Time); {
 		taken, err := queries.InboxClaim(ctx, w.Pool, db.InboxClaimParams{
-			After: t.after, Now: new(t.at(now)), Held: t.held(), Share: handful, Until: now.Plus(lease),
+			After: t.after, Now: new(t.at(now)), Held: t.held(), Share: batchSize, Until: now.Plus(lease),
 		})
 		if err != nil {
 			return nil, nil, err
 		}
 		whole := t.after == ""
-		if t.after = ""; len(taken) == handful {
+		if t.after = ""; len(taken) == batchSize {
 			for _, e := range taken {
 				t.after = max(t.after, e.OrgID)
 			}
@@ -98,7 +98,7 @@ func (t *turn) take(ctx context.Context, w Worker) ([]db.InboxClaimRow, <-chan s
 func (t *turn) held() []string {
 	all := []string{}
 	for org, n := range t.asking {
-		if n >= most {
+		if n >= maxPerOrg {
 			all = append(all, org)
 		}
 	}

@@ -22,7 +22,7 @@ import (
 
 // payerResult is the paying customer; id is empty if there is none. end is set if the event ends without
 // recording the payment.
-type found struct {
+type payerResult struct {
 	id  string
 	end *outcome
 }
@@ -46,34 +46,34 @@ func keysOf(b processor.Binding) []string {
 
 // payer finds the paying customer, or signs them up if the event has a route to a partner (decisions, 302). A
 // payment without a partner waits for its checkout.
-func (a *application) payer(ctx context.Context, p processor.Payment) (found, error) {
+func (a *application) payer(ctx context.Context, p processor.Payment) (payerResult, error) {
 	k, end, err := a.customerOf(ctx, p.Binding)
 	switch {
 	case err != nil || end != nil:
-		return found{end: end}, err
+		return payerResult{end: end}, err
 	case k.ID != "" && k.PartnerID != nil:
 		return a.takenOver(ctx, k, p.Binding)
 	case k.ID == "" && !a.c.RecordDirect:
-		return found{}, nil
+		return payerResult{}, nil
 	}
 	if end, err := a.early(ctx, p); err != nil || end != nil || k.ID != "" {
-		return found{id: k.ID, end: end}, err
+		return payerResult{id: k.ID, end: end}, err
 	}
 	return a.direct(ctx, p.Binding)
 }
 
 // takenOver applies takeover by a coupon at the first payment, from a link's partner to the coupon's.
-func (a *application) takenOver(ctx context.Context, k bound, b processor.Binding) (found, error) {
+func (a *application) takenOver(ctx context.Context, k bound, b processor.Binding) (payerResult, error) {
 	if len(b.Coupon) == 0 || k.ConvertedAt != nil {
-		return found{id: k.ID}, nil
+		return payerResult{id: k.ID}, nil
 	}
 	coupons, err := a.coupons(ctx, b)
 	if err != nil {
-		return found{}, err
+		return payerResult{}, err
 	}
 	_, err = a.Customers.TakeOver(ctx, a.u, k.Customer, coupons...)
 	end, err := refusal(err)
-	return found{id: k.ID, end: end}, err
+	return payerResult{id: k.ID, end: end}, err
 }
 
 // bound is a customer, and whether the event changed it.
@@ -89,7 +89,7 @@ func (a *application) customerOf(ctx context.Context, b processor.Binding) (boun
 	if err != nil {
 		return bound{}, nil, err
 	}
-	if b, err = a.told(ctx, k, b); err != nil {
+	if b, err = a.withEarlier(ctx, k, b); err != nil {
 		return bound{}, nil, err
 	}
 	clues, err := a.clues(ctx, b)
@@ -112,7 +112,7 @@ func (a *application) customerOf(ctx context.Context, b processor.Binding) (boun
 	if k.ID == "" || k.PartnerID != nil {
 		return bound{k, !reflect.DeepEqual(before, k)}, nil, nil
 	}
-	k, changed, err := a.brought(ctx, k, clues.Routes)
+	k, changed, err := a.attribute(ctx, k, clues.Routes)
 	return bound{k, changed || !reflect.DeepEqual(before, k)}, nil, err
 }
 
@@ -128,7 +128,7 @@ func refusal(err error) (*outcome, error) {
 
 // attribute assigns a customer without a partner to the partner of the first valid route, and reports whether
 // there is one: a payment recorded without a partner may precede its checkout.
-func (a *application) brought(ctx context.Context, k db.Customer, routes []tracking.Route) (db.Customer, bool, error) {
+func (a *application) attribute(ctx context.Context, k db.Customer, routes []tracking.Route) (db.Customer, bool, error) {
 	for _, r := range routes {
 		r.At = a.r.At
 		brought, err := a.Customers.Assign(ctx, a.u, k.ID, r)
@@ -181,18 +181,18 @@ func (a *application) known(ctx context.Context, b processor.Binding) (db.Custom
 }
 
 // maxEarlier bounds how many earlier events of one customer are read.
-const mostTold = 10
+const maxEarlier = 10
 
 // withEarlier adds the e-mail, name and identifier of earlier events about the customer to an event without an
 // e-mail. Such events wait until the customer exists, and the checks of a sign-up, which run before the payment,
 // need the e-mail.
-func (a *application) told(ctx context.Context, k db.Customer, b processor.Binding) (processor.Binding, error) {
+func (a *application) withEarlier(ctx context.Context, k db.Customer, b processor.Binding) (processor.Binding, error) {
 	if b.Customer == "" || b.Email != "" || k.Email != nil {
 		return b, nil
 	}
 	events, err := queries.InboxTold(ctx, a.u.DB(), db.InboxToldParams{
 		ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, ConnectionID: a.e.ConnectionID, Key: work.CustomerKey(b.Customer),
-		Lim: mostTold,
+		Lim: maxEarlier,
 	})
 	if err != nil {
 		return b, err
@@ -202,7 +202,7 @@ func (a *application) told(ctx context.Context, k db.Customer, b processor.Bindi
 		if err != nil {
 			return b, err
 		}
-		if said := opt.Value(says(a.c, body).r.Binding); said.Customer == b.Customer {
+		if said := opt.Value(parse(a.c, body).r.Binding); said.Customer == b.Customer {
 			b.Email, b.Name = cmp.Or(b.Email, said.Email), cmp.Or(b.Name, said.Name)
 			b.Identifier = cmp.Or(b.Identifier, said.Identifier)
 		}
@@ -229,11 +229,11 @@ func (a *application) coupons(ctx context.Context, b processor.Binding) (all []t
 }
 
 // direct signs up a customer without a partner.
-func (a *application) direct(ctx context.Context, b processor.Binding) (found, error) {
+func (a *application) direct(ctx context.Context, b processor.Binding) (payerResult, error) {
 	clues := customer.Clues{ExternalID: b.Customer, Identifier: b.Identifier, Email: b.Email}
 	k, err := a.Customers.Direct(ctx, a.u, customer.Input{
 		ProgramID: a.e.ProgramID, ExternalCustomerID: text(b.Customer), Email: text(b.Email), Name: text(b.Name),
 		Identifier: text(clues.Own()), Processor: a.c.Processor,
 	})
-	return found{id: k.ID}, err
+	return payerResult{id: k.ID}, err
 }

@@ -34,7 +34,7 @@ const (
 	// waitDays is how long an event waits for missing data.
 	waitDays = 30
 	// retryAfter is when an event is retried that something written at the same moment might explain.
-	again = time.Minute
+	retryAfter = time.Minute
 )
 
 // Worker processes the events of the inbox. Several workers can share one database.
@@ -119,16 +119,16 @@ func runOf(id string) string {
 }
 
 // parsed is a connection's event and its reading, or the error of reading it.
-type said struct {
+type parsed struct {
 	c         db.ProcessorConnection
 	r         processor.Reading
 	malformed error
 }
 
 // parse reads an event without requests to its processor.
-func says(c db.ProcessorConnection, body []byte) said {
+func parse(c db.ProcessorConnection, body []byte) parsed {
 	r, err := sources[c.Processor].Read(body)
-	return said{c, r, err}
+	return parsed{c, r, err}
 }
 
 // open returns an event's connection and its decrypted body.
@@ -144,7 +144,7 @@ func (w Worker) open(
 
 // work applies an event and writes its outcome, in the unit's transaction. asked is the reading completed by the
 // processor, or nil.
-func (w Worker) work(ctx context.Context, u *work.Unit, t db.InboxClaimRow, asked *said) error {
+func (w Worker) work(ctx context.Context, u *work.Unit, t db.InboxClaimRow, asked *parsed) error {
 	e, err := queries.InboxLock(ctx, u.DB(), db.InboxLockParams{ID: t.ID, OrgID: t.OrgID, Attempts: t.Attempts})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil // another worker has processed it
@@ -157,7 +157,7 @@ func (w Worker) work(ctx context.Context, u *work.Unit, t db.InboxClaimRow, aske
 		if err != nil {
 			return err
 		}
-		asked = new(says(c, body))
+		asked = new(parse(c, body))
 	}
 	u.Actor.ID = asked.c.ID
 	a := application{Worker: w, u: u, c: asked.c, e: e, r: asked.r}

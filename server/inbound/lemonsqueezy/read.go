@@ -58,11 +58,11 @@ func (Source) Read(body []byte) (processor.Reading, error) {
 }
 
 // maxObjectID bounds the ids used in payment names.
-const longest = 100
+const maxObjectID = 100
 
 // name returns Rail's name of an object, "" without a valid id.
 func name(kind string, id loose.ID) string {
-	if id == "" || len(id) > longest {
+	if id == "" || len(id) > maxObjectID {
 		return ""
 	}
 	return kind + ":" + string(id)

@@ -123,7 +123,7 @@ func TestAdjustments(t *testing.T) {
 func TestWho(t *testing.T) {
 	t.Parallel()
 	b := read(t, notification("customer.created", members{"id": "ctm_1", "email": "ann@acme.example", "name": "Ann"})).Binding
-	require.Equal(t, processor.Binding{Customer: "ctm_1", Email: "ann@acme.example", Name: "Ann", Itself: true}, *b)
+	require.Equal(t, processor.Binding{Customer: "ctm_1", Email: "ann@acme.example", Name: "Ann", CustomerOnly: true}, *b)
 	require.True(t, read(t, notification("customer.updated", members{"id": "ctm_1", "custom_data": members{"rail": "skip"}})).Binding.Skip)
 	b = read(t, notification("subscription.trialing", members{
 		"id": "sub_1", "status": "trialing", "customer_id": "ctm_1", "billing_cycle": members{"interval": "year"},

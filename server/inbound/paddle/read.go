@@ -178,7 +178,7 @@ func (r *reader) subscription() error {
 func (r *reader) customer() error {
 	b := r.Data.who()
 	b.Customer, b.Email, b.Name = string(r.Data.ID), string(r.Data.Email), string(r.Data.Name)
-	b.Itself, b.Skip = true, processor.Skips(r.Data.Custom)
+	b.CustomerOnly, b.Skip = true, processor.Skips(r.Data.Custom)
 	if b.Skip {
 		return r.Binds(b, processor.OptedOut, "")
 	}

@@ -258,7 +258,7 @@ func (r *reader) customer() error {
 	o := r.Data
 	o.CustomerID, o.Customer = o.ID, o.person
 	b := o.who()
-	b.Itself = true
+	b.CustomerOnly = true
 	if b.Skip = processor.Skips(o.Metadata); b.Skip {
 		return r.Binds(b, processor.OptedOut, "")
 	}

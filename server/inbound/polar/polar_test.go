@@ -105,7 +105,7 @@ func TestOrders(t *testing.T) {
 func TestWho(t *testing.T) {
 	t.Parallel()
 	k := members{"id": "cu-1", "email": "ann@acme.example", "external_id": "user-7"}
-	require.Equal(t, processor.Binding{Customer: "cu-1", Identifier: "user-7", Email: "ann@acme.example", Itself: true},
+	require.Equal(t, processor.Binding{Customer: "cu-1", Identifier: "user-7", Email: "ann@acme.example", CustomerOnly: true},
 		*read(t, notification("customer.created", k)).Binding)
 	k["metadata"] = members{"rail": "skip"}
 	require.True(t, read(t, notification("customer.updated", k)).Binding.Skip)

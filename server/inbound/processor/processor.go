@@ -104,7 +104,7 @@ type Binding struct {
 	Status       string // trial, active or cancelled, as of the event's time; may be empty
 	Skip         bool   // the merchant opted this customer out
 	// CustomerOnly marks an event about the customer itself, of which only Skip is used.
-	Itself bool
+	CustomerOnly bool
 }
 
 // Refund is how much of a payment was refunded. LevelMinor is the total so far, never a difference; if a

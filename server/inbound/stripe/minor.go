@@ -59,7 +59,7 @@ func (c *charge) fee(p *processor.Payment, paid loose.Int) *int64 {
 
 // Fee returns Stripe's fee for a payment from its only charge, an object of the API; nil if the charge does not
 // have it.
-func Kept(object []byte, p *processor.Payment) *int64 {
+func Fee(object []byte, p *processor.Payment) *int64 {
 	var c charge
 	if loose.Into(object, &c) != nil {
 		return nil

@@ -110,7 +110,7 @@ func money(name, member string, given loose.Int, currency loose.Text) (int64, st
 
 // maxAliases bounds the other names of a payment, each of which is locked; Stripe's own have four. An event that
 // uses a dropped name waits with a reason.
-const mostAliases = 20
+const maxAliases = 20
 
 // link names a payment by its ids; the first becomes the sale's.
 func link(ids ...loose.ID) processor.Link {
@@ -120,7 +120,7 @@ func link(ids ...loose.ID) processor.Link {
 		case s == "" || s == l.Charge || slices.Contains(l.Alias, s): // at most maxAliases
 		case l.Charge == "":
 			l.Charge = s
-		case len(l.Alias) < mostAliases:
+		case len(l.Alias) < maxAliases:
 			l.Alias = append(l.Alias, s)
 		}
 	}

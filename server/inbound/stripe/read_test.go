@@ -453,10 +453,10 @@ func TestBounds(t *testing.T) {
 	}
 	l := link(ids...)
 	require.Equal(t, "pi_0", l.Charge)
-	require.Len(t, l.Alias, mostAliases)
+	require.Len(t, l.Alias, maxAliases)
 	var b processor.Binding
 	redeem(&b, of)
-	require.Len(t, b.Coupon, mostCoupons)
+	require.Len(t, b.Coupon, maxCoupons)
 }
 
 // TestEnvelope reads what stands around every object.

@@ -9,7 +9,7 @@ import (
 
 // maxCoupons bounds the codes of one event, each of which is looked up and may be waited for; Stripe allows 20
 // discounts.
-const mostCoupons = 50
+const maxCoupons = 50
 
 // redeem adds the promotion codes and coupons of discounts. A code is more specific than its coupon, which many
 // codes share.
@@ -22,7 +22,7 @@ func redeem(b *processor.Binding, of ...discounted) {
 		}
 	}
 	for _, id := range slices.Concat(b.Coupon, codes, coupons) {
-		if id != "" && len(b.Coupon) < mostCoupons && !slices.Contains(b.Coupon, id) {
+		if id != "" && len(b.Coupon) < maxCoupons && !slices.Contains(b.Coupon, id) {
 			b.Coupon = append(b.Coupon, id)
 		}
 	}
@@ -47,7 +47,7 @@ func (r *reader) customer() error {
 	if c.ID == "" {
 		return processor.MalformedError{Member: "customer.id"}
 	}
-	b := processor.Binding{Itself: true}
+	b := processor.Binding{CustomerOnly: true}
 	known(&b, c, "")
 	if b.Skip {
 		return r.Binds(b, processor.OptedOut, "")

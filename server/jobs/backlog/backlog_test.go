@@ -53,7 +53,7 @@ func TestRead(t *testing.T) {
 	again, err := r.Read(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, 4, again.Mails, "those who ask at once get one answer")
-	r.at = r.at.Add(-fresh - time.Second)
+	r.at = r.at.Add(-cacheTTL - time.Second)
 	s, err = r.Read(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, s.Mails)

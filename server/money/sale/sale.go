@@ -97,7 +97,7 @@ func (s Service) record(ctx context.Context, u *work.Unit, c charge) (Outcome, e
 	}
 	sale, err := r.write(ctx, u)
 	if err == nil && r.history.EventsWait {
-		err = u.Appeared(ctx, r.ProgramID, work.ChargeKey(r.ExternalChargeID))
+		err = u.Reschedule(ctx, r.ProgramID, work.ChargeKey(r.ExternalChargeID))
 	}
 	if err != nil || !r.history.RefundsWait {
 		return Outcome{Sale: sale}, err

@@ -37,7 +37,9 @@ var start = clock.At(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC))
 var ada = named("Acme")
 
 // named is ada as a partner of a program of a name.
-func named(program string) Reader { return Reader{"ada@example.com", "prg_1", program, locale.English} }
+func named(program string) Recipient {
+	return Recipient{"ada@example.com", "prg_1", program, locale.English}
+}
 
 func outbox(t *testing.T) (*pgxpool.Pool, *Outbox) {
 	t.Helper()

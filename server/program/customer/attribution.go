@@ -56,5 +56,5 @@ func retryPayments(ctx context.Context, u *work.Unit, k db.Customer) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	return u.Appeared(ctx, k.ProgramID, keys...)
+	return u.Reschedule(ctx, k.ProgramID, keys...)
 }

@@ -56,7 +56,7 @@ func attach(ctx context.Context, u *work.Unit, k *db.Customer, externalID string
 		k.ExternalCustomerID = &externalID
 		k.Processor = opt.Or(processor, k.Processor)
 	}
-	return true, u.Appeared(ctx, k.ProgramID, work.CustomerKey(externalID))
+	return true, u.Reschedule(ctx, k.ProgramID, work.CustomerKey(externalID))
 }
 
 // hasRoom refuses an id beyond MaxExternalIDs.

@@ -74,8 +74,8 @@ type Submission struct {
 }
 
 // recipient returns the recipient of the mail, in the language of the page.
-func (a Submission) recipient(email string, p db.Program) mail.Reader {
-	return mail.Reader{Email: email, ProgramID: p.ID, Program: p.Name, Locale: a.Locale}
+func (a Submission) recipient(email string, p db.Program) mail.Recipient {
+	return mail.Recipient{Email: email, ProgramID: p.ID, Program: p.Name, Locale: a.Locale}
 }
 
 // Ask stores an application to a program of the unit and mails its link, or a sign-in hint if the address is a

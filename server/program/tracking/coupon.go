@@ -57,7 +57,7 @@ func retryUnattributed(ctx context.Context, u *work.Unit, k db.Coupon) error {
 	if k.ExternalID == nil {
 		return nil
 	}
-	return u.Appeared(ctx, k.ProgramID, work.CouponKey(*k.ExternalID))
+	return u.Reschedule(ctx, k.ProgramID, work.CouponKey(*k.ExternalID))
 }
 
 // couponTaken returns the conflict with the coupon that has the code.
@@ -166,7 +166,7 @@ func SetCouponState(ctx context.Context, u *work.Unit, id string, to CouponState
 		return changed, err
 	}
 	// The parent may have ended before its coupon was known.
-	return changed, u.Appeared(ctx, coupon.ProgramID, work.CouponKey(to.Parent))
+	return changed, u.Reschedule(ctx, coupon.ProgramID, work.CouponKey(to.Parent))
 }
 
 // StopCoupons turns off a partner's coupons, and returns their number. A later report of the processor that a

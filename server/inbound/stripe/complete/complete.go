@@ -101,10 +101,10 @@ func Read(ctx context.Context, api *client.Client, body []byte, outside bool) (p
 	if r.Payment == nil {
 		return r, nil
 	}
-	if err := kept(ctx, api, r.Payment); err != nil {
+	if err := fee(ctx, api, r.Payment); err != nil {
 		return r, err
 	}
-	return r, named(ctx, api, r.Payment)
+	return r, productName(ctx, api, r.Payment)
 }
 
 // counts reports whether the missing members matter.
@@ -144,7 +144,7 @@ func (l lack) fill(ctx context.Context, api *client.Client, body []byte) ([]byte
 		return nil, err
 	}
 	for _, name := range l.members {
-		if with := filled(object[name], more[name], deepest); len(with) > 0 {
+		if with := merge(object[name], more[name], maxDepth); len(with) > 0 {
 			object[name] = with
 		}
 	}
@@ -167,8 +167,8 @@ func invoiced(ctx context.Context, api *client.Client, r *processor.Reading) err
 	default:
 		return nil
 	}
-	intent := with(*to, "pi_")
-	if intent == "" || with(*to, "in_") != "" {
+	intent := withPrefix(*to, "pi_")
+	if intent == "" || withPrefix(*to, "in_") != "" {
 		return nil
 	}
 	invoice, err := api.InvoiceOf(ctx, intent)
@@ -186,7 +186,7 @@ func invoiced(ctx context.Context, api *client.Client, r *processor.Reading) err
 }
 
 // withPrefix returns a payment's id with that prefix.
-func with(l processor.Link, prefix string) string {
+func withPrefix(l processor.Link, prefix string) string {
 	for _, id := range append([]string{l.Charge}, l.Alias...) {
 		if strings.HasPrefix(id, prefix) {
 			return id
@@ -196,11 +196,11 @@ func with(l processor.Link, prefix string) string {
 }
 
 // maxDepth bounds how deep an object is filled.
-const deepest = 8
+const maxDepth = 8
 
 // merge completes a value from another version of the same object: missing members, and objects in place of
 // their ids. Members in both keep the event's value, metadata as a whole.
-func filled(given, more json.RawMessage, depth int) json.RawMessage {
+func merge(given, more json.RawMessage, depth int) json.RawMessage {
 	switch {
 	case len(more) == 0 || depth == 0:
 		return given
@@ -213,7 +213,7 @@ func filled(given, more json.RawMessage, depth int) json.RawMessage {
 	case given[0] == '{' && more[0] == '{':
 		return filledObject(given, more, depth-1)
 	case given[0] == '[' && more[0] == '[':
-		return filledList(given, more, depth-1)
+		return mergeLists(given, more, depth-1)
 	}
 	return given
 }
@@ -225,20 +225,20 @@ func filledObject(given, more json.RawMessage, depth int) json.RawMessage {
 	}
 	for name, value := range b {
 		if name != "metadata" || len(a[name]) == 0 {
-			a[name] = filled(a[name], value, depth)
+			a[name] = merge(a[name], value, depth)
 		}
 	}
 	return marshalled(a, given)
 }
 
 // mergeLists completes the objects of a list if the other list has the same objects in the same order.
-func filledList(given, more json.RawMessage, depth int) json.RawMessage {
+func mergeLists(given, more json.RawMessage, depth int) json.RawMessage {
 	var a, b []json.RawMessage
 	if json.Unmarshal(given, &a) != nil || json.Unmarshal(more, &b) != nil || len(a) != len(b) {
 		return given
 	}
 	for i := range a {
-		a[i] = filled(a[i], b[i], depth)
+		a[i] = merge(a[i], b[i], depth)
 	}
 	return marshalled(a, given)
 }
@@ -261,8 +261,8 @@ func idOf(raw json.RawMessage) string {
 }
 
 // fee fetches Stripe's fee for a payment with a single charge.
-func kept(ctx context.Context, api *client.Client, p *processor.Payment) error {
-	charge := with(p.Link, "ch_")
+func fee(ctx context.Context, api *client.Client, p *processor.Payment) error {
+	charge := withPrefix(p.Link, "ch_")
 	if p.FeeMinor != nil || charge == "" || slices.ContainsFunc(p.Alias, func(id string) bool {
 		return strings.HasPrefix(id, "ch_") && id != charge
 	}) {
@@ -273,13 +273,13 @@ func kept(ctx context.Context, api *client.Client, p *processor.Payment) error {
 		return nil // the payment counts without its fee
 	}
 	if err == nil {
-		p.FeeMinor = stripe.Kept(answer, p)
+		p.FeeMinor = stripe.Fee(answer, p)
 	}
 	return err
 }
 
 // productName fetches the name of a payment's only product.
-func named(ctx context.Context, api *client.Client, p *processor.Payment) error {
+func productName(ctx context.Context, api *client.Client, p *processor.Payment) error {
 	if p.ProductID == "" || p.ProductName != "" {
 		return nil
 	}
