@@ -61,7 +61,7 @@ func toBackfill(ctx context.Context, d *database, one string) ([]db.ProcessorCon
 // backfillAll reads connection by connection. If one fails, it continues with the others and explains how to
 // resume.
 func backfillAll(ctx context.Context, env *Env, d *database, all []db.ProcessorConnection, found *backfilled) error {
-	means, err := means(env, d)
+	means, err := deps(env, d)
 	if err != nil {
 		return err
 	}

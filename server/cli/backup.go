@@ -202,7 +202,7 @@ func restore(fs *pflag.FlagSet) action {
 	}
 }
 
-// restoreHelp describes the target of a restore, and what is outdated in it.
+// restoreHelp describes the target of a restore, and its outdated parts.
 func restoreHelp() string {
 	return `The database is a private one in an empty RAIL_DATA_DIR, which gets the secret key of the backup too, or the one of
 RAIL_DATABASE_URL, for which RAIL_SECRET_KEY must hold that key: rail restore key shows it. No server may run on it. The

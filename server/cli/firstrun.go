@@ -223,7 +223,7 @@ func greetingOf(ctx context.Context, env *Env, d *database, org string) (greetin
 	return g, err
 }
 
-// severalOrgs stands for the first user's organization if there are several.
+// severalOrgs replaces the first user's organization if there are several.
 const severalOrgs = "several"
 
 // firstOrg returns the organization of the console's first user: the only one, "" if there is none yet, or

@@ -134,7 +134,7 @@ func (f *forwarder) run(ctx context.Context) error {
 func (f *forwarder) round(ctx context.Context) (wait time.Duration, err error) {
 	feed, err := f.next(ctx)
 	f.heard(ctx, err)
-	if passing(err) {
+	if transient(err) {
 		return pauseAfter(err), nil
 	}
 	if err != nil {
@@ -172,7 +172,7 @@ func pauseAfter(err error) time.Duration {
 // lost, since the cursor stays.
 func (f *forwarder) heard(ctx context.Context, err error) {
 	switch {
-	case passing(err) && !f.away && ctx.Err() == nil:
+	case transient(err) && !f.away && ctx.Err() == nil:
 		fmt.Fprintln(f.env.Err, "The server is away; waiting for it:", err)
 		f.away = true
 	case err == nil && f.away:

@@ -111,7 +111,7 @@ func jobRun(fs *pflag.FlagSet) action {
 			return usagef("there is no job %q%s", args[0], meant("", args[0], names))
 		}
 		return withDatabase(ctx, env, func(d *database) error {
-			m, err := means(env, d)
+			m, err := deps(env, d)
 			if err != nil {
 				return err
 			}
@@ -135,7 +135,7 @@ type jobDone struct {
 }
 
 // deps returns the same dependencies of jobs as in a server, so that mails and payments are real.
-func means(env *Env, d *database) (jobs.Deps, error) {
+func deps(env *Env, d *database) (jobs.Deps, error) {
 	mails, err := app.Mail(d.config, d.pool, d.keeper, env.Clock, logger(env.Err, d.config))
 	return jobs.Deps{
 		Pool: d.pool, Keeper: d.keeper, Rails: env.Rails, Clock: env.Clock, RetentionDays: d.config.RetentionDays,

@@ -14,7 +14,7 @@ import (
 const passphraseVariable = "RAIL_BACKUP_PASSPHRASE"
 
 // minPassphrase is the minimum length of a new passphrase.
-const shortest = 12
+const minPassphrase = 12
 
 // errNoPassphrase means that neither a file, the variable nor a terminal gives a passphrase.
 var errNoPassphrase = errors.New("no passphrase: set " + passphraseVariable + " or give --passphrase-file")
@@ -36,8 +36,8 @@ func (p passphrase) read(env *Env, fresh bool) (string, error) {
 	if errors.Is(err, errNoPassphrase) && term.IsTerminal(int(os.Stdin.Fd())) {
 		text, err = typed(env, fresh)
 	}
-	if err == nil && fresh && len([]rune(text)) < shortest {
-		err = fmt.Errorf("the passphrase must have at least %d characters", shortest)
+	if err == nil && fresh && len([]rune(text)) < minPassphrase {
+		err = fmt.Errorf("the passphrase must have at least %d characters", minPassphrase)
 	}
 	return text, err
 }

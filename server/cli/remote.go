@@ -152,7 +152,7 @@ func refusal(res *http.Response, text []byte) error {
 }
 
 // transient reports whether a call may succeed later, as during a restart.
-func passing(err error) bool {
+func transient(err error) bool {
 	if r, ok := errors.AsType[*refused](err); ok {
 		return r.status >= http.StatusInternalServerError || r.status == http.StatusTooManyRequests
 	}

@@ -76,7 +76,7 @@ func secretsAdopt(fs *pflag.FlagSet) action {
 	}
 }
 
-// adoptHelp describes which databases need this, and what is lost with a secret key.
+// adoptHelp describes which databases need this, and the consequences of losing a secret key.
 func adoptHelp() string {
 	return `A database notes the fingerprint of its secret key when it is made, and refuses every other key. One of Rail 0.1 learns it at
 its next start from what is sealed in it. Where nothing is, give an API key of it once, which proves the secret key. Where the

@@ -53,7 +53,7 @@ func tree(env *Env) *cobra.Command {
 		DisableFlagsInUseLine: true, Args: cobra.ArbitraryArgs, RunE: missing,
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
-	// A family is not a command: its usage line says that a word is missing.
+	// A family is not a command: its usage line asks for another word.
 	root.SetUsageTemplate(strings.NewReplacer("\n  {{.CommandPath}} [command]", "", "{{.CommandPath}} [command] --help",
 		"{{.CommandPath}} COMMAND --help").Replace(root.UsageTemplate()))
 	root.SetOut(env.Out)

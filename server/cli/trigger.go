@@ -45,7 +45,7 @@ func trigger(fs *pflag.FlagSet) action {
 	}
 }
 
-// triggerHelp describes what is sent, and what is not.
+// triggerHelp describes the sent request.
 func triggerHelp() string {
 	return `What is sent is the type's example of the API's description, whose objects do not exist; its id begins with evt_test_, and nothing is
 recorded. With --forward-to this command sends it, once, signed with the secret that rail listen prints for the same API key. With --endpoint the

@@ -18,7 +18,7 @@ import (
 
 // maxUpgrades is the number of pre-upgrade backups to keep. A failed upgrade that is started again makes
 // another.
-const keptUpgrades = 3
+const maxUpgrades = 3
 
 // raise migrates a database to this binary's version if o allows it, and refuses it otherwise: the operator
 // decides on upgrading an external database.
@@ -40,7 +40,7 @@ func (d *database) raise(ctx context.Context, env *Env, o opening) error {
 	case older:
 		return fmt.Errorf("%w: run rail migrate up", refused)
 	case errors.Is(refused, migrate.ErrNewer):
-		return fmt.Errorf("%w. Start the release that it was upgraded by, or restore a backup from before%s", refused, d.kept())
+		return fmt.Errorf("%w. Start the release that it was upgraded by, or restore a backup from before%s", refused, d.lastUpgrade())
 	case refused == nil && o.watch:
 		return o.warnAhead(env, at)
 	}
@@ -146,7 +146,7 @@ func (d *database) backedUp(ctx context.Context, env *Env, from uint) (path stri
 // forgetUpgrades deletes all pre-upgrade backups but the last ones.
 func (d *database) forgetUpgrades() error {
 	made := d.madeUpgrades()
-	for len(made) > keptUpgrades {
+	for len(made) > maxUpgrades {
 		if err := os.Remove(made[0]); err != nil {
 			return err
 		}
@@ -163,7 +163,7 @@ func (d *database) madeUpgrades() []string {
 }
 
 // lastUpgrade names the last pre-upgrade backup, for a binary that is too old for the database.
-func (d *database) kept() string {
+func (d *database) lastUpgrade() string {
 	if made := d.madeUpgrades(); d.private() && len(made) > 0 {
 		return ", such as " + made[len(made)-1] + ", into another folder"
 	}

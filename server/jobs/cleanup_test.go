@@ -28,7 +28,7 @@ func TestPurgeRemovesExpiredKeysInBatches(t *testing.T) {
 	require.Equal(t, 5, left)
 }
 
-// Other ids of payments go after two years: the old ones, in batches, and no younger.
+// Other ids of payments are deleted after two years, in batches.
 func TestPurgeRemovesOldAliases(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)

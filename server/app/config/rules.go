@@ -36,7 +36,7 @@ const (
 	aDatabase = "a PostgreSQL address, such as postgres://user:password@host:5432/name"
 	aKey      = "32 bytes as 64 hex digits or base64, such as openssl rand -hex 32 prints"
 	aSwitch   = "on or off (or yes, no, true, false, 1, 0)"
-	// A provider is useless without an organization.
+	// A provider's settings need the provider's address.
 	withIssuer = "be set with RAIL_OIDC_ISSUER, and not without"
 	aNetwork   = "addresses or networks with commas between, such as 10.0.0.0/8,192.0.2.1"
 )

@@ -28,7 +28,7 @@ type partner struct {
 
 // withdrawnReason is the reason for a withdrawn application. It marks the application as withdrawn rather than
 // rejected; the application itself has no reason.
-const withdrew = "Withdrawn by the applicant."
+const withdrawnReason = "Withdrawn by the applicant."
 
 // link is a link of a partner; override marks the few with a rate override.
 type link struct {
@@ -128,7 +128,7 @@ func (b *builder) partner(p *partner, first, last string) {
 	case "declined":
 		decline, updated = new("The site is not about productivity."), b.between(p.joined, b.now)
 		if len(b.partners)%4 == 0 {
-			decline = new(withdrew)
+			decline = new(withdrawnReason)
 		}
 	case "suspended":
 		// In the second half of its time, so that it has earned before.
@@ -175,7 +175,7 @@ func (b *builder) application(p *partner, email string, reason *string, decided 
 	switch {
 	case p.status == "pending":
 		status, reviewed = "pending", nil
-	case reason != nil && *reason == withdrew:
+	case reason != nil && *reason == withdrawnReason:
 		status, reviewed, reason = "withdrawn", nil, nil
 	case reason != nil:
 		status = "rejected"

@@ -1,4 +1,4 @@
-// Package backfill reads past events from Stripe's API and stores in the inbox those that it missed: from before
+// Package backfill reads past events from Stripe's API and stores the missing ones in the inbox: from before
 // a connection was made, or while the server was unreachable. The inbox handles missing events like live ones,
 // so each is recorded once, however often a backfill runs.
 //

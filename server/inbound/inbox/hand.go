@@ -40,7 +40,7 @@ func wait(ctx context.Context, idle <-chan struct{}) {
 	}
 }
 
-// each processes events one by one, first those that need no request to a processor.
+// each processes events one by one, beginning with events that need no request to a processor.
 func (w Worker) each(ctx context.Context, t *turn, taken []db.InboxClaimRow) error {
 	asking, quick := split(taken, func(e db.InboxClaimRow) bool { return e.Asks })
 	taken = slices.Concat(quick, asking)

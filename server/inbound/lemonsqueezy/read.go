@@ -92,7 +92,7 @@ func (r *reader) who() processor.Binding {
 // failed are the states of orders and invoices without a payment.
 var failed = map[loose.Text]bool{"pending": true, "failed": true, "void": true, "fraudulent": true}
 
-// order reads an order. It does not tell whether a subscription starts with it.
+// order reads an order. It lacks the subscription that may start with it.
 func (r *reader) order() error {
 	o := r.Data.Of
 	p, err := r.payment(r.who(), orderName(r.Data.ID))

@@ -3,7 +3,7 @@ package stripe
 import "rail/server/inbound/loose"
 
 // The types in this file have the members used of Stripe's objects, of every API version: if two members hold
-// one fact, a comment tells which version uses which.
+// one fact, a comment names the versions of each.
 
 type event struct {
 	ID      loose.ID   `json:"id"`

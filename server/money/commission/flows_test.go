@@ -15,7 +15,7 @@ import (
 
 func groupOf(n int) *string { return new(fmt.Sprint("grp_", n)) }
 
-// drawFlows are active flows as FlowsAsked lists them, all with their branches.
+// drawFlows draws active flows as FlowsAsked lists them, all with their branches.
 func drawFlows(t *rapid.T) []db.FlowsAskedRow {
 	rows := make([]db.FlowsAskedRow, rapid.IntRange(0, 6).Draw(t, "flows"))
 	for i := range rows {
@@ -39,13 +39,13 @@ func drawFlows(t *rapid.T) []db.FlowsAskedRow {
 			}
 		}
 		r.Branches, _ = json.Marshal(branches)
-		r.BranchesDigest = r.Branches // any name of what they say will do
+		r.BranchesDigest = r.Branches // any name of the content will do
 		rows[i] = r
 	}
 	return rows
 }
 
-// What is kept, and what is left out as it cannot decide, changes no decision.
+// Neither the cache nor dropping flows that cannot decide changes a decision.
 func TestKeptFlowsDecideAlike(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -78,7 +78,7 @@ func TestKeptFlowsDecideAlike(t *testing.T) {
 	})
 }
 
-// The cache stays within its bound and keeps what is asked for.
+// The cache stays within its bound and keeps entries in use.
 func TestCacheIsBounded(t *testing.T) {
 	t.Parallel()
 	c := cache{young: map[version]cacheEntry{}}

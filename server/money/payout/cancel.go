@@ -121,7 +121,7 @@ func (c *cancellation) run(ctx context.Context, u *work.Unit) error {
 	return nil
 }
 
-// page locks the partners of some payouts, and cancels those that still can be.
+// page locks the partners of some payouts, and cancels the payouts that are still open.
 func (c *cancellation) page(ctx context.Context, u *work.Unit, some []db.PayoutsToCancelRow) error {
 	rail := inFile
 	ids, partners := make([]string, len(some)), make([]string, len(some))
@@ -156,7 +156,7 @@ func (c *cancellation) page(ctx context.Context, u *work.Unit, some []db.Payouts
 	return queries.PayoutsDelete(ctx, u.Later(), db.PayoutsDeleteParams{Ids: ids, OrgID: u.OrgID})
 }
 
-// undo counts and records the deletion of a payout; one that left in a file fails first.
+// undo counts and records the deletion of a payout; an exported payout fails first.
 func (c *cancellation) undo(u *work.Unit, p db.Payout) {
 	if c.done.Remaining--; p.Status == db.PayoutStatusNotEligible {
 		c.done.NotEligible++

@@ -24,7 +24,7 @@ import (
 
 var queries = db.New()
 
-// Payment says how and when a payout was paid.
+// Payment is how and when a payout was paid.
 type Payment struct {
 	Method, ExternalID *string
 	At                 clock.Time

@@ -48,7 +48,7 @@ type Total struct {
 	Payouts, AmountMinor int64
 }
 
-// Kind is what the lines of a total share. Reason and Method may be empty.
+// Kind is shared by the lines of a total. Reason and Method may be empty.
 type Kind struct {
 	Outcome                  Outcome
 	Currency, Method, Reason string

@@ -102,7 +102,7 @@ func TestReadResultsRefuses(t *testing.T) {
 		"a,b\n1,2\n": "no line of headings",
 		"payout_id,status\n" + strings.Repeat(",paid\n", 10_001): "more than 10000 rows",
 		strings.Repeat("a,b\n", 30) + "status\npaid\n":           "no line of headings",
-		// Names and addresses are no references, whatever they have in them.
+		// Payout ids in names and addresses are not references.
 		"Status,Target name,Recipient\nCOMPLETED," + firstID + "," + firstID + "@x.example\n": "no column with the payouts' references",
 		"payout_id,status\n": "no row whose reference names a payout",
 		"Name,Status,Reference\n" + firstID + ",paid,hello\n": "no row whose reference names a payout",
@@ -115,7 +115,7 @@ func TestReadResultsRefuses(t *testing.T) {
 	}
 }
 
-// FuzzReadResults: whatever somebody uploads is a table or a refusal.
+// FuzzReadResults: any upload is a table or a refusal.
 func FuzzReadResults(f *testing.F) {
 	f.Add("payout_id,status\n" + firstID + ",paid\n")
 	f.Add("\ufeff\"Status\";\"Gross\"\r\n\"a\"b\";1.000,00")
@@ -132,8 +132,7 @@ func FuzzReadResults(f *testing.F) {
 	})
 }
 
-// TestShortReference: the reference in the file for Wise has letters and digits only, and names the payout
-// as its id does.
+// TestShortReference: the reference in Wise's file has only letters and digits, and identifies the payout.
 func TestShortReference(t *testing.T) {
 	t.Parallel()
 	for range 100 {

@@ -5,7 +5,7 @@ import (
 	"rail/server/clock"
 )
 
-// ApprovalMode says how a flow's commissions are approved.
+// ApprovalMode is the way in which a flow's commissions are approved.
 type ApprovalMode = db.ApprovalMode
 
 // The approval modes: immediate, automatic after some days, or manual.

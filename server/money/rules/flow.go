@@ -16,7 +16,7 @@ const (
 	NewSignup  = db.FlowTriggerNewSignup
 )
 
-// Action is what a flow does.
+// Action is the effect of a flow.
 type Action = db.FlowAction
 
 // The actions: pay a commission, or move the partner to another group.

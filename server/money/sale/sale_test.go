@@ -61,14 +61,14 @@ func (x shop) refund(r RefundInput) (done Refunded) {
 	return done
 }
 
-// commissions returns each as kind, status and amount, the oldest first.
+// commissions returns kind, status and amount of each, oldest first.
 func (x shop) commissions() []string {
 	x.Helper()
 	return worktest.Rows[string](x.Tenant,
 		"SELECT concat_ws(' ', kind, status, amount_minor) FROM commissions ORDER BY created_at, id")
 }
 
-// pay makes the commissions paid, as a payout would.
+// pay marks the commissions as paid, as a payout would.
 func (x shop) pay() {
 	x.Helper()
 	batch, payout := ident.New(ident.Batch), ident.New(ident.Payout)
@@ -89,13 +89,13 @@ func (x shop) pay() {
 	}
 }
 
-// TestRefund: what refunds of a sale of 10000 that earned 2000 leave of it.
+// TestRefund checks the effects of refunds on a sale of 10000 that earned 2000.
 func TestRefund(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name     string
 		paid     bool
-		amounts  []int64 // 0 for what is left
+		amounts  []int64 // 0 for the whole rest
 		want     []string
 		voided   int64 // by the last refund
 		clawback int64
@@ -160,7 +160,7 @@ func TestRefundIsRefused(t *testing.T) {
 	require.Zero(t, *again.AmountMinor)
 }
 
-// A refund that comes before its sale waits for it, and is taken once.
+// A refund that arrives before its sale waits for it, and is applied once.
 func TestRefundBeforeItsSale(t *testing.T) {
 	t.Parallel()
 	x := open(t)
@@ -183,8 +183,7 @@ func TestRefundBeforeItsSale(t *testing.T) {
 	require.Equal(t, []string{"referral approved 1000"}, x.commissions())
 }
 
-// A charge is taken once: what is reported of it again changes nothing, and says in
-// what it differs.
+// A charge is recorded once: a repeated report changes nothing, and names the differences.
 func TestRecordOnce(t *testing.T) {
 	t.Parallel()
 	x := open(t)

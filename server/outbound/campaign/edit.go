@@ -215,7 +215,7 @@ func lock(ctx context.Context, u *work.Unit, id string) (db.Campaign, error) {
 	return c, u.CheckProgram(c.ProgramID)
 }
 
-// editable locks a campaign and refuses one that is sending or sent.
+// editable locks a campaign unless it is sending or sent.
 func editable(ctx context.Context, u *work.Unit, id string) (db.Campaign, error) {
 	c, err := lock(ctx, u, id)
 	if err != nil {

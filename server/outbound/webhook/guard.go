@@ -167,7 +167,7 @@ func numeric(label string) bool {
 }
 
 // locals are suffixes of names that resolve locally: those reserved for it (RFC 6761, 6762 with its appendix G,
-// 8375), and those that systems write into their hosts files.
+// 8375), and common names in hosts files.
 var locals = []string{
 	".localhost", ".local", ".internal", ".intranet", ".private", ".corp", ".home", ".lan", ".home.arpa",
 	".localdomain", ".localdomain4", ".localdomain6",

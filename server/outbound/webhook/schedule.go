@@ -13,7 +13,7 @@ const MaxAttempts = 8
 var AtOnce = clock.At(time.Unix(0, 0))
 
 // waits are the minimum times between attempts: a receiver that is back within the hour loses little time, and
-// one that is down for a weekend loses no event.
+// a weekend of downtime loses no event.
 var waits = [MaxAttempts - 1]time.Duration{
 	time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 12 * time.Hour, 24 * time.Hour, 24 * time.Hour,
 }

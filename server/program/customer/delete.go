@@ -51,7 +51,7 @@ func Delete(ctx context.Context, u *work.Unit, id string) error {
 			return err
 		}
 	}
-	// Before the delete: the row tells which days must be summed again.
+	// Before the delete: the row shows which days must be summed again.
 	if err := report.TouchCustomer(ctx, u, k); err != nil {
 		return err
 	}

@@ -88,7 +88,7 @@ func reassign(ctx context.Context, u *work.Unit, k *db.Customer, partnerID strin
 		return problem.On("partner_id", problem.PartnerNotActive,
 			"The partner is %s; only active partners get customers.", p.Status)
 	}
-	// Before the update: the old row tells which days must be summed again.
+	// Before the update: the old row shows which days must be summed again.
 	if err := report.TouchCustomer(ctx, u, *k); err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func Lock(ctx context.Context, u *work.Unit, id string) (db.Customer, error) {
 	return k, u.CheckProgram(k.ProgramID)
 }
 
-// Survivor returns the id of the customer that an id stands for: the survivor if it was merged, else the same.
+// Survivor returns the id of the customer of an id: the survivor if it was merged, else the same.
 func Survivor(ctx context.Context, u *work.Unit, id string) (string, error) {
 	into, err := queries.CustomerMergedInto(ctx, u.DB(), db.CustomerMergedIntoParams{ID: id, OrgID: u.OrgID})
 	return cmp.Or(into, id), work.IgnoreNoRows(err)

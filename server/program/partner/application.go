@@ -133,7 +133,7 @@ func submit(
 	return a, queries.ApplicationInsert(ctx, u.Later(), db.ApplicationInsertParams(a))
 }
 
-// Approve makes the applicant an active partner, unless the organization's plan allows no more revenue.
+// Approve makes the applicant an active partner, unless the plan's revenue limit is reached.
 func (s *Service) Approve(ctx context.Context, u *work.Unit, id string) (db.Application, error) {
 	a, p, err := undecided(ctx, u, id)
 	if err != nil {

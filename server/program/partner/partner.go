@@ -1,5 +1,5 @@
 // Package partner has the rules of partners: how one joins a program, added by the merchant, by an application
-// or as a customer; which changes are allowed, and to whom; and what is deleted with a partner.
+// or as a customer; which changes are allowed, and to whom; and the effects of a deletion.
 package partner
 
 import (

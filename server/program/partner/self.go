@@ -63,7 +63,7 @@ func (s *Service) UpdateSelf(ctx context.Context, u *work.Unit, partnerID string
 	if err != nil {
 		return err
 	}
-	// The same rules as the API's, so that a form can do no more than a request.
+	// The same rules as the API's, so that a form has the same limits as a request.
 	if _, err := s.Update(ctx, u, partnerID, b); err != nil {
 		return err
 	}

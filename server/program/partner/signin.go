@@ -59,7 +59,7 @@ func SignInLink(
 func signInLink(
 	ctx context.Context, q db.DBTX, base, mark string, p db.Partner, now clock.Time, life time.Duration,
 ) (string, clock.Time, error) {
-	// Only one link is valid at a time, so that an old mail signs nobody in.
+	// Only one link is valid at a time, so that an old mail is useless.
 	of := db.MagicLinkVoidParams{ProgramID: p.ProgramID, OrgID: p.OrgID, PartnerID: p.ID}
 	if err := queries.MagicLinkVoid(ctx, q, of); err != nil {
 		return "", clock.Time{}, err

@@ -63,7 +63,7 @@ func end(ctx context.Context, u *work.Unit, r db.Resource) (int64, error) {
 	})
 }
 
-// Update changes a resource; one that moves goes to the end of its new folder.
+// Update changes a resource; a moved one goes to the end of its new folder.
 func Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.Resource, error) {
 	seen, err := queries.ResourceGet(ctx, u.Tx, db.ResourceGetParams{ID: id, OrgID: u.OrgID})
 	if err != nil {

@@ -55,7 +55,7 @@ func Resolve(ctx context.Context, u *work.Unit, id string, as *db.RiskStatus, no
 	})
 }
 
-// lockOpen locks a flag and refuses one that is closed.
+// lockOpen locks a flag and refuses a closed one.
 func lockOpen(ctx context.Context, u *work.Unit, id string) (db.RiskFlag, error) {
 	f, err := queries.RiskFlagLock(ctx, u.Tx, db.RiskFlagLockParams{ID: id, OrgID: u.OrgID})
 	if err != nil {

@@ -1,5 +1,5 @@
 // Package risk flags suspicious partners and customers. Requests open the flags that they show directly; Sweep,
-// run by a job, those that only show over time (decisions, 146 to 149).
+// run by a job, flags that only show over time (decisions, 146 to 149).
 package risk
 
 import (

@@ -17,7 +17,7 @@ import (
 	"rail/server/work/event"
 )
 
-// world are a program, a partner and an endpoint that takes every event.
+// world is a program, a partner and an endpoint that takes every event.
 var world = []string{
 	`INSERT INTO organizations (id, name, created_at) VALUES ('org_1', 'x', now())`,
 	`INSERT INTO programs (id, org_id, name, product_name, website_url, currency, status, subdomain, cookie_days, url_params,
@@ -37,23 +37,22 @@ var world = []string{
 	`INSERT INTO webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, event_type, event_seq, status, created_at)
 		SELECT 'whd_01' || n, 'org_1', 'prg_1', 'whe_1', 'evt_01', 'affiliate.deleted', n, 'delivered', now()
 		FROM generate_series(1, 100000) n`,
-	// Of a sample program: their ids are of no time.
+	// Of a sample program: their ids contain no time.
 	`INSERT INTO clicks (id, org_id, program_id, partner_id, param, created_at)
 		VALUES ('sample_clk_01', 'org_1', 'prg_1', 'part_1', 'ref', now())`,
 	`INSERT INTO webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, event_type, event_seq, status, next_attempt_at,
 		created_at) VALUES ('sample_whd_01', 'org_1', 'prg_1', 'whe_1', 'evt_01', 'affiliate.deleted', 1, 'pending', now(), now())`,
 }
 
-// clicked records a click as the service does: with the id of its time.
+// clicked records a click as the service does: with an id of its time.
 func clicked(ctx context.Context, pool *pgxpool.Pool) error {
 	_, err := pool.Exec(ctx, `INSERT INTO clicks (id, org_id, program_id, partner_id, param, created_at)
 		VALUES ($1, 'org_1', 'prg_1', 'part_1', 'ref', now())`, ident.New(ident.Click))
 	return err
 }
 
-// TestPartitionsComeUnderLoad takes full tables of events, clicks and deliveries into
-// partitions while four connections write. None of their writes fails, nothing is lost,
-// and the order of events goes on.
+// TestPartitionsComeUnderLoad partitions full tables of events, clicks and deliveries while four connections
+// write. No write fails, nothing is lost, and the order of events is preserved.
 func TestPartitionsComeUnderLoad(t *testing.T) {
 	t.Parallel()
 	dsn := pgtest.DSN(t)

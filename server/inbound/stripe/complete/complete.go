@@ -79,7 +79,7 @@ var lacks = map[string]lack{
 	"refund.updated":                           refunds,
 }
 
-// Read reads an event and completes it. outside tells whether payments without an invoice or checkout are
+// Read reads an event and completes it. outside reports whether payments without an invoice or checkout are
 // recorded. The errors are those of the client, and MalformedError.
 func Read(ctx context.Context, api *client.Client, body []byte, outside bool) (processor.Reading, error) {
 	r, err := stripe.Read(body)

@@ -61,7 +61,7 @@ type Check struct {
 type Report struct {
 	Checks   []Check
 	Findings []Finding
-	// Rows counts the rows in the database, or those that were read.
+	// Rows counts the rows in the database or, in an incremental audit, the rows read.
 	Rows []Rows
 	Took time.Duration
 	// Since is the mark where an incremental audit started, nil for a full one.
@@ -95,7 +95,7 @@ func Run(ctx context.Context, pool *pgxpool.Pool) ([]Finding, error) {
 	return r.Findings, err
 }
 
-// Full is Run with a report of what was checked.
+// Full is Run with a full report.
 func Full(ctx context.Context, pool *pgxpool.Pool, o Options) (Report, error) {
 	a := audit{Options: o, pool: pool}
 	err := a.inTx(ctx, "", a.run)
