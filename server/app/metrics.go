@@ -13,7 +13,7 @@ import (
 	"rail/server/postgres/standby"
 )
 
-// registry returns the metrics of the process and of its pool of connections.
+// registry returns the metrics of the process and its connection pool.
 func registry(pool *pgxpool.Pool) *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -50,7 +50,7 @@ func watched(r prometheus.Registerer, standbys *standby.Set) {
 	}
 }
 
-// BuiltAs adds a metric of the binary's version.
+// BuiltAs adds a metric with the binary's version.
 func (a *App) BuiltAs(version string) {
 	a.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "rail_build_info", Help: "1, with the version of the binary and of Go.",
@@ -85,8 +85,7 @@ func (m batchMetrics) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// metricsHandler serves the metrics on an address of their own, since they are
-// not for the public.
+// metricsHandler serves the metrics on a separate address, since they are not public.
 func (a *App) metricsHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(a.metrics, promhttp.HandlerOpts{}))
