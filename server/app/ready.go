@@ -32,7 +32,7 @@ func ready(pool *pgxpool.Pool) pages.Ready {
 
 // schemaOf reports whether an error is of a database that is there, at a version that does not serve this binary.
 func schemaOf(err error) bool {
-	return errors.Is(err, migrate.ErrOlder) || errors.Is(err, migrate.ErrNewer) || errors.Is(err, migrate.ErrDirty)
+	return errors.Is(err, migrate.ErrUnreleased) || errors.Is(err, migrate.ErrOlder) || errors.Is(err, migrate.ErrNewer) || errors.Is(err, migrate.ErrDirty)
 }
 
 // What is due and has waited for longer is a failure: alerts are as patient.
