@@ -150,7 +150,6 @@ func (c *Config) check(environ map[string]string, unparsed map[string]bool, refu
 		}
 	}
 	return out
-	// Package env names the Go field in its message; these errors name the variable.
 }
 
 // fill sets defaults that depend on other values.
