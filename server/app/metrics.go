@@ -39,13 +39,13 @@ func watched(r prometheus.Registerer, standbys *standby.Set) {
 				Name: name, Help: help, ConstLabels: prometheus.Labels{"standby": s.Name},
 			}, value))
 		}
-		gauge("rail_standby_up", "1 while reads may go to the standby.", func() float64 {
+		gauge("rail_standby_up", "1 while the standby serves reads.", func() float64 {
 			if s.Up() {
 				return 1
 			}
 			return 0
 		})
-		gauge("rail_standby_lag_seconds", "How far behind the primary the standby was at most, when it was asked last.",
+		gauge("rail_standby_lag_seconds", "Upper bound of the standby's lag behind the primary, when it was last measured.",
 			func() float64 { return s.Lag().Seconds() })
 	}
 }
@@ -67,10 +67,10 @@ type sharing struct {
 // The descriptions of its metrics.
 var (
 	trips = prometheus.NewDesc("rail_shared_trips_total",
-		"Transactions, and batches of reads, that requests shared.", []string{"kind"}, nil)
-	riders = prometheus.NewDesc("rail_shared_riders_total", "Requests in them.", []string{"kind"}, nil)
+		"Batches: transactions and reads shared by requests.", []string{"kind"}, nil)
+	riders = prometheus.NewDesc("rail_shared_riders_total", "Requests in batches.", []string{"kind"}, nil)
 	again  = prometheus.NewDesc("rail_shared_again_total",
-		"Requests of them that did their work again, alone.", []string{"kind"}, nil)
+		"Requests in batches that were retried alone.", []string{"kind"}, nil)
 )
 
 // Describe sends nothing, since each kind repeats the same names.

@@ -209,10 +209,10 @@ func checkAdmission(prog db.Program, group db.Group, country *string) error {
 		return err
 	}
 	if country != nil && slices.Contains(prog.BlockedCountries, *country) {
-		return problem.On("country_code", problem.CountryBlocked, "The program takes no partners from %s.", *country)
+		return problem.On("country_code", problem.CountryBlocked, "The program accepts no partners from %s.", *country)
 	}
 	if prog.Status == db.ProgramStatusPaused {
-		return problem.New(problem.ProgramPaused, "The program is paused; it takes no new partners.")
+		return problem.New(problem.ProgramPaused, "The program is paused; it accepts no new partners.")
 	}
 	return nil
 }
