@@ -21,8 +21,8 @@ const InContainer = "docker compose exec -T rail /"
 // environment sets what the code of each page reads.
 var environment = []tab{
 	{"host", "After make run", "export KEY=$(cat .rail/demo.key) RAIL=http://127.0.0.1:8080 PATH=$PWD/bin:$PATH\n"},
-	{"container", "In a container", "export KEY=$(" + InContainer + "rail key create --scope read --scope write --json |\n" +
-		`  sed -nE 's/.*"key": ?"([^"]+)".*/\1/p') RAIL=http://127.0.0.1:8080` + "\n"},
+	{"container", "In a container", "export KEY=$(" + InContainer + "rail key create --scope read --scope write --json |" +
+		"\n" + `  sed -nE 's/.*"key": ?"([^"]+)".*/\1/p') RAIL=http://127.0.0.1:8080` + "\n"},
 }
 
 // commands are the forms of a block of rail's commands.
@@ -87,8 +87,8 @@ func fenced(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.Wal
 	out := ""
 	switch {
 	case kind == "setup":
-		out = "<details class=\"setup\"><summary>Setup: an API key, and the functions <code>get</code> and <code>post</code>" +
-			" that the code of this page calls</summary>\n" + tabs("key", "Server", environment) +
+		out = `<details class="setup"><summary>Setup: API key and helper functions</summary>` + "\n" +
+			tabs("key", "Server", environment) +
 			tabs("setup", "Language", translated(language.setup)) + "</details>\n"
 	case kind == "api":
 		out = tabs(fmt.Sprint("api", id), "Language", translated(func(l language) string { return l.code(code) }))
@@ -147,8 +147,8 @@ func tabs(id, label string, all []tab) string {
 			id, id, t.value, t.value, checked, id, t.value, t.title)
 		panels.WriteString(block(t.code))
 	}
-	return `<div class="tabs"><p class="choice" role="radiogroup" aria-label="` + label + `">` + inputs.String() + "</p>\n" +
-		panels.String() + "</div>\n"
+	return `<div class="tabs"><p class="choice" role="radiogroup" aria-label="` + label + `">` +
+		inputs.String() + "</p>\n" + panels.String() + "</div>\n"
 }
 
 // block is code that can be scrolled by keys.

@@ -40,7 +40,8 @@ const hour = "1 hour ago"
 
 var (
 	starts    = regexp.MustCompile(`(?m)^\w`)
-	statement = regexp.MustCompile(`(?s)^(?:(\w+) = )?(?:(` + hour + `)|(GET|POST) (\S+)(?: ([\w-]+):(\S+))?(?:\s+(\{.*))?)\s*$`)
+	statement = regexp.MustCompile(`(?s)^(?:(\w+) = )?` +
+		`(?:(` + hour + `)|(GET|POST) (\S+)(?: ([\w-]+):(\S+))?(?:\s+(\{.*))?)\s*$`)
 )
 
 // calls reads a block. The guides are the binary's own, so that an error in one panics,

@@ -59,7 +59,7 @@ func read(name string) Guide {
 	}
 	source := string(text)
 	parts := strings.SplitN(source, "\n\n", 3)
-	about := strings.ReplaceAll(parts[1], "\n", " ")
+	about := strings.NewReplacer("\n", " ", "`", "").Replace(parts[1])
 	return Guide{name, strings.TrimPrefix(parts[0], "# "), about, []byte(expand(source, false)), source}
 }
 
@@ -127,7 +127,9 @@ func Register(e *echo.Echo) {
 	file := func(name string) func() ([]byte, error) {
 		return func() ([]byte, error) { return files.ReadFile(name) }
 	}
-	add("/docs/guides", echo.MIMETextHTMLCharsetUTF8, func() ([]byte, error) { return render(view{Guide: Guide{Title: "Guides"}}) })
+	add("/docs/guides", echo.MIMETextHTMLCharsetUTF8, func() ([]byte, error) {
+		return render(view{Guide: Guide{Title: "Guides"}})
+	})
 	add("/docs/guides/style.css", "text/css; charset=utf-8", file("style.css"))
 	add("/docs/guides/script.js", "text/javascript; charset=utf-8", file("script.js"))
 	get("/docs/guides/search", find)

@@ -106,7 +106,8 @@ func TestTabs(t *testing.T) {
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	for _, g := range guides.All() {
-		require.NotRegexp(t, "(?m)(`|^)(bin/|/|\\./)rail ", strings.ReplaceAll(string(g.Text), "| `bin/rail …` |", ""), g.Name)
+		text := strings.ReplaceAll(string(g.Text), "| `bin/rail …` |", "") // of the table that explains it
+		require.NotRegexp(t, "(?m)(`|^)(bin/|/|\\./)rail ", text, g.Name)
 	}
 }
 
@@ -151,7 +152,9 @@ func TestSearch(t *testing.T) {
 	}
 	require.Contains(t, get(t, e, "/docs/guides/search?q=clawback", 200).Body.String(), "<mark>clawback</mark>")
 	require.Contains(t, get(t, e, "/docs/guides/search?q=clawback", 200).Body.String(), "1 section contains")
-	for _, query := range []string{"", "?q=", "?q=%20", "?q=%ff%fe", "?q=xyzzy", "?q=%3Cscript%3Ealert(1)%3C/script%3E", "?q=%E2%80%A6"} {
+	for _, query := range []string{
+		"", "?q=", "?q=%20", "?q=%ff%fe", "?q=xyzzy", "?q=%3Cscript%3Ealert(1)%3C/script%3E", "?q=%E2%80%A6",
+	} {
 		page := get(t, e, "/docs/guides/search"+query, 200).Body.String()
 		require.Equal(t, 1, strings.Count(page, "<script"), query)
 	}

@@ -35,7 +35,8 @@ func find(c echo.Context) error {
 	v := view{Guide: Guide{Title: "Search"}, Searched: true, Query: strings.TrimSpace(c.QueryParam("q"))}
 	status := http.StatusOK
 	if len(v.Query) > maxQuery {
-		status, v.Problem, v.Query = http.StatusBadRequest, "The search q has more than 200 bytes. Search for fewer words.", ""
+		status, v.Query = http.StatusBadRequest, ""
+		v.Problem = "The search q has more than 200 bytes. Search for fewer words."
 	} else {
 		v.Found = search(strings.ToValidUTF8(v.Query, ""))
 	}
@@ -150,7 +151,8 @@ func split(g Guide) []section {
 // plain returns the text of a node without its markup.
 func plain(n ast.Node, text []byte) string {
 	var b strings.Builder
-	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) { //nolint:errcheck // the function has no errors
+	//nolint:errcheck // the function has no errors
+	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		switch t, isText := n.(*ast.Text); {
 		case isText && entering:
 			b.Write(t.Segment.Value(text))

@@ -3,7 +3,9 @@
 async function call(method, path, body, headers = {}) {
   const answer = await fetch(`${process.env.RAIL}/v1/${path}`, {
     method,
-    headers: { Authorization: `Bearer ${process.env.KEY}`, 'Content-Type': 'application/json', ...headers },
+    headers: {
+      Authorization: `Bearer ${process.env.KEY}`, 'Content-Type': 'application/json', ...headers,
+    },
     body: body && JSON.stringify(body),
     signal: AbortSignal.timeout(10_000),
   })

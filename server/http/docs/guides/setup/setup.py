@@ -4,10 +4,10 @@ from datetime import datetime, timedelta, timezone
 
 def call(method, path, body=None, headers=None):
     """Prints the answer, and returns its id."""
-    request = urllib.request.Request(
-        f"{os.environ['RAIL']}/v1/{path}", None if body is None else json.dumps(body).encode(),
-        {"Authorization": f"Bearer {os.environ['KEY']}", "Content-Type": "application/json", **(headers or {})},
-        method=method)
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(f"{os.environ['RAIL']}/v1/{path}", data, headers or {}, method=method)
+    request.add_header("Authorization", f"Bearer {os.environ['KEY']}")
+    request.add_header("Content-Type", "application/json")
     try:
         answer = urllib.request.urlopen(request, timeout=10)
     except urllib.error.HTTPError as refusal:
