@@ -84,7 +84,7 @@ func fenced(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.Wal
 	if n.Lines().Len() > 0 {
 		id = n.Lines().At(0).Start
 	}
-	out := ""
+	var out string
 	switch {
 	case kind == "setup":
 		out = `<details class="setup"><summary>Setup: API key and helper functions</summary>` + "\n" +

@@ -52,10 +52,11 @@ func TestPages(t *testing.T) {
 			get(t, e, link[1], 200)
 		}
 		for _, link := range regexp.MustCompile(`href="([a-z]+)?#([^"]+)`).FindAllStringSubmatch(page, -1) {
-			if target := page; link[1] != "" {
+			target := page
+			if link[1] != "" {
 				target = get(t, e, "/docs/guides/"+link[1], 200).Body.String()
-				require.Contains(t, target, `id="`+link[2]+`"`, g.Name)
 			}
+			require.Contains(t, target, `id="`+link[2]+`"`, g.Name)
 		}
 	}
 }

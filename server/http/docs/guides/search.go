@@ -151,7 +151,6 @@ func split(g Guide) []section {
 // plain returns the text of a node without its markup.
 func plain(n ast.Node, text []byte) string {
 	var b strings.Builder
-	//nolint:errcheck // the function has no errors
 	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		switch t, isText := n.(*ast.Text); {
 		case isText && entering:
