@@ -68,13 +68,15 @@ func expand(source string, container bool) string {
 // blocks renders the fenced blocks of a page.
 type blocks struct{}
 
+// RegisterFuncs has the blocks rendered by fenced.
 func (blocks) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindFencedCodeBlock, fenced)
 }
 
-// files of one program in several languages are tabs of one block.
+// sources are the languages of files. Files that follow each other are tabs of one block.
 var sources = map[string]tab{"js": {"node", "Node", ""}, "python": {"python", "Python", ""}, "go": {"go", "Go", ""}}
 
+// fenced renders a block by its language.
 func fenced(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if !entering {
 		return ast.WalkSkipChildren, nil

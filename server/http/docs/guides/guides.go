@@ -8,6 +8,7 @@ import (
 	"embed"
 	"html/template"
 	"net/http"
+	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -74,11 +75,11 @@ type Step struct {
 
 var answered = regexp.MustCompile("(?ms)^```api\n(.*?)^```$(?:\n+```json\n(.*?)^```$)?")
 
-// Program returns the file that a guide's calls are in a language other than curl, and
-// what each block of them is answered.
+// Program returns the code of a guide's calls for a file such as guide.py, whose ending
+// names the language, and the answers that the guide shows.
 func (g Guide) Program(file string) (code string, steps []Step) {
 	for _, l := range languages {
-		if !strings.Contains(l.file, file) {
+		if !strings.Contains(l.file, filepath.Ext(file)) {
 			continue
 		}
 		var calling strings.Builder
@@ -139,7 +140,7 @@ func Register(e *echo.Echo) {
 	}
 }
 
-// view is what a page shows: a guide, the results of a search, or else the list of all
+// view is the content of a page: a guide, the results of a search, or the list of all
 // guides.
 type view struct {
 	Guide

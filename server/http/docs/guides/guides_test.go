@@ -34,7 +34,7 @@ func get(t *testing.T, e *echo.Echo, path string, status int) *httptest.Response
 	return w
 }
 
-// TestPages asks for the list, for every guide in both forms, and for what they link to.
+// TestPages asks for the list, for every guide in both forms, and for the targets of their links.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	e := served()
