@@ -37,8 +37,10 @@ func TestGuides(t *testing.T) {
 	r.environ["RAIL_WEBHOOK_ALLOW_CIDRS"] = "127.0.0.0/8"
 	printed, _ := r.serving()
 	address := regexp.MustCompile(`listens on (\S+)`).FindStringSubmatch(printed)[1]
+	ran := map[string]int{}
 	for _, g := range guides.All() {
 		run := func(name string, run func(t *testing.T, folder string, here *strings.Replacer)) {
+			ran[name]++
 			t.Run(g.Name+"/"+name, func(t *testing.T) {
 				r.now.Advance(10 * time.Second) // refills the key's rate limit
 				folder := t.TempDir()
@@ -68,6 +70,7 @@ func TestGuides(t *testing.T) {
 			}
 		}
 	}
+	require.Equal(t, map[string]int{"shell": 8, "container": 1, "guide.mjs": 7, "guide.py": 7, "guide.go": 7}, ran)
 }
 
 // programs are the files that guides write their calls into, and the commands that run them.

@@ -98,7 +98,7 @@ func (g Guide) Program(file string) (code string, steps []Step) {
 		}
 		return l.setup() + calling.String(), steps
 	}
-	return "", nil
+	panic("no language writes " + file)
 }
 
 // markdown has tables, headings that can be linked to, and blocks with tabs.
