@@ -14997,7 +14997,7 @@ type ClientInterface interface {
 
 	// ListAuditLogEntries List audit-log entries
 	//
-	// The changes in the program, with actor and object, newest first.
+	// The changes in the program, with actor and object, newest first. The operator can set a retention.
 	//
 	// Corresponds with GET /v1/audit_log_entries (the `ListAuditLogEntries` operationId).
 	ListAuditLogEntries(ctx context.Context, params *ListAuditLogEntriesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -17069,7 +17069,7 @@ func (c *Client) WithdrawApplication(ctx context.Context, id ID, params *Withdra
 
 // ListAuditLogEntries List audit-log entries
 //
-// The changes in the program, with actor and object, newest first.
+// The changes in the program, with actor and object, newest first. The operator can set a retention.
 //
 // Corresponds with GET /v1/audit_log_entries (the `ListAuditLogEntries` operationId).
 func (c *Client) ListAuditLogEntries(ctx context.Context, params *ListAuditLogEntriesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -33882,7 +33882,7 @@ type ClientWithResponsesInterface interface {
 
 	// ListAuditLogEntriesWithResponse List audit-log entries
 	//
-	// The changes in the program, with actor and object, newest first.
+	// The changes in the program, with actor and object, newest first. The operator can set a retention.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -41242,7 +41242,7 @@ func (c *ClientWithResponses) WithdrawApplicationWithResponse(ctx context.Contex
 
 // ListAuditLogEntriesWithResponse List audit-log entries
 //
-// The changes in the program, with actor and object, newest first.
+// The changes in the program, with actor and object, newest first. The operator can set a retention.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -10,7 +10,7 @@ import (
 
 // cutAuditLog drops entries of the audit log that are past their retention. The database keeps the facts that the
 // books need of them, and refuses to drop an entry of the last 30 days.
-func cutAuditLog(m Means) Job {
+func cutAuditLog(m Deps) Job {
 	return Job{
 		Name:  "cut-audit-log",
 		About: "drop entries of the audit log that are past their retention", Every: time.Hour,

@@ -57,7 +57,7 @@ type Deps struct {
 	RetentionDays int
 	// ClickRetentionDays is the retention of clicks without a customer; 0 keeps them.
 	ClickRetentionDays int
-	// AuditRetentionDays is how long entries of the audit log are kept, at least 30; 0 for ever.
+	// AuditRetentionDays is the retention of the audit log in days, at least 30; 0 keeps it.
 	AuditRetentionDays int
 }
 

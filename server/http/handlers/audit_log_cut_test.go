@@ -14,7 +14,7 @@ import (
 // cutLog runs the job of the audit log's retention.
 func cutLog(t *testing.T, s *apitest.Server, days int, now clock.Time) {
 	t.Helper()
-	for _, j := range jobs.All(jobs.Means{Pool: s.Pool, Clock: s.Clock, AuditRetentionDays: days}) {
+	for _, j := range jobs.All(jobs.Deps{Pool: s.Pool, Clock: s.Clock, AuditRetentionDays: days}) {
 		if j.Name == "cut-audit-log" {
 			require.NoError(t, j.Run(t.Context(), now))
 			return

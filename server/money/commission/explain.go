@@ -76,12 +76,6 @@ func correctionOf(r db.CommissionReasonsRow) string {
 	if r.CorrectedToMinor == nil || r.CorrectedAt == nil {
 		return ""
 	}
-	var to struct {
-		AmountMinor int64 `json:"amount_minor"`
-	}
-	if err := json.Unmarshal(r.CorrectedTo, &to); err != nil {
-		return "" // entries of the audit log are valid JSON
-	}
 	by := cmp.Or(opt.Value(r.CorrectorName), correctors[opt.Value(r.CorrectorType)])
 	if by != "" {
 		by = " by " + by

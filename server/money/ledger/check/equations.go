@@ -69,7 +69,7 @@ var equations = []Equation{
 	check("M22", queries.AuditM22, "no commission is due before the end of its holding period", "commissions"),
 	checkWhole("M25", queries.AuditM25, "a commission has one event of its payment", "events"),
 	check("M33", queries.AuditM33, "a commission created or rejected manually has one audit entry, with its actor",
-		"commissions", "audit_log_entries"),
+		"commissions", "audit_log_entries", "audit_log_facts"),
 	check("M34", queries.AuditM34, "amounts are within their bounds, and no commission is zero", "commissions",
 		"sales"),
 	{
