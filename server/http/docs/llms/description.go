@@ -89,6 +89,7 @@ type schema struct {
 	Format      string
 	Pattern     string
 	Enum        []any
+	Const       any
 	Default     json.RawMessage
 	Minimum     *json.Number
 	Maximum     *json.Number
