@@ -3381,7 +3381,7 @@ type AffiliateBannedData struct {
 
 // AffiliateBannedEvent The body of a `affiliate.banned` event.
 type AffiliateBannedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -3421,7 +3421,7 @@ type AffiliateConfirmedData struct {
 
 // AffiliateConfirmedEvent The body of a `affiliate.confirmed` event.
 type AffiliateConfirmedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -3444,7 +3444,7 @@ type AffiliateConfirmedEventType string
 
 // AffiliateCouponActivatedEvent The body of a `affiliate_coupon.activated` event.
 type AffiliateCouponActivatedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -3467,7 +3467,7 @@ type AffiliateCouponActivatedEventType string
 
 // AffiliateCouponCreatedEvent The body of a `affiliate_coupon.created` event.
 type AffiliateCouponCreatedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -3507,7 +3507,7 @@ type AffiliateCouponData struct {
 
 // AffiliateCouponDeactivatedEvent The body of a `affiliate_coupon.deactivated` event.
 type AffiliateCouponDeactivatedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -3541,7 +3541,7 @@ type AffiliateCouponDeletedData struct {
 
 // AffiliateCouponDeletedEvent The body of a `affiliate_coupon.deleted` event.
 type AffiliateCouponDeletedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -3564,7 +3564,7 @@ type AffiliateCouponDeletedEventType string
 
 // AffiliateCouponUpdatedEvent The body of a `affiliate_coupon.updated` event.
 type AffiliateCouponUpdatedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -3607,7 +3607,7 @@ type AffiliateCreatedData struct {
 
 // AffiliateCreatedEvent The body of a `affiliate.created` event.
 type AffiliateCreatedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -3638,7 +3638,7 @@ type AffiliateDeletedData struct {
 
 // AffiliateDeletedEvent The body of a `affiliate.deleted` event.
 type AffiliateDeletedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -3686,7 +3686,7 @@ type AffiliateLinkCreatedData struct {
 
 // AffiliateLinkCreatedEvent The body of a `affiliate_link.created` event.
 type AffiliateLinkCreatedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -3722,7 +3722,7 @@ type AffiliateLinkDeletedData struct {
 
 // AffiliateLinkDeletedEvent The body of a `affiliate_link.deleted` event.
 type AffiliateLinkDeletedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -3764,7 +3764,7 @@ type AffiliateLinkUpdatedData struct {
 
 // AffiliateLinkUpdatedEvent The body of a `affiliate_link.updated` event.
 type AffiliateLinkUpdatedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -3803,7 +3803,7 @@ type AffiliateUpdatedData struct {
 
 // AffiliateUpdatedEvent The body of a `affiliate.updated` event.
 type AffiliateUpdatedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -3834,7 +3834,7 @@ type AllowedHost = string
 // Examples: shop.example
 type AllowedHostInput = string
 
-// APIKeyID The id of a API key.
+// APIKeyID The id of an API key.
 //
 // Examples: key_01kb2m4q8e7v9t3n5x6c0d1f2g
 type APIKeyID = string
@@ -3903,7 +3903,7 @@ type ApplicationAnswers map[string]interface{}
 
 // ApplicationApprovedEvent The body of a `application.approved` event.
 type ApplicationApprovedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -4007,7 +4007,7 @@ type ApplicationReject struct {
 
 // ApplicationRejectedEvent The body of a `application.rejected` event.
 type ApplicationRejectedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -4069,7 +4069,7 @@ type ApplicationSubmittedData struct {
 
 // ApplicationSubmittedEvent The body of a `application.submitted` event.
 type ApplicationSubmittedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -4102,7 +4102,7 @@ type AttributionRule string
 
 // AuditLogEntry One change and who made it; entries are never changed.
 type AuditLogEntry struct {
-	// ID The id of a audit-log entry.
+	// ID The id of an audit-log entry.
 	//
 	// Examples: aud_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID AuditLogEntryID `json:"id"`
@@ -4144,7 +4144,7 @@ type AuditLogEntry struct {
 // AuditLogEntryActorType Who did it: an API key, a person (a partner in the portal), the operator on the server, or a job, a payment processor or an import by itself.
 type AuditLogEntryActorType string
 
-// AuditLogEntryID The id of a audit-log entry.
+// AuditLogEntryID The id of an audit-log entry.
 //
 // Examples: aud_01kb2m4q8e7v9t3n5x6c0d1f2g
 type AuditLogEntryID = string
@@ -5044,7 +5044,7 @@ type CommissionCreatedData struct {
 
 // CommissionCreatedEvent The body of a `commission.created` event.
 type CommissionCreatedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -5091,7 +5091,7 @@ type CommissionDeletedData struct {
 
 // CommissionDeletedEvent The body of a `commission.deleted` event.
 type CommissionDeletedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -5180,7 +5180,7 @@ type CommissionPaidData struct {
 
 // CommissionPaidEvent The body of a `commission.paid` event.
 type CommissionPaidEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -5248,7 +5248,7 @@ type CommissionUpdatedData struct {
 
 // CommissionUpdatedEvent The body of a `commission.updated` event.
 type CommissionUpdatedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -5298,7 +5298,7 @@ type CommissionVoidedData struct {
 
 // CommissionVoidedEvent The body of a `commission.voided` event.
 type CommissionVoidedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -5752,7 +5752,7 @@ type CustomerEnrolledAsPartnerData struct {
 
 // CustomerEnrolledAsPartnerEvent The body of a `customer.enrolled_as_partner` event.
 type CustomerEnrolledAsPartnerEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -6051,7 +6051,7 @@ type EventFeed struct {
 	Data []FollowedEvent `json:"data"`
 }
 
-// EventID The id of a event.
+// EventID The id of an event.
 //
 // Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 type EventID = string
@@ -6595,7 +6595,7 @@ type FlowWarningCode string
 
 // FollowedEvent An event, with the body that webhooks get.
 type FollowedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -6876,7 +6876,7 @@ type InboxEventFailedData struct {
 
 // InboxEventFailedEvent The body of a `inbox_event.failed` event.
 type InboxEventFailedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -7871,7 +7871,7 @@ type PayoutBatchCancelledData struct {
 
 // PayoutBatchCancelledEvent The body of a `payout_batch.cancelled` event.
 type PayoutBatchCancelledEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -7931,7 +7931,7 @@ type PayoutBatchCreatedData struct {
 
 // PayoutBatchCreatedEvent The body of a `payout_batch.created` event.
 type PayoutBatchCreatedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -8024,7 +8024,7 @@ type PayoutCreatedData struct {
 
 // PayoutCreatedEvent The body of a `payout.created` event.
 type PayoutCreatedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -8077,7 +8077,7 @@ type PayoutDeletedData struct {
 
 // PayoutDeletedEvent The body of a `payout.deleted` event.
 type PayoutDeletedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -8124,7 +8124,7 @@ type PayoutDueData struct {
 
 // PayoutDueEvent The body of a `payout.due` event.
 type PayoutDueEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -8201,7 +8201,7 @@ type PayoutFailedData struct {
 
 // PayoutFailedEvent The body of a `payout.failed` event.
 type PayoutFailedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -8406,7 +8406,7 @@ type PayoutNotEligibleData struct {
 
 // PayoutNotEligibleEvent The body of a `payout.not_eligible` event.
 type PayoutNotEligibleEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -8459,7 +8459,7 @@ type PayoutPaidData struct {
 
 // PayoutPaidEvent The body of a `payout.paid` event.
 type PayoutPaidEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -8742,7 +8742,7 @@ type PayoutUpdatedData struct {
 
 // PayoutUpdatedEvent The body of a `payout.updated` event.
 type PayoutUpdatedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -9725,7 +9725,7 @@ type ReferralConvertedData struct {
 
 // ReferralConvertedEvent The body of a `referral.converted` event.
 type ReferralConvertedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -9775,7 +9775,7 @@ type ReferralCreatedData struct {
 
 // ReferralCreatedEvent The body of a `referral.created` event.
 type ReferralCreatedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -9814,7 +9814,7 @@ type ReferralDeletedData struct {
 
 // ReferralDeletedEvent The body of a `referral.deleted` event.
 type ReferralDeletedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -9871,7 +9871,7 @@ type ReferralLeadData struct {
 
 // ReferralLeadEvent The body of a `referral.lead` event.
 type ReferralLeadEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -10003,7 +10003,7 @@ type RefundCreate struct {
 
 // RefundCreatedEvent The body of a `refund.created` event.
 type RefundCreatedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -10129,7 +10129,7 @@ type RefundStatus string
 
 // RefundUpdatedEvent The body of a `refund.updated` event.
 type RefundUpdatedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -10640,7 +10640,7 @@ type RiskFlagCreatedData struct {
 
 // RiskFlagCreatedEvent The body of a `risk_flag.created` event.
 type RiskFlagCreatedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -10783,7 +10783,7 @@ type RiskFlagResolvedData struct {
 
 // RiskFlagResolvedEvent The body of a `risk_flag.resolved` event.
 type RiskFlagResolvedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -10827,7 +10827,7 @@ type RuleDeletedData struct {
 
 // RuleDeletedEvent The body of a `rule.deleted` event.
 type RuleDeletedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -10883,7 +10883,7 @@ type RuleStatusChangedData struct {
 
 // RuleStatusChangedEvent The body of a `rule.status_changed` event.
 type RuleStatusChangedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -10923,7 +10923,7 @@ type RuleUpdatedData struct {
 
 // RuleUpdatedEvent The body of a `rule.updated` event.
 type RuleUpdatedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -11245,7 +11245,7 @@ type SaleCreatedData struct {
 
 // SaleCreatedEvent The body of a `sale.created` event.
 type SaleCreatedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -11279,7 +11279,7 @@ type SaleDeletedData struct {
 
 // SaleDeletedEvent The body of a `sale.deleted` event.
 type SaleDeletedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -11367,7 +11367,7 @@ type SaleRefundedData struct {
 
 // SaleRefundedEvent The body of a `sale.refunded` event.
 type SaleRefundedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -11415,7 +11415,7 @@ type SaleUpdatedData struct {
 
 // SaleUpdatedEvent The body of a `sale.updated` event.
 type SaleUpdatedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -11949,7 +11949,7 @@ type WebhookDelivery struct {
 	// Error Why the last try failed; null when it did not.
 	Error *string `json:"error"`
 
-	// EventID The id of a event.
+	// EventID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	EventID EventID `json:"event_id"`
