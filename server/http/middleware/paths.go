@@ -36,8 +36,8 @@ func (d *Document) nearestPath(path string) string {
 		path = otherBeginning.ReplaceAllString(path, "/v1/")
 	}
 	given := strings.Split(path, "/")
-	if word := otherWords[given[min(2, len(given)-1)]]; word != "" {
-		given[2] = word
+	if len(given) > 2 && otherWords[given[2]] != "" {
+		given[2] = otherWords[given[2]]
 		path = strings.Join(given, "/")
 	}
 	var known []string
@@ -51,8 +51,8 @@ func (d *Document) nearestPath(path string) string {
 	return problem.Nearest(path, slices.Compact(known))
 }
 
-// fill puts the given ids into the segments of a described path. It reports whether the other segments are similar, each
-// to its own: /v1/rules is a slip or two from /v1/sales, but no other word for it.
+// fill copies the given ids into the segments of a described path. It reports whether each other segment is similar to
+// the given one: /v1/tags/x is no suggestion for /v1/programs/x.
 func fill(segments, given []string) bool {
 	if len(segments) != len(given) {
 		return false
