@@ -106,7 +106,7 @@ func TestReadResultsRefuses(t *testing.T) {
 		"a,b\n1,2\n": "no line of headings",
 		"payout_id,status\n" + strings.Repeat(",paid\n", 10_001): "more than 10000 rows",
 		strings.Repeat("a,b\n", 30) + "status\npaid\n":           "no line of headings",
-		// Names and addresses are no references, whatever they have in them.
+		// Payout ids in names and addresses are not references.
 		"Status,Target name,Recipient\nCOMPLETED," + firstID + "," + firstID + "@x.example\n": "no column with the payouts' references",
 		"payout_id,status\n": "no row whose reference names a payout",
 		"Name,Status,Reference\n" + firstID + ",paid,hello\n": "no row whose reference names a payout",
@@ -119,7 +119,7 @@ func TestReadResultsRefuses(t *testing.T) {
 	}
 }
 
-// FuzzReadResults: whatever somebody uploads is a table or a refusal.
+// FuzzReadResults: any upload is a table or a refusal.
 func FuzzReadResults(f *testing.F) {
 	f.Add("payout_id,status\n" + firstID + ",paid\n")
 	f.Add("\ufeff\"Status\";\"Gross\"\r\n\"a\"b\";1.000,00")
@@ -131,19 +131,18 @@ func FuzzReadResults(f *testing.F) {
 		}
 		for _, r := range rows {
 			require.True(t, r.PayoutID == "" || len(strings.TrimPrefix(r.PayoutID, "sample_")) == len(firstID))
-			require.True(t, r.named() || r.Word != "")
+			require.True(t, r.namesPayout() || r.Word != "")
 		}
 	})
 }
 
-// TestShortReference: the reference in the file for Wise has letters and digits only, and names the payout
-// as its id does.
+// TestShortReference: the reference in Wise's file has only letters and digits, and identifies the payout.
 func TestShortReference(t *testing.T) {
 	t.Parallel()
 	for range 100 {
 		id := ident.New(ident.Payout)
-		require.Regexp(t, "^P[0-9A-Z]{16}$", short(id))
-		for _, cell := range []string{short(id), strings.ToLower(short(id)), "Ref: " + short(id) + "."} {
+		require.Regexp(t, "^P[0-9A-Z]{16}$", shortID(id))
+		for _, cell := range []string{shortID(id), strings.ToLower(shortID(id)), "Ref: " + shortID(id) + "."} {
 			none, end := referenceOf(cell)
 			require.Empty(t, none)
 			require.Equal(t, id[len(id)-shortLength:], end)
