@@ -31,8 +31,8 @@ var forConsole = map[string]string{
 
 const called = "a page calls it"
 
-// TestAudienceIsTheConsole: the marked operations are those of the list, the console's pages call them, and none is part
-// of the specification.
+// TestAudienceIsTheConsole: the marked operations are those of the list, the console's pages call them, and none is in
+// the specification.
 func TestAudienceIsTheConsole(t *testing.T) {
 	t.Parallel()
 	pages := consoleSource(t)

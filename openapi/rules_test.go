@@ -114,7 +114,9 @@ func TestNamesForGenerators(t *testing.T) {
 		require.Empty(t, named[property], "%s of %s: kubb exports two constants with this name", property, schema)
 		named[property] = schema
 	})
-	require.Equal(t, map[string]string{"object": "ProgramStatusReport", "actor_type": "AuditLogEntry", "": "MailListStatus"}, named)
+	require.Equal(t, map[string]string{
+		"object": "ProgramStatusReport", "actor_type": "AuditLogEntry", "": "MailListStatus",
+	}, named)
 	require.Equal(t, len(named), strings.Count(string(openapi.Bundle), `"x-enum-varnames"`))
 	require.NotContains(t, string(openapi.Bundle), `"x-go-`)
 	d := document(t)

@@ -27,8 +27,9 @@ func TestShortNamesEveryOperation(t *testing.T) {
 			if !strings.Contains(text, ": "+op.Summary) {
 				t.Errorf("%s is missing", op.ID)
 			}
-			if !strings.Contains(text, op.Summary+notes(*op)) || strings.Contains(notes(*op), "console") != (op.Audience == "console") {
-				t.Errorf("%s: %s", op.ID, notes(*op))
+			said := notes(*op)
+			if !strings.Contains(text, op.Summary+said) || strings.Contains(said, "console") != (op.Audience == "console") {
+				t.Errorf("%s: %s", op.ID, said)
 			}
 		}
 	}
