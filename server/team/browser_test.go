@@ -17,7 +17,7 @@ func (o *office) remember(u User) From {
 }
 
 // TestBrowsersOfANamesake: who owns another organization can make a user of a victim's address there, and sign in
-// as it from any number of browsers. That must give no more guesses.
+// as it from any number of browsers. They must not get more guesses.
 func TestBrowsersOfANamesake(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)

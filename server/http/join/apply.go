@@ -255,7 +255,7 @@ func (v *visit) answer(field string) string {
 	return v.name(field)
 }
 
-// name is a field of one line without characters that nobody sees.
+// name returns a field of one line without invisible characters.
 func (v *visit) name(field string) string { return strings.TrimSpace(plain.Name(v.form.Value(field))) }
 
 // answerOf is an answer as it is kept, or what is wrong with it.

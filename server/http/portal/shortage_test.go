@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestShortage: a full disk passes later than a database that is away for a moment, and the answer says so.
+// TestShortage: the Retry-After for a full disk is longer than the one for a short outage.
 func TestShortage(t *testing.T) {
 	t.Parallel()
 	s := mailing(t)

@@ -322,7 +322,7 @@ func (s *Service) moved(before, p db.Partner) (bool, error) {
 	}
 	old, err := payout.DetailsOf(s.Keeper, before)
 	if err != nil {
-		return true, nil //nolint:nilerr // details that no key opens any more are others
+		return true, nil //nolint:nilerr // details that cannot be opened count as changed
 	}
 	now, err := payout.DetailsOf(s.Keeper, p)
 	if err != nil {
