@@ -36,7 +36,7 @@ func lose(s object, name string) {
 	s["required"] = kept
 }
 
-// repository is one with a release, v1.0.0, of the description as it is.
+// repository has a release, v1.0.0, of the current description.
 type repository struct {
 	*testing.T
 	dir string
@@ -60,7 +60,7 @@ func (r repository) git(args ...string) {
 	require.NoError(r, err, "%s", out)
 }
 
-// write puts the description there, changed.
+// write writes the changed description.
 func (r repository) write(change func(object)) {
 	r.Helper()
 	var d object
@@ -79,8 +79,7 @@ func (r repository) guarded() (said string, passed bool) {
 	return string(out), err == nil
 }
 
-// TestContractGuard: what breaks clients of the last release passes only with
-// another version.
+// TestContractGuard checks that a breaking change passes only with another version.
 func TestContractGuard(t *testing.T) {
 	if os.Getenv("RAIL_TEST_FULL") == "" {
 		t.Skip("the guard's tool takes long to build: RAIL_TEST_FULL=1 runs this")
@@ -129,8 +128,8 @@ func TestContractGuard(t *testing.T) {
 	}
 }
 
-// TestScriptsAreServedOn: pages of merchants name the script of a release by its hash, so that a
-// later release has it still.
+// TestScriptsAreServedOn checks that a later release still serves the script of a release, because pages of merchants
+// name it by its hash.
 func TestScriptsAreServedOn(t *testing.T) {
 	t.Parallel()
 	r := repository{t, t.TempDir()}

@@ -1,7 +1,6 @@
-// Command bench measures the server. Without a subcommand it runs a load test beside
-// pgbench, which is the limit; "bench scale" measures which costs grow with the tables,
-// and "bench load" fills a database to measure on. It is a tool, not a test, and no part
-// of the product: it starts a PostgreSQL of its own in a temporary directory.
+// Command bench measures the server. Without a subcommand it runs a load test beside pgbench, which is the limit;
+// "bench scale" measures which costs grow with the tables, and "bench load" fills a database for measurements. It is
+// a tool, not a test, and not part of the product. It starts a private PostgreSQL in a temporary directory.
 package main
 
 import (

@@ -71,14 +71,14 @@ func load(ctx context.Context, args []string) error {
 	return errors.Join(fill(ctx, s.DSN("postgres"), *size), s.Stop())
 }
 
-// fill creates the tables in an empty database, and adds the rows. A database of another version is
-// refused, and by dataset.Load one that is in use.
+// fill creates the tables in an empty database, and adds the rows. It refuses a database of another version, and
+// dataset.Load refuses one in use.
 func fill(ctx context.Context, dsn string, size float64) error {
 	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {
 		return fmt.Errorf("database: %w", err)
 	}
-	// Only an empty database is migrated: raising one that is in use is for its operator.
+	// Only an empty database is migrated; the operator upgrades a database in use.
 	err = migrate.Serves(ctx, conn)
 	if errors.Is(err, migrate.ErrEmpty) {
 		err = migrate.Up(ctx, dsn)

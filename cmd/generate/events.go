@@ -10,11 +10,10 @@ import (
 
 // webhook is an event in the description.
 type webhook struct {
-	Type string
-	// What is hidden from partners: members of the data, by name.
-	Data    string // the schema of its data
-	Visible bool   // partners may receive it
-	Hidden  []string
+	Type    string
+	Data    string   // the schema of its data
+	Visible bool     // partners may receive it
+	Hidden  []string // members of the data that partners do not see
 }
 
 // reference is a $ref to a schema.

@@ -1,5 +1,5 @@
-// Command ha kills and cuts off the primary of three PostgreSQL under Patroni while two servers take writes, and
-// exits with 1 if one that was acknowledged is lost. It needs root, for network namespaces.
+// Command ha kills and cuts off the primary of three PostgreSQL servers under Patroni while two Rail servers take
+// writes, and exits with 1 if an acknowledged write is lost. It needs root, for network namespaces.
 package main
 
 import (

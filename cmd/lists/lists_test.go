@@ -9,7 +9,7 @@ import (
 	"rail/queries"
 )
 
-// TestGenerated: what is committed is what lists.yaml declares.
+// TestGenerated checks that the committed files are those that lists.yaml declares.
 func TestGenerated(t *testing.T) {
 	t.Parallel()
 	lists, err := queries.Lists()

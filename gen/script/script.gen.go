@@ -13,5 +13,5 @@ var Source []byte
 // Hash is the start of the script's SHA-256, in hex.
 const Hash = "64f5c832"
 
-// Integrity is what a tag names as the script's content.
+// Integrity is the script's hash for the tag's integrity attribute.
 const Integrity = "sha384-i00aWe8rtZ4vm8+ojA9AvYXAdiHSXscdGF5tddxPsGNSaedUDtlbpEt4PGPZTZh9"

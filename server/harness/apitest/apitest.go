@@ -61,8 +61,8 @@ func New(t testing.TB, options ...Option) *Server {
 	return On(t, dsn, clock.NewManual(Start), options...)
 }
 
-// On starts another server on the database at dsn, as a second replica: with the same secret key, but an
-// organization of its own.
+// On starts another server on the database at dsn, as a second server with the same secret key and another
+// organization.
 func On(t testing.TB, dsn string, c *clock.Manual, options ...Option) *Server {
 	t.Helper()
 	cfg, err := config.Load(map[string]string{"RAIL_DATA_DIR": t.TempDir(), "RAIL_BASE_URL": "https://rail.example"})

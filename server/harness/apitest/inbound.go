@@ -49,8 +49,7 @@ func (s *Server) Connected(id, signing string) Connected {
 	return Connected{db.ProcessorConnection{ID: id, Processor: connection.Generic}, signing, s}
 }
 
-// Send sends an event to the connection as a processor does, signed now, under an id
-// of its own or the one that is given.
+// Send sends an event to the connection as a processor does, signed now, under the given id or a new one.
 func (c Connected) Send(body M, id ...string) Answer {
 	c.s.T.Helper()
 	raw, err := json.Marshal(body)

@@ -10,8 +10,8 @@ import (
 // waitLimit bounds what a test waits for, on however busy a machine.
 const waitLimit = 60 * time.Second
 
-// Eventually returns once done reports true, and fails the test where it never
-// does. It asks often, so that a test takes no longer than what it waits for.
+// Eventually returns once done reports true, and fails the test after waitLimit. It polls often, so that a test does
+// not wait longer than necessary.
 func Eventually(t testing.TB, done func() bool, format string, args ...any) {
 	t.Helper()
 	limit := time.After(waitLimit)

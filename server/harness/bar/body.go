@@ -113,8 +113,8 @@ var distinct = map[string]bool{
 	"external_charge_id": true, "external_refund_id": true, "value": true,
 }
 
-// fresh changes a text of the example into one that no other object has. Texts with a
-// form of their own, such as currencies and addresses, stay what they are.
+// fresh changes a text of the example into one that no other object has. Texts with a fixed form, such as currencies
+// and addresses, do not change.
 func (sys *system) fresh(s *openapi3.Schema, v, name string) string {
 	if len(s.Enum) > 0 {
 		return v

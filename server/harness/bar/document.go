@@ -15,7 +15,7 @@ import (
 	"rail/server/harness/contract"
 )
 
-// operation is an operation of the description, with what the stages need of it.
+// operation is an operation of the description, with the data that the stages need.
 type operation struct {
 	id, method, path string
 	route            *routers.Route // for checking answers against the description

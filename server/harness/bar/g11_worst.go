@@ -45,9 +45,8 @@ const (
 	floods        = 100 // requests a second of each caller
 )
 
-// newAttacker prepares the attacks: large flows, receivers that hang, and a
-// program with many partners to pay. Each attack has a key of its own, so that one that is
-// refused for its rate does not stop the others.
+// newAttacker prepares the attacks: large flows, hanging receivers, and a program with many partners to pay. Each
+// attack has its own key, so that the rate limit of one does not stop the others.
 func newAttacker(ctx context.Context, sys *system, size Size) (a *attacker, err error) {
 	a = &attacker{sys: sys, keys: map[string]string{}, http: &http.Client{
 		Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 32},

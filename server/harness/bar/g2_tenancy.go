@@ -39,8 +39,7 @@ type place struct {
 	code, param string
 }
 
-// inItem precedes the name of a place in an item of a batch, which is refused as a
-// body of its own.
+// inItem precedes the name of a place in an item of a batch, which is refused like a separate body.
 const inItem = "items[0]."
 
 // placeKind says in which part of a request a place is.
@@ -95,8 +94,8 @@ func tenancy(ctx context.Context, sys *system, _ Size) (figures, error) {
 	return f, nil
 }
 
-// newSweep fills two organizations. What the other one has is noted as soon as its
-// jobs are done, before anything is asked for.
+// newSweep fills two organizations. It notes the rows of the other one as soon as its jobs are done, before any
+// request.
 func newSweep(ctx context.Context, sys *system) (s *sweep, err error) {
 	s = &sweep{sys: sys, gone: objects{}}
 	if s.ours, err = sys.org(ctx, "Ours"); err != nil {
@@ -136,8 +135,8 @@ func newSweep(ctx context.Context, sys *system) (s *sweep, err error) {
 	return s, nil
 }
 
-// deleteEach deletes the objects of a third program of ours. What is gone must be
-// refused like what never was.
+// deleteEach deletes the objects of a third program of the caller. A deleted object must be refused like an unknown
+// one.
 func (s *sweep) deleteEach(ctx context.Context) error {
 	doomed, err := s.ours.populate(ctx, s.sys.unique("doomed"))
 	if err != nil {
@@ -184,7 +183,7 @@ func (s *sweep) deleteOne(ctx context.Context, op *operation, id string) {
 	s.gone[op.prefix] = id
 }
 
-// unchanged checks that the other organization's rows are what they were.
+// unchanged checks that the other organization's rows have not changed.
 func (s *sweep) unchanged(ctx context.Context, by string) {
 	for table, rows := range s.sys.rows(ctx, s.other.id) {
 		if rows != s.before[table] {
@@ -292,7 +291,7 @@ func (s *sweep) bodyFor(op *operation, sl slot) M {
 	body := s.sys.wellFormed(op, s.own)
 	excluding(op, body, sl.path)
 	if op.id == "createWebhookEndpoint" {
-		body["event_types"] = []any{"commission.created"} // one that endpoints of partners may subscribe to
+		body["event_types"] = []any{"commission.created"} // a type that endpoints of partners can subscribe to
 	}
 	if sl.path[0] == "target_group_id" {
 		for _, name := range []string{"rate_type", "rate_value", "branches"} {

@@ -14,10 +14,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// paging is G5: every list is walked in both directions while others write. A walk
-// meets an object that existed throughout exactly once, and one that was created or
-// deleted meanwhile at most once. Lists that stand still, their order, total_count and
-// has_more are tested by TestPagingWalks, on a clock that can make equal times.
+// paging is G5: every list is walked in both directions while others write. A walk returns an object that existed
+// throughout exactly once, and an object that was created or deleted meanwhile at most once. TestPagingWalks tests
+// unchanging lists, their order, total_count and has_more, on a clock that can produce equal times.
 func paging(ctx context.Context, sys *system, size Size) (figures, error) {
 	p := &pages{sys: sys, gone: map[string]bool{}, base: map[string][]string{}}
 	if err := p.prepare(ctx, size.of(60, 12)); err != nil {
@@ -96,7 +95,7 @@ func (p *pages) prepare(ctx context.Context, n int) (err error) {
 	return g.Wait()
 }
 
-// write calls each operation that creates an object. What is spare may be deleted later.
+// write calls each operation that creates an object. Spare objects may be deleted later.
 func (p *pages) write(ctx context.Context, spare bool) {
 	for _, op := range makers() {
 		own := p.own
@@ -161,8 +160,8 @@ func (p *pages) remove(ctx context.Context, rnd *rand.Rand) {
 	}
 }
 
-// page requests one page. What the pages say about the whole list changes under it; all that
-// can be checked is that a page is no longer than the list.
+// page requests one page. The page's data about the whole list changes meanwhile; the only check is that a page is no
+// longer than the list.
 func (p *pages) page(ctx context.Context, op *operation, cursor, from string, limit int) (ids []string, more bool,
 	err error) {
 	query := fmt.Sprintf("limit=%d", limit)
@@ -243,8 +242,7 @@ func (p *pages) isGone(id string) bool {
 	return p.gone[id]
 }
 
-// stepBack returns the last object of a walk that is not deleted, which is what a client
-// can do whose cursor is refused.
+// stepBack returns the last object of a walk that is not deleted. A client with a refused cursor can do the same.
 func (p *pages) stepBack(all []string, cursor, start string) string {
 	p.resumed.Add(1)
 	if cursor == "starting_after" {
@@ -259,8 +257,8 @@ func (p *pages) stepBack(all []string, cursor, start string) string {
 	return start
 }
 
-// underWriters walks every list while others write: in pages of seven, which end in the
-// middle of what the writers add, of a hundred, and once of one.
+// underWriters walks every list while others write: in pages of seven, which end in the middle of the writers'
+// additions, of a hundred, and once of one.
 func (p *pages) underWriters(ctx context.Context, times int) error {
 	g, run := errgroup.WithContext(ctx)
 	for i := range 4 {

@@ -68,10 +68,9 @@ func (r race) rounds(size Size) int {
 	return size.of(20, 8)
 }
 
-// races is G6. Three races have tests of their own: a manual payment against the
-// settlement of a payment rail and many requests with one sign-in link, since these
-// processes have neither rail nor portal, and the revocation of a key in use, which
-// takes seconds.
+// races is G6. Three races have separate tests. These processes have neither rail nor portal, so a manual payment
+// against a rail's settlement and many requests with one sign-in link are tested elsewhere. So is the revocation of a
+// key in use, which takes seconds.
 //
 // The books are checked once, by the audit at the end of the stage: nothing repairs
 // them between two rounds.
@@ -227,7 +226,7 @@ func (fx *raceFixture) batch(partner string) M {
 	return body
 }
 
-// balance returns what a partner has to get and what was paid.
+// balance returns a partner's due and paid amounts.
 func (fx *raceFixture) balance(ctx context.Context, program, partner string) (due, paid int64) {
 	for _, b := range fx.o.get(ctx, "/v1/balances?program_id="+program+"&currency=USD&partner_id="+partner).data() {
 		return b.int("due_minor"), b.int("paid_minor")
@@ -251,8 +250,8 @@ func refundRefund(ctx context.Context, fx *raceFixture) {
 		"%d refunds voided", voided)
 }
 
-// refundPaid refunds a sale while its payout is marked as paid. The commission is voided
-// before the payment or clawed back after it, and the events say which.
+// refundPaid refunds a sale while its payout is marked as paid. The commission is voided before the payment or clawed
+// back after it, and the events agree.
 func refundPaid(ctx context.Context, fx *raceFixture) {
 	partner, _, sale, commission := fx.newSale(ctx, fx.own["prg_"])
 	fx.o.object(ctx, "/v1/payout_batches", fx.batch(partner))
@@ -291,9 +290,8 @@ func refundBatch(ctx context.Context, fx *raceFixture) {
 	fx.must(fx.o.get(ctx, "/v1/commissions/"+kept).text("payout_id") != "", "a commission was left out of its batch")
 }
 
-// refundMaturity refunds a sale while its commission is approved and matures. Whatever
-// comes first, the commission ends as voided. In every other round nobody refunds, which
-// shows that the commission would be due.
+// refundMaturity refunds a sale while its commission is approved and matures. In any order, the commission ends as
+// voided. Every other round has no refund, which shows that the commission would be due.
 func refundMaturity(ctx context.Context, fx *raceFixture) {
 	partner, _, sale, commission := fx.newSale(ctx, fx.manual)
 	refund := fx.turn%2 == 0
@@ -358,7 +356,7 @@ func applicationDecided(ctx context.Context, fx *raceFixture) {
 	})
 	status := fx.o.get(ctx, "/v1/applications/"+id).text("status")
 	decided := fx.events(ctx, "application."+status, id)
-	if status == "withdrawn" { // which has no event of its own
+	if status == "withdrawn" { // which has no event
 		decided++
 	}
 	fx.must(statuses(answers)[200] == 1 && statuses(answers)[409] == racers-1 && decided == 1, "%v, and it is %s",
@@ -612,8 +610,8 @@ func sameVisitor(ctx context.Context, fx *raceFixture) {
 		statuses(answers), len(clicks), len(referrals))
 }
 
-// sameCharge records one charge for two customers of a partner. It is the sale of whoever
-// comes first, and the partner's commission of one sale.
+// sameCharge records one charge for two customers of a partner. The first call gets the sale, and the partner gets
+// one commission.
 func sameCharge(ctx context.Context, fx *raceFixture) {
 	partner, customer, _, _ := fx.newSale(ctx, fx.own["prg_"])
 	other := fx.o.made(ctx, "/v1/customers", M{"program_id": fx.own["prg_"], "partner_id": partner})

@@ -21,9 +21,8 @@ const stuck = 15 * time.Second
 // crashes is G7: processes and the database are killed under load, and connections
 // are cut between a commit and its answer. No acknowledged write may be lost.
 //
-// 503 is allowed during the kills only: an API without its database can
-// say nothing else. It must say so, and not 500, since clients repeat the one and not the
-// other.
+// 503 is allowed only during the kills, when an API without its database has no other answer. It must not be 500,
+// because clients retry only a 503.
 func crashes(ctx context.Context, sys *system, size Size) (figures, error) {
 	dir, err := temporary()
 	if err != nil {
@@ -67,7 +66,7 @@ type storm struct {
 	payees    []string
 	customers []string
 	journals  []*journal
-	quiet     atomic.Bool // no more kills; clients finish their writes
+	quiet     atomic.Bool // kills have ended; clients finish their writes
 
 	kills, crashes   int
 	cut, unavailable atomic.Int64 // answers seen by clients

@@ -100,8 +100,8 @@ func (s *stream) prepare(ctx context.Context, purchases int, rnd *rand.Rand) err
 	return nil
 }
 
-// buy adds the events of a purchase, of which some comes back, and what it comes to. Amounts
-// are whole dollars: 20 % of them is never rounded.
+// buy adds the events of a purchase, a part of which is refunded, and its expected result. Amounts are whole dollars,
+// so that 20 % needs no rounding.
 func (s *stream) buy(i int, handle, click string, rnd *rand.Rand) {
 	p := stripetest.Purchase{
 		Version: stripetest.Versions[i%len(stripetest.Versions)], Name: fmt.Sprint("storm", i), Live: true, At: time.Now(),
@@ -242,7 +242,7 @@ func (s *stream) worked(ctx context.Context) (time.Duration, error) {
 	}
 }
 
-// verify compares what is recorded with what was bought.
+// verify compares the recorded objects with the purchases.
 func (s *stream) verify(ctx context.Context) error {
 	var events, ended, sales, left int64
 	err := s.sys.pool.QueryRow(ctx, `SELECT

@@ -117,8 +117,8 @@ var niceTexts = []string{
 	"a%b_c\\", "x y", "\u202e right", "e\u0301", "<b>&amp;", "{}",
 }
 
-// text returns a text that the schema allows. Values that must be unique are tried first
-// where the member's name says so, since a body with a taken one is refused.
+// text returns a text that the schema allows. If the member's name indicates a unique value, unique values are tried
+// first, because a body with a taken value is refused.
 func (g *generator) text(s *openapi3.Schema, name string) string {
 	switch s.Format {
 	case "date-time":

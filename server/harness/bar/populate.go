@@ -170,8 +170,8 @@ func (o *org) addSale(ctx context.Context, own objects, stem string) {
 	})
 }
 
-// addReviews adds what somebody decides on: an application, a risk flag and a payout. The
-// payout is another partner's, so that the first one can still be paid and deleted.
+// addReviews adds objects to decide on: an application, a risk flag and a payout. The payout belongs to another
+// partner, so that the first one can still be paid and deleted.
 func (o *org) addReviews(ctx context.Context, own objects, stem string) {
 	program := own["prg_"]
 	o.add(ctx, own, "app_", "/v1/applications", M{

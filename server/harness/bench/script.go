@@ -199,8 +199,8 @@ func (s *script) constant(text string) string {
 	return ":" + name
 }
 
-// textOf returns an argument in PostgreSQL's text form. Times follow the clock: to a request of an
-// hour ago, rows of now would lie in the future.
+// textOf returns an argument in PostgreSQL's text form. Times follow the clock: an hour-old request would see new
+// rows in the future.
 func (s *script) textOf(arg any) (text string, null bool) {
 	// Pointers are optional values: nil is NULL.
 	v := reflect.ValueOf(arg)

@@ -15,7 +15,7 @@ import (
 // A Violation is what axe found: a rule that places of a page break.
 type Violation struct {
 	Rule, Help string
-	Nodes      []string // selectors, each with what is wrong there
+	Nodes      []string // selectors, each with its fault
 }
 
 // axe returns the script of axe-core, which npm installs (make packages). Without it
@@ -37,7 +37,7 @@ func axe(t testing.TB) string {
 	return ""
 }
 
-// Violations runs axe on the page that is open: all of its rules, or those that are named.
+// Violations runs axe on the open page, with all rules or the named ones.
 func (b *Tab) Violations(rules ...string) []Violation {
 	b.t.Helper()
 	if !Eval[bool](b, "!!window.axe") {
@@ -56,9 +56,8 @@ func (b *Tab) Violations(rules ...string) []Violation {
 // widths are those of a phone and of a desk.
 var widths = []int64{390, 1280}
 
-// Accessible holds pages to what everybody needs of them, on a phone and on a desk, in
-// light and in dark: axe has nothing to say, the page is no wider than the screen, and
-// the first Tab finds the link to the content.
+// Accessible checks pages on a phone and on a desktop, in light and in dark mode: axe finds nothing, the page is no
+// wider than the screen, and the first Tab reaches the link to the content.
 func (b *Tab) Accessible(paths ...string) {
 	b.t.Helper()
 	for _, width := range widths {

@@ -43,8 +43,7 @@ func Chromium(t testing.TB) string {
 	return ""
 }
 
-// Tab is a page of a browser of its own, with everything that it complained of, such as
-// something that the content security policy keeps out.
+// Tab is a page of a new browser, with its error messages, such as violations of the content security policy.
 type Tab struct {
 	Context context.Context //nolint:containedctx // chromedp keeps the browser in it
 	t       testing.TB
@@ -154,7 +153,7 @@ func (b *Tab) KeepsFocus() {
 	call(b, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: source})
 }
 
-// Clipboard is what the page has copied.
+// Clipboard returns the text that the page has copied.
 func (b *Tab) Clipboard() string {
 	b.t.Helper()
 	for _, name := range []string{"clipboard-read", "clipboard-write"} {
@@ -195,7 +194,7 @@ func (b *Tab) Scripts(on bool) {
 	call(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !on})
 }
 
-// Scheme sets what a browser is told of its person's taste: light or dark.
+// Scheme sets the browser's preferred colour scheme: light or dark.
 func (b *Tab) Scheme(name string) {
 	b.t.Helper()
 	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{

@@ -1,4 +1,4 @@
-// Package crawl follows the links of pages for people, as somebody does who looks at everything.
+// Package crawl follows the links of pages, as a thorough visitor does.
 package crawl
 
 import (

@@ -1,6 +1,5 @@
-// Package lenient holds readers of processors' events to what they must do with
-// bodies that lack, add or retype members: say what was not understood, and never
-// anything that is not so.
+// Package lenient tests readers of processors' events with bodies that lack, add or retype members: a reader must
+// report members that it does not understand, and must never report wrong values.
 package lenient
 
 import (

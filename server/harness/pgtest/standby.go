@@ -117,7 +117,7 @@ func (s *Standby) Pause() {
 // Resume ends Pause.
 func (s *Standby) Resume() { s.t.Helper(); s.do("SELECT pg_wal_replay_resume()") }
 
-// Promote makes the standby a primary, of a timeline of its own.
+// Promote makes the standby a primary on a new timeline.
 func (s *Standby) Promote() { s.t.Helper(); s.do("SELECT pg_promote()") }
 
 // CatchUp waits until the standby shows all that is committed.

@@ -42,7 +42,7 @@ var hot = map[string]struct {
 		})
 		return err
 	}},
-	// Whatever waits is read once by its index, and looked at four times.
+	// Each waiting row is read once by its index, and checked four times.
 	"Backlog": {1, 6 * endpoints * line, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
 		_, err := q.Backlog(ctx, c, db.BacklogParams{Now: at(0), Lim: 10_000})
 		return err
@@ -228,8 +228,7 @@ const waiting = `INSERT INTO webhook_deliveries (id, org_id, program_id, endpoin
 const delivered = `UPDATE webhook_deliveries SET id = 'whd_old_' || id, status = 'delivered', next_attempt_at = NULL,
 	finished_at = now()`
 
-// forget takes from the database what ANALYZE and VACUUM found out about its tables,
-// and sees to it that nobody finds it out again.
+// forget removes the results of ANALYZE and VACUUM from the database, and prevents that they are collected again.
 func forget(t testing.TB, conn *pgx.Conn) {
 	rows, err := conn.Query(t.Context(), `SELECT format('ALTER TABLE %I SET (autovacuum_enabled = off)', relname)
 		FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'`)

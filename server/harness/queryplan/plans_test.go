@@ -230,7 +230,7 @@ func foreign(filter map[string]any) bool {
 	return false
 }
 
-// position reports whether a field says where a page begins, and is no filter.
+// position reports whether a field sets the beginning of a page and is not a filter.
 func position(field string) bool {
 	return strings.HasPrefix(field, "After") || strings.HasPrefix(field, "Before")
 }
