@@ -84,7 +84,7 @@ func (j *job) begin(ctx context.Context) error {
 	ada.Email = "another@example.com"
 	_, err = j.client.CreatePartnerWithResponse(ctx, ada)
 	if j.HandleRefused = code(err); j.HandleRefused == "" {
-		return fmt.Errorf("a handle was given away twice: %w", err)
+		return fmt.Errorf("a handle was assigned twice: %w", err)
 	}
 	_, err = j.client.CreateFlowWithResponse(ctx, api.FlowCreate{
 		ProgramID: j.ProgramID, Name: "Everyone", RateType: new(api.RateTypePercent), RateValue: new(int64(2000)),

@@ -16,9 +16,9 @@ import (
 
 func main() {
 	o := bar.HAOptions{Out: os.Stdout, Seed: rand.Uint64N(1 << 32)}
-	flag.IntVar(&o.Kills, "kills", 20, "how often the primary is killed")
-	flag.IntVar(&o.Cuts, "cuts", 3, "how often it is cut off the network")
-	flag.DurationVar(&o.Within, "within", 0, "begin no more failures after this time; 0 for no limit")
+	flag.IntVar(&o.Kills, "kills", 20, "number of kills of the primary")
+	flag.IntVar(&o.Cuts, "cuts", 3, "number of network cuts of the primary")
+	flag.DurationVar(&o.Within, "within", 0, "start no failures after this time; 0 for no limit")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := bar.HA(ctx, o)

@@ -10,7 +10,7 @@ import _ "embed"
 //go:embed rail.js
 var Source []byte
 
-// Hash is the start of the script's SHA-256, in hex.
+// Hash is the beginning of the script's SHA-256, in hex.
 const Hash = "64f5c832"
 
 // Integrity is the script's hash for the tag's integrity attribute.
