@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-TOOL := go tool -modfile=tools.mod
+TOOL := go tool -modfile=.ci/tools.mod
 # Runs an npm tool and prints its output only after an error or a warning.
 QUIET = function quiet { node_modules/.bin/"$$@" >bin/npm.log 2>&1 && ! grep -qiE 'warn|error' bin/npm.log || { cat bin/npm.log >&2; return 1; }; }; quiet
 # Without debug tables, which are a quarter of the binary, and with the commit of the source, marked if it was changed.
@@ -77,8 +77,8 @@ fmt-check:
 lint: go fmt-check contract clients ## run vet and golangci-lint; check the image's files, and with npm the description
 	go vet ./...
 	go tool -modfile=.ci/golangci.mod golangci-lint run
-	go run -modfile=.ci/image.mod ./.ci/image
-	go run -modfile=.ci/kubernetes.mod cmd/rail/ops/manifests.go cmd/rail/ops/kubernetes.yaml
+	go run -modfile=.ci/check.mod ./.ci/image
+	go run -modfile=.ci/check.mod cmd/rail/ops/manifests.go cmd/rail/ops/kubernetes.yaml
 	@source .ci/promtool.sh && if command -v promtool >/dev/null; then $(MAKE) --no-print-directory lint-alerts; fi
 	@if ! command -v npm >/dev/null; then echo 'npm is not installed: the description is not linted'; \
 	elif ! $(MAKE) --no-print-directory packages; then echo 'npm could not install the linters: the description is not linted'; \
@@ -99,8 +99,8 @@ clients: go ## generate Go clients from the served description with two generato
 	$(TOOL) oapi-codegen -package client -o bin/_client/client.gen.go openapi/bundle.json
 	go vet bin/_client/client.gen.go
 	@# Only its types are checked, because compiling it takes gigabytes.
-	@rm -rf bin/_ogen && go tool -modfile=.ci/ogen.mod ogen --target bin/_ogen --package client --loglevel error openapi/bundle.json
-	go vet -modfile=.ci/ogen.mod -nilfunc bin/_ogen/*.go
+	@rm -rf bin/_ogen && go tool -modfile=.ci/check.mod ogen --target bin/_ogen --package client --loglevel error openapi/bundle.json
+	go vet -modfile=.ci/check.mod -nilfunc bin/_ogen/*.go
 
 .PHONY: lint-description
 lint-description: node_modules/.package-lock.json

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// lateFailing is how long something may fail before somebody is told: alerts are as patient.
+	// lateFailing is how long a failure lasts before it is shown, the same as for alerts.
 	lateFailing = 10 * time.Minute
-	// lateNight is how old the last backup and the last audit may be: both are for every night.
+	// lateNight is the maximum age of the last backup and the last audit, which run nightly.
 	lateNight = 48 * time.Hour
 )
 
-// notices returns what is wrong with the service, for the home page of a program. What is the operator's to mend is for
-// owners where there is one organization: elsewhere it is none of a tenant's business.
+// notices returns problems of the service for the home page of a program. Problems for the operator are shown to
+// owners if there is one organization: otherwise they are no concern of a tenant.
 func (p parts) notices(ctx context.Context, to console.Reader) ([]console.Notice, error) {
 	s, err := p.backlog.Read(ctx)
 	if err != nil {
@@ -52,7 +52,7 @@ func (p parts) notices(ctx context.Context, to console.Reader) ([]console.Notice
 	return append(out, p.ofOperator(s, alone[0])...), nil
 }
 
-// ofOperator returns what the operator should look at. A database that is younger than two days needs no backup yet.
+// ofOperator returns problems for the operator. A database younger than two days needs no backup yet.
 func (p parts) ofOperator(s backlog.State, since clock.Time) []console.Notice {
 	var out []console.Notice
 	for _, f := range folders(p.config) {
@@ -83,7 +83,7 @@ func (p parts) ofOperator(s backlog.State, since clock.Time) []console.Notice {
 
 func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 
-// lasting writes an age in the unit that people would use.
+// lasting formats an age in the unit that people would use.
 func lasting(age time.Duration) string {
 	switch {
 	case age < 2*time.Hour:

@@ -6,7 +6,7 @@ import (
 	"rail/server/inbound/connection"
 )
 
-// The titles of groups that others name.
+// The titles of groups used elsewhere.
 const develop = "Developing against Rail"
 
 // groups returns the table in the order of the help.
@@ -22,7 +22,7 @@ func commands() (all []command) {
 	return all
 }
 
-// serverGroup is what runs, and whether it does.
+// serverGroup has the commands about the server.
 func serverGroup() group {
 	return group{title: "Running the server", families: map[string]string{
 		"config": "what the variables of the environment say", "job": "run background jobs by hand",
@@ -79,7 +79,7 @@ func serverGroup() group {
 	}}
 }
 
-// tenantsGroup is about organizations, their keys, and who works in the console.
+// tenantsGroup has the commands about organizations, their keys, and console users.
 func tenantsGroup() group {
 	return group{title: "Organizations, keys and people", families: map[string]string{
 		"org": "organizations and their limits", "key": "API keys", "pubkey": "publishable keys, for pages",
@@ -115,7 +115,7 @@ func tenantsGroup() group {
 	}, users())}
 }
 
-// users is about who works in the console.
+// users returns the commands about console users.
 func users() []command {
 	return []command{
 		{
@@ -146,7 +146,7 @@ func users() []command {
 	}
 }
 
-// processorsGroup is about payment processors.
+// processorsGroup has the commands about payment processors.
 func processorsGroup() group {
 	return group{title: "Payment processors", families: map[string]string{
 		"processor": "connections to payment processors", "stripe": "what Stripe alone can do",
@@ -175,7 +175,7 @@ func processorsGroup() group {
 	}}
 }
 
-// moneyGroup is about what partners are paid.
+// moneyGroup has the commands about payouts.
 func moneyGroup() group {
 	return group{title: "Payouts and rates", families: map[string]string{
 		"payouts": "payouts that leave as files", "link": "single links of partners",
@@ -202,7 +202,7 @@ func moneyGroup() group {
 	}}
 }
 
-// dataGroup works on the data as a whole.
+// dataGroup has the commands about the whole database.
 func dataGroup() group {
 	return group{title: "Data", families: map[string]string{
 		"archive": "restore to any moment", "secrets": "the secret key that seals values", "sample": "a program with data to look at",
@@ -245,7 +245,7 @@ func dataGroup() group {
 	}}
 }
 
-// developGroup is for those who build on Rail.
+// developGroup has the commands for developers.
 func developGroup() group {
 	return group{title: develop, commands: []command{
 		{

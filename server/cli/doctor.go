@@ -9,7 +9,7 @@ import (
 	"rail/server/http/docs/script/doctor"
 )
 
-// examine looks at a page that should load the browser's script.
+// examine checks a page that should load the browser script.
 func examine(fs *pflag.FlagSet) action {
 	program := fs.String("program", "", "`PROGRAM_ID` that the page should be for; this looks into the database")
 	return func(ctx context.Context, env *Env, args []string) error {
@@ -38,7 +38,7 @@ func examine(fs *pflag.FlagSet) action {
 	}
 }
 
-// programOfPage returns what pages of a program should have; "" is any.
+// programOfPage returns the settings that a program's pages should use; "" is any program.
 func programOfPage(ctx context.Context, env *Env, id string) (doctor.Program, error) {
 	out := doctor.Program{ID: id}
 	if id == "" {
@@ -63,7 +63,7 @@ func programOfPage(ctx context.Context, env *Env, id string) (doctor.Program, er
 	return out, err
 }
 
-// doctorHelp says what is looked at.
+// doctorHelp describes the checks.
 func doctorHelp() string {
 	return `It looks from outside, as a browser would, and needs no database without --program: at the page, the
 tag, the script and its integrity, the Content-Security-Policy, whether Rail takes the key from

@@ -21,15 +21,14 @@ import (
 )
 
 var (
-	// fenced finds the blocks of a guide: their language and their text.
+	// fenced finds the code blocks of a guide: their language and text.
 	fenced = regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
-	// filed is how a block begins that belongs into a file.
+	// filed matches the beginning of a block with a file name.
 	filed = regexp.MustCompile(`^(?://|#) (\S+)\n`)
 )
 
-// TestGuides pastes the blocks of each guide into a shell beside a server:
-// sh is run, json must be in what the sh above it printed, and others are files that a
-// later sh uses.
+// TestGuides pastes the code blocks of each guide into a shell beside a server: sh blocks run, a json block must
+// be in the output of the sh block above it, and others are files for a later sh block.
 func TestGuides(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"bash", "curl", "node"} {
@@ -38,7 +37,7 @@ func TestGuides(t *testing.T) {
 		}
 	}
 	r := newRail(t)
-	r.now = clock.NewManual(time.Now()) // receivers look at theirs
+	r.now = clock.NewManual(time.Now()) // receivers use the real time
 	r.environ["RAIL_WEBHOOK_ALLOW_CIDRS"] = "127.0.0.0/8"
 	printed, _ := r.serving()
 	for _, g := range guides.All() {
@@ -56,7 +55,7 @@ func TestGuides(t *testing.T) {
 	}
 }
 
-// freePort is one that nobody listens on.
+// freePort returns an unused port.
 func freePort(t *testing.T) string {
 	t.Helper()
 	port, err := process.FreePort()
@@ -84,7 +83,7 @@ func pasted(t *testing.T, folder, text string) {
 	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer stop()
 	cmd := exec.CommandContext(ctx, "bash", "-c", script)
-	cmd.WaitDelay = time.Second // for what the script has left behind
+	cmd.WaitDelay = time.Second // for background processes of the script
 	cmd.Dir = folder
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
@@ -99,8 +98,7 @@ func pasted(t *testing.T, folder, text string) {
 	}
 }
 
-// shown checks the block of JSON that follows a block of sh, if one does, against the
-// last of its answers that fits.
+// shown compares the JSON block after a sh block, if there is one, with the last matching answer.
 func shown(t *testing.T, at int, out string, blocks [][]string) {
 	t.Helper()
 	assert.NotRegexp(t, `"type":"(api|authentication|permission)_error"`, out)
@@ -119,7 +117,7 @@ func shown(t *testing.T, at int, out string, blocks [][]string) {
 	assert.Failf(t, "no answer is like the guide's", "block %d: %s\n%s", at+1, blocks[at+1][2], out)
 }
 
-// within reports whether a value has all that want has.
+// within reports whether a value includes all of want.
 func within(want, got any) bool {
 	switch want := want.(type) {
 	case map[string]any:

@@ -22,8 +22,7 @@ import (
 	"rail/server/work"
 )
 
-// printedConnection is how a connection is printed. Secret is there once, when Rail
-// has made it.
+// printedConnection is the JSON of a connection. Secret is set once, if Rail has made it.
 type printedConnection struct {
 	ID              string      `json:"id"`
 	Object          string      `json:"object"`
@@ -104,7 +103,7 @@ func processorConnect(fs *pflag.FlagSet) action {
 	}
 }
 
-// unhide reads the secrets of a connection that are not arguments.
+// unhide reads a connection's secrets from outside the arguments.
 func unhide(env *Env, in *connection.Input) (err error) {
 	lines := env.input()
 	if in.Secret, err = hiddenSecret.read(env, lines, in.Secret); err == nil {
@@ -113,30 +112,30 @@ func unhide(env *Env, in *connection.Input) (err error) {
 	return err
 }
 
-// connect makes a connection in the program's organization.
-func connect(ctx context.Context, env *Env, d *database, in connection.Input) (hookup.Made, error) {
+// connect creates a connection in the program's organization.
+func connect(ctx context.Context, env *Env, d *database, in connection.Input) (hookup.Connected, error) {
 	u, err := ofProgram(ctx, env, d, "processor connect", in.ProgramID)
 	if err != nil {
-		return hookup.Made{}, err
+		return hookup.Connected{}, err
 	}
 	made, err := hookups(d).Connect(ctx, u, in)
-	stays(env, made.Left)
+	stays(env, made.EndpointErr)
 	return made, err
 }
 
-// hookups connects as the configuration says.
+// hookups returns the configured service for connections.
 func hookups(d *database) hookup.Service {
 	return hookup.Service{Keeper: d.keeper, BaseURL: d.config.BaseURL, StripeURL: d.config.StripeURL}
 }
 
-// stays says why the endpoint of a connection that has ended is at Stripe still, if it is.
+// stays explains why the endpoint of an ended connection still exists at Stripe, if it does.
 func stays(env *Env, left error) {
 	if left != nil {
 		fmt.Fprintf(env.Err, "its endpoint stays at Stripe, take it away there: %v\n", left)
 	}
 }
 
-// connected says what to do with a new connection.
+// connected describes what to do with a new connection.
 func connected(c printedConnection) []string {
 	rows := []string{"ID\t" + c.ID, "URL\t" + c.URL}
 	if c.Secret != "" {
@@ -145,8 +144,7 @@ func connected(c printedConnection) []string {
 	return rows
 }
 
-// ofProgram returns the unit of an operator's command in the organization of a
-// program.
+// ofProgram returns the unit of an operator's command in the organization of a program.
 func ofProgram(ctx context.Context, env *Env, d *database, command, program string) (*work.Unit, error) {
 	org, err := queries.ProgramOperated(ctx, d.pool, program)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -182,7 +180,7 @@ func processorList(fs *pflag.FlagSet) action {
 	}
 }
 
-// processorCheck shows one connection, and fails where it cannot record payments.
+// processorCheck shows one connection, and fails if it cannot record payments.
 func processorCheck(*pflag.FlagSet) action {
 	return func(ctx context.Context, env *Env, args []string) error {
 		return withDatabase(ctx, env, func(d *database) error {
@@ -221,7 +219,7 @@ func processorDisconnect(*pflag.FlagSet) action {
 	}
 }
 
-// connectionOf returns a connection of any organization. An operator has no tenant.
+// connectionOf returns a connection of any organization: an operator has no tenant.
 func connectionOf(ctx context.Context, d *database, id string) (db.ProcessorConnection, error) {
 	c, err := queries.ConnectionOperated(ctx, d.pool, id)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -230,7 +228,7 @@ func connectionOf(ctx context.Context, d *database, id string) (db.ProcessorConn
 	return c, err
 }
 
-// processorHelp says what can be connected, and what comes next.
+// processorHelp describes which processors can be connected, and the next step.
 func processorHelp() string {
 	return "PROCESSOR is " + strings.Join(connection.Processors, ", ") + `. Give the printed URL to it, and to generic the secret: it signs its events as
 Standard Webhooks does (webhook-id, webhook-timestamp, webhook-signature). A program has one connection

@@ -19,7 +19,7 @@ import (
 	"rail/server/postgres/migrate"
 )
 
-// schema sets what a database says of itself: the version that it is at, and the oldest program that it serves.
+// schema sets the database's version, and the oldest program that it serves.
 func (r rail) schema(version, floor uint) {
 	r.Helper()
 	_, err := r.opened().Exec(r.Context(), "UPDATE schema_migrations SET version = $1", version)
@@ -28,7 +28,7 @@ func (r rail) schema(version, floor uint) {
 	require.NoError(r, err)
 }
 
-// older takes a private database back to an earlier version, as the release of then had it.
+// older migrates a private database back to an earlier version.
 func (r rail) older(version uint) {
 	r.Helper()
 	place, err := locate(r.Context(), r.config(), nil)
@@ -48,8 +48,8 @@ func before(t *testing.T) (v uint) {
 	}
 }
 
-// TestUpgradeOfPrivate: whatever command brings a private database to another version says so, and leaves a backup from
-// before, with which the way back goes.
+// TestUpgradeOfPrivate: any command that migrates a private database reports it, and leaves a backup from
+// before, with which the upgrade can be reverted.
 func TestUpgradeOfPrivate(t *testing.T) {
 	r := newRail(t).running()
 	r.must("org", "create", "--name", "Acme")
@@ -71,7 +71,7 @@ func TestUpgradeOfPrivate(t *testing.T) {
 	require.Contains(t, to.must("org", "list"), "Acme")
 
 	r.now.Advance(time.Hour)
-	for range 3 { // kept are the last three
+	for range 3 { // the last three stay
 		r.older(before(t))
 		_, _, errs = r.run("org", "list")
 		require.Contains(t, errs, "1 migration\n")
@@ -88,7 +88,7 @@ func TestUpgradeOfPrivate(t *testing.T) {
 	require.NotContains(t, errs, "backup")
 }
 
-// TestUpgradeNeedsItsBackup: without one nothing is changed.
+// TestUpgradeNeedsItsBackup: without a backup nothing is changed.
 func TestUpgradeNeedsItsBackup(t *testing.T) {
 	r := newRail(t).running()
 	r.older(before(t))
@@ -100,8 +100,7 @@ func TestUpgradeNeedsItsBackup(t *testing.T) {
 	require.EqualValues(t, before(t), r.object("migrate", "version")["version"])
 }
 
-// TestNewerDatabase: a binary that the database does not serve any more says so in a line, and one that it serves
-// warns.
+// TestNewerDatabase: a binary too old for the database reports that in a line, and a compatible one warns.
 func TestNewerDatabase(t *testing.T) {
 	r := newRail(t).running()
 	latest, err := migrate.Latest()
@@ -133,7 +132,7 @@ func TestUnreleasedDatabase(t *testing.T) {
 	}
 }
 
-// TestMigrateUpOfUnproven: tables that are ready are status 0, whatever else is to be done before a server starts.
+// TestMigrateUpOfUnproven: migrating succeeds with status 0, whatever else a server needs before its start.
 func TestMigrateUpOfUnproven(t *testing.T) {
 	t.Parallel()
 	r := at(t, pgtest.DurableDSN(t), [32]byte{1})
@@ -152,7 +151,7 @@ func TestMigrateUpOfUnproven(t *testing.T) {
 	require.Contains(t, errs, "does not know its secret key yet")
 }
 
-// TestUpgradeCheck: what an upgrade would do is told before, and nothing is done.
+// TestUpgradeCheck reports what an upgrade would do, and does nothing.
 func TestUpgradeCheck(t *testing.T) {
 	t.Parallel()
 	r := at(t, pgtest.DurableDSN(t), [32]byte{1})
@@ -184,7 +183,7 @@ func TestNouns(t *testing.T) {
 	}
 }
 
-// TestForeignVariable: what is not Rail's keeps no server down, and is told of.
+// TestForeignVariable: other programs' variables do not stop a server, and cause a warning.
 func TestForeignVariable(t *testing.T) {
 	r := newRail(t)
 	r.environ["RAIL_URL"] = "https://rail.example"
@@ -202,7 +201,7 @@ func TestForeignVariable(t *testing.T) {
 	require.Contains(t, string(text), "#RAIL_PG_BINDIR=")
 }
 
-// TestFullDisk: a server does not begin on a disk that is nearly full, and a check of the configuration says so.
+// TestFullDisk: a server does not start on a nearly full disk, and the configuration check reports it.
 func TestFullDisk(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can make a small disk")
@@ -221,7 +220,8 @@ func TestFullDisk(t *testing.T) {
 	require.NoDirExists(t, r.environ["RAIL_DATA_DIR"], "nothing was written")
 }
 
-// TestBackupIsNoted: what comes after a backup knows that it was made, and the backup does not.
+// TestBackupIsNoted: the database records a backup after it is made, so the backup itself does not have the
+// record.
 func TestBackupIsNoted(t *testing.T) {
 	t.Parallel()
 	r := at(t, pgtest.DurableDSN(t), [32]byte{1})
@@ -240,7 +240,7 @@ func TestBackupIsNoted(t *testing.T) {
 	require.Zero(t, made(to))
 }
 
-// TestStatus: one screen tells how Rail is, also while no server answers.
+// TestStatus: one screen shows the state of Rail, even without a running server.
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	r := at(t, pgtest.DurableDSN(t), [32]byte{1})

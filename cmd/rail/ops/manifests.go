@@ -1,7 +1,7 @@
 //go:build ignore
 
 // This program reads manifests strictly with Kubernetes' own types. It exits with 1 for an unknown field or a value
-// of another kind. Its module is .ci/kubernetes.mod.
+// of another kind. Its module is .ci/check.mod.
 package main
 
 import (

@@ -1,9 +1,9 @@
-// Package config is the program's configuration: one struct, read from the environment and checked as a whole before
-// anything starts.
+// Package config is the program's configuration: one struct, read from the environment and checked as a whole
+// before anything starts.
 //
-// There is no configuration file. Read checks and changes nothing; Load also finds or makes the secret key.
-// Every mistake is reported at once, each with what the value must be. A RAIL_ variable that does not exist is a
-// mistake where it is close to one that does, and else a warning: other programs have settings of that name too.
+// There is no configuration file. Read checks and changes nothing; Load also finds or creates the secret key.
+// Every mistake is reported at once, each with the valid values. An unknown RAIL_ variable is a mistake if it
+// resembles a known one, and otherwise a warning, since other programs may use the prefix.
 package config
 
 import (
@@ -32,9 +32,9 @@ import (
 	"rail/server/work/quota"
 )
 
-// Config is everything that an operator can set. The tags of a field are its variable, its default and, in desc, its
-// meaning, from which the help is made; secret marks what nobody should see. Fields that end in Text are as written;
-// what they mean is in another field.
+// Config is everything that an operator can set. The tags of a field are its variable, its default and, in desc,
+// its description, from which the help is generated; secret marks values that must not be shown. Fields that end
+// in Text hold raw values; their parsed values are in other fields.
 type Config struct {
 	Addr                string            `env:"RAIL_ADDR" desc:"address to listen on; 127.0.0.1:8080 unless set, and :443 with RAIL_TLS_DOMAIN"`
 	BaseURL             string            `env:"RAIL_BASE_URL" desc:"address at which clients reach the service; http:// and RAIL_ADDR, or https:// and RAIL_TLS_DOMAIN, unless set"`
@@ -81,15 +81,15 @@ type Config struct {
 	ShutdownTimeout     time.Duration     `env:"RAIL_SHUTDOWN_TIMEOUT" envDefault:"30s" desc:"time for requests in flight to end when the server stops"`
 	RetentionDays       int               `env:"RAIL_RETENTION_DAYS" envDefault:"30" desc:"days for which events and deliveries are kept; at least 30; they go by whole months"`
 	ClickRetentionDays  int               `env:"RAIL_CLICK_RETENTION_DAYS" envDefault:"760" desc:"days for which clicks, and referrals that led to nothing, are kept; at least 90; 0 keeps them for ever; what brought a customer stays, and the figures do"`
-	Warnings            []string          `env:"-"` // what an operator should see, and a server starts in spite of
+	Warnings            []string          `env:"-"` // shown to the operator; they do not stop the server
 	SecretKey           [32]byte          `env:"-"` // from SecretText or the data directory
-	KeyFrom             string            `env:"-"` // the variable or the file that SecretKey is from
+	KeyFrom             string            `env:"-"` // the variable or the file of SecretKey
 	previousKey         [32]byte          `env:"-"`
 	sources             map[string]string `env:"-"` // environment, or the file, of each variable that is set
 }
 
-// Load reads the configuration from environ (a map of variables; nil for the
-// process's own environment) with the secret key, and names every problem at once.
+// Load reads the configuration from environ (a map of variables; nil for the process's environment) with the
+// secret key, and reports every problem at once.
 func Load(environ map[string]string) (Config, error) {
 	c, err := Read(environ)
 	if err == nil {
@@ -110,7 +110,7 @@ func Read(environ map[string]string) (Config, error) {
 		reflect.TypeFor[[]string]():       func(v string) (any, error) { return hosts(v) },
 		reflect.TypeFor[bool]():           func(v string) (any, error) { return Switch(v) },
 	}})
-	// A value that does not parse is in unparsed, so that it is reported like one that is out of range.
+	// A value that does not parse is in unparsed, so that it is reported like one out of range.
 	mistyped, foreign := unknown(environ)
 	c.Warnings = foreign
 	problems := append(c.check(environ, unparsed(err), refused), mistyped...)
@@ -121,11 +121,10 @@ func Read(environ map[string]string) (Config, error) {
 	return c, nil
 }
 
-// unparsed returns the variables whose values cannot be parsed as a number, a
-// switch or a duration.
+// unparsed returns the variables whose values cannot be parsed as a number, a switch or a duration.
 func unparsed(err error) map[string]bool {
 	out := map[string]bool{}
-	// Fields that did parse are set in spite of the error.
+	// Fields that parsed are set in spite of the error.
 	var all env.AggregateError
 	errors.As(err, &all)
 	for _, one := range all.Errors {
@@ -137,8 +136,8 @@ func unparsed(err error) map[string]bool {
 	return out
 }
 
-// check returns what is wrong with the values, all of it: an operator should not
-// have to start again for each mistake. A secret that was refused has none.
+// check returns every invalid value, so that an operator need not restart for each mistake. A refused secret has
+// no value.
 func (c *Config) check(environ map[string]string, unparsed map[string]bool, refused map[string]error) []error {
 	out := slices.Collect(maps.Values(refused))
 	slices.SortFunc(out, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
@@ -151,10 +150,10 @@ func (c *Config) check(environ map[string]string, unparsed map[string]bool, refu
 		}
 	}
 	return out
-	// The message of package env names the Go field; these name the variable.
+	// Package env names the Go field in its message; these errors name the variable.
 }
 
-// fill sets the defaults that follow from other values.
+// fill sets defaults that depend on other values.
 func (c *Config) fill() {
 	c.Addr = cmp.Or(c.Addr, address(len(c.TLSDomains) > 0))
 	if len(c.TLSDomains) > 0 {
@@ -169,7 +168,7 @@ func (c *Config) fill() {
 	c.LogFormat = strings.ToLower(c.LogFormat)
 }
 
-// local returns where something that listens on an address is reached from this machine.
+// local returns the address of a listener for this machine.
 func local(addr string) string {
 	if strings.HasPrefix(addr, ":") {
 		return "http://127.0.0.1" + addr
@@ -180,7 +179,7 @@ func local(addr string) string {
 // ReadURLs returns the addresses of the standbys.
 func (c *Config) ReadURLs() []string { return strings.Fields(c.ReadURL) }
 
-// overTLS returns the address of a host that listens on addr for https, without the port that is the usual one.
+// overTLS returns the https address of a host that listens on addr, without the default port.
 func overTLS(host, addr string) string {
 	if _, port, _ := net.SplitHostPort(addr); port != "443" {
 		host += ":" + port
@@ -188,7 +187,7 @@ func overTLS(host, addr string) string {
 	return "https://" + host
 }
 
-// address returns where the server listens unless RAIL_ADDR is set.
+// address returns the default of RAIL_ADDR.
 func address(tls bool) string {
 	if tls {
 		return ":443"
@@ -196,8 +195,8 @@ func address(tls bool) string {
 	return "127.0.0.1:8080"
 }
 
-// Address returns RAIL_ADDR and the first host of RAIL_TLS_DOMAIN, or "", for commands that only call a server: it
-// reads no other variable and makes no key, so it works where the rest of the configuration is missing.
+// Address returns RAIL_ADDR and the first host of RAIL_TLS_DOMAIN, or "", for commands that only call a server:
+// it reads no other variable and creates no key, so it works without the rest of the configuration.
 func Address(environ map[string]string) (addr, host string) {
 	if environ == nil {
 		environ = env.ToMap(os.Environ())
@@ -208,7 +207,7 @@ func Address(environ map[string]string) (addr, host string) {
 	return cmp.Or(environ["RAIL_ADDR"], address(host != "")), host
 }
 
-// ofCommands are the variables that commands read, with their meaning. A server may have them in its environment too.
+// ofCommands are the variables of commands, with their descriptions. They may be set for a server too.
 var ofCommands = [][2]string{
 	{"RAIL_BACKUP_PASSPHRASE", "what seals the secret key in backups, and in the archive's base backups"},
 	{"RAIL_API_URL", "the server that rail listen and rail demo ask; RAIL_ADDR on this machine unless set"},
@@ -231,8 +230,8 @@ func known() (all []string) {
 	return all
 }
 
-// unknown returns an error for each RAIL_ variable without a meaning that is close to one with a meaning: a mistyped
-// name must not be ignored silently. It returns a warning for each other one, such as a client's own RAIL_URL.
+// unknown returns an error for each unknown RAIL_ variable that resembles a known one: a mistyped name must not
+// be ignored silently. For others, such as a client's RAIL_URL, it returns a warning.
 func unknown(environ map[string]string) (mistyped []error, foreign []string) {
 	all := known()
 	// A map has no order; two runs with the same mistakes should print the same.
@@ -250,22 +249,22 @@ func unknown(environ map[string]string) (mistyped []error, foreign []string) {
 	return mistyped, foreign
 }
 
-// near returns the variable that was probably meant, "" where none is close.
+// near returns the variable that was probably meant, "" if none is close.
 func near(name string, all []string) string {
 	if plain, ok := strings.CutSuffix(name, fileSuffix); ok && slices.Contains(all, plain) {
-		return plain // of which there is no file
+		return plain // it has no file variant
 	}
 	return problem.Nearest(name, slices.DeleteFunc(slices.Clone(all), func(k string) bool {
 		return strings.HasSuffix(k, fileSuffix) != strings.HasSuffix(name, fileSuffix)
 	}))
 }
 
-// ErrNoKey means that a private database exists without its secret key. Another
-// key would open nothing, so none is made.
+// ErrNoKey means that a private database exists without its secret key. A new key could open nothing, so none is
+// created.
 var ErrNoKey = errors.New("the database has no secret key beside it")
 
-// LoadKey reads the secret key from its file where no variable has it. It makes a key only where there is neither a key
-// nor a private database yet, and returns ErrNoKey where there is a database alone.
+// LoadKey reads the secret key from its file if no variable has it. It creates a key only if there is neither a
+// key nor a private database yet, and returns ErrNoKey if there is only a database.
 func (c *Config) LoadKey() error {
 	if c.SecretText != "" {
 		c.KeyFrom = "RAIL_SECRET_KEY"
@@ -279,7 +278,7 @@ func (c *Config) LoadKey() error {
 		return err
 	}
 	c.KeyFrom = path
-	// Looked at before the key: a server that makes both makes the key first.
+	// Checked before the key: a server that creates both creates the key first.
 	there := embedded.Exists(c.DataDir)
 	if err := c.readKey(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -290,7 +289,7 @@ func (c *Config) LoadKey() error {
 	if err := c.makeKey(path); err != nil {
 		return err
 	}
-	return c.readKey(path) // as it is on the disk: another process may have been first
+	return c.readKey(path) // from the disk: another process may have been first
 }
 
 // keyFile returns the path of the secret key of a private database.
@@ -298,8 +297,7 @@ func (c *Config) keyFile() (string, error) {
 	return filepath.Abs(filepath.Join(c.DataDir, "secret.key"))
 }
 
-// Fresh reports whether LoadKey would make a key: none is given, and there is no
-// private database that needs one.
+// Fresh reports whether LoadKey would create a key: none is given, and no private database needs one.
 func (c *Config) Fresh() bool {
 	path, err := c.keyFile()
 	if err == nil {
@@ -308,7 +306,7 @@ func (c *Config) Fresh() bool {
 	return c.SecretText == "" && errors.Is(err, fs.ErrNotExist) && !embedded.Exists(c.DataDir)
 }
 
-// KeepKey writes the secret key for a private database that is about to be made.
+// KeepKey writes the secret key for a private database that is about to be created.
 func (c *Config) KeepKey(key [32]byte) error {
 	path, err := c.keyFile()
 	if err != nil {
@@ -317,8 +315,8 @@ func (c *Config) KeepKey(key [32]byte) error {
 	return c.writeKey(path, key)
 }
 
-// readKey reads the key from a file that only its owner can read. It refuses a file that others can read rather than to
-// narrow its mode: they may have read it already.
+// readKey reads the key from a file that only its owner can read. It refuses a file that others can read instead
+// of changing its mode: they may have read it already.
 func (c *Config) readKey(path string) error {
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -334,7 +332,7 @@ func (c *Config) readKey(path string) error {
 	return nil
 }
 
-// makeKey writes a fresh key.
+// makeKey writes a new key.
 func (c *Config) makeKey(path string) error {
 	var key [32]byte
 	if _, err := rand.Read(key[:]); err != nil {
@@ -343,10 +341,10 @@ func (c *Config) makeKey(path string) error {
 	return c.writeKey(path, key)
 }
 
-// writeKey writes a key under a temporary name and links it to the right one, so that nobody reads half a key. A key
-// that exists stays: a link, unlike a rename, does not replace what is there.
+// writeKey writes a key under a temporary name and links it to the final one, so that no process reads half a
+// key. An existing key stays: unlike a rename, a link does not replace it.
 func (c *Config) writeKey(path string, key [32]byte) error {
-	if err := os.MkdirAll(c.DataDir, 0o755); err != nil { // PostgreSQL's account must pass through
+	if err := os.MkdirAll(c.DataDir, 0o755); err != nil { // PostgreSQL's account must be able to enter
 		return err
 	}
 	f, err := os.CreateTemp(c.DataDir, "secret.key.*") // 0600
@@ -364,13 +362,13 @@ func (c *Config) writeKey(path string, key [32]byte) error {
 	return nil
 }
 
-// Plan returns the limits of organizations that have none of their own. 0 is no limit.
+// Plan returns the default limits of organizations. 0 is no limit.
 func (c *Config) Plan() quota.Plan {
 	return quota.Plan{FlowQuota: c.FlowQuota, RevenueMeterMinor: c.RevenueMeterMinor, FraudMonitoring: c.FraudMonitoring}
 }
 
-// MailSender returns the address that mails come from. Without a host of its own, the service sends as rail@localhost,
-// which few mail servers accept.
+// MailSender returns the sender address of mails. Without a public host, that is rail@localhost, which few mail
+// servers accept.
 func (c *Config) MailSender() string {
 	if c.MailFrom != "" {
 		return c.MailFrom
@@ -382,7 +380,7 @@ func (c *Config) MailSender() string {
 	return "rail@" + u.Hostname()
 }
 
-// FormerKeys returns the keys that still open what they have sealed.
+// FormerKeys returns the former keys, which still open values that they sealed.
 func (c *Config) FormerKeys() [][32]byte {
 	if c.PreviousText == "" {
 		return nil
@@ -415,7 +413,7 @@ func Usage() string {
 	return b.String()
 }
 
-// ConsoleBase returns where browsers reach the console.
+// ConsoleBase returns the public address of the console.
 func (c *Config) ConsoleBase() string {
 	switch {
 	case c.ConsoleURL != "":
@@ -426,10 +424,10 @@ func (c *Config) ConsoleBase() string {
 	return c.BaseURL
 }
 
-// usageLine matches a variable in the help, with what it means and its default.
+// usageLine matches a variable in the help, with its description and its default.
 var usageLine = regexp.MustCompile(`(?m)^  ((?:RAIL|OTEL)_\w+)(?: +(.*?)(?: \(default (.*)\))?)?$`)
 
-// Example returns a file of all variables for an environment, none of which is set.
+// Example returns an environment file with all variables, commented out.
 func Example() string {
 	var b strings.Builder
 	b.WriteString("# Every variable of Rail with its default. What is here may be read by systemd (EnvironmentFile), Docker\n" +

@@ -10,12 +10,10 @@ import (
 	"rail/server/outbound/webhook"
 )
 
-// never is in how many days the sample's events are worked: they only show what
-// there can be.
+// never is the delay in days of the sample's events, which are only for show.
 const never = 36_500
 
-// inboxRows adds a connection that works and one that has ended, and an event of a
-// processor in each state.
+// inboxRows adds an active connection and an ended one, and an event of a processor in each state.
 func (b *builder) inboxRows() error {
 	ended, err := b.connection("disconnected")
 	if err != nil {
@@ -62,8 +60,7 @@ func (b *builder) inboxRows() error {
 	return nil
 }
 
-// connection adds a connection with a real secret, as an endpoint has one, and
-// returns its id.
+// connection adds a connection with a valid secret, and returns its id.
 func (b *builder) connection(status string) (string, error) {
 	id := ident.NewSample(ident.Connection)
 	sealed, err := b.keeper.Seal([]byte(webhook.NewSecret()), connection.SecretPlace(id))

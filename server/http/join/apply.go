@@ -167,7 +167,7 @@ func (v *visit) again(wrong site.Faults) error {
 }
 
 // read reads the form, with what is wrong with it.
-func (v *visit) read() (joining.Asked, site.Faults) {
+func (v *visit) read() (joining.Submission, site.Faults) {
 	wrong := site.Faults{}
 	for _, name := range []string{"email", "first_name", "country_code"} {
 		if v.form.Value(name) == "" {
@@ -191,7 +191,7 @@ func (v *visit) read() (joining.Asked, site.Faults) {
 	if len(wrong) == 0 {
 		maps.Copy(wrong, v.faults(v.check(&body)))
 	}
-	return joining.Asked{
+	return joining.Submission{
 		Email: body.Email, Locale: v.locale,
 		AddressHash: v.pages.Keeper.HashIP(v.program.ID, attempt.Network(v.pages.Address(v))),
 		Application: joining.Application{

@@ -9,8 +9,7 @@ import (
 	"rail/server/opt"
 )
 
-// The codes of outcomes, beside those that an event itself gives (processor.Reason)
-// and the error codes of refusals.
+// Codes of outcomes, beside those of processor.Reason and the error codes of refusals.
 const (
 	codeNoPartner   = "no_partner"
 	codeRecorded    = "already_recorded"
@@ -30,8 +29,8 @@ const (
 	codeNothingTaken = "nothing_taken"
 )
 
-// sentences explain each code, and name the next step where there is one. They serve
-// outcomes that have no other reason.
+// sentences explain each code, and name the next step if there is one. They serve outcomes without another
+// reason.
 var sentences = map[string]string{
 	string(processor.NotUsed):        "Rail does not use events of this kind. There is nothing to do.",
 	string(processor.ZeroAmount):     "No money was paid or refunded, so nothing is recorded.",
@@ -60,7 +59,7 @@ var sentences = map[string]string{
 	codeNothingTaken: "The refund did not reach the customer, and nothing was taken of the sale for it.",
 }
 
-// explain gives an outcome that changed nothing a reason, whatever its code.
+// explain gives a reason to an outcome that changed nothing.
 func (o *outcome) explain() {
 	switch o.status {
 	case db.InboxStatusIgnored, db.InboxStatusWaiting, db.InboxStatusFailed:
@@ -73,12 +72,12 @@ func (o *outcome) explain() {
 	}
 }
 
-// outcome is what became of an event.
+// outcome is the result of an event.
 type outcome struct {
 	status                 db.InboxStatus
 	code, reason           string
 	customer, sale, refund string
-	keys                   []string // what it waits for, or what would explain it
+	keys                   []string // names that it waits for, or that would explain it
 	due                    *clock.Time
 }
 
@@ -96,21 +95,20 @@ func (o outcome) recorded() outcome {
 	return o
 }
 
-// of names the sale, and its customer, that the outcome is about.
+// of sets the outcome's sale and customer.
 func (o outcome) of(s db.Sale) outcome {
 	o.sale, o.customer = s.ID, s.CustomerID
 	return o
 }
 
-// waiting is the outcome of an event that needs what the keys name.
+// waiting is the outcome of an event that waits for any of the keys.
 func waiting(code, reason string, keys ...string) outcome {
 	return outcome{status: db.InboxStatusWaiting, code: code, reason: reason, keys: keys}
 }
 
-// settle says when an event is worked next. One that waits is tried now and then, in
-// case what it waits for appeared in the same moment. After 30 days it is ignored: a
-// payment that is still not recorded was never the program's, nor is what came back of it.
-// One that would be explained is looked at once more, for the same reason.
+// settle sets when an event is processed next. A waiting event is also retried from time to time, in case its
+// key appeared at the same moment. After 30 days it is ignored: a payment that is still not recorded was not the
+// program's, nor are its refunds. An unexplained event is retried once, for the same reason.
 func (o *outcome) settle(e db.InboxEvent, now clock.Time) {
 	age := now.Sub(e.CreatedAt.Time)
 	switch {
@@ -119,11 +117,11 @@ func (o *outcome) settle(e db.InboxEvent, now clock.Time) {
 		o.status, o.keys = db.InboxStatusIgnored, nil
 		o.reason += " It did not come within 30 days: it is none of the program's."
 	case o.status == db.InboxStatusWaiting:
-		o.due = new(now.Plus(min(max(again, age/2), 12*time.Hour)))
-	case age < again:
-		o.due = new(now.Plus(again))
+		o.due = new(now.Plus(min(max(retryAfter, age/2), 12*time.Hour)))
+	case age < retryAfter:
+		o.due = new(now.Plus(retryAfter))
 	}
-	// What it recorded stays recorded, however often it is worked.
+	// A recorded change stays recorded, however often the event is processed.
 	if o.code == codeRecorded && e.ReasonCode == nil && o.sale != "" && o.sale == opt.Value(e.SaleID) {
 		*o = o.recorded()
 		o.refund = opt.Value(e.RefundID)

@@ -9,11 +9,11 @@ import (
 	"rail/server/work"
 )
 
-// patience is how long a payment waits for the checkout or the invoice that reports
-// the same money or who brought the customer.
+// patience is how long a payment waits for the checkout or the invoice that reports the same money or identifies
+// its partner.
 const patience = time.Minute
 
-// outside returns the outcome of a payment that is another event's to record.
+// outside returns the outcome of a payment that another event must record.
 func (a *application) outside(ctx context.Context, p processor.Payment) (*outcome, error) {
 	if !a.c.OutsideCheckout {
 		return new(ignored(string(processor.NotUsed), "The connection records checkouts and invoices only.")), nil
@@ -32,9 +32,8 @@ func (a *application) outside(ctx context.Context, p processor.Payment) (*outcom
 	return new(ignored(string(processor.NotUsed), "An invoice brings the money.")), nil
 }
 
-// recurs says of a payment whether it is the first of a subscription, which another
-// event tells, and returns the outcome of one that waits for that. What tells nothing
-// within a minute is paid once: the money is recorded whatever comes later.
+// recurs decides whether a payment starts a subscription. Another event carries that fact; while it is missing,
+// recurs returns a waiting outcome. After a minute the payment is recorded as a single one.
 func (a *application) recurs(ctx context.Context, p *processor.Payment) (*outcome, error) {
 	told, err := queries.AliasesOf(ctx, a.u.DB(), db.AliasesOfParams{
 		ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, Aliases: []string{p.Recurs},
@@ -55,8 +54,8 @@ func (a *application) recurs(ctx context.Context, p *processor.Payment) (*outcom
 	return &o, nil
 }
 
-// early returns the outcome of a payment that nobody is known to have brought, and whose
-// checkout has not come: what is recorded as nobody's stays so.
+// early returns a waiting outcome for a payment without a known partner whose checkout has not arrived: a sale
+// recorded as direct would stay direct.
 func (a *application) early(ctx context.Context, p processor.Payment) (*outcome, error) {
 	due := a.e.CreatedAt.Plus(patience)
 	if p.Bought == "" || !a.u.Now.Before(due.Time) {

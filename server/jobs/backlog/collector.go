@@ -70,7 +70,8 @@ func (r *Reader) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect reads the backlog. Where the database does not answer it says that, and the other metrics stay.
+// Collect reads the backlog. If the database does not answer it reports that, and the other metrics keep their
+// values.
 func (r *Reader) Collect(out chan<- prometheus.Metric) {
 	s, err := r.Read(context.Background())
 	if err != nil {

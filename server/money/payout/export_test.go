@@ -80,7 +80,8 @@ func TestRowsOfFiles(t *testing.T) {
 	require.ErrorIs(t, err, secret.ErrSealed, "details moved to another partner do not open")
 }
 
-// TestUnpayable: PayPal's currencies are of ISO 4217, and whole units are asked of those alone that have others.
+// TestUnpayable: PayPal's currencies are in ISO 4217, and whole units are required only for currencies with
+// decimals.
 func TestUnpayable(t *testing.T) {
 	t.Parallel()
 	for format, codes := range fileCurrencies {

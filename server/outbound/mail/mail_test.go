@@ -33,11 +33,13 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 var start = clock.At(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC))
 
-// ada is a reader who speaks English.
+// ada is an English-speaking recipient.
 var ada = named("Acme")
 
-// named is ada as a partner of a program of a name.
-func named(program string) Reader { return Reader{"ada@example.com", "prg_1", program, locale.English} }
+// named returns ada as a partner of a program with a name.
+func named(program string) Recipient {
+	return Recipient{"ada@example.com", "prg_1", program, locale.English}
+}
 
 func outbox(t *testing.T) (*pgxpool.Pool, *Outbox) {
 	t.Helper()
@@ -47,7 +49,7 @@ func outbox(t *testing.T) (*pgxpool.Pool, *Outbox) {
 	return pool, &Outbox{Configured: true}
 }
 
-// carrier is a transport that notes what it carries, or fails.
+// carrier is a transport that records mails, or fails.
 type carrier struct {
 	mu  sync.Mutex
 	got []string
@@ -71,7 +73,7 @@ func state(t *testing.T, pool *pgxpool.Pool) (status string, attempts int) {
 	return status, attempts
 }
 
-// TestOnce: a mail of a purpose and key is one, and several workers send it once.
+// TestOnce: a mail is unique by purpose and key, and several workers send it once.
 func TestOnce(t *testing.T) {
 	pool, o := outbox(t)
 	for range 3 {
@@ -133,7 +135,7 @@ func TestBackOff(t *testing.T) {
 	require.Contains(t, told.String(), "the mail server recovered")
 }
 
-// counted returns how many attempts had an outcome.
+// counted returns the number of attempts with an outcome.
 func counted(t *testing.T, r *prometheus.Registry, outcome string) float64 {
 	t.Helper()
 	all, err := r.Gather()
@@ -197,7 +199,7 @@ func TestFolder(t *testing.T) {
 	require.NotContains(t, page, "<a href")
 }
 
-// TestSMTP speaks with a server of the simplest kind.
+// TestSMTP uses a minimal mail server.
 func TestSMTP(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -252,7 +254,7 @@ func TestSMTP(t *testing.T) {
 	require.Equal(t, "sent", status)
 }
 
-// dropping is a mail server that hangs up when a line begins so.
+// dropping is a mail server that hangs up at a line with a prefix.
 func dropping(t *testing.T, at string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

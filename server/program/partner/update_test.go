@@ -18,7 +18,7 @@ func given(s string) nullable.Nullable[string] { return nullable.NewNullableWith
 
 var null = nullable.NewNullNullable[string]()
 
-// refusedUpdate is an update that must be refused.
+// refusedUpdate requires that an update is refused.
 func (x *fixture) refusedUpdate(code problem.Code, param, id string, b Patch) {
 	x.Helper()
 	x.Refused(code, param, func(ctx context.Context, u *work.Unit) error {
@@ -27,7 +27,7 @@ func (x *fixture) refusedUpdate(code problem.Code, param, id string, b Patch) {
 	})
 }
 
-// Payout details are kept sealed and belong to one method.
+// Payout details are sealed and belong to one method.
 func TestPayoutDetails(t *testing.T) {
 	t.Parallel()
 	x := newFixture(t, func(p *db.Program) { p.PayoutMethods = []string{"paypal", "wise"} })
@@ -80,7 +80,7 @@ func TestUpdateStatus(t *testing.T) {
 	x.refusedUpdate(problem.PartnerNotReviewed, "status", *pending.PartnerID, reinstate)
 }
 
-// A former handle stays the partner's: it may return to it, and nobody else has it.
+// A former handle stays the partner's: it may return to it, and no other partner gets it.
 func TestUpdateHandle(t *testing.T) {
 	t.Parallel()
 	x := newFixture(t)
@@ -114,8 +114,7 @@ func TestUpdateProfile(t *testing.T) {
 	require.Empty(t, worktest.Rows[string](x.Tenant, "SELECT tag_id FROM partner_tags"))
 }
 
-// What a partner saves itself is in the audit log, without its payout details,
-// and ends the onboarding.
+// A partner's own change is in the audit log, without payout details, and ends the onboarding.
 func TestUpdateSelf(t *testing.T) {
 	t.Parallel()
 	x := newFixture(t)

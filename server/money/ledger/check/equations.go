@@ -14,15 +14,15 @@ import (
 
 var queries = db.New()
 
-// Equation is one thing that is true whatever happened.
+// Equation is a condition that must always hold.
 type Equation struct {
-	Name string   // M01 to M34, or a word
-	Says string   // what is true, in words
-	Over []string // the tables that it is computed over
+	Name      string   // M01 to M34, or a word
+	Statement string   // the condition in words
+	Tables    []string // the tables it reads
 
-	// partly tells that it can be asked of some partners; nil are all.
-	partly bool
-	find   func(ctx context.Context, tx pgx.Tx, partners []string) ([]Finding, error)
+	// partial is set if the equation can be checked for single partners; nil partners means all.
+	partial bool
+	find    func(ctx context.Context, tx pgx.Tx, partners []string) ([]Finding, error)
 }
 
 // The names M01 to M34 are stable: operators and tests refer to them.
@@ -38,7 +38,7 @@ var equations = []Equation{
 		"commissions"),
 	check("M05", queries.AuditM05, "a commission's amount lies in the ledger's bucket of its status, and in no other",
 		"commissions", "ledger_entries"),
-	whole("M06", queries.AuditM06, "a charge of the processor is one sale", "sales"),
+	checkWhole("M06", queries.AuditM06, "a charge of the processor is one sale", "sales"),
 	check("M07", queries.AuditM07, "a sale, or a sign-up, earns one commission by rule", "commissions"),
 	check("M08", queries.AuditM08, "a commission's amount follows from its own rate and revenue, unless it was corrected",
 		"commissions", "ledger_entries", "audit_log_entries"),
@@ -56,40 +56,40 @@ var equations = []Equation{
 	check("M19", queries.AuditM19,
 		"what is left of the commissions of a refunded sale is nothing, for each partner and currency", "sales",
 		"commissions"),
-	whole("refunds", queries.AuditRefunds, "the refunds of a sale sum to what was given back of it", "sales", "refunds"),
-	whole("M20", queries.AuditM20, "a customer with sales has exactly one first sale", "sales"),
-	whole("external ids", queries.AuditExternalIDs,
+	checkWhole("refunds", queries.AuditRefunds, "the refunds of a sale sum to what was given back of it", "sales", "refunds"),
+	checkWhole("M20", queries.AuditM20, "a customer with sales has exactly one first sale", "sales"),
+	checkWhole("external ids", queries.AuditExternalIDs,
 		"an external id is of a customer of its program, and a customer's first one is among its ids",
 		"customer_external_ids", "customers"),
-	whole("merges", queries.AuditMerges, "a merged customer is gone, and its id names one of its program",
+	checkWhole("merges", queries.AuditMerges, "a merged customer is gone, and its id names one of its program",
 		"customer_merges", "customers", "sales", "commissions"),
 	check("credits", queries.AuditCredits, "a commission by rule is of its sale's partner and customer", "commissions",
 		"sales", "customer_merges"),
 	check("M21", queries.AuditM21, "what is voided or rejected says when and why, and is in no payout", "commissions"),
 	check("M22", queries.AuditM22, "nothing is due before its holding period has run", "commissions"),
-	whole("M25", queries.AuditM25, "a commission is told as paid once", "events"),
+	checkWhole("M25", queries.AuditM25, "a commission is told as paid once", "events"),
 	check("M33", queries.AuditM33, "what was made or rejected by hand has one line in the audit log, with who did it",
 		"commissions", "audit_log_entries"),
 	check("M34", queries.AuditM34, "amounts are within their bounds, and no commission is of nothing", "commissions",
 		"sales"),
 	{
-		Name: "currencies", Says: "every currency is one of ISO 4217",
-		Over: []string{"sales", "commissions", "payouts", "balances"}, find: currencies,
+		Name: "currencies", Statement: "every currency is one of ISO 4217",
+		Tables: []string{"sales", "commissions", "payouts", "balances"}, find: currencies,
 	},
 	check("outcome", queries.AuditOutcome, "a sale says that it made a commission exactly when it has one", "sales",
 		"commissions"),
 	check("left out", queries.AuditLeftOut, "what was due when a month's automatic payouts were made is in one of them",
 		"commissions", "payouts", "payout_batches"),
-	whole("reports", queries.AuditReportDays, "the sums of a day that reports read are those of its rows", "report_sums",
+	checkWhole("reports", queries.AuditReportDays, "the sums of a day that reports read are those of its rows", "report_sums",
 		"clicks", "customers", "sales", "commissions"),
-	whole("report levels", queries.AuditReportLevels,
+	checkWhole("report levels", queries.AuditReportLevels,
 		"sums of reports are the same at every level, and those of a span are of its halves", "report_sums"),
-	whole("totals", queries.AuditTallies, "the totals of lists are the numbers of their rows", "tallies", "commissions",
+	checkWhole("totals", queries.AuditTallies, "the totals of lists are the numbers of their rows", "tallies", "commissions",
 		"customers", "partners", "payouts", "referrals", "audit_log_entries"),
 }
 
-// currencies finds codes that are not in ISO 4217. The list of codes is in the
-// program, so that SQL cannot check it alone.
+// currencies finds codes that are not in ISO 4217. SQL cannot check this alone, since the list of codes is in
+// Go.
 func currencies(ctx context.Context, tx pgx.Tx, _ []string) ([]Finding, error) {
 	used, err := queries.AuditCurrencies(ctx, tx)
 	if err != nil {
@@ -112,22 +112,21 @@ type breach = struct {
 
 type row interface{ ~breach }
 
-// check makes an equation of a query of queries/audit.sql that can be asked of some
-// partners. Such a query returns the rows that break it, a hundred at most; an equation
-// that is true has none.
+// check makes an equation from a query of queries/audit.sql that accepts partners. The query returns the rows
+// that violate it, at most a hundred.
 func check[R row](name string, query func(context.Context, db.DBTX, []string) ([]R, error), says string, over ...string,
 ) Equation {
-	return Equation{Name: name, Says: says, Over: over, partly: true,
+	return Equation{Name: name, Statement: says, Tables: over, partial: true,
 		find: func(ctx context.Context, tx pgx.Tx, partners []string) ([]Finding, error) {
 			rows, err := query(ctx, tx, partners)
 			return findings(rows), err
 		}}
 }
 
-// whole makes an equation of a query that is always asked of all.
-func whole[R row](name string, query func(context.Context, db.DBTX) ([]R, error), says string, over ...string,
+// checkWhole makes an equation from a query that always reads all partners.
+func checkWhole[R row](name string, query func(context.Context, db.DBTX) ([]R, error), says string, over ...string,
 ) Equation {
-	return Equation{Name: name, Says: says, Over: over,
+	return Equation{Name: name, Statement: says, Tables: over,
 		find: func(ctx context.Context, tx pgx.Tx, _ []string) ([]Finding, error) {
 			rows, err := query(ctx, tx)
 			return findings(rows), err
@@ -143,13 +142,13 @@ func findings[R row](rows []R) []Finding {
 	return out
 }
 
-// sealed opens one stored value of each kind and of each secret key that sealed
-// it: a lost key shows here, before somebody needs the value.
-func sealed(ctx context.Context, tx pgx.Tx, keeper *secret.Keeper) (Check, []Finding, error) {
+// checkSealed opens one stored value for each kind and secret key, so that a lost key is found before a value is
+// needed.
+func checkSealed(ctx context.Context, tx pgx.Tx, keeper *secret.Keeper) (Check, []Finding, error) {
 	c := Check{
 		Equation: Equation{
-			Name: "sealed",
-			Says: "what is sealed opens with the secret key: one value of each kind, and of each key that sealed it, was opened",
+			Name:      "sealed",
+			Statement: "what is sealed opens with the secret key: one value of each kind, and of each key that sealed it, was opened",
 		},
 	}
 	values, err := keyring.Open(ctx, tx, keeper)

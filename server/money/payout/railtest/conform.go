@@ -9,9 +9,8 @@ import (
 	"rail/server/money/payout"
 )
 
-// Conform checks that a rail keeps the contract of payout.Rail, as far as that
-// can be seen from outside. transfer is one that the rail accepts. Every
-// implementation should run it in a test, against its service's sandbox.
+// Conform checks that a rail keeps the contract of payout.Rail, as far as the interface shows it. The rail must
+// accept transfer. Every implementation should run it in a test, against its service's sandbox.
 func Conform(t *testing.T, rail payout.Rail, transfer payout.Transfer) {
 	t.Helper()
 	require.NotEmpty(t, rail.Name())

@@ -1,4 +1,4 @@
-package pgtx_test
+package share_test
 
 import (
 	"errors"
@@ -8,35 +8,36 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/server/postgres/pgtx"
+	"rail/server/postgres/pgtx/share"
 )
 
-// TestAhead refuses work, or does not, by what was read ahead of it: alone and
-// together with others, whether the work reads anything or only writes.
-func TestAhead(t *testing.T) {
+// TestPrecheck lets a precheck refuse the work or not: alone and shared, for work that reads and
+// for work that only writes.
+func TestPrecheck(t *testing.T) {
 	t.Parallel()
 	pool := counters(t)
-	b := pgtx.NewBus(pool, 0, 1)
+	b := share.NewGroupCommit(pool, 0, 1)
 	refused := errors.New("refused")
 	for i := range 8 {
-		rides, reads, refuses := i&1 > 0, i&2 > 0, i&4 > 0
-		name := fmt.Sprintf("rides %v reads %v refused %v", rides, reads, refuses)
+		shared, reads, refuses := i&1 > 0, i&2 > 0, i&4 > 0
+		name := fmt.Sprintf("shared %v reads %v refused %v", shared, reads, refuses)
 		tx := pgtx.Begin(pool)
-		if rides {
+		if shared {
 			tx = b.Begin("t")
 		}
 		zeroth, first, second := -1, 0, 0
 		asked := false
-		require.NoError(t, tx.Ahead(t.Context(), one("SELECT 0", &zeroth)))
-		err := tx.Ahead(t.Context(), func(q pgtx.DBTX) error {
+		require.NoError(t, tx.Precheck(t.Context(), one("SELECT 0", &zeroth)))
+		err := tx.Precheck(t.Context(), func(q pgtx.DBTX) error {
 			require.NoError(t, one("SELECT 1", &first)(q), name)
-			require.Equal(t, rides && reads, asked, "%s: in the trip of the first of a rider's work", name)
+			require.Equal(t, shared && reads, asked, "%s: in the round trip of the member's first read", name)
 			if refuses {
 				return refused
 			}
 			return nil
 		})
 		require.True(t, tx.Begun(), name)
-		require.Equal(t, !rides && refuses, errors.Is(err, refused), name)
+		require.Equal(t, !shared && refuses, errors.Is(err, refused), name)
 		if err == nil && reads {
 			err = pgtx.First(tx.Together(t.Context(), func(q pgtx.DBTX) error {
 				asked = true
@@ -46,14 +47,14 @@ func TestAhead(t *testing.T) {
 			require.Equal(t, 2, second)
 		}
 		if err == nil {
-			require.NoError(t, take(t.Context(), tx, i)) // puts off what is never written if it is refused
+			require.NoError(t, take(t.Context(), tx, i)) // is never written if the work is refused
 			if err = tx.Settle(t.Context()); err == nil {
 				err = tx.Commit(t.Context())
 			}
 		}
 		require.Equal(t, refuses, errors.Is(err, refused), "%s: %v", name, err)
-		require.Zero(t, zeroth, "%s: two go ahead", name)
-		if refuses && rides {
+		require.Zero(t, zeroth, "%s: two prechecks", name)
+		if refuses && shared {
 			require.ErrorIs(t, tx.Commit(t.Context()), refused, name)
 		}
 		tx.Rollback()
@@ -62,15 +63,15 @@ func TestAhead(t *testing.T) {
 	idle(t, b)
 }
 
-// TestAheadOfTheCommit has a rider commit without asking what went ahead of it.
-func TestAheadOfTheCommit(t *testing.T) {
+// TestPrecheckAtCommit has a member commit without reading or calling Settle.
+func TestPrecheckAtCommit(t *testing.T) {
 	t.Parallel()
 	pool := counters(t)
-	b := pgtx.NewBus(pool, 0, 1)
+	b := share.NewGroupCommit(pool, 0, 1)
 	refused := errors.New("refused")
 	for i, want := range []error{nil, refused} {
 		tx := b.Begin("t")
-		require.NoError(t, tx.Ahead(t.Context(), func(q pgtx.DBTX) error { return errors.Join(one("SELECT 1", new(int))(q), want) }))
+		require.NoError(t, tx.Precheck(t.Context(), func(q pgtx.DBTX) error { return errors.Join(one("SELECT 1", new(int))(q), want) }))
 		require.NoError(t, take(t.Context(), tx, i))
 		require.ErrorIs(t, tx.Commit(t.Context()), want)
 	}
@@ -78,15 +79,15 @@ func TestAheadOfTheCommit(t *testing.T) {
 	idle(t, b)
 }
 
-// TestAheadThatFails has all do their work again, alone.
-func TestAheadThatFails(t *testing.T) {
+// TestPrecheckThatFails makes all members repeat their work alone.
+func TestPrecheckThatFails(t *testing.T) {
 	t.Parallel()
 	pool := counters(t)
-	b := pgtx.NewBus(pool, 0, 1)
+	b := share.NewGroupCommit(pool, 0, 1)
 	tries := 0
 	errs := held(t, b, 2, func(i int) error {
-		return ride(t.Context(), pool, b, "t", func(tx *pgtx.Tx) error {
-			err := tx.Ahead(t.Context(), func(q pgtx.DBTX) error {
+		return run(t.Context(), pool, b, "t", func(tx *pgtx.Tx) error {
+			err := tx.Precheck(t.Context(), func(q pgtx.DBTX) error {
 				by := 1
 				if i == 1 {
 					by, tries = tries, tries+1
@@ -106,13 +107,13 @@ func TestAheadThatFails(t *testing.T) {
 	idle(t, b)
 }
 
-// TestAheadThatPanics bars the work, whatever that makes of it.
-func TestAheadThatPanics(t *testing.T) {
+// TestPrecheckThatPanics refuses the work, even if it ignores the error.
+func TestPrecheckThatPanics(t *testing.T) {
 	t.Parallel()
 	pool := counters(t)
-	b := pgtx.NewBus(pool, 0, 1)
+	b := share.NewGroupCommit(pool, 0, 1)
 	tx := b.Begin("t")
-	require.NoError(t, tx.Ahead(t.Context(), func(q pgtx.DBTX) error {
+	require.NoError(t, tx.Precheck(t.Context(), func(q pgtx.DBTX) error {
 		_ = one("SELECT 1", new(int))(q)
 		panic("as a mistake does")
 	}))
@@ -124,11 +125,11 @@ func TestAheadThatPanics(t *testing.T) {
 	idle(t, b)
 }
 
-// TestNothingTogether asks for nothing, alone and as a rider.
+// TestNothingTogether runs no reads, alone and as a member.
 func TestNothingTogether(t *testing.T) {
 	t.Parallel()
 	pool := counters(t)
-	b := pgtx.NewBus(pool, 0, 1)
+	b := share.NewGroupCommit(pool, 0, 1)
 	for i, tx := range []*pgtx.Tx{pgtx.Begin(pool), b.Begin("t")} {
 		require.Empty(t, tx.Together(t.Context(), []pgtx.Read{}...))
 		require.NoError(t, take(t.Context(), tx, i))
@@ -136,13 +137,4 @@ func TestNothingTogether(t *testing.T) {
 	}
 	require.Equal(t, 2, number(t, pool, "SELECT count(*) FROM taken"))
 	idle(t, b)
-}
-
-// TestReadThatAsksTooLate gets an error, and not the process an end.
-func TestReadThatAsksTooLate(t *testing.T) {
-	t.Parallel()
-	tx := begin(t, counters(t))
-	var left pgtx.DBTX
-	tx.Together(t.Context(), func(q pgtx.DBTX) error { left = q; return nil })
-	require.Error(t, one("SELECT 1", new(int))(left))
 }

@@ -1,4 +1,4 @@
-package pgtx_test
+package share_test
 
 import (
 	"context"
@@ -17,10 +17,10 @@ import (
 
 	"rail/server/harness/pgtest"
 	"rail/server/postgres/pgtx"
+	"rail/server/postgres/pgtx/share"
 )
 
-// gate keeps the only lane of reads busy until it is opened: the row that it waits
-// for is scanned by somebody who waits.
+// gate keeps the only worker busy until it is opened: scanning into it waits.
 type gate struct{ entered, open chan struct{} }
 
 func (g gate) Scan(any) error {
@@ -29,8 +29,8 @@ func (g gate) Scan(any) error {
 	return nil
 }
 
-// shut returns what opens the lane again.
-func shut(t *testing.T, r *pgtx.Reads) (open func()) {
+// shut occupies the only worker and returns the function that frees it.
+func shut(t *testing.T, r *share.Reads) (open func()) {
 	t.Helper()
 	g := gate{make(chan struct{}), make(chan struct{})}
 	ended := make(chan error, 1)
@@ -42,8 +42,8 @@ func shut(t *testing.T, r *pgtx.Reads) (open func()) {
 	}
 }
 
-// together has n riders travel in one batch, in order, and returns what each got.
-func together(t *testing.T, r *pgtx.Reads, n int, read func(i int) error) []error {
+// together runs n reads in one batch, in order, and returns their errors.
+func together(t *testing.T, r *share.Reads, n int, read func(i int) error) []error {
 	t.Helper()
 	open := shut(t, r)
 	errs := make([]error, n)
@@ -59,18 +59,18 @@ func together(t *testing.T, r *pgtx.Reads, n int, read func(i int) error) []erro
 	return errs
 }
 
-// quiet waits until nothing is left of any rider.
-func quiet(t require.TestingT, r *pgtx.Reads) {
+// quiet waits until no read waits or runs.
+func quiet(t require.TestingT, r *share.Reads) {
 	require.Eventually(t, r.Idle, 5*time.Second, 100*time.Microsecond)
 }
 
-// backend asks which connection answers, and in which transaction.
+// backend selects the connection and its transaction.
 const backend = "SELECT pg_backend_pid(), transaction_timestamp()"
 
-// TestReadsShare has ten riders share one trip on one connection.
+// TestReadsShare runs ten reads in one batch on one connection.
 func TestReadsShare(t *testing.T) {
 	t.Parallel()
-	r := pgtx.NewReads(pgtest.New(t), 0, 1)
+	r := share.NewReads(pgtest.New(t), 0, 1)
 	pids, times := make([]int, 10), make([]time.Time, 10)
 	errs := together(t, r, 10, func(i int) error {
 		return r.For("t").QueryRow(t.Context(), backend).Scan(&pids[i], &times[i])
@@ -81,35 +81,35 @@ func TestReadsShare(t *testing.T) {
 	}
 }
 
-// TestReadsAlone has reads go alone while few are under way.
+// TestReadsAlone runs reads alone while few are active.
 func TestReadsAlone(t *testing.T) {
 	t.Parallel()
-	r := pgtx.NewReads(pgtest.New(t), 2, 1)
+	r := share.NewReads(pgtest.New(t), 2, 1)
 	open := shut(t, r) // the first of two
 	one := func() {
 		n := 0
 		require.NoError(t, r.For("t").QueryRow(t.Context(), "SELECT 1").Scan(&n))
 	}
 	one()
-	require.Zero(t, r.Shared().Riders)
+	require.Zero(t, r.Stats().Members)
 	second := shut(t, r)
 	one()
-	require.EqualValues(t, 1, r.Shared().Riders, "the third rides")
+	require.EqualValues(t, 1, r.Stats().Members, "the third is in a batch")
 	second()
 	open()
 	quiet(t, r)
 }
 
-// TestReadsEndTheirTrip cancels what takes its time, at the database too.
-func TestReadsEndTheirTrip(t *testing.T) {
+// TestReadsEndTheirBatch cancels a slow read at the database, too.
+func TestReadsEndTheirBatch(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
-	r := pgtx.NewReads(pool, 0, 1)
-	ctx, end := context.WithTimeout(t.Context(), 5*time.Second) // alone, it takes as long as its request
+	r := share.NewReads(pool, 0, 1)
+	ctx, end := context.WithTimeout(t.Context(), 5*time.Second) // alone, it may take as long as its request
 	defer end()
 	n := 0
 	require.Error(t, r.For("t").QueryRow(ctx, "SELECT 1 FROM pg_sleep(60)").Scan(&n))
-	require.EqualValues(t, 1, r.Shared().Again)
+	require.EqualValues(t, 1, r.Stats().Retries)
 	const asleep = `SELECT count(*) FROM pg_stat_activity
 		WHERE datname = current_database() AND state = 'active' AND query LIKE 'SELECT 1 FROM pg_sleep(60%'`
 	require.Eventually(t, func() bool { return number(t, pool, asleep) == 0 }, 5*time.Second, 10*time.Millisecond)
@@ -119,7 +119,7 @@ func TestReadsEndTheirTrip(t *testing.T) {
 // TestReadsMany fills several batches.
 func TestReadsMany(t *testing.T) {
 	t.Parallel()
-	r := pgtx.NewReads(pgtest.New(t), 0, 1)
+	r := share.NewReads(pgtest.New(t), 0, 1)
 	times := make([]time.Time, 130)
 	require.NoError(t, errors.Join(together(t, r, len(times), func(i int) error {
 		return r.For("t").QueryRow(t.Context(), "SELECT transaction_timestamp()").Scan(&times[i])
@@ -132,10 +132,10 @@ func TestReadsMany(t *testing.T) {
 	require.NotEqual(t, times[64], times[128])
 }
 
-// TestReadsFail gives an error to the rider whose read has it, and to nobody else.
+// TestReadsFail returns an error only to the request whose read failed.
 func TestReadsFail(t *testing.T) {
 	t.Parallel()
-	r := pgtx.NewReads(pgtest.New(t), 0, 1)
+	r := share.NewReads(pgtest.New(t), 0, 1)
 	got := make([]int, 8)
 	errs := together(t, r, len(got), func(i int) error {
 		return r.For("t").QueryRow(t.Context(), "SELECT 12 / (3 - $1::int) WHERE $1::int <> 5", i).Scan(&got[i])
@@ -147,8 +147,8 @@ func TestReadsFail(t *testing.T) {
 	require.Equal(t, []int{4, 6, 12, 0, -12, 0, -4, -3}, got)
 }
 
-// TestReadsSlow has a read that waits for a lock, and one that takes its time: the
-// others do not wait for them, and each of them ends well in its own time.
+// TestReadsSlow has a read that waits for a lock, and a slow one: the others do not wait for them,
+// and both succeed.
 func TestReadsSlow(t *testing.T) {
 	t.Parallel()
 	pool := counters(t)
@@ -157,7 +157,7 @@ func TestReadsSlow(t *testing.T) {
 	_, err := holder.Exec(t.Context(), "LOCK TABLE counter")
 	require.NoError(t, err)
 	for _, slow := range []string{"SELECT count(*) FROM counter", "SELECT count(*) FROM (SELECT pg_sleep(1)) s"} {
-		r := pgtx.NewReads(pool, 0, 1)
+		r := share.NewReads(pool, 0, 1)
 		var others sync.WaitGroup
 		var through atomic.Int32
 		others.Add(3)
@@ -180,11 +180,11 @@ func TestReadsSlow(t *testing.T) {
 	}
 }
 
-// TestReadsGone lets a rider go whose request ends under way: the others go on, and
-// nobody writes to what is its own.
+// TestReadsGone ends the request of a running read: the others continue, and its destination is not
+// written to.
 func TestReadsGone(t *testing.T) {
 	t.Parallel()
-	r := pgtx.NewReads(counters(t), 0, 1)
+	r := share.NewReads(counters(t), 0, 1)
 	gone, end := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	errs := together(t, r, 3, func(i int) error {
@@ -192,7 +192,7 @@ func TestReadsGone(t *testing.T) {
 		switch i {
 		case 0:
 			return r.For("t").QueryRow(t.Context(), "SELECT 1").Scan(ender{end, ended})
-		case 1: // behind the one that ends it
+		case 1: // behind the read that ends its request
 			defer close(ended)
 			err := r.For("t").QueryRow(gone, "SELECT 1").Scan(&n)
 			n++
@@ -204,10 +204,10 @@ func TestReadsGone(t *testing.T) {
 	require.NoError(t, errors.Join(errs[0], errs[2]))
 }
 
-// TestReadsGiveUp does not ask for one whose request ends while it waits.
+// TestReadsGiveUp does not send a read whose request ends while it waits.
 func TestReadsGiveUp(t *testing.T) {
 	t.Parallel()
-	r := pgtx.NewReads(counters(t), 0, 1)
+	r := share.NewReads(counters(t), 0, 1)
 	ctx, end := context.WithCancel(t.Context())
 	open, err := shut(t, r), make(chan error)
 	go func() { err <- r.For("t").QueryRow(ctx, "SELECT 1").Scan(new(int)) }()
@@ -217,10 +217,10 @@ func TestReadsGiveUp(t *testing.T) {
 	require.Zero(t, r.Waiting())
 	open()
 	quiet(t, r)
-	require.EqualValues(t, 1, r.Shared().Riders, "the one that kept the lane")
+	require.EqualValues(t, 1, r.Stats().Members, "the read that kept the worker busy")
 }
 
-// ender is a row that ends another request, and waits until that has gone.
+// ender is a destination that ends another request and waits for its end.
 type ender struct {
 	end  func()
 	gone chan struct{}
@@ -232,15 +232,15 @@ func (e ender) Scan(any) error {
 	return nil
 }
 
-// broken is a type that panics.
+// broken is a destination that panics.
 type broken struct{}
 
 func (broken) Scan(any) error { panic("broken") }
 
-// TestReadsPanic has a rider whose type panics: that is its own affair.
+// TestReadsPanic has a destination that panics: only its own request panics.
 func TestReadsPanic(t *testing.T) {
 	t.Parallel()
-	r := pgtx.NewReads(pgtest.New(t), 0, 1)
+	r := share.NewReads(pgtest.New(t), 0, 1)
 	errs := together(t, r, 4, func(i int) error {
 		n := 0
 		if i == 1 {
@@ -252,37 +252,37 @@ func TestReadsPanic(t *testing.T) {
 	require.NoError(t, errors.Join(errs...))
 }
 
-// unsayable is an argument that cannot be sent the first time.
-type unsayable struct{ said *atomic.Bool }
+// panicsOnce is an argument whose encoding panics the first time.
+type panicsOnce struct{ panicked *atomic.Bool }
 
-func (u unsayable) TextValue() (pgtype.Text, error) {
-	if u.said.CompareAndSwap(false, true) {
-		panic("unsayable")
+func (u panicsOnce) TextValue() (pgtype.Text, error) {
+	if u.panicked.CompareAndSwap(false, true) {
+		panic("panicsOnce")
 	}
 	return pgtype.Text{String: "fine", Valid: true}, nil
 }
 
-// TestReadsEncodingPanics has an argument panic before anything is sent: each asks alone.
+// TestReadsEncodingPanics has an argument panic before anything is sent: each read repeats alone.
 func TestReadsEncodingPanics(t *testing.T) {
 	t.Parallel()
-	r := pgtx.NewReads(pgtest.New(t), 0, 1)
-	var said atomic.Bool
+	r := share.NewReads(pgtest.New(t), 0, 1)
+	var panicked atomic.Bool
 	errs := together(t, r, 3, func(i int) error {
 		fine := ""
 		if i == 1 {
-			return r.For("t").QueryRow(t.Context(), "SELECT $1::text", unsayable{&said}).Scan(&fine)
+			return r.For("t").QueryRow(t.Context(), "SELECT $1::text", panicsOnce{&panicked}).Scan(&fine)
 		}
 		return r.For("t").QueryRow(t.Context(), "SELECT 'fine'").Scan(&fine)
 	})
 	require.NoError(t, errors.Join(errs...))
-	require.True(t, said.Load())
-	require.EqualValues(t, 3, r.Shared().Again)
+	require.True(t, panicked.Load())
+	require.EqualValues(t, 3, r.Stats().Retries)
 }
 
-// TestReadsConnection loses the connection under a batch: its riders ask again.
+// TestReadsConnection loses the connection of a batch: its reads repeat alone.
 func TestReadsConnection(t *testing.T) {
 	t.Parallel()
-	r := pgtx.NewReads(pgtest.New(t), 0, 1)
+	r := share.NewReads(pgtest.New(t), 0, 1)
 	errs := together(t, r, 4, func(i int) error {
 		if i == 1 {
 			var ok bool
@@ -296,31 +296,31 @@ func TestReadsConnection(t *testing.T) {
 	require.NoError(t, errors.Join(errs...))
 }
 
-// TestReadsConduct has a tenant go alone whose reads keep failing.
-func TestReadsConduct(t *testing.T) {
+// TestReadsPenalty isolates a tenant whose reads keep failing.
+func TestReadsPenalty(t *testing.T) {
 	t.Parallel()
-	r := pgtx.NewReads(pgtest.New(t), 0, 1)
+	r := share.NewReads(pgtest.New(t), 0, 1)
 	n := 0
 	fail := func() { require.Error(t, r.For("bad").QueryRow(t.Context(), "SELECT 1 / 0").Scan(&n)) }
 	fail()
 	require.NoError(t, r.For("bad").QueryRow(t.Context(), "SELECT 1").Scan(&n))
-	quiet(t, r) // that is forgiven
+	quiet(t, r) // resets the failures
 	fail()
-	require.Zero(t, r.Apart("bad"))
+	require.Zero(t, r.Penalty("bad"))
 	fail()
 	quiet(t, r)
-	require.Equal(t, 100, r.Apart("bad"))
+	require.Equal(t, 100, r.Penalty("bad"))
 	for range 100 {
 		fail()
 	}
-	require.Zero(t, r.Apart("bad"), "it rides again")
+	require.Zero(t, r.Penalty("bad"), "its reads share again")
 }
 
-// TestReadsOther has the statements that do not ride.
+// TestReadsOther runs the statements that are never shared.
 func TestReadsOther(t *testing.T) {
 	t.Parallel()
 	pool := counters(t)
-	q := pgtx.NewReads(pool, 0, 1).For("t")
+	q := share.NewReads(pool, 0, 1).For("t")
 	_, err := q.Exec(t.Context(), "INSERT INTO counter VALUES ('a', 1), ('b', 2)")
 	require.NoError(t, err)
 	rows, err := q.Query(t.Context(), "SELECT n FROM counter ORDER BY n")
@@ -330,13 +330,13 @@ func TestReadsOther(t *testing.T) {
 	require.Equal(t, []int{1, 2}, got)
 }
 
-// TestReadsModel runs any mixture of reads, with requests that end at any time:
-// each gets what it would get alone.
+// TestReadsModel runs random reads, some of which end at any time: each gets the same result as
+// alone.
 func TestReadsModel(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
 	rapid.Check(t, func(t *rapid.T) {
-		r := pgtx.NewReads(pool, rapid.IntRange(0, 3).Draw(t, "lone"), rapid.IntRange(1, 3).Draw(t, "lanes"))
+		r := share.NewReads(pool, rapid.IntRange(0, 3).Draw(t, "lone"), rapid.IntRange(1, 3).Draw(t, "workers"))
 		kinds := rapid.SliceOfN(rapid.SampledFrom([]string{
 			"row", "row", "row", "none", "fails", "gone", "ends", "refused",
 		}), 1, 60).Draw(t, "reads")
@@ -351,8 +351,8 @@ func TestReadsModel(t *testing.T) {
 	})
 }
 
-// modelled runs a read of a kind, and says what was not as it should be.
-func modelled(r *pgtx.Reads, pool *pgxpool.Pool, kind string, i int) error {
+// modelled runs a read of a kind, and returns an error if its result differs from that of a read alone.
+func modelled(r *share.Reads, pool *pgxpool.Pool, kind string, i int) error {
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
 	sql, n := "SELECT $1::int", -1
@@ -370,8 +370,8 @@ func modelled(r *pgtx.Reads, pool *pgxpool.Pool, kind string, i int) error {
 	}
 	err := r.For(fmt.Sprint(i%3)).QueryRow(ctx, sql, i).Scan(&n)
 	if kind == "gone" || kind == "ends" {
-		if errors.Is(err, context.Canceled) || err == nil && n == i { // its answer may have been there first
-			n = 0 // it is the request's again
+		if errors.Is(err, context.Canceled) || err == nil && n == i { // its answer may have arrived first
+			n = 0 // the request may write to it again
 			return nil
 		}
 		return fmt.Errorf("%s: %w, %d", kind, err, n)

@@ -1,4 +1,4 @@
-package pgtx_test
+package share_test
 
 import (
 	"context"
@@ -17,10 +17,18 @@ import (
 
 	"rail/server/harness/pgtest"
 	"rail/server/postgres/pgtx"
+	"rail/server/postgres/pgtx/share"
 )
 
-// counters returns a pool over a database with a table of numbers by name, and
-// one of unique values.
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// one returns a read of a number.
+func one(sql string, into *int) pgtx.Read {
+	return func(q pgtx.DBTX) error { return q.QueryRow(context.Background(), sql).Scan(into) }
+}
+
+// counters returns a pool of a database with a table of counters by name, and a table of unique
+// values.
 func counters(t *testing.T) *pgxpool.Pool {
 	t.Helper()
 	pool := pgtest.New(t)
@@ -30,8 +38,8 @@ func counters(t *testing.T) *pgxpool.Pool {
 	return pool
 }
 
-// count adds one to a counter, as a request does: it claims and locks the
-// counter, reads it, and puts the write off.
+// count adds one to a counter as a request does: it claims and locks the counter, reads it, and
+// queues the write.
 func count(ctx context.Context, tx *pgtx.Tx, name string) error {
 	if err := tx.Claim(name); err != nil {
 		return err
@@ -53,15 +61,14 @@ func count(ctx context.Context, tx *pgtx.Tx, name string) error {
 	return err
 }
 
-// take writes a value that only one may have.
+// take queues the INSERT of a unique value.
 func take(ctx context.Context, tx *pgtx.Tx, v int) error {
 	_, err := tx.Later().Exec(ctx, "INSERT INTO taken VALUES ($1)", v)
 	return err
 }
 
-// ride does work as a request does: on the bus, and again alone where that may
-// help.
-func ride(ctx context.Context, pool *pgxpool.Pool, b *pgtx.Bus, tenant string, work func(*pgtx.Tx) error) error {
+// run runs work as a request does: shared, and again alone if that may help.
+func run(ctx context.Context, pool *pgxpool.Pool, b *share.GroupCommit, tenant string, work func(*pgtx.Tx) error) error {
 	tx := b.Begin(tenant)
 	for attempt := 1; ; attempt++ {
 		err := work(tx)
@@ -76,15 +83,15 @@ func ride(ctx context.Context, pool *pgxpool.Pool, b *pgtx.Bus, tenant string, w
 	}
 }
 
-// number is the result of a query.
+// number returns the number that a query selects.
 func number(t require.TestingT, pool *pgxpool.Pool, sql string) (n int) {
 	require.NoError(t, pool.QueryRow(context.Background(), sql).Scan(&n))
 	return n
 }
 
-// held starts n riders of a shared transaction that begins when all are there:
-// before it runs another, whose rider waits for them. The results come in order.
-func held(t *testing.T, b *pgtx.Bus, n int, work func(i int) error) []error {
+// held runs n members in one shared transaction: it holds another one open until all have joined.
+// The results are in order.
+func held(t *testing.T, b *share.GroupCommit, n int, work func(i int) error) []error {
 	t.Helper()
 	first, errs := b.Begin("first"), make([]error, n)
 	require.NoError(t, pgtx.First(first.Together(t.Context(), func(q pgtx.DBTX) error {
@@ -102,19 +109,18 @@ func held(t *testing.T, b *pgtx.Bus, n int, work func(i int) error) []error {
 	return errs
 }
 
-// idle waits until nothing is left of any rider.
-func idle(t require.TestingT, b *pgtx.Bus) {
+// idle waits until no transaction waits or runs.
+func idle(t require.TestingT, b *share.GroupCommit) {
 	require.Eventually(t, b.Idle, 30*time.Second, 100*time.Microsecond)
 }
 
-// TestBusShares has ten riders share one transaction, with one INSERT of as many
-// rows as there are.
-func TestBusShares(t *testing.T) {
+// TestGroupCommitShares has ten members share one transaction, with one INSERT of ten rows.
+func TestGroupCommitShares(t *testing.T) {
 	t.Parallel()
 	pool := counters(t)
-	b := pgtx.NewBus(pool, 0, 1)
+	b := share.NewGroupCommit(pool, 0, 1)
 	errs := held(t, b, 10, func(i int) error {
-		return ride(t.Context(), pool, b, "t", func(tx *pgtx.Tx) error {
+		return run(t.Context(), pool, b, "t", func(tx *pgtx.Tx) error {
 			if err := count(t.Context(), tx, strconv.Itoa(i)); err != nil {
 				return err
 			}
@@ -127,45 +133,45 @@ func TestBusShares(t *testing.T) {
 	idle(t, b)
 }
 
-// TestBusAlone gives a request that is alone a transaction of its own.
-func TestBusAlone(t *testing.T) {
+// TestGroupCommitAlone runs a single request in an unshared transaction.
+func TestGroupCommitAlone(t *testing.T) {
 	t.Parallel()
 	pool := counters(t)
-	b := pgtx.NewBus(pool, 1, 1)
+	b := share.NewGroupCommit(pool, 1, 1)
 	tx := b.Begin("t")
-	_, err := tx.Exec(t.Context(), "INSERT INTO taken VALUES (1)") // what no rider may
+	_, err := tx.Exec(t.Context(), "INSERT INTO taken VALUES (1)") // not allowed for a member
 	require.NoError(t, err)
 	second := b.Begin("t")
 	_, err = second.Exec(t.Context(), "SELECT 1")
-	require.True(t, pgtx.Again(err), "others ride")
+	require.True(t, pgtx.Again(err), "the second request shares")
 	second.Rollback()
 	require.NoError(t, tx.Commit(t.Context()))
 	idle(t, b)
 }
 
-// TestBusEqualClaims has riders who count the same: they take turns.
-func TestBusEqualClaims(t *testing.T) {
+// TestGroupCommitEqualClaims runs members with an equal claim one after the other.
+func TestGroupCommitEqualClaims(t *testing.T) {
 	t.Parallel()
 	pool := counters(t)
-	b := pgtx.NewBus(pool, 0, 1)
+	b := share.NewGroupCommit(pool, 0, 1)
 	errs := held(t, b, 8, func(int) error {
-		return ride(t.Context(), pool, b, "t", func(tx *pgtx.Tx) error { return count(t.Context(), tx, "one") })
+		return run(t.Context(), pool, b, "t", func(tx *pgtx.Tx) error { return count(t.Context(), tx, "one") })
 	})
 	require.NoError(t, errors.Join(errs...))
 	require.Equal(t, 8, number(t, pool, "SELECT n FROM counter"))
 }
 
-// TestBusFailureCostsNobody has one of ten riders violate a constraint, and one
-// give up: the other eight stand, and the two get their own errors.
-func TestBusFailureCostsNobody(t *testing.T) {
+// TestGroupCommitFailure has one of ten members violate a constraint, and one refuse: the other
+// eight succeed, and the two get their own errors.
+func TestGroupCommitFailure(t *testing.T) {
 	t.Parallel()
 	pool, refused := counters(t), errors.New("refused")
-	require.NoError(t, ride(t.Context(), pool, pgtx.NewBus(pool, 1, 1), "t", func(tx *pgtx.Tx) error {
+	require.NoError(t, run(t.Context(), pool, share.NewGroupCommit(pool, 1, 1), "t", func(tx *pgtx.Tx) error {
 		return take(t.Context(), tx, 3)
 	}))
-	b := pgtx.NewBus(pool, 0, 1)
+	b := share.NewGroupCommit(pool, 0, 1)
 	errs := held(t, b, 10, func(i int) error {
-		return ride(t.Context(), pool, b, "t", func(tx *pgtx.Tx) error {
+		return run(t.Context(), pool, b, "t", func(tx *pgtx.Tx) error {
 			if err := count(t.Context(), tx, strconv.Itoa(i)); err != nil {
 				return err
 			}
@@ -192,9 +198,9 @@ func TestBusFailureCostsNobody(t *testing.T) {
 	idle(t, b)
 }
 
-// TestBusLoneRider: a rider that finds nobody to share with may wait for a lock as long as
-// one in a transaction of its own, and is not refused after what a shared one waits.
-func TestBusLoneRider(t *testing.T) {
+// TestGroupCommitSingleMember: the only member of a shared transaction may wait for a lock as long
+// as an unshared transaction does.
+func TestGroupCommitSingleMember(t *testing.T) {
 	t.Parallel()
 	pool := counters(t)
 	holder, err := pool.Begin(t.Context())
@@ -202,30 +208,29 @@ func TestBusLoneRider(t *testing.T) {
 	defer holder.Rollback(context.Background())
 	_, err = holder.Exec(t.Context(), "INSERT INTO taken VALUES (1)")
 	require.NoError(t, err)
-	b, attempts := pgtx.NewBus(pool, 0, 1), 0
-	err = ride(t.Context(), pool, b, "lone", func(tx *pgtx.Tx) error {
+	b, attempts := share.NewGroupCommit(pool, 0, 1), 0
+	err = run(t.Context(), pool, b, "lone", func(tx *pgtx.Tx) error {
 		if attempts++; attempts == 2 {
 			require.NoError(t, holder.Rollback(t.Context()))
 		}
 		return take(t.Context(), tx, 1)
 	})
 	require.NoError(t, err)
-	require.Equal(t, 2, attempts, "one on the bus, and one alone")
+	require.Equal(t, 2, attempts, "one shared, and one alone")
 	require.Equal(t, 1, number(t, pool, "SELECT count(*) FROM taken"))
-	require.Zero(t, b.Apart("lone"), "it has cost nobody else anything")
+	require.Zero(t, b.Penalty("lone"), "no other tenant was affected")
 	idle(t, b)
 }
 
-// TestBusLeavesOutWhoFails has a tenant's reads fail twice in a row: it goes
-// alone then, for a while, and no other does.
-func TestBusLeavesOutWhoFails(t *testing.T) {
+// TestGroupCommitIsolatesFailures isolates a tenant whose reads fail twice in a row, and no other.
+func TestGroupCommitIsolatesFailures(t *testing.T) {
 	t.Parallel()
 	pool := counters(t)
-	b := pgtx.NewBus(pool, 0, 1)
+	b := share.NewGroupCommit(pool, 0, 1)
 	for range 2 {
 		errs := held(t, b, 3, func(i int) error {
 			tenant := "good"
-			return ride(t.Context(), pool, b, map[bool]string{true: "bad", false: tenant}[i == 1], func(tx *pgtx.Tx) error {
+			return run(t.Context(), pool, b, map[bool]string{true: "bad", false: tenant}[i == 1], func(tx *pgtx.Tx) error {
 				if i == 1 {
 					return pgtx.First(tx.Together(t.Context(), func(q pgtx.DBTX) error {
 						return q.QueryRow(t.Context(), "SELECT 1 / 0").Scan(new(int))
@@ -237,21 +242,21 @@ func TestBusLeavesOutWhoFails(t *testing.T) {
 		require.NoError(t, errors.Join(errs[0], errs[2]))
 		require.ErrorContains(t, errs[1], "division by zero")
 	}
-	require.Equal(t, 100, b.Apart("bad"))
-	require.Zero(t, b.Apart("good"))
+	require.Equal(t, 100, b.Penalty("bad"))
+	require.Zero(t, b.Penalty("good"))
 	tx := b.Begin("bad")
 	_, err := tx.Exec(t.Context(), "SELECT 1")
-	require.NoError(t, err, "in a transaction of its own")
+	require.NoError(t, err, "in an unshared transaction")
 	tx.Rollback()
-	require.Equal(t, 99, b.Apart("bad"))
+	require.Equal(t, 99, b.Penalty("bad"))
 }
 
-// TestBusGoesOnWithoutWhoDawdles has a rider that does not come back: the others
-// go on, and it finds nothing of its work done.
-func TestBusGoesOnWithoutWhoDawdles(t *testing.T) {
+// TestGroupCommitDropsSlowMembers has a member that does not continue: the others commit without
+// it, and it must repeat its work.
+func TestGroupCommitDropsSlowMembers(t *testing.T) {
 	t.Parallel()
 	pool := counters(t)
-	b := pgtx.NewBus(pool, 0, 1)
+	b := share.NewGroupCommit(pool, 0, 1)
 	others := make(chan struct{})
 	errs := held(t, b, 3, func(i int) error {
 		tx := b.Begin("t")
@@ -274,13 +279,13 @@ func TestBusGoesOnWithoutWhoDawdles(t *testing.T) {
 	idle(t, b)
 }
 
-// TestBusPutsApartWhoIsSlow has a tenant keep others waiting, by a read that takes long or
-// by working long between two: it goes alone then, and no other does.
-func TestBusPutsApartWhoIsSlow(t *testing.T) {
+// TestGroupCommitIsolatesSlowTenants isolates a tenant that delays others by a slow read, or by
+// slow work between two reads.
+func TestGroupCommitIsolatesSlowTenants(t *testing.T) {
 	t.Parallel()
 	pool := counters(t)
 	for _, reads := range []bool{true, false} {
-		b := pgtx.NewBus(pool, 0, 1)
+		b := share.NewGroupCommit(pool, 0, 1)
 		for range 2 {
 			var others sync.WaitGroup
 			others.Add(2)
@@ -294,7 +299,7 @@ func TestBusPutsApartWhoIsSlow(t *testing.T) {
 				default:
 					tenant = "slow"
 				}
-				return ride(t.Context(), pool, b, tenant, func(tx *pgtx.Tx) error {
+				return run(t.Context(), pool, b, tenant, func(tx *pgtx.Tx) error {
 					errs := tx.Together(t.Context(), func(q pgtx.DBTX) error {
 						_, err := q.Exec(t.Context(), sql)
 						return err
@@ -308,48 +313,48 @@ func TestBusPutsApartWhoIsSlow(t *testing.T) {
 			require.NoError(t, errors.Join(errs...))
 			idle(t, b)
 		}
-		require.Equal(t, 100, b.Apart("slow"), reads)
-		require.Zero(t, b.Apart("0")+b.Apart("1"), reads)
+		require.Equal(t, 100, b.Penalty("slow"), reads)
+		require.Zero(t, b.Penalty("0")+b.Penalty("1"), reads)
 	}
 }
 
-// TestBusHasNobodyToBother has one tenant keep itself waiting: that is its own affair.
-func TestBusHasNobodyToBother(t *testing.T) {
+// TestGroupCommitDelaysItself does not penalize a tenant that only delays itself.
+func TestGroupCommitDelaysItself(t *testing.T) {
 	t.Parallel()
-	b := pgtx.NewBus(counters(t), 0, 1)
+	b := share.NewGroupCommit(counters(t), 0, 1)
 	for range 2 {
 		tx := b.Begin("t")
 		require.NoError(t, pgtx.First(tx.Together(t.Context(), one("SELECT 1", new(int)))))
 		other := b.Begin("t")
-		require.NoError(t, pgtx.First(other.Together(t.Context(), one("SELECT 1", new(int)))), "begins once the first is late")
+		require.NoError(t, pgtx.First(other.Together(t.Context(), one("SELECT 1", new(int)))), "begins when the first is slow")
 		other.Rollback()
 		tx.Rollback()
 		idle(t, b)
 	}
-	require.Zero(t, b.Apart("t"))
+	require.Zero(t, b.Penalty("t"))
 }
 
-// TestBusPanics has a rider's statement panic as it is encoded, in a read and in what it
-// puts off: nothing was sent, and all are done again alone.
-func TestBusPanics(t *testing.T) {
+// TestGroupCommitPanics has the encoding of a member's statement panic, in a read and in a queued
+// write: nothing was sent, and all members repeat their work alone.
+func TestGroupCommitPanics(t *testing.T) {
 	t.Parallel()
 	pool := counters(t)
-	b := pgtx.NewBus(pool, 0, 1)
+	b := share.NewGroupCommit(pool, 0, 1)
 	for round := range 2 {
-		var said atomic.Bool
+		var panicked atomic.Bool
 		errs := held(t, b, 3, func(i int) error {
-			return ride(t.Context(), pool, b, "t", func(tx *pgtx.Tx) error {
-				say := func(q pgtx.DBTX) error {
-					_, err := q.Exec(t.Context(), "SELECT $1::text", unsayable{&said})
+			return run(t.Context(), pool, b, "t", func(tx *pgtx.Tx) error {
+				send := func(q pgtx.DBTX) error {
+					_, err := q.Exec(t.Context(), "SELECT $1::text", panicsOnce{&panicked})
 					return err
 				}
 				switch {
 				case i == 1 && round == 0:
-					if err := say(tx.Later()); err != nil {
+					if err := send(tx.Later()); err != nil {
 						return err
 					}
 				case i == 1:
-					if errs := tx.Together(t.Context(), say); errs[0] != nil {
+					if errs := tx.Together(t.Context(), send); errs[0] != nil {
 						return errs[0]
 					}
 				}
@@ -357,18 +362,18 @@ func TestBusPanics(t *testing.T) {
 			})
 		})
 		require.NoError(t, errors.Join(errs...))
-		require.True(t, said.Load())
+		require.True(t, panicked.Load())
 		idle(t, b)
 	}
 	require.Equal(t, 6, number(t, pool, "SELECT count(*) FROM taken"))
 }
 
-// TestBusCutOff ends the connection in the middle of what ten riders share: nothing
-// is there of any, and none is told that it may try again, or that it is done.
-func TestBusCutOff(t *testing.T) {
+// TestGroupCommitCutOff ends the connection of ten members: nothing is kept, and each gets an error
+// for which Again is false.
+func TestGroupCommitCutOff(t *testing.T) {
 	t.Parallel()
 	pool := counters(t)
-	b := pgtx.NewBus(pool, 0, 1)
+	b := share.NewGroupCommit(pool, 0, 1)
 	errs := held(t, b, 10, func(i int) error {
 		tx := b.Begin("t")
 		defer tx.Rollback()
@@ -383,23 +388,23 @@ func TestBusCutOff(t *testing.T) {
 	})
 	for _, err := range errs {
 		require.Error(t, err)
-		require.False(t, pgtx.Again(err), "it cannot be known in general whether a commit was cut off")
+		require.False(t, pgtx.Again(err), "in general, the commit may have happened")
 	}
 	require.Zero(t, number(t, pool, "SELECT (SELECT count(*) FROM counter) + (SELECT count(*) FROM taken)"))
 	idle(t, b)
 }
 
-// TestBusGivesUp has a rider whose time ends while it waits for its turn.
-func TestBusGivesUp(t *testing.T) {
+// TestGroupCommitGivesUp ends the request of a member that waits for its batch.
+func TestGroupCommitGivesUp(t *testing.T) {
 	t.Parallel()
 	pool := counters(t)
-	b := pgtx.NewBus(pool, 0, 1)
+	b := share.NewGroupCommit(pool, 0, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	errs := make(chan error)
 	first := b.Begin("first")
 	require.NoError(t, count(t.Context(), first, "first"))
 	go func() {
-		errs <- ride(ctx, pool, b, "t", func(tx *pgtx.Tx) error { return count(ctx, tx, "one") })
+		errs <- run(ctx, pool, b, "t", func(tx *pgtx.Tx) error { return count(ctx, tx, "one") })
 	}()
 	require.Eventually(t, func() bool { return b.Waiting() == 1 }, 30*time.Second, 100*time.Microsecond)
 	cancel()
@@ -409,31 +414,31 @@ func TestBusGivesUp(t *testing.T) {
 	idle(t, b)
 }
 
-// TestBusAgainstModel has random riders, of whom some fail in every way there is,
-// add to a few counters: each counter ends as if they had come one by one.
-func TestBusAgainstModel(t *testing.T) {
+// TestGroupCommitModel has random members, some of which fail in every possible way, add to a few
+// counters: each counter ends as if they had run one by one.
+func TestGroupCommitModel(t *testing.T) {
 	t.Parallel()
 	pool, refused := counters(t), errors.New("refused")
 	rapid.Check(t, func(rt *rapid.T) {
 		_, err := pool.Exec(t.Context(), "TRUNCATE counter, taken")
 		require.NoError(rt, err)
-		b := pgtx.NewBus(pool, rapid.IntRange(0, 2).Draw(rt, "lone"), rapid.IntRange(1, 2).Draw(rt, "lanes"))
+		b := share.NewGroupCommit(pool, rapid.IntRange(0, 2).Draw(rt, "lone"), rapid.IntRange(1, 2).Draw(rt, "workers"))
 		names := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", "d", "e"}), 1, 30).Draw(rt, "names")
 		ends := rapid.SliceOfN(rapid.IntRange(0, 9), len(names), len(names)).Draw(rt, "ends")
 		want, got := map[string]int{}, make([]error, len(names))
 		var all sync.WaitGroup
 		for i, name := range names {
 			all.Go(func() {
-				got[i] = ride(t.Context(), pool, b, name, func(tx *pgtx.Tx) error {
+				got[i] = run(t.Context(), pool, b, name, func(tx *pgtx.Tx) error {
 					if err := count(t.Context(), tx, name); err != nil {
 						return err
 					}
 					switch ends[i] {
 					case 0:
 						return refused
-					case 1: // a value that another may have, too
+					case 1: // a value that another member may insert
 						return take(t.Context(), tx, 0)
-					case 2: // a statement at once
+					case 2: // an immediate statement
 						_, err := tx.Exec(t.Context(), "SELECT 1")
 						return err
 					case 3: // a second claim
@@ -448,7 +453,7 @@ func TestBusAgainstModel(t *testing.T) {
 			if got[i] == nil {
 				want[name]++
 			} else if ends[i] > 1 {
-				rt.Fatalf("rider %d: %v", i, got[i])
+				rt.Fatalf("member %d: %v", i, got[i])
 			}
 		}
 		for name, n := range want {
@@ -458,10 +463,9 @@ func TestBusAgainstModel(t *testing.T) {
 	})
 }
 
-// TestShare has pieces of work inside one transaction: those that fail leave
-// nothing, equal claims take turns in order, and what needs a statement at once is
-// done alone.
-func TestShare(t *testing.T) {
+// TestNested runs pieces of work inside one transaction: failed ones leave nothing, those with
+// equal claims run in order, and one with an immediate statement runs alone.
+func TestNested(t *testing.T) {
 	t.Parallel()
 	pool, refused := counters(t), errors.New("refused")
 	tx := pgtx.Begin(pool)
@@ -469,18 +473,18 @@ func TestShare(t *testing.T) {
 	require.NoError(t, take(t.Context(), tx, 100))
 	var mu sync.Mutex
 	done := map[string][]int{}
-	errs := tx.Share(t.Context(), 8, func(i int, rider *pgtx.Tx) error {
+	errs := share.Nested(t.Context(), tx, 8, func(i int, member *pgtx.Tx) error {
 		name := []string{"a", "b"}[i%2]
-		if err := count(t.Context(), rider, name); err != nil {
+		if err := count(t.Context(), member, name); err != nil {
 			return err
 		}
 		switch i {
 		case 2:
 			return refused
 		case 3:
-			return take(t.Context(), rider, 100) // taken by the transaction itself
+			return take(t.Context(), member, 100) // taken by the transaction itself
 		case 4:
-			if _, err := rider.Exec(t.Context(), "SELECT 1"); err != nil {
+			if _, err := member.Exec(t.Context(), "SELECT 1"); err != nil {
 				return err
 			}
 		case 5:
@@ -495,7 +499,7 @@ func TestShare(t *testing.T) {
 	require.ErrorIs(t, errs[2], refused)
 	require.ErrorContains(t, errs[3], "taken_v_key")
 	require.ErrorContains(t, errs[5], "a bug")
-	require.Equal(t, map[string][]int{"a": {0, 4, 6}, "b": {1, 7}}, done, "in order, also what was done alone")
+	require.Equal(t, map[string][]int{"a": {0, 4, 6}, "b": {1, 7}}, done, "in order, even those that ran alone")
 	require.NoError(t, tx.Commit(t.Context()))
 	require.Equal(t, 3, number(t, pool, "SELECT n FROM counter WHERE name = 'a'"))
 	require.Equal(t, 2, number(t, pool, "SELECT n FROM counter WHERE name = 'b'"))
