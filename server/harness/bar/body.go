@@ -113,7 +113,7 @@ var distinct = map[string]bool{
 	"external_charge_id": true, "external_refund_id": true, "value": true,
 }
 
-// fresh changes a text of the example into one that no other object has. Texts with a fixed form, such as currencies
+// fresh replaces a text of the example by a unique one. Texts with a fixed form, such as currencies
 // and addresses, do not change.
 func (sys *system) fresh(s *openapi3.Schema, v, name string) string {
 	if len(s.Enum) > 0 {
