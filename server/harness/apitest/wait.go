@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// waitLimit bounds what a test waits for, on however busy a machine.
+// waitLimit is the longest wait of a test, also on a busy machine.
 const waitLimit = 60 * time.Second
 
 // Eventually returns once done reports true, and fails the test after waitLimit. It polls often, so that a test does
@@ -26,6 +26,5 @@ func Eventually(t testing.TB, done func() bool, format string, args ...any) {
 	}
 }
 
-// Linger takes its time, as a slow receiver does. Tests call it where the time itself is tested, never to wait for
-// something.
+// Linger sleeps, as a slow receiver does. Use it only to test the time itself, never to wait for an event.
 func Linger(d time.Duration) { <-time.After(d) }

@@ -62,8 +62,8 @@ func (sys *system) body(op *operation, own objects) any {
 	return sys.wellFormed(op, own)
 }
 
-// fit replaces ids, times and names in a value, guided by its schema. An id of a type
-// that own lacks stays: the example's is an id of no object.
+// fit replaces ids, times and names in a value, guided by its schema. If own has no id of a type, the example's id
+// remains, which belongs to no object.
 func (sys *system) fit(s *openapi3.Schema, v any, own objects, name string) any {
 	if v == nil {
 		return nil

@@ -178,9 +178,9 @@ func (o *org) post(ctx context.Context, path string, body any, headers ...string
 	return o.ask(ctx, "POST", path, body, headers...)
 }
 
-// made posts a body and returns the id of the new object. Any other answer is a
+// createID posts a body and returns the id of the new object. Any other answer is a
 // fault.
-func (o *org) made(ctx context.Context, path string, body any) string {
+func (o *org) createID(ctx context.Context, path string, body any) string {
 	return o.object(ctx, path, body).text("id")
 }
 

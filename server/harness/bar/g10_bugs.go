@@ -125,7 +125,7 @@ func module(ctx context.Context) (string, error) {
 // runBug returns the failure of the bug's stage on the faulty server. A nil found
 // means that the stage missed the bug.
 func (sys *system) runBug(ctx context.Context, root string, b bug) (found, err error) {
-	overlay, remove, err := b.sow(root)
+	overlay, remove, err := b.writeOverlay(root)
 	if err != nil {
 		return nil, err
 	}
@@ -152,9 +152,9 @@ func (sys *system) runBug(ctx context.Context, root string, b bug) (found, err e
 	return nil, fmt.Errorf("there is no stage %s", b.stage)
 }
 
-// sow writes the faulty text of the file and an overlay for the compiler. It fails
-// where the file no longer contains the line, so that bugs are kept up with the code.
-func (b bug) sow(root string) (overlay string, remove func(), err error) {
+// writeOverlay writes the faulty text of the file and an overlay for the compiler. It fails if the file no longer
+// contains the line, so that bugs stay up to date with the code.
+func (b bug) writeOverlay(root string) (overlay string, remove func(), err error) {
 	path := filepath.Join(root, b.file)
 	raw, err := os.ReadFile(path)
 	if err != nil {

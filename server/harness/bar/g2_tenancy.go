@@ -79,7 +79,7 @@ func tenancy(ctx context.Context, sys *system, _ Size) (figures, error) {
 		}
 	}
 	s.unchanged(ctx, "refused requests")
-	s.kept(ctx)
+	s.checkOwnObjects(ctx)
 	if err := s.uniques(ctx); err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func (s *sweep) deleteEach(ctx context.Context) error {
 		return err
 	}
 	// A customer with sales is kept.
-	doomed["cus_"] = s.ours.made(ctx, "/v1/customers", M{"program_id": doomed["prg_"], "partner_id": doomed["part_"]})
+	doomed["cus_"] = s.ours.createID(ctx, "/v1/customers", M{"program_id": doomed["prg_"], "partner_id": doomed["part_"]})
 	s.detach(ctx, doomed["cus_"])
 	var last []*operation
 	for _, op := range sorted() {
@@ -192,9 +192,9 @@ func (s *sweep) unchanged(ctx context.Context, by string) {
 	}
 }
 
-// kept checks that our own objects are still there: a refusal changes nothing of
-// what the request names beside the refused id.
-func (s *sweep) kept(ctx context.Context) {
+// checkOwnObjects checks that our own objects still exist: a refused request changes none of the other objects that
+// it names.
+func (s *sweep) checkOwnObjects(ctx context.Context) {
 	for _, own := range []objects{s.own, s.elsewhere} {
 		for _, op := range sorted() {
 			if op.method != "GET" || !op.takesID() || op.later || op.makes != op.prefix {
@@ -418,15 +418,15 @@ func (s *sweep) malformed(p place) []string {
 	if p.prefix == "tag_" {
 		out[0] = s.own["prg_"]
 	}
-	if s.named(p) {
+	if s.namesProgram(p) {
 		out = append(out, s.elsewhere[p.prefix])
 	}
 	return out
 }
 
-// named reports whether the request names a program, so that objects of other
+// namesProgram reports whether the request names a program, so that objects of other
 // programs must be refused.
-func (s *sweep) named(p place) bool {
+func (s *sweep) namesProgram(p place) bool {
 	if p.prefix == "prg_" || p.kind == inPath || p.prefix == "tax_" {
 		return false
 	}

@@ -113,7 +113,7 @@ func (p *pages) write(ctx context.Context, spare bool) {
 		}
 		p.written.Add(1)
 		if spare && a.status == 201 {
-			p.mayGo(op, a.text("id"))
+			p.addDeletable(op, a.text("id"))
 		}
 		if !spare && pause(ctx, 10*time.Millisecond) != nil { // a walk must be able to overtake the writers
 			return
@@ -132,8 +132,8 @@ func makers() (out []*operation) {
 	return out
 }
 
-// mayGo lists an object that a writer may delete. It is of a type that nothing else needs.
-func (p *pages) mayGo(op *operation, id string) {
+// addDeletable lists an object that a writer may delete. No other call needs its type.
+func (p *pages) addDeletable(op *operation, id string) {
 	if !slices.Contains([]string{"tag_", "lnk_", "res_", "flw_"}, op.makes) {
 		return
 	}
@@ -176,7 +176,7 @@ func (p *pages) page(ctx context.Context, op *operation, cursor, from string, li
 	if err != nil {
 		return nil, false, err
 	}
-	if a.code() == "invalid_cursor" && p.isGone(from) {
+	if a.code() == "invalid_cursor" && p.isDeleted(from) {
 		return nil, false, errGone
 	}
 	if a.status != 200 {
@@ -235,8 +235,8 @@ func (p *pages) walk(ctx context.Context, op *operation, cursor, from string, li
 // it, and a client goes on from the object before.
 var errGone = errors.New("the cursor is gone")
 
-// isGone reports whether an object was deleted, or is about to be.
-func (p *pages) isGone(id string) bool {
+// isDeleted reports whether an object was deleted, or is about to be.
+func (p *pages) isDeleted(id string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.gone[id]
@@ -250,7 +250,7 @@ func (p *pages) stepBack(all []string, cursor, start string) string {
 		slices.Reverse(all)
 	}
 	for _, id := range all {
-		if !p.isGone(id) {
+		if !p.isDeleted(id) {
 			return id
 		}
 	}
@@ -283,7 +283,7 @@ func (p *pages) underWriters(ctx context.Context, times int) error {
 					if limit == 1 && cursor == "ending_before" {
 						continue // pages of one towards the newest never catch up with the writers
 					}
-					walkers.Go(func() error { return p.moving(walking, op, cursor, limit) })
+					walkers.Go(func() error { return p.walkDuringWrites(walking, op, cursor, limit) })
 				}
 			}
 		}
@@ -296,12 +296,12 @@ func (p *pages) underWriters(ctx context.Context, times int) error {
 	return err
 }
 
-// moving checks one walk while others write. Backwards it starts at the last object that
-// is still there, since a walk from nowhere begins at the other end.
-func (p *pages) moving(ctx context.Context, op *operation, cursor string, limit int) error {
+// walkDuringWrites checks one walk while others write. A backward walk starts at the last existing object, because
+// without a cursor it would begin at the other end.
+func (p *pages) walkDuringWrites(ctx context.Context, op *operation, cursor string, limit int) error {
 	base, from := p.base[op.id], ""
 	if cursor == "ending_before" {
-		for len(base) > 0 && p.isGone(base[len(base)-1]) {
+		for len(base) > 0 && p.isDeleted(base[len(base)-1]) {
 			base = base[:len(base)-1]
 		}
 		if len(base) == 0 {

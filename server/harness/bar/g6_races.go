@@ -51,7 +51,7 @@ func allRaces() []race {
 		{"R24", sameVisitor, false},       // a visitor's clicks open one referral
 		{"C4", sameCharge, true},          // a charge is one sale
 		{"C5", sameKey, true},             // an Idempotency-Key does its work once
-		{"files", filed, false},           // a file agrees with the books
+		{"files", exportRace, false},      // a file agrees with the books
 		{"month's end", monthEnds, false}, // each due partner is in the month's batch once
 		{"C6", sameRefund, true},          // a processor's refund is recorded once
 		{"C7", refundMeetsSale, true},     // a refund and its sale never miss each other
@@ -123,7 +123,7 @@ func (fx *raceFixture) prepare(ctx context.Context) (err error) {
 	if fx.own, err = fx.o.populate(ctx, fx.sys.unique("races")); err != nil {
 		return err
 	}
-	fx.manual = fx.o.made(ctx, "/v1/programs", M{
+	fx.manual = fx.o.createID(ctx, "/v1/programs", M{
 		"name": "Manual", "website_url": "https://manual.example", "currency": "USD", "holding_period_days": 0,
 	})
 	fx.o.object(ctx, "/v1/flows", M{
@@ -210,7 +210,7 @@ func (fx *raceFixture) newSale(ctx context.Context, program string) (partner, cu
 	own := maps.Clone(fx.own)
 	own["prg_"] = program
 	partner = fx.o.partner(ctx, own)
-	customer = fx.o.made(ctx, "/v1/customers", M{"program_id": program, "partner_id": partner})
+	customer = fx.o.createID(ctx, "/v1/customers", M{"program_id": program, "partner_id": partner})
 	own["cus_"] = customer
 	sale = fx.o.sale(ctx, own)
 	return partner, customer, sale, fx.o.first(ctx, "/v1/commissions?program_id="+program+"&sale_id="+sale)
@@ -401,7 +401,7 @@ func sameLink(ctx context.Context, fx *raceFixture) {
 // referral.
 func firstSales(ctx context.Context, fx *raceFixture) {
 	click := fx.click(ctx)
-	customer := fx.o.made(ctx, "/v1/customers", M{"program_id": fx.own["prg_"], "click_id": click.text("id")})
+	customer := fx.o.createID(ctx, "/v1/customers", M{"program_id": fx.own["prg_"], "click_id": click.text("id")})
 	answers := fx.run(ctx, func(int) (string, string, any) { return "POST", "/v1/sales", fx.saleOf(customer) })
 	firsts := 0
 	for _, r := range answers {
@@ -435,7 +435,7 @@ func (fx *raceFixture) saleOf(customer string) M {
 // its event must name one partner.
 func reassigned(ctx context.Context, fx *raceFixture) {
 	ada, bob := fx.o.partner(ctx, fx.own), fx.o.partner(ctx, fx.own)
-	customer := fx.o.made(ctx, "/v1/customers", M{"program_id": fx.own["prg_"], "partner_id": ada})
+	customer := fx.o.createID(ctx, "/v1/customers", M{"program_id": fx.own["prg_"], "partner_id": ada})
 	fx.run(ctx, func(i int) (string, string, any) {
 		if i%4 == 0 {
 			return "POST", "/v1/customers/" + customer, M{"partner_id": []string{ada, bob}[i/4%2]}
@@ -479,7 +479,7 @@ func defaultGroup(ctx context.Context, fx *raceFixture) {
 // rotated rotates an endpoint's secret. A rotation beside another one is refused, since it
 // would drop the secret that receivers still use.
 func rotated(ctx context.Context, fx *raceFixture) {
-	id := fx.o.made(ctx, "/v1/webhook_endpoints", M{
+	id := fx.o.createID(ctx, "/v1/webhook_endpoints", M{
 		"program_id": fx.manual, "url": fx.sys.sink.web.URL + "/rotated", "event_types": []string{"affiliate.created"},
 	})
 	answers := fx.same(ctx, "/v1/webhook_endpoints/"+id+"/rotate_secret", nil)
@@ -502,7 +502,7 @@ func partnerDeleted(ctx context.Context, fx *raceFixture) {
 	var customers []string
 	for range 5 {
 		customers = append(customers,
-			fx.o.made(ctx, "/v1/customers", M{"program_id": fx.own["prg_"], "partner_id": partner}))
+			fx.o.createID(ctx, "/v1/customers", M{"program_id": fx.own["prg_"], "partner_id": partner}))
 	}
 	answers := fx.run(ctx, func(i int) (string, string, any) {
 		if i == 7 {
@@ -530,18 +530,18 @@ func partnerDeleted(ctx context.Context, fx *raceFixture) {
 // flowChanged changes a flow under sales. All rates of a version are the same multiple of
 // 10 %, so that an amount of two versions would show.
 func flowChanged(ctx context.Context, fx *raceFixture) {
-	program := fx.o.made(ctx, "/v1/programs", M{
+	program := fx.o.createID(ctx, "/v1/programs", M{
 		"name": "Flow", "website_url": "https://flow.example", "currency": "USD", "holding_period_days": 0,
 	})
 	own := objects{"prg_": program}
-	customer := fx.o.made(ctx, "/v1/customers", M{"program_id": program, "partner_id": fx.o.partner(ctx, own)})
+	customer := fx.o.createID(ctx, "/v1/customers", M{"program_id": program, "partner_id": fx.o.partner(ctx, own)})
 	branch := func(rate int) M {
 		return M{
 			"rate_type": "percent", "rate_value": rate,
 			"branches": []M{{"conditions": []M{}, "rate_type": "percent", "rate_value": rate}},
 		}
 	}
-	flow := fx.o.made(ctx, "/v1/flows", merged(branch(1000), M{"program_id": program, "name": "x"}))
+	flow := fx.o.createID(ctx, "/v1/flows", merged(branch(1000), M{"program_id": program, "name": "x"}))
 	answers := fx.run(ctx, func(i int) (string, string, any) {
 		if i%4 == 0 {
 			return "POST", "/v1/flows/" + flow, branch(1000 * (1 + i/4))
@@ -567,7 +567,7 @@ func flagResolved(ctx context.Context, fx *raceFixture) {
 // endpointDeleted deletes an endpoint while deliveries are replayed to it. None may wait
 // for it afterwards, since the sender would send them.
 func endpointDeleted(ctx context.Context, fx *raceFixture) {
-	id := fx.o.made(ctx, "/v1/webhook_endpoints", M{
+	id := fx.o.createID(ctx, "/v1/webhook_endpoints", M{
 		"program_id": fx.manual, "url": fx.sys.sink.web.URL + "/gone", "event_types": []string{"affiliate.created"},
 	})
 	answers := fx.run(ctx, func(i int) (string, string, any) {
@@ -614,7 +614,7 @@ func sameVisitor(ctx context.Context, fx *raceFixture) {
 // one commission.
 func sameCharge(ctx context.Context, fx *raceFixture) {
 	partner, customer, _, _ := fx.newSale(ctx, fx.own["prg_"])
-	other := fx.o.made(ctx, "/v1/customers", M{"program_id": fx.own["prg_"], "partner_id": partner})
+	other := fx.o.createID(ctx, "/v1/customers", M{"program_id": fx.own["prg_"], "partner_id": partner})
 	charge := fx.saleOf(customer)
 	before, _ := fx.balance(ctx, fx.own["prg_"], partner)
 	answers := fx.runAll(ctx, crowd, func(i int) (string, string, any) {

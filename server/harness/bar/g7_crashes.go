@@ -81,15 +81,15 @@ type storm struct {
 // prepare makes a program whose events all go to one receiver, and a dozen customers of a
 // dozen partners: few enough that clients meet on the same balances.
 func (s *storm) prepare(ctx context.Context) error {
-	s.program = s.o.made(ctx, "/v1/programs", M{
+	s.program = s.o.createID(ctx, "/v1/programs", M{
 		"name": "Storm", "website_url": "https://storm.example", "currency": "USD", "holding_period_days": 0,
 	})
-	s.o.made(ctx, "/v1/webhook_endpoints", M{"program_id": s.program, "url": s.sys.sink.keep("/storm")})
-	s.o.made(ctx, "/v1/flows", M{"program_id": s.program, "name": "All", "rate_type": "percent", "rate_value": 2000})
+	s.o.createID(ctx, "/v1/webhook_endpoints", M{"program_id": s.program, "url": s.sys.sink.keep("/storm")})
+	s.o.createID(ctx, "/v1/flows", M{"program_id": s.program, "name": "All", "rate_type": "percent", "rate_value": 2000})
 	for range 12 {
-		payee := s.o.made(ctx, "/v1/partners", M{"program_id": s.program, "email": s.sys.unique("storm") + "@example.com"})
+		payee := s.o.createID(ctx, "/v1/partners", M{"program_id": s.program, "email": s.sys.unique("storm") + "@example.com"})
 		s.payees = append(s.payees, payee)
-		s.customers = append(s.customers, s.o.made(ctx, "/v1/customers", M{"program_id": s.program, "partner_id": payee}))
+		s.customers = append(s.customers, s.o.createID(ctx, "/v1/customers", M{"program_id": s.program, "partner_id": payee}))
 	}
 	for i := range 12 {
 		j, err := newJournal(s.dir, i)

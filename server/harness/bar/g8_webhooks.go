@@ -103,7 +103,7 @@ func (h *hooks) begin(ctx context.Context) {
 	if h.program != "" {
 		h.o.object(ctx, "/v1/partners", M{"program_id": h.program, "email": h.sys.unique("hook") + "@example.com"})
 	}
-	h.program = h.o.made(ctx, "/v1/programs", M{
+	h.program = h.o.createID(ctx, "/v1/programs", M{
 		"name": "Hooks", "website_url": "https://hooks.example", "currency": "USD",
 	})
 }

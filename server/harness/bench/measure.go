@@ -46,7 +46,7 @@ func (b *bench) slice(ctx context.Context, l load, clients, round int) (figure, 
 		func() error { return b.direct(ctx, l, &f) },
 	}
 	if l.name == "retrieve" {
-		ways = append(ways, func() error { return b.beneath(ctx, l, &f) })
+		ways = append(ways, func() error { return b.measureFloor(ctx, l, &f) })
 	}
 	if round%2 == 1 {
 		slices.Reverse(ways)
@@ -75,8 +75,8 @@ func (b *bench) rail(ctx context.Context, l load, f *figure) error {
 	return nil
 }
 
-// beneath measures the floor.
-func (b *bench) beneath(ctx context.Context, l load, f *figure) error {
+// measureFloor measures the floor.
+func (b *bench) measureFloor(ctx context.Context, l load, f *figure) error {
 	seen, used, err := b.http(ctx, l, f.Clients, b.floor.addr)
 	if err != nil {
 		return err

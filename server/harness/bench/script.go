@@ -175,16 +175,16 @@ func (s *script) next(text string, at int) (from, to int, name, prefix string) {
 		}
 		if at+m[4] < from {
 			from, to, prefix = at+m[4], at+m[5], text[at+m[2]:at+m[3]]
-			name = s.madeName(prefix, key)
+			name = s.variableOf(prefix, key)
 		}
 		break
 	}
 	return from, to, name, prefix
 }
 
-// madeName returns the variable of an id that the request made. The same id, in several
+// variableOf returns the variable of an id that the request made. The same id, in several
 // statements, is the same variable.
-func (s *script) madeName(prefix, key string) string {
+func (s *script) variableOf(prefix, key string) string {
 	if s.made[key] == "" {
 		s.kinds[prefix]++
 		s.made[key] = "f" + strconv.Itoa(s.kinds[prefix])

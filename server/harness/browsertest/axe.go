@@ -12,14 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A Violation is what axe found: a rule that places of a page break.
+// A Violation is a finding of axe: a rule and the elements that violate it.
 type Violation struct {
 	Rule, Help string
 	Nodes      []string // selectors, each with its fault
 }
 
-// axe returns the script of axe-core, which npm installs (make packages). Without it
-// the test is skipped.
+// axe returns the script of axe-core, which npm installs (make packages). Without it the test is skipped.
 func axe(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -80,10 +79,10 @@ func (b *Tab) Accessible(paths ...string) {
 	}
 }
 
-// colours are the rules of axe that colours decide.
+// colours are the rules of axe that depend on colours.
 var colours = []string{"color-contrast", "link-in-text-block"}
 
-// name is that of a page's picture.
+// name returns the name of a page's picture.
 func name(path string) string {
 	path, _, _ = strings.Cut(path, "?")
 	return strings.ReplaceAll(strings.Trim(path, "/"), "/", "-")

@@ -31,7 +31,7 @@ var Spec = sync.OnceValue(func() *openapi3.T {
 	// The server's address is not checked.
 	spec.Servers = nil
 	closed := false
-	// Schemas that say themselves whether they are open stay as they are.
+	// Schemas with an explicit additionalProperties do not change.
 	for _, s := range spec.Components.Schemas {
 		v := s.Value
 		if v.Type.Is("object") && v.AdditionalProperties.Has == nil && v.AdditionalProperties.Schema == nil {
@@ -41,7 +41,7 @@ var Spec = sync.OnceValue(func() *openapi3.T {
 	return spec
 })
 
-// router finds the operation of a request. It is made once: that takes its time.
+// router finds the operation of a request. It is created once, because that is slow.
 var router = sync.OnceValue(func() routers.Router {
 	r, err := gorillamux.NewRouter(Spec())
 	if err != nil {

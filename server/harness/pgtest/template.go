@@ -19,8 +19,8 @@ const templateLock = 0x7261696c
 // made caches the names of templates that exist.
 var made sync.Map
 
-// template returns the name of a database with the set's tables, made by the first
-// process that needs it. Nobody connects to it: a session would prevent cloning it.
+// template returns the name of a database with the set's tables, created by the first process that needs it. Nothing
+// connects to it, because a session would prevent cloning it.
 func template(ctx context.Context, admin string, set migrate.Set) (name string, err error) {
 	sum, err := set.Hash()
 	if err != nil {
