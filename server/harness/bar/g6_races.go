@@ -133,8 +133,8 @@ func (fx *raceFixture) prepare(ctx context.Context) (err error) {
 }
 
 // run sends one call of each racer at once, through the processes in turn. A caller
-// whose method is "" did something else than a call. Whoever loses a race is refused
-// in words: any other answer than a success or such a refusal is a fault.
+// with the method "" made no call. A call that loses a race gets an error of the API:
+// any other answer than a success or such an error is a fault.
 func (fx *raceFixture) run(ctx context.Context, f func(i int) (method, path string, body any)) []answer {
 	return fx.runAll(ctx, racers, f)
 }

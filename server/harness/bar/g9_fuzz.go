@@ -423,8 +423,8 @@ var showing = sync.OnceValue(func() map[string]string {
 // shows returns the operation that shows an object of a list, or "".
 func (f *fuzzer) shows(resource string) string { return showing()[resource] }
 
-// expect retrieves an object that was just made or deleted, and whose id no other request
-// had. One that was made may be gone all the same, with a group or a partner that it names.
+// expect retrieves an object that was just created or deleted, and whose id no other request
+// had. A created object may already be deleted, together with its group or partner.
 func (f *fuzzer) expect(ctx context.Context, m *family, show *operation, of answer, status int) error {
 	id := of.text("id")
 	own := objects{show.prefix: id}

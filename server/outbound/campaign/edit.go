@@ -164,7 +164,7 @@ func Send(ctx context.Context, u *work.Unit, by *mail.Outbox, id string) (db.Cam
 func sendNow(ctx context.Context, u *work.Unit, c db.Campaign) (db.Campaign, error) {
 	c, err := start(ctx, u.Tx, c, u.Now)
 	if err == nil && c.Total == 0 {
-		err = problem.New(problem.CampaignAudienceEmpty, "Nobody matches the campaign's audience.")
+		err = problem.New(problem.CampaignAudienceEmpty, "No partner matches the campaign's audience.")
 	}
 	return c, err
 }
@@ -196,7 +196,7 @@ func Pause(ctx context.Context, u *work.Unit, id string) (db.Campaign, error) {
 	}
 	if c.Status != db.CampaignStatusSending && c.Status != db.CampaignStatusScheduled {
 		return c, problem.New(problem.CampaignNotPausable,
-			"The campaign is %s; only one that is being sent or scheduled can be paused.", c.Status)
+			"The campaign is %s; only a scheduled campaign or one being sent can be paused.", c.Status)
 	}
 	c.Status, c.UpdatedAt = db.CampaignStatusPaused, u.Now
 	recall := db.CampaignRecallParams{CampaignID: c.ID, OrgID: c.OrgID}

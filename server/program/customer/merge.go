@@ -101,7 +101,7 @@ func (p Pair) partner(k *db.Customer, partnerID *string) error {
 		return problem.Invalid("partner_id", "partner_id must be a partner of one of the two customers.")
 	case partnerID == nil && a != nil && b != nil && *a != *b:
 		return problem.On("partner_id", problem.CustomersOfTwoPartners,
-			"The customers have the partners %s and %s; partner_id must name the one that stays.", *a, *b)
+			"The customers have the partners %s and %s; partner_id must name the remaining one.", *a, *b)
 	case a == nil || partnerID != nil && !is(a):
 		f := p.From
 		k.PartnerID, k.ReferralID, k.LinkID = f.PartnerID, f.ReferralID, f.LinkID
