@@ -76,7 +76,7 @@ func (c *certificates) watch(ctx context.Context) {
 				c.log.Warn("no certificate", "host", host, "error", err)
 			}
 			if err == nil && failing[host] {
-				c.log.Info("certificate there again", "host", host)
+				c.log.Info("certificate obtained again", "host", host)
 			}
 			failing[host] = err != nil
 		}
@@ -97,7 +97,7 @@ func (c *certificates) look(host string) error {
 	}
 	from, to := got.Leaf.NotBefore, got.Leaf.NotAfter
 	if to.Sub(clock.Real()) < to.Sub(from)/5 {
-		return fmt.Errorf("it is not renewed, and ends on %s", to.Format(time.DateOnly))
+		return fmt.Errorf("it is not renewed, and expires on %s", to.Format(time.DateOnly))
 	}
 	return nil
 }
@@ -147,7 +147,7 @@ type asked struct {
 }
 
 // errAsked keeps the manager from asking the authority again.
-var errAsked = errors.New("the authority was asked for a certificate a short while ago")
+var errAsked = errors.New("the authority was recently asked for this certificate")
 
 // missing returns the error for a missing certificate, upon which the manager asks the authority.
 func (a *asked) missing(name string, now clock.Time) error {
@@ -190,7 +190,7 @@ func (s certificateStore) Put(ctx context.Context, name string, content []byte) 
 		err = queries.CertificatePut(ctx, s.pool, db.CertificatePutParams{Name: name, Content: sealed, Now: s.clock.Now()})
 	}
 	if err != nil {
-		s.log.Error("certificate not kept", "name", name, "error", err)
+		s.log.Error("certificate not stored", "name", name, "error", err)
 	}
 	return err
 }

@@ -37,7 +37,7 @@ func Room(cfg config.Config) error {
 	if err != nil || room.Free >= least {
 		return err
 	}
-	return fmt.Errorf("the disk of RAIL_DATA_DIR (%s) has %s left, and a server needs %s to start: make room, "+
+	return fmt.Errorf("the disk of RAIL_DATA_DIR (%s) has %s free, and a server needs %s to start: free some space, "+
 		"or set RAIL_DATA_DIR to another disk", cfg.DataDir, room, disk.Room{Free: least})
 }
 
@@ -45,7 +45,7 @@ func Room(cfg config.Config) error {
 type disks []folder
 
 var (
-	diskFree = prometheus.NewDesc("rail_disk_free_bytes", "Room that is left on the disk of a folder: data or archive.",
+	diskFree = prometheus.NewDesc("rail_disk_free_bytes", "Free space on the disk of a folder: data or archive.",
 		[]string{"folder"}, nil)
 	diskSize = prometheus.NewDesc("rail_disk_size_bytes", "Size of that disk.", []string{"folder"}, nil)
 )

@@ -39,13 +39,13 @@ func watched(r prometheus.Registerer, standbys *standby.Set) {
 				Name: name, Help: help, ConstLabels: prometheus.Labels{"standby": s.Name},
 			}, value))
 		}
-		gauge("rail_standby_up", "1 while reads may go to the standby.", func() float64 {
+		gauge("rail_standby_up", "1 while the standby serves reads.", func() float64 {
 			if s.Up() {
 				return 1
 			}
 			return 0
 		})
-		gauge("rail_standby_lag_seconds", "How far behind the primary the standby was at most, when it was asked last.",
+		gauge("rail_standby_lag_seconds", "Upper bound of the standby's lag behind the primary, when it was last measured.",
 			func() float64 { return s.Lag().Seconds() })
 	}
 }

@@ -28,7 +28,7 @@ func (p parts) notices(ctx context.Context, to console.Reader) ([]console.Notice
 	}
 	var out []console.Notice
 	if age := seconds(s.MailFailing); age > lateFailing {
-		out = append(out, console.Notice{Text: "The mail server has taken no mail for " + lasting(age) + "; mails wait."})
+		out = append(out, console.Notice{Text: "The mail server has accepted no mail for " + lasting(age) + "; mails wait."})
 	}
 	before := p.clock.Now().Plus(-lateFailing)
 	n, err := queries.WebhookEndpointsFailing(ctx, p.pool, db.WebhookEndpointsFailingParams{
@@ -38,9 +38,9 @@ func (p parts) notices(ctx context.Context, to console.Reader) ([]console.Notice
 		return nil, err
 	}
 	if n == 1 {
-		out = append(out, console.Notice{Text: "A webhook endpoint takes no events at present", Page: "/webhooks"})
+		out = append(out, console.Notice{Text: "A webhook endpoint is failing", Page: "/webhooks"})
 	} else if n > 1 {
-		out = append(out, console.Notice{Text: fmt.Sprintf("%d webhook endpoints take no events at present", n), Page: "/webhooks"})
+		out = append(out, console.Notice{Text: fmt.Sprintf("%d webhook endpoints are failing", n), Page: "/webhooks"})
 	}
 	if !to.Owner {
 		return out, nil
@@ -57,7 +57,7 @@ func (p parts) ofOperator(s backlog.State, since clock.Time) []console.Notice {
 	var out []console.Notice
 	for _, f := range folders(p.config) {
 		if room, err := disk.Of(f.dir); err == nil && room.IsScarce() {
-			out = append(out, console.Notice{Text: fmt.Sprintf("The disk of %s has %s left.", f.variable, room)})
+			out = append(out, console.Notice{Text: fmt.Sprintf("The disk of %s has %s free.", f.variable, room)})
 		}
 	}
 	now := p.clock.Now()
@@ -68,8 +68,8 @@ func (p parts) ofOperator(s backlog.State, since clock.Time) []console.Notice {
 		at          float64
 		never, late string
 	}{
-		{s.BackupAt, "No backup has been made yet: rail backup makes one.", "The last backup was made %s ago."},
-		{s.AuditAt, "No audit has found the books in order yet: rail audit looks.", "The last audit without findings was %s ago."},
+		{s.BackupAt, "There is no backup yet: run rail backup.", "The last backup was made %s ago."},
+		{s.AuditAt, "No audit has succeeded yet: run rail audit.", "The last audit without findings was %s ago."},
 	} {
 		age := now.Sub(time.UnixMilli(int64(done.at * 1000)))
 		if done.at == 0 {

@@ -25,7 +25,7 @@ func ready(pool *pgxpool.Pool) pages.Ready {
 		if err == nil || schemaOf(err) {
 			return err
 		}
-		return errors.New("the database is away or has no tables")
+		return errors.New("the database is unreachable or has no tables")
 	}
 }
 
@@ -81,16 +81,16 @@ func (a *App) queues(ctx context.Context) []pages.Check {
 	} {
 		c := pages.Check{Name: q.name}
 		if age := time.Duration(q.due * float64(time.Second)); age > q.most {
-			c.Problem = fmt.Sprintf("what was due first has waited for %s", age.Round(time.Second))
+			c.Problem = fmt.Sprintf("the oldest due entry has waited for %s", age.Round(time.Second))
 		}
 		if err != nil {
-			c.Problem = "what waits could not be read"
+			c.Problem = "the queues could not be read"
 		}
 		out = append(out, c)
 	}
 	server := pages.Check{Name: "mail server"}
 	if age := seconds(s.MailFailing); err == nil && age > lateFailing {
-		server.Problem = fmt.Sprintf("it has taken no mail for %s", age.Round(time.Second))
+		server.Problem = fmt.Sprintf("it has accepted no mail for %s", age.Round(time.Second))
 	}
 	return append(out, server)
 }

@@ -51,7 +51,7 @@ func TestReadinessInDetail(t *testing.T) {
 	pool.Close()
 	w = get(a, "/readyz?verbose")
 	require.Equal(t, http.StatusServiceUnavailable, w.Code)
-	require.Contains(t, w.Body.String(), "[-]database failed: the database is away or has no tables\n[+]schema ok\n[+]disk ok\n[+]memory ok\n[-]job shaky")
+	require.Contains(t, w.Body.String(), "[-]database failed: the database is unreachable or has no tables\n[+]schema ok\n[+]disk ok\n[+]memory ok\n[-]job shaky")
 }
 
 // TestReadinessOfQueues: entries overdue for too long are reported.

@@ -57,7 +57,7 @@ func Issue(ctx context.Context, u *work.Unit, keeper *secret.Keeper, g Grant) (o
 	}
 	for _, s := range g.Scopes {
 		if !slices.Contains(Scopes, s) {
-			return out, problem.Invalid("scopes", "scopes must be of %s.", strings.Join(Scopes, ", "))
+			return out, problem.Invalid("scopes", "scopes must be among %s.", strings.Join(Scopes, ", "))
 		}
 	}
 	if len(g.Form) > maxForm {
@@ -70,7 +70,7 @@ func Issue(ctx context.Context, u *work.Unit, keeper *secret.Keeper, g Grant) (o
 		}
 		if g.Form != "" && slices.ContainsFunc(keys, func(k db.APIKey) bool { return opt.Value(k.Form) == g.Form }) {
 			return problem.New(problem.ParameterInvalid,
-				"This form was sent before, and has made a key, which was shown then. Load the page anew to make another.")
+				"This form was sent before and created a key, which was shown then. Reload the page to create another.")
 		}
 		if len(keys) >= maxKeys {
 			return problem.New(problem.ParameterInvalid, "An organization has at most %d keys.", maxKeys)

@@ -16,7 +16,7 @@ const Tolerance = 5 * time.Minute
 
 // Reasons to refuse a Rail-Signature.
 var (
-	ErrSignature = errors.New("Rail-Signature does not fit the body and this key")
+	ErrSignature = errors.New("Rail-Signature does not match the body and this key")
 	ErrExpired   = errors.New("Rail-Signature is more than five minutes from the server's clock")
 )
 

@@ -39,7 +39,7 @@ var unattended = passphrase{new(string)}
 // keepArchive makes the server's base backups until ctx ends.
 func (d *database) keepArchive(ctx context.Context, env *Env) {
 	if !unattended.isGiven(env) {
-		fmt.Fprintf(env.Err, "The archive does not hold the secret key, without which it is of no use: keep %s in another place, or set %s.\n",
+		fmt.Fprintf(env.Err, "The archive does not contain the secret key, without which it is useless: keep %s in another place, or set %s.\n",
 			d.config.KeyFrom, passphraseVariable)
 	}
 	d.archives(env).Keep(ctx)
@@ -95,8 +95,8 @@ func archiveList(*pflag.FlagSet) action {
 
 // archiveHelp describes the archive.
 func archiveHelp() string {
-	return `RAIL_ARCHIVE_DIR has the private PostgreSQL of rail serve write everything that changes into that folder within a minute.
-rail serve makes a base backup a day, and removes what RAIL_ARCHIVE_DAYS do not need. rail restore FOLDER --to TIME restores.
+	return `With RAIL_ARCHIVE_DIR, the private PostgreSQL of rail serve writes every change to that folder within a minute.
+rail serve makes a base backup a day, and deletes files older than RAIL_ARCHIVE_DAYS. rail restore FOLDER --to TIME restores.
 `
 }
 
@@ -125,7 +125,7 @@ func restoreArchive(ctx context.Context, env *Env, dir, to string, phrase passph
 		return err
 	}
 	last, err := embedded.Recover(ctx, private(cfg, nil), moment.Time, func(into string) error {
-		fmt.Fprintf(env.Err, "unpacking %s and %d files of WAL, which PostgreSQL then replays\n", b.Folder(), b.Files())
+		fmt.Fprintf(env.Err, "unpacking %s and %d WAL files for PostgreSQL to replay\n", b.Folder(), b.Files())
 		if err := b.Unpack(into, doing(env, "unpacked")); err != nil {
 			return err
 		}

@@ -51,8 +51,8 @@ type finding struct {
 // runAudit checks the configured database. It writes only the mark of a clean audit, so that it may run beside
 // servers at any time.
 func runAudit(fs *pflag.FlagSet) action {
-	connections := fs.Int("connections", auditConnections, "`N` connections over which the equations are spread, at least 1")
-	since := toggle(fs, "since-last", "look only at partners of whom something was written since the last audit that found nothing")
+	connections := fs.Int("connections", auditConnections, "`N` connections that share the work, at least 1")
+	since := toggle(fs, "since-last", "check only partners changed since the last clean audit")
 	return func(ctx context.Context, env *Env, _ []string) error {
 		if *connections < 1 {
 			return usagef("--connections must be at least 1")
@@ -67,7 +67,7 @@ func runAudit(fs *pflag.FlagSet) action {
 // audit checks the data, prints every equation with its result, and returns errFindings if one is violated.
 func (d *database) audit(ctx context.Context, env *Env, o check.Options) error {
 	o.Progress = func(name string, done, of int) {
-		env.progress.say("%d of %d checks are done, %s the last", done, of, name)
+		env.progress.say("%d of %d checks done, last %s", done, of, name)
 	}
 	r, err := check.Full(ctx, d.pool, o)
 	if err != nil {
@@ -75,7 +75,7 @@ func (d *database) audit(ctx context.Context, env *Env, o check.Options) error {
 		return err
 	}
 	if o.SinceLast && r.Since == nil {
-		fmt.Fprintln(env.Err, "no audit of this database has found nothing yet: everything is checked")
+		fmt.Fprintln(env.Err, "this database has no clean audit yet: checking everything")
 	}
 	if err := env.print(auditOf(r), func() []string { return auditTable(r) }); err != nil {
 		return err
@@ -84,20 +84,20 @@ func (d *database) audit(ctx context.Context, env *Env, o check.Options) error {
 		return errFindings
 	}
 	if err := r.Pass(ctx, d.pool); err != nil {
-		fmt.Fprintf(env.Err, "the audit found nothing, but --since-last will not know of it: %s\n", err)
+		fmt.Fprintf(env.Err, "the audit is clean, but could not be recorded for --since-last: %s\n", err)
 	}
 	return nil
 }
 
 // auditHelp describes when an audit may run, and what its result covers.
 func auditHelp() string {
-	return `All equations are computed in one snapshot, while servers work, and nothing is changed; that nothing was found is noted. With
-each goes how many rows it was computed over: an audit of no rows has found nothing. Of what is sealed (payout details, webhook
-secrets, stored answers) one value of each kind is opened with the secret key.
+	return `All equations are checked in one snapshot, while servers run. The audit changes no data; it only records that it was clean. Each
+equation shows the number of rows it read: an audit of no rows finds nothing. Of sealed values (payout details, webhook secrets,
+stored answers) one of each kind is opened with the secret key.
 
---since-last is for every hour, beside an audit of all for every night. It looks at all that partners have, of whom the ledger or an
-event tells something new, and at nobody else. It does not find what was changed by hand in old rows, or is missing there, and does not
-check sums of reports, totals of lists, refunds, first sales, events, currencies and what is sealed.
+--since-last is for an hourly audit, beside a nightly full one. It checks all data of partners with new ledger entries or events, and
+no others. It misses manual changes to old rows, and missing rows, and does not check report sums, totals of lists, refunds, first
+sales, events, currencies and sealed values.
 `
 }
 
@@ -126,7 +126,7 @@ func auditOf(r check.Report) audited {
 // auditTable returns a line for each equation, then the findings below their equation, and the total at the end,
 // since people look at the last line of a terminal.
 func auditTable(r check.Report) []string {
-	lines := []string{"EQUATION\tFOUND\tTIME\tWHAT HOLDS, AND OVER WHAT"}
+	lines := []string{"EQUATION\tFOUND\tTIME\tSTATEMENT AND ROWS"}
 	var found []string
 	for _, c := range r.Checks {
 		lines = append(lines,
@@ -151,7 +151,7 @@ func auditTable(r check.Report) []string {
 // auditScope describes the scope of an audit.
 func auditScope(r check.Report) string {
 	if r.Since != nil {
-		return fmt.Sprintf("%s of whom something was written since %s (the last audit of all was at %s)",
+		return fmt.Sprintf("%s changed since %s (the last full audit was at %s)",
 			counted(r.Size("partners"), "partner"), r.Since.At, r.Since.Full)
 	}
 	return fmt.Sprintf("%s, %s, %s and %s", counted(r.Size("organizations"), "organization"), counted(r.Size("sales"), "sale"),

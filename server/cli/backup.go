@@ -29,7 +29,7 @@ import (
 // before an upgrade.
 func backUp(fs *pflag.FlagSet) action {
 	phrase := passphraseFlag(fs)
-	without := toggle(fs, "without-key", "leave the secret key out; without it nobody can use the backup")
+	without := toggle(fs, "without-key", "leave the secret key out; the backup is useless without it")
 	return func(ctx context.Context, env *Env, args []string) error {
 		return opening{asIs: true, admit: admitAny}.with(ctx, env, func(d *database) error {
 			m, err := d.manifest(ctx, env)
@@ -62,7 +62,7 @@ func backUp(fs *pflag.FlagSet) action {
 // for it, and a read-only role may not write it.
 func (d *database) made(ctx context.Context, env *Env) {
 	if err := queries.BackupMade(ctx, d.pool, env.Clock.Now()); err != nil && !noTable(err) {
-		env.say("the backup was made, but metrics and the console will not know of it: %s", err)
+		env.say("the backup was made, but could not be recorded for metrics and the console: %s", err)
 	}
 }
 
@@ -75,8 +75,8 @@ type writtenBackup struct {
 
 // backupHelp describes the content of the file.
 func backupHelp() string {
-	return `The rows are of one moment; servers go on meanwhile, and migrations wait. Whoever has the file has all data but what the
-secret key seals: keep it as you keep the database. What it leaves out: sessions of the portal and sign-in links.
+	return `The rows are from one point in time; servers continue to run, and migrations wait. The file contains all data, except that values
+sealed by the secret key are encrypted: protect it like the database. It excludes portal sessions and sign-in links.
 `
 }
 
@@ -172,7 +172,7 @@ func restore(fs *pflag.FlagSet) action {
 			return restoreArchive(ctx, env, args[0], *to, phrase)
 		}
 		if *to != "" {
-			return usagef("--to is for an archive, which is a folder: %s is none", args[0])
+			return usagef("--to is for an archive, which is a folder: %s is not a folder", args[0])
 		}
 		m, err := backup.Describe(args[0])
 		if err != nil {
@@ -186,7 +186,7 @@ func restore(fs *pflag.FlagSet) action {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(env.Err, "%s is of %s; checking it\n", args[0], m.CreatedAt.Format(time.RFC3339))
+		fmt.Fprintf(env.Err, "%s was made at %s; checking it\n", args[0], m.CreatedAt.Format(time.RFC3339))
 		if err := backup.Check(ctx, args[0], keeper, doing(env, "read")); err != nil {
 			return err
 		}
@@ -204,15 +204,15 @@ func restore(fs *pflag.FlagSet) action {
 
 // restoreHelp describes the target of a restore, and its outdated parts.
 func restoreHelp() string {
-	return `The database is a private one in an empty RAIL_DATA_DIR, which gets the secret key of the backup too, or the one of
-RAIL_DATABASE_URL, for which RAIL_SECRET_KEY must hold that key: rail restore key shows it. No server may run on it. The
-file is read twice: nothing is written before it is known to be whole.
+	return `The database is a private one in an empty RAIL_DATA_DIR, which also gets the secret key of the backup, or the one of
+RAIL_DATABASE_URL, for which RAIL_SECRET_KEY must be that key: rail restore key shows it. No server may run on it. The
+file is read twice: nothing is written before the whole file has been checked.
 
-A folder is an archive (RAIL_ARCHIVE_DIR), from which a private database is made as it was at a moment: rail archive list
-shows which there are.
+A folder is an archive (RAIL_ARCHIVE_DIR), from which a private database is restored to a point in time: rail archive list
+shows the available times.
 
-What came after the backup, or the moment, is not in it: payouts that were sent since are due again, API keys that were revoked since work
-again, and webhooks that were delivered since may come again. Look at these before you start the server.
+Changes after the backup, or that time, are lost: payouts sent since then are due again, API keys revoked since then work
+again, and webhooks delivered since then may be sent again. Check these before you start the server.
 `
 }
 
@@ -238,7 +238,7 @@ func fitting(env *Env, cfg *config.Config, m backup.Manifest, phrase passphrase)
 	}
 	for _, f := range m.Fingerprints {
 		if !slices.Contains(keeper.Fingerprints(), f) {
-			return nil, nil, fmt.Errorf("%w: the backup needs %s, %s has %s; rail restore key shows what it holds, for RAIL_SECRET_KEY and "+
+			return nil, nil, fmt.Errorf("%w: the backup needs %s, %s has %s; rail restore key shows its keys, for RAIL_SECRET_KEY and "+
 				"RAIL_SECRET_KEY_PREVIOUS", keyring.ErrWrongKey, strings.Join(m.Fingerprints, " and "), cfg.KeyFrom,
 				strings.Join(keeper.Fingerprints(), " and "))
 		}
@@ -249,7 +249,7 @@ func fitting(env *Env, cfg *config.Config, m backup.Manifest, phrase passphrase)
 // keysOf opens the keys in a backup, the current one first.
 func keysOf(env *Env, m backup.Manifest, phrase passphrase) ([][32]byte, error) {
 	if m.Keys == nil {
-		return nil, fmt.Errorf("the backup does not hold its secret key, with the fingerprint %s: set RAIL_SECRET_KEY",
+		return nil, fmt.Errorf("the backup does not contain its secret key, with the fingerprint %s: set RAIL_SECRET_KEY",
 			strings.Join(m.Fingerprints, " and "))
 	}
 	text, err := phrase.read(env, false)

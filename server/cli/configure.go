@@ -47,13 +47,13 @@ func configInit(*pflag.FlagSet) action {
 		if err = errors.Join(err, f.Close()); err != nil {
 			return err
 		}
-		return env.print(map[string]string{"file": args[0]}, line("%s has every variable; none is set", args[0]))
+		return env.print(map[string]string{"file": args[0]}, line("%s has every variable, commented out", args[0]))
 	}
 }
 
 // configCheck reads the configuration as serve does, creates nothing, and reports all mistakes.
 func configCheck(fs *pflag.FlagSet) action {
-	connect := toggle(fs, "connect", "open the database too: is it there, with tables for this binary, and is this its key?")
+	connect := toggle(fs, "connect", "also open the database and check its tables and its secret key")
 	return func(ctx context.Context, env *Env, _ []string) error {
 		cfg, err := config.Read(env.Environ)
 		if err != nil {
@@ -87,7 +87,7 @@ func (c *findings) note(format string, args ...any) {
 // key checks the secret key, which serve creates together with the database.
 func (c *findings) key(cfg config.Config) {
 	if cfg.Fresh() {
-		c.note("There is no database in %s yet: rail serve makes it, with its secret key.", cfg.DataDir)
+		c.note("There is no database in %s yet: rail serve creates it, with its secret key.", cfg.DataDir)
 		return
 	}
 	c.wrong = errors.Join(c.wrong, cfg.LoadKey())
@@ -121,7 +121,7 @@ func (c *findings) database(ctx context.Context, env *Env, cfg config.Config) {
 	}
 	err := opening{look: true}.with(ctx, env, func(*database) error { return nil })
 	if cfg.DatabaseURL == "" && errors.Is(err, migrate.ErrOlder) {
-		c.note("The database is of an older release: rail serve brings it to this one.")
+		c.note("The database is from an older release: rail serve upgrades it.")
 		return
 	}
 	c.wrong = err

@@ -133,7 +133,7 @@ func noDatabase(dir string) error {
 		dir = abs
 	}
 	return fmt.Errorf("there is no Rail database in %s: set RAIL_DATA_DIR to the folder of the server (or RAIL_DATABASE_URL); "+
-		"rail serve makes a new one", dir)
+		"rail serve creates a new one", dir)
 }
 
 // open checks the schema and the secret key before anything is read: a wrong key would look like damaged data.

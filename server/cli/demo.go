@@ -29,7 +29,7 @@ func runDemo(fs *pflag.FlagSet) action {
 				return fmt.Errorf("%s: %w", s.about, err)
 			}
 		}
-		d.tell("\n# The partner has earned %s: %s", d.ids["earned"], d.ids["url"])
+		d.tell("\n# The partner's earnings: %s. Portal: %s", d.ids["earned"], d.ids["url"])
 		if !env.json {
 			return nil
 		}
@@ -40,8 +40,8 @@ func runDemo(fs *pflag.FlagSet) action {
 // demoHelp describes what the demo creates.
 func demoHelp() string {
 	return `The key needs the scope write. The program, its partner, customer and sale are real and stay: on a server with
-programs of its own, take a key of another organization. The lines that are printed can be pasted; for a day they answer
-the same again instead of doing it again, by their Idempotency-Key. The link into the portal works once, within a quarter of an hour.
+other programs, use a key of another organization. You can paste the printed lines; for a day their Idempotency-Keys return
+the same answers without repeating the calls. The link to the portal works once, within 15 minutes.
 `
 }
 
@@ -75,7 +75,7 @@ var demoSteps = []demoStep{
 		"and pays 49.99", "POST", "/v1/sales", `{"program_id":"{program}","customer_id":"{customer}",` +
 			`"external_charge_id":"ch_{run}","amount_minor":4999,"currency":"USD"}`, "sale",
 	},
-	{"What the partner has earned", "GET", "/v1/balances?program_id={program}", "", ""},
+	{"The partner's earnings", "GET", "/v1/balances?program_id={program}", "", ""},
 	{"A link into the partner's portal", "POST", "/v1/partners/{partner}/sso", "", ""},
 }
 
@@ -108,7 +108,7 @@ func (d *demo) preamble() string {
 	if d.caller.keyFile != "" {
 		return keyVariable + "=$(cat '" + d.caller.keyFile + "')"
 	}
-	return "# " + keyVariable + " must hold the API key."
+	return "# " + keyVariable + " must contain the API key."
 }
 
 // step makes a call, prints it, and stores values for later ones.

@@ -154,9 +154,9 @@ type greeting struct {
 func (g greeting) lines() []string {
 	out := []string{"Console: " + g.Console}
 	if g.NewUser {
-		out[0] += " (makes its first user, once, within a day)"
+		out[0] += " (creates its first user, once, within a day)"
 	} else if g.NoUser {
-		out[0] += " (has no user yet: rail user first-link makes a link for the first)"
+		out[0] += " (has no user yet: rail user first-link creates a link for the first)"
 	}
 	out = append(out, "Rail listens on "+g.URL, "Docs: "+g.Docs)
 	if g.APIKey != "" {
@@ -210,7 +210,7 @@ func greetingOf(ctx context.Context, env *Env, d *database, org string) (greetin
 		org = first
 	}
 	if org == severalOrgs {
-		env.say("The console has no user yet: rail user create --role owner makes one")
+		env.say("The console has no user yet: rail user create --role owner creates one")
 		return g, nil
 	}
 	if g.NoUser = !env.Terminal; g.NoUser {

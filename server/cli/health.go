@@ -52,7 +52,7 @@ func ownServer(env *Env) (base, name string, err error) {
 func localAddress(addr string, tls bool) (string, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil || port == "" || port == "0" {
-		return "", usagef("RAIL_ADDR %q tells no port: give --url", addr)
+		return "", usagef("RAIL_ADDR %q has no port: give --url", addr)
 	}
 	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
 		host = "127.0.0.1" // an image may not resolve localhost

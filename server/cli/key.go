@@ -35,7 +35,7 @@ func keyCreate(fs *pflag.FlagSet) action {
 	org := fs.String("org", "", "`ORG_ID` of the key; may be left out while there is only one")
 	var scopes list
 	fs.Var(&scopes, "scope", "`SCOPE` to grant; repeatable, or several with commas: "+strings.Join(auth.Scopes, ", "))
-	test := toggle(fs, "test", "make a rail_test_ key")
+	test := toggle(fs, "test", "create a rail_test_ key")
 	limit := fs.Int("rate-limit", auth.DefaultRateLimit, "`REQUESTS` a second")
 	return func(ctx context.Context, env *Env, _ []string) error {
 		if err := checkKey(scopes, *limit); err != nil {
@@ -56,7 +56,7 @@ func keyCreate(fs *pflag.FlagSet) action {
 				// The id is for rail key revoke; the key goes into the client's configuration.
 				return []string{
 					"ID\t" + k.ID, "Key\t" + k.Key, "Scopes\t" + strings.Join(k.Scopes, ", "), "",
-					"The key is shown this once; only a hash of it is kept.",
+					"The key is shown only once; Rail stores a hash of it.",
 				}
 			})
 		})
@@ -170,14 +170,14 @@ func keyRevoke(*pflag.FlagSet) action {
 				return err
 			}
 			if n == 0 {
-				return fmt.Errorf("%s is no key, or is revoked already", args[0])
+				return fmt.Errorf("%s is not a key, or is already revoked", args[0])
 			}
 			select { // by the machine's clock, as in the servers
 			case <-time.After(auth.Settled):
 			case <-ctx.Done():
-				return fmt.Errorf("%s is revoked; servers that run may take it for another second", args[0])
+				return fmt.Errorf("%s is revoked; running servers may accept it for another second", args[0])
 			}
-			return env.print(revokedKey{args[0], now}, line("%s is revoked; no server takes it any more", args[0]))
+			return env.print(revokedKey{args[0], now}, line("%s is revoked; no server accepts it", args[0]))
 		})
 	}
 }

@@ -61,9 +61,9 @@ func listen(fs *pflag.FlagSet) action {
 
 // listenHelp describes how to verify the events, and what happens to missed ones.
 func listenHelp() string {
-	return `It asks the server every second, from any machine that reaches its API, for what has happened since it was started. The secret
-that it prints belongs to the API key: it is the same at every start, on every machine. While the server is away it waits, and misses
-nothing. An event that URL does not take is sent again for some seconds, before the next one; then it is given up, with a line that says so.
+	return `It polls the server every second for new events, from any machine that can reach its API. The printed secret belongs to the
+API key: it is the same at every start, on every machine. While the server is unreachable it waits, and misses no event.
+An event that URL does not accept is retried for some seconds before the next one, then dropped with a message.
 `
 }
 
@@ -173,7 +173,7 @@ func pauseAfter(err error) time.Duration {
 func (f *forwarder) heard(ctx context.Context, err error) {
 	switch {
 	case transient(err) && !f.away && ctx.Err() == nil:
-		fmt.Fprintln(f.env.Err, "The server is away; waiting for it:", err)
+		fmt.Fprintln(f.env.Err, "The server is unreachable; waiting for it:", err)
 		f.away = true
 	case err == nil && f.away:
 		fmt.Fprintln(f.env.Err, "The server is back.")

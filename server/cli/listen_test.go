@@ -107,7 +107,7 @@ func TestListen(t *testing.T) {
 	next("sale.created", "1")
 	r.says(out, `affiliate\.created +evt_\w+  200  \d+ ms, attempt 2\n\{"id":"evt_`)
 	end()
-	r.says(out, "The server is away; waiting for it: ")
+	r.says(out, "The server is unreachable; waiting for it: ")
 	_, end = r.serving()
 	r.says(out, "The server is back")
 	r.must("demo")

@@ -47,11 +47,11 @@ func migrateUp(*pflag.FlagSet) action {
 // migrateDown reverts migrations, and only with --yes: their tables are dropped with their data. The previous
 // binary can then run on the database.
 func migrateDown(fs *pflag.FlagSet) action {
-	steps := fs.Int("steps", 1, "`N` migrations to undo")
-	yes := toggle(fs, "yes", "really do it: the data of these migrations is lost")
+	steps := fs.Int("steps", 1, "`N` migrations to revert")
+	yes := toggle(fs, "yes", "confirm that the data of these migrations is lost")
 	return func(ctx context.Context, env *Env, _ []string) error {
 		if !*yes {
-			return usagef("this removes tables with their data; add --yes to do it")
+			return usagef("this drops tables with their data; add --yes to confirm")
 		}
 		return onDSN(ctx, env, func(dsn string) error {
 			if err := migrate.Down(ctx, dsn, *steps); err != nil {

@@ -45,7 +45,7 @@ func linkRateOverride(fs *pflag.FlagSet) action {
 			rate, err = rateOf(rules.RateFixed, *fixed, maxFixed)
 		// given includes the flag whatever its value.
 		case !*remove:
-			return usagef("--clear=false does nothing")
+			return usagef("--clear=false has no effect")
 		}
 		if err != nil {
 			return err
@@ -97,7 +97,7 @@ func setRate(ctx context.Context, env *Env, d *database, link string, r *rules.R
 
 // jobRun runs one job once, optionally at another time: for a missed month's end, or for trying a job.
 func jobRun(fs *pflag.FlagSet) action {
-	now := fs.String("now", "", "`TIME` that the job takes for the present, such as 2026-09-01T00:00:00Z")
+	now := fs.String("now", "", "`TIME` of the job in place of now, such as 2026-09-01T00:00:00Z")
 	return func(ctx context.Context, env *Env, args []string) error {
 		at := env.Clock.Now()
 		if *now != "" {
@@ -123,7 +123,7 @@ func jobRun(fs *pflag.FlagSet) action {
 					return err
 				}
 			}
-			return env.print(jobDone{args[0], at}, line("%s has run for %s", args[0], at))
+			return env.print(jobDone{args[0], at}, line("%s ran for the time %s", args[0], at))
 		})
 	}
 }

@@ -48,7 +48,7 @@ func orgTable(orgs ...organization) func() []string {
 // organization already.
 func orgCreate(fs *pflag.FlagSet) action {
 	name := fs.String("name", "", "`NAME` of the organization")
-	owner := fs.String("owner-email", "", "`ADDRESS` that is told about trouble, such as a webhook that was disabled")
+	owner := fs.String("owner-email", "", "`ADDRESS` for notices, such as about a disabled webhook")
 	return func(ctx context.Context, env *Env, _ []string) error {
 		// Characters, not bytes, as the API counts names.
 		if n := utf8.RuneCountInString(strings.TrimSpace(*name)); n < 1 || n > 255 {

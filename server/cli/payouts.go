@@ -24,8 +24,8 @@ import (
 func payoutsExport(fs *pflag.FlagSet) action {
 	batch := fs.String("batch", "", "`ID` of the payout batch")
 	format := fs.String("format", "", "paypal, wise or csv")
-	fresh := toggle(fs, "new", "leave out what an earlier file has")
-	currency := fs.String("currency", "", "only payouts in this `CODE`; needed where the batch has several")
+	fresh := toggle(fs, "new", "leave out payouts in earlier files")
+	currency := fs.String("currency", "", "only payouts in this `CODE`; required if the batch has several")
 	return func(ctx context.Context, env *Env, _ []string) error {
 		if *batch == "" {
 			return usagef("--batch is needed")
@@ -105,7 +105,7 @@ func summarize(w io.Writer, format string, done payout.ExportResult) (left int) 
 	fmt.Fprintf(w, "%s written, %d left out\n", counted(done.Rows, "payout"), len(done.Left))
 	// A second file risks paying twice, hence the number.
 	if done.Repeated > 0 {
-		fmt.Fprintf(w, "%d of them were in an earlier file already (--new leaves them out): send them once only\n",
+		fmt.Fprintf(w, "%d of them were in an earlier file (--new leaves them out): send them only once\n",
 			done.Repeated)
 	}
 	if most := payout.FileLimits[format]; done.Rows > most {
@@ -116,18 +116,17 @@ func summarize(w io.Writer, format string, done payout.ExportResult) (left int) 
 
 // exportHelp describes where to upload the file, and the next step.
 func exportHelp() string {
-	return `The file goes to standard output: who is paid by the method, with what is not paid. It holds personal data.
-What is left out is named on standard error, with status 1 where no other file has it. The payouts are
-processing from then on: refunds claw them back. Once the money has been sent, end each with rail payouts
-paid (or POST /v1/payouts/{id}/mark_paid) or rail payouts fail. Another export writes the same payouts again,
-or with --new what has come since.
+	return `The file goes to standard output: the unpaid payouts of the method. It contains personal data. Payouts that are left out are
+listed on standard error, with status 1 if some are in no other file. Exported payouts are processing from then on: refunds
+claw them back. After the money is sent, finish each with rail payouts paid (or POST /v1/payouts/{id}/mark_paid) or rail
+payouts fail. Another export writes the same payouts again, or with --new only later ones.
 `
 }
 
 // payoutsPaid settles the payouts of an exported batch, or one of them. It does manually what a payment rail
 // does by itself, with the same events and mails.
 func payoutsPaid(fs *pflag.FlagSet) action {
-	external := fs.String("external-id", "", "`ID` of the transfer at whoever sent the money")
+	external := fs.String("external-id", "", "`ID` of the transfer at the payment provider")
 	at := fs.String("paid-at", "", "`TIME` of the payment, such as 2026-09-30T09:00:00Z; now when left out")
 	return func(ctx context.Context, env *Env, args []string) error {
 		// The time may be given, since a file is often paid days before this command runs.
@@ -141,7 +140,7 @@ func payoutsPaid(fs *pflag.FlagSet) action {
 				return usagef("--paid-at %s", err)
 			}
 			if payment.At.After(env.Clock.Now().Time) {
-				return usagef("--paid-at lies in the future")
+				return usagef("--paid-at is in the future")
 			}
 		}
 		return withDatabase(ctx, env, func(d *database) error {
@@ -159,8 +158,8 @@ func payoutsPaid(fs *pflag.FlagSet) action {
 
 // paidHelp describes in which order to report the results of a batch.
 func paidHelp() string {
-	return "PAYOUT_ID_OR_BATCH_ID is one payout, or the batch of which everything is paid that left in a file: end what was not\n" +
-		"paid first (rail payouts fail).\n"
+	return "PAYOUT_ID_OR_BATCH_ID is one payout, or a batch whose exported payouts are all paid: first mark the others\n" +
+		"as failed (rail payouts fail).\n"
 }
 
 // paid settles one payout, or those of a batch, and returns how many. A payout that cannot be settled does not

@@ -41,7 +41,7 @@ func orgPlan(fs *pflag.FlagSet) action {
 	// Func, since each value accepts two words besides numbers.
 	fs.Func("flow-quota", "active flows a program: `N`, none or default", limit(&change.SetFlowQuota, &change.FlowQuota))
 	fs.Func("revenue-meter-minor",
-		"what each program may take a month in its own currency, in minor units, before its approvals stop: `N`, none or default",
+		"monthly revenue of a program in its currency, in minor units, above which approvals stop: `N`, none or default",
 		limit(&change.SetRevenueMeterMinor, &change.RevenueMeterMinor))
 	fs.Func("fraud-monitoring", "the risk checks: `on`, off or default",
 		onOff(&change.SetFraudMonitoring, &change.FraudMonitoring))
@@ -64,9 +64,8 @@ func orgPlan(fs *pflag.FlagSet) action {
 
 // planHelp describes the values of the flags, and when a change takes effect.
 func planHelp() string {
-	return `Without flags the plan is shown. default is what the environment says: RAIL_FLOW_QUOTA, RAIL_REVENUE_METER_MINOR and
-RAIL_FRAUD_MONITORING, here of this command; none is no limit, also where the environment has one. Servers that run heed a
-change within a second.
+	return `Without flags it shows the plan. default refers to the environment of this command (RAIL_FLOW_QUOTA, RAIL_REVENUE_METER_MINOR
+and RAIL_FRAUD_MONITORING); none is no limit, even if the environment has one. Running servers apply a change within a second.
 `
 }
 

@@ -71,10 +71,10 @@ func processorConnect(fs *pflag.FlagSet) action {
 	fs.StringVar(&in.ProgramID, "program", "", "`PROGRAM_ID` whose payments it records")
 	fs.StringVar(&in.Secret, "secret", "", "`SECRET` with which the processor signs its events, or - to read it; Rail can make it for generic, chargebee and lemon_squeezy")
 	fs.StringVar(&in.APIKey, "api-key", "", "`KEY` of the processor's API, or - to read it; Rail makes the endpoint at Stripe with it")
-	test := toggle(fs, "test", "take test events, and no live ones")
-	direct := toggle(fs, "record-direct", "record payments that no partner brought, too")
-	outside := toggle(fs, "outside-checkout", "record payments outside Stripe's checkout and invoices, too")
-	replace := toggle(fs, "replace", "end the connection that works until now")
+	test := toggle(fs, "test", "accept only test events")
+	direct := toggle(fs, "record-direct", "also record payments without a partner")
+	outside := toggle(fs, "outside-checkout", "also record payments outside Stripe's checkout and invoices")
+	replace := toggle(fs, "replace", "end the present connection")
 	return func(ctx context.Context, env *Env, args []string) error {
 		if in.ProgramID == "" {
 			return usagef("--program is needed")
@@ -131,7 +131,7 @@ func hookups(d *database) hookup.Service {
 // stays explains why the endpoint of an ended connection still exists at Stripe, if it does.
 func stays(env *Env, left error) {
 	if left != nil {
-		fmt.Fprintf(env.Err, "its endpoint stays at Stripe, take it away there: %v\n", left)
+		fmt.Fprintf(env.Err, "its endpoint still exists at Stripe; delete it there: %v\n", left)
 	}
 }
 
@@ -139,7 +139,7 @@ func stays(env *Env, left error) {
 func connected(c printedConnection) []string {
 	rows := []string{"ID\t" + c.ID, "URL\t" + c.URL}
 	if c.Secret != "" {
-		rows = append(rows, "Secret\t"+c.Secret, "", "The secret is shown this once.")
+		rows = append(rows, "Secret\t"+c.Secret, "", "The secret is shown only once.")
 	}
 	return rows
 }
@@ -230,25 +230,25 @@ func connectionOf(ctx context.Context, d *database, id string) (db.ProcessorConn
 
 // processorHelp describes which processors can be connected, and the next step.
 func processorHelp() string {
-	return "PROCESSOR is " + strings.Join(connection.Processors, ", ") + `. Give the printed URL to it, and to generic the secret: it signs its events as
-Standard Webhooks does (webhook-id, webhook-timestamp, webhook-signature). A program has one connection
-a processor and mode at a time.
+	return "PROCESSOR is " + strings.Join(connection.Processors, ", ") + `. Enter the printed URL at the processor. A generic processor also gets the secret, and signs its events
+as Standard Webhooks (webhook-id, webhook-timestamp, webhook-signature). A program has one connection for
+each processor and mode.
 
-Arguments can be seen by whoever lists processes. --secret - and --api-key - read standard input instead, a
-line each in this order; without the flags ` +
-		hiddenSecret.variable + " and\n" + hiddenKey.variable + ` count.
+Arguments are visible in the list of processes. --secret - and --api-key - read standard input instead, a
+line each in this order; without the flags, ` +
+		hiddenSecret.variable + " and\n" + hiddenKey.variable + ` apply.
 
-stripe takes --api-key, a restricted key that may write webhook endpoints: Rail then makes the endpoint
-there, and takes it away on disconnect. Without a key, make an endpoint at Stripe with the events below,
-give its secret (whsec_…) with --secret, and then change the endpoint's URL to the printed one:
+stripe takes --api-key, a restricted key that may write webhook endpoints: Rail then creates the endpoint
+there, and deletes it on disconnect. Without a key, create an endpoint at Stripe with the events below,
+enter its secret (whsec_…) with --secret, and then change the endpoint's URL to the printed one:
 ` + "  " + strings.Join(stripe.Events(), "\n  ") + `
 
 paddle takes the secret of a notification destination (pdl_ntfset_…), whose URL you then change to the
-printed one. The sandbox is an account of its own: connect it with --test. The events that Rail reads:
+printed one. The sandbox is a separate account: connect it with --test. The events that Rail reads:
 ` + "  " + strings.Join(paddle.Events(), "\n  ") + `
 
-chargebee takes the printed URL with basic authentication: the secret is user:password. It proves who sent an
-event, and nothing else does. Let a checkout fill the custom field cf_rail_click of the subscription or the
+chargebee takes the printed URL with basic authentication: the secret is user:password. Only it authenticates
+events. Let a checkout fill the custom field cf_rail_click of the subscription or the
 customer with the click; metadata's rail_click counts, too. Each site is a mode: connect a test site with
 --test. The events that Rail reads:
 ` + "  " + strings.Join(chargebee.Events(), "\n  ") + `

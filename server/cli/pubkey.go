@@ -65,7 +65,7 @@ func pubkeyCreate(fs *pflag.FlagSet) action {
 	fs.StringVar(&in.ProgramID, "program", "", "`PROGRAM_ID` whose visits the pages report")
 	fs.Var((*list)(&in.AllowedHosts), "host",
 		"`HOST` whose pages may use it, such as shop.example or *.shop.example; repeatable, or several with commas")
-	leads := toggle(fs, "allow-leads", "let pages report leads, too")
+	leads := toggle(fs, "allow-leads", "also let pages report leads")
 	return func(ctx context.Context, env *Env, _ []string) error {
 		switch {
 		case in.ProgramID == "":

@@ -87,7 +87,7 @@ func (r remote) apiKey(env *Env) (key, file string, err error) {
 		return "", "", err
 	}
 	if *r.url != "" || env.variable(urlVariable) != "" {
-		return "", "", usagef("a server elsewhere needs its own API key: give --key, or set %s", keyVariable)
+		return "", "", usagef("a remote server needs its own API key: give --key, or set %s", keyVariable)
 	}
 	file = demoKey(cfg)
 	raw, err := os.ReadFile(file)

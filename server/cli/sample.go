@@ -48,7 +48,7 @@ func sampleClear(fs *pflag.FlagSet) action {
 			if err := sample.Clear(ctx, d.pool, id); err != nil {
 				return err
 			}
-			return env.print(sampled{id, false}, line("%s has no sample rows any more", id))
+			return env.print(sampled{id, false}, line("the sample rows of %s are deleted", id))
 		})
 	}
 }

@@ -46,16 +46,16 @@ func secretsRotate(*pflag.FlagSet) action {
 // rotateHelp describes how to replace the secret key, step by step.
 func rotateHelp() string {
 	return `To replace the secret key: start every server with the new RAIL_SECRET_KEY and the old one as RAIL_SECRET_KEY_PREVIOUS,
-run this command with the same two, and drop RAIL_SECRET_KEY_PREVIOUS once every API key has been used (an API key moves to
-the new key with its next use; one that was not used by then no longer works).
+run this command with the same two, and remove RAIL_SECRET_KEY_PREVIOUS once every API key has been used: an API key moves to
+the new secret key with its next use, and stops working if it was not used by then.
 `
 }
 
 // secretsAdopt records the given secret key for a database whose data cannot prove it.
 func secretsAdopt(fs *pflag.FlagSet) action {
-	token := fs.String("api-key", "", "`API_KEY` of this database, as a proof of the secret key")
+	token := fs.String("api-key", "", "`API_KEY` of this database, which proves the secret key")
 	yes := toggle(fs, "yes",
-		"without a proof: what other secret keys have sealed, and the API keys of their time, may be lost")
+		"accept without proof: values and API keys of other secret keys may be lost")
 	return func(ctx context.Context, env *Env, _ []string) error {
 		if (*token != "") == *yes {
 			return usagef("give --api-key or --yes")
@@ -70,7 +70,7 @@ func secretsAdopt(fs *pflag.FlagSet) action {
 		}
 		return opening{admit: admit}.with(ctx, env, func(d *database) error {
 			return env.print(map[string]string{"fingerprint": d.keeper.Fingerprint(), "from": d.config.KeyFrom},
-				line("this database's secret key is the one with the fingerprint %s, from %s", d.keeper.Fingerprint(),
+				line("this database's secret key has the fingerprint %s, from %s", d.keeper.Fingerprint(),
 					d.config.KeyFrom))
 		})
 	}
@@ -78,10 +78,10 @@ func secretsAdopt(fs *pflag.FlagSet) action {
 
 // adoptHelp describes which databases need this, and the consequences of losing a secret key.
 func adoptHelp() string {
-	return `A database notes the fingerprint of its secret key when it is made, and refuses every other key. One of Rail 0.1 learns it at
-its next start from what is sealed in it. Where nothing is, give an API key of it once, which proves the secret key. Where the
-secret key is lost for good, --yes makes the one given its key: then make new API keys, replace the secrets of webhook
-endpoints, and have partners enter their payout details again. rail audit says what does not open.
+	return `A database records the fingerprint of its secret key when it is created, and refuses every other key. A database of Rail 0.1
+records it at its next start, proven by its sealed values. If it has none, give one of its API keys once, which proves the
+secret key. If the secret key is lost, --yes accepts the given one: then create new API keys, replace the secrets of webhook
+endpoints, and ask partners to enter their payout details again. rail audit lists values that do not open.
 `
 }
 

@@ -139,7 +139,7 @@ func TestSecretsAdopt(t *testing.T) {
 	w.exec("UPDATE partners SET payout_method = NULL, payout_details = NULL, payout_details_hash = NULL")
 	status, _, errs := w.run("org", "list")
 	require.Equal(t, 1, status)
-	require.Contains(t, errs, "run rail secrets adopt once, with an API key that works")
+	require.Contains(t, errs, "run rail secrets adopt once, with a valid API key")
 	for _, args := range []string{"", "--api-key x --yes"} {
 		status, _, errs = w.run(strings.Fields("secrets adopt " + args)...)
 		require.Equal(t, 2, status)

@@ -22,9 +22,9 @@ import (
 // serve runs the server until its context ends. It creates or joins the private database if no other is
 // configured; an external one is migrated only with --migrate.
 func serve(fs *pflag.FlagSet) action {
-	up := toggle(fs, "migrate", "first bring the database to this binary's schema")
+	up := toggle(fs, "migrate", "first migrate the database to this binary's schema")
 	first := toggle(fs, "first-run",
-		"while there is no organization, make one with a key and the sample program; show what to look at "+
+		"if there is no organization, create one with a key and the sample program; show what to try "+
 			"and how to call the API; write mails into RAIL_DATA_DIR unless RAIL_SMTP_URL is set")
 	return func(ctx context.Context, env *Env, _ []string) error {
 		logf := env.say
@@ -80,7 +80,7 @@ func (d *database) warn(logf func(string, ...any)) {
 		logf("warning: %s", w)
 	}
 	if os.Geteuid() == 0 {
-		logf("warning: the server runs as root: run it as a user of its own")
+		logf("warning: the server runs as root: use a separate user account")
 	}
 }
 

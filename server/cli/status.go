@@ -75,7 +75,7 @@ func (d *database) state(ctx context.Context, env *Env) (s state, err error) {
 	if d.private() {
 		s.Database = "private, in " + d.config.DataDir
 		if room, err := disk.Of(d.config.DataDir); err == nil {
-			s.DiskFreeBytes, s.disk = &room.Free, fmt.Sprintf("; its disk has %s left", room)
+			s.DiskFreeBytes, s.disk = &room.Free, fmt.Sprintf("; its disk has %s free", room)
 		}
 	}
 	if at, name, err := ownServer(env); err != nil {
@@ -102,7 +102,7 @@ func (s state) lines() []string {
 			out = fmt.Sprintf("%d or more wait", q.Waits)
 		}
 		if q.Due > 0 {
-			out += ", the first has been due for " + span(q.Due)
+			out += ", the oldest has been due for " + span(q.Due)
 		}
 		return out
 	}
@@ -111,7 +111,7 @@ func (s state) lines() []string {
 		webhooks += fmt.Sprintf("; endpoints: %d failing, %d off", s.EndpointsFailing, s.EndpointsOff)
 	}
 	if s.MailServerFailing > 0 {
-		mails += "; the mail server has taken none for " + span(s.MailServerFailing)
+		mails += "; the mail server has accepted none for " + span(s.MailServerFailing)
 	}
 	if s.FailedEvents > 0 {
 		events += fmt.Sprintf("; %d failed", s.FailedEvents)

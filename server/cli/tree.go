@@ -40,11 +40,10 @@ type group struct {
 // rootHelp is the end of the first help.
 const rootHelp = `Rail runs affiliate programs behind a REST API.
 
-Every command heeds RAIL_DATABASE_URL and RAIL_DATA_DIR; rail serve --help lists all variables of the environment.
+Every command uses RAIL_DATABASE_URL and RAIL_DATA_DIR; rail serve --help lists all variables of the environment.
 With --json a command prints {"data": …}, and an error as {"error": {"message": …}} on standard error.
 
-Exit status: 0 when all is well; 1 when something failed, or audit, doctor or a check found something; 2 when the
-command was called wrongly.`
+Exit status: 0 for success; 1 if something failed, or audit, doctor or a check has findings; 2 for wrong usage.`
 
 // tree returns the commands for cobra.
 func tree(env *Env) *cobra.Command {
@@ -87,7 +86,7 @@ func tree(env *Env) *cobra.Command {
 // strict makes cobra's completion refuse wrong usage as all commands do.
 func strict(completion *cobra.Command) {
 	completion.Args, completion.RunE = cobra.ArbitraryArgs, missing
-	completion.Use, completion.Short = "completion SHELL", "Write what a shell needs to complete commands"
+	completion.Use, completion.Short = "completion SHELL", "Write a shell completion script"
 	completion.DisableFlagsInUseLine = true
 	for _, shell := range completion.Commands() {
 		shell.Args, shell.DisableFlagsInUseLine = exactly(""), true
@@ -103,9 +102,9 @@ func exactly(named string) cobra.PositionalArgs {
 		case len(args) < len(wanted):
 			return usagef("%s is missing", strings.Join(wanted[len(args):], " and "))
 		case len(args) > len(wanted) && len(wanted) == 0:
-			return usagef("%s takes no arguments: %q is too much", cmd.CommandPath(), args[0])
+			return usagef("%s takes no arguments: %q is not expected", cmd.CommandPath(), args[0])
 		case len(args) > len(wanted):
-			return usagef("%s takes %s alone: %q is too much", cmd.CommandPath(), named, args[len(wanted)])
+			return usagef("%s takes only %s: %q is not expected", cmd.CommandPath(), named, args[len(wanted)])
 		}
 		return nil
 	}
@@ -139,7 +138,7 @@ func (c command) cobra(env *Env) *cobra.Command {
 	do := c.setUp(out.Flags())
 	out.Args = exactly(c.args)
 	out.RunE = func(cmd *cobra.Command, args []string) error {
-		env.progress.say("%s is at work", cmd.CommandPath())
+		env.progress.say("%s is running", cmd.CommandPath())
 		if c.records {
 			env.record()
 		}
@@ -198,7 +197,7 @@ func meant(before, name string, known []string) string {
 // helpCommand returns `rail help`, which unlike cobra's own fails for an unknown command.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "help [COMMAND]", Short: "Tell more about a command", DisableFlagsInUseLine: true,
+		Use: "help [COMMAND]", Short: "Show the help of a command", DisableFlagsInUseLine: true,
 		RunE: func(c *cobra.Command, args []string) error {
 			about, rest, err := c.Root().Find(args)
 			if err != nil || len(rest) > 0 {

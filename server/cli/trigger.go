@@ -20,7 +20,7 @@ import (
 func trigger(fs *pflag.FlagSet) action {
 	from := remoteFlags(fs)
 	to := fs.String("forward-to", "", "`URL` on your own machine, such as http://localhost:3000/hooks")
-	endpoint := fs.String("endpoint", "", "`ENDPOINT_ID` of a webhook endpoint, to which the server sends it")
+	endpoint := fs.String("endpoint", "", "`ENDPOINT_ID` of a webhook endpoint to which the server sends it")
 	return func(ctx context.Context, env *Env, args []string) error {
 		if err := known(args[0]); err != nil {
 			return err
@@ -47,9 +47,9 @@ func trigger(fs *pflag.FlagSet) action {
 
 // triggerHelp describes the sent request.
 func triggerHelp() string {
-	return `What is sent is the type's example of the API's description, whose objects do not exist; its id begins with evt_test_, and nothing is
-recorded. With --forward-to this command sends it, once, signed with the secret that rail listen prints for the same API key. With --endpoint the
-server sends it, signed with the endpoint's own secret. rail demo makes events of real objects.
+	return `It sends the type's example from the API description, whose objects do not exist; its id begins with evt_test_, and it is not
+recorded. With --forward-to this command sends it, once, signed with the secret that rail listen prints for the same API key.
+With --endpoint the server sends it, signed with the endpoint's secret. rail demo creates events of real objects.
 `
 }
 

@@ -36,11 +36,11 @@ func (d *database) raise(ctx context.Context, env *Env, o opening) error {
 	case older && !o.look && (d.private() || o.up):
 		return d.upgrade(ctx, env, at, o.saying(env))
 	case empty:
-		return fmt.Errorf("%w: rail serve or rail migrate up makes them", refused)
+		return fmt.Errorf("%w: run rail serve or rail migrate up to create them", refused)
 	case older:
 		return fmt.Errorf("%w: run rail migrate up", refused)
 	case errors.Is(refused, migrate.ErrNewer):
-		return fmt.Errorf("%w. Start the release that it was upgraded by, or restore a backup from before%s", refused, d.lastUpgrade())
+		return fmt.Errorf("%w. Start the newer release, or restore a backup from before the upgrade%s", refused, d.lastUpgrade())
 	case refused == nil && o.watch:
 		return o.warnAhead(env, at)
 	}
@@ -70,7 +70,7 @@ func (o opening) saying(env *Env) func(string, ...any) {
 func (o opening) warnAhead(env *Env, at uint) error {
 	latest, err := migrate.Latest()
 	if err == nil && at > latest {
-		o.saying(env)("warning: the database is at schema %d, and this binary knows %d: it can serve it, but start the newer release soon",
+		o.saying(env)("warning: the database is at schema %d, and this binary has %d: it can serve it, but start the newer release soon",
 			at, latest)
 	}
 	return err
@@ -91,7 +91,7 @@ func (d *database) upgrade(ctx context.Context, env *Env, from uint, say func(st
 	if d.private() && d.config.UpgradeBackup {
 		path, err := d.backedUp(ctx, env, from)
 		if err != nil {
-			return fmt.Errorf("no backup could be made before the upgrade, and so nothing was upgraded: %w; make room for one, "+
+			return fmt.Errorf("the backup before the upgrade failed, so nothing was upgraded: %w; free some space, "+
 				"or set RAIL_UPGRADE_BACKUP=off", err)
 		}
 		say("A backup from before the upgrade is in %s", path)
@@ -105,7 +105,7 @@ func (d *database) upgrade(ctx context.Context, env *Env, from uint, say func(st
 
 // migrate applies the missing migrations. An error includes the resulting version.
 func (d *database) migrate(ctx context.Context, env *Env) error {
-	tell := func(version int) { env.progress.say("bringing the database to schema version %d", version) }
+	tell := func(version int) { env.progress.say("migrating the database to schema version %d", version) }
 	failed := migrate.Schema().Telling(tell).Up(ctx, d.direct)
 	if failed == nil {
 		return nil
@@ -250,10 +250,10 @@ func (u *upgradeable) look(ctx context.Context, conn *pgx.Conn) error {
 		return nil
 	}
 	if u.Schema < u.Floor {
-		u.Notes = append(u.Notes, fmt.Sprintf("servers of schema %d are refused once the database is upgraded: stop them before, or expect "+
+		u.Notes = append(u.Notes, fmt.Sprintf("servers of schema %d are refused after the upgrade: stop them before it, or expect "+
 			"them to answer /readyz with 503", u.Schema))
 	} else {
-		u.Notes = append(u.Notes, fmt.Sprintf("servers of schema %d go on meanwhile", u.Schema))
+		u.Notes = append(u.Notes, fmt.Sprintf("servers of schema %d can continue", u.Schema))
 	}
 	rows, err := conn.Query(ctx, oldTransactions)
 	if err != nil {
@@ -272,7 +272,7 @@ func (u upgradeable) lines() []string {
 	}
 	out := append([]string{first}, u.Notes...)
 	for _, p := range u.Problems {
-		out = append(out, "in the way: "+p)
+		out = append(out, "blocked by: "+p)
 	}
 	return out
 }

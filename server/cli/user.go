@@ -55,7 +55,7 @@ func userTable(all ...printedUser) func() []string {
 			link = u.Link
 		}
 		if link != "" {
-			rows = append(rows, "", "Hand this on; it sets the password, once, within a day:", link)
+			rows = append(rows, "", "Pass this link on; it sets the password, once, within a day:", link)
 		}
 		return rows
 	}
@@ -153,7 +153,7 @@ func userRole(fs *pflag.FlagSet) action {
 
 // userReset restores the access of a user, even if no owner can sign in.
 func userReset(fs *pflag.FlagSet) action {
-	factor := toggle(fs, "factor", "turn the second factor off, too")
+	factor := toggle(fs, "factor", "also turn the second factor off")
 	return changeUser(fs, "user reset", nil,
 		func(ctx context.Context, s *team.Service, u *work.Unit, id string) (string, error) {
 			return s.ResetLinkFor(ctx, u, id, *factor)
@@ -232,16 +232,16 @@ func chooseUser(ctx context.Context, d *database, who, org string) (db.User, err
 
 // userHelp describes how users are created and what roles may do.
 func userHelp() string {
-	return `USER is an id or an e-mail address. The link that is printed sets the user's password, once, within a day.
+	return `USER is an id or an e-mail address. The printed link sets the user's password, once, within a day.
 
 Roles:
-  owner    everything, and alone invites and changes users
-  manager  everything but users and payouts
+  owner    everything, including users
+  manager  everything except users and payouts
   finance  reads everything, decides on commissions, and confirms payouts
   viewer   reads everything
 
-rail user reset lets somebody back in, also where nobody can sign in any more: it takes the password away and ends the
-sessions; --factor is for a lost phone. An organization keeps at least one owner who can sign in.
+rail user reset restores a user's access, even if no owner can sign in: it removes the password and ends the sessions;
+--factor is for a lost phone. An organization keeps at least one owner who can sign in.
 `
 }
 
@@ -256,7 +256,7 @@ func userFirstLink(fs *pflag.FlagSet) action {
 				return err
 			}
 			if begun {
-				return errors.New("the console has users: rail user create makes another, rail user reset lets one in again")
+				return errors.New("the console has users: rail user create creates another, rail user reset restores access")
 			}
 			if *org != "" || id == severalOrgs {
 				if id, err = chooseOrg(ctx, d.pool, *org); err != nil {
@@ -274,7 +274,7 @@ func userFirstLink(fs *pflag.FlagSet) action {
 
 // firstLinkHelp describes the link.
 func firstLinkHelp() string {
-	return `Whoever opens it first makes an owner. It works once, within a day, and makes the one before void. A server prints
-such a link at its start on a terminal alone: what else reads it, such as a collector of logs, should not be an owner.
+	return `Opening the link creates an owner. It works once, within a day, and voids an earlier link. A server prints such a link at its
+start only on a terminal, since the readers of a log, such as a log collector, should not become owners.
 `
 }

@@ -33,7 +33,7 @@ var queries = db.New()
 func cleanUp(m Deps) Job {
 	return Job{
 		Name:  "clean-up",
-		About: "remove expired Idempotency-Key records, sign-in links, sessions and applications that nobody confirmed, and mails and partners' addresses past their retention", Every: time.Minute,
+		About: "delete expired Idempotency-Key records, sign-in links, sessions and unconfirmed applications, and mails and partners' addresses past their retention", Every: time.Minute,
 		Run: func(ctx context.Context, now clock.Time) error {
 			failed := queries.WebhookCancelOff(ctx, m.Pool, &now)
 			for _, purge := range purges(ctx, m.Pool, now, m.retentionStart(now)) {

@@ -23,7 +23,7 @@ func inboxWorker(m Deps) inbox.Worker {
 // workInbox processes events of payment processors, each within two seconds.
 func workInbox(m Deps) Job {
 	return Job{
-		Name: "work-inbox", About: "record what payment processors sent", Every: 500 * time.Millisecond,
+		Name: "work-inbox", About: "process events of payment processors", Every: 500 * time.Millisecond,
 		Run: inboxWorker(m).Run,
 	}
 }

@@ -21,7 +21,7 @@ func sendMail(m Deps) Job {
 // sendCampaigns advances campaigns. Without a mail server they wait until there is one.
 func sendCampaigns(m Deps) Job {
 	return Job{
-		Name: "send-campaigns", About: "send the campaigns whose time has come", Every: 5 * time.Second,
+		Name: "send-campaigns", About: "send due campaigns", Every: 5 * time.Second,
 		Run: func(ctx context.Context, now clock.Time) error {
 			if m.Mail.Transport == nil {
 				return nil
@@ -34,7 +34,7 @@ func sendCampaigns(m Deps) Job {
 // advanceSequences sends partners the next mail of their sequence, if mail is configured.
 func advanceSequences(m Deps) Job {
 	return Job{
-		Name: "advance-sequences", About: "send the mails of sequences that are due", Every: time.Minute,
+		Name: "advance-sequences", About: "send due mails of sequences", Every: time.Minute,
 		Run: func(ctx context.Context, now clock.Time) error {
 			if m.Mail.Transport == nil {
 				return nil

@@ -19,7 +19,7 @@ const moveBatch = 500
 // mature makes approved commissions due when their holding period is over.
 func mature(pool *pgxpool.Pool) Job {
 	return Job{
-		Name: "mature-commissions", About: "make approved commissions due when their holding period has run",
+		Name: "mature-commissions", About: "make approved commissions due at the end of their holding period",
 		Every: 10 * time.Second,
 		Run: func(ctx context.Context, now clock.Time) error {
 			return move(ctx, unit(pool, "mature-commissions", now), db.CommissionStatusApproved,
@@ -33,7 +33,7 @@ func mature(pool *pgxpool.Pool) Job {
 // approve approves pending commissions when their delay is over.
 func approve(pool *pgxpool.Pool) Job {
 	return Job{
-		Name: "approve-commissions", About: "approve pending commissions when their approval delay has run",
+		Name: "approve-commissions", About: "approve pending commissions at the end of their approval delay",
 		Every: 10 * time.Second,
 		Run: func(ctx context.Context, now clock.Time) error {
 			return move(ctx, unit(pool, "approve-commissions", now), db.CommissionStatusPending,
@@ -81,7 +81,7 @@ func moveSome(
 // harm; the status is for people and lists.
 func expire(pool *pgxpool.Pool) Job {
 	return Job{
-		Name: "expire-referrals", About: "retire referrals whose cookie window has run", Every: time.Minute,
+		Name: "expire-referrals", About: "expire referrals at the end of their cookie window", Every: time.Minute,
 		Run: func(ctx context.Context, now clock.Time) error {
 			return drain(purgeBatch, func() (int64, error) {
 				return queries.ReferralsExpire(ctx, pool, db.ReferralsExpireParams{Now: now, Lim: purgeBatch})

@@ -28,7 +28,7 @@ var monthly = []struct {
 func keepMonths(m Deps) Job {
 	return Job{
 		Name: "keep-months",
-		About: "make room for the events, deliveries and clicks of coming months, and drop months that are past " +
+		About: "create partitions for the events, deliveries and clicks of coming months, and drop months past " +
 			"their retention", Every: time.Hour,
 		First: true,
 		Run: func(ctx context.Context, now clock.Time) (failed error) {
@@ -55,7 +55,7 @@ func keepMonths(m Deps) Job {
 func forgetClicks(m Deps) Job {
 	return Job{
 		Name:  "forget-clicks",
-		About: "sum up clicks and referrals that are past their retention and that brought no customer", Every: time.Hour,
+		About: "sum up and delete clicks and referrals without a customer past their retention", Every: time.Hour,
 		Run: func(ctx context.Context, now clock.Time) error {
 			if m.ClickRetentionDays == 0 {
 				return nil

@@ -24,7 +24,7 @@ const batchDelay = 10 * time.Minute
 // payoutsDue emits payout.due, once, for payouts whose due date has passed.
 func payoutsDue(pool *pgxpool.Pool) Job {
 	return Job{
-		Name: "payouts-due", About: "tell of pending payouts whose day has come", Every: time.Minute,
+		Name: "payouts-due", About: "emit payout.due for payouts whose due date has passed", Every: time.Minute,
 		Run: func(ctx context.Context, now clock.Time) error {
 			u := unit(pool, "payouts-due", now)
 			return drain(moveBatch, func() (int, error) { return recordDue(ctx, u) })
@@ -54,7 +54,7 @@ func recordDue(ctx context.Context, u *work.Unit) (n int, err error) {
 // failing program delays no other, and is retried.
 func autoPayouts(m Deps) Job {
 	return Job{
-		Name: "auto-payouts", About: "make last month's payout batch of programs that want it", Every: time.Minute,
+		Name: "auto-payouts", About: "create last month's payout batch of programs with automatic payouts", Every: time.Minute,
 		Run: func(ctx context.Context, now clock.Time) error {
 			var failed error
 			u := unit(m.Pool, "auto-payouts", now)
@@ -102,7 +102,7 @@ func makeBatch(ctx context.Context, m Deps, u *work.Unit, p db.ProgramsToBatchRo
 // generatePayouts finishes batches with more partners than a request collects.
 func generatePayouts(m Deps) Job {
 	return Job{
-		Name: "generate-payouts", About: "go on with payout batches of many partners", Every: 2 * time.Second,
+		Name: "generate-payouts", About: "continue payout batches with many partners", Every: 2 * time.Second,
 		Run: func(ctx context.Context, now clock.Time) error {
 			return runs(m).Finish(ctx, unit(m.Pool, "generate-payouts", now))
 		},
@@ -116,7 +116,7 @@ func runs(m Deps) payout.Runs { return payout.Runs{Pool: m.Pool, HoldOnHighRisk:
 // are paid or failed.
 func sendPayouts(m Deps) Job {
 	return Job{
-		Name: "send-payouts", About: "give payouts that are due to payment rails, and settle what those have paid",
+		Name: "send-payouts", About: "send due payouts to payment rails, and settle paid ones",
 		Every: 10 * time.Second,
 		Run: func(ctx context.Context, now clock.Time) error {
 			if actual := m.Clock.Now(); actual.Before(now.Time) {

@@ -39,7 +39,7 @@ func (m Deps) Backfill() backfill.Backfill {
 // at the earliest: events before that may have been recorded in another way.
 func reconcile(m Deps) Job {
 	return Job{
-		Name: "reconcile", About: "have what Stripe knows of the last 30 days and the inbox did not get recorded, each night",
+		Name: "reconcile", About: "record Stripe events of the last 30 days that the inbox missed, every night",
 		Every: 5 * time.Minute,
 		Run: func(ctx context.Context, now clock.Time) error {
 			var failed error

@@ -40,14 +40,14 @@ func NewRunner(c clock.Clock, log *slog.Logger, r prometheus.Registerer) *Runner
 	return &Runner{
 		clock: c, outages: outage.New(log, c, "job", "job"), succeeded: map[string]clock.Time{},
 		seconds: made.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "rail_job_seconds", Help: "Time that a round of a job took.",
+			Name: "rail_job_seconds", Help: "Duration of a round of a job.",
 			Buckets: []float64{.001, .005, .025, .1, .5, 2.5, 10, 60, 300},
 		}, job),
 		failed: made.NewCounterVec(prometheus.CounterOpts{
-			Name: "rail_job_failures_total", Help: "Rounds of a job that failed.",
+			Name: "rail_job_failures_total", Help: "Failed rounds of a job.",
 		}, job),
 		last: made.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "rail_job_last_success_timestamp_seconds", Help: "When a round of a job last went well; before the first, when it began.",
+			Name: "rail_job_last_success_timestamp_seconds", Help: "Time of a job's last successful round; before the first, of its start.",
 		}, job),
 		period: made.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "rail_job_period_seconds", Help: "Time between the starts of two rounds of a job.",

@@ -139,7 +139,7 @@ func (s *Service) proving(ctx context.Context, u *work.Unit, code string, do fun
 // wrongCode names the field of a wrong code.
 func wrongCode(err error) error {
 	if errors.Is(err, ErrWrong) {
-		return problem.Invalid("code", "That code is not right, or was used already. Wait for the next one.")
+		return problem.Invalid("code", "The code is wrong, or was used already. Wait for the next one.")
 	}
 	return err
 }

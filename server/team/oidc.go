@@ -104,7 +104,7 @@ func (s *Service) ConnectOIDC(ctx context.Context, u *work.Unit, id Identity) er
 	}
 	email, err := address(id.Email)
 	if err != nil || email != me.Email || id.Issuer == "" || !sound(id.Subject) {
-		return problem.New(problem.ParameterInvalid, "Your provider knows you by another address than %s.", me.Email)
+		return problem.New(problem.ParameterInvalid, "Your provider has another address for you than %s.", me.Email)
 	}
 	_, err = s.linkSubject(ctx, me, id)
 	return err

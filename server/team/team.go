@@ -26,18 +26,18 @@ import (
 // Refusals with one answer for several causes, or without a form field. Each is a sentence for people.
 var (
 	// ErrWrong is the same for an unknown address and a wrong password.
-	ErrWrong = errors.New("that is not right: check what you entered, and try again")
+	ErrWrong = errors.New("incorrect: check your input, and try again")
 	// ErrLink means that a link is unknown, used, expired or of another kind.
-	ErrLink = errors.New("this link does not work any more: links work once, and for a limited time")
+	ErrLink = errors.New("this link is no longer valid: links work once, and for a limited time")
 	// ErrSignedOut means that the session or challenge does not exist.
-	ErrSignedOut = errors.New("you are not signed in any more: sign in again")
+	ErrSignedOut = errors.New("you are no longer signed in: sign in again")
 	// ErrNotInvited means that a provider's user is unknown here.
 	ErrNotInvited = errors.New("you have no account here: ask an owner for an invitation")
 	// ErrUnproven means that a user's address is not proven.
-	ErrUnproven = errors.New("your address is not confirmed here: sign in by a link that is mailed to it, " +
-		"or with your password and connect the provider on the page of your account")
+	ErrUnproven = errors.New("your address is not confirmed: sign in by a link mailed to it, " +
+		"or with your password, and connect the provider on your account page")
 	// ErrLastOwner means that a change would leave the organization without an owner.
-	ErrLastOwner = errors.New("an organization keeps at least one owner who can sign in: make somebody else an owner first")
+	ErrLastOwner = errors.New("an organization needs at least one owner who can sign in: make another user an owner first")
 )
 
 // queries is stateless and shared by the package.
@@ -81,7 +81,7 @@ func (s *Service) managing(ctx context.Context, u *work.Unit, do func(*work.Unit
 				return err
 			}
 			if actor.DisabledAt != nil || !Role(actor.Role).ManagesPeople() {
-				return problem.New(problem.InsufficientScope, "Only an owner may change who works here.")
+				return problem.New(problem.InsufficientScope, "Only an owner may change users.")
 			}
 		}
 		return do(u)

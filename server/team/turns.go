@@ -25,7 +25,7 @@ const (
 // errBusy refuses a request without a turn in time. It is not a 5xx, with which a flood of wrong passwords would
 // fill the log.
 var errBusy = &problem.Error{
-	Code: problem.RateLimitExceeded, Message: "One moment: many people are signing in. Try again.", RetryAfter: 1,
+	Code: problem.RateLimitExceeded, Message: "Many people are signing in. Try again in a moment.", RetryAfter: 1,
 }
 
 // turns decides whose password is hashed next. Known users go first, and have a place reserved for them;

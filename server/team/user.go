@@ -134,7 +134,7 @@ func insert(ctx context.Context, u *work.Unit, row db.UserInsertParams, action s
 func (s *Service) vacant(ctx context.Context, u *work.Unit, email string) error {
 	_, err := queries.UserByEmail(ctx, u.DB(), db.UserByEmailParams{OrgID: u.OrgID, Email: email})
 	if err == nil {
-		return problem.Invalid("email", "%s is a user here already.", email)
+		return problem.Invalid("email", "%s is already a user here.", email)
 	}
 	if !errors.Is(err, pgx.ErrNoRows) {
 		return err

@@ -216,7 +216,7 @@ func Into(ctx context.Context, u *Unit) context.Context { return context.WithVal
 func From(ctx context.Context) *Unit {
 	u, ok := ctx.Value(key{}).(*Unit)
 	if !ok {
-		panic("work: the context carries no unit of work")
+		panic("work: the context has no unit of work")
 	}
 	return u
 }

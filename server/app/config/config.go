@@ -38,49 +38,49 @@ import (
 type Config struct {
 	Addr                string            `env:"RAIL_ADDR" desc:"address to listen on; 127.0.0.1:8080 unless set, and :443 with RAIL_TLS_DOMAIN"`
 	BaseURL             string            `env:"RAIL_BASE_URL" desc:"address at which clients reach the service; http:// and RAIL_ADDR, or https:// and RAIL_TLS_DOMAIN, unless set"`
-	TLSDomains          []string          `env:"RAIL_TLS_DOMAIN" desc:"host names, comma-separated, that the server gets certificates for by ACME; RAIL_ADDR then speaks https, and has to be reached on port 443"`
-	TLSEmail            string            `env:"RAIL_TLS_EMAIL" desc:"address that the certificate authority may write to; none unless set"`
+	TLSDomains          []string          `env:"RAIL_TLS_DOMAIN" desc:"comma-separated host names for which the server gets certificates by ACME; RAIL_ADDR then serves https, and must be reachable on port 443"`
+	TLSEmail            string            `env:"RAIL_TLS_EMAIL" desc:"e-mail address for the certificate authority's notices; none unless set"`
 	TLSDirectory        string            `env:"RAIL_TLS_DIRECTORY" envDefault:"https://acme-v02.api.letsencrypt.org/directory" desc:"the certificate authority's ACME directory"`
-	RedirectAddr        string            `env:"RAIL_TLS_HTTP_ADDR" desc:"address that leads from http:// to https://; :80 with RAIL_TLS_DOMAIN unless set; off for none"`
+	RedirectAddr        string            `env:"RAIL_TLS_HTTP_ADDR" desc:"address that redirects from http:// to https://; :80 with RAIL_TLS_DOMAIN unless set; off disables it"`
 	DatabaseURL         string            `env:"RAIL_DATABASE_URL" secret:"" desc:"PostgreSQL to use; a private one in RAIL_DATA_DIR unless set"`
-	SessionURL          string            `env:"RAIL_DATABASE_SESSION_URL" secret:"" desc:"the same database past a pooler of transactions, for migrations and for one lock; RAIL_DATABASE_URL unless set"`
-	ReadURL             string            `env:"RAIL_DATABASE_READ_URL" secret:"" desc:"standbys of RAIL_DATABASE_URL for the API's reads, each by an address of its own, with spaces between; none unless set"`
-	DataDir             string            `env:"RAIL_DATA_DIR" envDefault:".rail" desc:"where the private PostgreSQL and the generated secret key live"`
+	SessionURL          string            `env:"RAIL_DATABASE_SESSION_URL" secret:"" desc:"the same database without a transaction pooler, for migrations and one lock; RAIL_DATABASE_URL unless set"`
+	ReadURL             string            `env:"RAIL_DATABASE_READ_URL" secret:"" desc:"space-separated addresses of standbys of RAIL_DATABASE_URL, for the API's reads; none unless set"`
+	DataDir             string            `env:"RAIL_DATA_DIR" envDefault:".rail" desc:"folder of the private PostgreSQL and the generated secret key"`
 	PGBinDir            string            `env:"RAIL_PG_BINDIR" desc:"folder with the programs (postgres, initdb) of the private PostgreSQL; those of the version that made the database, or the newest ones for a new database, unless set"`
-	ArchiveDir          string            `env:"RAIL_ARCHIVE_DIR" desc:"folder for a continuous archive of the private PostgreSQL, from which rail restore brings back any moment; none unless set"`
-	ArchiveDays         int               `env:"RAIL_ARCHIVE_DAYS" envDefault:"7" desc:"days back that the archive reaches"`
+	ArchiveDir          string            `env:"RAIL_ARCHIVE_DIR" desc:"folder for a continuous archive of the private PostgreSQL, from which rail restore can restore any point in time; none unless set"`
+	ArchiveDays         int               `env:"RAIL_ARCHIVE_DAYS" envDefault:"7" desc:"days that the archive reaches back"`
 	UpgradeBackup       bool              `env:"RAIL_UPGRADE_BACKUP" envDefault:"true" desc:"make a backup of the private PostgreSQL in RAIL_DATA_DIR/upgrades before a new release upgrades it"`
 	SecretText          string            `env:"RAIL_SECRET_KEY" secret:"" desc:"32 bytes as 64 hex digits or base64; needed with RAIL_DATABASE_URL, else generated into RAIL_DATA_DIR"`
 	PreviousText        string            `env:"RAIL_SECRET_KEY_PREVIOUS" secret:"" desc:"the former key while it is being replaced; see rail secrets rotate"`
 	MetricsAddr         string            `env:"RAIL_METRICS_ADDR" desc:"address of the Prometheus /metrics; off unless set"`
 	OTLPEndpoint        string            `env:"OTEL_EXPORTER_OTLP_ENDPOINT" desc:"OpenTelemetry collector that gets traces by OTLP over HTTP, such as http://127.0.0.1:4318; none unless set"`
 	ConsoleAddr         string            `env:"RAIL_CONSOLE_ADDR" desc:"address of the console alone; RAIL_ADDR serves it unless set"`
-	ConsoleURL          string            `env:"RAIL_CONSOLE_URL" desc:"where browsers reach the console; RAIL_BASE_URL, or http:// and RAIL_CONSOLE_ADDR, unless set"`
+	ConsoleURL          string            `env:"RAIL_CONSOLE_URL" desc:"address at which browsers reach the console; RAIL_BASE_URL, or http:// and RAIL_CONSOLE_ADDR, unless set"`
 	LogFormat           string            `env:"RAIL_LOG_FORMAT" envDefault:"text" desc:"text or json"`
 	LogLevel            string            `env:"RAIL_LOG_LEVEL" envDefault:"info" desc:"debug, info, warn or error"`
 	ServiceName         string            `env:"RAIL_SERVICE_NAME" envDefault:"Rail" desc:"product name in webhooks' User-Agent and in mails"`
-	ShortURL            string            `env:"RAIL_SHORT_URL" desc:"where short links live; RAIL_BASE_URL with /r unless set"`
-	StripeURL           string            `env:"RAIL_STRIPE_URL" desc:"where Stripe's API is asked; Stripe's own address unless set"`
+	ShortURL            string            `env:"RAIL_SHORT_URL" desc:"address of short links; RAIL_BASE_URL with /r unless set"`
+	StripeURL           string            `env:"RAIL_STRIPE_URL" desc:"address of Stripe's API; Stripe's own unless set"`
 	SMTPURL             string            `env:"RAIL_SMTP_URL" secret:"" desc:"smtp://user:pass@host:port, or dir:PATH to write mails as files; no mail unless set"`
-	MailFrom            string            `env:"RAIL_MAIL_FROM" desc:"address that mails come from; rail@ and the host of RAIL_BASE_URL unless set"`
-	MailPixel           bool              `env:"RAIL_MAIL_PIXEL" envDefault:"true" desc:"measure by a picture in campaigns how many open them"`
-	OIDCIssuer          string            `env:"RAIL_OIDC_ISSUER" desc:"OpenID Connect provider that users of the console may sign in by, such as https://accounts.google.com; none unless set"`
-	OIDCClientID        string            `env:"RAIL_OIDC_CLIENT_ID" desc:"what the provider calls this service; needed with RAIL_OIDC_ISSUER"`
-	OIDCClientSecret    string            `env:"RAIL_OIDC_CLIENT_SECRET" secret:"" desc:"its password at the provider; needed with RAIL_OIDC_ISSUER"`
-	OIDCRole            string            `env:"RAIL_OIDC_ROLE" desc:"role of whoever the provider knows and nobody invited, while there is one organization: owner, manager, finance or viewer; none unless set"`
+	MailFrom            string            `env:"RAIL_MAIL_FROM" desc:"sender address of mails; rail@ and the host of RAIL_BASE_URL unless set"`
+	MailPixel           bool              `env:"RAIL_MAIL_PIXEL" envDefault:"true" desc:"measure openings of campaigns with an image"`
+	OIDCIssuer          string            `env:"RAIL_OIDC_ISSUER" desc:"OpenID Connect provider for signing in to the console, such as https://accounts.google.com; none unless set"`
+	OIDCClientID        string            `env:"RAIL_OIDC_CLIENT_ID" desc:"this service's client id at the provider; required with RAIL_OIDC_ISSUER"`
+	OIDCClientSecret    string            `env:"RAIL_OIDC_CLIENT_SECRET" secret:"" desc:"its client secret; required with RAIL_OIDC_ISSUER"`
+	OIDCRole            string            `env:"RAIL_OIDC_ROLE" desc:"role of users of the provider without an invitation, while there is one organization: owner, manager, finance or viewer; none unless set"`
 	WebhookAllowCIDRs   []netip.Prefix    `env:"RAIL_WEBHOOK_ALLOW_CIDRS" desc:"private networks that webhooks may reach, comma-separated; for development only"`
 	WebhookHTTPSOnly    bool              `env:"RAIL_WEBHOOK_REQUIRE_HTTPS" envDefault:"false" desc:"refuse http:// webhook addresses"`
-	TrustedProxies      []netip.Prefix    `env:"RAIL_TRUSTED_PROXIES" desc:"addresses or networks whose X-Forwarded-For counts, comma-separated"`
-	AddressRateLimit    int               `env:"RAIL_ADDRESS_RATE_LIMIT" envDefault:"25" desc:"requests a second of one address without a valid API key, with its pages and short links"`
+	TrustedProxies      []netip.Prefix    `env:"RAIL_TRUSTED_PROXIES" desc:"comma-separated addresses or networks whose X-Forwarded-For is trusted"`
+	AddressRateLimit    int               `env:"RAIL_ADDRESS_RATE_LIMIT" envDefault:"25" desc:"requests a second of one network address without a valid API key, including pages and short links"`
 	FlowQuota           int64             `env:"RAIL_FLOW_QUOTA" envDefault:"0" desc:"active flows a program; 0 for no limit"`
-	RevenueMeterMinor   int64             `env:"RAIL_REVENUE_METER_MINOR" envDefault:"0" desc:"what a program may take a month in its own currency, in minor units, before its approvals stop; 0 for no limit"`
+	RevenueMeterMinor   int64             `env:"RAIL_REVENUE_METER_MINOR" envDefault:"0" desc:"monthly revenue of a program in its currency, in minor units, above which approvals stop; 0 for no limit"`
 	FraudMonitoring     bool              `env:"RAIL_FRAUD_MONITORING" envDefault:"true" desc:"run the risk checks"`
-	HoldOnHighRisk      bool              `env:"RAIL_HOLD_ON_HIGH_RISK" envDefault:"false" desc:"keep partners with an open high risk flag out of payouts, and payouts of theirs from payment rails"`
-	IgnoreUnknownFields bool              `env:"RAIL_IGNORE_UNKNOWN_FIELDS" envDefault:"false" desc:"ignore body members that the description does not know, instead of refusing them"`
+	HoldOnHighRisk      bool              `env:"RAIL_HOLD_ON_HIGH_RISK" envDefault:"false" desc:"exclude partners with an open high risk flag from payouts, and hold their payouts back from payment rails"`
+	IgnoreUnknownFields bool              `env:"RAIL_IGNORE_UNKNOWN_FIELDS" envDefault:"false" desc:"ignore unknown body members instead of refusing them"`
 	DBMaxConns          int               `env:"RAIL_DB_MAX_CONNS" envDefault:"20" desc:"connections to the database"`
 	ShutdownTimeout     time.Duration     `env:"RAIL_SHUTDOWN_TIMEOUT" envDefault:"30s" desc:"time for requests in flight to end when the server stops"`
-	RetentionDays       int               `env:"RAIL_RETENTION_DAYS" envDefault:"30" desc:"days for which events and deliveries are kept; at least 30; they go by whole months"`
-	ClickRetentionDays  int               `env:"RAIL_CLICK_RETENTION_DAYS" envDefault:"760" desc:"days for which clicks, and referrals that led to nothing, are kept; at least 90; 0 keeps them for ever; what brought a customer stays, and the figures do"`
+	RetentionDays       int               `env:"RAIL_RETENTION_DAYS" envDefault:"30" desc:"retention of events and deliveries in days, at least 30; whole months are dropped"`
+	ClickRetentionDays  int               `env:"RAIL_CLICK_RETENTION_DAYS" envDefault:"760" desc:"retention of clicks and referrals without a customer in days, at least 90; 0 keeps them; figures and those with a customer stay"`
 	Warnings            []string          `env:"-"` // shown to the operator; they do not stop the server
 	SecretKey           [32]byte          `env:"-"` // from SecretText or the data directory
 	KeyFrom             string            `env:"-"` // the variable or the file of SecretKey
@@ -150,7 +150,6 @@ func (c *Config) check(environ map[string]string, unparsed map[string]bool, refu
 		}
 	}
 	return out
-	// Package env names the Go field in its message; these errors name the variable.
 }
 
 // fill sets defaults that depend on other values.
@@ -209,11 +208,11 @@ func Address(environ map[string]string) (addr, host string) {
 
 // ofCommands are the variables of commands, with their descriptions. They may be set for a server too.
 var ofCommands = [][2]string{
-	{"RAIL_BACKUP_PASSPHRASE", "what seals the secret key in backups, and in the archive's base backups"},
-	{"RAIL_API_URL", "the server that rail listen and rail demo ask; RAIL_ADDR on this machine unless set"},
-	{"RAIL_API_KEY", "the API key of rail listen and rail demo; that of a first run unless set"},
+	{"RAIL_BACKUP_PASSPHRASE", "passphrase for the secret key in backups, and in the archive's base backups"},
+	{"RAIL_API_URL", "the server for rail listen and rail demo; RAIL_ADDR on this machine unless set"},
+	{"RAIL_API_KEY", "the API key for rail listen and rail demo; the first run's unless set"},
 	{"RAIL_PROCESSOR_API_KEY", "the processor's API key, for rail processor connect"},
-	{"RAIL_PROCESSOR_SECRET", "the secret that the processor signs with, for rail processor connect"},
+	{"RAIL_PROCESSOR_SECRET", "the processor's signing secret, for rail processor connect"},
 }
 
 // known returns the names of all variables.
@@ -243,7 +242,7 @@ func unknown(environ map[string]string) (mistyped []error, foreign []string) {
 		if meant := near(name, all); meant != "" {
 			mistyped = append(mistyped, fmt.Errorf("%s is not a variable of this program: did you mean %s?", name, meant))
 		} else {
-			foreign = append(foreign, name+" is not a variable of this program, and does nothing")
+			foreign = append(foreign, name+" is not a variable of this program, and is ignored")
 		}
 	}
 	return mistyped, foreign
@@ -261,7 +260,7 @@ func near(name string, all []string) string {
 
 // ErrNoKey means that a private database exists without its secret key. A new key could open nothing, so none is
 // created.
-var ErrNoKey = errors.New("the database has no secret key beside it")
+var ErrNoKey = errors.New("the secret key of the database is missing")
 
 // LoadKey reads the secret key from its file if no variable has it. It creates a key only if there is neither a
 // key nor a private database yet, and returns ErrNoKey if there is only a database.
@@ -284,7 +283,7 @@ func (c *Config) LoadKey() error {
 		return err
 	}
 	if there {
-		return fmt.Errorf("%w: %s is missing; put it back, or set RAIL_SECRET_KEY to what it held", ErrNoKey, path)
+		return fmt.Errorf("%w: restore %s, or set RAIL_SECRET_KEY to its content", ErrNoKey, path)
 	}
 	if err := c.makeKey(path); err != nil {
 		return err
@@ -323,11 +322,11 @@ func (c *Config) readKey(path string) error {
 		return err
 	}
 	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 {
-		return fmt.Errorf("%s can be read by others (%o): chmod 600 it, and change the key if others may have read it", path,
+		return fmt.Errorf("%s can be read by other users (%o): run chmod 600 on it, and change the key if it may have been read", path,
 			info.Mode().Perm())
 	}
 	if !parseKey(strings.TrimSpace(string(raw)), &c.SecretKey) {
-		return fmt.Errorf("%s must hold %s", path, aKey)
+		return fmt.Errorf("%s must contain %s", path, aKey)
 	}
 	return nil
 }
@@ -402,11 +401,11 @@ func Usage() string {
 		}
 		b.WriteByte('\n')
 	}
-	b.WriteString("Some commands read these, too:\n")
+	b.WriteString("Variables of commands:\n")
 	for _, v := range ofCommands {
 		fmt.Fprintf(&b, "  %-28s %s\n", v[0], v[1])
 	}
-	b.WriteString("A secret may be in a file, which another variable names:\n")
+	b.WriteString("A secret may be in a file, named by another variable:\n")
 	for name := range secrets() {
 		fmt.Fprintf(&b, "  %s\n", name+fileSuffix)
 	}
@@ -430,8 +429,8 @@ var usageLine = regexp.MustCompile(`(?m)^  ((?:RAIL|OTEL)_\w+)(?: +(.*?)(?: \(de
 // Example returns an environment file with all variables, commented out.
 func Example() string {
 	var b strings.Builder
-	b.WriteString("# Every variable of Rail with its default. What is here may be read by systemd (EnvironmentFile), Docker\n" +
-		"# (--env-file) and a shell; secrets are better kept in files of their own, which the variables in _FILE name.\n")
+	b.WriteString("# Every variable of Rail with its default. This file can be used by systemd (EnvironmentFile), Docker\n" +
+		"# (--env-file) and a shell; keep secrets in separate files, named by the variables in _FILE.\n")
 	for _, m := range usageLine.FindAllStringSubmatch(Usage(), -1) {
 		if m[2] != "" {
 			fmt.Fprintf(&b, "\n# %s\n", m[2])

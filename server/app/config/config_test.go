@@ -68,7 +68,7 @@ func TestUnknownVariables(t *testing.T) {
 		c, err := Read(map[string]string{name: "x"})
 		if meant == "" {
 			require.NoError(t, err)
-			require.Equal(t, []string{name + " is not a variable of this program, and does nothing"}, c.Warnings)
+			require.Equal(t, []string{name + " is not a variable of this program, and is ignored"}, c.Warnings)
 			continue
 		}
 		require.ErrorContains(t, err, name+" is not a variable of this program: did you mean "+meant+"?", name)
@@ -159,8 +159,8 @@ var variables = map[string]struct {
 	"RAIL_OIDC_ISSUER": {
 		[]string{""}, []string{"id.example", "https://u:p@id.example", "https://id.example?x"}, "must be an http or https address",
 	},
-	"RAIL_OIDC_CLIENT_ID":     {[]string{""}, []string{"rail"}, "must be set with RAIL_OIDC_ISSUER, and not without"},
-	"RAIL_OIDC_CLIENT_SECRET": {[]string{""}, []string{"hunter2"}, "must be set with RAIL_OIDC_ISSUER, and not without"},
+	"RAIL_OIDC_CLIENT_ID":     {[]string{""}, []string{"rail"}, "must be set together with RAIL_OIDC_ISSUER"},
+	"RAIL_OIDC_CLIENT_SECRET": {[]string{""}, []string{"hunter2"}, "must be set together with RAIL_OIDC_ISSUER"},
 	"RAIL_OIDC_ROLE":          {[]string{""}, []string{"king", "Owner"}, "must be owner, manager, finance or viewer"},
 	"RAIL_WEBHOOK_ALLOW_CIDRS": {
 		[]string{"127.0.0.0/8, ::1", ""}, []string{"here", "10.0.0.0/33", "10.0.0.0/8,"}, "must be addresses or networks",

@@ -59,9 +59,9 @@ func readFiles(environ map[string]string) (values, sources map[string]string, re
 		value, err := readSecret(path)
 		switch {
 		case environ[name] != "":
-			refused[name] = fmt.Errorf("%s and %s are both set: one of them must go", name, name+fileSuffix)
+			refused[name] = fmt.Errorf("%s and %s are both set: unset one of them", name, name+fileSuffix)
 		case err != nil:
-			refused[name] = fmt.Errorf("%s is %q: it must be a file with one line, of at most 16 KiB: %w", name+fileSuffix, path, err)
+			refused[name] = fmt.Errorf("%s is %q: it must name a file with one line, of at most 16 KiB: %w", name+fileSuffix, path, err)
 		default:
 			values[name], sources[name] = value, path
 		}

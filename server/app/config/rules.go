@@ -37,7 +37,7 @@ const (
 	aKey      = "32 bytes as 64 hex digits or base64, such as openssl rand -hex 32 prints"
 	aSwitch   = "on or off (or yes, no, true, false, 1, 0)"
 	// A provider's settings need the provider's address.
-	withIssuer = "be set with RAIL_OIDC_ISSUER, and not without"
+	withIssuer = "be set together with RAIL_OIDC_ISSUER"
 	aNetwork   = "addresses or networks with commas between, such as 10.0.0.0/8,192.0.2.1"
 )
 
@@ -83,7 +83,7 @@ var rules = []rule{
 		valid: func(c *Config) bool { return unset(c.BaseURL, webAddress) },
 	},
 	{
-		variable: "RAIL_BASE_URL", must: "begin with https:// where RAIL_TLS_DOMAIN is set",
+		variable: "RAIL_BASE_URL", must: "begin with https:// if RAIL_TLS_DOMAIN is set",
 		valid: func(c *Config) bool {
 			return c.BaseURL == "" || len(c.TLSDomains) == 0 || strings.HasPrefix(c.BaseURL, "https:")
 		},
@@ -119,7 +119,7 @@ var rules = []rule{
 			return c.ReadURL == "" || c.DatabaseURL != ""
 		}},
 	{
-		variable: "RAIL_DATA_DIR", must: "be a folder, or where one can be made",
+		variable: "RAIL_DATA_DIR", must: "be a folder that exists or can be created",
 		valid: func(c *Config) bool { return folder(c.DataDir) },
 	},
 	{
@@ -127,10 +127,10 @@ var rules = []rule{
 		valid: func(c *Config) bool { return unset(c.PGBinDir, isFolder) },
 	},
 	{
-		variable: "RAIL_ARCHIVE_DIR", must: "be a folder, or where one can be made",
+		variable: "RAIL_ARCHIVE_DIR", must: "be a folder that exists or can be created",
 		valid: func(c *Config) bool { return unset(c.ArchiveDir, folder) },
 	},
-	{variable: "RAIL_ARCHIVE_DIR", must: "not be set with RAIL_DATABASE_URL: PostgreSQL of your own has an archive of its own",
+	{variable: "RAIL_ARCHIVE_DIR", must: "not be set with RAIL_DATABASE_URL: an external PostgreSQL has its own archive",
 		valid: func(c *Config) bool {
 			return c.ArchiveDir == "" || c.DatabaseURL == ""
 		}},

@@ -19,11 +19,11 @@ import (
 )
 
 // ErrWrongKey means that the database depends on another key.
-var ErrWrongKey = errors.New("the secret key is not the one of this database")
+var ErrWrongKey = errors.New("the secret key does not belong to this database")
 
 // ErrUnproven means that the database has no fingerprint of its key yet, and no sealed value that could prove
 // the given one.
-var ErrUnproven = errors.New("the database does not know its secret key yet")
+var ErrUnproven = errors.New("the database has no secret key recorded yet")
 
 var queries = db.New()
 
@@ -87,7 +87,7 @@ func Rotated(ctx context.Context, pool *pgxpool.Pool, g Given) error {
 		}
 		for _, s := range sealed {
 			if s.By != g.Keeper.Fingerprint() {
-				return fmt.Errorf("%s was sealed with %s meanwhile: start every server with the new key, and run this again",
+				return fmt.Errorf("%s was sealed with %s in the meantime: start every server with the new key, and run this again",
 					s.Place, s.By)
 			}
 		}
@@ -166,7 +166,7 @@ func (g Given) refusal(known []db.KeyFingerprint) error {
 		}
 	}
 	if len(missing) < len(inUse(known)) {
-		return fmt.Errorf("%w: one is replacing the other: give both, one as RAIL_SECRET_KEY_PREVIOUS, until rail secrets rotate has run",
+		return fmt.Errorf("%w: a rotation is in progress: give both keys, one as RAIL_SECRET_KEY_PREVIOUS, until rail secrets rotate has run",
 			g.wrong(missing))
 	}
 	return g.wrong(missing)

@@ -76,7 +76,7 @@ func (g Given) proveByAPIKeys(ctx context.Context, tx pgx.Tx) ([]string, error) 
 		return own, nil
 	}
 	if !exist {
-		return nil, fmt.Errorf("%w: start rail serve, or run rail migrate up, with the key that it is to have", ErrUnproven)
+		return nil, fmt.Errorf("%w: start rail serve, or run rail migrate up, with the key to use", ErrUnproven)
 	}
 	for _, token := range g.APIKeys {
 		_, err := queries.APIKeyByHash(ctx, tx, g.Keeper.HashAPIKey(token))
@@ -84,6 +84,6 @@ func (g Given) proveByAPIKeys(ctx context.Context, tx pgx.Tx) ([]string, error) 
 			return own, err
 		}
 	}
-	return nil, fmt.Errorf("%w, and nothing is sealed in it that could prove %s with the fingerprint %s: "+
-		"run rail secrets adopt once, with an API key that works", ErrUnproven, g.From, own[0])
+	return nil, fmt.Errorf("%w, and has no sealed value that could prove %s with the fingerprint %s: "+
+		"run rail secrets adopt once, with a valid API key", ErrUnproven, g.From, own[0])
 }

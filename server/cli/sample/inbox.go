@@ -34,7 +34,7 @@ func (b *builder) inboxRows() error {
 		{ended, "sale", "ignored", "no_partner", "No partner brought the customer.", false, nil, nil, "ch_nobody"},
 		{works, "sale", "recorded", nil, nil, false, sale[3], sale[2], sale[5]},
 		{works, "refund", "waiting", "unknown_sale", "The refunded payment is not recorded.", true, nil, nil, "ch_unknown"},
-		{works, "sale", "failed", "malformed", "amount_minor is missing or was not understood.", false, nil, nil, "ch_broken"},
+		{works, "sale", "failed", "malformed", "amount_minor is missing or invalid.", false, nil, nil, "ch_broken"},
 		{works, "sale", "pending", nil, nil, true, nil, nil, "ch_new"},
 	} {
 		id, at := ident.NewSample(ident.InboxEvent), b.now.Plus(-time.Duration(20-i)*time.Minute)

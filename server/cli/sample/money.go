@@ -20,7 +20,7 @@ var override = rules.Rate{RateType: rules.RatePercent, RateValue: 4500}
 
 // The warnings of recording a sale.
 const (
-	noRate      = `[{"code":"no_commission_from_rules","message":"The flow that fits this sale pays nothing for it."}]`
+	noRate      = `[{"code":"no_commission_from_rules","message":"The matching flow pays nothing for this sale."}]`
 	noPartner   = `[{"code":"no_commission_from_rules","message":"The partner is suspended; its customers' sales pay nothing."}]`
 	refundCause = "sale_refunded"
 )

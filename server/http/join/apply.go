@@ -180,7 +180,7 @@ func (v *visit) read() (joining.Submission, site.Faults) {
 	}
 	country := v.form.Value("country_code")
 	if slices.Contains(v.program.BlockedCountries, country) {
-		wrong["country_code"] = v.locale.T("The program takes no partners from %s.", v.locale.Country(country))
+		wrong["country_code"] = v.locale.T("The program accepts no partners from %s.", v.locale.Country(country))
 	}
 	answers := v.answers(wrong)
 	body := api.ApplicationCreate{

@@ -97,7 +97,7 @@ func (b Backfill) Run(ctx context.Context, c db.ProcessorConnection, since, unti
 	}}
 	switch {
 	case c.Processor != connection.Stripe:
-		r.report.Skipped = "only Stripe is asked"
+		r.report.Skipped = "only Stripe is supported"
 	case c.Status != db.ConnectionStatusActive:
 		r.report.Skipped = "the connection has ended"
 	case len(c.APIKey) == 0:

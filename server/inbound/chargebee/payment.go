@@ -19,7 +19,7 @@ func (r *reader) payment() error {
 	case t.Status == "":
 		return processor.MalformedError{Member: "content.transaction.status"}
 	case t.Type != "payment" && t.Type != "" || t.Status != "success":
-		return r.Binds(b, processor.NotUsed, "The transaction is no payment that succeeded.")
+		return r.Binds(b, processor.NotUsed, "The transaction is not a successful payment.")
 	}
 	amount, code, err := r.money()
 	if err != nil {

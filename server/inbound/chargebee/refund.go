@@ -22,13 +22,13 @@ func (r *reader) refund() error {
 	case t.Type == "payment" && (failed || gone):
 		return r.bounced()
 	case t.Type != "refund" && t.Type != "payment_reversal":
-		return r.Ignore(processor.NoMoneyMoved, "The event payment_succeeded brings what is paid.")
+		return r.Ignore(processor.NoMoneyMoved, "The event payment_succeeded reports the payment.")
 	case t.Status == "":
 		return processor.MalformedError{Member: "content.transaction.status"}
 	case t.Status == "failure" || t.Status == "timeout":
 		return r.Ignore(processor.NoMoneyMoved, "The refund failed before any money moved.")
 	case t.Status != "success" && !failed && !gone:
-		return r.Ignore(processor.NotFinal, "The refund is not finished. A later event says how it ends.")
+		return r.Ignore(processor.NotFinal, "The refund is not final. A later event reports its result.")
 	}
 	amount, code, err := r.money()
 	if err != nil {
@@ -39,7 +39,7 @@ func (r *reader) refund() error {
 	case to == "":
 		return processor.MalformedError{Member: "content.transaction.refunded_txn_id"}
 	case amount == 0:
-		return r.Ignore(processor.ZeroAmount, "Nothing that was paid came back.")
+		return r.Ignore(processor.ZeroAmount, "No paid money was refunded.")
 	}
 	r.Refund = &processor.Refund{
 		Link: processor.Link{Charge: to}, ID: string(t.ID), Single: true, LevelMinor: amount, Currency: code,
@@ -51,7 +51,7 @@ func (r *reader) refund() error {
 
 // creditNote ignores credit notes, whose refunds come as transactions.
 func (r *reader) creditNote() error {
-	return r.Ignore(processor.NoMoneyMoved, "A credit note moves no money. The event payment_refunded brings what is paid back.")
+	return r.Ignore(processor.NoMoneyMoved, "A credit note moves no money. The event payment_refunded reports refunds.")
 }
 
 // bounced takes back a payment that succeeded and failed days later, such as a direct debit. If its reversal

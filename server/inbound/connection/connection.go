@@ -148,7 +148,7 @@ func (in Input) secret() (string, error) {
 	case in.Secret == "" && makeSecret[in.Processor] != nil:
 		return makeSecret[in.Processor](), nil
 	case in.Secret == "":
-		return "", Refuse("secret", "the secret is needed with which the processor signs its events")
+		return "", Refuse("secret", "the processor's signing secret is required")
 	case in.Processor == Generic && !standard(in.Secret):
 		return "", Refuse("secret", "the secret must be whsec_ and base64, as Standard Webhooks has it")
 	case in.Processor == Chargebee && !credentials(in.Secret):

@@ -106,10 +106,10 @@ func (s Service) Disconnect(ctx context.Context, u *work.Unit, c db.ProcessorCon
 // Check returns why a connection cannot record payments, nil if Rail finds no fault.
 func (s Service) Check(ctx context.Context, c db.ProcessorConnection) error {
 	if _, err := (connection.Service{Keeper: s.Keeper}).Secret(c); err != nil {
-		return fmt.Errorf("its secret does not open: connect again in its place: %w", err)
+		return fmt.Errorf("its secret cannot be decrypted: replace the connection: %w", err)
 	}
 	if c.Status != db.ConnectionStatusActive {
-		return fmt.Errorf("%s is %s: no event is taken", c.ID, c.Status)
+		return fmt.Errorf("%s is %s and accepts no events", c.ID, c.Status)
 	}
 	api, err := s.client(c)
 	if api == nil || err != nil {
@@ -120,7 +120,7 @@ func (s Service) Check(ctx context.Context, c db.ProcessorConnection) error {
 	case err != nil:
 		return err
 	case !found:
-		return fmt.Errorf("no endpoint at Stripe sends to %s: connect again in its place", s.URL(c))
+		return fmt.Errorf("no endpoint at Stripe sends to %s: replace the connection", s.URL(c))
 	case e.Status != "enabled":
 		return fmt.Errorf("the endpoint %s at Stripe is %s", e.ID, e.Status)
 	}
@@ -136,7 +136,7 @@ func (s Service) endpoint(ctx context.Context, in *connection.Input) (undo func(
 	}
 	if live, known := client.Live(in.APIKey); known && live != in.Live {
 		return undo, connection.Refuse("api_key",
-			"the key is of the other mode: a test key goes with a connection for test events, and only with one")
+			"the key has the wrong mode: a connection for test events requires a test key, and others a live key")
 	}
 	if in.Secret != "" {
 		return undo, nil
@@ -146,7 +146,7 @@ func (s Service) endpoint(ctx context.Context, in *connection.Input) (undo func(
 	api := client.New(in.APIKey, s.StripeURL)
 	made, err := api.CreateEndpoint(ctx, to, stripe.Events())
 	if err != nil {
-		return undo, connection.Refuse("api_key", "%w (or make an endpoint at Stripe yourself, and give its secret)", err)
+		return undo, connection.Refuse("api_key", "%w (or create an endpoint at Stripe manually, and enter its secret)", err)
 	}
 	in.Secret = made.Secret
 	return func() { _ = api.DeleteEndpoint(context.WithoutCancel(ctx), made.ID) }, nil

@@ -75,7 +75,7 @@ func (a *application) intent(ctx context.Context) (outcome, error) {
 	if err == nil && stored > 0 {
 		o = o.recorded()
 	} else if opt.Value(sales[0].ExternalPaymentIntentID) == a.r.Intent {
-		o = ignored(codeRecorded, "The sale has this payment intent already.")
+		o = ignored(codeRecorded, "The sale already has this payment intent.")
 	}
 	return o.of(sales[0]), err
 }
@@ -97,7 +97,7 @@ func (a *application) payment(ctx context.Context, p processor.Payment) (outcome
 		return outcome{}, err
 	}
 	if len(known) > 0 {
-		return ignored(codeRecorded, "The payment is recorded already.").of(known[0]), nil
+		return ignored(codeRecorded, "The payment is already recorded.").of(known[0]), nil
 	}
 	if end, err := a.optedOut(ctx, p.Link, p.Customer); err != nil || end != nil {
 		return opt.Value(end), err
@@ -301,7 +301,7 @@ func (a *application) refund(ctx context.Context, f processor.Refund) (outcome, 
 	case f.Failed:
 		return a.failedRefund(ctx, f, s)
 	case f.Undone:
-		return a.restore(ctx, s, undone(f, s, "The refund or reversal "+f.ID+" of the sale did not stand."))
+		return a.restore(ctx, s, undone(f, s, "The refund or reversal "+f.ID+" of the sale was reversed."))
 	case f.OnTop:
 		return a.onTop(ctx, f, s)
 	case !f.Single:
@@ -325,7 +325,7 @@ func (a *application) single(ctx context.Context, f processor.Refund, s db.Sale)
 	}
 	o := outcome{refund: done.ID}.of(s)
 	if done.Repeated && done.ID != opt.Value(a.e.RefundID) {
-		o.status, o.code, o.reason = db.InboxStatusIgnored, codeRecorded, "The refund is recorded already."
+		o.status, o.code, o.reason = db.InboxStatusIgnored, codeRecorded, "The refund is already recorded."
 		return o, nil
 	}
 	return o.recorded(), a.u.Reschedule(ctx, s.ProgramID, work.RefundsKey(s.ID))

@@ -127,14 +127,14 @@ func (p *API) read(
 func (p *API) logRefused(w Worker, c db.ProcessorConnection, err error) {
 	now := w.Clock.Now()
 	if _, told := p.paused(p.refused, c.ID, now); !told && w.Log != nil {
-		w.Log.Warn("what events lack is not read", "connection", c.ID, "error", err)
+		w.Log.Warn("missing data of events cannot be read", "connection", c.ID, "error", err)
 		p.pause(p.refused, c.ID, now.Plus(time.Hour))
 	}
 }
 
 // postpone reschedules an event until its processor may answer, for at most 30 days like other waiting events.
 func (w Worker) postpone(ctx context.Context, t db.InboxClaimRow, now clock.Time, away *awayError) error {
-	o := waiting(codeAway, away.reason+" What the event lacks is asked for again.")
+	o := waiting(codeAway, away.reason+" The missing data is requested again.")
 	age := now.Sub(away.since.Time)
 	o.due = new(now.Plus(max(min(age/2, maxPause), away.until.Sub(now.Time), defaultPause)))
 	if age >= waitDays*24*time.Hour {

@@ -89,7 +89,7 @@ func (a *application) coupon(ctx context.Context, c processor.Coupon) (outcome, 
 		case changed:
 			o = o.recorded()
 		case o.code != "":
-			o.reason = "The coupon is in this state already, or in a later one."
+			o.reason = "The coupon already has this state, or a later one."
 		}
 	}
 	o.keys = []string{work.CouponKey(c.ID)}

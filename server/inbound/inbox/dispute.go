@@ -21,7 +21,7 @@ func (a *application) dispute(ctx context.Context, d processor.Dispute) (outcome
 	if err != nil {
 		return outcome{}, err
 	}
-	o := ignored(codeRecorded, "The dispute is known in this state, or in a later one.").of(s)
+	o := ignored(codeRecorded, "The dispute already has this state, or a later one.").of(s)
 	switch d.Status {
 	case processor.DisputeLost, processor.DisputeWon:
 		o, err = a.disputed(ctx, d, s)

@@ -65,7 +65,7 @@ func (a *application) takeBack(
 	before := reached.sum()
 	reached.raise(to)
 	if reached.sum() == before {
-		return a.unless(s, codeRecorded, "This much is recorded as refunded already."), nil
+		return a.unless(s, codeRecorded, "This amount is already recorded as refunded."), nil
 	}
 	if own == 0 {
 		own = reached.sum() - restored - (whole(s) - left(s))

@@ -40,5 +40,5 @@ func (a *application) optedOut(ctx context.Context, l processor.Link, customer s
 	if err != nil || !out {
 		return nil, err
 	}
-	return new(ignored(string(processor.OptedOut), "The payment or its customer is marked as not Rail's.")), nil
+	return new(ignored(string(processor.OptedOut), "The merchant opted out for the payment or its customer.")), nil
 }

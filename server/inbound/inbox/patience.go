@@ -19,7 +19,7 @@ func (a *application) outside(ctx context.Context, p processor.Payment) (*outcom
 		return new(ignored(string(processor.NotUsed), "The connection records checkouts and invoices only.")), nil
 	}
 	if due := a.e.CreatedAt.Plus(patience); a.u.Now.Before(due.Time) {
-		o := waiting(codeOutside, "A checkout or an invoice may report the same money within a minute.")
+		o := waiting(codeOutside, "A checkout or an invoice may report the same payment within a minute.")
 		o.due = &due
 		return &o, nil
 	}
@@ -29,7 +29,7 @@ func (a *application) outside(ctx context.Context, p processor.Payment) (*outcom
 	if err != nil || len(others) == 0 {
 		return nil, err
 	}
-	return new(ignored(string(processor.NotUsed), "An invoice brings the money.")), nil
+	return new(ignored(string(processor.NotUsed), "An invoice reports the payment.")), nil
 }
 
 // recurs decides whether a payment starts a subscription. Another event carries that fact; while it is missing,
@@ -67,7 +67,7 @@ func (a *application) early(ctx context.Context, p processor.Payment) (*outcome,
 	if err != nil || len(told) > 0 {
 		return nil, err
 	}
-	o := waiting(codeNoCustomer, "A checkout may say within a minute who brought the customer.",
+	o := waiting(codeNoCustomer, "A checkout may identify the partner within a minute.",
 		append(keysOf(p.Binding), work.ChargeKey(p.Bought))...)
 	o.due = &due
 	return &o, nil

@@ -53,7 +53,7 @@ const maxID = 255
 const lastEventLag = 1
 
 // ErrSignature means that an event was not signed with the connection's secret, or too long ago.
-var ErrSignature = errors.New("the signature is missing, does not fit or is more than 300 seconds off")
+var ErrSignature = errors.New("the signature is missing, invalid or more than 300 seconds off")
 
 // Box stores events.
 type Box struct {

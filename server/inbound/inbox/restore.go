@@ -31,7 +31,7 @@ func (a *application) restore(ctx context.Context, s db.Sale, r restoration) (ou
 	if err != nil {
 		return outcome{}, err
 	}
-	o := ignored(codeRecorded, "Nothing is recorded that this gives back, or it is given back already.").of(s)
+	o := ignored(codeRecorded, "No refund is recorded that this reverses, or it is already reversed.").of(s)
 	o.keys = []string{work.RefundsKey(s.ID)}
 	if len(rows) == 0 {
 		return o, nil
@@ -102,16 +102,16 @@ func (a *application) failedRefund(ctx context.Context, f processor.Refund, s db
 		}
 		for _, one := range past {
 			if one.SourceID == f.ID {
-				return ignored(codeRecorded, "What the refund took is given back already.").of(s), nil
+				return ignored(codeRecorded, "The refund is already restored.").of(s), nil
 			}
 		}
 	}
 	rows, err := a.restorable(ctx, s, undone(f, s, failedReason))
 	if err != nil || len(rows) > 0 {
-		return failed(codeRefundFailed, failedReason+" If it is not tried again, restore the commission: "+
+		return failed(codeRefundFailed, failedReason+" Unless the merchant retries it, restore the commission: "+
 			"use the button on the event's page, or POST /v1/inbox_events/{id}/resolve.").of(s), err
 	}
-	o := ignored(codeNothingTaken, failedReason+" Nothing was taken of the sale for it, so there is nothing to do.").of(s)
+	o := ignored(codeNothingTaken, failedReason+" Rail had not deducted it from the sale, so there is nothing to do.").of(s)
 	o.keys = []string{work.RefundsKey(s.ID)}
 	return o, nil
 }

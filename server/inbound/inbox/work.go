@@ -57,7 +57,7 @@ type Worker struct {
 func (w Worker) one(ctx context.Context, t db.InboxClaimRow, now clock.Time) error {
 	if t.Failures > maxFailures {
 		return w.failed(ctx, t, now, outcome{
-			status: db.InboxStatusFailed, code: codeError, reason: "The work on it did not come to an end.",
+			status: db.InboxStatusFailed, code: codeError, reason: "The last attempt did not finish.",
 		})
 	}
 	err := w.guarded(ctx, t, now)
@@ -65,7 +65,7 @@ func (w Worker) one(ctx context.Context, t db.InboxClaimRow, now clock.Time) err
 	switch {
 	case err == nil:
 		if w.Log != nil && t.Failures > 1 {
-			w.Log.Info("inbox event worked after failures", "event", t.ID, "failures", t.Failures-1)
+			w.Log.Info("inbox event processed after failures", "event", t.ID, "failures", t.Failures-1)
 		}
 		return nil
 	case ctx.Err() != nil:
@@ -77,14 +77,14 @@ func (w Worker) one(ctx context.Context, t db.InboxClaimRow, now clock.Time) err
 	}
 	// Logged at the first failure and at the last.
 	if w.Log != nil && (t.Failures == 1 || t.Failures == maxFailures) {
-		w.Log.Error("inbox event not worked", "event", t.ID, "failures", t.Failures, "error", err)
+		w.Log.Error("inbox event failed", "event", t.ID, "failures", t.Failures, "error", err)
 	}
 	o := outcome{
-		status: db.InboxStatusPending, code: codeError, reason: "Something went wrong; it is tried again.",
+		status: db.InboxStatusPending, code: codeError, reason: "An error occurred; the event is retried.",
 		due: new(now.Plus(time.Second << (2 * t.Failures))), // 4 s to 18 h
 	}
 	if t.Failures == maxFailures {
-		o.status, o.reason, o.due = db.InboxStatusFailed, "Something went wrong eight times.", nil
+		o.status, o.reason, o.due = db.InboxStatusFailed, "The event failed eight times.", nil
 	}
 	return w.failed(ctx, t, now, o)
 }

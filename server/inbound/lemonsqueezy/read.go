@@ -113,7 +113,7 @@ func (r *reader) invoice() error {
 	case "":
 		return processor.MalformedError{Member: "data.attributes.billing_reason"}
 	case "initial":
-		return r.Binds(b, processor.BindsOnly, "The order brings the money of a subscription's first invoice.")
+		return r.Binds(b, processor.BindsOnly, "The order reports the payment of a subscription's first invoice.")
 	}
 	p, err := r.payment(b, invoiceName(r.Data.ID))
 	r.Payment = p
@@ -212,7 +212,7 @@ func (r *reader) refunded() error {
 		return err
 	}
 	if back == 0 {
-		return r.Ignore(processor.ZeroAmount, "Nothing that was paid came back.")
+		return r.Ignore(processor.ZeroAmount, "No paid money was refunded.")
 	}
 	_, of, _ := o.money("total", o.Total) // without it, the amount is used as it is
 	r.Refund = &processor.Refund{Link: to, LevelMinor: back, OfSale: true, OfMinor: of, Currency: code, At: r.At}

@@ -130,11 +130,11 @@ func (r *reader) adjustment() error {
 	to := processor.Link{Charge: string(o.Transaction)}
 	switch {
 	case o.Action != "refund" && disputes[o.Action] == "":
-		return r.Ignore(processor.NoMoneyMoved, "Credit stays with the customer's account, and lowers what they pay next.")
+		return r.Ignore(processor.NoMoneyMoved, "Credit stays on the customer's account, and reduces the next payment.")
 	case o.Status == "rejected":
 		return r.Ignore(processor.NoMoneyMoved, "Paddle rejected the adjustment, so no money moves.")
 	case o.Status != "approved" && o.Status != "reversed":
-		return r.Ignore(processor.NotFinal, "The adjustment is not approved yet. A later event says whether it is.")
+		return r.Ignore(processor.NotFinal, "The adjustment is not approved yet. A later event reports the decision.")
 	case to.Charge == "":
 		return processor.MalformedError{Member: "data.transaction_id"}
 	case !ok:
@@ -142,7 +142,7 @@ func (r *reader) adjustment() error {
 	case !o.Totals.Total.OK || o.Totals.Total.N < 0:
 		return processor.MalformedError{Member: "data.totals.total"}
 	case o.Totals.Subtotal.OK && o.Totals.Subtotal.N == 0 || o.Totals.Total.N == 0:
-		return r.Ignore(processor.ZeroAmount, "Tax alone came back.")
+		return r.Ignore(processor.ZeroAmount, "Only tax was refunded.")
 	case o.Action == "refund":
 		r.Refund = &processor.Refund{
 			Link: to, ID: string(o.ID), Single: true, LevelMinor: o.Totals.Total.N, Currency: code, At: r.Reading.At,

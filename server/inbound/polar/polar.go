@@ -204,7 +204,7 @@ func (r *reader) refunded() error {
 // updated reads a changed order, of which only refunds count.
 func (r *reader) updated() error {
 	if r.Data.Refunded.N == 0 {
-		return r.Ignore(processor.NoMoneyMoved, "Nothing came back of the order. The event order.paid brings its money.")
+		return r.Ignore(processor.NoMoneyMoved, "Nothing of the order was refunded. The event order.paid reports its payment.")
 	}
 	return r.refunded()
 }
@@ -220,13 +220,13 @@ func (r *reader) refund() error {
 	case o.Status == "":
 		return processor.MalformedError{Member: "data.status"}
 	case o.Status != "succeeded" && !failed:
-		return r.Ignore(processor.NotFinal, "The refund is not finished. A later event says how it ends.")
+		return r.Ignore(processor.NotFinal, "The refund is not final. A later event reports its result.")
 	case !ok:
 		return processor.MalformedError{Member: "data.currency"}
 	case !o.Amount.OK || o.Amount.N < 0:
 		return processor.MalformedError{Member: "data.amount"}
 	case o.Amount.N == 0:
-		return r.Ignore(processor.ZeroAmount, "Nothing that was paid came back.")
+		return r.Ignore(processor.ZeroAmount, "No paid money was refunded.")
 	}
 	r.Refund = &processor.Refund{
 		Link: processor.Link{Charge: string(o.Order)}, ID: string(o.ID), Currency: code, Failed: failed, At: r.Reading.At,

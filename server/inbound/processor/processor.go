@@ -168,4 +168,4 @@ type Coupon struct {
 type MalformedError struct{ Member string }
 
 // Error names the member.
-func (m MalformedError) Error() string { return m.Member + " is missing or was not understood." }
+func (m MalformedError) Error() string { return m.Member + " is missing or invalid." }

@@ -30,8 +30,8 @@ const maxSums = 16
 
 // The errors of Signature.Verify.
 var (
-	ErrNoSignature = errors.New("processor: there is no signature")
-	ErrSignature   = errors.New("processor: the signature does not fit")
+	ErrNoSignature = errors.New("processor: no signature")
+	ErrSignature   = errors.New("processor: invalid signature")
 	ErrStale       = errors.New("processor: the signature's time is more than five minutes off")
 )
 

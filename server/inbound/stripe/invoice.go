@@ -19,7 +19,7 @@ func (r *reader) invoice() error {
 	b := in.who()
 	switch {
 	case in.Status != "" && in.Status != "paid":
-		return r.Binds(b, processor.NotUsed, "The invoice is not paid whole.")
+		return r.Binds(b, processor.NotUsed, "The invoice is not fully paid.")
 	case b.Skip || in.skips():
 		return r.Ignore(processor.OptedOut, "")
 	case b.Customer == "":
@@ -251,5 +251,5 @@ func (r *reader) invoicePayment() error {
 	}
 	r.Link = link(p.Invoice, p.Payment.Intent.ID, p.Payment.Charge, p.Payment.Intent.Object.Latest.ID)
 	r.Reading.Intent = string(p.Payment.Intent.ID)
-	return r.Ignore(processor.BindsOnly, "The invoice brings the money.")
+	return r.Ignore(processor.BindsOnly, "The invoice reports the payment.")
 }

@@ -28,7 +28,7 @@ func (r *reader) session() error {
 	case s.PaymentStatus == "no_payment_required":
 		return r.Binds(b, processor.ZeroAmount, "")
 	case s.PaymentStatus != "paid":
-		return r.Binds(b, processor.NotUsed, "The payment is not finished: another event will say so.")
+		return r.Binds(b, processor.NotUsed, "The payment is not complete: a later event reports it.")
 	}
 	return r.sessionPaid(s, b)
 }
@@ -103,7 +103,7 @@ func (r *reader) intent() error {
 	case b.Skip || processor.Skips(p.Metadata):
 		return r.Ignore(processor.OptedOut, "")
 	case p.Invoice != "":
-		return r.Binds(b, processor.NotUsed, "The invoice brings the money.")
+		return r.Binds(b, processor.NotUsed, "The invoice reports the payment.")
 	}
 	err := r.outside(b, "payment_intent", "amount_received", p.Received, p.Currency)
 	if r.Payment != nil {
@@ -149,7 +149,7 @@ func (r *reader) charge() error {
 	case b.Skip || processor.Skips(c.Metadata):
 		return r.Ignore(processor.OptedOut, "")
 	case c.Invoice != "" || c.Intent != "":
-		return r.Binds(b, processor.NotUsed, "The invoice or the payment intent brings the money.")
+		return r.Binds(b, processor.NotUsed, "The invoice or the payment intent reports the payment.")
 	case c.Captured.OK && !c.Captured.V:
 		return r.Binds(b, processor.NotUsed, "The charge is not captured yet.")
 	}

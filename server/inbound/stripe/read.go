@@ -75,7 +75,7 @@ func Read(body []byte) (processor.Reading, error) {
 	case r.Reading.Type == "":
 		return r.Reading, processor.MalformedError{Member: "type"}
 	case r.Reading.Account != "":
-		return r.Reading, r.Ignore(processor.ConnectAccount, "The event is of a connected account: connect that account itself.")
+		return r.Reading, r.Ignore(processor.ConnectAccount, "The event belongs to a connected account: connect that account.")
 	case read == nil || strings.HasPrefix(string(r.Object), "v2."):
 		return r.Reading, r.Ignore(processor.NotUsed, "")
 	case !r.event.Live.OK:

@@ -22,7 +22,7 @@ func (r *reader) refunded() error {
 	}
 	if level == 0 {
 		r.Link = to
-		return r.Ignore(processor.ZeroAmount, "Nothing that was paid came back.")
+		return r.Ignore(processor.ZeroAmount, "No paid money was refunded.")
 	}
 	r.Refund = &processor.Refund{Link: to, LevelMinor: level, OfMinor: of, Currency: currency, At: r.At}
 	return nil
@@ -60,7 +60,7 @@ func (r *reader) refund() error {
 		return processor.MalformedError{Member: "refund.status"}
 	case f.Status != "succeeded" && !failed:
 		r.Link = to
-		return r.Ignore(processor.NotFinal, "The refund is not finished. A later event says how it ends.")
+		return r.Ignore(processor.NotFinal, "The refund is not final. A later event reports its result.")
 	case failed:
 		r.Note = string(f.Reason)
 	}
@@ -152,7 +152,7 @@ func (r *reader) creditNote() error {
 	case n.Invoice == "":
 		return processor.MalformedError{Member: "credit_note.invoice"}
 	case !n.Outside.OK || n.Outside.N == 0:
-		return r.Ignore(processor.NoMoneyMoved, "The credit note pays nothing back outside Stripe. Refunds by Stripe have events of their own.")
+		return r.Ignore(processor.NoMoneyMoved, "The credit note has no refund outside Stripe. Refunds by Stripe have separate events.")
 	}
 	amount, currency, err := money("credit_note", "out_of_band_amount", n.Outside, n.Currency)
 	if err != nil {

@@ -93,7 +93,7 @@ func (r *reader) discount() error {
 	b := processor.Binding{Customer: string(d.Customer)}
 	redeem(&b, discounted{Discount: d})
 	if b.Customer == "" || len(b.Coupon) == 0 {
-		return r.Ignore(processor.NotUsed, "The discount is of no customer.")
+		return r.Ignore(processor.NotUsed, "The discount has no customer.")
 	}
 	return r.Binds(b, processor.BindsOnly, "")
 }

@@ -81,7 +81,7 @@ func correctable(k db.Commission) error {
 		return refuse("The commission is %s, and refunds have clawed back %d of its %d already.", k.Status, k.ClawedMinor,
 			k.AmountMinor)
 	case origin != "":
-		return refuse("The commission is %s and gives back a part of the clawback %s, which a refund has undone.",
+		return refuse("The commission is %s and returns a part of the clawback %s, which a refund reversed.",
 			k.Status, origin)
 	}
 	return nil

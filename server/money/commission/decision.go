@@ -48,7 +48,7 @@ func Reject(ctx context.Context, u *work.Unit, id, reason string) (db.Commission
 		}
 		if outOfReach {
 			return k, problem.New(problem.CommissionInPayout,
-				"The commission is in the payout %s, which a rail has in flight.", *k.PayoutID)
+				"The commission is in the payout %s, which a payment rail is sending.", *k.PayoutID)
 		}
 		k.PayoutID = nil
 	}
@@ -73,7 +73,7 @@ func rejectable(k db.Commission) error {
 	}
 	if (k.ClawedMinor < 0) != (k.AmountMinor < 0) && k.ClawedMinor != 0 {
 		return problem.New(problem.CommissionNotOpen,
-			"Another commission gave back what a refund took of this one; take it back by a commission with a negative amount.")
+			"Another commission returned the amount that a refund took from this one; deduct it with a commission with a negative amount.")
 	}
 	if k.ClawedMinor != 0 { // below 0 for a deduction that a reward reversed
 		return problem.New(problem.CommissionNotOpen,

@@ -40,19 +40,19 @@ func Explain(ctx context.Context, tx db.DBTX, org string, ids []string) (map[str
 func amountOf(r db.CommissionReasonsRow) (string, error) {
 	switch {
 	case r.Follows && r.Kind == db.CommissionKindReward:
-		return "Gives back what a refund of the sale took.", nil
+		return "Returns the amount that a refund of the sale took.", nil
 	case r.Kind == db.CommissionKindReward:
-		return "Granted by hand.", nil
+		return "Granted manually.", nil
 	case r.Kind == db.CommissionKindClawback && r.SaleID != nil:
-		return "Takes back what was paid for a sale that was refunded.", nil
+		return "Takes back the commission of a refunded sale.", nil
 	case r.Kind == db.CommissionKindClawback:
-		return "Taken back by hand.", nil
+		return "Taken back manually.", nil
 	case r.RateType == nil || r.RateValue == nil:
-		return "Made by a flow, before rates were kept.", nil
+		return "Created by a flow, before rates were stored.", nil
 	}
 	how := Words(rules.Rate{RateType: *r.RateType, RateValue: *r.RateValue}, opt.Value(r.RevenueMinor),
 		opt.Value(r.SaleCurrency))
-	by := "a flow that was deleted"
+	by := "a deleted flow"
 	if r.FlowName != nil {
 		var err error
 		if by, err = By(*r.FlowName, r.Branches, r.FlowBranchID); err != nil {
@@ -63,7 +63,7 @@ func amountOf(r db.CommissionReasonsRow) (string, error) {
 	switch {
 	case r.ShrunkMinor == 0:
 	case *r.RateType == rules.RatePercent: // a refund lowers the base of the percentage
-		out += ", which refunds have left"
+		out += ", the rest after refunds"
 	default:
 		out += ", less " + Money(r.ShrunkMinor, r.Currency) + " for refunds"
 	}
@@ -109,7 +109,7 @@ func partnerOf(r db.CommissionReasonsRow) string {
 	case r.CouponCode != nil:
 		return "The customer used the coupon " + *r.CouponCode + on
 	case r.TrackedBy == string(db.TrackedByManual):
-		return "The customer was given to the partner by hand."
+		return "The customer was assigned to the partner manually."
 	}
 	return "The customer was reported as the partner's" + on
 }
@@ -141,7 +141,7 @@ func By(flow string, branches []byte, branchID *string) (string, error) {
 			return fmt.Sprintf("branch %d of the flow %s", i+1, flow), err
 		}
 	}
-	return "a branch, deleted since, of the flow " + flow, err
+	return "a deleted branch of the flow " + flow, err
 }
 
 // Money formats an amount in minor units for people, such as 10.00 USD.

@@ -124,7 +124,7 @@ func periodEnd(given string, now clock.Time, zone *time.Location) (clock.Time, e
 		end = clock.Midnight(day, zone)
 	}
 	if end.After(now.Time) {
-		return end, problem.Invalid("period_end", "period_end lies in the future.")
+		return end, problem.Invalid("period_end", "period_end is in the future.")
 	}
 	if bare {
 		end = clock.EndOf(day, zone)

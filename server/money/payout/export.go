@@ -255,7 +255,7 @@ func checkGenerated(ctx context.Context, tx db.DBTX, b db.PayoutBatch) error {
 		ProgramID: b.ProgramID, Ids: []string{b.ID}, OrgID: b.OrgID,
 	})
 	if err == nil && len(generating) > 0 {
-		err = problem.New(problem.PayoutBatchGenerating, "The batch is still being generated: try again once that is done.")
+		err = problem.New(problem.PayoutBatchGenerating, "The batch is still being generated: try again when it is complete.")
 	}
 	return err
 }
@@ -313,7 +313,7 @@ func (f File) row(p db.PayoutsToFileRow) ([]string, Omission, error) {
 	to := recipient(f.Format, details, p.Partner)
 	left := f.omission(p, to)
 	if filed(p.Payout) && left.Why != "" {
-		left.Why += "; it has left in an earlier file"
+		left.Why += "; it was in an earlier file"
 	}
 	if f.Format == CSV {
 		return table(p, details), left, nil
@@ -331,11 +331,11 @@ func (f File) omission(p db.PayoutsToFileRow, to string) Omission {
 	case p.Partner.Status != db.PartnerStatusActive:
 		left.Why = "its partner is " + string(p.Partner.Status)
 	case made != wanted:
-		left.Why = fmt.Sprintf("it was made for %s, and its partner now wants %s", made, wanted)
+		left.Why = fmt.Sprintf("it was created for %s, and its partner has chosen %s since", made, wanted)
 	case f.HoldOnHighRisk && p.Held:
 		left.Why = "a high risk flag of its partner is open"
 	case f.Format != CSV && !Payable(f.Format, to):
-		left.Why = "its recipient is no address"
+		left.Why = "its recipient is not a valid address"
 	default:
 		left.Why = unpayable(f.Format, p.Payout.AmountMinor, p.Payout.Currency)
 	}

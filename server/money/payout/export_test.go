@@ -58,7 +58,7 @@ func TestRowsOfFiles(t *testing.T) {
 			p.Payout.Currency, p.Payout.Method, p.Partner.PayoutMethod, p.Partner.Status = "USD", &format, &format, "active"
 			cells, left, err := f.row(p)
 			require.NoError(t, err)
-			require.Equal(t, p.Payout.ID == "pyt_3", left.Why == "its recipient is no address", left)
+			require.Equal(t, p.Payout.ID == "pyt_3", left.Why == "its recipient is not a valid address", left)
 			if left.Why == "" {
 				out = append(out, cells)
 			}

@@ -21,7 +21,7 @@ func MarkPaid(ctx context.Context, u *work.Unit, outbox *mail.Outbox, id string,
 	}
 	// Checked after the lock, so that a payout of another program is a 404 whatever the body holds.
 	if payment.At.After(u.Now.Time) {
-		return p, problem.Invalid("paid_at", "paid_at lies in the future.")
+		return p, problem.Invalid("paid_at", "paid_at is in the future.")
 	}
 	payment.ByHand = true
 	return settleByHand(ctx, u, outbox, p, payment)
@@ -57,12 +57,12 @@ func MarkFailed(ctx context.Context, u *work.Unit, id, why string) (db.Payout, e
 func failByHand(ctx context.Context, u *work.Unit, p db.Payout, status Status) (db.Payout, error) {
 	switch {
 	case p.Status == db.PayoutStatusPaid:
-		return p, problem.New(problem.PayoutAlreadyPaid, "The payout is paid; it cannot fail any more.")
+		return p, problem.New(problem.PayoutAlreadyPaid, "The payout is paid; it can no longer fail.")
 	case p.Status == db.PayoutStatusProcessing && !filed(p):
 		return p, inFlight(p)
 	case p.Status != db.PayoutStatusProcessing:
 		return p, problem.New(problem.PayoutNotPayable,
-			"The payout is %s; only one that left in a file can be marked as failed.", p.Status)
+			"The payout is %s; only an exported payout can be marked as failed.", p.Status)
 	}
 	p, err := fail(ctx, u, p, status)
 	if err != nil {

@@ -252,11 +252,11 @@ func (p page) outcome(d db.BatchCommissionsRow) (o Outcome, reason, text string)
 	present, known := p.present[monthKey{d.PartnerID, d.Currency}]
 	switch {
 	case d.AmountMinor <= 0:
-		return Carried, "", "Clawbacks come to as much or more, so nothing is paid; all of it waits for the next payout."
+		return Carried, "", "Clawbacks equal or exceed the amount, so nothing is paid; all of it waits for the next payout."
 	// An open or finished payout of the month stays; newer commissions wait for the next month.
 	case known && present.Status != db.PayoutStatusNotEligible:
 		return NextMonth, "", fmt.Sprintf(
-			"The partner has a payout of this month in %s already; what came since waits for the next month.", d.Currency)
+			"The partner has a payout of this month in %s already; later commissions wait for the next month.", d.Currency)
 	}
 	if reason, text = p.verdict(d); reason != "" {
 		return NotEligible, reason, text

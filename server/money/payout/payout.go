@@ -47,7 +47,7 @@ func Settle(ctx context.Context, u *work.Unit, p db.Payout, payment Payment) (db
 		return p, err
 	}
 	if payment.At.Before(sold.Truncate(time.Millisecond)) { // at the precision of answers
-		return p, problem.Invalid("paid_at", "paid_at lies before the oldest sale of the payout, at %s.", sold)
+		return p, problem.Invalid("paid_at", "paid_at is before the oldest sale of the payout, at %s.", sold)
 	}
 	return pay(ctx, u, p, commissions, payment)
 }

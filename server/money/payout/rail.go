@@ -97,7 +97,7 @@ func (s Sender) Run(ctx context.Context, u *work.Unit) error {
 	var wait sync.WaitGroup
 	for i, r := range s.Rails {
 		if r.Name() == inFile {
-			errs[i] = fmt.Errorf("a payment rail cannot be called %q", inFile)
+			errs[i] = fmt.Errorf("a payment rail cannot have the name %q", inFile)
 			continue
 		}
 		wait.Go(func() { errs[i] = errors.Join(s.pickUp(ctx, u, r), s.follow(ctx, u, r)) })
@@ -298,7 +298,7 @@ func markable(p db.Payout) error {
 		return problem.New(problem.PayoutAlreadyPaid, "The payout is paid already.")
 	case p.Status == db.PayoutStatusNotEligible:
 		return problem.New(problem.PayoutNotPayable,
-			"The payout is not eligible; only pending and failed payouts, and those that left in a file, can be marked as paid.")
+			"The payout is not eligible; only pending, failed and exported payouts can be marked as paid.")
 	}
 	return nil
 }
@@ -315,9 +315,9 @@ func filed(p db.Payout) bool {
 func inFlight(p db.Payout) error {
 	if filed(p) {
 		return problem.New(problem.PayoutInFlight,
-			"The payout has left in a file: mark it as paid or as failed first.")
+			"The payout was exported to a file: mark it as paid or as failed first.")
 	}
-	return problem.New(problem.PayoutInFlight, "A rail has the payout in flight.")
+	return problem.New(problem.PayoutInFlight, "A payment rail is sending the payout.")
 }
 
 // clip cuts a rail's text to at most most characters.

@@ -68,7 +68,7 @@ func ReportResults(ctx context.Context, u *work.Unit, outbox *mail.Outbox, batch
 		return r, err
 	}
 	if payment.At.After(u.Now.Time) {
-		return r, problem.Invalid("paid_at", "paid_at lies in the future.")
+		return r, problem.Invalid("paid_at", "paid_at is in the future.")
 	}
 	if err := resolve(ctx, u, b, rows); err != nil {
 		return r, err
@@ -182,7 +182,7 @@ func (row Row) judge(p db.Payout) Result {
 	case row.Word == "":
 		r.Outcome, r.Why = EndedRefused, "The row has no state."
 	case row.State == "":
-		r.Outcome, r.Why = EndedRefused, fmt.Sprintf("The state %q is not known here.", clip(row.Word, 100))
+		r.Outcome, r.Why = EndedRefused, fmt.Sprintf("The state %q is unknown.", clip(row.Word, 100))
 	case row.State == InFlight:
 		r.Outcome, r.Why = EndedWaiting, "The provider says "+clip(row.Word, 100)+"."
 	case row.State == Settled && p.Status == db.PayoutStatusPaid, failed && p.Status == db.PayoutStatusFailed:
@@ -235,7 +235,7 @@ func (row Row) disagrees(p db.Payout) string {
 		return ""
 	}
 	if minor, ok := minorOf(row.Amount, currency.Digits(p.Currency)); !ok || minor != p.AmountMinor {
-		return fmt.Sprintf("It is of %s, and the payout of %s %s.", clip(row.Amount, 40),
+		return fmt.Sprintf("Its amount is %s, and the payout's %s %s.", clip(row.Amount, 40),
 			currency.Decimal(p.AmountMinor, p.Currency), p.Currency)
 	}
 	return ""

@@ -96,9 +96,9 @@ func ReadResults(content string) ([]Row, error) {
 		case errors.Is(err, io.EOF) && heads != nil:
 			return out, usable(out)
 		case errors.Is(err, io.EOF) || err == nil && heads == nil && n == headingWithin:
-			return nil, problem.Invalid("content", "content has no line of headings with a column %q.", "status")
+			return nil, problem.Invalid("content", "content has no heading line with a column %q.", "status")
 		case err != nil:
-			return nil, problem.Invalid("content", "content is no table: %s.", err)
+			return nil, problem.Invalid("content", "content is not a table: %s.", err)
 		case len(out) == resultRows:
 			return nil, problem.Invalid("content", "content has more than %d rows: send it in parts.", resultRows)
 		case heads == nil:

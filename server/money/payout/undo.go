@@ -67,7 +67,7 @@ func UndoPaid(ctx context.Context, u *work.Unit, outbox *mail.Outbox, id, why st
 	}
 	if sumClawed(commissions) != before.ClawedMinor {
 		return p, problem.New(problem.PayoutNotUndoable,
-			"A refund has clawed money of the payment back; it cannot be undone any more.")
+			"A refund has clawed back money of the payment; it can no longer be undone.")
 	}
 	was := p
 	if p, err = unpay(ctx, u, p, before, commissions); err != nil {
@@ -90,7 +90,7 @@ func undoable(u *work.Unit, p db.Payout) error {
 		return problem.New(problem.PayoutNotUndoable, "The payout is %s; only a payment can be undone.", p.Status)
 	case p.MarkedAt == nil:
 		return problem.New(problem.PayoutNotUndoable,
-			"The payment was reported by a rail or a result file; only one that was marked by hand can be undone.")
+			"The payment was reported by a rail or a result file; only a manual one can be undone.")
 	case u.Now.Sub(p.MarkedAt.Time) > undoWithin:
 		return problem.New(problem.PayoutNotUndoable,
 			"The payout was marked as paid at %s; a payment can be undone for 24 hours.", *p.MarkedAt)

@@ -44,7 +44,7 @@ func (s Speaker) Terms(own Rate, branches json.RawMessage) ([]string, error) {
 }
 
 // errPrivate marks conditions that must not be public.
-var errPrivate = errors.New("rules: this is not for everybody")
+var errPrivate = errors.New("rules: this condition is not public")
 
 // private reports whether a field identifies single partners, or uses the program's internal names.
 func private(f *field) bool {

@@ -86,7 +86,7 @@ func (c Credit) pay(ctx context.Context, u *work.Unit, p db.Program, k db.Custom
 	}
 	if len(sales) > maxCredited {
 		return problem.On("since", problem.CreditLimit,
-			"More than %d sales have no partner since then; name a later moment.", maxCredited)
+			"More than %d sales have no partner since then; choose a later time.", maxCredited)
 	}
 	past, err := newPast(ctx, u, p)
 	if err != nil {

@@ -77,7 +77,7 @@ func (p Payment) validate(now clock.Time) (charge, error) {
 		occurred = *p.OccurredAt
 	}
 	if occurred.After(now.Add(bound(p.TestClock, maxAhead))) {
-		return charge{}, problem.Invalid("occurred_at", "occurred_at lies in the future.")
+		return charge{}, problem.Invalid("occurred_at", "occurred_at is in the future.")
 	}
 	billing, err := p.billing()
 	if err != nil {
@@ -104,7 +104,7 @@ func (p Payment) billing() (string, error) {
 	case p.BillingType == nil:
 		return string(api.BillingTypeOneTime), nil
 	case *p.BillingType == string(api.BillingTypeOneTime) && p.Interval != nil:
-		return "", problem.Invalid("interval", "interval needs billing_type subscription.")
+		return "", problem.Invalid("interval", "interval requires billing_type subscription.")
 	}
 	return *p.BillingType, nil
 }

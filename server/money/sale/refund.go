@@ -112,7 +112,7 @@ func refund(ctx context.Context, u *work.Unit, r RefundInput) (Refunded, error) 
 	// One refund id belongs to one charge: it cannot wait for one and be applied to another.
 	case w.known != nil && *w.known.ExternalChargeID != w.sale.ExternalChargeID:
 		return Refunded{}, problem.On("external_refund_id", problem.RefundWaiting,
-			"This refund is recorded already, for the charge %s.", *w.known.ExternalChargeID)
+			"This refund is already recorded, for the charge %s.", *w.known.ExternalChargeID)
 	case w.sale.RefundedAt != nil:
 		return w.nothingLeft(ctx, u, r)
 	}
@@ -239,9 +239,9 @@ func (w *refunding) validate(u *work.Unit, r RefundInput) error {
 	}
 	switch {
 	case r.At != nil && r.At.After(u.Now.Add(bound(r.TestClock, 0))):
-		return problem.Invalid("refunded_at", "refunded_at lies in the future.")
+		return problem.Invalid("refunded_at", "refunded_at is in the future.")
 	case r.At != nil && r.At.Before(w.sale.OccurredAt.Time):
-		return problem.Invalid("refunded_at", "refunded_at lies before the sale occurred, at %s.", w.sale.OccurredAt)
+		return problem.Invalid("refunded_at", "refunded_at is before the sale's occurred_at, %s.", w.sale.OccurredAt)
 	case r.At != nil:
 		w.at = *r.At
 	}
@@ -249,7 +249,7 @@ func (w *refunding) validate(u *work.Unit, r RefundInput) error {
 		w.amount = *r.AmountMinor
 	}
 	if w.amount > w.sale.AmountMinor {
-		return problem.Invalid("amount_minor", "amount_minor must be at most %d, what is left of the sale.",
+		return problem.Invalid("amount_minor", "amount_minor must be at most %d, the rest of the sale.",
 			w.sale.AmountMinor)
 	}
 	w.whole = w.amount == w.sale.AmountMinor

@@ -56,7 +56,7 @@ func wait(ctx context.Context, u *work.Unit, programID, chargeID string, r Refun
 		at = *r.At
 	}
 	if at.After(u.Now.Add(bound(r.TestClock, 0))) {
-		return Refunded{}, problem.Invalid("refunded_at", "refunded_at lies in the future.")
+		return Refunded{}, problem.Invalid("refunded_at", "refunded_at is in the future.")
 	}
 	waiting, err := queries.RefundsWaitingCount(ctx, u.DB(), db.RefundsWaitingCountParams{
 		ProgramID: programID, OrgID: u.OrgID, ExternalChargeID: &chargeID,

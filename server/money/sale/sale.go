@@ -372,7 +372,7 @@ func (r *recording) selfReferral() bool {
 func (r *recording) decide(saleID string) (*commission.Earning, *api.SaleWarning, error) {
 	switch {
 	case r.who.Customer.PartnerID == nil:
-		return nil, warn(rules.WarnNoPartner, "The customer is attributed to no partner."), nil
+		return nil, warn(rules.WarnNoPartner, "The customer has no partner."), nil
 	case r.selfReferral():
 		return nil, warn(rules.WarnSelfReferral,
 			"The customer has the partner's own e-mail, and the program blocks self-referrals."), nil
@@ -385,7 +385,7 @@ func (r *recording) decide(saleID string) (*commission.Earning, *api.SaleWarning
 	choice, ok := rules.Choose(r.flows, &r.facts)
 	if !ok {
 		// A sale without a commission is recorded nevertheless, with a warning.
-		return nil, warn(rules.WarnNoCommission, "No active flow fits this sale."), nil
+		return nil, warn(rules.WarnNoCommission, "No active flow matches this sale."), nil
 	}
 	override, err := overrideOf(r.who.RateOverride)
 	if err != nil {
@@ -408,7 +408,7 @@ func (r *recording) decide(saleID string) (*commission.Earning, *api.SaleWarning
 // warningTexts explains the warnings of the rules.
 var warningTexts = map[string]string{
 	rules.WarnCurrencyMismatch: "The rate is a fixed amount in the program's currency and is not converted to the sale's.",
-	rules.WarnNoCommission:     "The flow that fits this sale pays nothing for it.",
+	rules.WarnNoCommission:     "The matching flow pays nothing for this sale.",
 }
 
 // warn returns a warning of the sale: the request succeeds, and the warning explains why the sale pays nothing.

@@ -58,11 +58,11 @@ func checkDates(f *db.TaxFormStatus, now clock.Time) error {
 	asked := f.Status == db.TaxFormStateRequired || f.Status == db.TaxFormStateNotRequired
 	switch {
 	case asked && f.SignedAt != nil:
-		return problem.Invalid("signed_at", "A form that is %s has not been signed.", f.Status)
+		return problem.Invalid("signed_at", "A form with status %s cannot have signed_at.", f.Status)
 	case asked && f.ExpiresAt != nil:
-		return problem.Invalid("expires_at", "A form that is %s does not run out.", f.Status)
+		return problem.Invalid("expires_at", "A form with status %s cannot have expires_at.", f.Status)
 	case f.SignedAt != nil && f.SignedAt.After(now.Time):
-		return problem.Invalid("signed_at", "signed_at lies in the future.")
+		return problem.Invalid("signed_at", "signed_at is in the future.")
 	}
 	// Without a signing date, the form counts as signed today.
 	if f.Status == db.TaxFormStateSubmitted && f.ExpiresAt == nil {
@@ -74,9 +74,9 @@ func checkDates(f *db.TaxFormStatus, now clock.Time) error {
 	}
 	switch {
 	case f.SignedAt != nil && f.ExpiresAt != nil && !f.ExpiresAt.After(f.SignedAt.Time):
-		return problem.Invalid("expires_at", "expires_at must lie after signed_at.")
+		return problem.Invalid("expires_at", "expires_at must be after signed_at.")
 	case f.Status == db.TaxFormStateSubmitted && f.ExpiresAt != nil && !f.ExpiresAt.After(now.Time):
-		return problem.Invalid("expires_at", "The form ran out at %s; record it as expired.", f.ExpiresAt)
+		return problem.Invalid("expires_at", "The form expired at %s; record it as expired.", f.ExpiresAt)
 	}
 	return nil
 }

@@ -98,7 +98,7 @@ func schedule(c *db.Campaign, at *clock.Time, now clock.Time) error {
 	c.ScheduledAt = at
 	switch {
 	case at != nil && !at.After(now.Time):
-		return problem.Invalid("scheduled_at", "scheduled_at must lie in the future; send the campaign to send it now.")
+		return problem.Invalid("scheduled_at", "scheduled_at must be in the future; to send the campaign now, use its send operation.")
 	case at != nil:
 		c.Status = db.CampaignStatusScheduled
 	case c.Status == db.CampaignStatusScheduled && c.StartedAt == nil:
@@ -196,7 +196,7 @@ func Pause(ctx context.Context, u *work.Unit, id string) (db.Campaign, error) {
 	}
 	if c.Status != db.CampaignStatusSending && c.Status != db.CampaignStatusScheduled {
 		return c, problem.New(problem.CampaignNotPausable,
-			"The campaign is %s; only a scheduled campaign or one being sent can be paused.", c.Status)
+			"The campaign is %s; only a scheduled or sending campaign can be paused.", c.Status)
 	}
 	c.Status, c.UpdatedAt = db.CampaignStatusPaused, u.Now
 	recall := db.CampaignRecallParams{CampaignID: c.ID, OrgID: c.OrgID}

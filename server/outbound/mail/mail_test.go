@@ -99,8 +99,7 @@ func TestOnce(t *testing.T) {
 		"still one: nothing is configured")
 }
 
-// TestBackOff: what has surely not gone is tried again, later and later, and
-// given up at last.
+// TestBackOff: mails that certainly failed are retried at growing intervals, then given up.
 func TestBackOff(t *testing.T) {
 	pool, o := outbox(t)
 	require.NoError(t, o.Queue(t.Context(), pool, "org_1", PayoutPaid(ada, "pyt_1", 1, "USD"), start))
@@ -148,7 +147,7 @@ func counted(t *testing.T, r *prometheus.Registry, outcome string) float64 {
 	return 0
 }
 
-// TestAtMostOnce: a mail whose worker died while it sent it is not sent again.
+// TestAtMostOnce: a mail whose worker died while sending is not sent again.
 func TestAtMostOnce(t *testing.T) {
 	pool, o := outbox(t)
 	require.NoError(t, o.Queue(t.Context(), pool, "org_1", PayoutPaid(ada, "pyt_1", 1, "USD"), start))
@@ -168,8 +167,7 @@ func TestAtMostOnce(t *testing.T) {
 	require.False(t, again(&gomail.SendError{Reason: gomail.ErrSMTPDataClose}), "the server may have it")
 }
 
-// TestFolder: dir: writes whole mails, plain and HTML, in which what others have
-// written stays text.
+// TestFolder: dir: writes complete mails, plain and HTML, in which text by others stays text.
 func TestFolder(t *testing.T) {
 	pool, o := outbox(t)
 	m := Rejected(named("Shop *best*\nBcc: evil@example.com"), "app_1",
@@ -289,8 +287,7 @@ func hangUp(conn net.Conn, at string) {
 	}
 }
 
-// TestLostConnection: a mail goes again where the connection was lost before its
-// end, and only there.
+// TestLostConnection: a mail is retried if the connection was lost before the mail's end, and only then.
 func TestLostConnection(t *testing.T) {
 	t.Parallel()
 	for at, want := range map[string]string{
@@ -318,7 +315,7 @@ func TestLostConnection(t *testing.T) {
 	}
 }
 
-// TestInsist: a result is written again where the reason of the failure passes.
+// TestInsist: writing a result is retried after a transient error.
 func TestInsist(t *testing.T) {
 	t.Parallel()
 	pool, _ := outbox(t)
@@ -334,8 +331,7 @@ func TestInsist(t *testing.T) {
 	}
 }
 
-// TestResultAndDeletion: whoever writes a result waits for whoever changes the
-// campaign, and neither is a victim of the other.
+// TestResultAndDeletion: writing a result and changing the campaign wait for each other without a deadlock.
 func TestResultAndDeletion(t *testing.T) {
 	t.Parallel()
 	pool, _ := outbox(t)

@@ -10,7 +10,7 @@ import (
 
 // Unconfigured is the refusal of a server without mail.
 func Unconfigured() error {
-	return problem.New(problem.EmailNotConfigured, "This server sends no mail: its operator has not set RAIL_SMTP_URL.")
+	return problem.New(problem.EmailNotConfigured, "This server sends no mail: RAIL_SMTP_URL is not set.")
 }
 
 // Retryable reports whether a mail can be sent again: a failed one, unless it belongs to a campaign, whose text
@@ -40,9 +40,9 @@ func (o *Outbox) Retry(ctx context.Context, u *work.Unit, id string) (db.MailPag
 	case !o.Ready():
 		return m, Unconfigured()
 	case m.CampaignID != nil:
-		return m, problem.New(problem.MailNotRetryable, "The mail is a campaign's, whose text may have changed since.")
+		return m, problem.New(problem.MailNotRetryable, "The mail belongs to a campaign, whose text may have changed since.")
 	case !Retryable(m):
-		return m, problem.New(problem.MailNotRetryable, "The mail is %s; only a mail that failed can be sent again.", m.Status)
+		return m, problem.New(problem.MailNotRetryable, "The mail is %s; only a failed mail can be sent again.", m.Status)
 	}
 	m.Status, m.Attempts, m.Error = db.MailStatusQueued, 0, nil
 	return m, queries.MailRetry(ctx, u.Later(), db.MailRetryParams{Now: &u.Now, ID: m.ID, OrgID: u.OrgID})

@@ -114,7 +114,7 @@ type Sender struct {
 // NewOutcomes registers the counter of outcomes in r.
 func NewOutcomes(r prometheus.Registerer) *prometheus.CounterVec {
 	c := promauto.With(r).NewCounterVec(prometheus.CounterOpts{
-		Name: "rail_mails_total", Help: "Attempts to send a mail, by what became of the mail.",
+		Name: "rail_mails_total", Help: "Attempts to send a mail, by outcome.",
 	}, []string{"outcome"})
 	for _, outcome := range []string{sent, retried, failed, skipped} {
 		c.WithLabelValues(outcome)
@@ -156,7 +156,7 @@ func (s Sender) giveUp(ctx context.Context) error {
 	before := s.now().Plus(-lostAfter)
 	lost, failures := queries.MailsLost(ctx, s.Pool, &before)
 	for _, m := range lost {
-		failures = errors.Join(failures, s.done(ctx, m, failed, "The server stopped while it was sent."))
+		failures = errors.Join(failures, s.done(ctx, m, failed, "The server stopped while sending it."))
 	}
 	return failures
 }
@@ -186,16 +186,16 @@ func (s Sender) take(ctx context.Context) ([]db.Mail, error) {
 }
 
 // gone is the error of a skipped mail.
-const gone = "The partner has unsubscribed or is gone, or the campaign or sequence is."
+const gone = "The partner has unsubscribed, or the partner, campaign or sequence was deleted."
 
 // send makes one attempt and writes its result.
 func (s Sender) send(ctx context.Context, m db.Mail) error {
 	reader, err := s.recipient(ctx, m)
 	switch {
 	case err != nil:
-		return errors.Join(err, s.later(ctx, m, 0, "It could not be read whom the mail is for."))
+		return errors.Join(err, s.later(ctx, m, 0, "The recipient of the mail could not be read."))
 	case ctx.Err() != nil:
-		return s.later(ctx, m, 0, "The server stopped before it was sent.")
+		return s.later(ctx, m, 0, "The server stopped before sending it.")
 	case reader != nil && reader.Verdict == "skip":
 		return s.done(ctx, m, skipped, gone)
 	case reader != nil && reader.Verdict == "back":

@@ -57,7 +57,7 @@ func (m Message) withText(format string, args ...any) Message {
 func EndpointOff(to, endpointID, url string, key string) Message {
 	return Message{Purpose: "endpoint_off", Key: key, To: to, Subject: "A webhook endpoint was turned off"}.withText(
 		"The last 20 events sent to the webhook endpoint %s (%s) all failed, "+
-			"over at least five days. It was turned off and gets nothing more.\n\n"+
+			"over at least five days. It was turned off and gets no more events.\n\n"+
 			"Turn it on again once the receiver works; events of the last 30 days can be replayed.\n", endpointID, line(url))
 }
 
@@ -65,14 +65,14 @@ func EndpointOff(to, endpointID, url string, key string) Message {
 func SignIn(to, key, org, url string) Message {
 	return Message{Purpose: "console_sign_in", Key: key, To: to, Subject: "Sign in to " + line(org).plain}.withText(
 		"Sign in to the affiliate program of %s with this link. It works once, for 15 minutes:\n\n%s\n\n"+
-			"If you did not ask for it, nothing needs to be done.\n", line(org), link(url))
+			"If you did not request it, you can ignore this mail.\n", line(org), link(url))
 }
 
 // Password sends a console user a link to set a password.
 func Password(to, key, org, url string) Message {
 	return Message{Purpose: "console_password", Key: key, To: to, Subject: "Your password for " + line(org).plain}.withText(
 		"Choose a new password for the affiliate program of %s with this link. It works once, for an hour:\n\n%s\n\n"+
-			"If you did not ask for it, nothing needs to be done: your password is still the same.\n", line(org), link(url))
+			"If you did not request it, you can ignore this mail: your password stays the same.\n", line(org), link(url))
 }
 
 // Invitation sends a link to become a user of the console.
@@ -84,7 +84,7 @@ func Invitation(to, key, org, url string) Message {
 
 // Test sends the text of a bulk mail to its author.
 func Test(to, key, subject, markdown string) Message {
-	const foot = "\n\n---\n\nThis is a test: nobody else got it.\n"
+	const foot = "\n\n---\n\nThis is a test, sent only to you.\n"
 	return Message{
 		Purpose: "campaign_test", Key: key, To: to, Subject: "Test: " + subject, Markdown: markdown + foot, Plain: markdown + foot,
 	}

@@ -56,7 +56,7 @@ func (s *Endpoints) Replay(ctx context.Context, u *work.Unit, deliveryID string)
 	}
 	switch {
 	case old.IsTest:
-		return fresh, problem.New(problem.WebhookTestDelivery, "A test event is not sent again; ping the endpoint instead.")
+		return fresh, problem.New(problem.WebhookTestDelivery, "A test event cannot be replayed; ping the endpoint instead.")
 	case row.EventAt.Before(u.Now.Add(-replayable)) || row.Sent == "":
 		return fresh, problem.New(problem.WebhookEventExpired, "The event is older than 30 days.")
 	case !row.Enabled:
@@ -113,22 +113,22 @@ func (w Window) params(now clock.Time) (db.WebhookReplayManyParams, error) {
 	p := db.WebhookReplayManyParams{FromAt: now, ToAt: now}
 	switch {
 	case w.FailedSince != nil && (w.From != nil || w.To != nil):
-		return p, problem.On("failed_since", problem.ParametersExclusive, "failed_since goes without from and to.")
+		return p, problem.On("failed_since", problem.ParametersExclusive, "failed_since excludes from and to.")
 	case w.FailedSince != nil:
 		p.FailedOnly, p.FromAt = true, *w.FailedSince
 		if p.FromAt.Before(now.Add(-replayable)) {
-			return p, problem.Invalid("failed_since", "failed_since must lie within the last 30 days.")
+			return p, problem.Invalid("failed_since", "failed_since must be within the last 30 days.")
 		}
 		return p, nil
 	case w.From == nil:
 		return p, problem.On("from", problem.ParameterMissing, "Give failed_since, or from and to.")
 	case w.To == nil:
-		return p, problem.On("to", problem.ParameterMissing, "from needs to.")
+		return p, problem.On("to", problem.ParameterMissing, "from requires to.")
 	}
 	p.FromAt, p.ToAt = *w.From, *w.To
 	switch {
 	case p.ToAt.Before(p.FromAt.Time):
-		return p, problem.Invalid("to", "to must not lie before from.")
+		return p, problem.Invalid("to", "to must not be before from.")
 	case p.ToAt.Sub(p.FromAt.Time) > replayable:
 		return p, problem.Invalid("to", "The window must be 30 days at most.")
 	}

@@ -114,7 +114,7 @@ func checkQuota(ctx context.Context, u *work.Unit, programID string, partnerID *
 	owner := db.WebhookEndpointsCountParams{ProgramID: programID, OrgID: u.OrgID, PartnerID: partnerID}
 	n, err := queries.WebhookEndpointsCount(ctx, u.Tx, owner)
 	if err == nil && n >= maxEndpoints {
-		err = problem.New(problem.WebhookEndpointLimit, "There are %d endpoints already, as many as there may be.", n)
+		err = problem.New(problem.WebhookEndpointLimit, "There are %d endpoints already, the maximum.", n)
 	}
 	return err
 }
@@ -133,7 +133,7 @@ func (s *Endpoints) checkURL(ctx context.Context, url string) error {
 func advised(err error, partnerID *string) error {
 	var p *problem.Error
 	if partnerID == nil && errors.Is(err, ErrRefused) && errors.As(err, &p) {
-		p.Message += " On your own machine receive with rail listen, or open its network with RAIL_WEBHOOK_ALLOW_CIDRS."
+		p.Message += " On your own machine use rail listen, or allow its network in RAIL_WEBHOOK_ALLOW_CIDRS."
 	}
 	return err
 }
@@ -156,7 +156,7 @@ func typesOf(given []string, partner bool) ([]string, error) {
 
 // notForPartners lists the types allowed for a postback.
 func notForPartners(param string) error {
-	return problem.Invalid(param, "A postback takes referral.*, commission.* and payout.* types only.")
+	return problem.Invalid(param, "A postback accepts only referral.*, commission.* and payout.* types.")
 }
 
 // Update changes an endpoint. A disabled endpoint gets no more events. When it is enabled again, earlier

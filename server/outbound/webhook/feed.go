@@ -73,7 +73,7 @@ func (s *Endpoints) position(org, cursor string) (int64, error) {
 		sealed, err = s.Keeper.Open(sealed, "events/"+org)
 	}
 	if err != nil || len(sealed) != 8 {
-		return 0, problem.Invalid("after", "after is no cursor of your organization's events; ask without it for a new one.")
+		return 0, problem.Invalid("after", "after is not a cursor of your organization's events; omit it to get a new one.")
 	}
 	return int64(binary.BigEndian.Uint64(sealed)), nil
 }

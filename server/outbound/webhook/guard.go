@@ -99,20 +99,20 @@ func (g *Guard) Check(ctx context.Context, raw string) error {
 // be the dialled one.
 func plainURL(raw string) (*url.URL, error) {
 	if strings.ContainsFunc(raw, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\\' }) {
-		return nil, errors.New("the address holds a space, a control character or a backslash")
+		return nil, errors.New("the address contains a space, a control character or a backslash")
 	}
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil:
-		return nil, errors.New("the address cannot be read")
+		return nil, errors.New("the address is invalid")
 	case u.Scheme != "http" && u.Scheme != "https":
 		return nil, errors.New("the address must begin with https:// or http://")
 	case u.User != nil || strings.Contains(u.Host, "@"):
-		return nil, errors.New("the address must not hold a user name or a password")
+		return nil, errors.New("the address must not contain a user name or a password")
 	case u.Fragment != "" || strings.Contains(raw, "#"):
-		return nil, errors.New("the address must not hold a fragment")
+		return nil, errors.New("the address must not contain a fragment")
 	case u.Opaque != "" || u.Hostname() == "" || strings.Contains(u.Host, "%"):
-		return nil, errors.New("the address has no proper host")
+		return nil, errors.New("the address has no valid host")
 	}
 	return u, portOf(u)
 }
@@ -143,12 +143,12 @@ func hostOf(u *url.URL) (name string, literal netip.Addr, err error) {
 	}
 	ascii, err := idna.Lookup.ToASCII(host)
 	if err != nil {
-		return "", literal, errors.New("the address has no proper host")
+		return "", literal, errors.New("the address has no valid host")
 	}
 	name = strings.TrimSuffix(strings.ToLower(ascii), ".")
 	labels := strings.Split(name, ".")
 	if slices.Contains(labels, "") {
-		return "", literal, errors.New("the address has no proper host")
+		return "", literal, errors.New("the address has no valid host")
 	}
 	if last := labels[len(labels)-1]; numeric(last) {
 		if literal, err = netip.ParseAddr(name); err != nil {

@@ -52,7 +52,7 @@ func (s *Endpoints) Ping(ctx context.Context, u *work.Unit, endpointID, kind str
 
 // crowdedOut refuses a ping with a Retry-After of a second.
 func crowdedOut() error {
-	const words = "Other tests of endpoints wait for their receivers; try again in a moment."
+	const words = "Too many endpoint tests are running; try again in a moment."
 	p := problem.New(problem.RateLimitExceeded, words)
 	p.RetryAfter = 1
 	return p

@@ -99,7 +99,7 @@ func NewSender(o Options) *Sender {
 		Options: o, owner: int64(binary.BigEndian.Uint64(b[:]) >> 1), // 63 bits
 		wake: make(chan struct{}, 1), slots: make(chan struct{}, maxBusy), results: make(chan result),
 		outcomes: promauto.With(o.Registry).NewCounterVec(prometheus.CounterOpts{
-			Name: "rail_webhook_deliveries_total", Help: "Attempts to deliver an event, by what became of the delivery.",
+			Name: "rail_webhook_deliveries_total", Help: "Attempts to deliver an event, by outcome.",
 		}, []string{"outcome"}),
 		endpoints: outage.New(o.Log, o.Clock, "webhook endpoint", "endpoint"),
 		steps:     outage.New(o.Log, o.Clock, "sending webhooks", "step"),
@@ -242,5 +242,5 @@ func (s *Sender) keepLock(ctx context.Context) error {
 }
 
 // errLockLost means that a pooler ended the session with the lock.
-var errLockLost = errors.New("the session with the lock is gone: behind a pooler of transactions, " +
+var errLockLost = errors.New("the session with the lock has ended: behind a transaction pooler, " +
 	"set RAIL_DATABASE_SESSION_URL")

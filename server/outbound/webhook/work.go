@@ -115,7 +115,7 @@ func (s *Sender) sendOne(ctx context.Context, client *Client, l lease, d db.Webh
 		Endpoint: l.endpoint, Secret: d.Secret, Previous: d.PreviousSecret, PreviousExpiresAt: d.PreviousExpiresAt,
 	}.Live(s.Keeper, now)
 	if err != nil {
-		s.endpoints.Note(l.endpoint, fmt.Errorf("the secret does not open: %w", err))
+		s.endpoints.Note(l.endpoint, fmt.Errorf("the secret cannot be decrypted: %w", err))
 		return verdict{}
 	}
 	r := result{lease: l, d: d, status: db.DeliveryStatusDelivered, done: make(chan verdict, 1)}
@@ -232,7 +232,7 @@ func (s *Sender) storeAll(ctx context.Context, batch []result) map[string]db.Web
 	for _, r := range batch {
 		if _, ok := leased[r.d.ID]; ok && r.status == db.DeliveryStatusFailed {
 			if err := s.turnOff(ctx, r); err != nil {
-				s.Log.Error("webhooks: turning off", "endpoint", r.lease.endpoint, "error", err)
+				s.Log.Error("webhooks: disabling endpoint", "endpoint", r.lease.endpoint, "error", err)
 			}
 		}
 	}

@@ -98,7 +98,7 @@ func (p Pair) partner(k *db.Customer, partnerID *string) error {
 	is := func(id *string) bool { return id != nil && *id == *partnerID }
 	switch {
 	case partnerID != nil && !is(a) && !is(b):
-		return problem.Invalid("partner_id", "partner_id must be a partner of one of the two customers.")
+		return problem.Invalid("partner_id", "partner_id must be the partner of one of the two customers.")
 	case partnerID == nil && a != nil && b != nil && *a != *b:
 		return problem.On("partner_id", problem.CustomersOfTwoPartners,
 			"The customers have the partners %s and %s; partner_id must name the remaining one.", *a, *b)

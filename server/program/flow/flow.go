@@ -368,7 +368,7 @@ func checkQuota(ctx context.Context, u *work.Unit, f db.Flow) error {
 	}
 	if quota := u.Plan.FlowQuota; quota > 0 && others.Active >= quota {
 		return problem.New(problem.FlowQuotaExceeded,
-			"The plan allows %d active flows in a program and they are in use.", quota)
+			"The plan allows %d active flows in a program, and all are in use.", quota)
 	}
 	if total := others.ActiveBytes + f.ConditionsBytes; total > maxActiveConditions {
 		return problem.On("branches", problem.FlowTooLarge,
@@ -394,7 +394,7 @@ func newBranches(given []BranchInput, stored []Branch) ([]Branch, error) {
 		if !known[*b.ID] {
 			param := fmt.Sprintf("branches[%d].id", i)
 			return nil, problem.On(param, problem.InvalidReference,
-				"%s is not a branch of this flow, or is named twice; leave the id out for a new branch.", param)
+				"%s is not a branch of this flow, or is used twice; omit the id for a new branch.", param)
 		}
 		// A stored branch can be used once.
 		known[*b.ID] = false

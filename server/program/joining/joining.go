@@ -42,8 +42,8 @@ const (
 // Refusals of an applicant, each with its own text.
 var (
 	ErrOften = errors.New("joining: too many applications from this address")
-	ErrFull  = errors.New("joining: too many applications wait for their confirmation")
-	ErrLink  = errors.New("joining: the link does not work")
+	ErrFull  = errors.New("joining: too many unconfirmed applications")
+	ErrLink  = errors.New("joining: invalid link")
 )
 
 // Service takes applications.

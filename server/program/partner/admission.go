@@ -181,17 +181,36 @@ func admit(ctx context.Context, u *work.Unit, c Candidate, status db.PartnerStat
 	if c.Handle != nil && slices.Contains(taken, stem) {
 		return newcomer{}, handleTaken(ctx, u, program, stem)
 	}
-	// All three mails are on by default.
-	p := db.Partner{
-		ID: ident.New(ident.Partner), OrgID: org, ProgramID: program, GroupID: &group.ID, Email: c.Email,
-		FirstName: c.FirstName, LastName: c.LastName, CompanyName: c.CompanyName, WebsiteURL: c.WebsiteURL,
-		CountryCode: c.CountryCode, LanguageCode: c.LanguageCode, TermsAcceptedAt: c.TermsAcceptedAt,
-		TermsVersion: c.TermsVersion, Handle: slug.Unused(stem, handleMax, taken), Status: status,
-		EmailFirstReferral: true, EmailNewReferral: true, EmailPayoutPaid: true, Metadata: metadata.Stored(c.Metadata),
-		ExternalID: c.ExternalID,
-		CreatedAt:  u.Now, UpdatedAt: u.Now,
-	}
+	p := c.partner(u, status)
+	p.GroupID, p.Handle = &group.ID, slug.Unused(stem, handleMax, taken)
 	return newcomer{p, prog.RequireTaxForms}, nil
+}
+
+// partner returns the candidate's row, without its group and handle. All three mails
+// are on by default.
+func (c Candidate) partner(u *work.Unit, status db.PartnerStatus) db.Partner {
+	return db.Partner{
+		ID:                 ident.New(ident.Partner),
+		OrgID:              u.OrgID,
+		ProgramID:          c.ProgramID,
+		Email:              c.Email,
+		FirstName:          c.FirstName,
+		LastName:           c.LastName,
+		CompanyName:        c.CompanyName,
+		WebsiteURL:         c.WebsiteURL,
+		CountryCode:        c.CountryCode,
+		LanguageCode:       c.LanguageCode,
+		TermsAcceptedAt:    c.TermsAcceptedAt,
+		TermsVersion:       c.TermsVersion,
+		Status:             status,
+		EmailFirstReferral: true,
+		EmailNewReferral:   true,
+		EmailPayoutPaid:    true,
+		Metadata:           metadata.Stored(c.Metadata),
+		ExternalID:         c.ExternalID,
+		CreatedAt:          u.Now,
+		UpdatedAt:          u.Now,
+	}
 }
 
 // entryGroup returns the candidate's group, or the program's default, which always exists.
@@ -209,10 +228,10 @@ func checkAdmission(prog db.Program, group db.Group, country *string) error {
 		return err
 	}
 	if country != nil && slices.Contains(prog.BlockedCountries, *country) {
-		return problem.On("country_code", problem.CountryBlocked, "The program takes no partners from %s.", *country)
+		return problem.On("country_code", problem.CountryBlocked, "The program accepts no partners from %s.", *country)
 	}
 	if prog.Status == db.ProgramStatusPaused {
-		return problem.New(problem.ProgramPaused, "The program is paused; it takes no new partners.")
+		return problem.New(problem.ProgramPaused, "The program is paused; it accepts no new partners.")
 	}
 	return nil
 }

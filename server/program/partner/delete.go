@@ -56,7 +56,7 @@ func Delete(ctx context.Context, u *work.Unit, id string) error {
 	}
 	if slices.Contains(open, db.PayoutStatusProcessing) { // a refusal rolls back the deletions above
 		return problem.New(problem.PayoutInFlight,
-			"A payout of the partner is processing; the partner can be deleted when it has ended.")
+			"A payout of the partner is processing; delete the partner when it is paid or failed.")
 	}
 	recordDeparture(u, p, commissions, flows)
 	// Before the deletes: the rows tell on which days the partner counted.

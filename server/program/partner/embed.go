@@ -34,7 +34,7 @@ func EmbedFor(ctx context.Context, u *work.Unit, c Candidate, id *string) (Embed
 	}
 	if len(settings.EmbedHosts) == 0 {
 		return Embed{}, problem.Invalid("program_id",
-			"No page may show the portal of this program: name the hosts in embed_hosts of its portal settings.")
+			"No page may show the portal of this program: add the hosts to embed_hosts of its portal settings.")
 	}
 	p, err := embedPartner(ctx, u, c, id)
 	if err != nil {

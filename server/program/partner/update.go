@@ -329,7 +329,7 @@ func (s *Service) patchDetails(p *db.Partner, b Patch, methods []string) error {
 		p.PayoutDetails, p.PayoutDetailsHash = nil, nil
 		return nil
 	case p.PayoutMethod == nil:
-		return problem.Invalid("payout_details", "payout_details needs a payout_method.")
+		return problem.Invalid("payout_details", "payout_details requires a payout_method.")
 	}
 	return s.sealDetails(p, b.PayoutDetails)
 }

@@ -23,10 +23,10 @@ type image struct {
 func readLogo(data string) (image, error) {
 	body, err := base64.StdEncoding.DecodeString(data)
 	if err != nil {
-		return image{}, problem.Invalid("logo.data", "logo.data is not base64.")
+		return image{}, problem.Invalid("logo.data", "logo.data must be base64.")
 	}
 	if len(body) > MaxLogoBytes {
-		return image{}, problem.Invalid("logo.data", "The logo has %d bytes; it may have %d.", len(body), MaxLogoBytes)
+		return image{}, problem.Invalid("logo.data", "The logo has %d bytes; the maximum is %d.", len(body), MaxLogoBytes)
 	}
 	kind := kindOf(body)
 	if kind == "" {

@@ -150,9 +150,9 @@ func checkQuestions(questions []api.PortalQuestion) error {
 		case keys[q.Key]:
 			return problem.Invalid(at("key"), "%s is the key of another question.", at("key"))
 		case q.Type != api.QuestionTypeChoice && len(q.Options) > 0:
-			return problem.Invalid(at("options"), "%s: only a choice has options.", at("options"))
+			return problem.Invalid(at("options"), "%s: only a choice may have options.", at("options"))
 		case q.Type == api.QuestionTypeChoice && len(slices.Compact(slices.Sorted(slices.Values(q.Options)))) < 2:
-			return problem.Invalid(at("options"), "%s: a choice has at least two options.", at("options"))
+			return problem.Invalid(at("options"), "%s: a choice must have at least two options.", at("options"))
 		}
 		keys[q.Key] = true
 	}

@@ -85,7 +85,7 @@ func Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.Resour
 		return r, err
 	}
 	if to.URL != nil && r.Kind == db.ResourceKindFile {
-		return r, problem.Invalid("url", "The url of a file does not change; only links have one of their own.")
+		return r, problem.Invalid("url", "The url of a file cannot change; only links have an editable url.")
 	}
 	if err := patch(ctx, u, &r, to); err != nil {
 		return r, err

@@ -171,7 +171,7 @@ func duplicate(program, one string, others map[string][]string) Finding {
 			slices.Sort(named)
 			f.Signals["other_partner_id"], f.Signals[sign] = named[0], strings.Join(named, ",")
 			f.Summary = map[string]string{
-				sameDetails: "Another partner of the program is paid to the same place.",
+				sameDetails: "Another partner of the program has the same payout destination.",
 				sameAddress: "Another partner of the program uses the same address and browser.",
 			}[sign]
 		}

@@ -167,7 +167,7 @@ func creditedCoupon(ctx context.Context, u *work.Unit, programID string, r Route
 	case !coupon.Active && r.CouponID == nil:
 		return coupon, problem.NotFound("coupon_code")
 	case coupon.PartnerID == nil:
-		return coupon, problem.On("coupon_code", problem.InvalidReference, "The coupon credits no partner.")
+		return coupon, problem.On("coupon_code", problem.InvalidReference, "The coupon has no partner.")
 	}
 	return coupon, nil
 }

@@ -133,7 +133,7 @@ func accept(hit db.TrackingResolveRow) error {
 	case hit.ProgramStatus == "":
 		return problem.NotFound("program_id")
 	case hit.ProgramStatus == string(db.ProgramStatusPaused):
-		return problem.New(problem.ProgramPaused, "The program is paused; it takes no new clicks.")
+		return problem.New(problem.ProgramPaused, "The program is paused; it records no new clicks.")
 	case hit.PartnerID == "":
 		return problem.On("value", problem.TrackingValueNotFound,
 			"value is neither a handle of an active partner nor a link value of this program.")

@@ -132,7 +132,7 @@ func (c *Client) once(
 		return -1, errTooLarge
 	case res.StatusCode/100 == 2:
 		if err := json.Unmarshal(body, answer); err != nil {
-			return -1, fmt.Errorf("an answer of Stripe's was not understood: %w", err)
+			return -1, fmt.Errorf("invalid answer from Stripe: %w", err)
 		}
 		return 0, nil
 	}

@@ -17,7 +17,7 @@ func (c *Client) Get(ctx context.Context, path string, expand ...string) (json.R
 	var object json.RawMessage
 	err := c.ask(ctx, http.MethodGet, path, url.Values{"expand[]": expand}, &object)
 	if err == nil && (len(object) == 0 || object[0] != '{') {
-		err = errors.New("an answer of Stripe's is no object")
+		err = errors.New("an answer from Stripe is not an object")
 	}
 	return object, err
 }
@@ -26,7 +26,7 @@ func (c *Client) Get(ctx context.Context, path string, expand ...string) (json.R
 const maxPage = 100
 
 // errTooLarge means that an answer exceeds the size limit.
-var errTooLarge = errors.New("an answer of Stripe's is too large")
+var errTooLarge = errors.New("an answer from Stripe is too large")
 
 // Each passes the pages of a list to fn, newest objects first, until fn returns an error. It holds one page at a
 // time, with fewer objects if they are large.

@@ -181,7 +181,7 @@ func invoiced(ctx context.Context, api *client.Client, r *processor.Reading) err
 	}
 	r.Link = processor.Link{Charge: invoice, Alias: append([]string{to.Charge}, to.Alias...)}
 	r.Binding, r.Payment = &r.Payment.Binding, nil
-	r.Ignored, r.Note = processor.NotUsed, "The invoice brings the money."
+	r.Ignored, r.Note = processor.NotUsed, "The invoice reports the payment."
 	return nil
 }
 

@@ -22,7 +22,7 @@ func Conform(t *testing.T, rail payout.Rail, transfer payout.Transfer) {
 	require.NoError(t, err)
 	require.NotEmpty(t, id)
 	again, err := rail.Submit(t.Context(), transfer)
-	require.NoError(t, err, "a repeated submission is no refusal")
+	require.NoError(t, err, "a repeated submission is not a refusal")
 	require.Equal(t, id, again, "a transfer is paid once, under one id")
 
 	transfer.ExternalID = id

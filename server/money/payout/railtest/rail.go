@@ -10,7 +10,7 @@ import (
 )
 
 // ErrDown is the error of an unreachable rail.
-var ErrDown = errors.New("railtest: the rail is away")
+var ErrDown = errors.New("railtest: the rail is down")
 
 // Rail is an in-memory payment rail. It is safe for concurrent use.
 type Rail struct {

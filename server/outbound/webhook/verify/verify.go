@@ -32,9 +32,9 @@ const Tolerance = 5 * time.Minute
 // The errors of Signature and Standard.
 var (
 	ErrMissing   = errors.New("verify: no signature")
-	ErrMalformed = errors.New("verify: the signature cannot be read")
+	ErrMalformed = errors.New("verify: malformed signature")
 	ErrExpired   = errors.New("verify: the timestamp is more than five minutes off")
-	ErrMismatch  = errors.New("verify: the signature does not fit")
+	ErrMismatch  = errors.New("verify: invalid signature")
 )
 
 // Signature checks the Rail-Signature header: one of its v1 entries must be the HMAC-SHA256 of "<t>.<body>"
