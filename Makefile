@@ -77,12 +77,22 @@ fmt-check:
 lint: go fmt-check contract clients ## run vet and golangci-lint; check the image's files, and with npm the description
 	go vet ./...
 	go tool -modfile=.ci/golangci.mod golangci-lint run
+	@$(MAKE) --no-print-directory lint-prose
 	go run -modfile=.ci/check.mod ./.ci/image
 	go run -modfile=.ci/check.mod cmd/rail/ops/manifests.go cmd/rail/ops/kubernetes.yaml
 	@source .ci/promtool.sh && if command -v promtool >/dev/null; then $(MAKE) --no-print-directory lint-alerts; fi
 	@if ! command -v npm >/dev/null; then echo 'npm is not installed: the description is not linted'; \
 	elif ! $(MAKE) --no-print-directory packages; then echo 'npm could not install the linters: the description is not linted'; \
 	else $(MAKE) --no-print-directory lint-description; fi
+
+# The pages and folders whose Markdown, YAML and Go comments Vale checks; server/http, postgres and telemetry are to follow.
+PROSE = *.md compose.yaml .ci/image cmd openapi server/README.md \
+	$(addprefix server/,app auth cli clock harness ident inbound jobs list locale money opt outbound problem program secret team work)
+
+.PHONY: lint-prose
+lint-prose: go ## check comments and pages for plain English and spelling
+	@git ls-files -- $(PROSE) | grep -E '\.(md|go|ya?ml)$$' | \
+		xargs go tool -modfile=.ci/vale.mod vale --config .ci/vale.ini --no-wrap --output line
 
 .PHONY: lint-alerts
 lint-alerts:

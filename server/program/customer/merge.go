@@ -60,7 +60,7 @@ func lockPair(ctx context.Context, u *work.Unit, into, from string) (p Pair, err
 }
 
 // Merged returns the customer after the merge. If the partners differ, partnerID must be one of them; the
-// customer keeps the route to it. It takes over the name, e-mail, identifier, subscription and metadata that it
+// customer keeps the route to it. It takes over the name, email, identifier, subscription and metadata that it
 // lacks, and the earlier sign-up and conversion.
 func (p Pair) Merged(partnerID *string) (db.Customer, error) {
 	k := p.Into
