@@ -42,8 +42,8 @@ func listed(names []string) string {
 }
 
 // Nearest returns the known name that was probably meant, or "". It is at most
-// two typing errors away, ignoring case and punctuation, or is the only one that
-// begins or ends with the name as whole words, as amount_minor with amount.
+// two typing errors away, ignoring case and punctuation, or is the only known
+// name with name as whole words at an end, as amount_minor with amount.
 func Nearest(name string, known []string) string {
 	// The bound keeps a long name from costing time: a request may have thousands of them.
 	given := letters(name)
