@@ -41,8 +41,8 @@ func Named(text string) bool {
 	return !strings.ContainsFunc(text, isHidden) || clean(text, never) == text
 }
 
-// Lined reports whether a text has no invisible characters except line breaks and tabs, and characters that
-// change the visible text around them.
+// Lined reports whether a text has no invisible characters except line breaks, tabs, and characters that change
+// the visible text around them.
 func Lined(text string) bool {
 	hides := func(r rune) bool { return isHidden(r) && !isLine(r) }
 	return !strings.ContainsFunc(text, hides) || clean(text, isLine) == text

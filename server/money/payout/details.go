@@ -95,7 +95,7 @@ func placesOf(raw []byte) (any, error) {
 func first(members map[string]any, names []string) string {
 	for _, name := range names {
 		// Members are compared by normalized names: "Account number" is account_number.
-		for _, given := range slices.Sorted(maps.Keys(members)) { // `E-mail` and `email` may both be present
+		for _, given := range slices.Sorted(maps.Keys(members)) { // both spellings of email may be present
 			if bareName(given) != name {
 				continue
 			}
