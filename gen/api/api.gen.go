@@ -16284,7 +16284,7 @@ type ClientInterface interface {
 
 	// ListRefunds List refunds
 	//
-	// The refunds of the program, most recently recorded first, including those that wait for their sale.
+	// The refunds of the program, most recently recorded first, including waiting refunds.
 	//
 	// Corresponds with GET /v1/refunds (the `ListRefunds` operationId).
 	ListRefunds(ctx context.Context, params *ListRefundsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -19926,7 +19926,7 @@ func (c *Client) RetrieveReferral(ctx context.Context, id ID, params *RetrieveRe
 
 // ListRefunds List refunds
 //
-// The refunds of the program, most recently recorded first, including those that wait for their sale.
+// The refunds of the program, most recently recorded first, including waiting refunds.
 //
 // Corresponds with GET /v1/refunds (the `ListRefunds` operationId).
 func (c *Client) ListRefunds(ctx context.Context, params *ListRefundsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -35295,7 +35295,7 @@ type ClientWithResponsesInterface interface {
 
 	// ListRefundsWithResponse List refunds
 	//
-	// The refunds of the program, most recently recorded first, including those that wait for their sale.
+	// The refunds of the program, most recently recorded first, including waiting refunds.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -43597,7 +43597,7 @@ func (c *ClientWithResponses) RetrieveReferralWithResponse(ctx context.Context, 
 
 // ListRefundsWithResponse List refunds
 //
-// The refunds of the program, most recently recorded first, including those that wait for their sale.
+// The refunds of the program, most recently recorded first, including waiting refunds.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -6,7 +6,7 @@ package constraint
 // Name is the name of a constraint or of a unique index.
 type Name string
 
-// All that the migrations leave.
+// All constraints and unique indexes after the migrations.
 const (
 	APIKeysFormKey                      Name = "api_keys_form_key"
 	APIKeysHashKey                      Name = "api_keys_hash_key"

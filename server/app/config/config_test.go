@@ -42,7 +42,7 @@ func TestAllProblemsAtOnce(t *testing.T) {
 	}
 }
 
-// TestRetention: by default, personal data is not kept for ever.
+// TestRetention: by default, personal data is not kept permanently.
 func TestRetention(t *testing.T) {
 	t.Parallel()
 	c, err := Read(map[string]string{})

@@ -17,7 +17,7 @@ import (
 	"rail/server/money/ledger/check"
 )
 
-// Options says what to run.
+// Options selects the stages and sizes.
 type Options struct {
 	Smoke bool
 	Seed  uint64
@@ -46,7 +46,7 @@ type stage struct {
 // figures counts what a stage did, in the order of printing.
 type figures []figure
 
-// figure is a number with what it counts.
+// figure is a number and its label.
 type figure struct {
 	what  string
 	value string

@@ -112,7 +112,7 @@ func TestMailForm(t *testing.T) {
 	require.Contains(t, string(wrong.Raw), `aria-invalid="true"`)
 	require.Contains(t, string(wrong.Raw), "Kept text")
 	past := s.owner.send("/mails", "name", "x", "subject", "x", "body", "x", "scheduled_at", "2020-01-01T10:00")
-	s.owner.says(400, "must lie in the future", past)
+	s.owner.says(400, "must be in the future", past)
 	require.Contains(t, string(past.Raw), `value="2020-01-01T10:00"`)
 	mail := s.owner.wrote("scheduled_at", "2027-01-01T10:00")
 	require.Contains(t, s.owner.page(mail), "To be sent")
@@ -121,7 +121,7 @@ func TestMailForm(t *testing.T) {
 	require.Equal(t, "2027-01-01T10:00:00.000Z", list[0]["scheduled_at"])
 	require.Contains(t, s.owner.page("/mails.csv"), "Autumn")
 	nobody := s.owner.wrote("audience.statuses", "suspended")
-	s.owner.says(409, "Nobody matches", s.owner.send(nobody+"/send"))
+	s.owner.says(409, "No partner matches", s.owner.send(nobody+"/send"))
 }
 
 // TestSequences starts a sequence, holds it and lets it go on.
