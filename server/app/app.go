@@ -205,18 +205,18 @@ func (p parts) newSender() (*webhook.Sender, error) {
 }
 
 const (
-	// lone is how many writes may have a separate transaction at once; further ones share theirs.
-	lone = 1
-	// lanes is how many shared transactions run at once on a small machine: while one waits for the disk, another
+	// maxSeparateWrites is how many writes may have a separate transaction at once; further ones share theirs.
+	maxSeparateWrites = 1
+	// maxSharedTransactions is how many shared transactions run at once on a small machine: while one waits for the disk, another
 	// works. On two processors a third one made the batches smaller and each request more expensive.
-	lanes = 2
-	// loneReads is how many short reads run alone at once: for two at a time, separate round trips are cheaper.
-	loneReads = 1
+	maxSharedTransactions = 2
+	// maxSeparateReads is how many short reads run alone at once: for two at a time, separate round trips are cheaper.
+	maxSeparateReads = 1
 )
 
 // shortReads returns the batcher of short reads on a pool.
 func shortReads(pool *pgxpool.Pool) *pgtx.Reads {
-	return pgtx.NewReads(pool, loneReads, runtime.NumCPU())
+	return pgtx.NewReads(pool, maxSeparateReads, runtime.NumCPU())
 }
 
 // serveAPI registers the operations behind the request path, which it returns.
@@ -229,7 +229,7 @@ func (p parts) serveAPI() *middleware.Front {
 		Customers: customers, Sales: sale.Service{Customers: customers}, Rails: p.rails,
 	})
 	pageKeys := publishable.NewStore(p.pool, p.clock)
-	bus := pgtx.NewBus(p.pool, lone, max(lanes, runtime.NumCPU()/2))
+	bus := pgtx.NewBus(p.pool, maxSeparateWrites, max(maxSharedTransactions, runtime.NumCPU()/2))
 	reads := shortReads(p.pool)
 	p.metrics.MustRegister(sharing{"transactions", bus.Shared}, sharing{"reads", reads.Shared},
 		sharing{"clicks", p.visits.Writer.Shared})

@@ -68,8 +68,8 @@ type sharing struct {
 var (
 	trips = prometheus.NewDesc("rail_shared_trips_total",
 		"Batches: transactions and reads shared by requests.", []string{"kind"}, nil)
-	riders = prometheus.NewDesc("rail_shared_riders_total", "Requests in batches.", []string{"kind"}, nil)
-	again  = prometheus.NewDesc("rail_shared_again_total",
+	riders  = prometheus.NewDesc("rail_shared_riders_total", "Requests in batches.", []string{"kind"}, nil)
+	retried = prometheus.NewDesc("rail_shared_again_total",
 		"Requests in batches that were retried alone.", []string{"kind"}, nil)
 )
 
@@ -79,7 +79,7 @@ func (sharing) Describe(chan<- *prometheus.Desc) {}
 // Collect sends the present counts.
 func (s sharing) Collect(out chan<- prometheus.Metric) {
 	n := s.read()
-	for desc, value := range map[*prometheus.Desc]uint64{trips: n.Trips, riders: n.Riders, again: n.Again} {
+	for desc, value := range map[*prometheus.Desc]uint64{trips: n.Trips, riders: n.Riders, retried: n.Again} {
 		out <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(value), s.kind)
 	}
 }

@@ -18,8 +18,8 @@ type From struct {
 	Browser string // the token of Remember, if any
 }
 
-// remembered is the content of a browser's token. Until is in microseconds.
-type remembered struct {
+// browserToken is the content of a browser's token. Until is in microseconds.
+type browserToken struct {
 	ID, Email string
 	Until     int64
 }
@@ -30,12 +30,12 @@ func (s *Service) Remember(c Challenge) (string, error) {
 	if !c.ready {
 		return "", ErrSignedOut
 	}
-	return s.seal(remembered{rand.Text(), c.User.Email, s.Clock.Now().Plus(RememberedLife).UnixMicro()}, rememberedPlace)
+	return s.seal(browserToken{rand.Text(), c.User.Email, s.Clock.Now().Plus(RememberedLife).UnixMicro()}, rememberedPlace)
 }
 
 // browser returns the browser's key for the user of an address; "" if the user has not signed in there.
 func (s *Service) browser(from From, email string) string {
-	var r remembered
+	var r browserToken
 	if from.Browser == "" || s.unseal(from.Browser, rememberedPlace, &r) != nil {
 		return ""
 	}

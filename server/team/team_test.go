@@ -398,7 +398,7 @@ func TestNetwork(t *testing.T) {
 		"":                    {"", ""},
 		"203.0.113.7:80\x00a": {"203.0.113.7:80\x00a", ""},
 	} {
-		require.Equal(t, want, [2]string{attempt.Network(from), neighbourhood(from)}, from)
+		require.Equal(t, want, [2]string{attempt.Network(from), storedNetwork(from)}, from)
 	}
 }
 
@@ -425,7 +425,7 @@ func TestHashForm(t *testing.T) {
 	kept, err := hashed()
 	require.NoError(t, err)
 	require.Regexp(t, `^\$argon2id\$v=19\$m=19456,t=2,p=1\$[^$]{22}\$[^$]{43}$`, kept)
-	params, _, _, err := argon2id.DecodeHash(nobody)
+	params, _, _, err := argon2id.DecodeHash(dummyHash)
 	require.NoError(t, err)
 	require.Equal(t, *cost, *params, "a miss costs what a hit does")
 }

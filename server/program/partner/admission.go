@@ -183,13 +183,28 @@ func admit(ctx context.Context, u *work.Unit, c Candidate, status db.PartnerStat
 	}
 	// All three mails are on by default.
 	p := db.Partner{
-		ID: ident.New(ident.Partner), OrgID: org, ProgramID: program, GroupID: &group.ID, Email: c.Email,
-		FirstName: c.FirstName, LastName: c.LastName, CompanyName: c.CompanyName, WebsiteURL: c.WebsiteURL,
-		CountryCode: c.CountryCode, LanguageCode: c.LanguageCode, TermsAcceptedAt: c.TermsAcceptedAt,
-		TermsVersion: c.TermsVersion, Handle: slug.Unused(stem, handleMax, taken), Status: status,
-		EmailFirstReferral: true, EmailNewReferral: true, EmailPayoutPaid: true, Metadata: metadata.Stored(c.Metadata),
-		ExternalID: c.ExternalID,
-		CreatedAt:  u.Now, UpdatedAt: u.Now,
+		ID:                 ident.New(ident.Partner),
+		OrgID:              org,
+		ProgramID:          program,
+		GroupID:            &group.ID,
+		Email:              c.Email,
+		FirstName:          c.FirstName,
+		LastName:           c.LastName,
+		CompanyName:        c.CompanyName,
+		WebsiteURL:         c.WebsiteURL,
+		CountryCode:        c.CountryCode,
+		LanguageCode:       c.LanguageCode,
+		TermsAcceptedAt:    c.TermsAcceptedAt,
+		TermsVersion:       c.TermsVersion,
+		Handle:             slug.Unused(stem, handleMax, taken),
+		Status:             status,
+		EmailFirstReferral: true,
+		EmailNewReferral:   true,
+		EmailPayoutPaid:    true,
+		Metadata:           metadata.Stored(c.Metadata),
+		ExternalID:         c.ExternalID,
+		CreatedAt:          u.Now,
+		UpdatedAt:          u.Now,
 	}
 	return newcomer{p, prog.RequireTaxForms}, nil
 }
