@@ -48,6 +48,7 @@ import (
 	"rail/server/outbound/webhook"
 	"rail/server/postgres"
 	"rail/server/postgres/pgtx"
+	"rail/server/postgres/pgtx/share"
 	"rail/server/postgres/shortage"
 	"rail/server/postgres/standby"
 	"rail/server/program/customer"
@@ -205,18 +206,20 @@ func (p parts) newSender() (*webhook.Sender, error) {
 }
 
 const (
-	// maxSeparateWrites is how many writes may have a separate transaction at once; further ones share theirs.
-	maxSeparateWrites = 1
-	// maxSharedTransactions is how many shared transactions run at once on a small machine: while one waits for the disk, another
-	// works. On two processors a third one made the batches smaller and each request more expensive.
-	maxSharedTransactions = 2
-	// maxSeparateReads is how many short reads run alone at once: for two at a time, separate round trips are cheaper.
-	maxSeparateReads = 1
+	// maxAlone is the number of writes that may use an unshared transaction at once.
+	maxAlone = 1
+	// commitWorkers is the number of shared transactions at once on a small machine:
+	// while one waits for the disk, another works. With two processors, a third made
+	// batches smaller and each request more expensive.
+	commitWorkers = 2
+	// maxReadsAlone is the number of short reads that may go alone at once: for two
+	// concurrent reads, one round trip is cheaper.
+	maxReadsAlone = 1
 )
 
-// shortReads returns the batcher of short reads on a pool.
-func shortReads(pool *pgxpool.Pool) *pgtx.Reads {
-	return pgtx.NewReads(pool, maxSeparateReads, runtime.NumCPU())
+// shortReads returns the Reads that batch the short reads on pool.
+func shortReads(pool *pgxpool.Pool) *share.Reads {
+	return share.NewReads(pool, maxReadsAlone, runtime.NumCPU())
 }
 
 // serveAPI registers the operations behind the request path, which it returns.
@@ -229,12 +232,12 @@ func (p parts) serveAPI() *middleware.Front {
 		Customers: customers, Sales: sale.Service{Customers: customers}, Rails: p.rails,
 	})
 	pageKeys := publishable.NewStore(p.pool, p.clock)
-	bus := pgtx.NewBus(p.pool, maxSeparateWrites, max(maxSharedTransactions, runtime.NumCPU()/2))
+	commits := share.NewGroupCommit(p.pool, maxAlone, max(commitWorkers, runtime.NumCPU()/2))
 	reads := shortReads(p.pool)
-	p.metrics.MustRegister(sharing{"transactions", bus.Shared}, sharing{"reads", reads.Shared},
-		sharing{"clicks", p.visits.Writer.Shared})
+	p.metrics.MustRegister(batchMetrics{"transactions", commits.Stats}, batchMetrics{"reads", reads.Stats},
+		batchMetrics{"clicks", p.visits.Writer.Stats})
 	path := middleware.New(middleware.Options{
-		Pool: p.pool, Bus: bus, Reads: reads, Standbys: p.standby, Keys: keys, Pages: pageKeys,
+		Pool: p.pool, GroupCommit: commits, Reads: reads, Standbys: p.standby, Keys: keys, Pages: pageKeys,
 		Plain: !strings.HasPrefix(cfg.BaseURL, "https:"), Keeper: p.keeper, Clock: p.clock, Document: p.document, Log: p.log,
 		Metrics: middleware.NewMetrics(p.metrics), TrustedProxies: cfg.TrustedProxies, AddressLimit: cfg.AddressRateLimit,
 		Plan: cfg.Plan(), Existing: server.Existing, Wake: p.sender.Wake, Shortage: p.shortage,

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"rail/server/postgres/pgtx"
+	"rail/server/postgres/pgtx/share"
 	"rail/server/postgres/standby"
 )
 
@@ -58,29 +58,30 @@ func (a *App) BuiltAs(version string) {
 	}, func() float64 { return 1 }))
 }
 
-// sharing collects the metrics of batched work of one kind.
-type sharing struct {
-	kind string
-	read func() pgtx.Shared
+// batchMetrics collects the metrics of one kind of batches.
+type batchMetrics struct {
+	kind  string
+	stats func() share.Stats
 }
 
-// The descriptions of its metrics.
 var (
-	trips = prometheus.NewDesc("rail_shared_trips_total",
-		"Batches: transactions and reads shared by requests.", []string{"kind"}, nil)
-	riders  = prometheus.NewDesc("rail_shared_riders_total", "Requests in batches.", []string{"kind"}, nil)
-	retried = prometheus.NewDesc("rail_shared_again_total",
-		"Requests in batches that were retried alone.", []string{"kind"}, nil)
+	batches = prometheus.NewDesc("rail_batches_total",
+		"Shared transactions (transactions, clicks) and batches of reads (reads).", []string{"kind"}, nil)
+	batchRequests = prometheus.NewDesc("rail_batch_requests_total",
+		"Requests that ran in a batch.", []string{"kind"}, nil)
+	batchRetries = prometheus.NewDesc("rail_batch_retries_total",
+		"Requests that were repeated alone after their batch failed.", []string{"kind"}, nil)
 )
 
-// Describe sends nothing, since each kind repeats the same names.
-func (sharing) Describe(chan<- *prometheus.Desc) {}
+// Describe sends nothing, because every kind has the same metrics.
+func (batchMetrics) Describe(chan<- *prometheus.Desc) {}
 
-// Collect sends the present counts.
-func (s sharing) Collect(out chan<- prometheus.Metric) {
-	n := s.read()
-	for desc, value := range map[*prometheus.Desc]uint64{trips: n.Trips, riders: n.Riders, retried: n.Again} {
-		out <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(value), s.kind)
+// Collect sends the current counts.
+func (m batchMetrics) Collect(out chan<- prometheus.Metric) {
+	n := m.stats()
+	counts := map[*prometheus.Desc]uint64{batches: n.Batches, batchRequests: n.Members, batchRetries: n.Retries}
+	for desc, value := range counts {
+		out <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(value), m.kind)
 	}
 }
 

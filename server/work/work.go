@@ -15,6 +15,7 @@ import (
 	"rail/server/clock"
 	"rail/server/ident"
 	"rail/server/postgres/pgtx"
+	"rail/server/postgres/pgtx/share"
 	"rail/server/problem"
 	"rail/server/work/event"
 	"rail/server/work/quota"
@@ -33,9 +34,10 @@ type Unit struct {
 	Programs []string
 	Tx       *pgtx.Tx
 	Events   *event.Recorder
-	// Reads batches short reads of a unit without a transaction; may be nil.
-	Reads *pgtx.Reads
-	// Wake, if not nil, is called after a commit that wrote events.
+	// Reads is what short reads of a unit without a transaction travel with; it may
+	// be nil.
+	Reads *share.Reads
+	// Wake is called after a commit that wrote events; it may be nil.
 	Wake func()
 
 	pool      *pgxpool.Pool
@@ -181,7 +183,7 @@ func (u *Unit) Within(ctx context.Context, do func(*Unit) error) error {
 // returns the error of each. A piece with an error is rolled back, unless the error keeps its effects.
 func (u *Unit) Share(ctx context.Context, n int, do func(i int, u *Unit) error) []error {
 	refused, parts := make([]error, n), make([]*Unit, n)
-	errs := u.Tx.Share(ctx, n, func(i int, tx *pgtx.Tx) error {
+	errs := share.Nested(ctx, u.Tx, n, func(i int, tx *pgtx.Tx) error {
 		w := u.WithTx(tx)
 		refused[i] = nil // from an earlier attempt, which was rolled back
 		err := do(i, w)

@@ -8,11 +8,10 @@ import (
 	"rail/server/problem"
 )
 
-// otherVersion is the beginning of a path of a version that does not exist.
+// otherVersion matches the beginning of a path with a version.
 var otherVersion = regexp.MustCompile(`^/v[0-9]{1,3}/`)
 
-// noPath returns the 404 of a path that nothing answers, with the path that was
-// probably meant.
+// noPath returns the 404 of an unknown path, and suggests the most similar one.
 func (d *Document) noPath(path string) *problem.Error {
 	if meant := d.nearestPath(path); meant != "" {
 		return problem.New(problem.RouteNotFound, "No such path. Did you mean %s?", meant)
@@ -20,9 +19,9 @@ func (d *Document) noPath(path string) *problem.Error {
 	return problem.New(problem.RouteNotFound, "No such path.")
 }
 
-// nearestPath returns the most similar described path, or "". It compares with
-// those of as many segments, with the given ids in the places of theirs. A
-// missing /v1 is the usual mistake, another version in its place the next.
+// nearestPath returns the most similar described path, or "". It compares paths with the same
+// number of segments, and inserts the given ids. The usual mistakes are a missing /v1 and another
+// version.
 func (d *Document) nearestPath(path string) string {
 	path = strings.TrimSuffix(path, "/")
 	if !plausibleID(path) {

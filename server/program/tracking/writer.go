@@ -6,37 +6,39 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"rail/server/postgres/pgtx"
+	"rail/server/postgres/pgtx/share"
 	"rail/server/work"
 )
 
 const (
-	// maxBatchVisits bounds the visits of a batch.
+	// maxBatchVisits bounds the visits of one batch.
 	maxBatchVisits = 128
-	// minSecondBatch is the queue length from which a second concurrent transaction pays off.
+	// minSecondBatch is the queue length from which a second concurrent transaction
+	// pays off.
 	minSecondBatch = 16
 )
 
 // Writer batches the visits of concurrent requests into one look-up and one transaction. Each request is
 // answered after the commit; if a batch fails, each request records its visit itself.
 type Writer struct {
-	pool  *pgxpool.Pool
-	queue *pgtx.Queue[*pending]
+	pool    *pgxpool.Pool
+	batcher *share.Batcher[*pending]
 }
 
 // NewWriter returns a writer that uses at most two connections of pool.
 func NewWriter(pool *pgxpool.Pool) *Writer {
 	w := &Writer{pool: pool}
-	w.queue = pgtx.NewQueue(pgtx.Limits{Riders: maxBatchVisits, Trips: 2, Beside: minSecondBatch}, w.batch)
+	w.batcher = share.NewBatcher(share.Limits{Members: maxBatchVisits, Batches: 2, MinParallel: minSecondBatch}, w.batch)
 	return w
 }
 
-// Shared returns statistics of the batches so far.
-func (w *Writer) Shared() pgtx.Shared { return w.queue.Shared() }
+// Stats returns the counts of batches and visits.
+func (w *Writer) Stats() share.Stats { return w.batcher.Stats() }
 
 // pending is a waiting visit. Two visits of one browser are not in the same batch: the second would not see the
 // referral of the first.
 type pending struct {
-	pgtx.Ticket
+	share.Entry
 	arrival
 
 	service Service
@@ -50,24 +52,24 @@ type pending struct {
 func newPending(s Service, u *work.Unit, a arrival) *pending {
 	who := u.OrgID + a.programID + string(a.visitor())
 	return &pending{
-		Ticket: pgtx.Ticket{Tenant: u.OrgID, Names: []string{who}}, arrival: a, service: s, unit: u,
+		Entry: share.Entry{Tenant: u.OrgID, Names: []string{who}}, arrival: a, service: s, unit: u,
 		done: make(chan struct{}),
 	}
 }
 
-// write records a visit of the unit's tenant, and its events, and wakes their sender. If pgtx.Again is true for
-// an error, nothing was written.
+// write records a visit of the unit's tenant, and its events, and wakes their
+// sender. Of an error for which pgtx.Again is true nothing was kept.
 func (w *Writer) write(ctx context.Context, s Service, u *work.Unit, a arrival) (clickResult, error) {
-	if w.queue.Apart(u.OrgID) {
-		return clickResult{}, pgtx.ErrAlone
+	if w.batcher.Isolated(u.OrgID) {
+		return clickResult{}, pgtx.ErrRetryAlone
 	}
 	p := newPending(s, u, a)
-	w.queue.Join(p)
+	w.batcher.Add(p)
 	select {
 	case <-p.done:
 		return p.click, p.err
-	case <-ctx.Done(): // a running batch may commit nevertheless
-		w.queue.Quit(p)
+	case <-ctx.Done(): // under way, it may be written all the same, as at any commit
+		w.batcher.Remove(p)
 		return clickResult{}, ctx.Err()
 	}
 }
@@ -77,11 +79,11 @@ func (w *Writer) batch(ctx context.Context, visits []*pending) {
 	err := w.store(ctx, visits)
 	var blame []*pending
 	if pgtx.Again(err) {
-		if w.queue.SentAway(len(visits)); len(visits) > 1 {
-			blame = visits // the culprit is unknown
+		if w.batcher.Retried(len(visits)); len(visits) > 1 {
+			blame = visits // it cannot be seen whose it was
 		}
 	}
-	w.queue.Arrived(visits, err == nil, blame...)
+	w.batcher.Done(visits, err == nil, blame...)
 	for _, p := range visits {
 		if p.err == nil {
 			p.err = err
@@ -105,17 +107,17 @@ func (w *Writer) store(ctx context.Context, visits []*pending) (err error) {
 	defer tx.Rollback()
 	defer func() { // there is no request here to recover it
 		if recover() != nil {
-			err = pgtx.ErrAlone
+			err = pgtx.ErrRetryAlone
 		}
 	}()
 	if err := w.put(ctx, tx, visits); err != nil {
-		return pgtx.Alone(err)
+		return share.RetryAlone(err)
 	}
 	if err := tx.Commit(ctx); err != nil {
-		return pgtx.Alone(err)
+		return share.RetryAlone(err)
 	}
 	for _, p := range visits {
-		p.unit.Tx.Wrote(tx)
+		p.unit.Tx.CopyPosition(tx)
 	}
 	return nil
 }
@@ -130,7 +132,7 @@ func (w *Writer) put(ctx context.Context, tx *pgtx.Tx, visits []*pending) error 
 	if err != nil {
 		return err
 	}
-	if _, err := tx.Later().Exec(ctx, pgtx.LockWait); err != nil {
+	if _, err := tx.Later().Exec(ctx, share.LockWait); err != nil {
 		return err
 	}
 	var parts []*pgtx.Tx
@@ -144,7 +146,7 @@ func (w *Writer) put(ctx context.Context, tx *pgtx.Tx, visits []*pending) error 
 		}
 		p.written = u
 		parts = append(parts, u.Tx)
-		tx.WriteFor(p.unit.Tx)
+		tx.CopyTrace(p.unit.Tx)
 	}
 	tx.Join(parts...)
 	return nil

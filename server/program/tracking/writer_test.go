@@ -14,6 +14,7 @@ import (
 	"rail/server/harness/worktest"
 	"rail/server/ident"
 	"rail/server/postgres/pgtx"
+	"rail/server/postgres/pgtx/share"
 	"rail/server/problem"
 	"rail/server/work"
 )
@@ -40,7 +41,7 @@ type gated struct {
 
 func newGated(x *worktest.Tenant) gated {
 	w := gated{NewWriter(x.Pool), make(chan struct{})}
-	w.queue = pgtx.NewQueue(pgtx.Limits{Riders: maxBatchVisits, Trips: 1}, func(ctx context.Context, visits []*pending) {
+	w.batcher = share.NewBatcher(share.Limits{Members: maxBatchVisits, Batches: 1}, func(ctx context.Context, visits []*pending) {
 		<-w.open
 		w.batch(ctx, visits)
 	})
@@ -53,7 +54,7 @@ func (w gated) together(x *worktest.Tenant, visits ...*pending) {
 	stranger := work.New(x.Pool, work.Unit{OrgID: "org_first", RequestID: ident.New(ident.Run), Now: x.Now})
 	all := append([]*pending{pend(x, visits[0].service, stranger, "nobody", "first")}, visits...)
 	for _, p := range all {
-		w.queue.Join(p)
+		w.batcher.Add(p)
 	}
 	for _, p := range all {
 		for waits := true; waits; {
@@ -81,7 +82,7 @@ func TestWriterBatch(t *testing.T) {
 	}
 	w := newGated(x)
 	w.together(x, visits...)
-	require.Zero(t, w.Shared().Again)
+	require.Zero(t, w.Stats().Retries)
 	codes := map[int]problem.Code{1: problem.TrackingValueNotFound, 4: problem.ResourceNotFound}
 	for i, p := range visits {
 		if codes[i] == "" {
@@ -184,7 +185,7 @@ func TestWriterLocked(t *testing.T) {
 			return err
 		}
 		for i := range 2 {
-			require.False(t, w.queue.Apart(x.OrgID), i)
+			require.False(t, w.batcher.Isolated(x.OrgID), i)
 			visits := []*pending{pend(x, s, u, "ann", "one"), pend(x, s, u, "ann", "two")}
 			w.together(x, visits...)
 			for _, p := range visits {
@@ -193,8 +194,8 @@ func TestWriterLocked(t *testing.T) {
 		}
 		return nil
 	})
-	require.True(t, w.queue.Apart(x.OrgID))
-	require.GreaterOrEqual(t, w.Shared().Again, uint64(4))
+	require.True(t, w.batcher.Isolated(x.OrgID))
+	require.GreaterOrEqual(t, w.Stats().Retries, uint64(4))
 	require.Equal(t, []int64{1}, worktest.Rows[int64](x, "SELECT count(*) FROM clicks"))
 }
 
@@ -224,7 +225,7 @@ func TestWriterGone(t *testing.T) {
 	w := newGated(x)
 	first := work.New(x.Pool, work.Unit{OrgID: x.OrgID, RequestID: ident.New(ident.Run), Now: x.Now})
 	written := pend(x, s, first, "ann", "one")
-	w.queue.Join(written)
+	w.batcher.Add(written)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	u := first.WithTx(pgtx.Begin(x.Pool))

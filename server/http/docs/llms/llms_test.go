@@ -93,7 +93,7 @@ func TestPartsAreTheTags(t *testing.T) {
 			t.Errorf("%q is in the part", bad)
 		}
 	}
-	if retries := parts["Webhook endpoints"]; !strings.Contains(retries, "tried 8 times") {
+	if retries := parts["Webhook endpoints"]; !strings.Contains(retries, "has 8 attempts") {
 		t.Error("the retries are missing")
 	}
 }
