@@ -101,7 +101,7 @@ func TestFailedMails(t *testing.T) {
 	require.Contains(t, s.owner.page("/mails/failed.csv"), "gone@example.com")
 	require.Contains(t, s.owner.done(s.owner.send("/mails/failed/mail_failed/retry")), "The mail is sent again.")
 	require.NotContains(t, s.owner.page("/mails/failed"), "gone@example.com")
-	s.owner.says(409, "only a mail that failed can be sent again", s.owner.send("/mails/failed/mail_failed/retry"))
+	s.owner.says(409, "only a failed mail can be sent again", s.owner.send("/mails/failed/mail_failed/retry"))
 }
 
 // TestMailForm: what is wrong stands beside its field, and a time makes a mail wait for it.
@@ -112,7 +112,7 @@ func TestMailForm(t *testing.T) {
 	require.Contains(t, string(wrong.Raw), `aria-invalid="true"`)
 	require.Contains(t, string(wrong.Raw), "Kept text")
 	past := s.owner.send("/mails", "name", "x", "subject", "x", "body", "x", "scheduled_at", "2020-01-01T10:00")
-	s.owner.says(400, "must lie in the future", past)
+	s.owner.says(400, "must be in the future", past)
 	require.Contains(t, string(past.Raw), `value="2020-01-01T10:00"`)
 	mail := s.owner.wrote("scheduled_at", "2027-01-01T10:00")
 	require.Contains(t, s.owner.page(mail), "To be sent")

@@ -86,8 +86,8 @@ func TestMessages(t *testing.T) {
 	sale := M{"program_id": program, "customer_id": customer, "external_charge_id": "ch_1", "amount_minor": 1, "currency": "USD"}
 	sale["occurred_at"] = 1760000000
 	local := M{"program_id": program, "url": "http://127.0.0.1:3000/"}
-	allowed := "url: the address is not public. On your own machine receive with rail listen, " +
-		"or open its network with RAIL_WEBHOOK_ALLOW_CIDRS."
+	allowed := "url: the address is not public. On your own machine use rail listen, " +
+		"or allow its network in RAIL_WEBHOOK_ALLOW_CIDRS."
 	everything := "event_types[0] must be a type of event; leave event_types empty for all of them."
 	for _, c := range []struct {
 		want string
@@ -313,7 +313,7 @@ func TestNoServerTakesARevokedKey(t *testing.T) {
 	close(revoked)
 	require.Zero(t, status, errs.String())
 	all.Wait()
-	require.Contains(t, out.String(), "no server takes it any more")
+	require.Contains(t, out.String(), "no server accepts it")
 }
 
 func TestSignedRequests(t *testing.T) {
