@@ -51,7 +51,7 @@ func TestSecretFilesRefused(t *testing.T) {
 	} {
 		_, err := Read(map[string]string{"RAIL_DATABASE_URL": "postgres://h/n", "RAIL_SECRET_KEY_FILE": path})
 		require.EqualError(t, err, "configuration:\nRAIL_SECRET_KEY_FILE is \""+path+
-			"\": it must be a file with one line, of at most 16 KiB: "+says+
+			"\": it must name a file with one line, of at most 16 KiB: "+says+
 			map[bool]string{true: " or directory"}[path == missing])
 	}
 	_, err := Read(map[string]string{"RAIL_SMTP_URL": "smtp://h", "RAIL_SMTP_URL_FILE": secretFile(t, "smtp://h")})

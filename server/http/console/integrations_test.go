@@ -70,7 +70,7 @@ func TestConnect(t *testing.T) {
 	s := newSite(t)
 	require.Contains(t, s.owner.page("/integrations/connect"), "Lemon Squeezy")
 	s.owner.says(400, "must be whsec_", s.owner.send("/integrations/connect/generic", "secret", "short"))
-	s.owner.says(400, "The processor's signing secret is required", s.owner.send("/integrations/connect/paddle"))
+	s.owner.says(400, "signing secret is required", s.owner.send("/integrations/connect/paddle"))
 	s.owner.says(404, "There is nothing here", s.owner.ask("GET", s.at+"/integrations/connect/nothing", nil))
 	made := s.owner.unescaped(s.Must(200, s.owner.send("/integrations/connect/generic", "record_direct", "on")))
 	signing, id := signingForm.FindString(made), hookForm.FindStringSubmatch(made)[1]

@@ -38,7 +38,7 @@ func stateOf(k db.Commission) api.RefundedState {
 }
 
 // reduce takes part, in minor units, of a commission. An unpaid commission is voided or shrinks, and *k follows.
-// For one that is paid or in flight, it creates and returns a clawback.
+// For a commission that is paid or in flight, it creates and returns a clawback.
 func (w *refunding) reduce(ctx context.Context, u *work.Unit, k *db.Commission, part int64) (*db.Commission, error) {
 	switch {
 	case part == 0 || k.Status == db.CommissionStatusRejected || k.Status == db.CommissionStatusVoided:

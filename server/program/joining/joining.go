@@ -29,7 +29,7 @@ import (
 var queries = db.New()
 
 // Limits of a program's join page. An unconfirmed request expires after Life; the link of a confirmed one shows
-// its status for Shown.
+// its status for StatusLife.
 const (
 	perAddress = 10 // applications an hour from one network address
 	perEmail   = 3  // mails a day to one e-mail address
