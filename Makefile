@@ -105,10 +105,13 @@ clients: go ## make Go clients of the description as it is served, by the defaul
 .PHONY: lint-description
 lint-description: node_modules/.package-lock.json
 	node_modules/.bin/redocly lint --config openapi/redocly.yaml openapi/bundle.json
+	node_modules/.bin/spectral lint --quiet --fail-severity hint --ruleset openapi/spectral.yaml openapi/bundle.json
 	@mkdir -p bin
 	@$(QUIET) openapi-typescript openapi/bundle.json -o bin/api.d.ts
 	@rm -rf bin/hey-api && $(QUIET) openapi-ts -i ./openapi/bundle.json -o bin/hey-api -p @hey-api/client-fetch -p @hey-api/sdk -p zod
 	@$(QUIET) tsc --noEmit --strict --skipLibCheck --target es2022 --module esnext --moduleResolution bundler bin/api.d.ts bin/hey-api/*.ts
+	@rm -rf bin/kubb && $(QUIET) kubb generate --silent --config .ci/kubb.config.mjs
+	@$(QUIET) tsc --noEmit --strict --skipLibCheck --target es2022 --module esnext --moduleResolution bundler --allowImportingTsExtensions bin/kubb/index.ts
 	@cd .ci && FERN_DISABLE_TELEMETRY=true ../node_modules/.bin/fern ir ../bin/fern.json
 
 .PHONY: packages

@@ -17,8 +17,8 @@ const (
 )
 
 // limited runs try, which counts as a failure of the account and the address if it returns ErrWrong or gets no
-// turn, so that a flood counts too. Too many failures are refused. A browser in which the account's user signed
-// in before is counted separately, so that strangers cannot lock the user out.
+// turn, so that a flood counts too. Too many failures are refused. If browser names a user, who signed in from
+// that browser before, failures count for that user alone, so that strangers cannot lock the user out.
 func (s *Service) limited(ctx context.Context, account, browser, from string, try func() error) error {
 	noted, err := s.attempt(ctx, account, browser, from)
 	if err != nil {
@@ -30,10 +30,11 @@ func (s *Service) limited(ctx context.Context, account, browser, from string, tr
 	return errors.Join(err, s.book().Remove(ctx, noted))
 }
 
-// attempt counts an attempt for an account, by a browser or from an address, and refuses one beyond the limit.
+// attempt counts an attempt for an account, by the user of a known browser or from an address, and refuses one
+// beyond the limit.
 func (s *Service) attempt(ctx context.Context, account, browser, from string) (attempt.Attempts, error) {
 	if browser != "" {
-		return s.book().Note(ctx, attempt.Subject{Key: "browser:" + browser, Most: perAccount})
+		return s.book().Note(ctx, attempt.Subject{Key: "browser:" + browser + " " + account, Most: perAccount})
 	}
 	subjects := []attempt.Subject{{Key: "account:" + account, Most: perAccount}}
 	if from != "" {

@@ -1,7 +1,6 @@
 package team
 
 import (
-	"crypto/rand"
 	"strings"
 	"time"
 )
@@ -20,20 +19,22 @@ type From struct {
 
 // browserToken is the content of a browser's token. Until is in microseconds.
 type browserToken struct {
-	ID, Email string
-	Until     int64
+	UserID, Email string
+	Until         int64
 }
 
-// Remember returns a token for the browser of a signed-in user. With it, the user's attempts are counted by
-// browser and have separate turns, so that strangers cannot lock the user out. It grants no access.
+// Remember returns a token for the browser of a signed-in user. With it, the user's attempts are counted apart
+// and have separate turns, so that strangers cannot lock the user out. It grants no access. Attempts are
+// counted by user, not by browser: the owner of another organization can make a user with the same address
+// there, and sign in from any number of browsers.
 func (s *Service) Remember(c Challenge) (string, error) {
 	if !c.ready {
 		return "", ErrSignedOut
 	}
-	return s.seal(browserToken{rand.Text(), c.User.Email, s.Clock.Now().Plus(RememberedLife).UnixMicro()}, rememberedPlace)
+	return s.seal(browserToken{c.User.ID, c.User.Email, s.Clock.Now().Plus(RememberedLife).UnixMicro()}, rememberedPlace)
 }
 
-// browser returns the browser's key for the user of an address; "" if the user has not signed in there.
+// browser returns the id of the user of an address who signed in from a browser before; "" for none.
 func (s *Service) browser(from From, email string) string {
 	var r browserToken
 	if from.Browser == "" || s.unseal(from.Browser, rememberedPlace, &r) != nil {
@@ -42,5 +43,5 @@ func (s *Service) browser(from From, email string) string {
 	if r.Email != strings.ToLower(strings.TrimSpace(email)) || s.Clock.Now().UnixMicro() >= r.Until {
 		return ""
 	}
-	return r.ID
+	return r.UserID
 }

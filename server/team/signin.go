@@ -133,7 +133,11 @@ func (s *Service) Factor(ctx context.Context, challenge, code string, from From)
 	if err != nil {
 		return Challenge{}, err
 	}
-	err = s.limited(ctx, u.ID, s.browser(from, u.Email), from.Address, func() error { return s.takeCode(ctx, u, code) })
+	browser := s.browser(from, u.Email)
+	if browser != u.ID { // another organization's user of the address
+		browser = ""
+	}
+	err = s.limited(ctx, u.ID, browser, from.Address, func() error { return s.takeCode(ctx, u, code) })
 	if err != nil {
 		return Challenge{}, err
 	}

@@ -20,7 +20,7 @@ var processorRoutes = map[string]route{
 }
 
 // guide is where it is told how a processor is connected.
-const guide = "/docs/guides/tag#the-connection"
+const guide = "/docs/guides/tag#connect-a-payment-processor"
 
 // processorKinds says of each processor what it needs.
 var processorKinds = []processorKind{

@@ -12,6 +12,7 @@ import (
 
 	"rail/gen/api"
 	"rail/server/http/site"
+	"rail/server/locale/plain"
 	"rail/server/opt"
 	"rail/server/program/joining"
 	"rail/server/program/partner"
@@ -170,7 +171,7 @@ func (v *visit) again(wrong site.Faults) error {
 func (v *visit) read() (joining.Submission, site.Faults) {
 	wrong := site.Faults{}
 	for _, name := range []string{"email", "first_name", "country_code"} {
-		if v.form.Value(name) == "" {
+		if v.name(name) == "" {
 			wrong[name] = v.locale.T("Please fill this in.")
 		}
 	}
@@ -184,8 +185,8 @@ func (v *visit) read() (joining.Submission, site.Faults) {
 	}
 	answers := v.answers(wrong)
 	body := api.ApplicationCreate{
-		ProgramID: v.program.ID, Email: v.form.Value("email"), FirstName: opt.OrNil(v.form.Value("first_name")),
-		LastName: opt.OrNil(v.form.Value("last_name")), CountryCode: opt.OrNil(country),
+		ProgramID: v.program.ID, Email: v.form.Value("email"), FirstName: opt.OrNil(v.name("first_name")),
+		LastName: opt.OrNil(v.name("last_name")), CountryCode: opt.OrNil(country),
 		WebsiteURL: opt.OrNil(address(v.form.Value("website_url"))), Answers: answers,
 	}
 	if len(wrong) == 0 {
@@ -251,8 +252,11 @@ func (v *visit) answer(field string) string {
 	for i, text := range v.form[field] {
 		v.form[field][i] = lineBreaks.Replace(text)
 	}
-	return v.form.Value(field)
+	return v.name(field)
 }
+
+// name returns a field of one line without invisible characters.
+func (v *visit) name(field string) string { return strings.TrimSpace(plain.Name(v.form.Value(field))) }
 
 // answerOf is an answer as it is kept, or what is wrong with it.
 func answerOf(q api.PortalQuestion, text string) (answer any, fault string) {

@@ -103,6 +103,8 @@ func TestMessages(t *testing.T) {
 		{"No such sale.", s.Get("/v1/sales/x")},
 		{"No such path. Did you mean /v1/programs?", s.Get("/v2/programs")},
 		{"No such path. Did you mean /v1/sales/sale_1?", s.Get("/v10/sales/sale_1")},
+		{"No such event; part_… is a partner's id.", s.Get("/v1/events/" + partner)},
+		{"No such partner; evt_… is an event's id.", s.Get("/v1/partners/evt_1")},
 		{"This is a publishable key, which pages send as key; send an API key: rail_live_… or rail_test_….",
 			s.Do("GET", "/v1/programs", "rail_pub_"+strings.Repeat("a", 32), nil)},
 		{"This is the secret of a webhook endpoint; send an API key: rail_live_… or rail_test_….",
@@ -118,6 +120,9 @@ func TestMessages(t *testing.T) {
 		})},
 		{everything, s.Post("/v1/webhook_endpoints", M{
 			"program_id": program, "url": "https://hooks.example/", "event_types": []string{"*"},
+		})},
+		{everything, s.Post("/v1/webhook_endpoints", M{
+			"program_id": program, "url": "https://hooks.example/", "event_types": []string{"sale.*"},
 		})},
 	} {
 		e, _ := c.got.Body["error"].(M)

@@ -3,6 +3,8 @@ package payout
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -64,15 +66,40 @@ func place(members map[string]any) []any {
 	return nil
 }
 
+// SamePlaces reports whether two versions of payout details name the same places. DetailsHash compares only the
+// first place, and a payout file may use another one, such as the e-mail beside an IBAN.
+func SamePlaces(one, other []byte) (bool, error) {
+	a, err := placesOf(one)
+	if err != nil {
+		return false, err
+	}
+	b, err := placesOf(other)
+	return reflect.DeepEqual(a, b), err
+}
+
+// placesOf returns the members of payout details that name a place.
+func placesOf(raw []byte) (any, error) {
+	members := map[string]any{}
+	if raw == nil {
+		return plain(members), nil
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	err := d.Decode(&members)
+	names := slices.Concat(accountNamed, bankNamed, addressNamed, []string{"payerid", "wiseemail"})
+	maps.DeleteFunc(members, func(name string, _ any) bool { return !slices.Contains(names, bareName(name)) })
+	return plain(members), err
+}
+
 // first returns the first of the named members that is not empty.
 func first(members map[string]any, names []string) string {
 	for _, name := range names {
 		// Members are compared by normalized names: "Account number" is account_number.
-		for given, value := range members {
+		for _, given := range slices.Sorted(maps.Keys(members)) { // E-mail and email may both be there
 			if bareName(given) != name {
 				continue
 			}
-			if text, ok := plain(value).(string); ok && text != "" {
+			if text, ok := plain(members[given]).(string); ok && text != "" {
 				return text
 			}
 		}

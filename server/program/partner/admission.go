@@ -181,12 +181,18 @@ func admit(ctx context.Context, u *work.Unit, c Candidate, status db.PartnerStat
 	if c.Handle != nil && slices.Contains(taken, stem) {
 		return newcomer{}, handleTaken(ctx, u, program, stem)
 	}
-	// All three mails are on by default.
-	p := db.Partner{
+	p := c.partner(u, status)
+	p.GroupID, p.Handle = &group.ID, slug.Unused(stem, handleMax, taken)
+	return newcomer{p, prog.RequireTaxForms}, nil
+}
+
+// partner returns the candidate's row, without its group and handle. All three mails
+// are on by default.
+func (c Candidate) partner(u *work.Unit, status db.PartnerStatus) db.Partner {
+	return db.Partner{
 		ID:                 ident.New(ident.Partner),
-		OrgID:              org,
-		ProgramID:          program,
-		GroupID:            &group.ID,
+		OrgID:              u.OrgID,
+		ProgramID:          c.ProgramID,
 		Email:              c.Email,
 		FirstName:          c.FirstName,
 		LastName:           c.LastName,
@@ -196,7 +202,6 @@ func admit(ctx context.Context, u *work.Unit, c Candidate, status db.PartnerStat
 		LanguageCode:       c.LanguageCode,
 		TermsAcceptedAt:    c.TermsAcceptedAt,
 		TermsVersion:       c.TermsVersion,
-		Handle:             slug.Unused(stem, handleMax, taken),
 		Status:             status,
 		EmailFirstReferral: true,
 		EmailNewReferral:   true,
@@ -206,7 +211,6 @@ func admit(ctx context.Context, u *work.Unit, c Candidate, status db.PartnerStat
 		CreatedAt:          u.Now,
 		UpdatedAt:          u.Now,
 	}
-	return newcomer{p, prog.RequireTaxForms}, nil
 }
 
 // entryGroup returns the candidate's group, or the program's default, which always exists.

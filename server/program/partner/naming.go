@@ -69,5 +69,6 @@ func visible(value any) bool {
 
 // CheckApplicant refuses an applicant's names as Apply does.
 func CheckApplicant(email string, firstName, lastName *string) error {
+	plain.Names(&firstName, &lastName)
 	return checkNames(db.Partner{Email: email, FirstName: firstName, LastName: lastName})
 }

@@ -300,14 +300,36 @@ func patchStatus(p *db.Partner, b Patch) error {
 
 // patchPayout sets the payout method and its details, and notes when the payout destination changes.
 func (s *Service) patchPayout(p *db.Partner, b Patch, methods []string, now clock.Time) error {
-	method, place := opt.Value(p.PayoutMethod), p.PayoutDetailsHash
+	before := *p
 	if err := s.patchDetails(p, b, methods); err != nil {
 		return err
 	}
-	if method != opt.Value(p.PayoutMethod) || !bytes.Equal(place, p.PayoutDetailsHash) {
+	moved, err := s.moved(before, *p)
+	if moved {
 		p.PayoutDetailsChangedAt = &now
 	}
-	return nil
+	return err
+}
+
+// moved reports whether a partner is paid elsewhere than before.
+func (s *Service) moved(before, p db.Partner) (bool, error) {
+	switch {
+	case opt.Value(before.PayoutMethod) != opt.Value(p.PayoutMethod),
+		!bytes.Equal(before.PayoutDetailsHash, p.PayoutDetailsHash):
+		return true, nil
+	case bytes.Equal(before.PayoutDetails, p.PayoutDetails):
+		return false, nil
+	}
+	old, err := payout.DetailsOf(s.Keeper, before)
+	if err != nil {
+		return true, nil //nolint:nilerr // details that cannot be opened count as changed
+	}
+	now, err := payout.DetailsOf(s.Keeper, p)
+	if err != nil {
+		return true, err
+	}
+	same, err := payout.SamePlaces(old, now)
+	return !same, err
 }
 
 // patchDetails sets the payout method and its details. Details belong to one method, so another method, or none,

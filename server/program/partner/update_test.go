@@ -3,11 +3,13 @@ package partner
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/oapi-codegen/nullable"
 	"github.com/stretchr/testify/require"
 
 	"rail/gen/db"
+	"rail/server/clock"
 	"rail/server/harness/worktest"
 	"rail/server/money/payout"
 	"rail/server/problem"
@@ -59,6 +61,25 @@ func TestPayoutDetails(t *testing.T) {
 	require.Nil(t, x.stored(id).PayoutDetails)
 	require.Nil(t, x.stored(id).PayoutDetailsHash)
 	require.Equal(t, "paypal", *x.stored(id).PayoutMethod)
+}
+
+// TestEveryPlaceCounts: an IBAN that stays does not hide that the e-mail beside it, to which a file for Wise pays, is
+// another's.
+func TestEveryPlaceCounts(t *testing.T) {
+	t.Parallel()
+	x := newFixture(t, func(p *db.Program) { p.PayoutMethods = []string{"wise"} })
+	id := x.create(x.candidate("ada@example.com")).ID
+	set := func(details string) clock.Time {
+		x.Now = x.Now.Plus(time.Minute)
+		x.update(id, Patch{PayoutMethod: given("wise"), PayoutDetails: []byte(details)})
+		return *x.stored(id).PayoutDetailsChangedAt
+	}
+	set(`{"iban":"DE02120300000000202051","email":"ada@bank.example","name":"Ada"}`)
+	require.Equal(t, x.Now, set(`{"iban":"DE02120300000000202051","email":"eve@evil.example","name":"Ada"}`))
+	changed := x.Now
+	require.Equal(t, changed, set(`{"iban":"DE02 1203 0000 0000 2020 51","Email":"Eve@evil.example","name":"Ada L"}`))
+	require.Equal(t, x.Now, set(`{"iban":"DE02120300000000202051","email":"eve@evil.example","wise_email":"mal@evil.example"}`))
+	require.Equal(t, x.Now, set(`{"iban":"DE02120300000000202051","bic":"BYLADEM1001","email":"eve@evil.example"}`))
 }
 
 func TestUpdateStatus(t *testing.T) {

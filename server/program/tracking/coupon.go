@@ -16,6 +16,7 @@ import (
 	"rail/gen/events"
 	"rail/server/clock"
 	"rail/server/ident"
+	"rail/server/locale/plain"
 	"rail/server/opt"
 	"rail/server/problem"
 	"rail/server/work"
@@ -28,12 +29,16 @@ type CouponInput struct {
 	PartnerID, GroupID, ExternalID *string
 }
 
-// CreateCoupon registers a code of the payment processor. A code in use, in any case, is refused.
+// CreateCoupon registers a code of the payment processor. A code in use, in any case, is refused, and so is
+// one with invisible characters, which would look like another partner's.
 func CreateCoupon(ctx context.Context, u *work.Unit, in CouponInput) (db.Coupon, error) {
 	err := u.Check(ctx, in.ProgramID, work.ProgramRef("program_id", &in.ProgramID),
 		work.PartnerRef("partner_id", in.PartnerID), work.GroupRef("group_id", in.GroupID))
 	if err != nil {
 		return db.Coupon{}, err
+	}
+	if !plain.Named(in.Code) {
+		return db.Coupon{}, problem.Invalid("code", "code has an invisible character.")
 	}
 	coupon := db.Coupon{
 		ID: ident.New(ident.Coupon), OrgID: u.OrgID, ProgramID: in.ProgramID, PartnerID: in.PartnerID,
@@ -74,8 +79,8 @@ func couponTaken(ctx context.Context, u *work.Unit, programID, code string) erro
 // couponByCode returns the coupon with a code in any case, or with the same code in another Unicode form,
 // without invisible characters or surrounding spaces, or pgx.ErrNoRows.
 func couponByCode(ctx context.Context, u *work.Unit, programID, code string) (coupon db.Coupon, err error) {
-	plain := normalize(code)
-	for _, form := range slices.Compact([]string{code, plain, norm.NFD.String(plain)}) {
+	tidied := normalize(code)
+	for _, form := range slices.Compact([]string{code, tidied, norm.NFD.String(tidied)}) {
 		coupon, err = queries.CouponByCode(ctx, u.DB(), db.CouponByCodeParams{
 			ProgramID: programID, OrgID: u.OrgID, Code: form,
 		})

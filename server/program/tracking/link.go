@@ -12,6 +12,7 @@ import (
 	"rail/gen/events"
 	"rail/server/auth"
 	"rail/server/ident"
+	"rail/server/locale/plain"
 	"rail/server/opt"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
@@ -159,6 +160,7 @@ func UpdateLink(ctx context.Context, u *work.Unit, id string, to LinkChanges) (d
 		link.DestinationURL, link.DestinationKey = *to.DestinationURL, destinationKey(*to.DestinationURL)
 	}
 	opt.ChangeOrClear(&link.Label, to.Label)
+	link.Label = opt.OrNil(strings.TrimSpace(plain.Name(opt.Value(link.Label))))
 	if reflect.DeepEqual(link, before) {
 		return link, nil
 	}

@@ -11,6 +11,8 @@ import (
 
 	"rail/gen/db"
 	"rail/server/list"
+	"rail/server/locale/plain"
+	"rail/server/opt"
 	"rail/server/problem"
 	"rail/server/program/publishable"
 	"rail/server/work"
@@ -63,9 +65,7 @@ func CreateOwn(ctx context.Context, u *work.Unit, in OwnLink) (db.Link, error) {
 		return db.Link{}, problem.Invalid("", "You have reached the program's limit of links.")
 	}
 	link := LinkInput{ProgramID: in.Program.ID, PartnerID: in.PartnerID, DestinationURL: destination}
-	if in.Label != "" {
-		link.Label = &in.Label
-	}
+	link.Label = opt.OrNil(strings.TrimSpace(plain.Name(in.Label)))
 	if in.Slug == "" {
 		return CreateLink(ctx, u, link)
 	}

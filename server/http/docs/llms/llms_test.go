@@ -27,6 +27,10 @@ func TestShortNamesEveryOperation(t *testing.T) {
 			if !strings.Contains(text, ": "+op.Summary) {
 				t.Errorf("%s is missing", op.ID)
 			}
+			said := notes(*op)
+			if !strings.Contains(text, op.Summary+said) || strings.Contains(said, "console") != (op.Audience == "console") {
+				t.Errorf("%s: %s", op.ID, said)
+			}
 		}
 	}
 	if lines != want {
