@@ -38,7 +38,7 @@ func newCertificates(cfg config.Config, store certificateStore) *certificates {
 	if len(cfg.TLSDomains) == 0 {
 		return nil
 	}
-	store.asked = &asked{of: map[string]clock.Time{}}
+	store.asked = &authorityRequests{of: map[string]clock.Time{}}
 	for _, host := range cfg.TLSDomains {
 		store.asked.of[host], store.asked.of[host+"+rsa"] = clock.Time{}, clock.Time{}
 	}
@@ -71,7 +71,7 @@ func (c *certificates) watch(ctx context.Context) {
 	failing := map[string]bool{}
 	for {
 		for _, host := range c.hosts {
-			err := c.look(host)
+			err := c.check(host)
 			if err != nil && !failing[host] {
 				c.log.Warn("no certificate", "host", host, "error", err)
 			}
@@ -86,9 +86,9 @@ func (c *certificates) watch(ctx context.Context) {
 	}
 }
 
-// look returns why a host has no certificate, or an expiring one. The manager renews in the last third of its
+// check returns why a host has no certificate, or an expiring one. The manager renews in the last third of its
 // time.
-func (c *certificates) look(host string) error {
+func (c *certificates) check(host string) error {
 	got, err := c.GetCertificate(&tls.ClientHelloInfo{
 		ServerName: host, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256},
 	})
@@ -137,11 +137,11 @@ type certificateStore struct {
 	keeper *secret.Keeper
 	clock  clock.Clock
 	log    *slog.Logger
-	asked  *asked
+	asked  *authorityRequests
 }
 
-// asked tracks when the authority was asked for missing certificates, by name.
-type asked struct {
+// authorityRequests tracks when the authority was asked for missing certificates, by name.
+type authorityRequests struct {
 	mu sync.Mutex
 	of map[string]clock.Time
 }
@@ -150,7 +150,7 @@ type asked struct {
 var errAsked = errors.New("the authority was recently asked for this certificate")
 
 // missing returns the error for a missing certificate, upon which the manager asks the authority.
-func (a *asked) missing(name string, now clock.Time) error {
+func (a *authorityRequests) missing(name string, now clock.Time) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	last, certificate := a.of[name]

@@ -13,7 +13,7 @@ func TestRoom(t *testing.T) {
 	cfg := config.Config{DataDir: t.TempDir()}
 	require.NoError(t, Room(cfg))
 	LeastRoom(t, 1<<60)
-	require.ErrorContains(t, Room(cfg), "left, and a server needs")
+	require.ErrorContains(t, Room(cfg), "free, and a server needs")
 	require.ErrorContains(t, Room(cfg), cfg.DataDir)
 	cfg.DatabaseURL = "postgres://h/n"
 	require.NoError(t, Room(cfg), "the disk of another's database is not this one")

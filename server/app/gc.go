@@ -27,14 +27,14 @@ func EaseGC(ctx context.Context) {
 				tick.Stop()
 				return
 			case <-tick.C:
-				debug.SetMemoryLimit(max(easyMemory, enough()))
+				debug.SetMemoryLimit(max(easyMemory, heapTarget()))
 			}
 		}
 	}()
 }
 
-// enough returns twice the live data of the last collection, plus the memory that no collection frees, in bytes.
-func enough() int64 {
+// heapTarget returns twice the live data of the last collection, plus the memory that no collection frees, in bytes.
+func heapTarget() int64 {
 	seen := []metrics.Sample{
 		{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"},
 		{Name: "/memory/classes/metadata/other:bytes"},

@@ -28,7 +28,7 @@ func (p parts) notices(ctx context.Context, to console.Reader) ([]console.Notice
 	}
 	var out []console.Notice
 	if age := seconds(s.MailFailing); age > lateFailing {
-		out = append(out, console.Notice{Text: "The mail server has accepted no mail for " + lasting(age) + "; mails wait."})
+		out = append(out, console.Notice{Text: "The mail server has accepted no mail for " + formatAge(age) + "; mails wait."})
 	}
 	before := p.clock.Now().Plus(-lateFailing)
 	n, err := queries.WebhookEndpointsFailing(ctx, p.pool, db.WebhookEndpointsFailingParams{
@@ -75,7 +75,7 @@ func (p parts) ofOperator(s backlog.State, since clock.Time) []console.Notice {
 		if done.at == 0 {
 			out = append(out, console.Notice{Text: done.never})
 		} else if age > lateNight {
-			out = append(out, console.Notice{Text: fmt.Sprintf(done.late, lasting(age))})
+			out = append(out, console.Notice{Text: fmt.Sprintf(done.late, formatAge(age))})
 		}
 	}
 	return out
@@ -83,8 +83,8 @@ func (p parts) ofOperator(s backlog.State, since clock.Time) []console.Notice {
 
 func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 
-// lasting formats an age in the unit that people would use.
-func lasting(age time.Duration) string {
+// formatAge formats an age in the unit that people would use.
+func formatAge(age time.Duration) string {
 	switch {
 	case age < 2*time.Hour:
 		return fmt.Sprintf("%d minutes", int(age.Minutes()))

@@ -67,9 +67,9 @@ func TestReadinessOfQueues(t *testing.T) {
 	}
 	a := newAppBy(t, clock.NewManual(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC)), pool, nil)
 	require.Contains(t, get(a, "/readyz?verbose").Body.String(),
-		"[+]webhooks ok\n[-]mail failed: what was due first has waited for 1h0m0s\n[+]inbox ok\n[+]mail server ok\n")
+		"[+]webhooks ok\n[-]mail failed: the oldest due entry has waited for 1h0m0s\n[+]inbox ok\n[+]mail server ok\n")
 	_, err := pool.Exec(t.Context(), "UPDATE mails SET attempts = 1, created_at = '2026-09-01T11:30:00Z', next_attempt_at = '2026-09-01T14:00:00Z'")
 	require.NoError(t, err)
 	a = newAppBy(t, clock.NewManual(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC)), pool, nil)
-	require.Contains(t, get(a, "/readyz?verbose").Body.String(), "[+]mail ok\n[+]inbox ok\n[-]mail server failed: it has taken no mail for 30m0s\n")
+	require.Contains(t, get(a, "/readyz?verbose").Body.String(), "[+]mail ok\n[+]inbox ok\n[-]mail server failed: it has accepted no mail for 30m0s\n")
 }

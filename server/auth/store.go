@@ -65,7 +65,7 @@ func NewStore(pool *pgxpool.Pool, keeper *secret.Keeper, c clock.Clock) *Store {
 		pool: pool, keeper: keeper, clock: c, seen: map[string]cachedLookup{}, strangers: map[string]cachedLookup{},
 		used: map[string]time.Time{},
 	}
-	s.ask = s.look
+	s.ask = s.query
 	return s
 }
 
@@ -132,8 +132,8 @@ func (s *Store) load(ctx context.Context, token, hash string) (any, error) {
 	return r, nil
 }
 
-// look finds the key by its hash. A key hashed with a former secret key is stored again with the current one.
-func (s *Store) look(ctx context.Context, token string, hash []byte) (db.APIKeyByHashRow, error) {
+// query finds the key by its hash. A key hashed with a former secret key is stored again with the current one.
+func (s *Store) query(ctx context.Context, token string, hash []byte) (db.APIKeyByHashRow, error) {
 	row, err := queries.APIKeyByHash(ctx, s.pool, hash)
 	for _, old := range s.keeper.FormerAPIKeyHashes(token) {
 		if !errors.Is(err, pgx.ErrNoRows) {
@@ -146,8 +146,8 @@ func (s *Store) look(ctx context.Context, token string, hash []byte) (db.APIKeyB
 	return row, err
 }
 
-// Forget clears the cache, so that this replica sees a changed key at once.
-func (s *Store) Forget() {
+// Clear clears the cache, so that this replica sees a changed key at once.
+func (s *Store) Clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.seen)

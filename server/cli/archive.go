@@ -22,7 +22,7 @@ import (
 func (d *database) archives(env *Env) *archive.Keeper {
 	return &archive.Keeper{
 		Pool: d.pool, History: d.server.History, Days: d.config.ArchiveDays, Clock: env.Clock, Log: logger(env.Err, d.config),
-		Made: func(ctx context.Context) { d.made(ctx, env) },
+		Made: func(ctx context.Context) { d.recordBackup(ctx, env) },
 		Manifest: func(ctx context.Context) (archive.Manifest, error) {
 			m, err := d.manifest(ctx, env)
 			if err == nil && unattended.isGiven(env) {
@@ -120,13 +120,13 @@ func restoreArchive(ctx context.Context, env *Env, dir, to string, phrase passph
 	if cfg.DatabaseURL != "" {
 		return errors.New("an archive is restored into a private database: unset RAIL_DATABASE_URL")
 	}
-	_, keep, err := fitting(env, &cfg, backup.Manifest{Fingerprints: b.Fingerprints, Keys: b.Keys}, phrase)
+	_, keep, err := backupKey(env, &cfg, backup.Manifest{Fingerprints: b.Fingerprints, Keys: b.Keys}, phrase)
 	if err != nil {
 		return err
 	}
 	last, err := embedded.Recover(ctx, private(cfg, nil), moment.Time, func(into string) error {
 		fmt.Fprintf(env.Err, "unpacking %s and %d WAL files for PostgreSQL to replay\n", b.Folder(), b.Files())
-		if err := b.Unpack(into, doing(env, "unpacked")); err != nil {
+		if err := b.Unpack(into, backupProgress(env, "unpacked")); err != nil {
 			return err
 		}
 		return keep() // after the archive is known to be complete, before the database exists

@@ -130,7 +130,7 @@ func auditTable(r check.Report) []string {
 	var found []string
 	for _, c := range r.Checks {
 		lines = append(lines,
-			fmt.Sprintf("%s\t%d\t%s\t%s (%s)", c.Name, c.Findings, c.Took.Round(time.Millisecond), c.Statement, over(c.Rows)))
+			fmt.Sprintf("%s\t%d\t%s\t%s (%s)", c.Name, c.Findings, c.Took.Round(time.Millisecond), c.Statement, tableSizes(c.Rows)))
 		if c.Findings > 0 {
 			found = append(found, "", c.Name+" is broken: "+c.Statement)
 		}
@@ -158,9 +158,9 @@ func auditScope(r check.Report) string {
 		counted(r.Size("commissions"), "commission"), counted(r.Size("ledger_entries"), "ledger entry"))
 }
 
-// over returns the sizes of the tables that an equation reads. The check of sealed values has none in a database
+// tableSizes returns the sizes of the tables that an equation reads. The check of sealed values has none in a database
 // without any.
-func over(rows []check.Rows) string {
+func tableSizes(rows []check.Rows) string {
 	parts := make([]string, len(rows))
 	for i, r := range rows {
 		parts[i] = fmt.Sprintf("%d %s", r.N, rowsOf(r))

@@ -52,15 +52,15 @@ func backUp(fs *pflag.FlagSet) action {
 			if err != nil {
 				return err
 			}
-			d.made(ctx, env)
+			d.recordBackup(ctx, env)
 			return env.print(writtenBackup{args[0], n, !*without}, line("%s: %s, %s", args[0], counted(n, "row"), key))
 		})
 	}
 }
 
-// made records the backup's time in the database, for metrics and the console. An older database has no column
+// recordBackup records the backup's time in the database, for metrics and the console. An older database has no column
 // for it, and a read-only role may not write it.
-func (d *database) made(ctx context.Context, env *Env) {
+func (d *database) recordBackup(ctx context.Context, env *Env) {
 	if err := queries.BackupMade(ctx, d.pool, env.Clock.Now()); err != nil && !noTable(err) {
 		env.say("the backup was made, but could not be recorded for metrics and the console: %s", err)
 	}
@@ -146,7 +146,7 @@ func (d *database) writeBackup(ctx context.Context, env *Env, path string, m bac
 			_ = os.Remove(f.Name())
 		}
 	}()
-	n, err = backup.Write(ctx, d.direct, f, m, d.keeper, doing(env, "written"))
+	n, err = backup.Write(ctx, d.direct, f, m, d.keeper, backupProgress(env, "written"))
 	// Synced before the rename: after a crash, the name must not belong to an empty file.
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return n, err
@@ -154,8 +154,8 @@ func (d *database) writeBackup(ctx context.Context, env *Env, path string, m bac
 	return n, os.Rename(f.Name(), path)
 }
 
-// doing returns a reporter of a backup's progress.
-func doing(env *Env, verb string) backup.Progress {
+// backupProgress returns a reporter of a backup's progress.
+func backupProgress(env *Env, verb string) backup.Progress {
 	return func(what string, bytes int64) {
 		env.progress.say("the table %s: %.1f MB of it are %s", what, float64(bytes)/(1<<20), verb)
 	}
@@ -182,12 +182,12 @@ func restore(fs *pflag.FlagSet) action {
 		if err != nil {
 			return err
 		}
-		keeper, keep, err := fitting(env, &cfg, m, phrase)
+		keeper, keep, err := backupKey(env, &cfg, m, phrase)
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(env.Err, "%s was made at %s; checking it\n", args[0], m.CreatedAt.Format(time.RFC3339))
-		if err := backup.Check(ctx, args[0], keeper, doing(env, "read")); err != nil {
+		if err := backup.Check(ctx, args[0], keeper, backupProgress(env, "read")); err != nil {
 			return err
 		}
 		// The key first: without it, the restored values could not be opened.
@@ -216,10 +216,10 @@ again, and webhooks delivered since then may be sent again. Check these before y
 `
 }
 
-// fitting returns the secret key of a backup, from the configuration or, for a new private database, from the
+// backupKey returns the secret key of a backup, from the configuration or, for a new private database, from the
 // backup. In the second case keep writes it beside the new database; call it once the file is known to be
 // complete. A configured key that differs from the backup's is refused with keyring.ErrWrongKey.
-func fitting(env *Env, cfg *config.Config, m backup.Manifest, phrase passphrase) (*secret.Keeper, func() error, error) {
+func backupKey(env *Env, cfg *config.Config, m backup.Manifest, phrase passphrase) (*secret.Keeper, func() error, error) {
 	keep := func() error { return nil }
 	// In a folder without a database, using the backup's key loses no other key.
 	if cfg.Fresh() {
@@ -261,7 +261,7 @@ func keysOf(env *Env, m backup.Manifest, phrase passphrase) ([][32]byte, error) 
 
 // fill restores the rows and checks the result.
 func fill(ctx context.Context, env *Env, d *database, path string) error {
-	n, err := backup.Restore(ctx, d.direct, path, d.keeper, doing(env, "read"))
+	n, err := backup.Restore(ctx, d.direct, path, d.keeper, backupProgress(env, "read"))
 	if err != nil {
 		return err
 	}

@@ -347,16 +347,16 @@ func TestBackupWithoutKey(t *testing.T) {
 	require.Equal(t, 1, status)
 	require.Contains(t, errs, "exists already")
 	to := newRail(t)
-	to.refuses(file, "the backup does not hold its secret key")
+	to.refuses(file, "the backup does not contain its secret key")
 	to.environ["RAIL_SECRET_KEY"] = strings.Repeat("ab", 32)
-	to.refuses(file, "the secret key is not the one")
+	to.refuses(file, "the secret key does not belong to this database")
 	key := r.config().SecretKey
 	to.environ["RAIL_SECRET_KEY"] = hex.EncodeToString(key[:])
 	to.must("restore", file)
 	require.Contains(t, to.must("org", "list"), "Acme")
 	status, _, errs = to.run("restore", "key", file)
 	require.Equal(t, 1, status)
-	require.Contains(t, errs, "does not hold its secret key")
+	require.Contains(t, errs, "does not contain its secret key")
 }
 
 // TestBackupOfAnOlderRelease: a database that is not migrated yet is backed up unchanged, and migrated when it

@@ -120,21 +120,21 @@ func TestUsage(t *testing.T) {
 		{"completion fish", 0, "fish completion for rail"},
 		{"completion", 2, "zsh         Write it for zsh"},
 		{"completion fsh", 2, "did you mean rail completion fish?"},
-		{"completion bash now", 2, `rail completion bash takes no arguments: "now" is too much`},
+		{"completion bash now", 2, `rail completion bash takes no arguments: "now" is not expected`},
 		{"__complete job run fold", 0, "fold-balances"},
 		{"__complete processor connect lem", 0, "lemon_squeezy"},
 		{"migrate down --steps many", 2, `--steps is "many": it must be a number`},
 		{"key create --test=maybe --scope read", 2, `--test is "maybe": it must be on or off`},
 		{"key create --scope", 2, "--scope needs a value"},
 		{"key revoke", 2, "KEY_ID is missing"},
-		{"backup a b", 2, `rail backup takes FILE alone: "b" is too much`},
+		{"backup a b", 2, `rail backup takes only FILE: "b" is not expected`},
 		{"key", 2, "rail key: a COMMAND is missing"},
 		{"audit --help", 0, "--connections N"},
 		{"serve --help", 0, "RAIL_BACKUP_PASSPHRASE"},
 		{"serve --help", 0, "RAIL_PG_BINDIR"},
 		{"serve --help", 0, "RAIL_API_KEY"},
 		{"help", 0, `Use "rail COMMAND --help"`},
-		{"help", 0, "completion  Write what a shell needs"},
+		{"help", 0, "completion  Write a shell completion script"},
 		{"key create --scope admin", 2, `no scope "admin"`},
 		{"key create", 2, "--scope is needed"},
 		{"key create --scope read --rate-limit 0", 2, "--rate-limit must be"},
@@ -279,7 +279,7 @@ func TestLostKey(t *testing.T) {
 	for _, args := range []string{"serve", "serve --first-run", "org list", "audit", "migrate up"} {
 		status, _, errs := r.run(strings.Fields(args)...)
 		require.Equal(t, 1, status, args)
-		require.Contains(t, errs, path+" is missing; put it back", args)
+		require.Contains(t, errs, "restore "+path, args)
 		require.NoFileExists(t, path)
 	}
 }
@@ -348,8 +348,8 @@ func TestAuditSinceLast(t *testing.T) {
 	require.Regexp(t, `checks over 1 organization, .*: no findings\n$`, out)
 	status, out, errs = r.run("audit", "--since-last")
 	require.Zero(t, status)
-	require.NotContains(t, errs, "no audit of this database")
-	require.Regexp(t, `checks over \d+ partners of whom something was written since 20\S+ \(the last audit of all was at 20\S+\) in .*: no findings\n$`, out)
+	require.NotContains(t, errs, "no clean audit yet")
+	require.Regexp(t, `checks over \d+ partners changed since 20\S+ \(the last full audit was at 20\S+\) in .*: no findings\n$`, out)
 	since := r.object("audit", "--since-last")["since"].(map[string]any)
 	require.Contains(t, since, "partners")
 	require.Nil(t, r.object("audit")["since"])
@@ -471,7 +471,7 @@ func TestForeignDatabaseIsNotMigratedUnasked(t *testing.T) {
 	r.environ["RAIL_SECRET_KEY"] = strings.Repeat("07", 32)
 	status, _, errs := r.run("org", "list")
 	require.Equal(t, 1, status)
-	require.Contains(t, errs, "no tables: rail serve or rail migrate up makes them")
+	require.Contains(t, errs, "no tables: run rail serve or rail migrate up to create them")
 	r.must("migrate", "up")
 	require.Contains(t, r.must("org", "list"), "ID")
 	r.must("migrate", "down", "--yes")

@@ -25,7 +25,7 @@ func TestConfigCheck(t *testing.T) {
 	r := newRail(t)
 	status, says := r.checked("--connect")
 	require.Zero(t, status, says)
-	require.Contains(t, says, "rail serve makes it, with its secret key")
+	require.Contains(t, says, "rail serve creates it, with its secret key")
 	_, err := os.Stat(r.environ["RAIL_DATA_DIR"])
 	require.ErrorIs(t, err, os.ErrNotExist, "it makes nothing")
 
@@ -62,7 +62,7 @@ func TestConfigCheckOlder(t *testing.T) {
 	before := r.must("migrate", "down", "--yes")
 	status, says := r.checked("--connect")
 	require.Zero(t, status, says)
-	require.Contains(t, says, "of an older release: rail serve brings it to this one")
+	require.Contains(t, says, "from an older release: rail serve upgrades it")
 	require.Equal(t, before, r.must("migrate", "version"))
 }
 

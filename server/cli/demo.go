@@ -126,7 +126,7 @@ func (d *demo) step(ctx context.Context, n int, s demoStep) error {
 	line := d.curl(s.method, path, body, key)
 	d.done = append(d.done, demoCall{s.about, line, status, answer})
 	d.tell("\n# %d. %s\n%s\n# %d %s", n, s.about, line, status, shortened(answer))
-	return d.learn(s, answer)
+	return d.store(s, answer)
 }
 
 // fill inserts values from earlier answers.
@@ -150,8 +150,8 @@ func (d *demo) curl(method, path, body, key string) string {
 	return line + " '" + d.caller.base + path + "'"
 }
 
-// learn stores values of an answer for later steps and for the last line.
-func (d *demo) learn(s demoStep, answer []byte) error {
+// store stores values of an answer for later steps and for the last line.
+func (d *demo) store(s demoStep, answer []byte) error {
 	var a struct {
 		ID, URL string
 		Data    []struct {

@@ -22,7 +22,7 @@ func misused(c *cobra.Command, err error) error {
 		var known []string
 		c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
 		name := unknown.GetSpecifiedName()
-		return usagef("there is no flag --%s%s", name, meant("--", name, known))
+		return usagef("there is no flag --%s%s", name, suggestion("--", name, known))
 	case errors.As(err, &bare):
 		return usagef("--%s needs a value", bare.GetSpecifiedName())
 	case errors.As(err, &wrong):
@@ -92,8 +92,8 @@ func checkWeb(what, address string) error {
 	return nil
 }
 
-// given returns which flags were set, whatever their values, except --json, which every command has.
-func given(fs *pflag.FlagSet) map[string]bool {
+// setFlags returns which flags were set, whatever their values, except --json, which every command has.
+func setFlags(fs *pflag.FlagSet) map[string]bool {
 	set := map[string]bool{}
 	fs.Visit(func(f *pflag.Flag) {
 		if f.Name != "json" {

@@ -34,7 +34,7 @@ func health(fs *pflag.FlagSet) action {
 		if err := checkWeb("--url", address); err != nil {
 			return err
 		}
-		if err := ask(ctx, address, name); err != nil {
+		if err := probe(ctx, address, name); err != nil {
 			return err
 		}
 		return env.print(map[string]string{"url": address, "status": "ok"}, line("ok"))
@@ -64,9 +64,9 @@ func localAddress(addr string, tls bool) (string, error) {
 	return scheme + net.JoinHostPort(host, port), nil
 }
 
-// ask fails unless the address answers 200 in time, with the answer's reason. It reads at most 1 KiB, since the
+// probe fails unless the address answers 200 in time, with the answer's reason. It reads at most 1 KiB, since the
 // address may be a foreign server. A local server is asked under its certificate's name, without verification.
-func ask(ctx context.Context, address, name string) error {
+func probe(ctx context.Context, address, name string) error {
 	// A hanging probe has failed; its caller has a timeout too.
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()

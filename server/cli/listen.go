@@ -45,7 +45,7 @@ func listen(fs *pflag.FlagSet) action {
 			return err
 		}
 		for _, t := range types {
-			if err := known(t); err != nil {
+			if err := checkEventType(t); err != nil {
 				return err
 			}
 		}
@@ -76,13 +76,13 @@ func eventTypes() []string {
 	return out
 }
 
-// known refuses an unknown event type.
-func known(kind string) error {
+// checkEventType refuses an unknown event type.
+func checkEventType(kind string) error {
 	all := eventTypes()
 	if slices.Contains(all, kind) {
 		return nil
 	}
-	return usagef("there is no event %q%s", kind, meant("", kind, all))
+	return usagef("there is no event %q%s", kind, suggestion("", kind, all))
 }
 
 // localClient returns a client for the local machine: a plain dialer in place of the guard, which refuses
@@ -133,7 +133,7 @@ func (f *forwarder) run(ctx context.Context) error {
 // round forwards the events after the cursor, and returns how long to wait for more.
 func (f *forwarder) round(ctx context.Context) (wait time.Duration, err error) {
 	feed, err := f.next(ctx)
-	f.heard(ctx, err)
+	f.reportConnection(ctx, err)
 	if transient(err) {
 		return pauseAfter(err), nil
 	}
@@ -168,9 +168,9 @@ func pauseAfter(err error) time.Duration {
 	return listenPoll
 }
 
-// heard prints once that the server is unreachable, as during a restart, and once that it is back. No event is
+// reportConnection prints once that the server is unreachable, as during a restart, and once that it is back. No event is
 // lost, since the cursor stays.
-func (f *forwarder) heard(ctx context.Context, err error) {
+func (f *forwarder) reportConnection(ctx context.Context, err error) {
 	switch {
 	case transient(err) && !f.away && ctx.Err() == nil:
 		fmt.Fprintln(f.env.Err, "The server is unreachable; waiting for it:", err)

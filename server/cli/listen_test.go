@@ -147,7 +147,7 @@ func TestListenRefused(t *testing.T) {
 	}{
 		{"listen --forward-to localhost:3000", 2, "--forward-to"},
 		{"listen --forward-to http://localhost:1 --events sale.creatd", 2, "did you mean sale.created?"},
-		{"listen --forward-to http://localhost:1 --url http://localhost:1", 2, "a server elsewhere needs its own API key"},
+		{"listen --forward-to http://localhost:1 --url http://localhost:1", 2, "a remote server needs its own API key"},
 		{"trigger sale.created --forward-to http://localhost:1", 2, "there is no API key: give --key, or set RAIL_API_KEY"},
 		{"listen --forward-to http://localhost:1 --url rail.example --key k", 2, "--url must be"},
 		{"listen --forward-to http://localhost:1 --url " + api.URL + " --key k", 1, "answers 401: This API key is not known."},
@@ -210,7 +210,7 @@ func TestDemo(t *testing.T) {
 	r.environ["RAIL_ADDR"] = "127.0.0.1:" + freePort(t)
 	_, end := r.serving()
 	printed := r.must("demo")
-	require.Contains(t, printed, "# The partner has earned 10.00 USD: http://")
+	require.Contains(t, printed, "# The partner's earnings: 10.00 USD. Portal: http://")
 	require.NotContains(t, printed, "rail_live_", "keys are not shown")
 	cmd := exec.CommandContext(t.Context(), "bash", "-euc", `curl() { command curl --fail "$@"; echo; }`+"\n"+printed)
 	out, err := cmd.CombinedOutput()

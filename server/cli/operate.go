@@ -32,7 +32,7 @@ func linkRateOverride(fs *pflag.FlagSet) action {
 	remove := toggle(fs, "clear", "remove the override")
 	return func(ctx context.Context, env *Env, args []string) error {
 		// The flags given count, not their values: --percent 0 is a rate, and pays nothing.
-		set := given(fs)
+		set := setFlags(fs)
 		if len(set) != 1 {
 			return usagef("give one of --percent, --fixed and --clear")
 		}
@@ -108,7 +108,7 @@ func jobRun(fs *pflag.FlagSet) action {
 		}
 		// Before the database is opened, which takes a while.
 		if names := jobNames(); !slices.Contains(names, args[0]) {
-			return usagef("there is no job %q%s", args[0], meant("", args[0], names))
+			return usagef("there is no job %q%s", args[0], suggestion("", args[0], names))
 		}
 		return withDatabase(ctx, env, func(d *database) error {
 			m, err := deps(env, d)

@@ -149,7 +149,7 @@ func payoutsPaid(fs *pflag.FlagSet) action {
 				return err
 			}
 			sender := payout.Sender{Pool: d.pool, Keeper: d.keeper, Mail: mails.Outbox}
-			n, err := paid(ctx, d, byHand(env, d, "payouts paid"), sender, args[0], payment)
+			n, err := settlePayouts(ctx, d, byHand(env, d, "payouts paid"), sender, args[0], payment)
 			// Also after an error, since these are paid.
 			return errors.Join(env.print(map[string]int{"paid": n}, line("%s paid", counted(n, "payout"))), err)
 		})
@@ -162,9 +162,9 @@ func paidHelp() string {
 		"as failed (rail payouts fail).\n"
 }
 
-// paid settles one payout, or those of a batch, and returns how many. A payout that cannot be settled does not
+// settlePayouts settles one payout, or those of a batch, and returns how many. A payout that cannot be settled does not
 // stop the others, whose money has been sent.
-func paid(
+func settlePayouts(
 	ctx context.Context, d *database, u *work.Unit, sender payout.Sender, id string, payment payout.Payment,
 ) (n int, err error) {
 	// The prefix tells a batch's id from a payout's; the command accepts both.
@@ -173,14 +173,14 @@ func paid(
 		if err != nil {
 			return 0, err
 		}
-		return 1, sender.Paid(ctx, u, p, payment)
+		return 1, sender.SettleExported(ctx, u, p, payment)
 	}
 	b, err := batchOf(ctx, d, id)
 	if err != nil {
 		return 0, err
 	}
 	err = payout.EachInFile(ctx, d.pool, b, func(p db.Payout) error {
-		if err := sender.Paid(ctx, u, p, payment); err != nil {
+		if err := sender.SettleExported(ctx, u, p, payment); err != nil {
 			return fmt.Errorf("%s: %w", p.ID, err)
 		}
 		n++

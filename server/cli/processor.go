@@ -80,7 +80,7 @@ func processorConnect(fs *pflag.FlagSet) action {
 			return usagef("--program is needed")
 		}
 		if !slices.Contains(connection.Processors, args[0]) {
-			return usagef("there is no processor %q%s", args[0], meant("", args[0], connection.Processors))
+			return usagef("there is no processor %q%s", args[0], suggestion("", args[0], connection.Processors))
 		}
 		in := in
 		in.Processor, in.Live, in.RecordDirect, in.Replace = args[0], !*test, *direct, *replace
@@ -119,7 +119,7 @@ func connect(ctx context.Context, env *Env, d *database, in connection.Input) (h
 		return hookup.Connected{}, err
 	}
 	made, err := hookups(d).Connect(ctx, u, in)
-	stays(env, made.EndpointErr)
+	warnEndpoint(env, made.EndpointErr)
 	return made, err
 }
 
@@ -128,8 +128,8 @@ func hookups(d *database) hookup.Service {
 	return hookup.Service{Keeper: d.keeper, BaseURL: d.config.BaseURL, StripeURL: d.config.StripeURL}
 }
 
-// stays explains why the endpoint of an ended connection still exists at Stripe, if it does.
-func stays(env *Env, left error) {
+// warnEndpoint explains why the endpoint of an ended connection still exists at Stripe, if it does.
+func warnEndpoint(env *Env, left error) {
 	if left != nil {
 		fmt.Fprintf(env.Err, "its endpoint still exists at Stripe; delete it there: %v\n", left)
 	}
@@ -209,7 +209,7 @@ func processorDisconnect(*pflag.FlagSet) action {
 			if err != nil {
 				return err
 			}
-			stays(env, left)
+			warnEndpoint(env, left)
 			if c, err = connectionOf(ctx, d, c.ID); err != nil {
 				return err
 			}

@@ -34,7 +34,7 @@ func TestProcessor(t *testing.T) {
 	status, out, errs := w.run("processor", "check", id)
 	require.Equal(t, 1, status)
 	require.Contains(t, out, "disconnected")
-	require.Contains(t, errs, "no event is taken")
+	require.Contains(t, errs, "accepts no events")
 	require.Equal(t, "active", w.object("processor", "check", second["id"].(string))["status"])
 	require.Equal(t, "disconnected", w.object("processor", "disconnect", second["id"].(string))["status"])
 	for processor, form := range map[string]string{"lemon_squeezy": `^\w{26}$`, "chargebee": `^rail:\w{26}$`} {
@@ -43,7 +43,7 @@ func TestProcessor(t *testing.T) {
 		require.True(t, strings.HasSuffix(shown["url"].(string), "/hooks/"+processor+"/"+shown["id"].(string)))
 	}
 	for args, says := range map[string]string{
-		"connect polar --program prg_1":                                   "the secret is needed",
+		"connect polar --program prg_1":                                   "the processor's signing secret is required",
 		"connect chargebee --program prg_1 --secret rail:short --replace": "16 characters",
 		"connect nothing --program prg_1":                                 `no processor "nothing"`,
 		"connect generic":                                                 "--program is needed",

@@ -91,9 +91,9 @@ type resealing struct {
 	n int
 }
 
-// again seals a value with the current key and reports whether it did: a value of the current key is skipped, so
+// reseal seals a value with the current key and reports whether it did: a value of the current key is skipped, so
 // that the command can be repeated.
-func (r *resealing) again(sealed []byte, where string) ([]byte, bool, error) {
+func (r *resealing) reseal(sealed []byte, where string) ([]byte, bool, error) {
 	if len(sealed) == 0 || r.d.keeper.Current(sealed) {
 		return sealed, false, nil
 	}
@@ -127,7 +127,7 @@ func (r *resealing) details(ctx context.Context) error {
 // cannot be compared.
 func (r *resealing) detail(ctx context.Context, row db.PayoutDetailsSealedRow) error {
 	where := payout.DetailsPlace(row.ID)
-	fresh, changed, err := r.again(row.PayoutDetails, where)
+	fresh, changed, err := r.reseal(row.PayoutDetails, where)
 	if err != nil || !changed {
 		return err
 	}
@@ -156,11 +156,11 @@ func (r *resealing) secrets(ctx context.Context) error {
 		}
 		for _, row := range rows {
 			after = row.ID
-			current, changed, err := r.again(row.Secret, webhook.SecretPlace(row.ID, false))
+			current, changed, err := r.reseal(row.Secret, webhook.SecretPlace(row.ID, false))
 			if err != nil {
 				return err
 			}
-			previous, too, err := r.again(row.PreviousSecret, webhook.SecretPlace(row.ID, true))
+			previous, too, err := r.reseal(row.PreviousSecret, webhook.SecretPlace(row.ID, true))
 			if err == nil && (changed || too) {
 				err = queries.WebhookSecretsReseal(ctx, r.d.pool, db.WebhookSecretsResealParams{
 					Secret: current, PreviousSecret: previous, ID: row.ID, Was: row.Secret,
@@ -184,11 +184,11 @@ func (r *resealing) connections(ctx context.Context) error {
 		}
 		for _, row := range rows {
 			after = row.ID
-			signing, changed, err := r.again(row.Secret, connection.SecretPlace(row.ID))
+			signing, changed, err := r.reseal(row.Secret, connection.SecretPlace(row.ID))
 			if err != nil {
 				return err
 			}
-			key, too, err := r.again(row.APIKey, connection.KeyPlace(row.ID))
+			key, too, err := r.reseal(row.APIKey, connection.KeyPlace(row.ID))
 			if err == nil && (changed || too) {
 				err = queries.ConnectionSecretsReseal(ctx, r.d.pool, db.ConnectionSecretsResealParams{
 					Secret: signing, APIKey: key, ID: row.ID, Was: row.Secret,
@@ -210,11 +210,11 @@ func (r *resealing) factors(ctx context.Context) error {
 		}
 		for _, row := range rows {
 			after = row.ID
-			on, changed, err := r.again(row.TOTPSecret, team.FactorPlace(row.ID))
+			on, changed, err := r.reseal(row.TOTPSecret, team.FactorPlace(row.ID))
 			if err != nil {
 				return err
 			}
-			pending, too, err := r.again(row.TOTPPending, team.FactorPlace(row.ID))
+			pending, too, err := r.reseal(row.TOTPPending, team.FactorPlace(row.ID))
 			if err == nil && (changed || too) {
 				err = queries.UserSecretsReseal(ctx, r.d.pool, db.UserSecretsResealParams{
 					TOTPSecret: on, TOTPPending: pending, ID: row.ID, WasSecret: row.TOTPSecret, WasPending: row.TOTPPending,
@@ -231,7 +231,7 @@ func (r *resealing) factors(ctx context.Context) error {
 func (r *resealing) certificates(ctx context.Context) error {
 	rows, err := queries.CertificateList(ctx, r.d.pool)
 	for _, row := range rows {
-		fresh, changed, err := r.again(row.Content, app.CertificatePlace(row.Name))
+		fresh, changed, err := r.reseal(row.Content, app.CertificatePlace(row.Name))
 		if err == nil && changed {
 			err = queries.CertificateReseal(ctx, r.d.pool, db.CertificateResealParams{Content: fresh, Name: row.Name, Was: row.Content})
 		}
@@ -251,7 +251,7 @@ func (r *resealing) events(ctx context.Context) error {
 		}
 		for _, row := range rows {
 			after = row.ID
-			fresh, changed, err := r.again(row.Payload, inbox.PayloadPlace(row.ID))
+			fresh, changed, err := r.reseal(row.Payload, inbox.PayloadPlace(row.ID))
 			if err == nil && changed {
 				err = queries.InboxReseal(ctx, r.d.pool, db.InboxResealParams{Payload: fresh, ID: row.ID, Was: row.Payload})
 			}
@@ -273,7 +273,7 @@ func (r *resealing) responses(ctx context.Context) error {
 		}
 		for _, row := range rows {
 			org, key = row.OrgID, row.Key
-			fresh, changed, err := r.again(row.Body, middleware.IdempotencyPlace(org, key))
+			fresh, changed, err := r.reseal(row.Body, middleware.IdempotencyPlace(org, key))
 			if err == nil && changed {
 				err = queries.IdempotencyReseal(ctx, r.d.pool, db.IdempotencyResealParams{
 					Body: fresh, OrgID: org, Key: key, Was: row.Body,

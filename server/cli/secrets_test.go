@@ -147,7 +147,7 @@ func TestSecretsAdopt(t *testing.T) {
 	}
 	status, _, _ = w.run("secrets", "adopt", "--api-key", "rail_live_unknown")
 	require.Equal(t, 1, status)
-	require.Contains(t, w.must("secrets", "adopt", "--api-key", w.key), "the one with the fingerprint ")
+	require.Contains(t, w.must("secrets", "adopt", "--api-key", w.key), "has the fingerprint ")
 	w.must("org", "list")
 }
 

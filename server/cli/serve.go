@@ -90,7 +90,7 @@ func orRunning(ctx context.Context, env *Env, err error) error {
 		return err
 	}
 	at, name, unknown := ownServer(env)
-	if unknown != nil || ask(ctx, at+"/healthz", name) != nil {
+	if unknown != nil || probe(ctx, at+"/healthz", name) != nil {
 		return err
 	}
 	return fmt.Errorf("Rail is already running: open %s, or set RAIL_ADDR to another address", at) //nolint:staticcheck // a name

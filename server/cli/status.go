@@ -80,7 +80,7 @@ func (d *database) state(ctx context.Context, env *Env) (s state, err error) {
 	}
 	if at, name, err := ownServer(env); err != nil {
 		s.Server = err.Error()
-	} else if err := ask(ctx, at+"/readyz", name); err != nil {
+	} else if err := probe(ctx, at+"/readyz", name); err != nil {
 		s.Server = err.Error()
 	}
 	return s, nil

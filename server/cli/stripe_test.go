@@ -87,7 +87,7 @@ func TestStripeBackfill(t *testing.T) {
 	api.Answer(http.StatusForbidden)
 	status, out, errs := w.run(backfill...)
 	require.Equal(t, 1, status)
-	require.Contains(t, errs, "go on with --connection "+id+" --since 2026-08-20")
+	require.Contains(t, errs, "resume with --connection "+id+" --since 2026-08-20")
 	require.Contains(t, out, id)
 	for args, says := range map[string]string{
 		"": "--since must be", "--since 2026-13-01": "--since must be", "--since 2027-01-01": "lies ahead",
@@ -141,7 +141,7 @@ func TestProcessorStripe(t *testing.T) {
 	require.Equal(t, []any{true, nil}, []any{byHand["livemode"], byHand["secret"]})
 	w.must("processor", "disconnect", byHand["id"].(string))
 	for args, says := range map[string]string{
-		"":                                  "the secret is needed",
+		"":                                  "the processor's signing secret is required",
 		"--api-key rk_test_good":            "the key is of the other mode",
 		"--api-key rk_live_1 --test":        "the key is of the other mode",
 		"--api-key rk_live_bad":             "lacks a permission",

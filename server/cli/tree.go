@@ -182,11 +182,11 @@ func missing(c *cobra.Command, args []string) error {
 			known = append(known, child.Name())
 		}
 	}
-	return usagef("there is no command %q%s", args[0], meant(c.CommandPath()+" ", args[0], known))
+	return usagef("there is no command %q%s", args[0], suggestion(c.CommandPath()+" ", args[0], known))
 }
 
-// meant returns a question with the known name closest to a mistyped one, or "".
-func meant(before, name string, known []string) string {
+// suggestion returns a question with the known name closest to a mistyped one, or "".
+func suggestion(before, name string, known []string) string {
 	near := problem.Nearest(name, known)
 	if near == "" {
 		return ""

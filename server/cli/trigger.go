@@ -22,7 +22,7 @@ func trigger(fs *pflag.FlagSet) action {
 	to := fs.String("forward-to", "", "`URL` on your own machine, such as http://localhost:3000/hooks")
 	endpoint := fs.String("endpoint", "", "`ENDPOINT_ID` of a webhook endpoint to which the server sends it")
 	return func(ctx context.Context, env *Env, args []string) error {
-		if err := known(args[0]); err != nil {
+		if err := checkEventType(args[0]); err != nil {
 			return err
 		}
 		if (*to == "") == (*endpoint == "") {

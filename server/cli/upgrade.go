@@ -34,7 +34,7 @@ func (d *database) raise(ctx context.Context, env *Env, o opening) error {
 	case empty && o.fill:
 		return d.migrate(ctx, env)
 	case older && !o.look && (d.private() || o.up):
-		return d.upgrade(ctx, env, at, o.saying(env))
+		return d.upgrade(ctx, env, at, o.reporter(env))
 	case empty:
 		return fmt.Errorf("%w: run rail serve or rail migrate up to create them", refused)
 	case older:
@@ -58,8 +58,8 @@ func (d *database) version(ctx context.Context) (at uint, refused, err error) {
 	return at, refused, errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
 }
 
-// saying returns a reporter of slow steps.
-func (o opening) saying(env *Env) func(string, ...any) {
+// reporter returns a reporter of slow steps.
+func (o opening) reporter(env *Env) func(string, ...any) {
 	if o.logf != nil {
 		return o.logf
 	}
@@ -70,7 +70,7 @@ func (o opening) saying(env *Env) func(string, ...any) {
 func (o opening) warnAhead(env *Env, at uint) error {
 	latest, err := migrate.Latest()
 	if err == nil && at > latest {
-		o.saying(env)("warning: the database is at schema %d, and this binary has %d: it can serve it, but start the newer release soon",
+		o.reporter(env)("warning: the database is at schema %d, and this binary has %d: it can serve it, but start the newer release soon",
 			at, latest)
 	}
 	return err
@@ -140,11 +140,11 @@ func (d *database) backedUp(ctx context.Context, env *Env, from uint) (path stri
 	if _, err := d.writeBackup(ctx, env, path, m); err != nil {
 		return "", err
 	}
-	return path, d.forgetUpgrades()
+	return path, d.pruneUpgrades()
 }
 
-// forgetUpgrades deletes all pre-upgrade backups but the last ones.
-func (d *database) forgetUpgrades() error {
+// pruneUpgrades deletes all pre-upgrade backups but the last ones.
+func (d *database) pruneUpgrades() error {
 	made := d.madeUpgrades()
 	for len(made) > maxUpgrades {
 		if err := os.Remove(made[0]); err != nil {
@@ -235,13 +235,13 @@ func checkUpgrade(ctx context.Context, dsn string) (out upgradeable, err error) 
 		out.Migrations, err = set.Missing(at)
 	}
 	if err == nil {
-		err = out.look(ctx, conn)
+		err = out.addNotes(ctx, conn)
 	}
 	return out, err
 }
 
-// look adds what an operator should know before an upgrade.
-func (u *upgradeable) look(ctx context.Context, conn *pgx.Conn) error {
+// addNotes adds what an operator should know before an upgrade.
+func (u *upgradeable) addNotes(ctx context.Context, conn *pgx.Conn) error {
 	if u.Schema == 0 {
 		u.Notes = append(u.Notes, "the database has no tables yet")
 		return nil

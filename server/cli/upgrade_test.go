@@ -110,7 +110,7 @@ func TestNewerDatabase(t *testing.T) {
 		status, _, errs := r.run(strings.Fields(command)...)
 		require.Equal(t, 1, status)
 		require.Contains(t, errs, "the database is newer than this program")
-		require.Contains(t, errs, "Start the release that it was upgraded by")
+		require.Contains(t, errs, "Start the newer release")
 		_, failed, _ := strings.Cut(errs, "rail "+command+": ")
 		require.Len(t, strings.Split(strings.TrimSpace(failed), "\n"), 1, errs)
 	}
@@ -148,7 +148,7 @@ func TestMigrateUpOfUnproven(t *testing.T) {
 	require.Contains(t, errs, "The tables are ready. Before a server starts: the database has no secret key recorded yet")
 	status, _, errs = r.run("serve")
 	require.Equal(t, 1, status)
-	require.Contains(t, errs, "does not know its secret key yet")
+	require.Contains(t, errs, "has no secret key recorded yet")
 }
 
 // TestUpgradeCheck reports what an upgrade would do, and does nothing.
@@ -168,7 +168,7 @@ func TestUpgradeCheck(t *testing.T) {
 	require.NoError(t, err)
 	status, out, _ := r.run("upgrade", "check")
 	require.Equal(t, 1, status)
-	require.Contains(t, out, "in the way: the database is newer than this binary")
+	require.Contains(t, out, "blocked by: the database is newer than this binary")
 }
 
 func TestNouns(t *testing.T) {
@@ -215,7 +215,7 @@ func TestFullDisk(t *testing.T) {
 	for _, args := range []string{"serve", "config check"} {
 		status, _, errs := r.run(strings.Fields(args)...)
 		require.Equal(t, 1, status)
-		require.Contains(t, errs, "has 150 MB left, and a server needs 200 MB to start: make room")
+		require.Contains(t, errs, "has 150 MB free, and a server needs 200 MB to start: free some space")
 	}
 	require.NoDirExists(t, r.environ["RAIL_DATA_DIR"], "nothing was written")
 }

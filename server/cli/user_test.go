@@ -83,5 +83,5 @@ func TestStartLink(t *testing.T) {
 	greeted()
 	require.Equal(t, 1, links())
 	r.must("org", "create", "--name", "Second")
-	require.Contains(t, greeted(), "rail user create --role owner makes one")
+	require.Contains(t, greeted(), "rail user create --role owner creates one")
 }

@@ -27,12 +27,12 @@ func (s *Service) limited(ctx context.Context, account, browser, from string, tr
 	if err = try(); errors.Is(err, ErrWrong) || errors.Is(err, errBusy) {
 		return err
 	}
-	return errors.Join(err, s.book().Forget(ctx, noted))
+	return errors.Join(err, s.book().Remove(ctx, noted))
 }
 
 // attempt counts an attempt for an account, by the user of a known browser or from an address, and refuses one
 // beyond the limit.
-func (s *Service) attempt(ctx context.Context, account, browser, from string) (attempt.Noted, error) {
+func (s *Service) attempt(ctx context.Context, account, browser, from string) (attempt.Attempts, error) {
 	if browser != "" {
 		return s.book().Note(ctx, attempt.Subject{Key: "browser:" + browser + " " + account, Most: perAccount})
 	}
@@ -40,7 +40,7 @@ func (s *Service) attempt(ctx context.Context, account, browser, from string) (a
 	if from != "" {
 		narrow := attempt.Network(from)
 		subjects = append(subjects, attempt.Subject{Key: "address:" + narrow, Most: perAddress})
-		if provider := wide(from); provider != narrow {
+		if provider := strangerKey(from); provider != narrow {
 			subjects = append(subjects, attempt.Subject{Key: "address:" + provider, Most: perProvider})
 		}
 	}

@@ -17,8 +17,8 @@ type From struct {
 	Browser string // the token of Remember, if any
 }
 
-// remembered is the content of a browser's token. Until is in microseconds.
-type remembered struct {
+// browserToken is the content of a browser's token. Until is in microseconds.
+type browserToken struct {
 	UserID, Email string
 	Until         int64
 }
@@ -31,12 +31,12 @@ func (s *Service) Remember(c Challenge) (string, error) {
 	if !c.ready {
 		return "", ErrSignedOut
 	}
-	return s.seal(remembered{c.User.ID, c.User.Email, s.Clock.Now().Plus(RememberedLife).UnixMicro()}, rememberedPlace)
+	return s.seal(browserToken{c.User.ID, c.User.Email, s.Clock.Now().Plus(RememberedLife).UnixMicro()}, rememberedPlace)
 }
 
 // browser returns the id of the user of an address who signed in from a browser before; "" for none.
 func (s *Service) browser(from From, email string) string {
-	var r remembered
+	var r browserToken
 	if from.Browser == "" || s.unseal(from.Browser, rememberedPlace, &r) != nil {
 		return ""
 	}

@@ -40,7 +40,7 @@ type Enrolment struct {
 
 // EnrolFactor creates the secret of a second factor for the caller. It is pending until ConfirmFactor.
 func (s *Service) EnrolFactor(ctx context.Context, u *work.Unit) (Enrolment, error) {
-	me, err := acting(ctx, u)
+	me, err := currentUser(ctx, u)
 	if err != nil {
 		return Enrolment{}, err
 	}
@@ -66,7 +66,7 @@ func (s *Service) EnrolFactor(ctx context.Context, u *work.Unit) (Enrolment, err
 // ConfirmFactor turns the second factor on with a first code, and returns the recovery codes. It ends all
 // sessions but keep, since they began without it.
 func (s *Service) ConfirmFactor(ctx context.Context, u *work.Unit, code, keep string) ([]string, error) {
-	me, err := acting(ctx, u)
+	me, err := currentUser(ctx, u)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (s *Service) ConfirmFactor(ctx context.Context, u *work.Unit, code, keep st
 // RenewRecovery replaces the recovery codes, for a code.
 func (s *Service) RenewRecovery(ctx context.Context, u *work.Unit, code string) ([]string, error) {
 	shown, hashes := newRecovery()
-	return shown, s.proving(ctx, u, code, func(u *work.Unit, id string) error {
+	return shown, s.withCode(ctx, u, code, func(u *work.Unit, id string) error {
 		p := db.UserSetRecoveryParams{RecoveryHashes: hashes, Now: u.Now, OrgID: u.OrgID, ID: id}
 		if err := queries.UserSetRecovery(ctx, u.DB(), p); err != nil {
 			return err
@@ -110,7 +110,7 @@ func (s *Service) RenewRecovery(ctx context.Context, u *work.Unit, code string) 
 
 // DropFactor turns the second factor off, for a code.
 func (s *Service) DropFactor(ctx context.Context, u *work.Unit, code string) error {
-	return s.proving(ctx, u, code, dropFactor(ctx))
+	return s.withCode(ctx, u, code, dropFactor(ctx))
 }
 
 // dropFactor returns a function that turns a user's second factor off.
@@ -124,9 +124,9 @@ func dropFactor(ctx context.Context) func(*work.Unit, string) error {
 	}
 }
 
-// proving checks a code of the caller, and then runs do.
-func (s *Service) proving(ctx context.Context, u *work.Unit, code string, do func(*work.Unit, string) error) error {
-	me, err := acting(ctx, u)
+// withCode checks a code of the caller, and then runs do.
+func (s *Service) withCode(ctx context.Context, u *work.Unit, code string, do func(*work.Unit, string) error) error {
+	me, err := currentUser(ctx, u)
 	if err != nil {
 		return err
 	}

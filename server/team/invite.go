@@ -41,7 +41,7 @@ func (s *Service) Invite(ctx context.Context, u *work.Unit, email string, role R
 	if err := role.check(); err != nil {
 		return "", err
 	}
-	err = s.managing(ctx, u, func(u *work.Unit) error {
+	err = s.asManager(ctx, u, func(u *work.Unit) error {
 		if _, err := queries.InvitationVoid(ctx, u.DB(), db.InvitationVoidParams{OrgID: &u.OrgID, Email: email}); err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ func (s *Service) Uninvite(ctx context.Context, u *work.Unit, email string) erro
 	if err != nil {
 		return err
 	}
-	return s.managing(ctx, u, func(u *work.Unit) error {
+	return s.asManager(ctx, u, func(u *work.Unit) error {
 		n, err := queries.InvitationVoid(ctx, u.DB(), db.InvitationVoidParams{OrgID: &u.OrgID, Email: email})
 		if err == nil && n == 0 {
 			return problem.NotFound("")
@@ -96,7 +96,7 @@ func (s *Service) Uninvite(ctx context.Context, u *work.Unit, email string) erro
 
 // Accept creates the invited user, and signs in.
 func (s *Service) Accept(ctx context.Context, token, name, password string) (Challenge, error) {
-	l, err := s.look(ctx, token, Invitation)
+	l, err := s.findLink(ctx, token, Invitation)
 	if err != nil {
 		return Challenge{}, err
 	}
@@ -115,14 +115,14 @@ func (s *Service) Accept(ctx context.Context, token, name, password string) (Cha
 	if l.Mailed {
 		row.ProvenAt = new(s.Clock.Now())
 	}
-	return s.joining(ctx, row, func(u *work.Unit) error {
-		_, err := s.take(ctx, u.DB(), token, Invitation)
+	return s.createUser(ctx, row, func(u *work.Unit) error {
+		_, err := s.useLink(ctx, u.DB(), token, Invitation)
 		return err
 	})
 }
 
-// joining creates a user if allow permits it, and signs in.
-func (s *Service) joining(
+// createUser creates a user if allow permits it, and signs in.
+func (s *Service) createUser(
 	ctx context.Context, row db.UserInsertParams, allow func(*work.Unit) error,
 ) (Challenge, error) {
 	var made db.User

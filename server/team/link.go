@@ -59,11 +59,11 @@ func (s *Service) LookUp(ctx context.Context, token string) (Link, error) {
 	return Link{
 		Kind: Kind(l.Kind), OrgID: opt.Value(l.OrgID), Organization: row.Organization, Email: row.Address, Name: row.Name,
 		Role: Role(opt.Value(l.Role)), Mailed: l.Mailed, ExpiresAt: l.ExpiresAt,
-	}, gone(err)
+	}, linkError(err)
 }
 
-// look returns a link of a kind.
-func (s *Service) look(ctx context.Context, token string, kind Kind) (Link, error) {
+// findLink returns a link of a kind.
+func (s *Service) findLink(ctx context.Context, token string, kind Kind) (Link, error) {
 	l, err := s.LookUp(ctx, token)
 	if err == nil && l.Kind != kind {
 		return l, ErrLink
@@ -71,16 +71,16 @@ func (s *Service) look(ctx context.Context, token string, kind Kind) (Link, erro
 	return l, err
 }
 
-// take uses a link up.
-func (s *Service) take(ctx context.Context, q db.DBTX, token string, kind Kind) (db.UserLink, error) {
+// useLink uses a link up.
+func (s *Service) useLink(ctx context.Context, q db.DBTX, token string, kind Kind) (db.UserLink, error) {
 	l, err := queries.UserLinkUse(ctx, q, db.UserLinkUseParams{
 		Now: s.Clock.Now(), TokenHash: secret.HashToken(token), Kind: string(kind),
 	})
-	return l, gone(err)
+	return l, linkError(err)
 }
 
-// gone returns ErrLink for an error of no rows.
-func gone(err error) error {
+// linkError returns ErrLink for an error of no rows.
+func linkError(err error) error {
 	if errors.Is(err, pgx.ErrNoRows) {
 		return ErrLink
 	}
@@ -165,7 +165,7 @@ func (s *Service) mailLink(ctx context.Context, kind Kind, to db.User) error {
 
 // Use signs in by a link.
 func (s *Service) Use(ctx context.Context, token string) (Challenge, error) {
-	l, err := s.take(ctx, s.Pool, token, SignInLink)
+	l, err := s.useLink(ctx, s.Pool, token, SignInLink)
 	if err != nil {
 		return Challenge{}, err
 	}
@@ -174,7 +174,7 @@ func (s *Service) Use(ctx context.Context, token string) (Challenge, error) {
 		return Challenge{}, ErrLink
 	}
 	if err != nil {
-		return Challenge{}, gone(err)
+		return Challenge{}, linkError(err)
 	}
 	if err := s.prove(ctx, s.Pool, l); err != nil {
 		return Challenge{}, err
@@ -194,7 +194,7 @@ func (s *Service) prove(ctx context.Context, q db.DBTX, l db.UserLink) error {
 
 // Reset sets a password by a link, and signs in.
 func (s *Service) Reset(ctx context.Context, token, password string) (Challenge, error) {
-	l, err := s.look(ctx, token, ResetLink)
+	l, err := s.findLink(ctx, token, ResetLink)
 	if err != nil {
 		return Challenge{}, err
 	}
@@ -207,7 +207,7 @@ func (s *Service) Reset(ctx context.Context, token, password string) (Challenge,
 	}
 	var signed db.User
 	err = s.by(l.OrgID, "").Within(ctx, func(u *work.Unit) error {
-		used, err := s.take(ctx, u.DB(), token, ResetLink)
+		used, err := s.useLink(ctx, u.DB(), token, ResetLink)
 		if err != nil {
 			return err
 		}
@@ -231,7 +231,7 @@ func (s *Service) Reset(ctx context.Context, token, password string) (Challenge,
 // ResetLinkFor helps a user who cannot sign in: it removes the password and, on request, the second factor, ends
 // their sessions, and returns a link to set a password.
 func (s *Service) ResetLinkFor(ctx context.Context, u *work.Unit, id string, drop bool) (url string, err error) {
-	err = s.managing(ctx, u, func(u *work.Unit) error {
+	err = s.asManager(ctx, u, func(u *work.Unit) error {
 		if _, err := find(ctx, u, id); err != nil {
 			return err
 		}

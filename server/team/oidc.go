@@ -42,9 +42,9 @@ type Entry struct {
 	open db.UserLink
 }
 
-// Known is the result of a provider's sign-in: a challenge, or a choice between entries, whose Token Choose
+// SignInResult is the result of a provider's sign-in: a challenge, or a choice between entries, whose Token Choose
 // takes.
-type Known struct {
+type SignInResult struct {
 	Challenge Challenge
 	Entries   []Entry
 	Token     string
@@ -54,25 +54,25 @@ type Known struct {
 // person, who is then linked. If there is more than one candidate, they choose the organization, since strangers
 // may have invited the address too. Anyone else gets the role first, if there is one organization; without a
 // role they must be invited.
-func (s *Service) SignInOIDC(ctx context.Context, id Identity, first Role) (Known, error) {
+func (s *Service) SignInOIDC(ctx context.Context, id Identity, first Role) (SignInResult, error) {
 	email, err := address(id.Email)
-	if err != nil || id.Issuer == "" || !sound(id.Subject) {
-		return Known{}, ErrNotInvited
+	if err != nil || id.Issuer == "" || !validSubject(id.Subject) {
+		return SignInResult{}, ErrNotInvited
 	}
 	id.Email = email
 	entries, err := s.entries(ctx, id)
 	if err != nil {
-		return Known{}, err
+		return SignInResult{}, err
 	}
 	if len(entries) == 0 {
 		c, err := s.joinFirst(ctx, id, first)
-		return Known{Challenge: c}, err
+		return SignInResult{Challenge: c}, err
 	}
-	if sure, err := s.sure(ctx, entries); err != nil || !sure {
+	if sure, err := s.unambiguous(ctx, entries); err != nil || !sure {
 		return s.choice(id, entries, err)
 	}
 	c, err := s.enterBy(ctx, entries[0], id)
-	return Known{Challenge: c}, err
+	return SignInResult{Challenge: c}, err
 }
 
 // Choose signs a provider's user in to the chosen organization.
@@ -98,12 +98,12 @@ func (s *Service) Choose(ctx context.Context, token, orgID string) (Challenge, e
 
 // ConnectOIDC links the caller to a provider's identity, which must have the caller's address.
 func (s *Service) ConnectOIDC(ctx context.Context, u *work.Unit, id Identity) error {
-	me, err := acting(ctx, u)
+	me, err := currentUser(ctx, u)
 	if err != nil {
 		return err
 	}
 	email, err := address(id.Email)
-	if err != nil || email != me.Email || id.Issuer == "" || !sound(id.Subject) {
+	if err != nil || email != me.Email || id.Issuer == "" || !validSubject(id.Subject) {
 		return problem.New(problem.ParameterInvalid, "Your provider has another address for you than %s.", me.Email)
 	}
 	_, err = s.linkSubject(ctx, me, id)
@@ -117,17 +117,17 @@ type choice struct {
 }
 
 // choice returns entries to choose from, unless there was an error before.
-func (s *Service) choice(id Identity, entries []Entry, err error) (Known, error) {
+func (s *Service) choice(id Identity, entries []Entry, err error) (SignInResult, error) {
 	if err != nil {
-		return Known{}, err
+		return SignInResult{}, err
 	}
 	token, err := s.seal(choice{id, s.Clock.Now().Plus(choiceLife).UnixMicro()}, choicePlace)
-	return Known{Entries: entries, Token: token}, err
+	return SignInResult{Entries: entries, Token: token}, err
 }
 
-// sure reports whether no choice is needed: there is a single user, or a single invitation in the only
+// unambiguous reports whether no choice is needed: there is a single user, or a single invitation in the only
 // organization.
-func (s *Service) sure(ctx context.Context, entries []Entry) (bool, error) {
+func (s *Service) unambiguous(ctx context.Context, entries []Entry) (bool, error) {
 	if len(entries) > 1 || !entries[0].Invited {
 		return len(entries) == 1, nil
 	}
@@ -137,7 +137,7 @@ func (s *Service) sure(ctx context.Context, entries []Entry) (bool, error) {
 
 // entries returns the organizations that an identity may enter, each once.
 func (s *Service) entries(ctx context.Context, id Identity) ([]Entry, error) {
-	users, err := s.mayEnter(ctx, id)
+	users, err := s.usersFor(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -167,9 +167,9 @@ func (s *Service) entries(ctx context.Context, id Identity) ([]Entry, error) {
 	return out, err
 }
 
-// mayEnter returns the users whom a provider's identity signs in: linked users, and users with its proven
+// usersFor returns the users whom a provider's identity signs in: linked users, and users with its proven
 // address.
-func (s *Service) mayEnter(ctx context.Context, id Identity) ([]db.User, error) {
+func (s *Service) usersFor(ctx context.Context, id Identity) ([]db.User, error) {
 	linked, err := queries.UsersOfSubject(ctx, s.Pool, db.UsersOfSubjectParams{
 		OIDCIssuer: &id.Issuer, OIDCSubject: &id.Subject, Lim: maxEntries,
 	})
@@ -189,15 +189,15 @@ func (s *Service) enterBy(ctx context.Context, e Entry, id Identity) (Challenge,
 	case e.Invited:
 		row := s.joiner(id, e.Role)
 		row.OrgID = e.OrgID
-		return s.joining(ctx, row, func(u *work.Unit) error { return s.accepted(ctx, u, e.open) })
+		return s.createUser(ctx, row, func(u *work.Unit) error { return s.accepted(ctx, u, e.open) })
 	case e.user.OIDCSubject == nil:
 		return s.linkSubject(ctx, e.user, id)
 	}
 	return s.challenge(e.user)
 }
 
-// sound reports whether a subject can be stored.
-func sound(subject string) bool {
+// validSubject reports whether a subject can be stored.
+func validSubject(subject string) bool {
 	return subject != "" && len(subject) <= maxSubject && !strings.ContainsFunc(subject, unprintable)
 }
 
@@ -246,7 +246,7 @@ func (s *Service) joinFirst(ctx context.Context, id Identity, first Role) (Chall
 	}
 	row := s.joiner(id, first)
 	row.OrgID = orgs[0].ID
-	return s.joining(ctx, row, func(u *work.Unit) error {
+	return s.createUser(ctx, row, func(u *work.Unit) error {
 		// A user with the address exists: disabled, of another provider, or unproven.
 		_, err := queries.UserByEmail(ctx, u.DB(), db.UserByEmailParams{OrgID: u.OrgID, Email: row.Email})
 		if err == nil {

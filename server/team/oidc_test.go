@@ -149,7 +149,7 @@ func TestOIDCAsks(t *testing.T) {
 }
 
 // offered returns the entries of a choice.
-func offered(k Known) (out [][]any) {
+func offered(k SignInResult) (out [][]any) {
 	for _, e := range k.Entries {
 		out = append(out, []any{e.OrgID, e.Organization, e.Role, e.Invited})
 	}

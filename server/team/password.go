@@ -97,7 +97,7 @@ func (s *Service) match(ctx context.Context, users []db.User, password, key stri
 // ChangePassword changes the caller's password, given the current one if there is one, and ends all their
 // sessions but keep.
 func (s *Service) ChangePassword(ctx context.Context, u *work.Unit, current, password, keep string) error {
-	me, err := acting(ctx, u)
+	me, err := currentUser(ctx, u)
 	if err != nil {
 		return err
 	}

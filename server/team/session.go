@@ -39,8 +39,8 @@ type Session struct {
 	CreatedAt, SeenAt, ExpiresAt clock.Time
 }
 
-// Opened is a session in a list. The address is that of a network.
-type Opened struct {
+// ListedSession is a session in a list. The address is that of a network.
+type ListedSession struct {
 	ID, UserAgent, Address       string
 	CreatedAt, SeenAt, ExpiresAt clock.Time
 }
@@ -54,7 +54,7 @@ func (s *Service) Begin(ctx context.Context, c Challenge, agent, from string) (s
 	return token, s.by(c.User.OrgID, c.User.ID).Within(ctx, func(u *work.Unit) error {
 		n, err := queries.UserSessionInsert(ctx, u.DB(), db.UserSessionInsertParams{
 			ID: ident.New(ident.UserSession), TokenHash: secret.HashToken(token), OrgID: u.OrgID, UserID: c.User.ID,
-			UserAgent: cut(agent), Address: neighbourhood(from), Now: u.Now, ExpiresAt: u.Now.Plus(absolute), Proven: c.factor,
+			UserAgent: cut(agent), Address: storedNetwork(from), Now: u.Now, ExpiresAt: u.Now.Plus(absolute), Proven: c.factor,
 		})
 		if err == nil && n == 0 {
 			return ErrSignedOut
@@ -102,16 +102,16 @@ func (s *Service) End(ctx context.Context, token string) error {
 }
 
 // Sessions returns the sessions of a user, latest first. Only owners may list another user's sessions.
-func (s *Service) Sessions(ctx context.Context, u *work.Unit, userID string) ([]Opened, error) {
-	if err := mayOpen(ctx, u, userID); err != nil {
+func (s *Service) Sessions(ctx context.Context, u *work.Unit, userID string) ([]ListedSession, error) {
+	if err := checkAccess(ctx, u, userID); err != nil {
 		return nil, err
 	}
 	rows, err := queries.UserSessionList(ctx, u.DB(), db.UserSessionListParams{
 		OrgID: u.OrgID, UserID: userID, Now: u.Now, IdleSince: idleSince(u.Now), Lim: maxSessions,
 	})
-	out := make([]Opened, len(rows))
+	out := make([]ListedSession, len(rows))
 	for i, r := range rows {
-		out[i] = Opened{r.ID, r.UserAgent, r.Address, r.CreatedAt, r.SeenAt, r.ExpiresAt}
+		out[i] = ListedSession{r.ID, r.UserAgent, r.Address, r.CreatedAt, r.SeenAt, r.ExpiresAt}
 	}
 	return out, err
 }
@@ -119,7 +119,7 @@ func (s *Service) Sessions(ctx context.Context, u *work.Unit, userID string) ([]
 // Revoke ends a session of a user, or all of them for an empty id.
 func (s *Service) Revoke(ctx context.Context, u *work.Unit, userID, id string) error {
 	return u.Within(ctx, func(u *work.Unit) error {
-		if err := mayOpen(ctx, u, userID); err != nil {
+		if err := checkAccess(ctx, u, userID); err != nil {
 			return err
 		}
 		if id == "" {
@@ -142,12 +142,12 @@ func (s *Service) Revoke(ctx context.Context, u *work.Unit, userID, id string) e
 	})
 }
 
-// mayOpen hides other users' sessions from callers who are not owners.
-func mayOpen(ctx context.Context, u *work.Unit, userID string) error {
+// checkAccess hides other users' sessions from callers who are not owners.
+func checkAccess(ctx context.Context, u *work.Unit, userID string) error {
 	if _, err := find(ctx, u, userID); err != nil || u.Actor.Kind == work.Operator || u.Actor.ID == userID {
 		return err
 	}
-	me, err := acting(ctx, u)
+	me, err := currentUser(ctx, u)
 	if err == nil && !Role(me.Role).ManagesPeople() {
 		return problem.NotFound("")
 	}
@@ -170,21 +170,21 @@ func cut(agent string) string {
 	return agent
 }
 
-// neighbourhood returns the stored form of an address: its network, enough to recognize a place without
+// storedNetwork returns the stored form of an address: its network, enough to recognize a place without
 // identifying a person.
-func neighbourhood(from string) string {
+func storedNetwork(from string) string {
 	a, err := netip.ParseAddr(from)
 	if err != nil {
 		return ""
 	}
 	if a = a.Unmap().WithZone(""); a.Is4() {
-		return masked(a, 24)
+		return networkOf(a, 24)
 	}
-	return masked(a, 48)
+	return networkOf(a, 48)
 }
 
-// masked returns the network of an address.
-func masked(a netip.Addr, bits int) string {
+// networkOf returns the network of an address.
+func networkOf(a netip.Addr, bits int) string {
 	p, err := a.Prefix(bits)
 	if err != nil {
 		return ""

@@ -37,7 +37,7 @@ func (s *Service) StartLink(ctx context.Context, orgID string) (url string, err 
 
 // SetUp creates the first owner, with the organization if there is none, and signs in.
 func (s *Service) SetUp(ctx context.Context, token string, in SetUp) (Challenge, error) {
-	l, err := s.look(ctx, token, SetUpLink)
+	l, err := s.findLink(ctx, token, SetUpLink)
 	if err != nil {
 		return Challenge{}, err
 	}
@@ -104,7 +104,7 @@ func (s *Service) claim(ctx context.Context, u *work.Unit, token string) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.take(ctx, u.DB(), token, SetUpLink)
+	_, err = s.useLink(ctx, u.DB(), token, SetUpLink)
 	return err
 }
 

@@ -45,7 +45,7 @@ func (s *Service) SignIn(ctx context.Context, email, password string, from From)
 		}
 		key := account
 		if browser == "" {
-			key = wide(from.Address)
+			key = strangerKey(from.Address)
 		}
 		found, err = s.match(ctx, users, password, key, browser != "")
 		return err

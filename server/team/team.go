@@ -68,15 +68,15 @@ func (s *Service) by(orgID, userID string) *work.Unit {
 	return work.NewRun(s.Pool, actor, s.Clock.Now()).For(orgID)
 }
 
-// managing runs do as a change of the organization's users: one at a time, by the operator or by a present
+// asManager runs do as a change of the organization's users: one at a time, by the operator or by a present
 // owner.
-func (s *Service) managing(ctx context.Context, u *work.Unit, do func(*work.Unit) error) error {
+func (s *Service) asManager(ctx context.Context, u *work.Unit, do func(*work.Unit) error) error {
 	return u.Within(ctx, func(u *work.Unit) error {
 		if err := lock(ctx, u); err != nil {
 			return err
 		}
 		if u.Actor.Kind != work.Operator {
-			actor, err := acting(ctx, u)
+			actor, err := currentUser(ctx, u)
 			if err != nil {
 				return err
 			}
@@ -94,8 +94,8 @@ func lock(ctx context.Context, u *work.Unit) error {
 	return absent(err)
 }
 
-// acting returns the unit's user.
-func acting(ctx context.Context, u *work.Unit) (db.User, error) {
+// currentUser returns the unit's user.
+func currentUser(ctx context.Context, u *work.Unit) (db.User, error) {
 	if u.Actor.Kind != work.Person {
 		return db.User{}, problem.NotFound("")
 	}

@@ -398,7 +398,7 @@ func TestNetwork(t *testing.T) {
 		"":                    {"", ""},
 		"203.0.113.7:80\x00a": {"203.0.113.7:80\x00a", ""},
 	} {
-		require.Equal(t, want, [2]string{attempt.Network(from), neighbourhood(from)}, from)
+		require.Equal(t, want, [2]string{attempt.Network(from), storedNetwork(from)}, from)
 	}
 }
 

@@ -154,12 +154,12 @@ func (l *line) remove(own chan struct{}, key string) bool {
 	return true
 }
 
-// wide returns the network by which strangers take turns: for IPv6 the largest block that an internet provider
+// strangerKey returns the network by which strangers take turns: for IPv6 the largest block that an internet provider
 // gives one customer.
-func wide(from string) string {
+func strangerKey(from string) string {
 	a, err := netip.ParseAddr(from)
 	if err != nil || a.Unmap().Is4() {
 		return attempt.Network(from)
 	}
-	return masked(a.WithZone(""), 48)
+	return networkOf(a.WithZone(""), 48)
 }

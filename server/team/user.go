@@ -100,7 +100,7 @@ func (s *Service) Create(ctx context.Context, u *work.Unit, in NewUser) (made Us
 	if err := in.Role.check(); err != nil {
 		return made, "", err
 	}
-	err = s.managing(ctx, u, func(u *work.Unit) error {
+	err = s.asManager(ctx, u, func(u *work.Unit) error {
 		if err := s.vacant(ctx, u, row.Email); err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func (s *Service) ChangeRole(ctx context.Context, u *work.Unit, id string, role 
 	if err := role.check(); err != nil {
 		return err
 	}
-	return s.changing(ctx, u, id, func(u *work.Unit, was db.User) error {
+	return s.changeUser(ctx, u, id, func(u *work.Unit, was db.User) error {
 		if Role(was.Role) == role {
 			return nil
 		}
@@ -170,7 +170,7 @@ func (s *Service) ChangeRole(ctx context.Context, u *work.Unit, id string, role 
 
 // Disable ends a user's sessions and links, and blocks new ones.
 func (s *Service) Disable(ctx context.Context, u *work.Unit, id string) error {
-	return s.changing(ctx, u, id, func(u *work.Unit, was db.User) error {
+	return s.changeUser(ctx, u, id, func(u *work.Unit, was db.User) error {
 		if was.DisabledAt != nil {
 			return nil
 		}
@@ -187,7 +187,7 @@ func (s *Service) Disable(ctx context.Context, u *work.Unit, id string) error {
 
 // Enable lets a disabled user sign in again.
 func (s *Service) Enable(ctx context.Context, u *work.Unit, id string) error {
-	return s.changing(ctx, u, id, func(u *work.Unit, was db.User) error {
+	return s.changeUser(ctx, u, id, func(u *work.Unit, was db.User) error {
 		if was.DisabledAt == nil {
 			return nil
 		}
@@ -201,7 +201,7 @@ func (s *Service) Enable(ctx context.Context, u *work.Unit, id string) error {
 
 // Remove deletes a user with their sessions and links. The log keeps the name.
 func (s *Service) Remove(ctx context.Context, u *work.Unit, id string) error {
-	return s.changing(ctx, u, id, func(u *work.Unit, was db.User) error {
+	return s.changeUser(ctx, u, id, func(u *work.Unit, was db.User) error {
 		if err := withdraw(ctx, u, id); err != nil {
 			return err
 		}
@@ -212,9 +212,9 @@ func (s *Service) Remove(ctx context.Context, u *work.Unit, id string) error {
 	})
 }
 
-// changing runs do on a user as a change of users. An owner may be changed only if another one remains.
-func (s *Service) changing(ctx context.Context, u *work.Unit, id string, do func(*work.Unit, db.User) error) error {
-	return s.managing(ctx, u, func(u *work.Unit) error {
+// changeUser runs do on a user as a change of users. An owner may be changed only if another one remains.
+func (s *Service) changeUser(ctx context.Context, u *work.Unit, id string, do func(*work.Unit, db.User) error) error {
+	return s.asManager(ctx, u, func(u *work.Unit) error {
 		was, err := find(ctx, u, id)
 		if err != nil {
 			return err
@@ -253,7 +253,7 @@ func (s *Service) Rename(ctx context.Context, u *work.Unit, name string) error {
 		return err
 	}
 	return u.Within(ctx, func(u *work.Unit) error {
-		me, err := acting(ctx, u)
+		me, err := currentUser(ctx, u)
 		if err != nil || me.Name == name {
 			return err
 		}

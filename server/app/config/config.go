@@ -216,8 +216,8 @@ var ofCommands = [][2]string{
 	{"RAIL_PROCESSOR_SECRET", "the processor's signing secret, for rail processor connect"},
 }
 
-// known returns the names of all variables.
-func known() (all []string) {
+// variableNames returns the names of all variables.
+func variableNames() (all []string) {
 	for f := range reflect.TypeFor[Config]().Fields() {
 		all = append(all, f.Tag.Get("env"))
 	}
@@ -233,14 +233,14 @@ func known() (all []string) {
 // unknown returns an error for each unknown RAIL_ variable that resembles a known one: a mistyped name must not
 // be ignored silently. For others, such as a client's RAIL_URL, it returns a warning.
 func unknown(environ map[string]string) (mistyped []error, foreign []string) {
-	all := known()
+	all := variableNames()
 	// A map has no order; two runs with the same mistakes should print the same.
 	for _, name := range slices.Sorted(maps.Keys(environ)) {
 		// RAIL_TEST_ variables are for tests of this program, which may run beside a server.
 		if !strings.HasPrefix(name, "RAIL_") || strings.HasPrefix(name, "RAIL_TEST_") || slices.Contains(all, name) {
 			continue
 		}
-		if meant := near(name, all); meant != "" {
+		if meant := closest(name, all); meant != "" {
 			mistyped = append(mistyped, fmt.Errorf("%s is not a variable of this program: did you mean %s?", name, meant))
 		} else {
 			foreign = append(foreign, name+" is not a variable of this program, and is ignored")
@@ -249,8 +249,8 @@ func unknown(environ map[string]string) (mistyped []error, foreign []string) {
 	return mistyped, foreign
 }
 
-// near returns the variable that was probably meant, "" if none is close.
-func near(name string, all []string) string {
+// closest returns the variable that was probably meant, "" if none is close.
+func closest(name string, all []string) string {
 	if plain, ok := strings.CutSuffix(name, fileSuffix); ok && slices.Contains(all, plain) {
 		return plain // it has no file variant
 	}

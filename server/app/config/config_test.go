@@ -262,8 +262,8 @@ func TestVariablesTogether(t *testing.T) {
 	_, err = Read(map[string]string{"RAIL_OIDC_ROLE": "viewer"})
 	require.ErrorContains(t, err, "must not be set without RAIL_OIDC_ISSUER")
 	_, err = Read(map[string]string{"RAIL_OIDC_ISSUER": "https://id.example/"})
-	require.ErrorContains(t, err, "RAIL_OIDC_CLIENT_ID must be set with RAIL_OIDC_ISSUER")
-	require.ErrorContains(t, err, "RAIL_OIDC_CLIENT_SECRET must be set with RAIL_OIDC_ISSUER")
+	require.ErrorContains(t, err, "RAIL_OIDC_CLIENT_ID must be set together with RAIL_OIDC_ISSUER")
+	require.ErrorContains(t, err, "RAIL_OIDC_CLIENT_SECRET must be set together with RAIL_OIDC_ISSUER")
 	_, err = Read(map[string]string{
 		"RAIL_OIDC_ISSUER": "https://id.example/", "RAIL_OIDC_CLIENT_ID": "rail", "RAIL_OIDC_CLIENT_SECRET": "hush",
 		"RAIL_OIDC_ROLE": "viewer",

@@ -51,11 +51,11 @@ func TestSecretFilesRefused(t *testing.T) {
 	} {
 		_, err := Read(map[string]string{"RAIL_DATABASE_URL": "postgres://h/n", "RAIL_SECRET_KEY_FILE": path})
 		require.EqualError(t, err, "configuration:\nRAIL_SECRET_KEY_FILE is \""+path+
-			"\": it must be a file with one line, of at most 16 KiB: "+says+
+			"\": it must name a file with one line, of at most 16 KiB: "+says+
 			map[bool]string{true: " or directory"}[path == missing])
 	}
 	_, err := Read(map[string]string{"RAIL_SMTP_URL": "smtp://h", "RAIL_SMTP_URL_FILE": secretFile(t, "smtp://h")})
-	require.EqualError(t, err, "configuration:\nRAIL_SMTP_URL and RAIL_SMTP_URL_FILE are both set: one of them must go")
+	require.EqualError(t, err, "configuration:\nRAIL_SMTP_URL and RAIL_SMTP_URL_FILE are both set: unset one of them")
 	_, err = Read(map[string]string{"RAIL_SECRET_KEY_FILE": secretFile(t, "hunter2")})
 	require.ErrorContains(t, err, "RAIL_SECRET_KEY must be 32 bytes")
 	require.NotContains(t, err.Error(), "hunter2")

@@ -29,15 +29,15 @@ func (c *Config) Settings() []Setting {
 		if name == "-" {
 			continue
 		}
-		s := Setting{name, written(v), cmp.Or(c.sources[name], "default")}
+		s := Setting{name, formatValue(v), cmp.Or(c.sources[name], "default")}
 		switch {
 		case name == "RAIL_SECRET_KEY" && c.KeyFrom != "":
-			s.Value = masked(c.SecretKey)
+			s.Value = maskKey(c.SecretKey)
 			if c.SecretText == "" {
 				s.From = c.KeyFrom
 			}
 		case name == "RAIL_SECRET_KEY_PREVIOUS" && c.previousKey != [32]byte{}:
-			s.Value = masked(c.previousKey)
+			s.Value = maskKey(c.previousKey)
 		case isSecret(name) && s.Value != "":
 			s.Value = "***"
 		}
@@ -46,8 +46,8 @@ func (c *Config) Settings() []Setting {
 	return out
 }
 
-// masked returns the visible part of a key.
-func masked(key [32]byte) string {
+// maskKey returns the visible part of a key.
+func maskKey(key [32]byte) string {
 	k, err := secret.New(key)
 	if err != nil {
 		return "***"
@@ -55,8 +55,8 @@ func masked(key [32]byte) string {
 	return "*** (fingerprint " + k.Fingerprint() + ")"
 }
 
-// written returns a value as its variable would have it.
-func written(v reflect.Value) string {
+// formatValue returns a value as its variable would have it.
+func formatValue(v reflect.Value) string {
 	switch v := v.Interface().(type) {
 	case bool:
 		return map[bool]string{true: "on", false: "off"}[v]

@@ -45,12 +45,12 @@ type Given struct {
 func Admit(ctx context.Context, pool *pgxpool.Pool, g Given) error {
 	// The usual case needs no lock.
 	known, err := queries.KeyFingerprints(ctx, pool)
-	if err != nil || g.noted(known) {
+	if err != nil || g.recorded(known) {
 		return err
 	}
 	return locked(ctx, pool, func(tx pgx.Tx) error {
 		known, err := queries.KeyFingerprints(ctx, tx)
-		if err != nil || g.noted(known) {
+		if err != nil || g.recorded(known) {
 			return err
 		}
 		use := []string{g.Keeper.Fingerprint()}
@@ -141,9 +141,9 @@ func inUse(known []db.KeyFingerprint) []string {
 	return out
 }
 
-// noted reports whether there is nothing to record: the current key is in use, and every other key in use is
+// recorded reports whether there is nothing to record: the current key is in use, and every other key in use is
 // among the former ones.
-func (g Given) noted(known []db.KeyFingerprint) bool {
+func (g Given) recorded(known []db.KeyFingerprint) bool {
 	used := inUse(known)
 	return slices.Contains(used, g.Keeper.Fingerprint()) && len(g.missing(used)) == 0
 }

@@ -59,7 +59,7 @@ func (b *builder) campaigns() {
 	sent, at := ident.NewSample(ident.Campaign), b.now.Plus(-60*day)
 	var total, opened int64
 	for i, p := range b.partners {
-		if !p.works(at) {
+		if !p.activeAt(at) {
 			continue
 		}
 		total++
@@ -111,7 +111,7 @@ func (b *builder) welcome() {
 		b.start, b.start)
 	// Partners who joined in the last two weeks are not enrolled: every enrolment is complete.
 	for _, p := range b.partners {
-		if done := p.joined.Plus(14 * day); p.works(done) && done.Before(b.now.Time) {
+		if done := p.joined.Plus(14 * day); p.activeAt(done) && done.Before(b.now.Time) {
 			b.add(b.sheets.enrolments, id, p.id, int64(len(steps)), p.joined, done)
 		}
 	}

@@ -58,7 +58,7 @@ func (b *builder) customerRows() {
 		lead := last.at.Plus(b.within(time.Minute, 36*time.Hour))
 		// Left out: future ones, those of partners who were no longer active, and those whose cookie, set by the
 		// first click, might have expired.
-		if !b.past(lead) || !v.partner.works(lead) || last.at.Sub(v.clicks[0].at.Time) > (cookieDays-2)*day {
+		if !b.past(lead) || !v.partner.activeAt(lead) || last.at.Sub(v.clicks[0].at.Time) > (cookieDays-2)*day {
 			continue
 		}
 		b.customer(&customer{

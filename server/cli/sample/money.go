@@ -101,7 +101,7 @@ func (b *builder) rewards() {
 func (b *builder) sale(c *customer, s *sale) {
 	base, outcome, warnings := rules.BaseNetOfTax.Of(s.amount, s.tax, nil), "sale_recorded", noPartner
 	var k *commission
-	if c.partner.works(s.at) {
+	if c.partner.activeAt(s.at) {
 		warnings = noRate
 		choice, ok := rules.Choose(b.payment, b.facts(c, s))
 		rate := rules.Rate{RateType: choice.RateType, RateValue: choice.RateValue}
@@ -216,7 +216,7 @@ func (b *builder) bounty(c *customer) {
 		Partner:         rules.PartnerFacts{ID: c.partner.id, GroupID: &c.partner.groupID, TagIDs: c.partner.tagIDs},
 	}
 	choice, ok := rules.Choose(b.signup, f)
-	if !ok || !c.partner.works(c.lead) {
+	if !ok || !c.partner.activeAt(c.lead) {
 		return
 	}
 	k := &commission{

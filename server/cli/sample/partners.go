@@ -45,8 +45,8 @@ type coupon struct {
 	created clock.Time
 }
 
-// works reports whether a partner was active at a time.
-func (p *partner) works(t clock.Time) bool {
+// activeAt reports whether a partner was active at a time.
+func (p *partner) activeAt(t clock.Time) bool {
 	return p.joined.Before(t.Time) && (p.status == "active" || p.status == "suspended" && t.Before(p.left.Time))
 }
 

@@ -150,7 +150,7 @@ func decimal(minor int64) string { return fmt.Sprintf("%d.%02d %s", minor/100, m
 func (p *payout) eligible(owner *partner, m month) bool {
 	var reason, text string
 	switch {
-	case !owner.works(m.made):
+	case !owner.activeAt(m.made):
 		reason, text = "partner_not_active", "The partner is suspended; only active partners are paid."
 	case p.currency == currency && p.amount < minPayout:
 		reason = "below_minimum"

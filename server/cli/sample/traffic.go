@@ -95,7 +95,7 @@ func (b *builder) visit(at clock.Time) *visit {
 	v.landing, v.utm = b.landing(l)
 	for t := at; b.past(t); t = t.Plus(b.within(time.Hour, 9*day)) {
 		v.clicks = append(v.clicks, click{ident.NewSample(ident.Click), t})
-		if !p.works(t) || !b.chance(0.32) {
+		if !p.activeAt(t) || !b.chance(0.32) {
 			break
 		}
 	}
@@ -106,7 +106,7 @@ func (b *builder) visit(at clock.Time) *visit {
 func (b *builder) partnerAt(at clock.Time) *partner {
 	for {
 		p := weighted(b, b.partners, func(p *partner) float64 { return p.weight })
-		if p.works(at) {
+		if p.activeAt(at) {
 			return p
 		}
 	}

@@ -27,7 +27,7 @@ var accountRoutes = map[string]route{
 // accountData is what the page of one's own account shows.
 type accountData struct {
 	User     team.User
-	Sessions []team.Opened
+	Sessions []team.ListedSession
 	Current  string // the session of this visit
 	Provider string // what the OpenID provider is called; "" for none
 }

@@ -70,7 +70,7 @@ func TestConnect(t *testing.T) {
 	s := newSite(t)
 	require.Contains(t, s.owner.page("/integrations/connect"), "Lemon Squeezy")
 	s.owner.says(400, "must be whsec_", s.owner.send("/integrations/connect/generic", "secret", "short"))
-	s.owner.says(400, "The secret is needed", s.owner.send("/integrations/connect/paddle"))
+	s.owner.says(400, "signing secret is required", s.owner.send("/integrations/connect/paddle"))
 	s.owner.says(404, "There is nothing here", s.owner.ask("GET", s.at+"/integrations/connect/nothing", nil))
 	made := s.owner.unescaped(s.Must(200, s.owner.send("/integrations/connect/generic", "record_direct", "on")))
 	signing, id := signingForm.FindString(made), hookForm.FindStringSubmatch(made)[1]
@@ -89,7 +89,7 @@ func TestConnect(t *testing.T) {
 		}
 	}
 	require.Contains(t, s.owner.done(s.owner.send(at+"/disconnect")), "is disconnected")
-	s.owner.says(400, "no event is taken", s.owner.send(at+"/check"))
+	s.owner.says(400, "accepts no events", s.owner.send(at+"/check"))
 	require.Equal(t, "disconnected", s.Must(200, s.Get("/v1/processor_connections/"+id)).String("status"))
 	entry := s.Must(200, s.Get("/v1/audit_log_entries?program_id="+s.program)).Data()[0]
 	require.Equal(t, []any{"processor_connection.disconnected", s.owner.ID}, []any{entry["action"], entry["actor_id"]})

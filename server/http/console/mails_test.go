@@ -101,7 +101,7 @@ func TestFailedMails(t *testing.T) {
 	require.Contains(t, s.owner.page("/mails/failed.csv"), "gone@example.com")
 	require.Contains(t, s.owner.done(s.owner.send("/mails/failed/mail_failed/retry")), "The mail is sent again.")
 	require.NotContains(t, s.owner.page("/mails/failed"), "gone@example.com")
-	s.owner.says(409, "only a mail that failed can be sent again", s.owner.send("/mails/failed/mail_failed/retry"))
+	s.owner.says(409, "only a failed mail can be sent again", s.owner.send("/mails/failed/mail_failed/retry"))
 }
 
 // TestMailForm: what is wrong stands beside its field, and a time makes a mail wait for it.

@@ -31,7 +31,7 @@ func TestNotices(t *testing.T) {
 	require.Contains(t, seen, "There is no backup yet: run rail backup.")
 	require.Contains(t, seen, "The last audit without findings was 2 days ago.")
 	seen = viewer.page(s.at)
-	require.Contains(t, seen, "The mail server has taken no mail")
+	require.Contains(t, seen, "The mail server has accepted no mail")
 	require.NotContains(t, seen, "backup")
 	_, err = s.Pool.Exec(t.Context(), "INSERT INTO organizations (id, name, created_at) VALUES ('org_other', 'Other', now())")
 	require.NoError(t, err)

@@ -103,7 +103,7 @@ func TestPayoutRun(t *testing.T) {
 	require.Equal(t, []string{"paid", "failed"}, []string{
 		s.payoutOf(ada).String("status"), s.payoutOf(grace).String("status"),
 	})
-	p.says(400, "no line of headings", p.upload(run+"/results", "results", "nothing"))
+	p.says(400, "no heading line", p.upload(run+"/results", "results", "nothing"))
 	p.says(400, "Choose the file first", p.upload(run+"/results", "results", ""))
 
 	require.Contains(t, p.done(p.send("/payouts/paid", "batch", s.payoutOf(grace).String("batch_id"), "id",
@@ -162,7 +162,7 @@ func TestPayoutUndone(t *testing.T) {
 	id = s.payoutOf(grace).String("id")
 	p.Must(200, p.send(run+"/export", "format", "csv", "currency", "USD"))
 	refused := p.done(p.send("/payouts/delete", "id", id))
-	require.Contains(t, refused, "0 payouts are deleted. 1 was refused: The payout has left in a file")
+	require.Contains(t, refused, "0 payouts are deleted. 1 was refused: The payout was exported to a file")
 	require.Contains(t, p.done(p.send("/payouts/"+id+"/fail", "reason", "It bounced.")), "has failed")
 	require.Contains(t, p.page("/payouts/"+id), "It bounced.")
 	p.says(400, "paid_at", p.send("/payouts/"+id+"/paid", "paid_at", "2020-01-01"))

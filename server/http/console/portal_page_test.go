@@ -37,7 +37,7 @@ func TestPortalPage(t *testing.T) {
 	} {
 		require.Equal(t, "The question is asked.", p.done(p.send("/portal/questions", q...)))
 	}
-	p.says(400, "A choice has at least two options", p.send("/portal/questions", "label", "Which?", "type", "choice", "options", "One"))
+	p.says(400, "A choice must have at least two options", p.send("/portal/questions", "label", "Which?", "type", "choice", "options", "One"))
 	require.Equal(t, "The question is moved.", p.done(p.send("/portal/questions/who_reads_you_2", "do", "up", "label", "x", "type", "text")))
 	require.Equal(t, "The question is saved.",
 		p.done(p.send("/portal/questions/who_reads_you", "label", "Your readers", "type", "number")))

@@ -58,7 +58,7 @@ func TestExplanation(t *testing.T) {
 	}))
 	says(granted, "Granted manually.", nil)
 	s.Must(200, s.Delete("/v1/flows/"+flow))
-	says(reported, "12.5 % of 20.00 USD, by a flow that was deleted.", "The customer was reported as the partner's on "+day+".")
+	says(reported, "12.5 % of 20.00 USD, by a deleted flow.", "The customer was reported as the partner's on "+day+".")
 	for _, path := range []string{"/v1/commissions?", "/v1/commissions/maturing?from=2020-01-01&to=2099-01-01&"} {
 		for _, k := range s.Must(200, s.Get(path+"include=explanation&program_id="+program)).Data() {
 			require.NotEmpty(t, k["explanation"].(M)["amount"])

@@ -17,7 +17,7 @@ func (s *Server) SetInboundSigning(ctx context.Context,
 	err := queries.APIKeySetSigning(ctx, u.Later(), db.APIKeySetSigningParams{
 		Required: r.Body.Required, Now: &u.Now, ID: u.Actor.ID, OrgID: u.OrgID,
 	})
-	u.OnCommit(s.Keys.Forget)
+	u.OnCommit(s.Keys.Clear)
 	return api.SetInboundSigning200JSONResponse{
 		Object: "inbound_signing", Required: r.Body.Required, UpdatedAt: u.Now,
 	}, err

@@ -231,7 +231,7 @@ func TestInboxWaits(t *testing.T) {
 		h.Clock.Advance(12 * time.Hour)
 		h.work()
 	}
-	require.Contains(t, h.last("ignored", "unknown_sale").String("reason"), "none of the program's")
+	require.Contains(t, h.last("ignored", "unknown_sale").String("reason"), "did not arrive within 30 days")
 	balanced(t, h.Server)
 }
 

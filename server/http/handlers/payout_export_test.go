@@ -195,8 +195,8 @@ func TestResults(t *testing.T) {
 	}
 	require.Equal(t, map[int64]string{
 		2: "paid: ", 4: "failed: No such account.", 5: "waiting: The provider says Unclaimed.",
-		6: "refused: It is of 19.99, and the payout of 20.00 USD.",
-		7: "refused: The payout is pending; only one that left in a file can be marked as failed.",
+		6: "refused: Its amount is 19.99, and the payout's 20.00 USD.",
+		7: "refused: The payout is pending; only an exported payout can be marked as failed.",
 		8: "unknown: It names no payout of this batch.", 9: "unknown: Its reference names no payout.",
 	}, reasons)
 	fine := f.s.Get("/v1/payouts/" + id["fine"])

@@ -110,7 +110,7 @@ func TestWhatLeftInAFile(t *testing.T) {
 
 	status, again, errs := f.export("paypal")
 	require.Equal(t, []any{0, rows}, []any{status, again}, "the same rows, whatever became of the first file")
-	require.Contains(t, errs, "1 of them were in an earlier file already")
+	require.Contains(t, errs, "1 of them were in an earlier file")
 	require.Equal(t, 1, tally(s, f.program, "payout.updated"), "the state changes once")
 	later, _ := f.wants("paypal", 5000)
 	f.collect()
@@ -118,7 +118,7 @@ func TestWhatLeftInAFile(t *testing.T) {
 	require.Equal(t, 0, status)
 	require.Len(t, fresh, 1)
 	require.Contains(t, fresh, f.payoutOf(later).String("id"))
-	require.NotContains(t, errs, id, "it has left in an earlier file")
+	require.NotContains(t, errs, id, "it was in an earlier file")
 
 	paid := s.Must(200, s.Post("/v1/payouts/"+id+"/mark_paid", M{"external_id": "PP-1"}))
 	require.Equal(t, []any{"paid", int64(15000), "paypal"}, []any{
@@ -174,8 +174,8 @@ func TestFilesNameWhatTheyLeaveOut(t *testing.T) {
 	require.Contains(t, rows, ids[fine])
 	require.Contains(t, rows, ids[euros])
 	for id, why := range map[string]string{
-		ids[moved]:     "it was made for paypal, and its partner now wants wise",
-		ids[arrived]:   "it was made for bank_transfer, and its partner now wants paypal",
+		ids[moved]:     "it was created for paypal, and its partner has chosen wise since",
+		ids[arrived]:   "it was created for bank_transfer, and its partner has chosen paypal since",
 		ids[suspended]: "its partner is suspended", ids[nowhere]: "its recipient is not a valid address", inEuros: "it is in EUR",
 	} {
 		require.Contains(t, errs, id+" is left out: "+why+"\n")

@@ -277,7 +277,7 @@ func TestRailThatHangs(t *testing.T) {
 	require.Eventually(t, func() bool { return hangs.asked.Load() > 0 && r.get(id).String("status") == "paid" },
 		15*time.Second, time.Millisecond)
 	cancel()
-	require.ErrorContains(t, <-ended, `cannot be called "file"`)
+	require.ErrorContains(t, <-ended, `cannot have the name "file"`)
 	r.tallied(t)
 }
 

@@ -147,7 +147,7 @@ func apply(v *visit) error {
 		return v.again(wrong)
 	}
 	err := v.unit(quota.Own{}).Within(v.ctx(), func(u *work.Unit) error {
-		return v.pages.Joining.Ask(v.ctx(), u, v.program.ID, asked)
+		return v.pages.Joining.Submit(v.ctx(), u, v.program.ID, asked)
 	})
 	if err != nil {
 		return err

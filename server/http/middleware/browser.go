@@ -15,7 +15,7 @@ import (
 
 const (
 	// maxBrowserBody is the largest body of a page's request, which needs no secret: two escaped
-	// addresses of tracking.MostURL characters, and the other members.
+	// addresses of tracking.MaxURL characters, and the other members.
 	maxBrowserBody = 40 << 10
 	// publishableLimit is the number of requests a second that each server accepts with one
 	// publishable key. The key is public, so it must not use up the server.

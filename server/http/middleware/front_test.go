@@ -318,7 +318,7 @@ func TestNoServerTakesARevokedKey(t *testing.T) {
 	close(revoked)
 	require.Zero(t, status, errs.String())
 	all.Wait()
-	require.Contains(t, out.String(), "no server takes it any more")
+	require.Contains(t, out.String(), "no server accepts it")
 }
 
 func TestSignedRequests(t *testing.T) {

@@ -71,7 +71,7 @@ func (v *visit) steps() (out []section) {
 	if p.CompletedOnboarding {
 		return nil
 	}
-	if !partner.Named(p) {
+	if !partner.HasName(p) {
 		out = append(out, section{"/portal/settings#profile", "Save your name"})
 	}
 	if p.PayoutMethod == nil {

@@ -143,13 +143,13 @@ func (r *run) read(ctx context.Context, until clock.Time) (Report, error) {
 // each reads the pages of one source.
 func (r *run) each(ctx context.Context, s source, from, to clock.Time) error {
 	return r.api.Each(ctx, s.path, s.filter(from, to), func(page []json.RawMessage) error {
-		var all []happened
+		var all []pastEvent
 		for _, object := range page {
 			if h, ok := s.event(object, r.c.Livemode); ok {
 				all = append(all, h)
 			}
 		}
-		err := r.take(ctx, all)
+		err := r.store(ctx, all)
 		if r.Say != nil {
 			r.Say("%s from %s: %d seen, %d missing", r.c.ID, from.Format(time.DateOnly), r.report.Seen, r.report.Missing)
 		}
@@ -157,15 +157,15 @@ func (r *run) each(ctx context.Context, s source, from, to clock.Time) error {
 	})
 }
 
-// take stores the missing events of a page in the inbox, oldest first, and notes their outcomes.
-func (r *run) take(ctx context.Context, page []happened) error {
+// store stores the missing events of a page in the inbox, oldest first, and notes their outcomes.
+func (r *run) store(ctx context.Context, page []pastEvent) error {
 	slices.Reverse(page)
 	r.report.Seen += int64(len(page))
 	known, err := r.outcomes(ctx, page)
 	if err != nil {
 		return err
 	}
-	var missing []happened
+	var missing []pastEvent
 	for _, h := range page {
 		_, stored := known[h.ID]
 		is, err := r.compare(ctx, h, stored)
@@ -189,13 +189,13 @@ func (r *run) take(ctx context.Context, page []happened) error {
 }
 
 const (
-	// patience is the number of polls for another server's outcome.
-	patience = 100
+	// maxPolls is the number of polls for another server's outcome.
+	maxPolls = 100
 	pause    = 100 * time.Millisecond
 )
 
 // work processes missing events, or waits for another server that was faster.
-func (r *run) work(ctx context.Context, missing []happened) error {
+func (r *run) work(ctx context.Context, missing []pastEvent) error {
 	for n := 0; ; n++ {
 		if err := r.Worker.Run(ctx, r.Worker.Clock.Now()); err != nil {
 			return err
@@ -204,8 +204,8 @@ func (r *run) work(ctx context.Context, missing []happened) error {
 		if err != nil {
 			return err
 		}
-		pending := slices.ContainsFunc(missing, func(h happened) bool { return became[h.ID].Status == db.InboxStatusPending })
-		if !pending || n == patience {
+		pending := slices.ContainsFunc(missing, func(h pastEvent) bool { return became[h.ID].Status == db.InboxStatusPending })
+		if !pending || n == maxPolls {
 			r.note(missing, became)
 			return nil
 		}
@@ -216,7 +216,7 @@ func (r *run) work(ctx context.Context, missing []happened) error {
 }
 
 // note counts the outcomes of missing events.
-func (r *run) note(missing []happened, became map[string]db.InboxOutcomesRow) {
+func (r *run) note(missing []pastEvent, became map[string]db.InboxOutcomesRow) {
 	for _, h := range missing {
 		o := became[h.ID]
 		switch o.Status {
@@ -240,7 +240,7 @@ func (r *run) note(missing []happened, became map[string]db.InboxOutcomesRow) {
 }
 
 // outcomes returns the outcomes of a page's events that the inbox has.
-func (r *run) outcomes(ctx context.Context, page []happened) (map[string]db.InboxOutcomesRow, error) {
+func (r *run) outcomes(ctx context.Context, page []pastEvent) (map[string]db.InboxOutcomesRow, error) {
 	ids := make([]string, len(page))
 	for i, h := range page {
 		ids[i] = h.ID

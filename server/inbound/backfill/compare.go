@@ -9,7 +9,7 @@ import (
 
 // compare reports whether an event is known: the inbox has it, or its effect was recorded in another way. If the
 // amount differs, it notes a difference.
-func (r *run) compare(ctx context.Context, h happened, stored bool) (bool, error) {
+func (r *run) compare(ctx context.Context, h pastEvent, stored bool) (bool, error) {
 	if h.Payment == nil && h.Refund == nil {
 		return stored, nil
 	}

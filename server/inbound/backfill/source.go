@@ -61,15 +61,15 @@ func (s source) filter(from, to clock.Time) url.Values {
 	return form
 }
 
-// happened is an event with its reading.
-type happened struct {
+// pastEvent is an event with its reading.
+type pastEvent struct {
 	processor.Reading
 	body []byte
 }
 
 // event converts an object of the source to an event, and reports whether it counts. The inbox reports events
 // that cannot be read, if they have an id.
-func (s source) event(object json.RawMessage, live bool) (happened, bool) {
+func (s source) event(object json.RawMessage, live bool) (pastEvent, bool) {
 	body := []byte(object)
 	if s.kind != "" {
 		var o struct {
@@ -78,7 +78,7 @@ func (s source) event(object json.RawMessage, live bool) (happened, bool) {
 			Created loose.Int  `json:"created"`
 		}
 		if loose.Into(object, &o) != nil || o.ID == "" || s.status != "" && string(o.Status) != s.status {
-			return happened{}, false
+			return pastEvent{}, false
 		}
 		var err error
 		body, err = json.Marshal(map[string]any{
@@ -86,15 +86,15 @@ func (s source) event(object json.RawMessage, live bool) (happened, bool) {
 			"created": o.Created.N, "livemode": live, "data": map[string]any{"object": object},
 		})
 		if err != nil {
-			return happened{}, false
+			return pastEvent{}, false
 		}
 	}
 	r, _ := stripe.Read(body) // with an error it has the id only
-	return happened{r, body}, r.ID != ""
+	return pastEvent{r, body}, r.ID != ""
 }
 
 // link names the event's payment.
-func (h happened) link() processor.Link {
+func (h pastEvent) link() processor.Link {
 	switch {
 	case h.Payment != nil:
 		return h.Payment.Link
@@ -107,7 +107,7 @@ func (h happened) link() processor.Link {
 }
 
 // amount returns the event's amount; nil if it has none.
-func (h happened) amount() *int64 {
+func (h pastEvent) amount() *int64 {
 	switch {
 	case h.Payment != nil:
 		return &h.Payment.AmountMinor

@@ -24,10 +24,12 @@ func (r *reader) metas() []loose.Meta {
 func (r *reader) who() processor.Binding {
 	t, in, k, s := r.Of.Transaction, r.Of.Invoice, r.Of.Customer, r.Of.Subscription
 	b := processor.Binding{
-		Customer: first(k.ID, t.Customer, s.Customer, in.Customer), Email: string(k.Email),
+		Customer:     first(k.ID, t.Customer, s.Customer, in.Customer),
+		Email:        string(k.Email),
 		Name:         loose.Clean(strings.TrimSpace(string(k.First + " " + k.Last))),
-		Subscription: first(s.ID, t.Subscription, in.Subscription), Interval: processor.Interval(s.Interval),
-		Skip: processor.Skips(k.metas()...),
+		Subscription: first(s.ID, t.Subscription, in.Subscription),
+		Interval:     processor.Interval(s.Interval),
+		Skip:         processor.Skips(k.metas()...),
 	}
 	b.Describe(r.metas()...)
 	r.redeem(&b)

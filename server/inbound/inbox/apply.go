@@ -49,7 +49,7 @@ func (a *application) apply(ctx context.Context) (outcome, error) {
 	if err := errors.Join(a.alias(ctx, a.r.Link), a.noteOptOut(ctx)); err != nil {
 		return outcome{}, err
 	}
-	if end, err := a.late(ctx, a.r.Link); err != nil || end != nil {
+	if end, err := a.attributeRecorded(ctx, a.r.Link); err != nil || end != nil {
 		return opt.Value(end), err
 	}
 	if b := a.r.Binding; b != nil && !b.Skip {
@@ -132,10 +132,10 @@ func (a *application) payment(ctx context.Context, p processor.Payment) (outcome
 	return outcome{}.recorded().of(done.Sale), a.alias(ctx, p.Link)
 }
 
-// late handles an event that attributes a payment outside Checkout after the payment was recorded: the invoice
+// attributeRecorded handles an event that attributes a payment outside Checkout after the payment was recorded: the invoice
 // becomes another name of that sale. If the invoice was recorded before, it may be the same money twice, which
 // only the merchant can tell.
-func (a *application) late(ctx context.Context, l processor.Link) (*outcome, error) {
+func (a *application) attributeRecorded(ctx context.Context, l processor.Link) (*outcome, error) {
 	if !a.c.OutsideCheckout || len(l.Alias) == 0 {
 		return nil, nil
 	}
@@ -309,14 +309,14 @@ func (a *application) refund(ctx context.Context, f processor.Refund) (outcome, 
 	case f.Currency != "" && f.Currency != s.Currency:
 		return a.foreign(f.Currency, s), nil
 	}
-	return a.single(ctx, f, s)
+	return a.singleRefund(ctx, f, s)
 }
 
-// single records one of several refunds, once.
-func (a *application) single(ctx context.Context, f processor.Refund, s db.Sale) (outcome, error) {
+// singleRefund records one of several refunds, once.
+func (a *application) singleRefund(ctx context.Context, f processor.Refund, s db.Sale) (outcome, error) {
 	in := sale.RefundInput{SaleID: s.ID, ExternalID: text(f.ID), At: a.refundedAt(f.At, s), TestClock: !a.c.Livemode}
 	// If nothing is left, the rules record a refund of zero.
-	if rest := left(s); f.LevelMinor > 0 && rest > 0 {
+	if rest := refundable(s); f.LevelMinor > 0 && rest > 0 {
 		in.AmountMinor = new(min(f.LevelMinor, rest))
 	}
 	done, err := sale.RefundCharge(ctx, a.u, a.e.ProgramID, s.ExternalChargeID, in)
@@ -331,8 +331,8 @@ func (a *application) single(ctx context.Context, f processor.Refund, s db.Sale)
 	return o.recorded(), a.u.Reschedule(ctx, s.ProgramID, work.RefundsKey(s.ID))
 }
 
-// left returns how much of a sale can still be refunded.
-func left(s db.Sale) int64 {
+// refundable returns how much of a sale can still be refunded.
+func refundable(s db.Sale) int64 {
 	if s.RefundedAt != nil {
 		return 0
 	}

@@ -12,7 +12,7 @@ import (
 // run processes events until none is due and no other worker is busy; a busy worker may make more due.
 func (w Worker) run(ctx context.Context, t *turn) error {
 	for {
-		taken, idle, err := t.take(ctx, w)
+		taken, idle, err := t.claim(ctx, w)
 		switch {
 		case err != nil:
 			return err

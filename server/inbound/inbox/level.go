@@ -65,14 +65,14 @@ func (a *application) takeBack(
 	before := reached.sum()
 	reached.raise(to)
 	if reached.sum() == before {
-		return a.unless(s, codeRecorded, "This amount is already recorded as refunded."), nil
+		return a.retryOnRestore(s, codeRecorded, "This amount is already recorded as refunded."), nil
 	}
 	if own == 0 {
-		own = reached.sum() - restored - (whole(s) - left(s))
+		own = reached.sum() - restored - (whole(s) - refundable(s))
 	}
-	amount := min(own, left(s))
+	amount := min(own, refundable(s))
 	if amount <= 0 {
-		return a.unless(s, codeNothingLeft, "Nothing is left of the sale to refund."), nil
+		return a.retryOnRestore(s, codeNothingLeft, "Nothing is left of the sale to refund."), nil
 	}
 	done, err := sale.RefundCharge(ctx, a.u, a.e.ProgramID, s.ExternalChargeID, sale.RefundInput{
 		SaleID: s.ID, ExternalID: new(to.id()), AmountMinor: &amount, At: a.refundedAt(at, s), LevelMinor: &to.minor,
@@ -84,8 +84,8 @@ func (a *application) takeBack(
 	return outcome{refund: done.ID}.recorded().of(s), a.u.Reschedule(ctx, s.ProgramID, work.RefundsKey(s.ID))
 }
 
-// unless is the outcome of an event that took nothing, which a restoration may change.
-func (a *application) unless(s db.Sale, code, reason string) outcome {
+// retryOnRestore is the outcome of an event that took nothing, which a restoration may change.
+func (a *application) retryOnRestore(s db.Sale, code, reason string) outcome {
 	o := ignored(code, reason).of(s)
 	o.keys = []string{work.RefundsKey(s.ID)}
 	return o

@@ -9,16 +9,16 @@ import (
 	"rail/server/work"
 )
 
-// patience is how long a payment waits for the checkout or the invoice that reports the same money or identifies
+// maxWait is how long a payment waits for the checkout or the invoice that reports the same money or identifies
 // its partner.
-const patience = time.Minute
+const maxWait = time.Minute
 
 // outside returns the outcome of a payment that another event must record.
 func (a *application) outside(ctx context.Context, p processor.Payment) (*outcome, error) {
 	if !a.c.OutsideCheckout {
 		return new(ignored(string(processor.NotUsed), "The connection records checkouts and invoices only.")), nil
 	}
-	if due := a.e.CreatedAt.Plus(patience); a.u.Now.Before(due.Time) {
+	if due := a.e.CreatedAt.Plus(maxWait); a.u.Now.Before(due.Time) {
 		o := waiting(codeOutside, "A checkout or an invoice may report the same payment within a minute.")
 		o.due = &due
 		return &o, nil
@@ -45,7 +45,7 @@ func (a *application) recurs(ctx context.Context, p *processor.Payment) (*outcom
 		p.Subscription = p.Recurs
 		return nil, nil
 	}
-	due := a.e.CreatedAt.Plus(patience)
+	due := a.e.CreatedAt.Plus(maxWait)
 	if !a.u.Now.Before(due.Time) {
 		return nil, nil
 	}
@@ -57,7 +57,7 @@ func (a *application) recurs(ctx context.Context, p *processor.Payment) (*outcom
 // early returns a waiting outcome for a payment without a known partner whose checkout has not arrived: a sale
 // recorded as direct would stay direct.
 func (a *application) early(ctx context.Context, p processor.Payment) (*outcome, error) {
-	due := a.e.CreatedAt.Plus(patience)
+	due := a.e.CreatedAt.Plus(maxWait)
 	if p.Bought == "" || !a.u.Now.Before(due.Time) {
 		return nil, nil
 	}

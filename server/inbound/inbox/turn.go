@@ -64,14 +64,14 @@ type turn struct {
 // at converts a time of the worker's clock to the round's.
 func (t *turn) at(now clock.Time) clock.Time { return t.now.Plus(now.Sub(t.began.Time)) }
 
-// take claims events of the next organizations. If none is due it returns none, and a channel that closes when
+// claim claims events of the next organizations. If none is due it returns none, and a channel that closes when
 // the busy workers are done, nil if there are none.
-func (t *turn) take(ctx context.Context, w Worker) ([]db.InboxClaimRow, <-chan struct{}, error) {
+func (t *turn) claim(ctx context.Context, w Worker) ([]db.InboxClaimRow, <-chan struct{}, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for now := w.Clock.Now(); t.empty == nil || !now.Before(t.empty.Plus(pollInterval).Time); {
 		taken, err := queries.InboxClaim(ctx, w.Pool, db.InboxClaimParams{
-			After: t.after, Now: new(t.at(now)), Held: t.held(), Share: batchSize, Until: now.Plus(lease),
+			After: t.after, Now: new(t.at(now)), Held: t.fullOrgs(), Share: batchSize, Until: now.Plus(lease),
 		})
 		if err != nil {
 			return nil, nil, err
@@ -94,8 +94,8 @@ func (t *turn) take(ctx context.Context, w Worker) ([]db.InboxClaimRow, <-chan s
 	return nil, t.idle, nil
 }
 
-// held returns the organizations that have maxPerOrg workers.
-func (t *turn) held() []string {
+// fullOrgs returns the organizations that have maxPerOrg workers.
+func (t *turn) fullOrgs() []string {
 	all := []string{}
 	for org, n := range t.asking {
 		if n >= maxPerOrg {

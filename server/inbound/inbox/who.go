@@ -85,7 +85,7 @@ type bound struct {
 // customerOf returns the event's customer. An unknown customer is signed up only if the event has a route to a
 // partner; a customer without a partner gets the partner of such a route.
 func (a *application) customerOf(ctx context.Context, b processor.Binding) (bound, *outcome, error) {
-	k, err := a.known(ctx, b)
+	k, err := a.lockByExternalID(ctx, b)
 	if err != nil {
 		return bound{}, nil, err
 	}
@@ -98,7 +98,7 @@ func (a *application) customerOf(ctx context.Context, b processor.Binding) (boun
 	}
 	before := k
 	if k.ID == "" {
-		f, err := a.Customers.Who(ctx, a.u, clues)
+		f, err := a.Customers.Identify(ctx, a.u, clues)
 		if end, err := refusal(err); err != nil || end != nil {
 			return bound{}, end, err
 		}
@@ -160,9 +160,9 @@ func (a *application) routes(ctx context.Context, b processor.Binding) (all []tr
 	return append(all, coupons...), err
 }
 
-// known returns the customer with the id at the processor. It locks every name of the customer: two first events
+// lockByExternalID returns the customer with the id at the processor. It locks every name of the customer: two first events
 // of one must not both sign it up.
-func (a *application) known(ctx context.Context, b processor.Binding) (db.Customer, error) {
+func (a *application) lockByExternalID(ctx context.Context, b processor.Binding) (db.Customer, error) {
 	b.Identifier, b.Coupon = customer.Clues{ExternalID: b.Customer, Identifier: b.Identifier, Email: b.Email}.Own(), nil
 	names := slices.Sorted(slices.Values(keysOf(b)))
 	if b.Customer == "" {

@@ -161,7 +161,7 @@ func (w Worker) work(ctx context.Context, u *work.Unit, t db.InboxClaimRow, aske
 	}
 	u.Actor.ID = asked.c.ID
 	a := application{Worker: w, u: u, c: asked.c, e: e, r: asked.r}
-	tidy(&a.r)
+	cleanNames(&a.r)
 	if a.r.At.IsZero() {
 		a.r.At = e.CreatedAt
 	}
@@ -175,9 +175,9 @@ func (w Worker) work(ctx context.Context, u *work.Unit, t db.InboxClaimRow, aske
 	return a.finish(ctx, o)
 }
 
-// tidy removes invisible characters from names, and drops email addresses with any: the payment counts
+// cleanNames removes invisible characters from names, and drops email addresses with any: the payment counts
 // nevertheless.
-func tidy(r *processor.Reading) {
+func cleanNames(r *processor.Reading) {
 	bindings := []*processor.Binding{r.Binding}
 	if r.Payment != nil {
 		r.Payment.ProductName = plain.Name(r.Payment.ProductName)

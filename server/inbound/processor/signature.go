@@ -53,7 +53,7 @@ func (s Signature) Verify(secret, header string, body []byte, now clock.Time) er
 	if !fits {
 		return ErrSignature
 	}
-	return fresh(t, now)
+	return checkTime(t, now)
 }
 
 // Head returns an error if a header has no signature, or one with another time.
@@ -62,7 +62,7 @@ func (s Signature) Head(header string, now clock.Time) error {
 	if t == "" || len(sums) == 0 {
 		return ErrNoSignature
 	}
-	return fresh(t, now)
+	return checkTime(t, now)
 }
 
 // StandardHead is Signature.Head for the headers of Standard Webhooks.
@@ -71,11 +71,11 @@ func StandardHead(h http.Header, now clock.Time) error {
 	if t == "" || h.Get("webhook-id") == "" || h.Get("webhook-signature") == "" {
 		return ErrNoSignature
 	}
-	return fresh(t, now)
+	return checkTime(t, now)
 }
 
-// fresh checks that a time in Unix seconds is close to now.
-func fresh(t string, now clock.Time) error {
+// checkTime checks that a time in Unix seconds is close to now.
+func checkTime(t string, now clock.Time) error {
 	at, err := strconv.ParseInt(t, 10, 64)
 	if err != nil {
 		return ErrSignature

@@ -123,7 +123,7 @@ func (in *invoice) who() processor.Binding {
 		redeem(&b, l.discounted)
 	}
 	redeem(&b, in.Subscription.Object.discounted, in.Parent.Details.Subscription.Object.discounted)
-	known(&b, in.Customer, in.Account)
+	addCustomer(&b, in.Customer, in.Account)
 	b.Interval, _ = in.interval()
 	return b
 }

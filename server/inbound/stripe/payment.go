@@ -77,7 +77,7 @@ func (s *session) who() processor.Binding {
 		b.Identifier = first(b.Identifier, string(s.Reference))
 	}
 	redeem(&b, s.discounted, s.Subscription.Object.discounted)
-	known(&b, s.Customer, s.Account)
+	addCustomer(&b, s.Customer, s.Account)
 	return b
 }
 
@@ -98,7 +98,7 @@ func (r *reader) intent() error {
 	r.Link = link(ids...)
 	b := processor.Binding{Email: string(p.email())}
 	b.Describe(p.Metadata)
-	known(&b, p.Customer, p.Account)
+	addCustomer(&b, p.Customer, p.Account)
 	switch {
 	case b.Skip || processor.Skips(p.Metadata):
 		return r.Ignore(processor.OptedOut, "")
@@ -144,7 +144,7 @@ func (r *reader) charge() error {
 	r.Link = link(c.Invoice, c.Intent, c.ID)
 	b := processor.Binding{Email: string(first(c.Email, c.Billing.Email)), Name: string(c.Billing.Name)}
 	b.Describe(c.Metadata)
-	known(&b, c.Customer, c.Account)
+	addCustomer(&b, c.Customer, c.Account)
 	switch {
 	case b.Skip || processor.Skips(c.Metadata):
 		return r.Ignore(processor.OptedOut, "")

@@ -438,7 +438,7 @@ func TestWho(t *testing.T) {
 	require.Equal(t, &processor.Coupon{ID: "FALL"}, r.Coupon)
 }
 
-// TestBounds: one event names no more payments and codes than Stripe allows, whatever its body has, since each
+// TestBounds: one event names no more payments and codes than Stripe allows, since each
 // is locked or waited for.
 func TestBounds(t *testing.T) {
 	t.Parallel()

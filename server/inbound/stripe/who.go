@@ -28,8 +28,8 @@ func redeem(b *processor.Binding, of ...discounted) {
 	}
 }
 
-// known adds the customer, with its members if it was expanded.
-func known(b *processor.Binding, c loose.Ref[customer], account loose.ID) {
+// addCustomer adds the customer, with its members if it was expanded.
+func addCustomer(b *processor.Binding, c loose.Ref[customer], account loose.ID) {
 	b.Customer = string(first(c.ID, account))
 	b.Email = first(b.Email, string(c.Object.Email))
 	b.Name = first(b.Name, string(c.Object.Name))
@@ -48,7 +48,7 @@ func (r *reader) customer() error {
 		return processor.MalformedError{Member: "customer.id"}
 	}
 	b := processor.Binding{CustomerOnly: true}
-	known(&b, c, "")
+	addCustomer(&b, c, "")
 	if b.Skip {
 		return r.Binds(b, processor.OptedOut, "")
 	}
@@ -73,7 +73,7 @@ func (r *reader) subscription() error {
 	}
 	b.Describe(s.Metadata)
 	redeem(&b, s.discounted)
-	known(&b, s.Customer, s.Account)
+	addCustomer(&b, s.Customer, s.Account)
 	if b.Customer == "" {
 		return processor.MalformedError{Member: "subscription.customer"}
 	}

@@ -44,7 +44,7 @@ func LoadFlows(
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			if err := recall(ready, r); err != nil {
+			if err := fromCache(ready, r); err != nil {
 				return nil, fmt.Errorf("flow %s: %w", r.ID, err)
 			}
 			if _, known := ready[versionOf(r)]; !known {
@@ -84,9 +84,9 @@ func deciding(rows []db.FlowsAskedRow, f *rules.Facts) []db.FlowsAskedRow {
 	return out
 }
 
-// recall adds the row's branches to ready if the cache or the row has them. The query sends branches only on
+// fromCache adds the row's branches to ready if the cache or the row has them. The query sends branches only on
 // request.
-func recall(ready map[version][]rules.Branch, r db.FlowsAskedRow) error {
+func fromCache(ready map[version][]rules.Branch, r db.FlowsAskedRow) error {
 	v := versionOf(r)
 	if _, known := ready[v]; known {
 		return nil

@@ -20,9 +20,14 @@ func drawFlows(t *rapid.T) []db.FlowsAskedRow {
 	rows := make([]db.FlowsAskedRow, rapid.IntRange(0, 6).Draw(t, "flows"))
 	for i := range rows {
 		r := db.FlowsAskedRow{
-			ID: fmt.Sprint("flw_", i), Trigger: rules.NewPayment, Action: rules.GenerateCommission,
+			ID:           fmt.Sprint("flw_", i),
+			Trigger:      rules.NewPayment,
+			Action:       rules.GenerateCommission,
 			ApprovalMode: rules.ApproveImmediately,
-			Priority:     int64(i), CreatedAt: clock.Time{}, RateType: new(rules.RatePercent), RateValue: new(int64(i)),
+			Priority:     int64(i),
+			CreatedAt:    clock.Time{},
+			RateType:     new(rules.RatePercent),
+			RateValue:    new(int64(i)),
 		}
 		if rapid.Bool().Draw(t, "switches") {
 			r.Action, r.RateType, r.RateValue, r.TargetGroupID = rules.SwitchGroup, nil, nil, groupOf(i)
@@ -62,9 +67,9 @@ func TestKeptFlowsDecideAlike(t *testing.T) {
 		ready := map[version][]rules.Branch{}
 		few := deciding(rows, f)
 		for _, r := range few {
-			require.NoError(t, recall(ready, r))
+			require.NoError(t, fromCache(ready, r))
 			r.Branches = []byte("null")
-			require.NoError(t, recall(map[version][]rules.Branch{}, r), "from what is kept")
+			require.NoError(t, fromCache(map[version][]rules.Branch{}, r), "from what is kept")
 		}
 		kept := toRules(few, ready)
 		want, ok := rules.Choose(all, f)

@@ -92,12 +92,27 @@ func (m Manual) write(ctx context.Context, u *work.Unit, p db.Program, currency 
 // ToAPI returns a commission as the API and the audit log show it.
 func ToAPI(k db.Commission) api.Commission {
 	return api.Commission{
-		ID: k.ID, Object: "commission", ProgramID: k.ProgramID, PartnerID: k.PartnerID, SaleID: k.SaleID,
-		CustomerID: k.CustomerID, FlowID: k.FlowID, FlowBranchID: k.FlowBranchID, Kind: api.CommissionKind(k.Kind),
+		ID:           k.ID,
+		Object:       "commission",
+		ProgramID:    k.ProgramID,
+		PartnerID:    k.PartnerID,
+		SaleID:       k.SaleID,
+		CustomerID:   k.CustomerID,
+		FlowID:       k.FlowID,
+		FlowBranchID: k.FlowBranchID,
+		Kind:         api.CommissionKind(k.Kind),
 		AmountMinor:  k.AmountMinor,
-		RevenueMinor: k.RevenueMinor, Currency: k.Currency, Status: api.CommissionStatus(k.Status), MatureAt: k.MatureAt,
-		ApprovedAt: k.ApprovedAt, VoidedAt: k.VoidedAt, VoidReason: k.VoidReason, PayoutID: k.PayoutID, Metadata: k.Metadata,
-		CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt,
+		RevenueMinor: k.RevenueMinor,
+		Currency:     k.Currency,
+		Status:       api.CommissionStatus(k.Status),
+		MatureAt:     k.MatureAt,
+		ApprovedAt:   k.ApprovedAt,
+		VoidedAt:     k.VoidedAt,
+		VoidReason:   k.VoidReason,
+		PayoutID:     k.PayoutID,
+		Metadata:     k.Metadata,
+		CreatedAt:    k.CreatedAt,
+		UpdatedAt:    k.UpdatedAt,
 	}
 }
 

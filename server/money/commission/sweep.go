@@ -32,16 +32,16 @@ func (s *Sums) add(n int64, currency string, minor int64) {
 	s.Minor[currency] += minor
 }
 
-// Open sums a partner's unpaid earnings. Rejectable can be rejected manually. NotRejectable is in a payout in
+// Unpaid sums a partner's unpaid earnings. Rejectable can be rejected manually. NotRejectable is in a payout in
 // flight, is a clawback, or was partly clawed back.
-type Open struct{ Rejectable, NotRejectable Sums }
+type Unpaid struct{ Rejectable, NotRejectable Sums }
 
 // SumOpen sums a partner's unpaid earnings and changes nothing.
-func SumOpen(ctx context.Context, tx pgtx.DBTX, p db.Partner) (Open, error) {
+func SumOpen(ctx context.Context, tx pgtx.DBTX, p db.Partner) (Unpaid, error) {
 	rows, err := queries.CommissionsOpen(ctx, tx, db.CommissionsOpenParams{
 		ProgramID: p.ProgramID, OrgID: p.OrgID, PartnerID: p.ID,
 	})
-	var open Open
+	var open Unpaid
 	for _, r := range rows {
 		into := &open.NotRejectable
 		if r.Rejectable {
@@ -68,7 +68,7 @@ func RejectOpen(ctx context.Context, u *work.Unit, p db.Partner, reason string) 
 	if err != nil {
 		return Sweep{}, err
 	}
-	var open Open
+	var open Unpaid
 	var rows []db.Commission
 	if err := u.Together(ctx,
 		func(tx pgtx.DBTX) (err error) { open, err = SumOpen(ctx, tx, p); return err },

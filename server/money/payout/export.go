@@ -177,7 +177,7 @@ func (f File) Write(ctx context.Context, u *work.Unit, w io.Writer) (done Export
 
 // Export is Take with an entry in the audit log.
 func Export(ctx context.Context, u *work.Unit, f File) (text string, done ExportResult, more bool, err error) {
-	if text, done, more, err = f.Take(ctx, u); err != nil {
+	if text, done, more, err = f.Text(ctx, u); err != nil {
 		return "", done, false, err
 	}
 	return text, done, more, auditlog.Record(ctx, u, auditlog.Entry{
@@ -187,9 +187,9 @@ func Export(ctx context.Context, u *work.Unit, f File) (text string, done Export
 	})
 }
 
-// Take returns the file's text, with as many rows as the service accepts, and reports whether more payouts need
+// Text returns the file's text, with as many rows as the service accepts, and reports whether more payouts need
 // another file. It works in the call's transaction.
-func (f File) Take(ctx context.Context, u *work.Unit) (text string, done ExportResult, more bool, err error) {
+func (f File) Text(ctx context.Context, u *work.Unit) (text string, done ExportResult, more bool, err error) {
 	if err := f.begin(ctx, u.Tx, &done); err != nil {
 		return "", done, false, err
 	}

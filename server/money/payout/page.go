@@ -153,10 +153,18 @@ func (p page) payouts(u *work.Unit) (out []db.Payout, collected [][]string) {
 			continue
 		}
 		y := db.Payout{
-			ID: ident.New(ident.Payout), OrgID: u.OrgID, ProgramID: o.Program.ID, PartnerID: d.PartnerID, BatchID: p.batch.ID,
-			AmountMinor: d.AmountMinor, Currency: d.Currency, Status: db.PayoutStatusPending,
+			ID:          ident.New(ident.Payout),
+			OrgID:       u.OrgID,
+			ProgramID:   o.Program.ID,
+			PartnerID:   d.PartnerID,
+			BatchID:     p.batch.ID,
+			AmountMinor: d.AmountMinor,
+			Currency:    d.Currency,
+			Status:      db.PayoutStatusPending,
 			Method:      p.partners[d.PartnerID].PayoutMethod,
-			PeriodMonth: o.month(), PeriodEnd: o.PeriodEnd, DueAt: o.dueAt(),
+			PeriodMonth: o.month(),
+			PeriodEnd:   o.PeriodEnd,
+			DueAt:       o.dueAt(),
 		}
 		if present, known := p.present[monthKey{d.PartnerID, d.Currency}]; known {
 			y.ID = present.ID

@@ -109,16 +109,16 @@ func (s Sender) Run(ctx context.Context, u *work.Unit) error {
 // pickUp moves due payouts to processing.
 func (s Sender) pickUp(ctx context.Context, u *work.Unit, r Rail) error {
 	for {
-		n, err := s.take(ctx, u, r)
+		n, err := s.claim(ctx, u, r)
 		if err != nil || n < sendBatch {
 			return err
 		}
 	}
 }
 
-// take claims a batch of payouts for a rail, and returns their number. From then on they can be neither lowered
+// claim claims a batch of payouts for a rail, and returns their number. From then on they can be neither lowered
 // nor deleted; if the process ends here, follow submits them later.
-func (s Sender) take(ctx context.Context, u *work.Unit, r Rail) (n int, err error) {
+func (s Sender) claim(ctx context.Context, u *work.Unit, r Rail) (n int, err error) {
 	name := r.Name()
 	err = u.Within(ctx, func(u *work.Unit) error {
 		taken, err := queries.PayoutsToSend(ctx, u.Tx, db.PayoutsToSendParams{
@@ -203,8 +203,8 @@ func (s Sender) GiveUp(ctx context.Context, u *work.Unit, p db.Payout, why strin
 	return s.conclude(ctx, u, p, Status{State: Rejected, Code: "given_up", Message: why})
 }
 
-// Paid settles a payout that left in a file, on the operator's word.
-func (s Sender) Paid(ctx context.Context, u *work.Unit, p db.Payout, payment Payment) error {
+// SettleExported settles a payout that left in a file, on the operator's word.
+func (s Sender) SettleExported(ctx context.Context, u *work.Unit, p db.Payout, payment Payment) error {
 	payment.ByHand = true
 	return s.end(ctx, u, p, func(u *work.Unit, p db.Payout) error {
 		p, err := Settle(ctx, u, p, payment)

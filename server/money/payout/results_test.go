@@ -102,10 +102,10 @@ func TestReadResults(t *testing.T) {
 func TestReadResultsRefuses(t *testing.T) {
 	t.Parallel()
 	for content, says := range map[string]string{
-		"":           "no line of headings",
-		"a,b\n1,2\n": "no line of headings",
+		"":           "no heading line",
+		"a,b\n1,2\n": "no heading line",
 		"payout_id,status\n" + strings.Repeat(",paid\n", 10_001): "more than 10000 rows",
-		strings.Repeat("a,b\n", 30) + "status\npaid\n":           "no line of headings",
+		strings.Repeat("a,b\n", 30) + "status\npaid\n":           "no heading line",
 		// Payout ids in names and addresses are not references.
 		"Status,Target name,Recipient\nCOMPLETED," + firstID + "," + firstID + "@x.example\n": "no column with the payouts' references",
 		"payout_id,status\n": "no row whose reference names a payout",

@@ -195,7 +195,7 @@ func (w *merging) redecide(ctx context.Context, u *work.Unit) error {
 	if err != nil {
 		return err
 	}
-	made, err := w.made(ctx, u, standing)
+	made, err := w.ruleCommissions(ctx, u, standing)
 	if err != nil {
 		return err
 	}
@@ -234,8 +234,8 @@ func (w *merging) bonus(made map[string]db.Commission) string {
 	return w.first
 }
 
-// made returns the rules' commissions by sale, and notes the corrected ones.
-func (w *merging) made(ctx context.Context, u *work.Unit, sales []db.Sale) (map[string]db.Commission, error) {
+// ruleCommissions returns the rules' commissions by sale, and notes the corrected ones.
+func (w *merging) ruleCommissions(ctx context.Context, u *work.Unit, sales []db.Sale) (map[string]db.Commission, error) {
 	ids := make([]string, len(sales))
 	for i, s := range sales {
 		ids[i] = s.ID

@@ -337,9 +337,15 @@ func (w *refunding) record(ctx context.Context, u *work.Unit, r RefundInput) (Re
 	}
 	recordRefundChange(u, row)
 	return Refunded{Refund: row}, errors.Join(err, queries.RefundApply(ctx, u.Later(), db.RefundApplyParams{
-		SaleID: row.SaleID, AmountMinor: row.AmountMinor, Currency: row.Currency,
+		SaleID:            row.SaleID,
+		AmountMinor:       row.AmountMinor,
+		Currency:          row.Currency,
 		VoidedCommissions: row.VoidedCommissions,
-		ClawbackMinor:     row.ClawbackMinor, Effects: row.Effects, RefundedAt: row.RefundedAt, UpdatedAt: row.UpdatedAt,
-		ID: row.ID, OrgID: row.OrgID,
+		ClawbackMinor:     row.ClawbackMinor,
+		Effects:           row.Effects,
+		RefundedAt:        row.RefundedAt,
+		UpdatedAt:         row.UpdatedAt,
+		ID:                row.ID,
+		OrgID:             row.OrgID,
 	}))
 }

@@ -126,7 +126,7 @@ func (p *play) run(ctx context.Context, since clock.Time) error {
 		if err != nil {
 			return err
 		}
-		if err := p.look(ctx, rows); err != nil {
+		if err := p.decidePage(ctx, rows); err != nil {
 			return err
 		}
 		if len(rows) < rehearsalPage {
@@ -139,8 +139,8 @@ func (p *play) run(ctx context.Context, since clock.Time) error {
 	return nil
 }
 
-// look decides a page of sales.
-func (p *play) look(ctx context.Context, rows []db.SalesRehearsedRow) error {
+// decidePage decides a page of sales.
+func (p *play) decidePage(ctx context.Context, rows []db.SalesRehearsedRow) error {
 	customers, err := p.count(ctx, rows)
 	if err != nil {
 		return err

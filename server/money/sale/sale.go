@@ -266,10 +266,16 @@ func (r *recording) toFacts() rules.Facts {
 	f := rules.Facts{
 		ProgramCurrency: r.who.ProgramCurrency,
 		Sale: &rules.SaleFacts{
-			AmountMinor: r.AmountMinor, NetAmountMinor: rules.BaseNetOfTax.Of(r.AmountMinor, r.TaxMinor, nil),
-			Currency:  r.Currency,
-			ProductID: r.ProductID, ProductName: r.ProductName, BillingType: r.BillingType, Interval: r.Interval,
-			IsFirstSale: !r.history.HasSales, Metadata: r.Metadata, OccurredAt: r.OccurredAt,
+			AmountMinor:    r.AmountMinor,
+			NetAmountMinor: rules.BaseNetOfTax.Of(r.AmountMinor, r.TaxMinor, nil),
+			Currency:       r.Currency,
+			ProductID:      r.ProductID,
+			ProductName:    r.ProductName,
+			BillingType:    r.BillingType,
+			Interval:       r.Interval,
+			IsFirstSale:    !r.history.HasSales,
+			Metadata:       r.Metadata,
+			OccurredAt:     r.OccurredAt,
 		},
 		Customer: rules.CustomerFacts{
 			ConvertedAt: k.ConvertedAt, LeadAt: &k.LeadAt, TrackedBy: string(k.TrackedBy), CouponID: k.CouponID,

@@ -55,7 +55,11 @@ func fillSome(ctx context.Context, tx *pgtx.Tx, c db.Campaign) (bool, error) {
 		return false, err
 	}
 	if err := queries.CampaignRecipientsAdd(ctx, tx.Later(), db.CampaignRecipientsAddParams{
-		CampaignID: c.ID, ProgramID: c.ProgramID, OrgID: c.OrgID, Statuses: statuses(c), GroupIds: c.GroupIds,
+		CampaignID: c.ID,
+		ProgramID:  c.ProgramID,
+		OrgID:      c.OrgID,
+		Statuses:   statuses(c),
+		GroupIds:   c.GroupIds,
 		PartnerIds: c.PartnerIds,
 		TagIds:     c.TagIds,
 		AfterID:    after, UptoID: upto, StartedAt: c.UpdatedAt, // nothing changes a sending campaign

@@ -15,7 +15,9 @@ import (
 const plainAccent = "#1f5fbf"
 
 // absolute inserts the service's address into links to Rail's pages.
-func (s Sender) absolute(text string) string { return strings.ReplaceAll(text, own, s.BaseURL+"/") }
+func (s Sender) absolute(text string) string {
+	return strings.ReplaceAll(text, pagePrefix, s.BaseURL+"/")
+}
 
 // decorate puts the program's name, logo and colour around a page. Everything but the logo is inline, since mail
 // programs ignore style sheets.
@@ -34,7 +36,7 @@ func (s Sender) decorate(page *bytes.Buffer, r db.MailReaderRow) *bytes.Buffer {
 	out := new(bytes.Buffer)
 	fmt.Fprintf(out, `<div style="max-width:36rem;margin:0 auto;padding:16px;font:16px/1.5 system-ui,sans-serif">`+
 		"\n<p style=\"padding-bottom:12px;border-bottom:3px solid %s\">%s</p>\n", accent, head)
-	out.WriteString(strings.ReplaceAll(page.String(), `title="`+pressed+`"`, pill))
+	out.WriteString(strings.ReplaceAll(page.String(), `title="`+buttonTitle+`"`, pill))
 	out.WriteString("</div>\n")
 	return out
 }

@@ -3,10 +3,10 @@ package mail
 import "rail/server/locale"
 
 const (
-	// own begins the addresses of Rail's pages in a text. The sender replaces it with the service's address.
-	own = "rail:///"
-	// pressed is the title of a link that the sender shows as a button.
-	pressed = "button"
+	// pagePrefix begins the addresses of Rail's pages in a text. The sender replaces it with the service's address.
+	pagePrefix = "rail:///"
+	// buttonTitle is the title of a link that the sender shows as a button.
+	buttonTitle = "button"
 )
 
 // letter builds a program's mail, paragraph by paragraph, in the recipient's language.
@@ -48,13 +48,13 @@ func (l letter) quotes(q quote) letter {
 
 // button adds a button that opens one of Rail's pages, by its path.
 func (l letter) button(text, path string) letter {
-	return l.quotes(anchor(l.to.Locale.T(text), own+path, ` "`+pressed+`"`))
+	return l.quotes(anchor(l.to.Locale.T(text), pagePrefix+path, ` "`+buttonTitle+`"`))
 }
 
 // optional adds the note that partners can turn this mail off.
 func (l letter) optional() letter {
 	return l.quotes(quote{"--", "---"}).paragraph("You get this mail as a partner of %s.", l.to.name()).
-		quotes(anchor(l.to.Locale.T("Choose your mails"), own+"portal/settings#notifications", ""))
+		quotes(anchor(l.to.Locale.T("Choose your mails"), pagePrefix+"portal/settings#notifications", ""))
 }
 
 // anchor returns a link on a separate line. title is the link's title in Markdown.

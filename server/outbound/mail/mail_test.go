@@ -164,7 +164,7 @@ func TestAtMostOnce(t *testing.T) {
 	status, _ = state(t, pool)
 	require.Equal(t, "failed", status)
 	require.Empty(t, c.got)
-	require.False(t, again(&gomail.SendError{Reason: gomail.ErrSMTPDataClose}), "the server may have it")
+	require.False(t, retryable(&gomail.SendError{Reason: gomail.ErrSMTPDataClose}), "the server may have it")
 }
 
 // TestFolder: dir: writes complete mails, plain and HTML, in which text by others stays text.
@@ -311,7 +311,7 @@ func TestLostConnection(t *testing.T) {
 	for code, want := range map[gomail.SendErrReason]bool{
 		gomail.ErrWriteContent: true, gomail.ErrConnCheck: true, gomail.ErrSMTPDataClose: false,
 	} {
-		require.Equal(t, want, again(&gomail.SendError{Reason: code}), code)
+		require.Equal(t, want, retryable(&gomail.SendError{Reason: code}), code)
 	}
 }
 
@@ -353,7 +353,7 @@ func TestResultAndDeletion(t *testing.T) {
 	written := make(chan error, 1)
 	go func() {
 		s := Sender{Pool: pool, now: func() clock.Time { return start }}
-		written <- s.done(context.Background(),
+		written <- s.finish(context.Background(),
 			db.Mail{ID: "mail_1", OrgID: "org_1", Attempts: 1, PartnerID: &partner, CampaignID: &campaign}, sent, "")
 	}()
 	require.Eventually(t, func() bool {

@@ -15,7 +15,7 @@ import (
 // CountOpening counts the first opening of a campaign's mail by a partner. Later ones, and addresses of mails
 // that do not exist, change nothing.
 func CountOpening(ctx context.Context, pool *pgxpool.Pool, campaign, partner string, now clock.Time) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, resultTimeout)
 	defer cancel()
 	return insist(ctx, pool, func(ctx context.Context, tx *pgtx.Tx) error {
 		sent := db.CampaignUnopenedParams{CampaignID: campaign, PartnerID: partner}

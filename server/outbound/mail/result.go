@@ -24,8 +24,8 @@ const (
 	retried = "retried" // not final
 )
 
-// done writes the final outcome of a mail, and counts it in its campaign. text is the error, or "".
-func (s Sender) done(ctx context.Context, m db.Mail, outcome, text string) error {
+// finish writes the final outcome of a mail, and counts it in its campaign. text is the error, or "".
+func (s Sender) finish(ctx context.Context, m db.Mail, outcome, text string) error {
 	s.count(outcome)
 	return s.write(ctx, func(ctx context.Context, tx *pgtx.Tx) error {
 		if _, err := campaignOf(ctx, tx, m); err != nil && !errors.Is(err, pgx.ErrNoRows) {
@@ -52,7 +52,7 @@ func (s Sender) later(ctx context.Context, m db.Mail, wait time.Duration, text s
 	return s.write(ctx, func(ctx context.Context, tx *pgtx.Tx) error {
 		c, err := campaignOf(ctx, tx, m)
 		if errors.Is(err, pgx.ErrNoRows) {
-			return s.end(ctx, tx, m, skipped, gone)
+			return s.end(ctx, tx, m, skipped, skippedText)
 		}
 		if err != nil {
 			return err
@@ -86,14 +86,14 @@ func campaignOf(ctx context.Context, tx *pgtx.Tx, m db.Mail) (*db.MailCampaignRo
 
 // write writes the result of a mail, even while the server stops, since the mail was sent or not in any case.
 func (s Sender) write(ctx context.Context, work func(context.Context, *pgtx.Tx) error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resultTimeout)
 	defer cancel()
 	return insist(ctx, s.Pool, work)
 }
 
 const (
-	// patience is how long writing a result is retried: a mail without a result counts as failed.
-	patience = 30 * time.Second
+	// resultTimeout is how long writing a result is retried: a mail without a result counts as failed.
+	resultTimeout = 30 * time.Second
 	// pause is the time between two tries.
 	pause = 100 * time.Millisecond
 )

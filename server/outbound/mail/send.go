@@ -156,7 +156,7 @@ func (s Sender) giveUp(ctx context.Context) error {
 	before := s.now().Plus(-lostAfter)
 	lost, failures := queries.MailsLost(ctx, s.Pool, &before)
 	for _, m := range lost {
-		failures = errors.Join(failures, s.done(ctx, m, failed, "The server stopped while sending it."))
+		failures = errors.Join(failures, s.finish(ctx, m, failed, "The server stopped while sending it."))
 	}
 	return failures
 }
@@ -185,8 +185,8 @@ func (s Sender) take(ctx context.Context) ([]db.Mail, error) {
 	return queries.MailsTake(ctx, s.Pool, db.MailsTakeParams{Now: &now, Lim: 1})
 }
 
-// gone is the error of a skipped mail.
-const gone = "The partner has unsubscribed, or the partner, campaign or sequence was deleted."
+// skippedText is the error of a skipped mail.
+const skippedText = "The partner has unsubscribed, or the partner, campaign or sequence was deleted."
 
 // send makes one attempt and writes its result.
 func (s Sender) send(ctx context.Context, m db.Mail) error {
@@ -197,7 +197,7 @@ func (s Sender) send(ctx context.Context, m db.Mail) error {
 	case ctx.Err() != nil:
 		return s.later(ctx, m, 0, "The server stopped before sending it.")
 	case reader != nil && reader.Verdict == "skip":
-		return s.done(ctx, m, skipped, gone)
+		return s.finish(ctx, m, skipped, skippedText)
 	case reader != nil && reader.Verdict == "back":
 		return s.write(ctx, func(ctx context.Context, tx *pgtx.Tx) error { return s.back(ctx, tx, m) })
 	}
@@ -209,9 +209,9 @@ func (s Sender) send(ctx context.Context, m db.Mail) error {
 	}
 	if err == nil {
 		s.Outages.Note("", nil)
-		return s.done(ctx, m, sent, "")
+		return s.finish(ctx, m, sent, "")
 	}
-	if again(err) {
+	if retryable(err) {
 		s.Outages.Note("", err)
 		// m.Attempts counts this attempt.
 		if n := int(m.Attempts); n <= len(waits) {
@@ -219,12 +219,12 @@ func (s Sender) send(ctx context.Context, m db.Mail) error {
 		}
 	}
 	s.Log.Warn("mail failed", "id", m.ID, "purpose", m.Purpose, "attempts", m.Attempts, "error", err)
-	return s.done(ctx, m, failed, err.Error())
+	return s.finish(ctx, m, failed, err.Error())
 }
 
-// again reports whether a mail was certainly not delivered and may be retried. It may not after the server
+// retryable reports whether a mail was certainly not delivered and may be retried. It may not after the server
 // received all of it, or after a permanent refusal.
-func again(err error) bool {
+func retryable(err error) bool {
 	var refused *gomail.SendError
 	if !errors.As(err, &refused) {
 		return true // no connection

@@ -18,7 +18,7 @@ const FeedLength = 100
 type Feed struct {
 	Events   []db.EventsSinceRow
 	Cursor   string
-	CaughtUp bool // there are no more events
+	CaughtUp bool // the last page
 }
 
 // Follow reads up to limit events after a cursor, of all programs of the unit's organization, and returns those

@@ -10,8 +10,8 @@ import (
 	"rail/server/work/event"
 )
 
-// fresh is the maximum age of a horizon for a worker that reads deliveries up to it.
-const fresh = 5 * time.Millisecond
+// maxHorizonAge is the maximum age of a horizon for a worker that reads deliveries up to it.
+const maxHorizonAge = 5 * time.Millisecond
 
 // horizon is the sender's last horizon, shared by its workers.
 type horizon struct {

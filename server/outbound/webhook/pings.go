@@ -38,7 +38,7 @@ func (s *Endpoints) Ping(ctx context.Context, u *work.Unit, endpointID, kind str
 	}
 	done, ok := s.pings.begin(e)
 	if !ok {
-		return sent, crowdedOut()
+		return sent, tooManyPings()
 	}
 	defer done()
 	if kind, err = testType(e, kind); err != nil {
@@ -50,8 +50,8 @@ func (s *Endpoints) Ping(ctx context.Context, u *work.Unit, endpointID, kind str
 	return sent, insertDelivery(ctx, u, sent.WebhookDelivery)
 }
 
-// crowdedOut refuses a ping with a Retry-After of a second.
-func crowdedOut() error {
+// tooManyPings refuses a ping with a Retry-After of a second.
+func tooManyPings() error {
 	const words = "Too many endpoint tests are running; try again in a moment."
 	p := problem.New(problem.RateLimitExceeded, words)
 	p.RetryAfter = 1

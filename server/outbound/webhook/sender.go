@@ -34,8 +34,8 @@ const (
 	// spacing is the minimum time between checks for work. The time is also at least four times the duration of the
 	// last check, so that checks take at most a fifth of the time.
 	spacing = 20 * time.Millisecond
-	// again is the number of extra checks after a wake while an open transaction delays events.
-	again = 4
+	// extraChecks is the number of extra checks after a wake while an open transaction delays events.
+	extraChecks = 4
 	// maxBusy bounds the endpoints that one sender serves at once; each has a goroutine, so that a hanging receiver
 	// delays no other. WebhookClaim distributes the places.
 	maxBusy = 512
@@ -129,15 +129,15 @@ func (s *Sender) Run(ctx context.Context) {
 	}
 	var living sync.WaitGroup
 	living.Go(func() { s.heartbeat(writing) }) // while anything is in flight
-	s.look(ctx)
+	s.claimLoop(ctx)
 	s.working.Wait()
 	stop()
 	writer.Wait()
 	living.Wait()
 }
 
-// look claims work when woken, and periodically.
-func (s *Sender) look(ctx context.Context) {
+// claimLoop claims work when woken, and periodically.
+func (s *Sender) claimLoop(ctx context.Context) {
 	for left := 0; ; left-- {
 		began := clock.Real()
 		delayed := s.claim(ctx)
@@ -152,7 +152,7 @@ func (s *Sender) look(ctx context.Context) {
 			return
 		case <-time.After(wait):
 		case <-s.wake:
-			left = again + 1
+			left = extraChecks + 1
 			_ = clock.Wait(ctx, rest-time.Since(ended)) // claim concurrent wakes together
 		}
 	}

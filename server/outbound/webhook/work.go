@@ -63,7 +63,7 @@ func (s *Sender) work(ctx context.Context, l lease) (more bool) {
 // next reads the first due deliveries up to the horizon: an event that may still be committed before them must
 // not be skipped.
 func (s *Sender) next(ctx context.Context, l lease) ([]db.WebhookNextRow, error) {
-	h, err := s.settled(ctx, fresh)
+	h, err := s.settled(ctx, maxHorizonAge)
 	if err != nil {
 		return nil, err
 	}
@@ -123,9 +123,14 @@ func (s *Sender) sendOne(ctx context.Context, client *Client, l lease, d db.Webh
 		ID: d.ID, Endpoint: l.endpoint, Event: d.EventType, RequestID: d.RequestID, Attempt: int(d.Attempts) + 1,
 	})
 	r.outcome = client.Send(ctx, Message{
-		URL: d.URL, EventID: d.EventID, DeliveryID: d.ID, Type: d.EventType, RequestID: d.RequestID,
-		Attempt: int(d.Attempts) + 1,
-		Body:    []byte(d.Body), Secrets: secrets,
+		URL:        d.URL,
+		EventID:    d.EventID,
+		DeliveryID: d.ID,
+		Type:       d.EventType,
+		RequestID:  d.RequestID,
+		Attempt:    int(d.Attempts) + 1,
+		Body:       []byte(d.Body),
+		Secrets:    secrets,
 	}, now.Time)
 	span.Attempted(r.outcome.Code, r.outcome.Err)
 	if r.at = s.Clock.Now(); r.outcome.Err != "" {
@@ -243,13 +248,17 @@ func (s *Sender) storeAll(ctx context.Context, batch []result) map[string]db.Web
 func (s *Sender) store(ctx context.Context, batch []result) (map[string]db.WebhookResultsRow, error) {
 	p := db.WebhookResultsParams{Owner: s.owner}
 	for _, r := range batch {
-		p.Ids, p.EndpointIds = append(p.Ids, r.d.ID), append(p.EndpointIds, r.lease.endpoint)
-		p.Tokens, p.Statuses = append(p.Tokens, r.lease.token), append(p.Statuses, string(r.status))
-		p.Attempts, p.ResponseCodes = append(p.Attempts,
-			r.d.Attempts+1), append(p.ResponseCodes, int32(r.outcome.Code))
-		p.Errors, p.Durations = append(p.Errors, r.outcome.Err), append(p.Durations, r.outcome.Took.Milliseconds())
-		p.Attempted, p.Next, p.Finished = append(p.Attempted,
-			clock.At(r.outcome.Start)), append(p.Next, r.next), append(p.Finished, r.at)
+		p.Ids = append(p.Ids, r.d.ID)
+		p.EndpointIds = append(p.EndpointIds, r.lease.endpoint)
+		p.Tokens = append(p.Tokens, r.lease.token)
+		p.Statuses = append(p.Statuses, string(r.status))
+		p.Attempts = append(p.Attempts, r.d.Attempts+1)
+		p.ResponseCodes = append(p.ResponseCodes, int32(r.outcome.Code))
+		p.Errors = append(p.Errors, r.outcome.Err)
+		p.Durations = append(p.Durations, r.outcome.Took.Milliseconds())
+		p.Attempted = append(p.Attempted, clock.At(r.outcome.Start))
+		p.Next = append(p.Next, r.next)
+		p.Finished = append(p.Finished, r.at)
 	}
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()

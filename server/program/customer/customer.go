@@ -175,7 +175,7 @@ func insert(ctx context.Context, u *work.Unit, k db.Customer, others *[]Duplicat
 			if k.Email == nil && k.Identifier == nil {
 				return nil
 			}
-			return same(ctx, k, others)(tx)
+			return readDuplicates(ctx, k, others)(tx)
 		})
 	if err != nil {
 		return false, err
@@ -192,7 +192,7 @@ func externalIDTaken(ctx context.Context, u *work.Unit, programID, externalID st
 	if err != nil {
 		return err
 	}
-	return taken(holder)
+	return externalIDConflict(holder)
 }
 
 // notifyOfLead mails the partner about a new lead, if the partner opted in (decisions, 54). The first lead has

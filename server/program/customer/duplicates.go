@@ -16,8 +16,8 @@ type Duplicate struct {
 	Match      string // the shared field: identifier or email
 }
 
-// same reads the other customers with the same identifier or email, the oldest of each.
-func same(ctx context.Context, k db.Customer, into *[]Duplicate) pgtx.Read {
+// readDuplicates reads the other customers with the same identifier or email, the oldest of each.
+func readDuplicates(ctx context.Context, k db.Customer, into *[]Duplicate) pgtx.Read {
 	return func(tx pgtx.DBTX) error {
 		rows, err := queries.CustomerSame(ctx, tx, db.CustomerSameParams{
 			ProgramID: k.ProgramID, OrgID: k.OrgID, ID: k.ID, Identifier: k.Identifier, Email: opt.Lower(k.Email),
@@ -53,7 +53,7 @@ func compareAgain(ctx context.Context, u *work.Unit, k db.Customer, but string) 
 		return nil
 	}
 	var found []Duplicate
-	if err := u.Read(ctx, same(ctx, k, &found)); err != nil {
+	if err := u.Read(ctx, readDuplicates(ctx, k, &found)); err != nil {
 		return err
 	}
 	return noteDuplicates(ctx, u, k, slices.DeleteFunc(found, func(d Duplicate) bool { return d.CustomerID == but }))

@@ -48,7 +48,7 @@ func attach(ctx context.Context, u *work.Unit, k *db.Customer, externalID string
 	if n == 0 {
 		holder, err := ByExternalID(ctx, u, k.ProgramID, externalID)
 		if err == nil && holder.ID != k.ID {
-			err = taken(holder)
+			err = externalIDConflict(holder)
 		}
 		return false, err
 	}
@@ -72,8 +72,8 @@ func hasRoom(ctx context.Context, u *work.Unit, k db.Customer, externalID string
 	return problem.New(problem.CustomerExternalIDLimit, "The customer has %d external ids already.", MaxExternalIDs)
 }
 
-// taken returns the conflict with the customer that has an external id.
-func taken(holder db.Customer) error {
+// externalIDConflict returns the conflict with the customer that has an external id.
+func externalIDConflict(holder db.Customer) error {
 	return problem.Taken(problem.CustomerExternalIDTaken, "external_customer_id", holder,
 		"A customer with this external_customer_id exists in the program.")
 }

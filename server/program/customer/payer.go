@@ -38,7 +38,7 @@ func (s Service) Payer(ctx context.Context, u *work.Unit, programID, chargeID st
 	if !by.Route.Given() {
 		return "", problem.NotFound("external_customer_id")
 	}
-	f, err := s.Who(ctx, u, Clues{
+	f, err := s.Identify(ctx, u, Clues{
 		ProgramID: programID, ExternalID: *by.ExternalCustomerID, Routes: []tracking.Route{by.Route},
 	})
 	if err == nil && f.ID == "" {

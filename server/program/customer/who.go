@@ -29,9 +29,9 @@ type Clues struct {
 	At         clock.Time       // time of the payment or event; zero for now
 }
 
-// Found is the customer that clues identify; its ID is "" for none. Rule is the rule that found it. Refused
+// Match is the customer that clues identify; its ID is "" for none. Rule is the rule that found it. Refused
 // explains why no route fitted.
-type Found struct {
+type Match struct {
 	db.Customer
 	Rule    Rule
 	Refused error
@@ -46,11 +46,11 @@ func (c Clues) Own() string {
 	return c.Identifier
 }
 
-// Who returns the customer who paid, if the external id is unknown (decisions, 302). The first rule that fits
+// Identify returns the customer who paid, if the external id is unknown (decisions, 302). The first rule that fits
 // wins: the merchant's id, if exactly one customer of the program has it; the routes, which sign the customer up
 // unless its visit has a lead already; the email, if exactly one recent customer without an external id has it.
 // Missing fields of the customer are filled from the clues.
-func (s Service) Who(ctx context.Context, u *work.Unit, c Clues) (Found, error) {
+func (s Service) Identify(ctx context.Context, u *work.Unit, c Clues) (Match, error) {
 	f, taken, err := s.byIdentifier(ctx, u, c)
 	if err == nil && f.ID == "" {
 		f, err = s.byRoutes(ctx, u, c)
@@ -72,7 +72,7 @@ func (s Service) Who(ctx context.Context, u *work.Unit, c Clues) (Found, error) 
 }
 
 // byIdentifier finds the customer with the merchant's id, and reports whether any customer has it.
-func (s Service) byIdentifier(ctx context.Context, u *work.Unit, c Clues) (f Found, taken bool, err error) {
+func (s Service) byIdentifier(ctx context.Context, u *work.Unit, c Clues) (f Match, taken bool, err error) {
 	id := c.Own()
 	if id == "" {
 		return f, false, nil
@@ -83,15 +83,15 @@ func (s Service) byIdentifier(ctx context.Context, u *work.Unit, c Clues) (f Fou
 	if err != nil || len(rows) != 1 {
 		return f, len(rows) > 0, err
 	}
-	return Found{Customer: rows[0], Rule: Rule{Rule: api.AttributionRuleIdentifier, Detail: id}}, true, nil
+	return Match{Customer: rows[0], Rule: Rule{Rule: api.AttributionRuleIdentifier, Detail: id}}, true, nil
 }
 
 // byRoutes follows the routes to partners: a lead of the same visit is the customer, else the first route that
 // fits signs it up.
-func (s Service) byRoutes(ctx context.Context, u *work.Unit, c Clues) (f Found, err error) {
+func (s Service) byRoutes(ctx context.Context, u *work.Unit, c Clues) (f Match, err error) {
 	for _, r := range c.Routes {
 		if k, err := s.leadOf(ctx, u, c, r); err != nil || k.ID != "" {
-			return Found{Customer: k, Rule: ruleOf(r, tracking.Attribution{})}, err
+			return Match{Customer: k, Rule: ruleOf(r, tracking.Attribution{})}, err
 		}
 	}
 	routes, err := inOrder(ctx, u, c)
@@ -130,7 +130,7 @@ func inOrder(ctx context.Context, u *work.Unit, c Clues) ([]tracking.Route, erro
 	return sorted, nil
 }
 
-func (s Service) byRoute(ctx context.Context, u *work.Unit, c Clues, r tracking.Route) (Found, error) {
+func (s Service) byRoute(ctx context.Context, u *work.Unit, c Clues, r tracking.Route) (Match, error) {
 	r.At = c.At
 	k, inserted, err := s.signUp(ctx, u, Input{
 		ProgramID: c.ProgramID, Route: r, ExternalCustomerID: opt.OrNil(c.ExternalID), Email: opt.OrNil(c.Email),
@@ -139,7 +139,7 @@ func (s Service) byRoute(ctx context.Context, u *work.Unit, c Clues, r tracking.
 	if err == nil && !inserted { // another request has just created it
 		k, err = ByExternalID(ctx, u, c.ProgramID, c.ExternalID)
 	}
-	return Found{Customer: k, made: true}, err
+	return Match{Customer: k, made: true}, err
 }
 
 // leadOf returns the only customer without an external id that came by the route's visit, unless its email or
@@ -173,7 +173,7 @@ func (c Clues) fits(k db.Customer) bool {
 
 // byEmail finds the one customer without an external id that signed up with the email
 // within the program's lead_match_days.
-func (s Service) byEmail(ctx context.Context, u *work.Unit, c Clues) (f Found, err error) {
+func (s Service) byEmail(ctx context.Context, u *work.Unit, c Clues) (f Match, err error) {
 	email := strings.ToLower(c.Email)
 	if email == "" {
 		return f, nil

@@ -62,7 +62,7 @@ func Create(ctx context.Context, u *work.Unit, in Input) (db.Group, error) {
 		return db.Group{}, err
 	}
 	if errs[1] == nil {
-		return db.Group{}, taken(existing)
+		return db.Group{}, nameConflict(existing)
 	}
 	g := db.Group{
 		ID: ident.New(ident.Group), OrgID: u.OrgID, ProgramID: in.ProgramID, Name: in.Name,
@@ -77,8 +77,8 @@ func byName(ctx context.Context, u *work.Unit, tx pgtx.DBTX, programID, name str
 	return queries.GroupByName(ctx, tx, db.GroupByNameParams{ProgramID: programID, OrgID: u.OrgID, Name: name})
 }
 
-// taken returns the conflict, with the group that has the name.
-func taken(existing db.Group) error {
+// nameConflict returns the conflict, with the group that has the name.
+func nameConflict(existing db.Group) error {
 	return problem.Taken(problem.GroupNameTaken, "name", existing, "A group with this name exists in the program.")
 }
 
@@ -93,7 +93,7 @@ func Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.Group,
 		existing, err := byName(ctx, u, u.DB(), g.ProgramID, *to.Name)
 		// If only the case of the name changes, the group finds itself.
 		if err == nil && existing.ID != g.ID {
-			return g, taken(existing)
+			return g, nameConflict(existing)
 		}
 		if err := work.IgnoreNoRows(err); err != nil {
 			return g, err

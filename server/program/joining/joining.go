@@ -29,14 +29,14 @@ import (
 var queries = db.New()
 
 // Limits of a program's join page. An unconfirmed request expires after Life; the link of a confirmed one shows
-// its status for Shown.
+// its status for StatusLife.
 const (
 	perAddress = 10 // applications an hour from one network address
 	perEmail   = 3  // mails a day to one email address
 	waiting    = 1000
 
-	Life  = 48 * time.Hour
-	Shown = 90 * 24 * time.Hour
+	Life       = 48 * time.Hour
+	StatusLife = 90 * 24 * time.Hour
 )
 
 // Refusals of an applicant, each with its own text.
@@ -78,9 +78,9 @@ func (a Submission) recipient(email string, p db.Program) mail.Recipient {
 	return mail.Recipient{Email: email, ProgramID: p.ID, Program: p.Name, Locale: a.Locale}
 }
 
-// Ask stores an application to a program of the unit and mails its link, or a sign-in hint if the address is a
+// Submit stores an application to a program of the unit and mails its link, or a sign-in hint if the address is a
 // partner's. Beyond the daily limit of mails to an address it silently does nothing.
-func (s *Service) Ask(ctx context.Context, u *work.Unit, programID string, a Submission) error {
+func (s *Service) Submit(ctx context.Context, u *work.Unit, programID string, a Submission) error {
 	// The lock serializes applications, so that the limits are exact.
 	p, err := queries.ProgramLock(ctx, u.Tx, db.ProgramLockParams{ID: programID, OrgID: u.OrgID})
 	if err != nil {
@@ -196,7 +196,7 @@ func (s *Service) Confirm(ctx context.Context, u *work.Unit, r Request) error {
 		return err
 	}
 	err = queries.JoinRequestConfirm(ctx, u.Later(), db.JoinRequestConfirmParams{
-		ApplicationID: &made.ID, ConfirmedAt: &u.Now, ExpiresAt: u.Now.Plus(Shown), TokenHash: row.TokenHash, OrgID: u.OrgID,
+		ApplicationID: &made.ID, ConfirmedAt: &u.Now, ExpiresAt: u.Now.Plus(StatusLife), TokenHash: row.TokenHash, OrgID: u.OrgID,
 	})
 	if err != nil {
 		return err

@@ -121,10 +121,17 @@ func submit(
 		answers = json.RawMessage("{}")
 	}
 	a := db.Application{
-		ID: ident.New(ident.Application), OrgID: p.OrgID, ProgramID: p.ProgramID, GroupID: p.GroupID, PartnerID: &p.ID,
-		Email: p.Email, Answers: answers, Source: new(cmp.Or(source, db.ApplicationSourceAPI)),
+		ID:        ident.New(ident.Application),
+		OrgID:     p.OrgID,
+		ProgramID: p.ProgramID,
+		GroupID:   p.GroupID,
+		PartnerID: &p.ID,
+		Email:     p.Email,
+		Answers:   answers,
+		Source:    new(cmp.Or(source, db.ApplicationSourceAPI)),
 		Status:    db.ApplicationStatusPending,
-		CreatedAt: u.Now, UpdatedAt: u.Now,
+		CreatedAt: u.Now,
+		UpdatedAt: u.Now,
 	}
 	about := event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: a.ID}
 	u.Record(about, events.ApplicationSubmitted(api.ApplicationSubmittedData{

@@ -37,7 +37,7 @@ func PreviewBan(ctx context.Context, u *work.Unit, id string) (Ban, error) {
 		return Ban{}, err
 	}
 	out := Ban{Partner: p}
-	var open commission.Open
+	var open commission.Unpaid
 	err = u.Together(ctx,
 		func(tx pgtx.DBTX) (err error) { open, err = commission.SumOpen(ctx, tx, p); return err },
 		out.countLinks(ctx),

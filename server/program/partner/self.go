@@ -72,7 +72,7 @@ func (s *Service) UpdateSelf(ctx context.Context, u *work.Unit, partnerID string
 	if err != nil {
 		return err
 	}
-	if Named(after) && after.PayoutMethod != nil && !after.CompletedOnboarding {
+	if HasName(after) && after.PayoutMethod != nil && !after.CompletedOnboarding {
 		after.CompletedOnboarding = true
 		if u.Events.Len() == 0 { // one change, one event
 			recordUpdated(u, after)
@@ -90,8 +90,8 @@ func (s *Service) UpdateSelf(ctx context.Context, u *work.Unit, partnerID string
 	return AuditSelf(ctx, u, before, "partner.updated", before.ID, was, is)
 }
 
-// Named reports whether a partner has a name.
-func Named(p db.Partner) bool {
+// HasName reports whether a partner has a name.
+func HasName(p db.Partner) bool {
 	return p.FirstName != nil || p.LastName != nil || p.DisplayName != nil || p.CompanyName != nil
 }
 

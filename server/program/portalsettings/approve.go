@@ -15,9 +15,11 @@ func (s Settings) Approves(groupID, country *string, email string) bool {
 	}
 	_, domain, _ := strings.Cut(email, "@")
 	rule := s.AutoApprove
-	return holds(rule.GroupIds, opt.Value(groupID)) && holds(rule.Countries, strings.ToUpper(opt.Value(country))) &&
-		holds(rule.EmailDomains, strings.ToLower(domain))
+	return includes(rule.GroupIds, opt.Value(groupID)) && includes(rule.Countries, strings.ToUpper(opt.Value(country))) &&
+		includes(rule.EmailDomains, strings.ToLower(domain))
 }
 
-// holds reports whether a list includes a value; an empty list includes all.
-func holds(list []string, value string) bool { return len(list) == 0 || slices.Contains(list, value) }
+// includes reports whether a list includes a value; an empty list includes all.
+func includes(list []string, value string) bool {
+	return len(list) == 0 || slices.Contains(list, value)
+}

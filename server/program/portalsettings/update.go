@@ -101,12 +101,12 @@ func (s *Settings) applyRule(to nullable.Nullable[api.AutoApproval]) {
 	given := to.MustGet()
 	s.AutoApprove = &api.AutoApproval{
 		GroupIds:  opt.Distinct(given.GroupIds),
-		Countries: all(strings.ToUpper, given.Countries), EmailDomains: all(strings.ToLower, given.EmailDomains),
+		Countries: normalizeAll(strings.ToUpper, given.Countries), EmailDomains: normalizeAll(strings.ToLower, given.EmailDomains),
 	}
 }
 
-// all applies form to texts and drops duplicates.
-func all(form func(string) string, texts []string) []string {
+// normalizeAll applies form to texts and drops duplicates.
+func normalizeAll(form func(string) string, texts []string) []string {
 	out := make([]string, len(texts))
 	for i, t := range texts {
 		out[i] = form(t)

@@ -108,8 +108,8 @@ func (s *Store) load(ctx context.Context, token string) (any, error) {
 	return r, nil
 }
 
-// Known reports whether pages of the origin may use any key.
-func (s *Store) Known(ctx context.Context, o Origin) (bool, error) {
+// AllowsAny reports whether pages of the origin may use any key.
+func (s *Store) AllowsAny(ctx context.Context, o Origin) (bool, error) {
 	return queries.PublishableHostKnown(ctx, s.pool, o.Names())
 }
 

@@ -50,14 +50,14 @@ func Create(ctx context.Context, u *work.Unit, in Input) (db.Resource, error) {
 	if r.Published {
 		r.PublishedAt = &u.Now
 	}
-	if r.Position, err = end(ctx, u, r); err != nil {
+	if r.Position, err = nextPosition(ctx, u, r); err != nil {
 		return none, err
 	}
 	return r, queries.ResourceInsert(ctx, u.Later(), db.ResourceInsertParams(r))
 }
 
-// end returns the position after the last one in the resource's folder.
-func end(ctx context.Context, u *work.Unit, r db.Resource) (int64, error) {
+// nextPosition returns the position after the last one in the resource's folder.
+func nextPosition(ctx context.Context, u *work.Unit, r db.Resource) (int64, error) {
 	return queries.ResourceEnd(ctx, u.Tx, db.ResourceEndParams{
 		ProgramID: r.ProgramID, OrgID: r.OrgID, Folder: opt.Value(r.Folder),
 	})
@@ -115,7 +115,7 @@ func patch(ctx context.Context, u *work.Unit, r *db.Resource, to Changes) (err e
 	}
 	r.UpdatedAt = u.Now
 	if opt.Value(r.Folder) != before {
-		r.Position, err = end(ctx, u, *r)
+		r.Position, err = nextPosition(ctx, u, *r)
 	}
 	return err
 }

@@ -111,7 +111,7 @@ func (h history) duplicates(program string, signs map[string][]sharing) []Findin
 				if others[one] == nil {
 					others[one] = map[string][]string{}
 				}
-				others[one][sign] = h.fresh(others[one][sign], sign, one, group)
+				others[one][sign] = h.addNew(others[one][sign], sign, one, group)
 			}
 		}
 	}
@@ -138,8 +138,8 @@ func groups(all []sharing) [][]string {
 	return out
 }
 
-// fresh adds to named the members of a group that are not yet settled with partner one, up to maxOthers.
-func (h history) fresh(named []string, sign, one string, group []string) []string {
+// addNew adds to named the members of a group that are not yet settled with partner one, up to maxOthers.
+func (h history) addNew(named []string, sign, one string, group []string) []string {
 	for _, other := range group {
 		if len(named) >= maxOthers {
 			break

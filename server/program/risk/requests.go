@@ -85,9 +85,13 @@ func CheckCustomer(ctx context.Context, u *work.Unit, p db.Partner, own []string
 	domain := domainOf(email)
 	if slices.Contains(disposable, domain) {
 		f := Finding{
-			ProgramID: p.ProgramID, PartnerID: p.ID, CustomerID: &k.ID, Kind: "disposable_email", Severity: "medium",
-			Summary: "The customer's e-mail address is of a provider of throw-away addresses.",
-			Signals: map[string]any{"domain": domain},
+			ProgramID:  p.ProgramID,
+			PartnerID:  p.ID,
+			CustomerID: &k.ID,
+			Kind:       "disposable_email",
+			Severity:   "medium",
+			Summary:    "The customer's e-mail address is of a provider of throw-away addresses.",
+			Signals:    map[string]any{"domain": domain},
 		}
 		if err := flag(ctx, u, f); err != nil {
 			return err
@@ -97,9 +101,13 @@ func CheckCustomer(ctx context.Context, u *work.Unit, p db.Partner, own []string
 		return nil
 	}
 	return flag(ctx, u, Finding{
-		ProgramID: p.ProgramID, PartnerID: p.ID, CustomerID: &k.ID, Kind: "self_referral_domain", Severity: "medium",
-		Summary: "The customer's e-mail address is of the partner's own domain.",
-		Signals: map[string]any{"domain": domain},
+		ProgramID:  p.ProgramID,
+		PartnerID:  p.ID,
+		CustomerID: &k.ID,
+		Kind:       "self_referral_domain",
+		Severity:   "medium",
+		Summary:    "The customer's e-mail address is of the partner's own domain.",
+		Signals:    map[string]any{"domain": domain},
 	})
 }
 

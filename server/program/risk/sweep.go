@@ -49,7 +49,7 @@ func openSome(ctx context.Context, u *work.Unit, p snapshot) (more bool, err err
 	if err != nil || !begun.Taken {
 		return false, err
 	}
-	found, err := look(ctx, u.Tx, p)
+	found, err := runChecks(ctx, u.Tx, p)
 	if err != nil {
 		return false, err
 	}
@@ -66,9 +66,9 @@ func openSome(ctx context.Context, u *work.Unit, p snapshot) (more bool, err err
 	return opened > 0 && len(found) >= sweepBatch, nil
 }
 
-// look runs the checks. It returns findings in a fixed order, so that two sweeps that open flags at once wait
+// runChecks runs the checks. It returns findings in a fixed order, so that two sweeps that open flags at once wait
 // for each other and never deadlock.
-func look(ctx context.Context, tx pgtx.DBTX, p snapshot) ([]Finding, error) {
+func runChecks(ctx context.Context, tx pgtx.DBTX, p snapshot) ([]Finding, error) {
 	var found []Finding
 	for _, check := range checks {
 		more, err := check(ctx, tx, p)

@@ -26,7 +26,7 @@ type BrowserVisit struct {
 
 // Browse records a visit reported by a page, as Click does for a merchant's server.
 func (s Service) Browse(ctx context.Context, u *work.Unit, programID, value string, v Visit) (BrowserVisit, error) {
-	v.UserAgent = opt.OrNil(clean(opt.Value(v.UserAgent)))
+	v.UserAgent = opt.OrNil(cleanText(opt.Value(v.UserAgent)))
 	k, err := s.visit(ctx, u, arrival{
 		Visit: v, programID: programID, value: strings.ToLower(value), landingKey: destinationKey(v.LandingURL),
 		browser: true,

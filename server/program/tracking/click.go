@@ -158,7 +158,7 @@ func (s Service) record(
 	}
 	linkID := cmp.Or(a.linkID, hit.LinkID)
 	if hit.ReferralID == "" {
-		opened, err := open(ctx, u, a, hit, linkID)
+		opened, err := openReferral(ctx, u, a, hit, linkID)
 		if err != nil {
 			return clickResult{}, err
 		}

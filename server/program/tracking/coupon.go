@@ -79,7 +79,7 @@ func couponTaken(ctx context.Context, u *work.Unit, programID, code string) erro
 // couponByCode returns the coupon with a code in any case, or with the same code in another Unicode form,
 // without invisible characters or surrounding spaces, or pgx.ErrNoRows.
 func couponByCode(ctx context.Context, u *work.Unit, programID, code string) (coupon db.Coupon, err error) {
-	tidied := tidy(code)
+	tidied := normalize(code)
 	for _, form := range slices.Compact([]string{code, tidied, norm.NFD.String(tidied)}) {
 		coupon, err = queries.CouponByCode(ctx, u.DB(), db.CouponByCodeParams{
 			ProgramID: programID, OrgID: u.OrgID, Code: form,

@@ -22,7 +22,7 @@ func Pasted(value string) []string {
 	if plain, err := url.PathUnescape(value); err == nil {
 		text = plain
 	}
-	text = tidy(text)
+	text = normalize(text)
 	whole := strings.TrimFunc(text, func(r rune) bool { return !inValue(r) })
 	first := whole
 	if end := strings.IndexFunc(whole, endsValue); end >= 0 {
@@ -50,8 +50,8 @@ func endsValue(r rune) bool { return !inValue(r) && r != '@' }
 // withoutStop trims points and dashes from the end, which may belong to the sentence around the link.
 func withoutStop(value string) string { return strings.TrimRight(value, "._-") }
 
-// tidy returns text without invisible characters and surrounding spaces, in Unicode's composed form.
-func tidy(text string) string {
+// normalize returns text without invisible characters and surrounding spaces, in Unicode's composed form.
+func normalize(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if invisible(r) {
 			return -1

@@ -15,9 +15,9 @@ import (
 	"rail/server/work/event"
 )
 
-// open writes a referral and returns its id. A visitor has one current referral with a partner, so an expired
+// openReferral writes a referral and returns its id. A visitor has one current referral with a partner, so an expired
 // one is deleted first. It lasts for the program's cookie days; later clicks do not extend it.
-func open(
+func openReferral(
 	ctx context.Context, u *work.Unit, a arrival, hit db.TrackingResolveRow, linkID string,
 ) (string, error) {
 	if hit.Expired {
@@ -60,7 +60,7 @@ func utmOf(landing string) []byte {
 	utm := map[string]string{}
 	for name, values := range given {
 		if strings.HasPrefix(name, "utm_") {
-			utm[clean(name)] = clean(values[0])
+			utm[cleanText(name)] = cleanText(values[0])
 		}
 	}
 	if len(utm) == 0 {
@@ -76,8 +76,8 @@ func utmOf(landing string) []byte {
 // maxText bounds, in bytes, stored text of a visitor.
 const maxText = 2048
 
-// clean returns a visitor's text for storage, cut to maxText bytes.
-func clean(s string) string {
+// cleanText returns a visitor's text for storage, cut to maxText bytes.
+func cleanText(s string) string {
 	s = storable(s)
 	if len(s) > maxText {
 		s = strings.ToValidUTF8(s[:maxText], "")

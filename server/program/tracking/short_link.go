@@ -87,7 +87,7 @@ var unrecorded = []problem.Code{problem.ProgramPaused, problem.TrackingValueNotF
 func (s Service) Follow(ctx context.Context, u *work.Unit, by ShortLink, v Visit) (clickID string, err error) {
 	l := by.Link
 	v.Param, v.LandingURL = l.Param, by.Target
-	v.UserAgent, v.Referer = opt.OrNil(clean(opt.Value(v.UserAgent))), opt.OrNil(storable(opt.Value(v.Referer)))
+	v.UserAgent, v.Referer = opt.OrNil(cleanText(opt.Value(v.UserAgent))), opt.OrNil(storable(opt.Value(v.Referer)))
 	k, err := s.visit(ctx, u, arrival{
 		Visit: v, programID: l.ProgramID, value: l.ValueKey, landingKey: l.DestinationKey, linkID: l.ID, browser: true,
 	})

@@ -37,12 +37,12 @@ type Subject struct {
 	Most int64
 }
 
-// Noted are counted attempts that can be removed.
-type Noted []int64
+// Attempts are counted attempts that can be removed.
+type Attempts []int64
 
 // Note counts an attempt before its result is known, so that concurrent attempts count too. An attempt beyond
 // the limit is not counted, and refused as rate_limit_exceeded until the oldest leaves the window.
-func (b Book) Note(ctx context.Context, subjects ...Subject) (Noted, error) {
+func (b Book) Note(ctx context.Context, subjects ...Subject) (Attempts, error) {
 	now := b.Clock.Now()
 	keys, most := make([][]byte, len(subjects)), map[string]int64{}
 	for i, s := range subjects {
@@ -66,11 +66,11 @@ func (b Book) Note(ctx context.Context, subjects ...Subject) (Noted, error) {
 	if until.IsZero() {
 		return noted, nil
 	}
-	return nil, errors.Join(b.Forget(ctx, noted), tooMany(now, until))
+	return nil, errors.Join(b.Remove(ctx, noted), tooMany(now, until))
 }
 
-// Forget removes attempts that succeeded, even after the request was cancelled.
-func (b Book) Forget(ctx context.Context, noted Noted) error {
+// Remove removes attempts that succeeded, even after the request was cancelled.
+func (b Book) Remove(ctx context.Context, noted Attempts) error {
 	return queries.SignInForget(context.WithoutCancel(ctx), b.Pool, slices.Clone(noted))
 }
 

@@ -87,12 +87,12 @@ func first(a, b string) string {
 	return b
 }
 
-// ask sends a form and reads the answer. It retries with growing delays on rate limits, conflicts and missing
+// send sends a form and reads the answer. It retries with growing delays on rate limits, conflicts and missing
 // answers; an idempotency key makes Stripe perform a POST once.
-func (c *Client) ask(ctx context.Context, method, path string, form url.Values, answer any) error {
+func (c *Client) send(ctx context.Context, method, path string, form url.Values, answer any) error {
 	once := ident.New("rail_")
 	for n := 1; ; n++ {
-		after, err := c.once(ctx, method, path, form, once, answer)
+		after, err := c.requestOnce(ctx, method, path, form, once, answer)
 		if err == nil || after < 0 || n == c.tries {
 			return err
 		}
@@ -107,9 +107,9 @@ func (c *Client) ask(ctx context.Context, method, path string, form url.Values, 
 	}
 }
 
-// once makes one request. With an error it returns when to retry: below zero for never, zero for the caller's
+// requestOnce makes one request. With an error it returns when to retry: below zero for never, zero for the caller's
 // choice.
-func (c *Client) once(
+func (c *Client) requestOnce(
 	ctx context.Context, method, path string, form url.Values, idempotency string, answer any,
 ) (time.Duration, error) {
 	req, err := c.request(ctx, method, path, form, idempotency)
@@ -137,7 +137,7 @@ func (c *Client) once(
 		return 0, nil
 	}
 	refused := refusal(res.StatusCode, body)
-	if !again(res.StatusCode) {
+	if !retryable(res.StatusCode) {
 		return -1, refused
 	}
 	refused.After = retryAfter(res.Header)

@@ -22,7 +22,7 @@ func (c *Client) CreateEndpoint(ctx context.Context, to string, types []string) 
 		"url": {to}, "enabled_events[]": types, "api_version": {version}, "description": {"Rail"},
 	}
 	var made Endpoint
-	err := c.ask(ctx, http.MethodPost, "/v1/webhook_endpoints", form, &made)
+	err := c.send(ctx, http.MethodPost, "/v1/webhook_endpoints", form, &made)
 	if err == nil && (made.ID == "" || made.Secret == "") {
 		err = errors.New("Stripe's new endpoint has no id or no secret")
 	}
@@ -31,7 +31,7 @@ func (c *Client) CreateEndpoint(ctx context.Context, to string, types []string) 
 
 // DeleteEndpoint deletes an endpoint. A missing one counts as deleted.
 func (c *Client) DeleteEndpoint(ctx context.Context, id string) error {
-	err := c.ask(ctx, http.MethodDelete, "/v1/webhook_endpoints/"+url.PathEscape(id), nil, &struct{}{})
+	err := c.send(ctx, http.MethodDelete, "/v1/webhook_endpoints/"+url.PathEscape(id), nil, &struct{}{})
 	if refused := (*Error)(nil); errors.As(err, &refused) && refused.Status == http.StatusNotFound {
 		return nil
 	}
@@ -49,7 +49,7 @@ func (c *Client) FindEndpoint(ctx context.Context, to string) (Endpoint, bool, e
 			Data    []Endpoint `json:"data"`
 			HasMore bool       `json:"has_more"`
 		}
-		if err := c.ask(ctx, http.MethodGet, "/v1/webhook_endpoints", form, &page); err != nil {
+		if err := c.send(ctx, http.MethodGet, "/v1/webhook_endpoints", form, &page); err != nil {
 			return Endpoint{}, false, err
 		}
 		for _, e := range page.Data {

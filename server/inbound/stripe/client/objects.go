@@ -15,7 +15,7 @@ import (
 // Get returns the object at a path of the API, with these members expanded.
 func (c *Client) Get(ctx context.Context, path string, expand ...string) (json.RawMessage, error) {
 	var object json.RawMessage
-	err := c.ask(ctx, http.MethodGet, path, url.Values{"expand[]": expand}, &object)
+	err := c.send(ctx, http.MethodGet, path, url.Values{"expand[]": expand}, &object)
 	if err == nil && (len(object) == 0 || object[0] != '{') {
 		err = errors.New("an answer from Stripe is not an object")
 	}
@@ -62,7 +62,7 @@ func (c *Client) page(
 		Data    []json.RawMessage `json:"data"`
 		HasMore bool              `json:"has_more"`
 	}
-	if err = c.ask(ctx, http.MethodGet, path, form, &answer); err != nil || len(answer.Data) == 0 {
+	if err = c.send(ctx, http.MethodGet, path, form, &answer); err != nil || len(answer.Data) == 0 {
 		return nil, "", false, err
 	}
 	var end struct {
@@ -76,11 +76,11 @@ func (c *Client) page(
 // not exist.
 func Refused(err error) bool {
 	var e *Error
-	return errors.As(err, &e) && !again(e.Status) && e.Status/100 == 4
+	return errors.As(err, &e) && !retryable(e.Status) && e.Status/100 == 4
 }
 
-// again reports whether a retry after this status may succeed.
-func again(status int) bool {
+// retryable reports whether a retry after this status may succeed.
+func retryable(status int) bool {
 	return status == http.StatusTooManyRequests || status == http.StatusConflict || status >= 500
 }
 
@@ -91,7 +91,7 @@ func (c *Client) InvoiceOf(ctx context.Context, intent string) (string, error) {
 			Invoice loose.ID `json:"invoice"`
 		} `json:"data"`
 	}
-	err := c.ask(ctx, http.MethodGet, "/v1/invoice_payments", url.Values{
+	err := c.send(ctx, http.MethodGet, "/v1/invoice_payments", url.Values{
 		"limit": {"1"}, "payment[type]": {"payment_intent"}, "payment[payment_intent]": {intent},
 	}, &answer)
 	if err != nil || len(answer.Data) == 0 {
