@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// ErrEmpty means that no migration was applied yet.
+// ErrEmpty means that no migration has been applied.
 var ErrEmpty = errors.New("the database has no tables")
 
 // ErrOlder means that migrations of this program are missing in the database.
@@ -20,9 +20,8 @@ type Querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// Serves returns nil if this program can work with the database, else ErrEmpty,
-// ErrOlder, ErrNewer or ErrDirty. A newer database serves if its migrations left
-// everything that this program uses: schema_floor says so.
+// Serves returns nil if this program can work with the database, or ErrEmpty, ErrOlder, ErrNewer or
+// ErrDirty. A newer database is supported if schema_floor allows this program's version.
 func Serves(ctx context.Context, db Querier) error {
 	latest, err := Latest()
 	if err != nil {
@@ -52,8 +51,8 @@ func Serves(ctx context.Context, db Querier) error {
 	return nil
 }
 
-// At reads which migration a database is at, 0 for an empty one, and whether that
-// migration failed halfway.
+// At reads the migration number of a database, 0 for an empty one, and whether that migration
+// failed halfway.
 func At(ctx context.Context, db Querier) (version uint, dirty bool, err error) {
 	err = db.QueryRow(ctx, "SELECT version, dirty FROM schema_migrations").Scan(&version, &dirty)
 	var refused *pgconn.PgError
