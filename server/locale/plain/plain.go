@@ -1,5 +1,5 @@
-// Package plain keeps invisible characters out of names and addresses: with them two that
-// look alike differ, a line is read in another order, or one value becomes two lines.
+// Package plain removes invisible characters from names and addresses: they make equal-looking
+// values differ, reverse the reading order, or split a value into two lines.
 package plain
 
 import (
@@ -8,14 +8,14 @@ import (
 	"unicode/utf8"
 )
 
-// hidden are the categories of characters that have no place in a name: controls, formats (such as
-// those of direction and of no width), separators of lines, private use and surrogates.
+// hidden lists the categories of characters that a name must not have: controls, formats (such as
+// direction and zero width), line separators, private use and surrogates.
 var hidden = []*unicode.RangeTable{unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Cs}
 
-// ignorable are further characters that are shown as nothing.
+// ignorable lists other characters without a glyph.
 var ignorable = []*unicode.RangeTable{unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector}
 
-// isHidden reports whether a character has no place in a name.
+// isHidden reports whether a name must not have a character.
 func isHidden(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r < ' ' || r == 0x7f
@@ -23,7 +23,7 @@ func isHidden(r rune) bool {
 	return unicode.In(r, hidden...)
 }
 
-// Named reports whether all characters of a text have a place in a name.
+// Named reports whether a name may have all characters of a text.
 func Named(text string) bool { return !strings.ContainsFunc(text, isHidden) }
 
 // Lined reports whether a text has no invisible characters except line breaks and tabs.
@@ -31,8 +31,7 @@ func Lined(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return isHidden(r) && r != '\n' && r != '\r' && r != '\t' })
 }
 
-// Name returns a name without invisible characters. What separates lines or is a tab
-// becomes a space.
+// Name returns a name without invisible characters. Line separators and tabs become spaces.
 func Name(text string) string {
 	if Named(text) {
 		return text
@@ -48,7 +47,7 @@ func Name(text string) string {
 	}, text)
 }
 
-// Names does the same to names that may be missing.
+// Names does the same to optional names.
 func Names(names ...**string) {
 	for _, name := range names {
 		if *name != nil && !Named(**name) {
@@ -57,8 +56,8 @@ func Names(names ...**string) {
 	}
 }
 
-// Addressed reports whether all characters of a text have a place in an address: those of a name
-// that are seen, and no space.
+// Addressed reports whether an address may have all characters of a text: visible ones and no
+// space.
 func Addressed(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool {
 		return r == utf8.RuneError || isHidden(r) || unicode.IsSpace(r) || r >= utf8.RuneSelf && unicode.In(r, ignorable...)
