@@ -9,7 +9,7 @@ import (
 	"rail/server/work"
 )
 
-// CreateEmbedToken opens a partner's portal within a page of the merchant's.
+// CreateEmbedToken opens a partner's portal within a page of the merchant.
 func (s *Server) CreateEmbedToken(
 	ctx context.Context, r api.CreateEmbedTokenRequestObject,
 ) (api.CreateEmbedTokenResponseObject, error) {

@@ -12,7 +12,7 @@ import (
 	"rail/server/work"
 )
 
-// ListPartnerNotes lists what was noted about a program's partners, newest first.
+// ListPartnerNotes lists the notes about a program's partners, newest first.
 func (s *Server) ListPartnerNotes(ctx context.Context,
 	r api.ListPartnerNotesRequestObject) (api.ListPartnerNotesResponseObject, error) {
 	u, p := work.From(ctx), r.Params

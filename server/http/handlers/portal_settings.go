@@ -15,7 +15,7 @@ import (
 	"rail/server/work"
 )
 
-// RetrievePortalSettings returns how a program shows itself.
+// RetrievePortalSettings returns the portal settings of a program.
 func (s *Server) RetrievePortalSettings(ctx context.Context,
 	r api.RetrievePortalSettingsRequestObject) (api.RetrievePortalSettingsResponseObject, error) {
 	u := work.From(ctx)
@@ -33,7 +33,7 @@ func (s *Server) RetrievePortalSettings(ctx context.Context,
 	return api.RetrievePortalSettings200JSONResponse(shown), err
 }
 
-// UpdatePortalSettings changes how a program shows itself.
+// UpdatePortalSettings changes the portal settings of a program.
 func (s *Server) UpdatePortalSettings(ctx context.Context,
 	r api.UpdatePortalSettingsRequestObject) (api.UpdatePortalSettingsResponseObject, error) {
 	b := r.Body
@@ -51,7 +51,7 @@ func (s *Server) UpdatePortalSettings(ctx context.Context,
 	return api.UpdatePortalSettings200JSONResponse(shown), err
 }
 
-// as returns an optional value in another form.
+// as converts an optional value.
 func as[A, B any](n nullable.Nullable[A], form func(A) B) nullable.Nullable[B] {
 	value, err := n.Get()
 	switch {
@@ -63,7 +63,7 @@ func as[A, B any](n nullable.Nullable[A], form func(A) B) nullable.Nullable[B] {
 	return nullable.NewNullableWithValue(form(value))
 }
 
-// questionsOf fills in what may be left out of questions.
+// questionsOf fills in the optional members of questions.
 func questionsOf(given []api.PortalQuestionInput) []api.PortalQuestion {
 	if given == nil {
 		return nil
@@ -76,7 +76,7 @@ func questionsOf(given []api.PortalQuestionInput) []api.PortalQuestion {
 	})
 }
 
-// autoApprovalOf is the rule as it is shown.
+// autoApprovalOf converts the rule of automatic approval.
 func autoApprovalOf(a api.AutoApprovalInput) api.AutoApproval { return api.AutoApproval(a) }
 
 func (s *Server) toPortalSettings(

@@ -41,10 +41,10 @@ func (s *Server) RetrieveProgram(ctx context.Context,
 	return api.RetrieveProgram200JSONResponse(out[0]), err
 }
 
-// statusDays is how far back failures and payments of nobody's wait for somebody.
+// statusDays is the period of failures and unattributed payments in a program's status.
 const statusDays = 30
 
-// RetrieveProgramStatus says what waits in a program, and what of its set-up is there.
+// RetrieveProgramStatus returns the open tasks of a program and the state of its setup.
 func (s *Server) RetrieveProgramStatus(ctx context.Context,
 	r api.RetrieveProgramStatusRequestObject) (api.RetrieveProgramStatusResponseObject, error) {
 	u := work.From(ctx)
@@ -73,8 +73,8 @@ func (s *Server) RetrieveProgramStatus(ctx context.Context,
 	}, nil
 }
 
-// addProgramStats sets the counters of programs where include asks for them, with
-// one query for the whole page. A program without rows gets zeros.
+// addProgramStats sets the counters of programs if include requests them, with one query for the
+// page. A program without rows gets zeros.
 func addProgramStats(ctx context.Context, u *work.Unit, programs []api.Program, include []api.ProgramInclude) error {
 	if !wants(include, api.ProgramIncludeStats) || len(programs) == 0 {
 		return nil

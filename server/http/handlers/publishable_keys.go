@@ -42,7 +42,7 @@ func (s *Server) CreatePublishableKey(ctx context.Context,
 	return api.CreatePublishableKey201JSONResponse(s.toPublishableKey(row)), err
 }
 
-// UpdatePublishableKey changes which pages may use a key, and for what.
+// UpdatePublishableKey changes the hosts and the uses of a key.
 func (s *Server) UpdatePublishableKey(ctx context.Context,
 	r api.UpdatePublishableKeyRequestObject) (api.UpdatePublishableKeyResponseObject, error) {
 	row, err := publishable.Update(ctx, work.From(ctx), r.ID, publishable.Changes{

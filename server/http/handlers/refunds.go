@@ -15,11 +15,11 @@ import (
 	"rail/server/work"
 )
 
-// RefundSale refunds a sale as a whole or, with amount_minor, in part. A second
-// whole refund changes nothing and returns the first one's time (decisions, 97).
-// The answer lists what became of each commission.
+// RefundSale refunds a sale as a whole or, with amount_minor, in part. A second whole refund
+// changes nothing and returns the first one's time (decisions, 97). The answer lists the effect on
+// each commission.
 func (s *Server) RefundSale(ctx context.Context, r api.RefundSaleRequestObject) (api.RefundSaleResponseObject, error) {
-	// The body is optional: without one the whole rest is refunded.
+	// The body is optional: without one, refund the rest.
 	body := api.SaleRefund{}
 	if r.Body != nil {
 		body = *r.Body
@@ -35,7 +35,7 @@ func (s *Server) RefundSale(ctx context.Context, r api.RefundSaleRequestObject) 
 	if err != nil {
 		return nil, err
 	}
-	// Here the sale is known, so its fields are not optional as those of CreateRefund.
+	// The sale is known, so its fields are not optional like those of CreateRefund.
 	f, err := toRefunded(done)
 	return api.RefundSale200JSONResponse{
 		ID: f.ID, Object: f.Object, SaleID: opt.Value(f.SaleID), ExternalRefundID: f.ExternalRefundID, Status: f.Status,
@@ -46,9 +46,8 @@ func (s *Server) RefundSale(ctx context.Context, r api.RefundSaleRequestObject) 
 	}, err
 }
 
-// CreateRefund records a refund by the processor's ids: 201 where it was applied,
-// 202 where it waits for its sale, 200 where it was recorded before.
-// A refund that waits is applied when its sale is recorded.
+// CreateRefund records a refund by the processor's ids: 201 if it was applied, 202 if it waits for
+// its sale, 200 if it was recorded before. A waiting refund is applied when its sale is recorded.
 func (s *Server) CreateRefund(ctx context.Context, r api.CreateRefundRequestObject) (api.CreateRefundResponseObject,
 	error) {
 	b := r.Body
@@ -62,7 +61,7 @@ func (s *Server) CreateRefund(ctx context.Context, r api.CreateRefundRequestObje
 	switch {
 	case err != nil:
 		return nil, err
-	// Before the status: a refund that waits can be repeated too.
+	// Before the status, because a waiting refund can be repeated too.
 	case done.Repeated:
 		return api.CreateRefund200JSONResponse(refund), nil
 	case done.Status == db.RefundStatusWaiting:
@@ -71,8 +70,8 @@ func (s *Server) CreateRefund(ctx context.Context, r api.CreateRefundRequestObje
 	return api.CreateRefund201JSONResponse(refund), nil
 }
 
-// ListRefunds lists the refunds of a program, newest first.
-// Those that wait for their sale are among them.
+// ListRefunds lists the refunds of a program, newest first, including those that wait for their
+// sale.
 func (s *Server) ListRefunds(ctx context.Context, r api.ListRefundsRequestObject) (api.ListRefundsResponseObject,
 	error) {
 	u, p := work.From(ctx), r.Params
@@ -98,7 +97,7 @@ func (s *Server) ListRefunds(ctx context.Context, r api.ListRefundsRequestObject
 	return api.ListRefunds200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
 }
 
-// fillRefunds adds the relations that the query asks for.
+// fillRefunds adds the relations that the query requests.
 func fillRefunds(ctx context.Context, u *work.Unit, refunds []api.Refund, expand []api.RefundExpand) error {
 	return together(ctx, u, embedSale(ctx, u, wants(expand, api.RefundExpandSale), refunds,
 		func(f *api.Refund) (*string, *nullable.Nullable[api.Sale]) { return f.SaleID, &f.Sale }))
@@ -124,8 +123,8 @@ func (s *Server) RetrieveRefund(ctx context.Context,
 	return api.RetrieveRefund200JSONResponse(one[0]), err
 }
 
-// toRefunded shows a refund as the answer to the call that made it: with a
-// warning where the refund was recorded before with other values.
+// toRefunded converts a refund for the answer to CreateRefund, with a warning if it was recorded
+// before with other values.
 func toRefunded(done sale.Refunded) (api.Refund, error) {
 	refund, err := toRefund(done.Refund)
 	if len(done.Differs) > 0 {
@@ -135,8 +134,8 @@ func toRefunded(done sale.Refunded) (api.Refund, error) {
 	return refund, err
 }
 
-// toRefund shows a refund. Its effects on commissions and its restorations are stored as
-// the JSON that the API shows.
+// toRefund converts a refund. Its effects on commissions and its restorations are stored in the
+// JSON form of the API.
 func toRefund(f db.Refund) (api.Refund, error) {
 	out := api.Refund{
 		ID: f.ID, Object: "refund", ProgramID: f.ProgramID, SaleID: f.SaleID, ExternalChargeID: f.ExternalChargeID,

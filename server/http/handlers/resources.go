@@ -10,8 +10,8 @@ import (
 	"rail/server/work"
 )
 
-// ListResources lists the shelf of a program: what is in no folder, then folder
-// by folder.
+// ListResources lists the resources of a program: first those without a folder, then folder by
+// folder.
 func (s *Server) ListResources(ctx context.Context,
 	r api.ListResourcesRequestObject) (api.ListResourcesResponseObject, error) {
 	u, p := work.From(ctx), r.Params
@@ -53,7 +53,7 @@ func (s *Server) UpdateResource(ctx context.Context,
 	return api.UpdateResource200JSONResponse(toResource(row)), err
 }
 
-// DeleteResource takes a resource off the shelf.
+// DeleteResource removes a resource.
 func (s *Server) DeleteResource(ctx context.Context,
 	r api.DeleteResourceRequestObject) (api.DeleteResourceResponseObject, error) {
 	err := resource.Delete(ctx, work.From(ctx), r.ID)
