@@ -105,10 +105,19 @@ func (s *Server) WithdrawApplication(
 // decision.
 func toApplication(a db.Application) api.Application {
 	return api.Application{
-		ID: a.ID, Object: "application", ProgramID: a.ProgramID, GroupID: a.GroupID, PartnerID: a.PartnerID, Email: a.Email,
-		Answers: a.Answers,
-		Source:  (*api.ApplicationSource)(a.Source), Status: api.ApplicationStatus(a.Status),
-		ReviewedByUserID: a.ReviewedByUserID, ReviewedAt: a.ReviewedAt,
-		RejectionReason: a.RejectionReason, CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt,
+		ID:               a.ID,
+		Object:           "application",
+		ProgramID:        a.ProgramID,
+		GroupID:          a.GroupID,
+		PartnerID:        a.PartnerID,
+		Email:            a.Email,
+		Answers:          a.Answers,
+		Source:           (*api.ApplicationSource)(a.Source),
+		Status:           api.ApplicationStatus(a.Status),
+		ReviewedByUserID: a.ReviewedByUserID,
+		ReviewedAt:       a.ReviewedAt,
+		RejectionReason:  a.RejectionReason,
+		CreatedAt:        a.CreatedAt,
+		UpdatedAt:        a.UpdatedAt,
 	}
 }

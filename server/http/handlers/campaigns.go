@@ -93,14 +93,19 @@ func (s *Server) PreviewCampaign(ctx context.Context,
 	r api.PreviewCampaignRequestObject) (api.PreviewCampaignResponseObject, error) {
 	p, err := campaign.Show(ctx, work.From(ctx), r.ID)
 	return api.PreviewCampaign200JSONResponse{
-		Object: "campaign_preview", CampaignID: p.ID, Subject: p.Subject, Body: p.Body, HTML: p.HTML,
+		Object:     "campaign_preview",
+		CampaignID: p.ID,
+		Subject:    p.Subject,
+		Body:       p.Body,
+		HTML:       p.HTML,
 		Audience: api.CampaignAudience{
 			GroupIds: p.GroupIds, TagIds: p.TagIds, PartnerIds: p.PartnerIds,
 			Statuses: mapped(p.Statuses, func(t string) api.PartnerStatus {
 				return api.PartnerStatus(t)
 			}),
 		},
-		Total: p.Total, Skipped: p.Skipped,
+		Total:   p.Total,
+		Skipped: p.Skipped,
 	}, err
 }
 
@@ -113,11 +118,22 @@ func (s *Server) TestCampaign(ctx context.Context,
 
 func toCampaign(r db.Campaign) api.Campaign {
 	return api.Campaign{
-		ID: r.ID, Object: "campaign", ProgramID: r.ProgramID, Name: r.Name, Subject: r.Subject,
+		ID:          r.ID,
+		Object:      "campaign",
+		ProgramID:   r.ProgramID,
+		Name:        r.Name,
+		Subject:     r.Subject,
 		Status:      api.CampaignStatus(r.Status),
-		ScheduledAt: r.ScheduledAt, SentAt: r.SentAt, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+		ScheduledAt: r.ScheduledAt,
+		SentAt:      r.SentAt,
+		CreatedAt:   r.CreatedAt,
+		UpdatedAt:   r.UpdatedAt,
 		Stats: api.CampaignStats{
-			Total: r.Total, Queued: r.Total - r.Sent - r.Failed - r.Skipped, Sent: r.Sent, Failed: r.Failed, Opened: r.Opened,
+			Total:   r.Total,
+			Queued:  r.Total - r.Sent - r.Failed - r.Skipped,
+			Sent:    r.Sent,
+			Failed:  r.Failed,
+			Opened:  r.Opened,
 			Skipped: r.Skipped,
 		},
 	}

@@ -149,8 +149,11 @@ func (s *Server) CreditCustomer(
 	}
 	for _, one := range c.Sales {
 		out.Sales = append(out.Sales, api.CreditedSale{
-			SaleID: one.Sale.ID, CommissionID: one.CommissionID, AmountMinor: one.AmountMinor, Currency: one.Currency,
-			Reason: opt.OrNil(one.Reason),
+			SaleID:       one.Sale.ID,
+			CommissionID: one.CommissionID,
+			AmountMinor:  one.AmountMinor,
+			Currency:     one.Currency,
+			Reason:       opt.OrNil(one.Reason),
 		})
 	}
 	return api.CreditCustomer200JSONResponse(out), nil

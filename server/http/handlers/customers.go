@@ -26,10 +26,14 @@ func (s *Server) ListCustomers(ctx context.Context,
 		return nil, err
 	}
 	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.CustomerList{
-		PartnerID: p.PartnerID, Status: list.Any(p.Status),
-		Email: opt.Lower(p.Email), ExternalCustomerID: p.ExternalCustomerID, Identifier: p.Identifier,
-		HasDuplicates: (*bool)(p.HasDuplicates),
-		CreatedAfter:  since, CreatedBefore: until,
+		PartnerID:          p.PartnerID,
+		Status:             list.Any(p.Status),
+		Email:              opt.Lower(p.Email),
+		ExternalCustomerID: p.ExternalCustomerID,
+		Identifier:         p.Identifier,
+		HasDuplicates:      (*bool)(p.HasDuplicates),
+		CreatedAfter:       since,
+		CreatedBefore:      until,
 	})
 	if err != nil {
 		return nil, err
@@ -81,9 +85,14 @@ func (s *Server) CreateCustomer(
 ) (api.CreateCustomerResponseObject, error) {
 	b := r.Body
 	k, others, err := s.Customers.CreateCompared(ctx, work.From(ctx), customer.Input{
-		ProgramID: b.ProgramID, ExternalCustomerID: b.ExternalCustomerID, Email: b.Email, Name: b.Name,
-		Identifier: b.Identifier, Status: (*string)(b.Status), Metadata: b.Metadata,
-		Route: tracking.Route{PartnerID: b.PartnerID, ClickID: b.ClickID, CouponCode: b.CouponCode},
+		ProgramID:          b.ProgramID,
+		ExternalCustomerID: b.ExternalCustomerID,
+		Email:              b.Email,
+		Name:               b.Name,
+		Identifier:         b.Identifier,
+		Status:             (*string)(b.Status),
+		Metadata:           b.Metadata,
+		Route:              tracking.Route{PartnerID: b.PartnerID, ClickID: b.ClickID, CouponCode: b.CouponCode},
 	})
 	out := toCustomer(k)
 	for _, d := range others {
@@ -115,8 +124,12 @@ func (s *Server) UpdateCustomer(
 ) (api.UpdateCustomerResponseObject, error) {
 	b := r.Body
 	k, err := s.Customers.Update(ctx, work.From(ctx), r.ID, customer.Changes{
-		PartnerID: b.PartnerID, Status: (*string)(b.Status), Email: b.Email, Name: b.Name, Identifier: b.Identifier,
-		Metadata: b.Metadata,
+		PartnerID:  b.PartnerID,
+		Status:     (*string)(b.Status),
+		Email:      b.Email,
+		Name:       b.Name,
+		Identifier: b.Identifier,
+		Metadata:   b.Metadata,
 	})
 	return api.UpdateCustomer200JSONResponse(toCustomer(k)), err
 }

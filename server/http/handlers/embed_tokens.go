@@ -24,7 +24,10 @@ func (s *Server) CreateEmbedToken(
 	}
 	e, err := partner.EmbedFor(ctx, work.From(ctx), c, b.PartnerID)
 	return api.CreateEmbedToken201JSONResponse{
-		Object: "embed_token", PartnerID: e.PartnerID, URL: s.BaseURL + "/embed/" + e.Token, Token: e.Token,
+		Object:    "embed_token",
+		PartnerID: e.PartnerID,
+		URL:       s.BaseURL + "/embed/" + e.Token,
+		Token:     e.Token,
 		ExpiresAt: e.ExpiresAt,
 	}, err
 }

@@ -74,11 +74,21 @@ func (s *Server) CreateFlow(
 ) (api.CreateFlowResponseObject, error) {
 	b := r.Body
 	row, err := flow.Create(ctx, work.From(ctx), flow.New{
-		ProgramID: b.ProgramID, Name: b.Name, Description: b.Description, GroupID: b.GroupID, PartnerID: b.PartnerID,
-		TargetGroupID: b.TargetGroupID, Trigger: (*string)(b.Trigger), Action: (*string)(b.Action),
-		ApprovalMode: (*string)(b.ApprovalMode), Status: (*string)(b.Status), RateType: (*string)(b.RateType),
-		RateValue: b.RateValue, ApprovalDelayDays: b.ApprovalDelayDays, Priority: b.Priority,
-		Branches: branchInputs(b.Branches),
+		ProgramID:         b.ProgramID,
+		Name:              b.Name,
+		Description:       b.Description,
+		GroupID:           b.GroupID,
+		PartnerID:         b.PartnerID,
+		TargetGroupID:     b.TargetGroupID,
+		Trigger:           (*string)(b.Trigger),
+		Action:            (*string)(b.Action),
+		ApprovalMode:      (*string)(b.ApprovalMode),
+		Status:            (*string)(b.Status),
+		RateType:          (*string)(b.RateType),
+		RateValue:         b.RateValue,
+		ApprovalDelayDays: b.ApprovalDelayDays,
+		Priority:          b.Priority,
+		Branches:          branchInputs(b.Branches),
 	})
 	if err != nil {
 		return nil, err
@@ -124,9 +134,15 @@ func (s *Server) RehearseFlows(
 	}
 	done, err := sale.Rehearse(ctx, u, draft, u.Now.Days(-days))
 	return api.RehearseFlows200JSONResponse{
-		Object: "flow_rehearsal", ProgramID: b.ProgramID, Days: days, SalesCount: done.Sales,
-		Complete: done.Complete, ChangedCount: done.Changed, Before: toSums(done.Before), After: toSums(done.After),
-		Examples: mapped(done.Examples, toRehearsalExample),
+		Object:       "flow_rehearsal",
+		ProgramID:    b.ProgramID,
+		Days:         days,
+		SalesCount:   done.Sales,
+		Complete:     done.Complete,
+		ChangedCount: done.Changed,
+		Before:       toSums(done.Before),
+		After:        toSums(done.After),
+		Examples:     mapped(done.Examples, toRehearsalExample),
 	}, err
 }
 

@@ -61,8 +61,11 @@ func (s *Server) CreateGroup(
 ) (api.CreateGroupResponseObject, error) {
 	b := r.Body
 	g, err := group.Create(ctx, work.From(ctx), group.Input{
-		ProgramID: b.ProgramID, Name: b.Name, Description: b.Description, LandingURL: b.LandingURL,
-		IsPrivate: opt.Value(b.IsPrivate),
+		ProgramID:   b.ProgramID,
+		Name:        b.Name,
+		Description: b.Description,
+		LandingURL:  b.LandingURL,
+		IsPrivate:   opt.Value(b.IsPrivate),
 	})
 	return api.CreateGroup201JSONResponse(toGroup(g)), err
 }
@@ -74,8 +77,11 @@ func (s *Server) UpdateGroup(
 ) (api.UpdateGroupResponseObject, error) {
 	b := r.Body
 	g, err := group.Update(ctx, work.From(ctx), r.ID, group.Changes{
-		Name: b.Name, Description: b.Description, LandingURL: b.LandingURL, IsPrivate: b.IsPrivate,
-		IsDefault: (*bool)(b.IsDefault),
+		Name:        b.Name,
+		Description: b.Description,
+		LandingURL:  b.LandingURL,
+		IsPrivate:   b.IsPrivate,
+		IsDefault:   (*bool)(b.IsDefault),
 	})
 	return api.UpdateGroup200JSONResponse(toGroup(g)), err
 }

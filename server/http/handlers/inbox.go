@@ -20,9 +20,13 @@ func (s *Server) ListInboxEvents(ctx context.Context,
 		return nil, err
 	}
 	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.InboxEventList{
-		ConnectionID: p.ConnectionID, Status: list.Any(p.Status), Type: p.Type, ReasonCode: p.ReasonCode,
+		ConnectionID:    p.ConnectionID,
+		Status:          list.Any(p.Status),
+		Type:            p.Type,
+		ReasonCode:      p.ReasonCode,
 		ExternalEventID: p.ExternalEventID,
-		CreatedAfter:    since, CreatedBefore: until,
+		CreatedAfter:    since,
+		CreatedBefore:   until,
 	})
 	return api.ListInboxEvents200JSONResponse{
 		Data: mapped(rows.Rows, toInboxEvent), HasMore: rows.HasMore, TotalCount: rows.Total,
@@ -91,10 +95,22 @@ func (s *Server) ResolveInboxEvent(ctx context.Context,
 // toInboxEvent converts an event without its body.
 func toInboxEvent(e db.InboxEvent) api.InboxEvent {
 	return api.InboxEvent{
-		ID: e.ID, Object: "inbox_event", ProgramID: e.ProgramID, ConnectionID: e.ConnectionID,
-		Processor: api.ConnectedProcessor(e.Processor), ExternalEventID: e.ExternalEventID, Type: e.Type,
-		Livemode: e.Livemode, Status: api.InboxEventStatus(e.Status), ReasonCode: e.ReasonCode, Reason: e.Reason,
-		CustomerID: e.CustomerID, SaleID: e.SaleID, RefundID: e.RefundID, Attempts: e.Attempts, ReceivedAt: e.CreatedAt,
-		ProcessedAt: e.ProcessedAt,
+		ID:              e.ID,
+		Object:          "inbox_event",
+		ProgramID:       e.ProgramID,
+		ConnectionID:    e.ConnectionID,
+		Processor:       api.ConnectedProcessor(e.Processor),
+		ExternalEventID: e.ExternalEventID,
+		Type:            e.Type,
+		Livemode:        e.Livemode,
+		Status:          api.InboxEventStatus(e.Status),
+		ReasonCode:      e.ReasonCode,
+		Reason:          e.Reason,
+		CustomerID:      e.CustomerID,
+		SaleID:          e.SaleID,
+		RefundID:        e.RefundID,
+		Attempts:        e.Attempts,
+		ReceivedAt:      e.CreatedAt,
+		ProcessedAt:     e.ProcessedAt,
 	}
 }

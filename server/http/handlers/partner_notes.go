@@ -42,8 +42,11 @@ func (s *Server) RetrievePartnerNoteFile(ctx context.Context,
 	r api.RetrievePartnerNoteFileRequestObject) (api.RetrievePartnerNoteFileResponseObject, error) {
 	n, content, err := partner.NoteContent(ctx, work.From(ctx), r.ID)
 	return api.RetrievePartnerNoteFile200JSONResponse{
-		Object: "partner_note_file", NoteID: n.ID, Name: opt.Value(n.FileName), SizeBytes: opt.Value(n.FileSize),
-		Content: base64.StdEncoding.EncodeToString(content),
+		Object:    "partner_note_file",
+		NoteID:    n.ID,
+		Name:      opt.Value(n.FileName),
+		SizeBytes: opt.Value(n.FileSize),
+		Content:   base64.StdEncoding.EncodeToString(content),
 	}, err
 }
 

@@ -86,11 +86,22 @@ func (s *Server) UpdatePartner(
 ) (api.UpdatePartnerResponseObject, error) {
 	b := r.Body
 	p, err := s.Partners.Update(ctx, work.From(ctx), r.ID, partner.Patch{
-		FirstName: b.FirstName, LastName: b.LastName, DisplayName: b.DisplayName, CompanyName: b.CompanyName,
-		WebsiteURL: b.WebsiteURL, CountryCode: b.CountryCode, GroupID: b.GroupID, Handle: b.Handle,
-		Status: (*db.PartnerStatus)(b.Status), SuspensionReason: b.SuspensionReason, MinPayoutMinor: b.MinPayoutMinor,
-		PayoutMethod: b.PayoutMethod, PayoutDetails: b.PayoutDetails, Metadata: b.Metadata, TagIDs: b.TagIds,
-		ExternalID: b.ExternalID,
+		FirstName:        b.FirstName,
+		LastName:         b.LastName,
+		DisplayName:      b.DisplayName,
+		CompanyName:      b.CompanyName,
+		WebsiteURL:       b.WebsiteURL,
+		CountryCode:      b.CountryCode,
+		GroupID:          b.GroupID,
+		Handle:           b.Handle,
+		Status:           (*db.PartnerStatus)(b.Status),
+		SuspensionReason: b.SuspensionReason,
+		MinPayoutMinor:   b.MinPayoutMinor,
+		PayoutMethod:     b.PayoutMethod,
+		PayoutDetails:    b.PayoutDetails,
+		Metadata:         b.Metadata,
+		TagIDs:           b.TagIds,
+		ExternalID:       b.ExternalID,
 	})
 	return api.UpdatePartner200JSONResponse(toPartner(p)), err
 }
@@ -147,8 +158,11 @@ func addPartnerStats(ctx context.Context, tx pgtx.DBTX, u *work.Unit, partners [
 	stats := map[string]api.PartnerStats{}
 	for _, r := range rows {
 		stats[r.ID] = api.PartnerStats{
-			Clicks: r.Clicks, Referrals: r.Referrals, Customers: r.Customers, CommissionsMinor: r.CommissionsMinor,
-			PaidMinor: r.PaidMinor,
+			Clicks:           r.Clicks,
+			Referrals:        r.Referrals,
+			Customers:        r.Customers,
+			CommissionsMinor: r.CommissionsMinor,
+			PaidMinor:        r.PaidMinor,
 		}
 	}
 	for i := range partners {

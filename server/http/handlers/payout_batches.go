@@ -57,7 +57,10 @@ func (s *Server) CreatePayoutBatch(ctx context.Context,
 	r api.CreatePayoutBatchRequestObject) (api.CreatePayoutBatchResponseObject, error) {
 	u, b := work.From(ctx), r.Body
 	batch, created, err := payout.GenerateIn(ctx, u, b.ProgramID, payout.Order{
-		Until: b.PeriodEnd, PartnerID: b.PartnerID, GroupID: b.GroupID, IgnoreMinimum: opt.Value(b.IgnoreMinimum),
+		Until:          b.PeriodEnd,
+		PartnerID:      b.PartnerID,
+		GroupID:        b.GroupID,
+		IgnoreMinimum:  opt.Value(b.IgnoreMinimum),
 		HoldOnHighRisk: s.HoldOnHighRisk,
 	})
 	if err != nil {
@@ -79,19 +82,31 @@ func (s *Server) PreviewPayoutBatch(ctx context.Context,
 	r api.PreviewPayoutBatchRequestObject) (api.PreviewPayoutBatchResponseObject, error) {
 	u, b := work.From(ctx), r.Body
 	p, err := payout.PreviewIn(ctx, u, b.ProgramID, payout.Order{
-		Until: b.PeriodEnd, PartnerID: b.PartnerID, GroupID: b.GroupID, IgnoreMinimum: opt.Value(b.IgnoreMinimum),
+		Until:          b.PeriodEnd,
+		PartnerID:      b.PartnerID,
+		GroupID:        b.GroupID,
+		IgnoreMinimum:  opt.Value(b.IgnoreMinimum),
 		HoldOnHighRisk: s.HoldOnHighRisk,
 	}, payout.Window{
 		After: opt.Value(b.StartingAfter), Limit: int(*cmp.Or(b.Limit, new(int64(100)))),
 		Outcome: payout.Outcome(opt.Value(b.Outcome)),
 	})
 	return api.PreviewPayoutBatch200JSONResponse{
-		Object: "payout_preview", ProgramID: b.ProgramID, PeriodEnd: p.PeriodEnd, DueAt: p.DueAt, BatchID: p.BatchID,
-		PartnerCount: int64(p.Partners), Partial: p.Partial, HasMore: p.More,
+		Object:       "payout_preview",
+		ProgramID:    b.ProgramID,
+		PeriodEnd:    p.PeriodEnd,
+		DueAt:        p.DueAt,
+		BatchID:      p.BatchID,
+		PartnerCount: int64(p.Partners),
+		Partial:      p.Partial,
+		HasMore:      p.More,
 		Totals: mapped(p.Totals, func(t payout.Total) api.PayoutPreviewTotal {
 			return api.PayoutPreviewTotal{
-				Outcome: api.PayoutPreviewOutcome(t.Outcome), Reason: opt.OrNil(api.PayoutIneligibilityReason(t.Reason)),
-				Currency: t.Currency, Method: opt.OrNil(api.PayoutMethod(t.Method)), PayoutCount: t.Payouts,
+				Outcome:     api.PayoutPreviewOutcome(t.Outcome),
+				Reason:      opt.OrNil(api.PayoutIneligibilityReason(t.Reason)),
+				Currency:    t.Currency,
+				Method:      opt.OrNil(api.PayoutMethod(t.Method)),
+				PayoutCount: t.Payouts,
 				AmountMinor: t.AmountMinor,
 			}
 		}),
@@ -101,10 +116,16 @@ func (s *Server) PreviewPayoutBatch(ctx context.Context,
 
 func toPreviewLine(l payout.Line) api.PayoutPreviewLine {
 	return api.PayoutPreviewLine{
-		PartnerID: l.Partner.ID, PartnerName: payout.NameOf(l.Partner), PartnerEmail: l.Partner.Email,
-		Currency: l.Currency, AmountMinor: l.AmountMinor, CommissionCount: int64(l.Commissions),
-		Method: opt.OrNil(api.PayoutMethod(l.Method)), Outcome: api.PayoutPreviewOutcome(l.Outcome),
-		Reason: opt.OrNil(api.PayoutIneligibilityReason(l.Reason)), ReasonText: opt.OrNil(l.Text),
+		PartnerID:        l.Partner.ID,
+		PartnerName:      payout.NameOf(l.Partner),
+		PartnerEmail:     l.Partner.Email,
+		Currency:         l.Currency,
+		AmountMinor:      l.AmountMinor,
+		CommissionCount:  int64(l.Commissions),
+		Method:           opt.OrNil(api.PayoutMethod(l.Method)),
+		Outcome:          api.PayoutPreviewOutcome(l.Outcome),
+		Reason:           opt.OrNil(api.PayoutIneligibilityReason(l.Reason)),
+		ReasonText:       opt.OrNil(l.Text),
 		DetailsChangedAt: l.DetailsChangedAt,
 	}
 }
@@ -115,10 +136,15 @@ func toBatches(ctx context.Context, u *work.Unit, rows []db.PayoutBatch) ([]api.
 	at := map[string]*api.PayoutBatch{}
 	for i, b := range rows {
 		out[i] = api.PayoutBatch{
-			ID: b.ID, Object: "payout_batch", ProgramID: b.ProgramID, PeriodEnd: b.PeriodEnd,
+			ID:        b.ID,
+			Object:    "payout_batch",
+			ProgramID: b.ProgramID,
+			PeriodEnd: b.PeriodEnd,
 			// A waiting payout or a run changes this below.
-			Status: api.PayoutBatchStatusCompleted,
-			Totals: []api.PayoutBatchTotal{}, CreatedAt: b.CreatedAt, UpdatedAt: b.UpdatedAt,
+			Status:    api.PayoutBatchStatusCompleted,
+			Totals:    []api.PayoutBatchTotal{},
+			CreatedAt: b.CreatedAt,
+			UpdatedAt: b.UpdatedAt,
 		}
 		at[b.ID] = &out[i]
 	}

@@ -48,10 +48,18 @@ func (s *Server) ExportPayoutBatch(ctx context.Context,
 		return nil, err
 	}
 	return api.ExportPayoutBatch200JSONResponse{
-		Object: "payout_file", BatchID: f.Batch.ID, Format: b.Format, Currency: opt.OrNil(done.Currency),
-		FileName: f.Name(done.Currency), ContentType: "text/csv; charset=utf-8", Content: text,
-		PayoutCount: int64(done.Rows), AmountMinor: done.AmountMinor, AgainCount: int64(done.Again), HasMore: more,
-		LeftCount: int64(len(done.Left)),
+		Object:      "payout_file",
+		BatchID:     f.Batch.ID,
+		Format:      b.Format,
+		Currency:    opt.OrNil(done.Currency),
+		FileName:    f.Name(done.Currency),
+		ContentType: "text/csv; charset=utf-8",
+		Content:     text,
+		PayoutCount: int64(done.Rows),
+		AmountMinor: done.AmountMinor,
+		AgainCount:  int64(done.Again),
+		HasMore:     more,
+		LeftCount:   int64(len(done.Left)),
 		Left: mapped(done.Left[:min(len(done.Left), maxLeft)], func(l payout.Left) api.PayoutLeftOut {
 			return api.PayoutLeftOut{PayoutID: l.PayoutID, PartnerID: l.PartnerID, Reason: l.Why, Elsewhere: l.Elsewhere}
 		}),
@@ -82,12 +90,19 @@ func (s *Server) ReportPayoutResults(ctx context.Context,
 	}
 	told := slices.DeleteFunc(report.Results, func(r payout.Result) bool { return r.Outcome == payout.EndedUnchanged })
 	return api.ReportPayoutResults200JSONResponse{
-		Object: "payout_result_report", BatchID: r.ID, PaidCount: counts[payout.EndedPaid],
-		FailedCount: counts[payout.EndedFailed], UnchangedCount: counts[payout.EndedUnchanged],
-		WaitingCount: counts[payout.EndedWaiting], RefusedCount: counts[payout.EndedRefused],
-		UnknownCount: counts[payout.EndedUnknown], RemainingCount: int64(report.Remaining),
-		RepeatedCount: int64(report.Repeated), MissingCount: report.MissingCount, Missing: mapped(report.Missing, toMissing),
-		Data: mapped(told[:min(len(told), maxResults)], toPayoutResult),
+		Object:         "payout_result_report",
+		BatchID:        r.ID,
+		PaidCount:      counts[payout.EndedPaid],
+		FailedCount:    counts[payout.EndedFailed],
+		UnchangedCount: counts[payout.EndedUnchanged],
+		WaitingCount:   counts[payout.EndedWaiting],
+		RefusedCount:   counts[payout.EndedRefused],
+		UnknownCount:   counts[payout.EndedUnknown],
+		RemainingCount: int64(report.Remaining),
+		RepeatedCount:  int64(report.Repeated),
+		MissingCount:   report.MissingCount,
+		Missing:        mapped(report.Missing, toMissing),
+		Data:           mapped(told[:min(len(told), maxResults)], toPayoutResult),
 	}, nil
 }
 

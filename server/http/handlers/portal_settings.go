@@ -39,10 +39,16 @@ func (s *Server) UpdatePortalSettings(ctx context.Context,
 	b := r.Body
 	u := work.From(ctx)
 	changed, err := portalsettings.Update(ctx, u, r.ID, portalsettings.Changes{
-		Join: (*db.JoinMode)(b.Join), AccentColor: b.AccentColor, Introduction: b.Introduction, ReplyTo: b.ReplyTo,
-		Logo:      as(b.Logo, func(l api.PortalLogo) string { return l.Data }),
-		Questions: questionsOf(b.Questions), AutoApprove: as(b.AutoApprove, autoApprovalOf),
-		LinkHosts: b.LinkHosts, EmbedHosts: b.EmbedHosts, MaxLinks: b.MaxLinks,
+		Join:         (*db.JoinMode)(b.Join),
+		AccentColor:  b.AccentColor,
+		Introduction: b.Introduction,
+		ReplyTo:      b.ReplyTo,
+		Logo:         as(b.Logo, func(l api.PortalLogo) string { return l.Data }),
+		Questions:    questionsOf(b.Questions),
+		AutoApprove:  as(b.AutoApprove, autoApprovalOf),
+		LinkHosts:    b.LinkHosts,
+		EmbedHosts:   b.EmbedHosts,
+		MaxLinks:     b.MaxLinks,
 	})
 	if err != nil {
 		return nil, err
@@ -70,8 +76,11 @@ func questionsOf(given []api.PortalQuestionInput) []api.PortalQuestion {
 	}
 	return mapped(given, func(q api.PortalQuestionInput) api.PortalQuestion {
 		return api.PortalQuestion{
-			Key: q.Key, Label: q.Label, Type: q.Type, Required: opt.Value(q.Required),
-			Options: append([]string{}, q.Options...),
+			Key:      q.Key,
+			Label:    q.Label,
+			Type:     q.Type,
+			Required: opt.Value(q.Required),
+			Options:  append([]string{}, q.Options...),
 		}
 	})
 }

@@ -60,8 +60,14 @@ func (s *Server) DeletePublishableKey(ctx context.Context,
 
 func (s *Server) toPublishableKey(k db.PublishableKey) api.PublishableKey {
 	return api.PublishableKey{
-		ID: k.ID, Object: "publishable_key", ProgramID: k.ProgramID, Key: k.Key, AllowedHosts: k.AllowedHosts,
-		AllowLeads: k.AllowLeads, Tag: script.Tag(s.BaseURL, k.Key, k.URLParams...), LastUsedAt: k.LastUsedAt,
-		CreatedAt: k.CreatedAt,
+		ID:           k.ID,
+		Object:       "publishable_key",
+		ProgramID:    k.ProgramID,
+		Key:          k.Key,
+		AllowedHosts: k.AllowedHosts,
+		AllowLeads:   k.AllowLeads,
+		Tag:          script.Tag(s.BaseURL, k.Key, k.URLParams...),
+		LastUsedAt:   k.LastUsedAt,
+		CreatedAt:    k.CreatedAt,
 	}
 }

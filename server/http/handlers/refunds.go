@@ -29,8 +29,11 @@ func (s *Server) RefundSale(ctx context.Context, r api.RefundSaleRequestObject) 
 		refund = sale.LookRefund
 	}
 	done, err := refund(ctx, work.From(ctx), sale.RefundInput{
-		SaleID: r.ID, ExternalID: body.ExternalRefundID, AmountMinor: body.AmountMinor, At: body.RefundedAt,
-		Reason: body.Reason,
+		SaleID:      r.ID,
+		ExternalID:  body.ExternalRefundID,
+		AmountMinor: body.AmountMinor,
+		At:          body.RefundedAt,
+		Reason:      body.Reason,
 	})
 	if err != nil {
 		return nil, err
@@ -38,11 +41,18 @@ func (s *Server) RefundSale(ctx context.Context, r api.RefundSaleRequestObject) 
 	// The sale is known, so its fields are not optional like those of CreateRefund.
 	f, err := toRefunded(done)
 	return api.RefundSale200JSONResponse{
-		ID: f.ID, Object: f.Object, SaleID: opt.Value(f.SaleID), ExternalRefundID: f.ExternalRefundID, Status: f.Status,
+		ID:                f.ID,
+		Object:            f.Object,
+		SaleID:            opt.Value(f.SaleID),
+		ExternalRefundID:  f.ExternalRefundID,
+		Status:            f.Status,
 		AmountMinor:       opt.Value(f.AmountMinor),
-		VoidedCommissions: f.VoidedCommissions, ClawbackMinor: f.ClawbackMinor, Currency: opt.Value(f.Currency),
-		Commissions: f.Commissions,
-		Warnings:    f.Warnings, RefundedAt: f.RefundedAt,
+		VoidedCommissions: f.VoidedCommissions,
+		ClawbackMinor:     f.ClawbackMinor,
+		Currency:          opt.Value(f.Currency),
+		Commissions:       f.Commissions,
+		Warnings:          f.Warnings,
+		RefundedAt:        f.RefundedAt,
 	}, err
 }
 
@@ -80,9 +90,12 @@ func (s *Server) ListRefunds(ctx context.Context, r api.ListRefundsRequestObject
 		return nil, err
 	}
 	rows, err := list.Of(ctx, u, list.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.RefundList{
-		SaleID: p.SaleID, ExternalChargeID: p.ExternalChargeID, ExternalRefundID: p.ExternalRefundID,
-		Status:       list.Any(p.Status),
-		CreatedAfter: since, CreatedBefore: until,
+		SaleID:           p.SaleID,
+		ExternalChargeID: p.ExternalChargeID,
+		ExternalRefundID: p.ExternalRefundID,
+		Status:           list.Any(p.Status),
+		CreatedAfter:     since,
+		CreatedBefore:    until,
 	})
 	if err != nil {
 		return nil, err
@@ -138,14 +151,25 @@ func toRefunded(done sale.Refunded) (api.Refund, error) {
 // JSON form of the API.
 func toRefund(f db.Refund) (api.Refund, error) {
 	out := api.Refund{
-		ID: f.ID, Object: "refund", ProgramID: f.ProgramID, SaleID: f.SaleID, ExternalChargeID: f.ExternalChargeID,
-		ExternalRefundID: f.ExternalRefundID,
-		Status:           api.RefundStatus(f.Status), AmountMinor: f.AmountMinor, Currency: f.Currency,
+		ID:                f.ID,
+		Object:            "refund",
+		ProgramID:         f.ProgramID,
+		SaleID:            f.SaleID,
+		ExternalChargeID:  f.ExternalChargeID,
+		ExternalRefundID:  f.ExternalRefundID,
+		Status:            api.RefundStatus(f.Status),
+		AmountMinor:       f.AmountMinor,
+		Currency:          f.Currency,
 		VoidedCommissions: f.VoidedCommissions,
-		ClawbackMinor:     f.ClawbackMinor, Commissions: []api.RefundedCommission{}, Reason: f.Reason,
-		Warnings:      []api.RefundWarning{},
-		RestoredMinor: f.RestoredMinor, Restorations: []api.Restoration{},
-		RefundedAt: f.RefundedAt, CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt,
+		ClawbackMinor:     f.ClawbackMinor,
+		Commissions:       []api.RefundedCommission{},
+		Reason:            f.Reason,
+		Warnings:          []api.RefundWarning{},
+		RestoredMinor:     f.RestoredMinor,
+		Restorations:      []api.Restoration{},
+		RefundedAt:        f.RefundedAt,
+		CreatedAt:         f.CreatedAt,
+		UpdatedAt:         f.UpdatedAt,
 	}
 	return out, errors.Join(json.Unmarshal(f.Effects, &out.Commissions), json.Unmarshal(f.Restorations, &out.Restorations))
 }

@@ -50,8 +50,14 @@ func (s *Server) RetrieveReport(ctx context.Context,
 		return nil, err
 	}
 	out := api.Report{
-		Object: "report", Dimension: api.ReportDimension(q.By), Currency: q.Currency, From: day(q.From), To: day(q.To),
-		RowCount: int64(count), Rows: toReportRows(q, now.Rows, labels), Totals: toReportTotals(q, now.Totals),
+		Object:          "report",
+		Dimension:       api.ReportDimension(q.By),
+		Currency:        q.Currency,
+		From:            day(q.From),
+		To:              day(q.To),
+		RowCount:        int64(count),
+		Rows:            toReportRows(q, now.Rows, labels),
+		Totals:          toReportTotals(q, now.Totals),
 		DrillDownConfig: drillDown(q.By),
 	}
 	if compares {
@@ -82,8 +88,12 @@ func reportDelta(before, now report.Figures) *api.ReportDelta {
 // reportQuery reads and validates the parameters.
 func reportQuery(ctx context.Context, u *work.Unit, p api.RetrieveReportParams) (report.Query, error) {
 	q := report.Query{
-		OrgID: u.OrgID, ProgramID: p.ProgramID, By: report.Partner, PartnerID: p.PartnerID, GroupID: p.GroupID,
-		TagID: p.TagID,
+		OrgID:     u.OrgID,
+		ProgramID: p.ProgramID,
+		By:        report.Partner,
+		PartnerID: p.PartnerID,
+		GroupID:   p.GroupID,
+		TagID:     p.TagID,
 	}
 	if p.Dimension != nil {
 		q.By = report.By(*p.Dimension)
@@ -222,10 +232,17 @@ func toReportRows(q report.Query, rows []report.Row, labels map[string]string) [
 			label = r.Key
 		}
 		out[i] = api.ReportRow{
-			Key: opt.OrNil(r.Key), Label: label, Clicks: t.Clicks, Leads: t.Leads, Customers: t.Customers, Sales: t.Sales,
-			Refunded:     t.Refunded,
-			RevenueMinor: t.RevenueMinor, CommissionsMinor: t.CommissionsMinor, ConversionBps: t.ConversionBps,
-			RefundBps: t.RefundBps,
+			Key:              opt.OrNil(r.Key),
+			Label:            label,
+			Clicks:           t.Clicks,
+			Leads:            t.Leads,
+			Customers:        t.Customers,
+			Sales:            t.Sales,
+			Refunded:         t.Refunded,
+			RevenueMinor:     t.RevenueMinor,
+			CommissionsMinor: t.CommissionsMinor,
+			ConversionBps:    t.ConversionBps,
+			RefundBps:        t.RefundBps,
 		}
 	}
 	return out
@@ -234,10 +251,15 @@ func toReportRows(q report.Query, rows []report.Row, labels map[string]string) [
 // toReportTotals adds the ratios. A product has no clicks and no leads.
 func toReportTotals(q report.Query, f report.Figures) api.ReportTotals {
 	t := api.ReportTotals{
-		Clicks: &f.Clicks, Leads: &f.Leads, Customers: f.Customers, Sales: f.Sales, Refunded: f.Refunded,
+		Clicks:           &f.Clicks,
+		Leads:            &f.Leads,
+		Customers:        f.Customers,
+		Sales:            f.Sales,
+		Refunded:         f.Refunded,
 		RevenueMinor:     f.RevenueMinor,
-		CommissionsMinor: f.CommissionsMinor, ConversionBps: report.Bps(f.Customers, f.Clicks),
-		RefundBps: report.Bps(f.Refunded, f.Sales),
+		CommissionsMinor: f.CommissionsMinor,
+		ConversionBps:    report.Bps(f.Customers, f.Clicks),
+		RefundBps:        report.Bps(f.Refunded, f.Sales),
 	}
 	if q.By == report.Product {
 		t.Clicks, t.Leads, t.ConversionBps = nil, nil, nil

@@ -37,7 +37,12 @@ func (s *Server) CreateResource(ctx context.Context,
 	r api.CreateResourceRequestObject) (api.CreateResourceResponseObject, error) {
 	b := r.Body
 	row, err := resource.Create(ctx, work.From(ctx), resource.Input{
-		ProgramID: b.ProgramID, Title: b.Title, URL: b.URL, Folder: b.Folder, GroupIDs: b.GroupIds, TagIDs: b.TagIds,
+		ProgramID: b.ProgramID,
+		Title:     b.Title,
+		URL:       b.URL,
+		Folder:    b.Folder,
+		GroupIDs:  b.GroupIds,
+		TagIDs:    b.TagIds,
 		Published: b.Published == nil || *b.Published,
 	})
 	return api.CreateResource201JSONResponse(toResource(row)), err
@@ -62,10 +67,22 @@ func (s *Server) DeleteResource(ctx context.Context,
 
 func toResource(r db.Resource) api.Resource {
 	return api.Resource{
-		ID: r.ID, Object: "resource", ProgramID: r.ProgramID, Kind: api.ResourceKind(r.Kind), Title: r.Title, URL: r.URL,
-		Folder: r.Folder, MimeType: r.MimeType,
-		SizeBytes: r.SizeBytes, GroupIds: r.GroupIds, TagIds: r.TagIds, Position: r.Position, Published: r.Published,
+		ID:          r.ID,
+		Object:      "resource",
+		ProgramID:   r.ProgramID,
+		Kind:        api.ResourceKind(r.Kind),
+		Title:       r.Title,
+		URL:         r.URL,
+		Folder:      r.Folder,
+		MimeType:    r.MimeType,
+		SizeBytes:   r.SizeBytes,
+		GroupIds:    r.GroupIds,
+		TagIds:      r.TagIds,
+		Position:    r.Position,
+		Published:   r.Published,
 		PublishedAt: r.PublishedAt,
-		Metadata:    r.Metadata, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+		Metadata:    r.Metadata,
+		CreatedAt:   r.CreatedAt,
+		UpdatedAt:   r.UpdatedAt,
 	}
 }

@@ -59,8 +59,11 @@ func (s *Server) CreateSequence(ctx context.Context,
 	r api.CreateSequenceRequestObject) (api.CreateSequenceResponseObject, error) {
 	b := r.Body
 	row, err := sequence.Create(ctx, work.From(ctx), sequence.Input{
-		ProgramID: b.ProgramID, Name: b.Name, Trigger: db.SequenceTrigger(b.Trigger), TriggerDays: b.TriggerDays,
-		Steps: mapped(b.Steps, toStep),
+		ProgramID:   b.ProgramID,
+		Name:        b.Name,
+		Trigger:     db.SequenceTrigger(b.Trigger),
+		TriggerDays: b.TriggerDays,
+		Steps:       mapped(b.Steps, toStep),
 	})
 	return api.CreateSequence201JSONResponse(toSequence(row, db.SequenceCountsRow{Steps: int64(len(b.Steps))})), err
 }
@@ -122,10 +125,16 @@ func changed(ctx context.Context, change func(*work.Unit) (db.Sequence, error)) 
 
 func toSequence(r db.Sequence, n db.SequenceCountsRow) api.Sequence {
 	return api.Sequence{
-		ID: r.ID, Object: "sequence", ProgramID: r.ProgramID, Name: r.Name, Status: api.SequenceStatus(r.Status),
+		ID:          r.ID,
+		Object:      "sequence",
+		ProgramID:   r.ProgramID,
+		Name:        r.Name,
+		Status:      api.SequenceStatus(r.Status),
 		Trigger:     api.SequenceTrigger(r.Trigger),
-		TriggerDays: r.TriggerDays, Steps: n.Steps,
-		Counts:    api.SequenceCounts{Enrolled: n.Enrolled, Active: n.Active, Completed: n.Enrolled - n.Active},
-		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+		TriggerDays: r.TriggerDays,
+		Steps:       n.Steps,
+		Counts:      api.SequenceCounts{Enrolled: n.Enrolled, Active: n.Active, Completed: n.Enrolled - n.Active},
+		CreatedAt:   r.CreatedAt,
+		UpdatedAt:   r.UpdatedAt,
 	}
 }

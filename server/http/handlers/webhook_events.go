@@ -39,7 +39,11 @@ func (s *Server) RetrieveEvent(
 // toFollowedEvent converts an event with the body as sent.
 func toFollowedEvent(e db.EventsSinceRow) api.FollowedEvent {
 	return api.FollowedEvent{
-		ID: e.ID, Object: "event", ProgramID: e.ProgramID, Type: api.EventName(e.Type), RequestBody: e.Body,
-		CreatedAt: e.CreatedAt,
+		ID:          e.ID,
+		Object:      "event",
+		ProgramID:   e.ProgramID,
+		Type:        api.EventName(e.Type),
+		RequestBody: e.Body,
+		CreatedAt:   e.CreatedAt,
 	}
 }

@@ -42,8 +42,11 @@ type SealedKeys struct {
 // SealKeys seals keys with a passphrase.
 func SealKeys(keys [][32]byte, passphrase string) (*SealedKeys, error) {
 	s := &SealedKeys{
-		Passes: passes, MemoryKiB: memory, Threads: threads, Salt: make([]byte, 16),
-		Nonce: make([]byte, chacha20poly1305.NonceSizeX),
+		Passes:    passes,
+		MemoryKiB: memory,
+		Threads:   threads,
+		Salt:      make([]byte, 16),
+		Nonce:     make([]byte, chacha20poly1305.NonceSizeX),
 	}
 	for _, b := range [][]byte{s.Salt, s.Nonce} {
 		if _, err := rand.Read(b); err != nil {

@@ -132,13 +132,17 @@ func spanOf(s sdk.ReadOnlySpan) *traces.Span {
 	of := s.SpanContext()
 	traceID, spanID := of.TraceID(), of.SpanID()
 	out := &traces.Span{
-		TraceId: traceID[:], SpanId: spanID[:], TraceState: of.TraceState().String(),
-		Flags: uint32(of.TraceFlags()), Name: s.Name(),
+		TraceId:    traceID[:],
+		SpanId:     spanID[:],
+		TraceState: of.TraceState().String(),
+		Flags:      uint32(of.TraceFlags()),
+		Name:       s.Name(),
 		// The protocol uses the numbers of package trace.
 		Kind:              traces.Span_SpanKind(s.SpanKind()),
 		StartTimeUnixNano: uint64(s.StartTime().UnixNano()),
-		EndTimeUnixNano:   uint64(s.EndTime().UnixNano()), Status: statusOf(s.Status()),
-		Attributes: attributes(s.Attributes()),
+		EndTimeUnixNano:   uint64(s.EndTime().UnixNano()),
+		Status:            statusOf(s.Status()),
+		Attributes:        attributes(s.Attributes()),
 	}
 	if parent := s.Parent().SpanID(); parent.IsValid() {
 		out.ParentSpanId = parent[:]
