@@ -13,7 +13,7 @@ import (
 	"rail/server/postgres/standby"
 )
 
-// registry returns the metrics of the process and of its pool of connections.
+// registry returns the metrics of the process and its connection pool.
 func registry(pool *pgxpool.Pool) *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -39,18 +39,18 @@ func watched(r prometheus.Registerer, standbys *standby.Set) {
 				Name: name, Help: help, ConstLabels: prometheus.Labels{"standby": s.Name},
 			}, value))
 		}
-		gauge("rail_standby_up", "1 while reads may go to the standby.", func() float64 {
+		gauge("rail_standby_up", "1 while the standby serves reads.", func() float64 {
 			if s.Up() {
 				return 1
 			}
 			return 0
 		})
-		gauge("rail_standby_lag_seconds", "How far behind the primary the standby was at most, when it was asked last.",
+		gauge("rail_standby_lag_seconds", "Upper bound of the standby's lag behind the primary, when it was last measured.",
 			func() float64 { return s.Lag().Seconds() })
 	}
 }
 
-// BuiltAs adds a metric of the binary's version.
+// BuiltAs adds a metric with the binary's version.
 func (a *App) BuiltAs(version string) {
 	a.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "rail_build_info", Help: "1, with the version of the binary and of Go.",
@@ -85,8 +85,7 @@ func (m batchMetrics) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// metricsHandler serves the metrics on an address of their own, since they are
-// not for the public.
+// metricsHandler serves the metrics on a separate address, since they are not public.
 func (a *App) metricsHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(a.metrics, promhttp.HandlerOpts{}))

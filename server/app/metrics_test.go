@@ -54,7 +54,7 @@ func TestMetricsListenApart(t *testing.T) {
 		"what is refused is counted")
 }
 
-// TestEveryRouteIsAnOperation: only what is no route at all is counted under no name.
+// TestEveryRouteIsAnOperation: only unknown paths are counted without an operation.
 func TestEveryRouteIsAnOperation(t *testing.T) {
 	a := newApp(t, pgtest.New(t), nil)
 	seen := map[string]bool{}
@@ -93,7 +93,7 @@ func TestMetricsOfEverything(t *testing.T) {
 	}
 }
 
-// TestPromtoolTakesTheMetrics: names, units and help are as Prometheus wants them.
+// TestPromtoolTakesTheMetrics: promtool accepts names, units and help.
 func TestPromtoolTakesTheMetrics(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
@@ -108,7 +108,7 @@ func TestPromtoolTakesTheMetrics(t *testing.T) {
 	require.Empty(t, string(out))
 }
 
-// TestMetricsWithoutTheDatabase: a scrape tells what the process knows by itself, and soon.
+// TestMetricsWithoutTheDatabase: a scrape returns the process's own metrics soon.
 func TestMetricsWithoutTheDatabase(t *testing.T) {
 	pool := pgtest.New(t)
 	a := newApp(t, pool, nil)

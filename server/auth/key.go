@@ -1,4 +1,4 @@
-// Package auth makes, recognizes and checks API keys.
+// Package auth creates, recognizes and checks API keys.
 package auth
 
 import (
@@ -10,31 +10,30 @@ import (
 	"rail/server/work/quota"
 )
 
-// Scopes is the closed list of what a key may be given.
+// Scopes is the closed list of a key's scopes.
 var Scopes = []string{"read", "write", "partners:write", "commissions:write", "payouts:write", "webhooks:write"}
 
-// DefaultRateLimit is the requests a second of a key, unless it was made with
-// another limit.
+// DefaultRateLimit is a key's default limit of requests a second.
 const DefaultRateLimit = 25
 
-// Key is an API key as the request path needs it.
+// Key is an API key with the fields that requests need.
 type Key struct {
 	ID     string
 	OrgID  string
-	UserID string // the usr_ id that owns the key
+	UserID string // id of the key's user
 	Live   bool
 	Scopes []string
-	// Without are scopes that are not there, even if write is among Scopes.
+	// Without are excluded scopes, even if write is among Scopes.
 	Without         []string
 	RateLimit       int // requests a second
 	SigningRequired bool
 	Revoked         bool
-	// Plan is what the key's organization has of its own.
+	// Plan has the limits of the key's organization.
 	Plan quota.Own
 }
 
-// Allows reports whether the key has one of the scopes. write satisfies every
-// scope, reading included, but for those that the key is Without.
+// Allows reports whether the key has one of the scopes. write includes every scope, also read, except those in
+// Without.
 func (k Key) Allows(alternatives []string) bool {
 	for _, s := range alternatives {
 		if slices.Contains(k.Without, s) {
@@ -60,14 +59,14 @@ const (
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// A key is its prefix, 32 random characters (190 bits) and 6 of a checksum, by
-// which scanners and people spot a damaged key, and the server a random one.
+// A key is its prefix, 32 random characters (190 bits) and a checksum of 6, by which scanners and people notice
+// a damaged key, and the server a random one.
 const (
 	randomLength   = 32
 	checksumLength = 6
 )
 
-// NewToken returns a fresh API key.
+// NewToken returns a new API key.
 func NewToken(live bool) string {
 	prefix := testPrefix
 	if live {
@@ -77,15 +76,14 @@ func NewToken(live bool) string {
 	return body + checksum(body)
 }
 
-// Plausible reports whether a token has the form of a key, checksum included.
-// Every key that NewToken made has it.
+// Plausible reports whether a token has the form of a key, including the checksum.
 func Plausible(token string) bool {
 	body := len(token) - checksumLength
 	return body == len(livePrefix)+randomLength && (strings.HasPrefix(token, livePrefix) || IsTest(token)) &&
 		token[body:] == checksum(token[:body])
 }
 
-// IsTest reports whether a token is that of a test key.
+// IsTest reports whether a token is a test key.
 func IsTest(token string) bool { return strings.HasPrefix(token, testPrefix) }
 
 // NewSlug returns n random characters for a public short name.

@@ -13,8 +13,7 @@ import (
 	"rail/server/work"
 )
 
-// Short reads of a unit that only reads may travel with those of others; a write
-// sees its own transaction.
+// Short reads of a read-only unit may be batched; a write sees its own transaction.
 func TestShort(t *testing.T) {
 	t.Parallel()
 	x := worktest.New(t)

@@ -278,7 +278,7 @@ func toSale(k db.Sale) api.Sale {
 }
 
 // toCommission converts a commission like the audit log.
-func toCommission(k db.Commission) api.Commission { return commission.Shown(k) }
+func toCommission(k db.Commission) api.Commission { return commission.ToAPI(k) }
 
 // toFlow converts a flow. Its branches are stored in the JSON form of the API.
 func toFlow(f db.Flow) (api.Flow, error) {

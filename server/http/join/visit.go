@@ -101,6 +101,7 @@ func (v *visit) fail(err error) error {
 		return err
 	}
 	status, title, text := explain(err)
+	site.RetryAfter(v.Response().Header(), err)
 	if shown := v.note(status, v.locale.Said(title), v.locale.Said(text)); shown != nil {
 		return shown
 	}

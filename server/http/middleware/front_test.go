@@ -86,8 +86,8 @@ func TestMessages(t *testing.T) {
 	sale := M{"program_id": program, "customer_id": customer, "external_charge_id": "ch_1", "amount_minor": 1, "currency": "USD"}
 	sale["occurred_at"] = 1760000000
 	local := M{"program_id": program, "url": "http://127.0.0.1:3000/"}
-	allowed := "url: the address is not public. On your own machine receive with rail listen, " +
-		"or open its network with RAIL_WEBHOOK_ALLOW_CIDRS."
+	allowed := "url: the address is not public. On your own machine use rail listen, " +
+		"or allow its network in RAIL_WEBHOOK_ALLOW_CIDRS."
 	everything := "event_types[0] must be a type of event; leave event_types empty for all of them."
 	for _, c := range []struct {
 		want string
@@ -103,6 +103,8 @@ func TestMessages(t *testing.T) {
 		{"No such sale.", s.Get("/v1/sales/x")},
 		{"No such path. Did you mean /v1/programs?", s.Get("/v2/programs")},
 		{"No such path. Did you mean /v1/sales/sale_1?", s.Get("/v10/sales/sale_1")},
+		{"No such event; part_… is a partner's id.", s.Get("/v1/events/" + partner)},
+		{"No such partner; evt_… is an event's id.", s.Get("/v1/partners/evt_1")},
 		{"This is a publishable key, which pages send as key; send an API key: rail_live_… or rail_test_….",
 			s.Do("GET", "/v1/programs", "rail_pub_"+strings.Repeat("a", 32), nil)},
 		{"This is the secret of a webhook endpoint; send an API key: rail_live_… or rail_test_….",
@@ -118,6 +120,9 @@ func TestMessages(t *testing.T) {
 		})},
 		{everything, s.Post("/v1/webhook_endpoints", M{
 			"program_id": program, "url": "https://hooks.example/", "event_types": []string{"*"},
+		})},
+		{everything, s.Post("/v1/webhook_endpoints", M{
+			"program_id": program, "url": "https://hooks.example/", "event_types": []string{"sale.*"},
 		})},
 	} {
 		e, _ := c.got.Body["error"].(M)

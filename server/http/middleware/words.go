@@ -44,12 +44,13 @@ func idKinds(spec *openapi3.T) []idKind {
 	var out []idKind
 	for name, s := range spec.Components.Schemas {
 		owner, isID := strings.CutSuffix(name, "Id")
-		prefix, prefixed := strings.CutPrefix(s.Value.Pattern, "^(sample_)?")
+		// Some objects, such as events, have no samples.
+		prefix, prefixed := strings.CutPrefix(strings.Replace(s.Value.Pattern, "^(sample_)?", "^", 1), "^")
 		if !isID || !prefixed {
 			continue
 		}
 		k := idKind{
-			pattern: s.Value.Pattern, prefix: prefix[:strings.IndexByte(prefix, '[')], owner: owner, whose: whose(owner),
+			pattern: s.Value.Pattern, prefix: prefix[:strings.IndexAny(prefix, "[(")], owner: owner, whose: whose(owner),
 		}
 		k.example = k.prefix + "…"
 		if examples := s.Value.Examples; len(examples) > 0 {
@@ -197,6 +198,20 @@ func counted(n uint64, thing string) string {
 // digits formats a bound without an exponent: 1000000 instead of 1e+06.
 func digits(bound *float64) string { return strconv.FormatFloat(*bound, 'f', -1, 64) }
 
+// eventName replaces the API's name of an object by its name in events: partner.created becomes affiliate.created.
+func eventName(given string) string {
+	object, change, _ := strings.Cut(given, ".")
+	if word := objectsOfEvents[object]; word != "" {
+		return word + "." + change
+	}
+	return given
+}
+
+// objectsOfEvents maps the API's name of an object to its name in events.
+var objectsOfEvents = map[string]string{
+	"partner": "affiliate", "link": "affiliate_link", "coupon": "affiliate_coupon", "flow": "rule",
+}
+
 // fault returns the refusal of a value that breaks a rule of its schema; param names the value as
 // the client sent it.
 func (d *Document) fault(se *openapi3.SchemaError, param string) *problem.Error {
@@ -205,11 +220,14 @@ func (d *Document) fault(se *openapi3.SchemaError, param string) *problem.Error 
 		for _, v := range se.Schema.Enum {
 			allowed = append(allowed, fmt.Sprint(v))
 		}
-		p := problem.NotOneOf(param, fmt.Sprint(se.Value), allowed)
-		if se.Value == "*" && strings.HasPrefix(param, "event_types[") {
-			p.Message = param + " must be a type of event; leave event_types empty for all of them."
+		given := fmt.Sprint(se.Value)
+		if !strings.HasPrefix(param, "event_types[") {
+			return problem.NotOneOf(param, given, allowed)
 		}
-		return p
+		if given == "all" || strings.Contains(given, "*") {
+			return problem.Invalid(param, "%s must be a type of event; leave event_types empty for all of them.", param)
+		}
+		return problem.NotOneOf(param, eventName(given), allowed)
 	}
 	if text := d.must(se); text != "" {
 		return problem.Invalid(param, "%s %s.", param, text)

@@ -204,7 +204,7 @@ func (v *visit) rule(k db.Commission, saleCurrency string) string {
 	case k.ShrunkMinor == 0:
 		return how
 	case *k.RateType == rules.RatePercent: // a refund lowers what the percentage is of
-		return l.T("%s, which refunds have left", how)
+		return l.T("%s, the rest after refunds", how)
 	}
 	return l.T("%s, less %s for refunds", how, l.Money(k.ShrunkMinor, k.Currency))
 }

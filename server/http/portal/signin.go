@@ -115,7 +115,7 @@ func (p *Portal) useMailed(v *visit, token string) error {
 
 // again mails who is signed in a link of their own, to sign in anew.
 func again(v *visit) error {
-	err := v.portal.Partners.LinkAgain(v.ctx(), v.portal.Attempts, v.partner, v.program)
+	err := v.portal.Partners.RenewLink(v.ctx(), v.portal.Attempts, v.partner, v.program)
 	if err != nil {
 		return err
 	}

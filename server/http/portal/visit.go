@@ -74,9 +74,7 @@ func (v *visit) fail(err error) error {
 	if errors.Is(err, errSignedOut) || errors.Is(err, errLink) {
 		return v.door(status, title, text, site.Form{})
 	}
-	if status == http.StatusServiceUnavailable {
-		v.Response().Header().Set("Retry-After", "1")
-	}
+	site.RetryAfter(v.Response().Header(), err)
 	if shown := v.note(status, title, text); shown != nil {
 		return shown
 	}

@@ -3,6 +3,7 @@ package site
 import (
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/labstack/echo/v4"
@@ -45,6 +46,14 @@ func sentence(message, param string) string {
 		return strings.ToUpper(rest[:1]) + rest[1:]
 	}
 	return message
+}
+
+// RetryAfter says when to try again what has failed for lack of something, such as room on the
+// database's disk.
+func RetryAfter(h http.Header, err error) {
+	if wait := middleware.Problem(err).RetryAfter; wait > 0 {
+		h.Set("Retry-After", strconv.Itoa(wait))
+	}
 }
 
 // Explain finds the status and the words for an error. Refusals of the API are passed

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// ErrEmpty means that no migration has been applied.
+// ErrEmpty means that no migration was applied yet.
 var ErrEmpty = errors.New("the database has no tables")
 
 // ErrOlder means that migrations of this program are missing in the database.
@@ -20,10 +20,15 @@ type Querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// Serves returns nil if this program can work with the database, or ErrEmpty, ErrOlder, ErrNewer or
-// ErrDirty. A newer database is supported if schema_floor allows this program's version.
+// Serves returns nil if this program can work with the database, or ErrEmpty, ErrUnreleased,
+// ErrOlder, ErrNewer or ErrDirty. A newer database is supported if schema_floor allows this
+// program's version.
 func Serves(ctx context.Context, db Querier) error {
 	latest, err := Latest()
+	if err != nil {
+		return err
+	}
+	first, err := Schema().First()
 	if err != nil {
 		return err
 	}
@@ -35,6 +40,8 @@ func Serves(ctx context.Context, db Querier) error {
 		return fmt.Errorf("%w: migration %d", ErrDirty, at)
 	case at == 0:
 		return ErrEmpty
+	case at < first:
+		return fmt.Errorf("%w (it is at migration %d)", ErrUnreleased, at)
 	case at < latest:
 		return fmt.Errorf("%w: it is at version %d, this program needs %d", ErrOlder, at, latest)
 	case at == latest:
@@ -51,8 +58,8 @@ func Serves(ctx context.Context, db Querier) error {
 	return nil
 }
 
-// At reads the migration number of a database, 0 for an empty one, and whether that migration
-// failed halfway.
+// At reads which migration a database is at, 0 for an empty one, and whether that
+// migration failed halfway.
 func At(ctx context.Context, db Querier) (version uint, dirty bool, err error) {
 	err = db.QueryRow(ctx, "SELECT version, dirty FROM schema_migrations").Scan(&version, &dirty)
 	var refused *pgconn.PgError

@@ -11,41 +11,40 @@ import (
 )
 
 const (
-	// mostVisits bounds the visits of one batch.
-	mostVisits = 128
+	// maxBatchVisits bounds the visits of one batch.
+	maxBatchVisits = 128
 	// minSecondBatch is the queue length from which a second concurrent transaction
 	// pays off.
 	minSecondBatch = 16
 )
 
-// Writer writes the visits of requests that come at the same moment with one
-// look-up and one transaction. Each request is answered after the commit; where
-// nothing of that was kept, each records its own visit.
+// Writer batches the visits of concurrent requests into one look-up and one transaction. Each request is
+// answered after the commit; if a batch fails, each request records its visit itself.
 type Writer struct {
 	pool    *pgxpool.Pool
 	batcher *share.Batcher[*pending]
 }
 
-// NewWriter returns a writer on pool, which has two connections at most.
+// NewWriter returns a writer that uses at most two connections of pool.
 func NewWriter(pool *pgxpool.Pool) *Writer {
 	w := &Writer{pool: pool}
-	w.batcher = share.NewBatcher(share.Limits{Members: mostVisits, Batches: 2, MinParallel: minSecondBatch}, w.batch)
+	w.batcher = share.NewBatcher(share.Limits{Members: maxBatchVisits, Batches: 2, MinParallel: minSecondBatch}, w.batch)
 	return w
 }
 
 // Stats returns the counts of batches and visits.
 func (w *Writer) Stats() share.Stats { return w.batcher.Stats() }
 
-// pending is a visit that waits to be written. Two of a browser are not written at
-// once: the second would not see the referral that the first opens.
+// pending is a waiting visit. Two visits of one browser are not in the same batch: the second would not see the
+// referral of the first.
 type pending struct {
 	share.Entry
 	arrival
 
 	service Service
 	unit    *work.Unit // of its request, whose transaction has not begun
-	written *work.Unit // what it did in the shared one; nil for nothing
-	click   recorded
+	written *work.Unit // its part of the batch; nil for none
+	click   clickResult
 	err     error
 	done    chan struct{}
 }
@@ -60,9 +59,9 @@ func newPending(s Service, u *work.Unit, a arrival) *pending {
 
 // write records a visit of the unit's tenant, and its events, and wakes their
 // sender. Of an error for which pgtx.Again is true nothing was kept.
-func (w *Writer) write(ctx context.Context, s Service, u *work.Unit, a arrival) (recorded, error) {
+func (w *Writer) write(ctx context.Context, s Service, u *work.Unit, a arrival) (clickResult, error) {
 	if w.batcher.Isolated(u.OrgID) {
-		return recorded{}, pgtx.ErrRetryAlone
+		return clickResult{}, pgtx.ErrRetryAlone
 	}
 	p := newPending(s, u, a)
 	w.batcher.Add(p)
@@ -71,7 +70,7 @@ func (w *Writer) write(ctx context.Context, s Service, u *work.Unit, a arrival) 
 		return p.click, p.err
 	case <-ctx.Done(): // under way, it may be written all the same, as at any commit
 		w.batcher.Remove(p)
-		return recorded{}, ctx.Err()
+		return clickResult{}, ctx.Err()
 	}
 }
 
@@ -101,12 +100,12 @@ func (w *Writer) batch(ctx context.Context, visits []*pending) {
 	}
 }
 
-// store writes all visits that can be recorded, in one transaction. What panics, before
-// anything is sent, does so again in the request that records alone.
+// store writes all valid visits in one transaction. A panic before the commit repeats in the request that
+// records its visit alone.
 func (w *Writer) store(ctx context.Context, visits []*pending) (err error) {
 	tx := pgtx.Begin(w.pool)
 	defer tx.Rollback()
-	defer func() { // there is no request here whose path would catch it
+	defer func() { // there is no request here to recover it
 		if recover() != nil {
 			err = pgtx.ErrRetryAlone
 		}
@@ -123,7 +122,7 @@ func (w *Writer) store(ctx context.Context, visits []*pending) (err error) {
 	return nil
 }
 
-// put puts off what all visits write, until the commit of tx.
+// put queues the writes of all visits for tx's commit.
 func (w *Writer) put(ctx context.Context, tx *pgtx.Tx, visits []*pending) error {
 	units, arrivals := make([]*work.Unit, len(visits)), make([]arrival, len(visits))
 	for i, p := range visits {
