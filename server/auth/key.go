@@ -4,10 +4,7 @@ package auth
 import (
 	"crypto/rand"
 	"hash/crc32"
-	"slices"
 	"strings"
-
-	"rail/server/work/quota"
 )
 
 // Scopes is the closed list of what a key may be given.
@@ -19,37 +16,12 @@ const DefaultRateLimit = 25
 
 // Key is an API key as the request path needs it.
 type Key struct {
-	ID     string
-	OrgID  string
-	UserID string // the usr_ id that owns the key
-	Live   bool
-	Scopes []string
-	// Without are scopes that are not there, even if write is among Scopes.
-	Without         []string
+	Actor
+
+	Live            bool
 	RateLimit       int // requests a second
 	SigningRequired bool
 	Revoked         bool
-	// Plan is what the key's organization has of its own.
-	Plan quota.Own
-}
-
-// Allows reports whether the key has one of the scopes. write satisfies every
-// scope, reading included, but for those that the key is Without.
-func (k Key) Allows(alternatives []string) bool {
-	for _, s := range alternatives {
-		if slices.Contains(k.Without, s) {
-			return false
-		}
-	}
-	if len(alternatives) == 0 || slices.Contains(k.Scopes, "write") {
-		return true
-	}
-	for _, s := range alternatives {
-		if slices.Contains(k.Scopes, s) {
-			return true
-		}
-	}
-	return false
 }
 
 // Every key begins with one of these.

@@ -2,7 +2,6 @@ package console
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -162,6 +161,3 @@ func refused(err error) (*problem.Error, bool) {
 	p, ok := errors.AsType[*problem.Error](err)
 	return p, ok && p.Status() < http.StatusInternalServerError
 }
-
-// as returns a context in which the door asks for the person of the session.
-func (v *visit) as(ctx context.Context) context.Context { return middleware.As(ctx, keyOf(v.session)) }

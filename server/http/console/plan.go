@@ -10,7 +10,7 @@ type limitRow struct {
 
 // plan shows the limits in force. The operator sets them.
 func plan(v *visit) error {
-	own := keyOf(v.session).Plan
+	own := v.actor.Plan
 	now := v.console.Plan.With(own)
 	monitoring := "Off"
 	if now.FraudMonitoring {

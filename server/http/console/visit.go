@@ -19,7 +19,6 @@ import (
 	"rail/server/problem"
 	"rail/server/team"
 	"rail/server/work"
-	"rail/server/work/quota"
 )
 
 // visit is one request and who makes it.
@@ -30,7 +29,7 @@ type visit struct {
 	locale  *locale.Locale // English words, with the figures of the browser's place
 	token   string         // the session's; "" for nobody
 	session team.Session
-	scopes  auth.Key    // what the role may do
+	actor   auth.Actor  // the person, as the API sees them
 	program api.Program // of a page of a program
 	form    site.Posted
 	upload  site.Upload
@@ -44,31 +43,20 @@ func (v *visit) ctx() context.Context {
 	if v.token == "" {
 		return v.Request().Context()
 	}
-	return v.as(v.Request().Context())
-}
-
-// keyOf is what the person of a session may do, as the API's path needs it.
-func keyOf(s team.Session) auth.Key {
-	scopes, without := s.User.Role.Scopes()
-	return auth.Key{
-		ID: s.User.ID, OrgID: s.User.OrgID, UserID: s.User.ID, Live: true, Scopes: scopes, Without: without,
-		Plan: quota.Own{
-			FlowQuota: s.Org.FlowQuota, RevenueMeterMinor: s.Org.RevenueMeterMinor, FraudMonitoring: s.Org.FraudMonitoring,
-		},
-	}
+	return middleware.As(v.Request().Context(), v.actor)
 }
 
 // unit is this request as a unit of work of the person's, for what the API leaves to the pages.
 func (v *visit) unit() *work.Unit {
 	return work.New(v.console.Pool, work.Unit{
-		OrgID: v.session.User.OrgID, Plan: v.console.Plan.With(keyOf(v.session).Plan), Now: v.now,
-		Actor:     work.Actor{Kind: work.Person, ID: v.session.User.ID, User: v.session.User.ID},
+		OrgID: v.session.User.OrgID, Plan: v.console.Plan.With(v.actor.Plan), Now: v.now,
+		Actor:     v.actor.Work(),
 		RequestID: v.Response().Header().Get(middleware.HeaderRequestID), Wake: v.console.Wake,
 	})
 }
 
 // Can reports whether the person's role has a scope, for templates to leave out what would be refused.
-func (v *visit) Can(scope string) bool { return v.scopes.Allows([]string{scope, "write"}) }
+func (v *visit) Can(scope string) bool { return v.actor.Allows([]string{scope, "write"}) }
 
 // ownersOnly refuses everybody else: API keys, and connections that decide what counts as money, are theirs.
 func (v *visit) ownersOnly() error {
@@ -91,7 +79,7 @@ func (v *visit) identify() error {
 	if err != nil {
 		return err
 	}
-	v.token, v.session, v.scopes = c.Value, session, keyOf(session)
+	v.token, v.session, v.actor = c.Value, session, session.Actor()
 	return v.console.Limit("person "+session.User.ID, v.console.PerPerson)
 }
 

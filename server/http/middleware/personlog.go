@@ -16,7 +16,7 @@ import (
 // people do is always there under their names. It names the operation, what it was done to and the members
 // that were sent, but none of their values, which may be secret.
 func logPerson(ctx context.Context, s *state, u *work.Unit, out *buffered) error {
-	if !s.person || u.Logged() || slices.Contains(s.route.Scopes, "read") {
+	if !s.actor.Person || u.Logged() || slices.Contains(s.route.Scopes, "read") {
 		return nil
 	}
 	var sent map[string]json.RawMessage

@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"context"
 	"math"
 	"net"
 	"net/netip"
@@ -127,7 +128,7 @@ func (f *Front) rateLimit(next echo.HandlerFunc) echo.HandlerFunc {
 			}
 			return next(c)
 		}
-		if s.person { // bounded where the page was asked for
+		if s.actor.Person { // bounded where the page was asked for
 			return next(c)
 		}
 		b, ok := f.shared.take(c.Request().Context(), s.key.ID, s.key.RateLimit)
@@ -152,6 +153,13 @@ func (f *Front) pay(c echo.Context, s *state) error {
 	}
 	s.paid = true
 	return nil
+}
+
+// owe charges the key for n requests more. Pages of the console are bounded per person instead.
+func (f *Front) owe(ctx context.Context, s *state, n int) {
+	if !s.actor.Person {
+		f.shared.owe(ctx, s.key.ID, s.key.RateLimit, n)
+	}
 }
 
 // giveBack returns what was paid for a look-up that found a key: a request with a

@@ -19,11 +19,12 @@ type state struct {
 	started  time.Time
 	now      clock.Time
 	route    *route // nil outside of the description
-	key      auth.Key
-	keyed    bool   // authentication succeeded
-	person   bool   // the key is what a person of the console may do
-	token    string // the key as it was sent
-	paid     bool   // a token of the address's bucket was taken
+	actor    auth.Actor
+	key      auth.Key // the actor's; empty for a person of the console
+	keyed    bool     // authentication succeeded
+	via      string   // how the request came, as via() names it
+	token    string   // the key as it was sent
+	paid     bool     // a token of the address's bucket was taken
 	body     []byte
 	unread   error // why there is no body although one was sent
 	replayed bool

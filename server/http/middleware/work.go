@@ -72,8 +72,8 @@ func (f *Front) work(next echo.HandlerFunc) echo.HandlerFunc {
 // noted as the actor of its changes.
 func (f *Front) unit(c echo.Context, s *state, pool *pgxpool.Pool, reads *pgtx.Reads) *work.Unit {
 	return work.New(pool, work.Unit{
-		OrgID: s.key.OrgID, Plan: f.Plan.With(s.key.Plan),
-		Actor:     s.actor(),
+		OrgID: s.actor.OrgID, Plan: f.Plan.With(s.actor.Plan),
+		Actor:     s.actor.Work(),
 		RequestID: s.id, Now: s.now, Programs: programs(c, s.body), Wake: f.Wake,
 		Reads: reads,
 	})
@@ -86,7 +86,7 @@ func (f *Front) boards(s *state) func() *pgtx.Tx {
 	return func() (tx *pgtx.Tx) {
 		if rides {
 			rides = false
-			tx = f.Bus.Begin(s.key.OrgID)
+			tx = f.Bus.Begin(s.actor.OrgID)
 		} else {
 			tx = pgtx.Begin(f.Pool)
 		}
