@@ -131,6 +131,7 @@ func (c *Console) serve(e echo.Context) error {
 	defer cancel()
 	v := &visit{Context: e, console: c, now: c.Clock.Now(),
 		locale: locale.Place(e.Request().Header.Get("Accept-Language"))}
+	v.shared = newShared(v)
 	r := e.Request().WithContext(context.WithValue(ctx, visitKey{}, v))
 	e.SetRequest(r)
 	c.mux.ServeHTTP(e.Response(), r)

@@ -14,9 +14,6 @@ var groupRoutes = map[string]route{
 	"POST /console/p/{program}/tags/{id}/delete":   {do: deleteTag},
 }
 
-// maxChoices is how many groups, or tags, a page offers at once.
-const maxChoices = 100
-
 // groups shows the groups and the tags of a program.
 func groups(v *visit) error {
 	groups, err := v.groups()
@@ -31,26 +28,6 @@ func groups(v *visit) error {
 		Groups []api.Group
 		Tags   []api.Tag
 	}{groups, tags}})
-}
-
-// groups are the program's latest groups.
-func (v *visit) groups() ([]api.Group, error) {
-	reply, err := v.console.api.ListGroupsWithResponse(v.ctx(),
-		&api.ListGroupsParams{ProgramID: v.program.ID, Limit: new(int64(maxChoices))})
-	if err != nil {
-		return nil, err
-	}
-	return reply.JSON200.Data, nil
-}
-
-// tags are the program's latest tags.
-func (v *visit) tags() ([]api.Tag, error) {
-	reply, err := v.console.api.ListTagsWithResponse(v.ctx(),
-		&api.ListTagsParams{ProgramID: v.program.ID, Limit: new(int64(maxChoices))})
-	if err != nil {
-		return nil, err
-	}
-	return reply.JSON200.Data, nil
 }
 
 func createGroup(v *visit) error { return v.groupForm("createGroup", "The group is there.") }

@@ -110,18 +110,8 @@ func (v *visit) mailOf() (data mailData, err error) {
 
 // audienceChoices are the program's groups and tags, those of an audience chosen.
 func (v *visit) audienceChoices(chosenGroups, chosenTags []string) (inGroups, withTags []site.Option, err error) {
-	groups, err := v.groups()
-	if err != nil {
-		return nil, nil, err
-	}
-	tags, err := v.tags()
-	for _, g := range groups {
-		inGroups = append(inGroups, site.Option{Value: g.ID, Label: g.Name})
-	}
-	for _, t := range tags {
-		withTags = append(withTags, site.Option{Value: t.ID, Label: t.Name})
-	}
-	return site.Choose(inGroups, chosenGroups...), site.Choose(withTags, chosenTags...), err
+	groups, tags, err := v.choices()
+	return site.Choose(groups, chosenGroups...), site.Choose(tags, chosenTags...), err
 }
 
 // audienceWords says who gets a mail, such as: active partners of VIP or Press, tagged Podcast.

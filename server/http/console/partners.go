@@ -90,19 +90,37 @@ func labelOf(options []site.Option, value string) string {
 	return ""
 }
 
-// choices are the program's groups and tags to choose from.
+// groupChoices returns the program's groups as options.
+func (v *visit) groupChoices() ([]site.Option, error) {
+	return optionsOf(v.groups, func(g api.Group) site.Option { return site.Option{Value: g.ID, Label: g.Name} })
+}
+
+// tagChoices returns the program's tags as options.
+func (v *visit) tagChoices() ([]site.Option, error) {
+	return optionsOf(v.tags, func(t api.Tag) site.Option { return site.Option{Value: t.ID, Label: t.Name} })
+}
+
+// couponChoices returns the program's coupons as options.
+func (v *visit) couponChoices() ([]site.Option, error) {
+	return optionsOf(v.coupons, func(c api.Coupon) site.Option { return site.Option{Value: c.ID, Label: c.Code} })
+}
+
+// optionsOf returns a list as options.
+func optionsOf[T any](list func() ([]T, error), option func(T) site.Option) ([]site.Option, error) {
+	all, err := list()
+	var out []site.Option
+	for _, one := range all {
+		out = append(out, option(one))
+	}
+	return out, err
+}
+
+// choices returns the program's groups and tags as options.
 func (v *visit) choices() (groups, tags []site.Option, err error) {
-	allGroups, err := v.groups()
-	if err != nil {
+	if groups, err = v.groupChoices(); err != nil {
 		return nil, nil, err
 	}
-	for _, g := range allGroups {
-		groups = append(groups, site.Option{Value: g.ID, Label: g.Name})
-	}
-	allTags, err := v.tags()
-	for _, t := range allTags {
-		tags = append(tags, site.Option{Value: t.ID, Label: t.Name})
-	}
+	tags, err = v.tagChoices()
 	return groups, tags, err
 }
 
@@ -124,7 +142,7 @@ func groupName(g nullable.Nullable[api.Group]) string {
 
 // newPartner shows the form that adds a partner.
 func newPartner(v *visit) error {
-	groups, _, err := v.choices()
+	groups, err := v.groupChoices()
 	if err != nil {
 		return err
 	}

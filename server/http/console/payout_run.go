@@ -29,7 +29,7 @@ func (v *visit) runSteps(at int, query string) site.Steps {
 // planRun asks for which period and for whom.
 func planRun(v *visit) error {
 	v.form = site.Posted(v.QueryParams())
-	groups, err := v.groups()
+	groups, err := v.groupChoices()
 	if err != nil {
 		return err
 	}
@@ -37,16 +37,7 @@ func planRun(v *visit) error {
 		Steps  site.Steps
 		End    string // the last day of the month before
 		Groups []site.Option
-	}{v.runSteps(0, ""), clock.MonthOf(v.today()).AddDate(0, 0, -1).Format(time.DateOnly), groupOptions("Everybody", groups)}})
-}
-
-// groupOptions are groups to choose from, with one for no choice.
-func groupOptions(none string, groups []api.Group) []site.Option {
-	out := []site.Option{{Label: none}}
-	for _, g := range groups {
-		out = append(out, site.Option{Value: g.ID, Label: g.Name})
-	}
-	return out
+	}{v.runSteps(0, ""), clock.MonthOf(v.today()).AddDate(0, 0, -1).Format(time.DateOnly), noneFirst("Everybody", groups)}})
 }
 
 // runLine is what a run would make of what a partner is due.

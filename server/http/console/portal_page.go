@@ -37,7 +37,7 @@ func portalPage(v *visit) error {
 	if err != nil {
 		return err
 	}
-	groups, _, err := v.choices()
+	groups, err := v.groupChoices()
 	if err != nil {
 		return err
 	}

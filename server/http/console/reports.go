@@ -203,28 +203,17 @@ func share(bps int64) string {
 // reportChoices are what the page offers to ask for.
 func (v *visit) reportChoices(page *reportData, asked url.Values) error {
 	at := v.Request().URL
-	groups, err := v.groups()
+	groups, tags, err := v.choices()
 	if err != nil {
 		return err
-	}
-	tags, err := v.tags()
-	if err != nil {
-		return err
-	}
-	everyGroup, everyTag := []site.Option{{Label: "Every group"}}, []site.Option{{Label: "Every tag"}}
-	for _, g := range groups {
-		everyGroup = append(everyGroup, site.Option{Value: g.ID, Label: g.Name})
-	}
-	for _, t := range tags {
-		everyTag = append(everyTag, site.Option{Value: t.ID, Label: t.Name})
 	}
 	line := func(kind, name, label string, options []site.Option) site.Input {
 		return site.Input{Name: name, ID: name, Label: label, Type: kind, Value: asked.Get(name), Options: options}
 	}
 	page.Filters = site.Filters{Path: v.at(reportsPath), Label: reportsTitle, Inputs: []site.Input{
 		line("date", "from", "From", nil), line("date", "to", "To", nil),
-		line("select", "dimension", "By", dimensions()), line("select", "group_id", "Group", everyGroup),
-		line("select", "tag_id", "Tag", everyTag), line("select", "compare", "Compared with", compared),
+		line("select", "dimension", "By", dimensions()), line("select", "group_id", "Group", noneFirst("Every group", groups)),
+		line("select", "tag_id", "Tag", noneFirst("Every tag", tags)), line("select", "compare", "Compared with", compared),
 	}}
 	page.Spans, page.Table = v.reportSpans(asked), v.at("/reports.csv")+"?"+asked.Encode()
 	if id := asked.Get("partner_id"); id != "" {

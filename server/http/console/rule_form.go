@@ -81,7 +81,7 @@ func (v *visit) choose(d *ruleData) error {
 	if err != nil {
 		return err
 	}
-	coupons, err := v.coupons()
+	coupons, err := v.couponChoices()
 	if err != nil {
 		return err
 	}

@@ -49,17 +49,17 @@ func flows(v *visit) error {
 	if err != nil {
 		return err
 	}
-	name, err := v.namer(list)
-	if err != nil {
-		return err
-	}
+	name := v.ruleNames(list)
 	data := flowsData{Rules: make([]rule, len(list))}
 	before := overlapsOf(list)
 	for i, f := range list {
-		if data.Rules[i], err = v.saidRule(f, name); err != nil {
+		if data.Rules[i], err = v.saidRule(f, name.of); err != nil {
 			return err
 		}
 		data.Rules[i].Overlaps = before[f.ID]
+	}
+	if name.err != nil {
+		return name.err
 	}
 	if err := v.preview(&data); err != nil {
 		return err
@@ -91,42 +91,18 @@ func (v *visit) flows() ([]api.Flow, error) {
 	return out, nil
 }
 
-// namer returns the names of what conditions can name by its id.
-func (v *visit) namer(list []api.Flow) (func(id string) string, error) {
-	names := map[string]string{}
-	groups, tags, err := v.choices()
-	if err != nil {
-		return nil, err
-	}
-	coupons, err := v.coupons()
-	if err != nil {
-		return nil, err
-	}
-	for _, options := range [][]site.Option{groups, tags, coupons} {
-		for _, o := range options {
-			names[o.Value] = o.Label
-		}
-	}
+// ruleNames returns the names of objects in rules, of which the list has the partners and groups expanded.
+func (v *visit) ruleNames(list []api.Flow) *names {
+	n := &names{visit: v, expanded: map[string]string{}}
 	for _, f := range list {
 		if p, err := f.Partner.Get(); err == nil {
-			names[p.ID] = called(p)
+			n.expanded[p.ID] = called(p)
+		}
+		if g, err := f.Group.Get(); err == nil {
+			n.expanded[g.ID] = g.Name
 		}
 	}
-	return func(id string) string { return names[id] }, nil
-}
-
-// coupons are the program's latest coupons to choose from.
-func (v *visit) coupons() ([]site.Option, error) {
-	reply, err := v.console.api.ListCouponsWithResponse(v.ctx(),
-		&api.ListCouponsParams{ProgramID: v.program.ID, Limit: new(int64(maxChoices))})
-	if err != nil {
-		return nil, err
-	}
-	var out []site.Option
-	for _, c := range reply.JSON200.Data {
-		out = append(out, site.Option{Value: c.ID, Label: c.Code})
-	}
-	return out, nil
+	return n
 }
 
 // saidRule puts a flow into words.

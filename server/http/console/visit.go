@@ -24,6 +24,8 @@ import (
 // visit is one request and who makes it.
 type visit struct {
 	echo.Context
+	shared
+
 	console *Console
 	now     clock.Time
 	locale  *locale.Locale // English words, with the figures of the browser's place
@@ -92,26 +94,13 @@ func (v *visit) enter() error {
 	if id == "" {
 		return nil
 	}
-	one, err := v.console.api.RetrieveProgramWithResponse(v.ctx(), id, nil)
-	if err != nil {
+	var err error
+	if v.program, err = v.programOf(id); err != nil {
 		return err
 	}
-	v.program = *one.JSON200
 	v.locale = v.locale.In(clock.StoredZone(v.program.TimeZone))
 	return nil
 }
-
-// programs are the organization's, for the menu, the newest first. A form that leads on has no menu.
-func (v *visit) programs() ([]api.Program, error) {
-	list, err := v.console.api.ListProgramsWithResponse(v.ctx(), &api.ListProgramsParams{Limit: new(int64(maxPrograms))})
-	if err != nil {
-		return nil, err
-	}
-	return list.JSON200.Data, nil
-}
-
-// maxPrograms is how many programs the menu has: a page of the API's list.
-const maxPrograms = 100
 
 // PathValue is a part of the page's address by its name.
 func (v *visit) PathValue(name string) string { return v.Request().PathValue(name) }
