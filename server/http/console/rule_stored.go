@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"rail/gen/api"
 	"rail/server/locale/currency"
 	"rail/server/money/rules"
 )
@@ -128,4 +129,12 @@ func (d *ruleData) fill(r *ruleRow, stored json.RawMessage) bool {
 	}
 	r.Values = texts
 	return !slices.ContainsFunc(texts, func(t string) bool { return labelOf(d.choices[r.Field.Name], t) == "" })
+}
+
+// typedRate is a rate as it is typed: percent, or an amount of the currency.
+func typedRate(rateType string, value int64, code string) string {
+	if rateType == string(api.RateTypePercent) {
+		return strconv.FormatFloat(float64(value)/100, 'f', -1, 64)
+	}
+	return currency.Decimal(value, code)
 }

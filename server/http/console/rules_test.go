@@ -101,6 +101,10 @@ func TestMakeRule(t *testing.T) {
 	require.NotContains(t, string(dropped.Raw), `value="10.50"`)
 	require.Contains(t, string(dropped.Raw), `name="b0.c3.field"`)
 	require.NotContains(t, string(dropped.Raw), `name="b0.c4.field"`)
+
+	// Without its cases, the stored rule has no branch left.
+	s.owner.done(s.owner.send("/rules/"+id, ruleForm("do", "save")...))
+	require.Empty(t, s.Get("/v1/flows/" + id).Body["branches"])
 }
 
 // TestRuleKeepsWhatItCannotShow: conditions nested deeper than the form survive a change of the rate.
