@@ -27,7 +27,7 @@ type application struct {
 	At                                                clock.Time
 }
 
-// answered is a question of the program with what the applicant answered.
+// answered is a question of the program with the applicant's answer.
 type answered struct{ Question, Answer string }
 
 // applicationStates are the states by which the queue can be seen.
@@ -140,7 +140,7 @@ func applicationsTable(v *visit) error {
 	return v.table("listApplications", "applications", query)
 }
 
-// decideApplications approves or rejects those that are ticked.
+// decideApplications approves or rejects the selected applications.
 func decideApplications(v *visit) error {
 	operation, says, body := "approveApplication", "approved", any(nil)
 	if v.value("do") == "reject" {

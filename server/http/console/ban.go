@@ -8,7 +8,7 @@ import (
 	"rail/server/http/site"
 )
 
-// banData is what the form of a ban shows: what it would do, and to whom.
+// banData holds the data of the ban form: the partner and the ban's effects.
 type banData struct {
 	Name   string
 	Ban    api.PartnerBan
@@ -16,7 +16,7 @@ type banData struct {
 	Sum    site.Sum
 }
 
-// banForm shows what a ban would do, and asks for the reason.
+// banForm shows the effects of a ban and asks for the reason.
 func banForm(v *visit) error {
 	var look api.PartnerBan
 	body := map[string]any{"reason": "?", "dry_run": true}
@@ -27,7 +27,7 @@ func banForm(v *visit) error {
 	return v.show(sheet{"ban", "/partners", "Ban " + name, banData{name, look, banPoints(look), v.banSum(look)}})
 }
 
-// ban bans the partner, and says what came of it.
+// ban bans the partner and reports the result.
 func ban(v *visit) error {
 	body := v.body("banPartner")
 	delete(body, "program_id")
@@ -42,7 +42,7 @@ func ban(v *visit) error {
 	return v.done(v.at("/partners/"+done.Partner.ID), said)
 }
 
-// rejectedWords says how many commissions a ban rejects, and their sums.
+// rejectedWords returns the number of commissions that a ban rejects, and their sums.
 func (v *visit) rejectedWords(b api.PartnerBan) string {
 	if b.RejectedCount == 0 {
 		return "Nothing was open."
@@ -55,7 +55,7 @@ func (v *visit) rejectedWords(b api.PartnerBan) string {
 		strings.Join(sums, ", "))
 }
 
-// banPoints says what a ban would do.
+// banPoints returns the effects of a ban.
 func banPoints(b api.PartnerBan) []string {
 	out := []string{
 		"The partner is suspended and signed out of the portal.",

@@ -14,7 +14,7 @@ import (
 	"rail/server/team"
 )
 
-// TestMailLinkIsEven: a link by mail is answered no earlier for an address that nobody has.
+// TestMailLinkIsEven checks that an unknown address gets its answer no earlier than a known one.
 func TestMailLinkIsEven(t *testing.T) {
 	t.Parallel()
 	api := apitest.New(t, func(c *config.Config) { c.SMTPURL, c.MailFrom = "smtp://127.0.0.1:1", "rail@shop.example" })

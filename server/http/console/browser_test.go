@@ -62,7 +62,7 @@ func (d *desk) press(name string) {
 	d.Do(chromedp.Click(chromedp.CSS("[data-pressed]")))
 }
 
-// TestAccessible holds every page of the sample program to what everybody needs of it.
+// TestAccessible checks the accessibility of every page of the sample program.
 func TestAccessible(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)

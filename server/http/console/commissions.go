@@ -139,7 +139,7 @@ func commission(v *visit) error {
 	}{toCommissionRow(k), embedded(k.Sale), embedded(k.Flow), embedded(k.Payout), v.wayOf(k)}})
 }
 
-// wayOf is what has happened to a commission, the first first.
+// wayOf returns the history of a commission, the oldest entry first.
 func (v *visit) wayOf(k api.Commission) []site.Moment {
 	way := []site.Moment{{At: k.CreatedAt, Title: "Earned"}}
 	if k.ApprovedAt != nil {

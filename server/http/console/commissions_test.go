@@ -61,7 +61,7 @@ func TestCommissionsPage(t *testing.T) {
 	stranger.Must(404, stranger.ask("GET", s.at+"/find/partners?q=lov", nil))
 }
 
-// TestSalesPage: a refund is shown before it is made, and is what was shown.
+// TestSalesPage previews a refund and checks that the refund equals its preview.
 func TestSalesPage(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

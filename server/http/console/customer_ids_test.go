@@ -70,8 +70,7 @@ func TestCustomersAreOnePerson(t *testing.T) {
 	s.owner.says(400, "No customer fits", s.owner.ask("GET", s.at+at+"/merge?customer=none", nil))
 }
 
-// TestOnePersonIsAccessible holds the pages about one person with several ids to what
-// everybody needs of them.
+// TestOnePersonIsAccessible checks the accessibility of the pages about one person with several ids.
 func TestOnePersonIsAccessible(t *testing.T) {
 	t.Parallel()
 	d := newTill(t)

@@ -95,7 +95,7 @@ func customerTable(v *visit) error {
 	return v.table("listCustomers", "customers", query)
 }
 
-// customer shows one customer: whose it is and why, and what it has paid.
+// customer shows one customer with its partner, the reason for the attribution, and its payments.
 func customer(v *visit) error {
 	id := v.PathValue("id")
 	reply, err := v.console.api.RetrieveCustomerWithResponse(v.ctx(), id, &api.RetrieveCustomerParams{

@@ -21,7 +21,7 @@ var deliveryRoutes = map[string]route{
 // maxDeliveries is how many deliveries the API's log has.
 const maxDeliveries = 50
 
-// deliveries is a page of what was sent to an endpoint.
+// deliveries is a page of an endpoint's deliveries.
 func (v *visit) deliveries(endpoint string) (site.Listing, error) {
 	turn, err := site.TurnOf(v.QueryParams())
 	if err != nil {
@@ -44,7 +44,7 @@ func deliveryTable(v *visit) error {
 	return v.table("listWebhookDeliveries", "deliveries", query, v.PathValue("id"))
 }
 
-// delivery shows one delivery with what was sent.
+// delivery shows one delivery with its body.
 func delivery(v *visit) error {
 	d, err := v.delivery()
 	if err != nil {
@@ -84,7 +84,7 @@ func replayDelivery(v *visit) error {
 	return v.done(v.at("/webhooks/"+d.WebhookEndpointID), "It is sent again. Load this page to see what came of it.")
 }
 
-// pingEndpoint sends an example and shows what came of it.
+// pingEndpoint sends an example event and shows the response.
 func pingEndpoint(v *visit) error {
 	e, err := v.endpoint()
 	if err != nil {

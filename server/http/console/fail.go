@@ -12,7 +12,7 @@ import (
 	"rail/server/team"
 )
 
-// fail answers an error with a page, and returns what is for the log: only the server's own faults.
+// fail answers an error with a page. It returns internal errors, for the log.
 func (v *visit) fail(err error) error {
 	if v.Response().Committed {
 		return err
@@ -33,8 +33,7 @@ func (v *visit) fail(err error) error {
 	return nil
 }
 
-// comeBack is the query by which a page is found again after signing in: only pages of the console, and
-// only what was read.
+// comeBack returns the query with which sign-in redirects back to a page that was read.
 func (v *visit) comeBack() string {
 	if v.Request().Method != http.MethodGet || v.Request().URL.Path == "/console" {
 		return ""
@@ -42,8 +41,8 @@ func (v *visit) comeBack() string {
 	return "?next=" + url.QueryEscape(v.Request().URL.RequestURI())
 }
 
-// explain finds the status and the words for an error. Refusals of the API are passed on in their own
-// words; a fault of the server is never described.
+// explain returns the status and texts for an error. Refusals of the API keep their messages; internal errors are not
+// described.
 func explain(err error) (status int, title, text string) {
 	switch {
 	case errors.Is(err, team.ErrLink):

@@ -18,7 +18,7 @@ var inboxRoutes = map[string]route{
 	"POST /console/p/{program}/integrations/events/{id}/payer":   {do: namePayer},
 }
 
-// inboxFilters are what the list of events is filtered by.
+// inboxFilters are the filters of the event log.
 var inboxFilters = []string{"status", "reason_code", "connection_id", "type", "external_event_id"}
 
 // statuses are what became of an event, to choose from.
@@ -33,7 +33,7 @@ var reasons = []string{
 	"test_event", "live_event", "not_used", "no_money_moved", "not_final", "refund_failed", "nothing_taken", "malformed", "error",
 }
 
-// inboxData is what the list of events shows.
+// inboxData holds the data of the event log.
 type inboxData struct {
 	site.Listing
 
@@ -101,7 +101,7 @@ func inboxTable(v *visit) error {
 	return v.table("listInboxEvents", "processor-events", query)
 }
 
-// inboxEvent shows one event with what was sent.
+// inboxEvent shows one event with its body.
 func inboxEvent(v *visit) error {
 	e, err := v.inboxEvent()
 	if err != nil {
@@ -201,7 +201,7 @@ func resolveInboxEvent(v *visit) error {
 // whose is where the customer and the sale of an event are shown; "" for none.
 type whose struct{ Customer, Sale string }
 
-// Whose is whom an event is about.
+// Whose returns the customer and sale of an event.
 func (f frame) Whose(e api.InboxEvent) whose {
 	var w whose
 	if e.CustomerID != nil {

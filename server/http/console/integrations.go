@@ -14,7 +14,7 @@ var integrationRoutes = map[string]route{
 	"POST /console/p/{program}/integrations/keys/{id}/revoke": {do: revokePublishableKey},
 }
 
-// integrationsData is what the page of the script and the connections shows.
+// integrationsData holds the data of the page about the script and connections.
 type integrationsData struct {
 	Tabs        site.Tabs
 	Keys        []api.PublishableKey

@@ -41,7 +41,7 @@ func (s *fixture) works() {
 	}
 }
 
-// payment is a payment that nobody brought.
+// payment is a payment without a partner.
 var payment = M{"type": "sale", "external_charge_id": "ch_1", "external_customer_id": "c1", "amount_minor": 4900, "currency": "USD"}
 
 // TestScriptTag makes the tag of a site, and revokes it.
@@ -112,7 +112,7 @@ func TestConnectStripe(t *testing.T) {
 	require.Contains(t, s.owner.page("/integrations"), "Test")
 }
 
-// TestInbox shows what came and why it is as it is, and has an event worked again.
+// TestInbox shows received events with their results, and retries one.
 func TestInbox(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -227,7 +227,7 @@ func TestWebhooks(t *testing.T) {
 	s.Must(404, s.Get("/v1/webhook_endpoints/"+id))
 }
 
-// TestPlan shows what is in force and who set it.
+// TestPlan shows the effective limits and their source.
 func TestPlan(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -301,7 +301,7 @@ func TestConnectByHand(t *testing.T) {
 	d.Silent()
 }
 
-// TestIntegrationsAccessible holds the pages to what everybody needs of them.
+// TestIntegrationsAccessible checks the accessibility of the pages.
 func TestIntegrationsAccessible(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)

@@ -25,7 +25,7 @@ var scopes = []site.Option{
 	{Value: "write", Label: "Everything", Hint: "As an owner, but for people and keys."},
 }
 
-// keysData is what the page of API keys shows.
+// keysData holds the data of the page of API keys.
 type keysData struct {
 	Keys   []db.APIKey
 	Scopes []site.Option

@@ -7,7 +7,7 @@ import (
 	"rail/server/http/site"
 )
 
-// What the templates of mails ask for.
+// Methods for the templates of mails.
 
 // Editable reports whether the mail can still be changed.
 func (d mailData) Editable() bool {
@@ -89,7 +89,7 @@ func (v *visit) partnersIn(n int64) string {
 	return v.locale.Count(n) + " " + oneOrMany(n, "partner", "partners")
 }
 
-// Page is the mail as a document of its own, with what is added to every mail to many.
+// Page returns the mail as an HTML document, with the footer of bulk mail.
 func (d mailData) Page(program string) string {
 	return `<!doctype html><html lang="en"><title>` + html.EscapeString(d.Letter.Subject) + "</title>" + d.Letter.HTML +
 		"<hr><p><small>You get this mail as a partner of " + html.EscapeString(program) + ". <u>Unsubscribe</u></small></p>"

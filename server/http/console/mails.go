@@ -36,7 +36,7 @@ const (
 	fieldTime = "2006-01-02T15:04"
 )
 
-// mailList is what the page of mails shows.
+// mailList holds the data of the page of mails.
 type mailList struct {
 	site.Listing
 	Sequences []api.Sequence
@@ -114,7 +114,7 @@ func (v *visit) audienceChoices(chosenGroups, chosenTags []string) (inGroups, wi
 	return site.Choose(groups, chosenGroups...), site.Choose(tags, chosenTags...), err
 }
 
-// audienceWords says who gets a mail, such as: active partners of VIP or Press, tagged Podcast.
+// audienceWords describes an audience, such as: active partners of VIP or Press, tagged Podcast.
 func (v *visit) audienceWords(data mailData) string {
 	var states []string
 	for _, s := range data.Letter.Audience.Statuses {
@@ -146,7 +146,7 @@ func chosen(options []site.Option) (names []string) {
 	return names
 }
 
-// newMail shows the form of a mail, to everybody or to the partners whom the address names.
+// newMail shows the form of a mail to all partners, or to those in the address.
 func newMail(v *visit) (err error) {
 	data := mailData{Chosen: v.QueryParams()["partner_id"]}
 	if v.form != nil {
@@ -198,7 +198,7 @@ func editMail(v *visit) error {
 	return v.show(sheet{"mail-edit", mailsPath, "Change the mail", data})
 }
 
-// saveMail changes a mail. Whom it was chosen for it knows itself: there may be more than a form has room for.
+// saveMail changes a mail. Its audience stays: it can be larger than a form.
 func saveMail(v *visit) error {
 	stored, err := v.mailOf()
 	if err != nil {

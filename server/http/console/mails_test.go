@@ -56,7 +56,7 @@ func TestMails(t *testing.T) {
 	require.NotContains(t, s.owner.page("/mails"), "Good news")
 }
 
-// TestMailToTicked writes to the partners who were ticked, and to everybody once that is unticked.
+// TestMailToTicked writes to the selected partners, and to all partners when none is selected.
 func TestMailToTicked(t *testing.T) {
 	t.Parallel()
 	s := newPostSite(t)
@@ -104,7 +104,7 @@ func TestFailedMails(t *testing.T) {
 	s.owner.says(409, "only a mail that failed can be sent again", s.owner.send("/mails/failed/mail_failed/retry"))
 }
 
-// TestMailForm: what is wrong stands beside its field, and a time makes a mail wait for it.
+// TestMailForm finds refusals beside their fields, and schedules a mail.
 func TestMailForm(t *testing.T) {
 	t.Parallel()
 	s := newPostSite(t)

@@ -14,7 +14,7 @@ import (
 	"rail/server/problem"
 )
 
-// What the pages of payouts, commissions, sales and customers share.
+// Functions shared by the pages of payouts, commissions, sales and customers.
 
 // pageOf is a page of a list of the API.
 func pageOf[R any](rows []R, more bool, total int64) list.Page[R] {
@@ -48,9 +48,9 @@ func person(c api.Customer) string {
 	return "A customer"
 }
 
-// each changes what was ticked, one by one, and says how many were done, and of the others why not. What ends it
-// before the last, such as the time that a page has, is a failure only where nothing was done: what was done stays.
-// one and several are what is said, such as "payout is paid" and "payouts are paid".
+// each changes the selected rows one by one, and returns a sentence with the number of changes and the refusals. An
+// error that ends it early, such as a timeout, is returned only if no row was changed. one and several are the words
+// for changed rows, such as "payout is paid" and "payouts are paid".
 func (v *visit) each(one, several string, change func(id string) error) (string, error) {
 	ids, err := v.ticked()
 	if err != nil {
@@ -68,7 +68,7 @@ func (v *visit) each(one, several string, change func(id string) error) (string,
 		if t.done == 0 {
 			return "", err
 		}
-		v.failed = err // for the log; the page says how far it came
+		v.failed = err // for the log; the page shows the number of changes
 		break
 	}
 	return t.words(len(ids), one, several), nil
@@ -80,7 +80,7 @@ type tally struct {
 	why           []string
 }
 
-// add counts what became of one row. It reports false for what is no refusal of that row alone.
+// add counts the result of one row. It reports false if err is not a refusal of that row.
 func (t *tally) add(err error) bool {
 	p, ok := refused(err)
 	switch {
@@ -127,7 +127,7 @@ func listed(values ...string) []site.Option {
 	return out
 }
 
-// filter is a select of a list's filters, which shows what the address asks for.
+// filter returns a select of a list's filters with the value in the address.
 func (v *visit) filter(name, label string, options []site.Option) site.Input {
 	return site.Input{
 		Name: name, ID: "filter_" + name, Label: label, Type: "select", Options: options, Filters: true,
@@ -186,7 +186,7 @@ func (f frame) Sheet() string {
 	return u.String()
 }
 
-// rows are those of a list, with the page around it; ticks says whether they can be ticked.
+// rows are the rows of a list and its page; ticks is whether they can be selected.
 type rows struct {
 	Page  frame
 	Rows  any
@@ -239,5 +239,5 @@ func (v *visit) ticked() ([]string, error) {
 	return ids, nil
 }
 
-// maxTicked is how many rows one form changes, each by a request of its own: a page of a list.
+// maxTicked is the number of rows that one form changes, each with one request: a page of a list.
 const maxTicked = 100

@@ -13,7 +13,7 @@ import (
 	"rail/server/harness/browsertest"
 )
 
-// newTill is a desk of a program of its own, whose money is not a sample's and can be paid.
+// newTill returns a desk of a real program, whose money can be paid, unlike the sample's.
 func newTill(t *testing.T, configure ...apitest.Option) *desk {
 	t.Helper()
 	browsertest.Chromium(t)
@@ -46,7 +46,7 @@ func (d *desk) tick(text string) {
 	})()`), "no row has %q", text)
 }
 
-// TestMoneyIsAccessible holds the pages of money to what everybody needs of them.
+// TestMoneyIsAccessible checks the accessibility of the pages about money.
 func TestMoneyIsAccessible(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)

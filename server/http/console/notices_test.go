@@ -10,7 +10,7 @@ import (
 	"rail/server/team"
 )
 
-// TestNotices: Home says what is wrong with the service, and to owners alone what is the operator's to mend.
+// TestNotices checks that Home shows problems of the service, and the operator's problems only to owners.
 func TestNotices(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

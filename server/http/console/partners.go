@@ -21,7 +21,7 @@ var partnerListRoutes = map[string]route{
 // partnerFilters are the parameters of the list of partners, as the API names them.
 var partnerFilters = []string{"search", "status", "group_id", "tag_id"}
 
-// partnersData is what the list of partners shows.
+// partnersData holds the data of the list of partners.
 type partnersData struct {
 	Filters site.Filters
 	Listing site.Listing
@@ -63,10 +63,10 @@ func partners(v *visit) error {
 	}})
 }
 
-// rowsOfPage is how many partners a page shows, each with its tags and figures.
+// rowsOfPage is the number of partners on a page, each with its tags and figures.
 const rowsOfPage = 25
 
-// partnerBulk is what can be done with several partners at once.
+// partnerBulk lists the bulk actions on partners.
 var partnerBulk = site.Bulk{What: "partners", Actions: []site.Action{
 	{Label: "Put into the group", Name: "do", Value: "group"},
 	{Label: "Add the tag", Name: "do", Value: "tag"},
@@ -82,7 +82,7 @@ var partnerStates = []string{
 	string(api.PartnerStatusDeclined),
 }
 
-// labelOf is the label of one of several options; "" for none.
+// labelOf returns the label of an option; "" for none.
 func labelOf(options []site.Option, value string) string {
 	if at := slices.IndexFunc(options, func(o site.Option) bool { return o.Value == value }); at >= 0 {
 		return options[at].Label

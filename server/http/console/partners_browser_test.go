@@ -11,7 +11,7 @@ import (
 	"rail/server/harness/browsertest"
 )
 
-// TestPartnersAccessible holds the pages of partners, applications and rules to what everybody needs of them.
+// TestPartnersAccessible checks the accessibility of the pages of partners, applications and rules.
 func TestPartnersAccessible(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)

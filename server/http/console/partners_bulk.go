@@ -9,7 +9,7 @@ import (
 	"rail/server/problem"
 )
 
-// changePartners does one thing with several partners, each by a request of its own.
+// changePartners applies a bulk action to several partners, with one request each.
 func changePartners(v *visit) error {
 	if v.value("do") == "mail" {
 		return mailPartners(v)
@@ -34,7 +34,7 @@ func mailPartners(v *visit) error {
 	return v.Redirect(http.StatusSeeOther, v.at("/mails/new?")+url.Values{"partner_id": ids}.Encode())
 }
 
-// change is what a form does with each ticked row, and how that is said of those that it was done with.
+// change is a bulk action on a row, with the words for its success.
 type change struct {
 	do   func(id string) error
 	says string

@@ -41,7 +41,7 @@ func TestPartnersPage(t *testing.T) {
 	require.NotContains(t, viewer, "Add a partner")
 }
 
-// TestPartnersBulk changes several at once, and says which were not.
+// TestPartnersBulk changes several partners at once and lists the unchanged ones.
 func TestPartnersBulk(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -71,7 +71,7 @@ func TestPartnersBulk(t *testing.T) {
 	require.Equal(t, "active", s.Get("/v1/partners/"+b).String("status"))
 }
 
-// TestPartnersBulkStops: what was done before something went wrong stays done, and the page says how much that was.
+// TestPartnersBulkStops checks that changes before a failure stay, and that the page shows their number.
 func TestPartnersBulkStops(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -105,7 +105,7 @@ func TestPartnerNames(t *testing.T) {
 	}
 }
 
-// TestAddPartner adds one, and shows what is wrong at its field.
+// TestAddPartner adds a partner and finds refusals beside their fields.
 func TestAddPartner(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

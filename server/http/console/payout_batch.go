@@ -67,7 +67,7 @@ func (v *visit) exported() (*api.PayoutFile, error) {
 	return &file, v.send("exportPayoutBatch", body, &file, v.PathValue("id"))
 }
 
-// exportBatch writes a file, and shows what is in it and what is not before it is downloaded.
+// exportBatch writes a file and shows its contents and omissions before the download.
 func exportBatch(v *visit) error {
 	file, err := v.exported()
 	if err != nil {
@@ -116,7 +116,7 @@ func payoutFile(v *visit) error {
 // maxReports is how often one upload asks the API, which ends so many payouts at a time.
 const maxReports = 10
 
-// reportResults ends payouts as the provider's result says that was uploaded, and shows what became of each row.
+// reportResults applies the uploaded result file of a provider and shows the result of each row.
 func reportResults(v *visit) error {
 	if len(v.upload.Body) == 0 {
 		return v.again(problem.On("results", problem.ParameterMissing, "Choose the file first."), batch)
@@ -164,7 +164,7 @@ func reportResults(v *visit) error {
 	}{all, names, all.MissingCount - int64(len(all.Missing)), v.upload.Name, v.runSteps(3, "")}})
 }
 
-// cancelPage says what undoing a run does, before it is done.
+// cancelPage shows the effects of canceling a run before it happens.
 func cancelPage(v *visit) error {
 	b, err := v.batchOf()
 	if err != nil {

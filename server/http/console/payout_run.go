@@ -14,8 +14,8 @@ import (
 // A run takes four steps, of which the third makes the payouts: which period; who gets what, and who
 // does not and why; the confirmation; and the files by which they are paid.
 
-// runSteps say how far a run is. Earlier steps lead back by the query that the run was planned with; without
-// one they lead nowhere.
+// runSteps returns the steps of a run. Earlier steps link back with the query of the plan; without a query they have
+// no links.
 func (v *visit) runSteps(at int, query string) site.Steps {
 	steps := site.Steps{Label: "Payout run", At: at, Links: []site.Link{
 		{Name: "Period"}, {Name: "Who gets what"}, {Name: "Confirm"}, {Name: "Pay"},
@@ -40,7 +40,7 @@ func planRun(v *visit) error {
 	}{v.runSteps(0, ""), clock.MonthOf(v.today()).AddDate(0, 0, -1).Format(time.DateOnly), noneFirst("Everybody", groups)}})
 }
 
-// runLine is what a run would make of what a partner is due.
+// runLine is a partner's line in the preview of a run.
 type runLine struct {
 	api.PayoutPreviewLine
 	Method string
@@ -52,7 +52,7 @@ type runTotal struct {
 	Method, Path string
 }
 
-// runPlan is what a run would do.
+// runPlan is the preview of a run.
 type runPlan struct {
 	*api.PayoutPreview
 	Steps       site.Steps
@@ -62,7 +62,7 @@ type runPlan struct {
 	Query       string // of the next step
 	Older       string // more of the lines
 	Sample      bool   // the program's partners are never paid
-	Unpaid      bool   // the lines are of those who are not paid
+	Unpaid      bool   // the lines are the unpaid ones
 }
 
 // previewed asks the API what the run of the address would do.

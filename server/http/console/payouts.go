@@ -33,7 +33,7 @@ var payoutRoutes = map[string]route{
 	"POST /console/p/{program}/payouts/batches/{id}/cancel":  {do: cancelBatch},
 }
 
-// payoutTabs are the two ways to look at payouts.
+// payoutTabs are the tabs of runs and of all payouts.
 func (v *visit) payoutTabs(all bool) site.Tabs {
 	return site.Tabs{Label: "Payouts", Links: []site.Link{
 		{Path: v.at("/payouts"), Name: "Runs", Current: !all},
@@ -165,7 +165,7 @@ func payout(v *visit) error {
 	}})
 }
 
-// markPaid says that a payout was paid by hand.
+// markPaid marks a payout as paid by hand.
 func markPaid(v *visit) error {
 	body := v.body("markPayoutPaid")
 	// The form has a day: today is now, and an earlier one its noon.
@@ -183,7 +183,7 @@ func markPaid(v *visit) error {
 	return v.done(v.at("/payouts/"+v.PathValue("id")), "The payout is paid.")
 }
 
-// markFailed says that no money arrived.
+// markFailed marks a payout as failed.
 func markFailed(v *visit) error {
 	body := v.body("markPayoutFailed")
 	if err := v.send("markPayoutFailed", body, nil, v.PathValue("id")); err != nil {

@@ -193,7 +193,7 @@ func TestPayoutUndone(t *testing.T) {
 	require.Contains(t, p.page("/payouts/"+s.payoutOf(ada).String("id")), "Check them before you pay")
 }
 
-// TestPayoutsOfRoles: everybody may look; only owners and finance confirm.
+// TestPayoutsOfRoles checks that all roles read payouts, and only owners and finance confirm them.
 func TestPayoutsOfRoles(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -19,10 +19,10 @@ var processorRoutes = map[string]route{
 	"POST /console/p/{program}/integrations/connections/{id}/disconnect": {do: disconnectProcessor},
 }
 
-// guide is where it is told how a processor is connected.
+// guide is the path of the guides to processors.
 const guide = "/docs/guides/tag#the-connection"
 
-// processorKinds says of each processor what it needs.
+// processorKinds lists the processors and their requirements.
 var processorKinds = []processorKind{
 	{
 		Processor: connection.Stripe, About: "With a restricted key Rail makes the endpoint at Stripe by itself.",
@@ -57,7 +57,7 @@ type processorKind struct {
 // Needs reports whether the secret must be given.
 func (k processorKind) Needs() bool { return !k.Makes && !k.Key }
 
-// processors offers those that can be connected.
+// processors shows the processors that can be connected.
 func processors(v *visit) error {
 	if err := v.ownersOnly(); err != nil {
 		return err
@@ -65,7 +65,7 @@ func processors(v *visit) error {
 	return v.show(sheet{"processors", "/integrations", "Connect a payment processor", processorKinds})
 }
 
-// connectData is what the form of a new connection shows.
+// connectData holds the data of the form of a new connection.
 type connectData struct {
 	processorKind
 
@@ -94,7 +94,7 @@ func (v *visit) processor() (processorKind, error) {
 	return processorKinds[at], nil
 }
 
-// connectedData is what is told of a new connection, its secret for the one time.
+// connectedData holds the data of the page after connecting, with the secret, which is shown once.
 type connectedData struct {
 	Processor, URL, Secret, Guide string
 	Events                        []string
@@ -102,7 +102,7 @@ type connectedData struct {
 	Left                          bool // an endpoint of the connection before stays at Stripe
 }
 
-// connectProcessor makes a connection, and says what is left to do at the processor.
+// connectProcessor creates a connection and shows the remaining steps at the processor.
 func connectProcessor(v *visit) error {
 	if err := v.ownersOnly(); err != nil {
 		return err

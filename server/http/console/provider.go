@@ -31,8 +31,8 @@ func toProvider(v *visit) error {
 	return v.Redirect(http.StatusFound, address)
 }
 
-// fromProvider signs in whom the provider has sent back. Who is signed in already with the same
-// address is connected to the provider instead.
+// fromProvider signs in the person that the provider sends back. A person who is signed in with the same address is
+// connected to the provider instead.
 func fromProvider(v *visit) error {
 	if v.console.Provider == nil {
 		return nowhere(v)
@@ -62,7 +62,7 @@ func fromProvider(v *visit) error {
 	return v.proceed(known.Challenge)
 }
 
-// choose signs in to the organization that somebody has chosen.
+// choose signs in to the chosen organization.
 func choose(v *visit) error {
 	c, err := v.console.People.Choose(v.ctx(), v.value("choice"), v.value("organization"))
 	if err != nil {
@@ -71,7 +71,7 @@ func choose(v *visit) error {
 	return v.proceed(c)
 }
 
-// refuseSignIn shows why the provider's word was not enough.
+// refuseSignIn shows the reason for a refused sign-in.
 func (v *visit) refuseSignIn(err error) error {
 	for _, why := range []error{
 		oidc.ErrRefused, oidc.ErrUnverified, team.ErrNotInvited, team.ErrUnproven, team.ErrSignedOut,
@@ -83,7 +83,7 @@ func (v *visit) refuseSignIn(err error) error {
 	return err
 }
 
-// trip is the cookie of somebody who is at the provider. It comes back from another site, and so is Lax.
+// trip returns the cookie for the way to the provider and back. It comes back from another site and is therefore Lax.
 func (v *visit) trip(value string, age int) *http.Cookie {
 	return &http.Cookie{
 		Name: tripCookie, Value: value, Path: "/console/oidc", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteLaxMode,

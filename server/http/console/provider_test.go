@@ -18,7 +18,7 @@ import (
 	"rail/server/team"
 )
 
-// provider is a small OpenID provider, which signs in as says whoever comes.
+// provider is a small OpenID provider that signs in every request with the given claims.
 type provider struct {
 	key  *rsa.PrivateKey
 	keys *oidctest.Server

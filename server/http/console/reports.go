@@ -31,14 +31,14 @@ const (
 // reportFilters are the parameters of the operation that the page's address may have.
 var reportFilters = []string{"dimension", "from", "to", "partner_id", "group_id", "tag_id", "compare", "currency"}
 
-// deeper is the dimension that a row of another one leads to, and what the row is a filter of.
+// deeper maps a dimension to the next one, which its rows link to, and to that link's filter.
 var deeper = map[api.ReportDimension]struct{ dimension, filter string }{
 	api.ReportDimensionGroup:   {"partner", "group_id"},
 	api.ReportDimensionTag:     {"partner", "tag_id"},
 	api.ReportDimensionPartner: {"link", "partner_id"},
 }
 
-// reportData is what the page of reports shows.
+// reportData holds the data of the page of reports.
 type reportData struct {
 	Filters site.Filters
 	Spans   []site.Link
@@ -46,8 +46,8 @@ type reportData struct {
 	Tiles   []site.Tile
 	Chart   site.Chart
 	Rows    site.Ranks
-	More    int    // rows that are in the file alone
-	What    string // a row stands for, in words
+	More    int    // rows that only the file has
+	What    string // the dimension, in words
 	Table   string // the address of the file
 }
 
@@ -71,7 +71,7 @@ func reports(v *visit) error {
 	return v.show(sheet{"reports", reportsPath, reportsTitle, page})
 }
 
-// reportAsked is what the address asks for: by partner, over the last month, unless told.
+// reportAsked returns the report's parameters in the address. The default is by partner, over the last 30 days.
 func (v *visit) reportAsked() url.Values {
 	asked := v.query(reportFilters...)
 	today := v.today()
@@ -87,7 +87,7 @@ func (v *visit) reportAsked() url.Values {
 	return asked
 }
 
-// fillReport asks for the report twice: by period for the chart, and by its dimension.
+// fillReport requests the report twice: by period for the chart, and by its dimension.
 func (v *visit) fillReport(page *reportData, asked url.Values) error {
 	over, err := v.reportBy(asked, api.ReportDimensionPeriod)
 	if err != nil {
@@ -184,7 +184,7 @@ func orAbsent(figure *int64) int64 {
 	return *figure
 }
 
-// known is a number for people, and a dash where there is none.
+// known formats a number; absent is a dash.
 func (v *visit) known(n int64) string {
 	if n == absent {
 		return "–"
@@ -200,7 +200,7 @@ func share(bps int64) string {
 	return strconv.FormatFloat(float64(bps)/100, 'f', -1, 64) + " %"
 }
 
-// reportChoices are what the page offers to ask for.
+// reportChoices fills the filters.
 func (v *visit) reportChoices(page *reportData, asked url.Values) error {
 	at := v.Request().URL
 	groups, tags, err := v.choices()
@@ -230,10 +230,10 @@ func (v *visit) reportChoices(page *reportData, asked url.Values) error {
 	return nil
 }
 
-// compared is what a report can be compared with.
+// compared are the options for the comparison.
 var compared = []site.Option{{Value: "", Label: "Days before"}, {Value: "none", Label: "Nothing"}}
 
-// dimensions are what a row of a report can stand for.
+// dimensions are the options for the rows.
 func dimensions() (out []site.Option) {
 	for _, d := range []api.ReportDimension{
 		api.ReportDimensionPartner, api.ReportDimensionLink, api.ReportDimensionProduct, api.ReportDimensionGroup,

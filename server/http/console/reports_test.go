@@ -10,7 +10,7 @@ import (
 	"rail/server/harness/browsertest"
 )
 
-// TestReports shows the figures of the API, those of a row, and what is wrong with what was asked.
+// TestReports shows the figures of the API and of a row, and refusals of the filters.
 func TestReports(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

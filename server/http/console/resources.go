@@ -16,7 +16,7 @@ var resourceRoutes = map[string]route{
 
 const resourcesPath = "/resources"
 
-// shelf is what the pages of resources show: the list, or the one that is changed.
+// shelf holds the data of the pages of resources: the list, or the edited resource.
 type shelf struct {
 	site.Listing
 	api.Resource

@@ -14,11 +14,11 @@ import (
 	"rail/server/opt"
 )
 
-// The form of a rule is sent back and forth until it is saved: a button adds a case or a condition, takes
-// one away, or rehearses the rule, and the page comes again with what was typed. Fields of a case begin with
-// its place, such as b0.rate, and those of a condition with both, such as b0.c1.value.
+// The form of a rule is posted until it is saved: buttons add or remove a case or a condition, or rehearse the rule,
+// and the page comes back with the typed values. Fields of a case begin with its place, such as b0.rate, and those of
+// a condition with both places, such as b0.c1.value.
 
-// ruleData is what the form of a rule shows.
+// ruleData holds the data of the form of a rule.
 type ruleData struct {
 	ID, Name  string // of the stored rule; "" for a new one
 	Partner   string // the e-mail of its partner
@@ -55,13 +55,13 @@ type ruleRow struct {
 	Op            string
 	Value         string
 	Values        []string // those ticked of a choice
-	Kept, InWords string   // a condition that the form cannot show, as JSON, and in words
+	Kept, InWords string   // a condition that the form cannot edit, as JSON and in words
 }
 
 // maxValue is how many characters a field takes: several values are typed with commas.
 const maxValue = 2000
 
-// yes and no are what a yes-or-no can be.
+// yes and no are the values of a boolean field.
 const yes, no = "true", "false"
 
 // newRule shows the form of a new rule.
@@ -100,7 +100,7 @@ func oneRule(v *visit) error {
 	return v.showRule(d)
 }
 
-// choose reads what the form offers to choose from.
+// choose fills the choices of the form.
 func (v *visit) choose(d *ruleData) error {
 	if d.choices != nil {
 		return nil
@@ -144,7 +144,7 @@ func (v *visit) showRule(d *ruleData) error {
 	return v.show(sheet{"rule", "/rules", title, d})
 }
 
-// changeRule does what the used button says: saves the rule, rehearses it, or changes the form.
+// changeRule saves the rule, rehearses it, or changes the form, as the button asks.
 func changeRule(v *visit) error {
 	d, err := v.typedRule()
 	if err != nil {
@@ -175,7 +175,7 @@ func changeRule(v *visit) error {
 	return v.done(v.at("/rules"), "The rule is saved.")
 }
 
-// edit adds a case, a condition, or takes one away, and gives every field its new place.
+// edit adds or removes a case or a condition, and renumbers the fields.
 func (d *ruleData) edit(do, at, field string) {
 	switch {
 	case do == "case" && len(d.Cases) < maxCases:
@@ -225,7 +225,7 @@ func (v *visit) rehearse(d *ruleData, flow flowUpdate) error {
 	return err
 }
 
-// ruleRefused shows the form again with what is wrong at its fields.
+// ruleRefused shows the form again with the fault at its field.
 func (v *visit) ruleRefused(d *ruleData, err error) error {
 	p, ok := theirs(err)
 	if !ok {
@@ -249,7 +249,7 @@ func (v *visit) ruleRefused(d *ruleData, err error) error {
 	return v.showRule(d)
 }
 
-// ruleFields are the fields of the form outside of cases that a refusal can be about.
+// ruleFields are the fields outside of cases that a refusal can name.
 var ruleFields = []string{
 	"name", "trigger", "action", "target_group_id", "rate_type", "group_id", "approval_mode", "approval_delay_days",
 	"priority", "status", "description",
@@ -257,7 +257,7 @@ var ruleFields = []string{
 
 var branchParam = regexp.MustCompile(`^branches\[(\d+)\](?:\.(\w+))?(?:\[(\d+)\](?:\.any\[(\d+)\])?)?`)
 
-// place is the field of the form that a parameter of a branch is typed into.
+// place returns the field of the form for a parameter of a branch.
 func (d *ruleData) place(param string) string {
 	found := branchParam.FindStringSubmatch(param)
 	if found == nil {
@@ -287,5 +287,5 @@ func (d *ruleData) place(param string) string {
 	return at + "label"
 }
 
-// Fault is why the rule was refused, if that is no fault of a field.
+// Fault is the refusal's message if it concerns no field.
 func (d *ruleData) Fault() string { return d.Faults[""] }

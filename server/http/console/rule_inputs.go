@@ -7,7 +7,7 @@ import (
 	"rail/server/money/rules"
 )
 
-// Says is the field in words.
+// Says returns the field in words.
 func (r ruleRow) Says() string {
 	switch r.Field.Name {
 	case saleMetadata:
@@ -56,7 +56,7 @@ func (d *ruleData) Inputs(r ruleRow) []site.Input {
 	return append(out, value)
 }
 
-// ops are the operators of the row's field. Of a choice there are two, since one of several is also one.
+// ops returns the operators of the row's field. A choice has "one of" and "none of", which include single values.
 func (r ruleRow) ops() []site.Option {
 	f := r.Field
 	if f.Kind == "metadata" {

@@ -12,7 +12,7 @@ import (
 	"rail/server/money/rules"
 )
 
-// storedRows are stored conditions as rows. What rows cannot show is kept as it is.
+// storedRows returns stored conditions as rows. Conditions that the form cannot edit stay as they are.
 func (d *ruleData) storedRows(at string, stored json.RawMessage) []ruleRow {
 	var items []json.RawMessage
 	if json.Unmarshal(stored, &items) != nil {
@@ -48,7 +48,7 @@ func (d *ruleData) storedItem(item json.RawMessage) []ruleRow {
 	return rows
 }
 
-// kept is a condition that the form carries along.
+// kept returns a row for a condition that the form cannot edit.
 func (d *ruleData) kept(item json.RawMessage) ruleRow {
 	speaker := rules.Speaker{Trigger: d.trigger, Currency: d.currency, Name: func(id string) string {
 		for _, options := range d.choices {
@@ -65,7 +65,7 @@ func (d *ruleData) kept(item json.RawMessage) ruleRow {
 	return ruleRow{Kept: string(item), InWords: words}
 }
 
-// storedRow is one stored condition as a row; it reports false for one that a row cannot show.
+// storedRow returns one stored condition as a row; it reports false if a row cannot show it.
 func (d *ruleData) storedRow(item json.RawMessage) (ruleRow, bool) {
 	var leaf struct {
 		Field, Operator string

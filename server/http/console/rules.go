@@ -23,7 +23,7 @@ var ruleRoutes = map[string]route{
 	"POST /console/p/{program}/rules/{id}/delete": {do: deleteRule},
 }
 
-// rule is a flow as the list shows it.
+// rule is a flow in the list.
 type rule struct {
 	api.Flow
 	Whom     string // whose sales it is for
@@ -32,10 +32,10 @@ type rule struct {
 	Overlaps []string
 }
 
-// said is a branch in words: when it counts, and what it pays then.
+// said is a branch in words: its conditions and its rate.
 type said struct{ Label, When, Pays string }
 
-// flowsData is what the page of the rules shows.
+// flowsData holds the data of the page of rules.
 type flowsData struct {
 	Rules           []rule
 	Partner, Amount site.Input
@@ -43,7 +43,7 @@ type flowsData struct {
 	Answer          string // of the preview
 }
 
-// flows shows the rules in the order in which they are asked, in words, and what a sale would pay.
+// flows shows the rules in words, in order of priority, and the preview of a sale.
 func flows(v *visit) error {
 	list, err := v.flows()
 	if err != nil {
@@ -67,7 +67,7 @@ func flows(v *visit) error {
 	return v.show(sheet{"rules", "/rules", "Rules", data})
 }
 
-// maxFlowPages is how many pages of a hundred the flows of a program have at most.
+// maxFlowPages is the largest number of pages of a program's flows.
 const maxFlowPages = 5
 
 // flows are all flows of the program, in their order.
@@ -105,7 +105,7 @@ func (v *visit) ruleNames(list []api.Flow) *names {
 	return n
 }
 
-// saidRule puts a flow into words.
+// saidRule describes a flow in words.
 func (v *visit) saidRule(f api.Flow, name func(string) string) (rule, error) {
 	out := rule{Flow: f, Whom: "every partner"}
 	if f.GroupID != nil {
@@ -139,7 +139,7 @@ func (v *visit) saidRule(f api.Flow, name func(string) string) (rule, error) {
 	return out, nil
 }
 
-// overlapsOf says of each active flow which earlier ones decide before it.
+// overlapsOf returns, for each active flow, the earlier flows that are used instead of it.
 func overlapsOf(list []api.Flow) map[string][]string {
 	var active []rules.Flow
 	names := map[string]string{}
@@ -165,7 +165,7 @@ func overlapsOf(list []api.Flow) map[string][]string {
 	return out
 }
 
-// preview asks what a sale would pay, where the page is asked about one.
+// preview computes the commission of the sale in the address, if there is one.
 func (v *visit) preview(data *flowsData) error {
 	asked := v.query("partner", "customer", "amount")
 	input := func(name, label, kind string) site.Input {
@@ -201,7 +201,7 @@ func (v *visit) preview(data *flowsData) error {
 	return nil
 }
 
-// payer reads who would pay, and says at the field where nobody is found.
+// payer reads the customer or the partner of the preview, and puts a fault at the field if there is none.
 func (v *visit) payer(data *flowsData, body *api.FlowPreviewRequest) (bool, error) {
 	if email := data.Customer.Value; email != "" {
 		reply, err := v.console.api.ListCustomersWithResponse(v.ctx(),
@@ -257,7 +257,7 @@ func (v *visit) flow(id string) (*api.Flow, error) {
 	return reply.JSON200, nil
 }
 
-// theirs reports whether an error is a refusal that a form can show, in which case show has the rest.
+// theirs reports whether an error is a refusal that a form can show.
 func theirs(err error) (*problem.Error, bool) {
 	p, ok := refused(err)
 	if !ok || errors.Is(err, site.ErrForged) || p.Status() == http.StatusForbidden ||

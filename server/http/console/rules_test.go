@@ -127,7 +127,7 @@ func TestRuleKeepsWhatItCannotShow(t *testing.T) {
 	require.Equal(t, []any{deep}, flow.Body["branches"].([]any)[0].(M)["conditions"])
 }
 
-// TestRuleFaults stand beside the fields that they are about, and nothing is lost.
+// TestRuleFaults finds refusals beside their fields and the typed values on the page.
 func TestRuleFaults(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -154,7 +154,7 @@ func TestRuleFaults(t *testing.T) {
 	require.Zero(t, s.Get("/v1/flows?program_id="+s.program).Int("total_count"))
 }
 
-// TestRehearseRule shows what the last month would have paid, and saves nothing.
+// TestRehearseRule shows the commissions of the last month under the rule, and saves nothing.
 func TestRehearseRule(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

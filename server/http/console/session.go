@@ -8,7 +8,7 @@ import (
 	"rail/server/team"
 )
 
-// sessionLife is how long the cookie is kept; the session itself ends by the rules of package team.
+// sessionLife is the lifetime of the cookie; package team ends the session.
 const sessionLife = 14 * 24 * time.Hour
 
 // tokenForm is the form of a session's token.
@@ -25,17 +25,17 @@ func (c *Console) cookie(token string, age int) *http.Cookie {
 	return k
 }
 
-// rememberedName is the cookie of a browser in which somebody has signed in. It opens nothing.
+// rememberedName names the cookie of a browser that has signed in before. It grants no access.
 func (c *Console) rememberedName() string { return c.cookieName() + "_browser" }
 
-// remembered is that cookie.
+// remembered returns that cookie.
 func (c *Console) remembered(token string) *http.Cookie {
 	k := c.cookie(token, int(team.RememberedLife/time.Second))
 	k.Name = c.rememberedName()
 	return k
 }
 
-// from is where a visit signs in from.
+// from returns the origin of a sign-in.
 func (v *visit) from() team.From {
 	from := team.From{Address: v.console.Address(v)}
 	if c, err := v.Cookie(v.console.rememberedName()); err == nil {

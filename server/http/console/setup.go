@@ -9,7 +9,7 @@ var setupRoutes = map[string]route{
 	"GET /console/p/{program}/setup": {do: setup},
 }
 
-// check is a step of the set-up that was looked at.
+// check is a step of the set-up.
 type check struct {
 	Name, Text string
 	Done       bool
@@ -17,7 +17,7 @@ type check struct {
 	Path, Link string      // where the step is taken
 }
 
-// setup is the check-list of a program, as far as it is.
+// setup shows the setup checklist of a program.
 func setup(v *visit) error {
 	reply, err := v.console.api.RetrieveProgramStatusWithResponse(v.ctx(), v.program.ID, nil)
 	if err != nil {
@@ -35,7 +35,7 @@ func setup(v *visit) error {
 	}{checks, done, len(checks)}})
 }
 
-// checks says of every step whether it is done and what is to do.
+// checks returns the steps and their states.
 func (v *visit) checks(s api.ProgramSetup) []check {
 	return []check{
 		{

@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// maxPrograms is how many programs the menu has: a page of the API's list.
+	// maxPrograms is the number of programs in the menu: a page of the API's list.
 	maxPrograms = 100
-	// maxChoices is how many groups, tags or coupons a page offers.
+	// maxChoices is the number of groups, tags or coupons that a page offers.
 	maxChoices = 100
 )
 

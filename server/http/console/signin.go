@@ -13,9 +13,9 @@ import (
 	"rail/server/team"
 )
 
-// The ways into the console: an address with a password and, where it is on, a second factor; a link
-// by mail; an OpenID provider; and the one-time links of invitations, resets and a first run. A link
-// shows a button and is used by that alone, so that what opens links in mails first uses none up.
+// The ways to sign in: an address with a password and, if enabled, a second factor; a link by email; an OpenID
+// provider; and the one-time links of invitations, resets and a first run. Opening a link shows a button, and only
+// the button uses the link, so that mail scanners do not use it up.
 
 var signInRoutes = map[string]route{
 	"GET /console/sign-in":             {do: signInPage, open: true},
@@ -33,11 +33,11 @@ var signInRoutes = map[string]route{
 	"POST /console/password/{token}":   {do: useLink, open: true},
 }
 
-// signInData is what the page of signing in shows.
+// signInData holds the data of the sign-in page.
 type signInData struct {
 	Next     string
 	Mail     bool   // links by mail can be sent
-	Provider string // what the OpenID provider is called; "" for none
+	Provider string // the name of the OpenID provider; "" for none
 }
 
 // signInPage asks for the address and the password.
@@ -46,7 +46,7 @@ func signInPage(v *visit) error {
 	return v.show(sheet{"sign-in", "", "Sign in", data})
 }
 
-// providerName is what the OpenID provider is called; "" for none.
+// providerName returns the name of the OpenID provider; "" for none.
 func (v *visit) providerName() string {
 	if v.console.Provider == nil {
 		return ""
@@ -54,7 +54,7 @@ func (v *visit) providerName() string {
 	return v.console.Provider.Name()
 }
 
-// next is the page that was asked for before signing in: one of the console, or "".
+// next returns the console page requested before signing in, or "".
 func next(v *visit) string {
 	given := v.QueryParam("next")
 	if v.form != nil {
@@ -92,7 +92,7 @@ func (v *visit) proceed(c team.Challenge) error {
 	return v.show(sheet{"code", "", "Your code", codeData{c.Token, next(v)}})
 }
 
-// codeData is what the page of the second factor carries on.
+// codeData holds the data of the second factor's page.
 type codeData struct{ Challenge, Next string }
 
 // giveCode takes the second factor's code.
@@ -110,7 +110,7 @@ func giveCode(v *visit) error {
 	return v.begin(c)
 }
 
-// begin begins the session of a person who has shown who they are.
+// begin begins the session of an authenticated person.
 func (v *visit) begin(c team.Challenge) error {
 	token, err := v.console.People.Begin(v.ctx(), c, v.Request().UserAgent(), v.console.Address(v))
 	if err != nil {
@@ -129,8 +129,8 @@ func (v *visit) begin(c team.Challenge) error {
 	return v.Redirect(http.StatusSeeOther, to)
 }
 
-// mailLink sends a link for signing in, or for a new password. The answer is the same for an address that
-// nobody has, and as late.
+// mailLink emails a link for signing in or for a new password. The response and its time are the same for an unknown
+// address.
 func mailLink(v *visit) error {
 	kind := team.SignInLink
 	if v.value("kind") == string(team.ResetLink) {
@@ -156,7 +156,7 @@ func signOut(v *visit) error {
 	return v.note(http.StatusOK, "You are signed out", "To come back, sign in again.")
 }
 
-// linkPage shows what a one-time link is for.
+// linkPage shows the purpose of a one-time link.
 func linkPage(v *visit) error {
 	link, err := v.console.People.LookUp(v.ctx(), v.PathValue("token"))
 	if err != nil {
@@ -170,7 +170,7 @@ var linkTitles = map[team.Kind]string{
 	team.ResetLink: "A new password",
 }
 
-// useLink uses a one-time link up, and signs its person in.
+// useLink uses a one-time link and signs its person in.
 func useLink(v *visit) error {
 	token := v.PathValue("token")
 	link, err := v.console.People.LookUp(v.ctx(), token)
@@ -184,7 +184,7 @@ func useLink(v *visit) error {
 	return v.proceed(c)
 }
 
-// use does what a link of the kind is for.
+// use performs the action of a link.
 func (v *visit) use(kind team.Kind, token string) (team.Challenge, error) {
 	people, password := v.console.People, url.Values(v.form).Get("password")
 	switch kind {

@@ -14,7 +14,7 @@ import (
 	"rail/server/locale"
 )
 
-// stranger is somebody with a phone who becomes a partner.
+// stranger becomes a partner, on a phone.
 type stranger struct {
 	*browsertest.Tab
 	desk  *desk
@@ -48,9 +48,9 @@ func (s *stranger) opensMail(purpose string) {
 	s.Do(chromedp.Click(chromedp.CSS("main button")))
 }
 
-// TestStranger is the whole way of a stranger, in two languages: joins, confirms, is approved in the
-// console, signs in by mail, makes a link with a QR code, by which somebody comes and pays, reads why
-// that earns something, and finds it in the statement of a payout.
+// TestStranger follows a new partner in two languages: apply, confirm, be approved in the console, sign in by email,
+// create a link with a QR code, refer a paying customer, read the commission's explanation, and find it in the
+// statement of a payout.
 func TestStranger(t *testing.T) {
 	t.Parallel()
 	for _, language := range []string{"en", "de"} {
