@@ -1,10 +1,9 @@
 // Package locale says things as their reader is used to: words in one of six languages,
 // and numbers, amounts, dates and countries in the way of the place.
 //
-// A text is written in English where it is used and is its own key: T finds the
-// translation under messages/, one folder a language, with one file for each site. A sentence is one text, whose parts
-// stand in it as verbs of package fmt (%s, %d), so that a language can put them where it
-// needs them. TestTexts finds every text of the templates and the code, and fails where a
+// A text is written in English where it is used and is its own key: T finds the translation under messages/, one
+// folder a language, with one file for each site. A sentence is one text with verbs of package fmt (%s, %d), so that
+// a language can reorder its parts. TestTexts finds every text of the templates and the code, and fails where a
 // language lacks one.
 package locale
 
@@ -50,10 +49,10 @@ func (l *Locale) Base() *Locale { return cmp.Or(l.base, l) }
 // Zone returns the time zone of the locale's days and times.
 func (l *Locale) Zone() *time.Location { return cmp.Or(l.zone, time.UTC) }
 
-// English is what is spoken where nothing else is asked for.
+// English is the default.
 var English = of(language.English, language.English)
 
-// languages are those that texts exist in.
+// languages are the languages with translations.
 var languages = []*Locale{
 	English, of(language.German, language.German), of(language.French, language.French),
 	of(language.Spanish, language.Spanish), of(language.BrazilianPortuguese, language.BrazilianPortuguese),
@@ -140,8 +139,7 @@ func (l *Locale) Name() string { return display.Self.Name(l.words) }
 // written as the language does.
 func (l *Locale) T(text string, args ...any) string { return l.texts.Sprintf(text, args...) }
 
-// Said is a text that somebody else wrote, such as an error's: it is translated where it
-// is known, and shown as it is otherwise.
+// Said translates a text from elsewhere, such as an error's. Without a translation it returns the text itself.
 func (l *Locale) Said(text string) string { return l.T(strings.ReplaceAll(text, "%", "%%")) }
 
 // Money is an amount in minor units with the code of its currency, which is the same in

@@ -29,8 +29,8 @@ var sayers = []string{"T", "says", "titled", "offers"}
 // verb is a part of a text.
 var verb = regexp.MustCompile(`%(?:\[(\d)\])?([a-z%])`)
 
-// TestTexts: every text that is said by T is in every language, with the same parts; and
-// none is there that nobody says.
+// TestTexts checks that every text of T has a translation in every language, with the same verbs, and that every
+// translation is used.
 func TestTexts(t *testing.T) {
 	t.Parallel()
 	said, written := gather(t)

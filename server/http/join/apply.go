@@ -34,7 +34,7 @@ const (
 // fields are those of every application; those of the questions come beside them.
 var fields = []string{"email", "first_name", "last_name", "country_code", "website_url", "terms"}
 
-// applyData is what the page shows.
+// applyData holds the data of the page.
 type applyData struct {
 	Introduction, Offer      []string
 	Group, Path, Shown, Trap string
@@ -88,7 +88,7 @@ func (v *visit) about(form site.Form) []site.Input {
 	}
 }
 
-// questions are the fields of what the program asks.
+// questions returns the fields for the program's questions.
 func (v *visit) questions(form site.Form) (out []site.Input) {
 	for _, q := range v.settings.Questions {
 		i := site.NewInput(form, fieldOf(q), q.Label, "", "text", "off", maxAnswer)
@@ -113,7 +113,7 @@ func (v *visit) questions(form site.Form) (out []site.Input) {
 // fieldOf is the name of a question's field.
 func fieldOf(q api.PortalQuestion) string { return "answer_" + q.Key }
 
-// stamp says when the form was shown, so that nobody else can.
+// stamp returns the signed time at which the form was shown.
 func (v *visit) stamp() string {
 	at := strconv.FormatInt(v.now.Unix(), 10)
 	return at + "." + v.pages.Keeper.Mark("join "+v.program.ID+" "+at)
@@ -157,7 +157,7 @@ func apply(v *visit) error {
 // sent sends the browser on after the form, so that a reload repeats nothing.
 func (v *visit) sent() error { return v.Redirect(http.StatusSeeOther, v.Request().URL.Path+"?sent") }
 
-// again shows the form with what was typed and what is wrong with it.
+// again shows the form with the typed values and their faults.
 func (v *visit) again(wrong site.Faults) error {
 	names := slices.Clone(fields)
 	for _, q := range v.settings.Questions {
@@ -166,7 +166,7 @@ func (v *visit) again(wrong site.Faults) error {
 	return v.page(http.StatusUnprocessableEntity, site.Form{Values: v.form.Typed(names...), Errors: wrong})
 }
 
-// read reads the form, with what is wrong with it.
+// read reads the form and its faults.
 func (v *visit) read() (joining.Asked, site.Faults) {
 	wrong := site.Faults{}
 	for _, name := range []string{"email", "first_name", "country_code"} {
@@ -243,10 +243,10 @@ func (v *visit) answers(wrong site.Faults) json.RawMessage {
 	return raw
 }
 
-// lineBreaks are what a field of several lines has between them.
+// lineBreaks are the line breaks of a text area.
 var lineBreaks = strings.NewReplacer("\r\n", " ", "\n", " ")
 
-// answer is what was typed into a field, which may have several lines, as one.
+// answer returns the text of a field, its lines joined by line breaks.
 func (v *visit) answer(field string) string {
 	for i, text := range v.form[field] {
 		v.form[field][i] = lineBreaks.Replace(text)
@@ -254,7 +254,7 @@ func (v *visit) answer(field string) string {
 	return v.form.Value(field)
 }
 
-// answerOf is an answer as it is kept, or what is wrong with it.
+// answerOf returns an answer as it is stored, or its fault.
 func answerOf(q api.PortalQuestion, text string) (answer any, fault string) {
 	switch n, err := strconv.ParseInt(text, 10, 64); {
 	case len([]rune(text)) > maxAnswer:

@@ -14,8 +14,8 @@ import (
 	"rail/server/harness/browsertest"
 )
 
-// TestInABrowser: a stranger fills in the form on a phone and at a desk, without scripts, and confirms by
-// the mailed link. The pages are for everybody, in light and in dark.
+// TestInABrowser fills in the form on a phone and a desktop, without scripts, and confirms with the mailed link. It
+// checks the pages' accessibility in light and in dark.
 func TestInABrowser(t *testing.T) {
 	t.Parallel()
 	browsertest.Chromium(t)

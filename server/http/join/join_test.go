@@ -142,7 +142,7 @@ func (s *site) confirmed(email string) string {
 	return s.Must(303, s.press(paths[len(paths)-1])).Header.Get("Location")
 }
 
-// A stranger applies, confirms by the mailed link, waits, and is told how it was decided.
+// An applicant applies, confirms with the mailed link, waits, and sees the decision.
 func TestApply(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -182,7 +182,7 @@ func TestApply(t *testing.T) {
 	require.Equal(t, status, s.Must(303, s.look(paths[0])).Header.Get("Location"), "it is confirmed once")
 	s.Must(200, s.Post("/v1/applications/"+a["id"].(string)+"/reject", M{"reason": "Too <small>."}))
 	s.says(200, "Too <small>.", s.look(status))
-	// Who was declined may apply again, and take it back.
+	// A declined applicant may apply again, and withdraw.
 	again := s.confirmed("ada@example.com")
 	require.Equal(t, again, s.Must(303, s.press(again)).Header.Get("Location"))
 	s.says(200, "You have withdrawn it.", s.look(again))
@@ -190,7 +190,7 @@ func TestApply(t *testing.T) {
 	s.says(410, "This link no longer works", s.look(again))
 }
 
-// Whom the program's rule is for is approved at once, by the rule's name.
+// An applicant who matches the program's rule is approved at once, by the rule's name.
 func TestApprovedByRule(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -222,7 +222,7 @@ func TestNobodyIsTold(t *testing.T) {
 	}
 }
 
-// What is missing or cannot be is said beside its field, in the reader's language, and nothing is lost.
+// Missing and invalid values have faults beside their fields, in the reader's language, and the typed values stay.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -247,8 +247,8 @@ func TestFaults(t *testing.T) {
 	require.Empty(t, purposes)
 }
 
-// Machines are answered as people are, and get nothing: what nobody sees was filled in, or the form
-// came back at once or with a time of its own.
+// Bots get the same response as people, without effect: they filled in the hidden field, or sent the form too soon or
+// with a forged time.
 func TestMachines(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -288,7 +288,7 @@ func TestBounds(t *testing.T) {
 	s.says(503, "Applications cannot be taken at the moment", s.applies("full@example.com"))
 }
 
-// What is closed, paused, another's or nothing looks the same; a group's page is found by its slug.
+// A closed, paused, foreign or unknown program is the same 404; a group's page has the group's slug.
 func TestDoors(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -325,14 +325,14 @@ func TestDoors(t *testing.T) {
 	require.Equal(t, group.String("id"), s.application()["group_id"])
 }
 
-// Without a way to send mails nobody could confirm.
+// Without a mail server, no application could be confirmed.
 func TestWithoutMail(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(c *config.Config) { c.SMTPURL = "" })
 	s.says(503, "Applications cannot be taken at the moment", s.look(s.at))
 }
 
-// TestAPersonDecidedBefore: the rule approves nobody whom a person has declined.
+// TestAPersonDecidedBefore checks that the rule approves no applicant whom a person has declined.
 func TestAPersonDecidedBefore(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -345,7 +345,7 @@ func TestAPersonDecidedBefore(t *testing.T) {
 	require.Equal(t, "pending", latest["status"])
 }
 
-// TestClosedMeanwhile: a page that is closed takes nobody any more.
+// TestClosedMeanwhile checks that a closed page accepts no applications.
 func TestClosedMeanwhile(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -358,7 +358,7 @@ func TestClosedMeanwhile(t *testing.T) {
 	require.Empty(t, s.Must(200, s.Get("/v1/applications?program_id="+s.program)).Data())
 }
 
-// TestOffer: the page says what is paid, and nothing that is not for everybody.
+// TestOffer checks that the page shows the public rates only.
 func TestOffer(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

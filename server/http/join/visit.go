@@ -19,7 +19,7 @@ import (
 	"rail/server/work/quota"
 )
 
-// visit is one request, and the program that it is about.
+// visit is one request and its program.
 type visit struct {
 	echo.Context
 	pages    *Pages
@@ -27,12 +27,12 @@ type visit struct {
 	locale   *locale.Locale
 	program  db.Program
 	settings portalsettings.Settings
-	group    *db.Group // that the address names; nil for none
+	group    *db.Group // in the address; nil for none
 	token    string    // of a mailed link
 	form     site.Posted
 }
 
-// Refusals that only these pages know.
+// Refusals of these pages.
 var (
 	errNoMail = errors.New("join: no mails can be sent")
 	errTaken  = errors.New("join: the applicant is a partner already")
@@ -41,11 +41,10 @@ var (
 // ctx ends with the time that the request may take.
 func (v *visit) ctx() context.Context { return v.Request().Context() }
 
-// enter finds the program of an address, and its group. One that is closed or paused is not there,
-// just as one that does not exist.
+// enter loads the program of an address, and its group. A closed or paused program is a 404, like an unknown one.
 func (v *visit) enter(door, group string) error {
 	err := v.find(door, group)
-	if err != nil { // what is not there looks like nothing
+	if err != nil { // a 404 does not look like the program
 		v.program, v.settings = db.Program{}, portalsettings.Settings{}
 	}
 	return err
@@ -71,7 +70,7 @@ func (v *visit) find(door, group string) error {
 	return err
 }
 
-// wear makes a program the one that the visit is about.
+// wear sets the visit's program.
 func (v *visit) wear(p db.Program) (err error) {
 	v.program = p
 	v.settings, err = portalsettings.Of(v.ctx(), v.pages.Pool, p.OrgID, p.ID)
@@ -86,7 +85,7 @@ func (v *visit) groupID() *string {
 	return &v.group.ID
 }
 
-// unit is this request as a unit of work on the program.
+// unit returns a unit of work on the program.
 func (v *visit) unit(own quota.Own) *work.Unit {
 	return work.New(v.pages.Pool, work.Unit{
 		OrgID: v.program.OrgID, Plan: v.pages.Plan.With(own), Programs: []string{v.program.ID}, Now: v.now,
@@ -95,7 +94,7 @@ func (v *visit) unit(own quota.Own) *work.Unit {
 	})
 }
 
-// fail answers an error with a page. Errors below 500 end here: they are the visitor's.
+// fail answers an error with a page. It returns internal errors, for the log.
 func (v *visit) fail(err error) error {
 	if v.Response().Committed {
 		return err
@@ -110,7 +109,7 @@ func (v *visit) fail(err error) error {
 	return nil
 }
 
-// explain finds the status and the words for an error, of which these pages have some of their own.
+// explain returns the status and texts for an error.
 func explain(err error) (status int, title, text string) {
 	switch {
 	case errors.Is(err, joining.ErrLink):

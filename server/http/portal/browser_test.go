@@ -74,8 +74,7 @@ func TestInABrowser(t *testing.T) {
 	b.Silent()
 }
 
-// TestAccessible: every page is for everybody, on a phone and on a desk, in light and
-// in dark.
+// TestAccessible checks the accessibility of every page, on a phone and a desktop, in light and in dark.
 func TestAccessible(t *testing.T) {
 	t.Parallel()
 	browsertest.Chromium(t)
@@ -88,8 +87,8 @@ func TestAccessible(t *testing.T) {
 	b.Silent()
 }
 
-// TestChartInABrowser: each amount of the scale stands at its line, also where
-// months lie below zero, and the page says what a debt is.
+// TestChartInABrowser checks that each amount of the scale is at its line, also with months below zero, and that the
+// page explains a debt.
 func TestChartInABrowser(t *testing.T) {
 	t.Parallel()
 	browsertest.Chromium(t)

@@ -18,7 +18,7 @@ const chartYears = 10
 // rankedLinks is how many links the chart's table has.
 const rankedLinks = 20
 
-// graph is the chart of the overview with what it can be asked for.
+// graph is the chart of the overview with its choices.
 type graph struct {
 	Chart                        site.Chart
 	Links                        site.Ranks

@@ -23,7 +23,7 @@ var states = []db.CommissionStatus{
 	db.CommissionStatusVoided, db.CommissionStatusRejected,
 }
 
-// asked says which commissions are meant, and where in their list a page lies.
+// asked holds the filters of the list and the place of the page.
 type asked struct {
 	Status, PayoutID *string
 	From, Before     *clock.Time
@@ -41,7 +41,7 @@ type earned struct {
 	Since               *clock.Time
 }
 
-// commissionPage is what the list of commissions shows.
+// commissionPage holds the data of the list of commissions.
 type commissionPage struct {
 	site.Listing
 	Sums    []db.PortalCommissionSumsRow
@@ -69,7 +69,7 @@ func commissions(v *visit) error {
 		found.Total += s.Commissions
 	}
 	switch {
-	case found.HasMore && a.Turn.Before != nil: // the one that is too many is the newest
+	case found.HasMore && a.Turn.Before != nil: // the extra row is the newest
 		found.Rows = rows[1:]
 	case found.HasMore:
 		found.Rows = rows[:perPage]
@@ -183,7 +183,7 @@ func (v *visit) told(k db.PortalCommissionsRow) earned {
 	return out
 }
 
-// rule says what the amount was computed of, and by what.
+// rule describes the basis of the amount and the rate.
 func (v *visit) rule(k db.Commission, saleCurrency string) string {
 	l := v.locale
 	switch {
@@ -209,7 +209,7 @@ func (v *visit) rule(k db.Commission, saleCurrency string) string {
 	return l.T("%s, less %s for refunds", how, l.Money(k.ShrunkMinor, k.Currency))
 }
 
-// via says what brought the customer.
+// via describes the link or coupon that brought the customer.
 func (v *visit) via(k db.PortalCommissionsRow) string {
 	switch {
 	case k.LinkName != "":

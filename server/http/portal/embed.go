@@ -33,7 +33,7 @@ func framed(path string) (token, page string) {
 // serveFrame answers within a page of the program's. The log is not given the token.
 func (p *Portal) serveFrame(v *visit, method string) error {
 	if !tokenForm.MatchString(v.frame) {
-		v.frame = "" // it may be anything, and stands in no page
+		v.frame = "" // it can be any text, and must not be in a page
 		v.SetPath(embedded + ":token")
 		return errEmbed
 	}

@@ -236,7 +236,7 @@ func TestPostbackFormsAtOnce(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				if answers = append(answers, a.Status); len(answers) == 7 {
-					close(release) // the last is the one that waits for its receiver
+					close(release) // the last waits for its receiver
 				}
 			})
 		}

@@ -24,21 +24,21 @@ const (
 	mostCoupons = 100
 )
 
-// link is one of the partner's links, with its addresses and what came by it.
+// link is one of the partner's links, with its addresses and figures.
 type link struct {
 	db.Link
 	URL, ShortURL string // ShortURL is "" where there is none
 	Stats         db.LinkStatsRow
 }
 
-// click is what a partner sees of a click: where it came from, not who clicked.
+// click holds the data of a click that partners see: its origin, not the visitor.
 type click struct {
 	CreatedAt       clock.Time
 	Via, From       string
 	Country, Device *string
 }
 
-// linkPage is what the page of links shows.
+// linkPage holds the data of the page of links.
 type linkPage struct {
 	Own     string
 	Links   site.Listing
@@ -47,7 +47,7 @@ type linkPage struct {
 	Maker   maker
 }
 
-// links shows the partner's links with what came by each, and the last clicks.
+// links shows the partner's links with their figures, and the last clicks.
 func links(v *visit) error { return v.showLinks(http.StatusOK, site.Form{}) }
 
 // showLinks is the page with a form as it was typed.

@@ -26,7 +26,7 @@ type maker struct {
 	Short string // what short addresses begin with
 }
 
-// maker is the form with what was typed, and its faults.
+// maker is the form with the typed values and their faults.
 func (v *visit) maker(form site.Form) (maker, error) {
 	s, err := portalsettings.Of(v.ctx(), v.portal.Pool, v.partner.OrgID, v.program.ID)
 	own := tracking.OwnLink{Program: v.program, Hosts: s.LinkHosts}
@@ -78,7 +78,7 @@ func (v *visit) storeLink(own tracking.OwnLink) error {
 	})
 }
 
-// sketchLink is what the audit log keeps of a link.
+// sketchLink returns the members of a link that the audit log has.
 func sketchLink(l db.Link) map[string]any {
 	return map[string]any{"destination_url": l.DestinationURL, "label": l.Label, "value": l.Value, "short_slug": l.ShortSlug}
 }

@@ -24,7 +24,7 @@ func (v *visit) asked(t site.Turn) list.Request {
 	return list.In(v.program.ID, new(int64(perPage)), t.After, t.Before)
 }
 
-// customer is what a partner sees of a customer: nothing that identifies them.
+// customer holds the data of a customer that partners see: nothing that identifies them.
 type customer struct {
 	Mask        string
 	Status      db.CustomerStatus

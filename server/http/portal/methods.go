@@ -28,8 +28,8 @@ type method struct {
 	Details     []detail
 }
 
-// methods are all that the portal knows, in the order of the page. What PayPal and
-// Wise take is what the payout files can be written with.
+// methods are all payout methods, in the order of the page. Details of PayPal and Wise are limited to the characters
+// of payout files.
 var methods = []method{
 	{"paypal", "PayPal", []detail{
 		{Name: "email", Label: "E-mail address of your PayPal account", Most: 255, check: payable("paypal")},
@@ -57,8 +57,7 @@ var methods = []method{
 	}},
 }
 
-// methodsOf are the methods that a program pays by; one that names none pays by
-// all (decisions, 205).
+// methodsOf returns the payout methods of a program; a program without any allows all (decisions, 205).
 func methodsOf(names []string) (out []method) {
 	for _, m := range methods {
 		if len(names) == 0 || slices.Contains(names, m.Name) {
@@ -198,7 +197,7 @@ func swift(text string) string {
 	return "A SWIFT code has 8 or 11 letters and digits."
 }
 
-// wallet checks letters and length alone: every network has a form of its own.
+// wallet checks only letters and length, since each network has another format.
 func wallet(text string) string {
 	if walletForm.MatchString(text) {
 		return ""
@@ -245,10 +244,8 @@ func (v *visit) stored() (*stored, error) {
 	return out, nil
 }
 
-// veiled shows no more of a detail than its owner needs to recognize it: of an
-// address the first letter and the domain, of a number its end, without the
-// spaces that group it.
-// A short number loses all but its first character: its end would be most of it.
+// veiled masks a detail so that its owner recognizes it: an address keeps its first letter and domain, a number its
+// end, without spaces. A short number loses all but its first character: its end would be most of it.
 func veiled(text string) string {
 	first := string([]rune(text)[:1]) + "•••"
 	if at := strings.LastIndexByte(text, '@'); at > 0 {

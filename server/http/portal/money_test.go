@@ -15,8 +15,7 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// TestWhatIsEarned: the first thing on the overview is what the partner earns, by the flow
-// that decides for them.
+// TestWhatIsEarned checks that the overview begins with the partner's rates, by the matching flow.
 func TestWhatIsEarned(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -99,8 +98,8 @@ func monthEnd(at time.Time) time.Time {
 	return time.Date(at.Year(), at.Month()+1, 0, 0, 0, 0, 0, time.UTC)
 }
 
-// TestNumbersAgree: the chart, the list of commissions, its table and the payouts say the
-// same of the same days, also of sales of other months and of what was taken back.
+// TestNumbersAgree checks that the chart, the list of commissions, its CSV and the payouts agree on the same days,
+// also for sales of other months and clawbacks.
 func TestNumbersAgree(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

@@ -11,7 +11,7 @@ import (
 // recentCommissions is how many of the last commissions the overview shows.
 const recentCommissions = 5
 
-// home is what the overview shows.
+// home holds the data of the overview.
 type home struct {
 	Says, Conditions []string // what the partner earns
 	Link             string
@@ -23,7 +23,7 @@ type home struct {
 	Commissions      []earned
 }
 
-// Begins reports whether nobody has come yet.
+// Begins reports whether there was no visit yet.
 func (h home) Begins() bool { return h.Stats.Clicks == 0 && len(h.Purses) == 0 }
 
 // overview is the page that a partner signs in to.
@@ -52,7 +52,7 @@ func overview(v *visit) error {
 	return v.show(http.StatusOK, "overview", "/portal", "Overview", h)
 }
 
-// counters are what a partner has brought so far.
+// counters are the partner's totals.
 func (v *visit) counters() (db.PartnerStatsRow, error) {
 	rows, err := queries.PartnerStats(v.ctx(), v.portal.Pool, db.PartnerStatsParams{
 		Ids: []string{v.partner.ID}, OrgID: v.partner.OrgID,
@@ -64,8 +64,7 @@ func (v *visit) counters() (db.PartnerStatsRow, error) {
 	return rows[0], nil
 }
 
-// steps are what a new partner has still to do.
-// They end with the onboarding for good, even if a name is taken away later.
+// steps are the open steps of a new partner. They end with the onboarding, even if a name is removed later.
 func (v *visit) steps() (out []section) {
 	p := v.partner
 	if p.CompletedOnboarding {

@@ -26,7 +26,7 @@ type eventChoice struct {
 	Chosen      bool
 }
 
-// postbackPage is what the page of the postback shows.
+// postbackPage holds the data of the postback's page.
 type postbackPage struct {
 	Endpoints  []db.WebhookEndpoint
 	Current    *db.WebhookEndpoint // nil where there is none yet
@@ -52,8 +52,7 @@ func (v *visit) showPostback(status int, page postbackPage) error {
 	return v.show(status, "postback", "/portal/settings", "Postback", page)
 }
 
-// postbackPage is the page with what is stored of one endpoint, the first where
-// none is named. Another's is as absent as one that never was.
+// postbackPage loads an endpoint, by default the first. Another partner's endpoint is a 404.
 func (v *visit) postbackPage(id string) (postbackPage, error) {
 	found, err := queries.PortalEndpoints(v.ctx(), v.portal.Pool, db.PortalEndpointsParams{
 		ProgramID: v.program.ID, OrgID: v.partner.OrgID, PartnerID: v.partner.ID,
@@ -110,13 +109,13 @@ func (p *postbackPage) choose(chosen []string) {
 	}
 }
 
-// savePostback adds the partner's postback, or changes the one that the form names.
+// savePostback adds the partner's postback, or changes the postback in the form.
 func savePostback(v *visit) error {
 	page, err := v.postbackPage(v.form.Value("id"))
 	if err != nil {
 		return err
 	}
-	// A form for a new one that was sent from an old page.
+	// An old page's form for a new postback.
 	if page.Current != nil && v.form.Value("id") == "" {
 		page.Form.Errors = site.Faults{"": v.locale.T("You have a postback already.")}
 		return v.showPostback(http.StatusUnprocessableEntity, page)
@@ -128,7 +127,7 @@ func savePostback(v *visit) error {
 		err = v.updatePostback(page.Current, v.form.Value("url"), types, v.form.Has("enabled"))
 	}
 	if wrong := v.faults(err, "url", "event_types"); wrong != nil {
-		// The page shows what was typed, not what is stored.
+		// The page shows the typed values, not the stored ones.
 		page.Form = site.Form{Values: v.form.Typed("url"), Errors: wrong}
 		page.choose(v.form.Values("event_types"))
 		page.Enabled = v.form.Has("enabled")
@@ -216,7 +215,7 @@ func (v *visit) updatePostback(e *db.WebhookEndpoint, url string, types []string
 	})
 }
 
-// sketch is what the audit log keeps of an endpoint: all but its secrets.
+// sketch returns the members of an endpoint that the audit log has: all except secrets.
 func sketch(e db.WebhookEndpoint) map[string]any {
 	return map[string]any{"url": e.URL, "event_types": e.EventTypes, "enabled": e.Enabled}
 }

@@ -16,12 +16,12 @@ import (
 // currencies bounds the balances on the overview, one of each currency.
 const currencies = 100
 
-// purse is what a partner has in a currency, and what comes of it next.
+// purse holds a partner's balance in a currency and the next payout.
 type purse struct {
 	db.BalancePageRow
-	Next, Aside string // a sentence on the next payout, and one on what it waits for
+	Next, Aside string // a sentence on the next payout, and one on its condition
 	Path        string // where the partner can do something about it
-	// Sum is what the next payout comes to, and Least what it must come to; 0 for no minimum.
+	// Sum is the amount of the next payout, and Least the minimum; 0 for none.
 	Sum, Least int64
 }
 
@@ -73,7 +73,7 @@ func own(b db.BalancePageRow, currency string) int {
 	return 0
 }
 
-// open are the payouts on their way by currency, of each the one that is due first.
+// open returns the open payouts by currency, the one due first.
 func (v *visit) open() (map[string]db.Payout, error) {
 	latest := list.In(v.program.ID, new(int64(currencies)), nil, nil)
 	found, err := list.Of(v.ctx(), v.unit(), latest, db.PayoutList{
@@ -88,7 +88,7 @@ func (v *visit) open() (map[string]db.Payout, error) {
 	return out, err
 }
 
-// foresee says what the next batch makes of a purse.
+// foresee predicts the next batch's payout.
 func (v *visit) foresee(p *purse, l payout.Line, due clock.Time) {
 	day := v.locale.Day(due.Time)
 	p.Sum = l.AmountMinor

@@ -24,19 +24,18 @@ import (
 )
 
 const (
-	// sessionLife is how long a partner stays signed in after the last use.
+	// sessionLife is the lifetime of a partner's session after its last use.
 	sessionLife = 30 * 24 * time.Hour
-	// visitLife is how long somebody of the organization looks at the portal as its partner.
+	// visitLife is the lifetime of a session in which a person of the organization views a partner's portal.
 	visitLife = 12 * time.Hour
-	// freshFor is how long after signing in a partner may change how money is paid.
+	// freshFor is the time after sign-in in which a partner may change the payout method.
 	freshFor = 12 * time.Hour
 )
 
 // tokenForm is the form of a sign-in link's token and of a session's.
 var tokenForm = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
 
-// signIn takes the link's token and begins a session. Only GET takes it: HEAD,
-// and a browser that fetches pages in advance, only look.
+// signIn begins a session with the link's token. HEAD and prefetching do not use the link.
 func (p *Portal) signIn(v *visit, token string) error {
 	r := v.Request()
 	purpose := r.Header.Get("Purpose") + r.Header.Get("Sec-Purpose") + r.Header.Get("X-Moz")
@@ -71,10 +70,9 @@ func (p *Portal) enter(v *visit, token string) error {
 	return v.Redirect(http.StatusSeeOther, "/portal")
 }
 
-// begin trades a sign-in link for a session, whose token it returns. Where the
-// partner came from is for the risk checks.
-// The session's row has a hash of the token: whoever reads the table can sign in
-// as nobody. It returns pgx.ErrNoRows for a link that is used, expired or unknown.
+// begin exchanges a sign-in link for a session and returns the session's token. The risk checks get the client's
+// address and browser. The session's row has a hash of the token, so that a reader of the table cannot sign in. It
+// returns pgx.ErrNoRows for a used, expired or unknown link.
 func (p *Portal) begin(v *visit, link string, visitor bool, life time.Duration) (string, error) {
 	ctx, now := v.ctx(), v.now
 	var b [32]byte
@@ -103,10 +101,9 @@ func (p *Portal) begin(v *visit, link string, visitor bool, life time.Duration) 
 	return token, err
 }
 
-// cookie carries the session's token. Over https no other host can set it, and it
-// is never sent in the clear.
-// SameSite is Lax and not Strict, as the partner comes from a mail or from the
-// program's own site, and would arrive signed out.
+// cookie carries the session's token. Over https no other host can set it, and it is never sent in the clear.
+// SameSite is Lax: with Strict, partners who follow a link from an email or the program's site would arrive signed
+// out.
 func (p *Portal) cookie(token string, age int) *http.Cookie {
 	c := &http.Cookie{
 		Name: p.cookieName(), Value: token, Path: "/portal", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteLaxMode,
@@ -126,8 +123,7 @@ func (p *Portal) cookieName() string {
 	return "rail_portal"
 }
 
-// identify reads who is signed in. A cookie that means nothing any more is
-// taken away.
+// identify loads the session; an invalid cookie is deleted.
 func (v *visit) identify() error {
 	token := v.frame
 	if token == "" {
@@ -143,7 +139,7 @@ func (v *visit) identify() error {
 		who, err = queries.PortalSession(v.ctx(), v.portal.Pool, of)
 	}
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && v.frame != "" && len(who.EmbedHosts) == 0 {
-		return v.nobody()
+		return v.signedOut()
 	}
 	v.token, v.session, v.partner, v.program = token, who.PortalSession, who.Partner, who.Program
 	v.look, v.frames = look.Of(who.Program.ID, who.AccentColor, who.LogoVersion), who.EmbedHosts
@@ -155,8 +151,8 @@ func (v *visit) identify() error {
 	return v.extend()
 }
 
-// nobody takes a cookie that means nothing away. An embedded portal has none.
-func (v *visit) nobody() error {
+// signedOut deletes an invalid cookie. An embedded portal has none.
+func (v *visit) signedOut() error {
 	if v.frame != "" {
 		return errEmbed
 	}

@@ -12,16 +12,16 @@ import (
 	"rail/server/program/partner"
 )
 
-// door is the page for who is not signed in.
+// door holds the data of the sign-in page.
 type door struct {
 	Text    string
 	Token   string // of the link that the page's button uses; "" for the form that asks for one
 	Mail    bool   // whether links can be mailed
-	Program string // the only program that is asked for, as the address named it
+	Program string // the program in the address
 	Form    site.Form
 }
 
-// door shows the form that asks for a link, with what it has to say first.
+// door shows the form for a sign-in link below a text.
 func (v *visit) door(status int, title, text string, form site.Form) error {
 	return v.showDoor(status, title, door{
 		Text: v.locale.Said(text), Mail: v.portal.Partners.Mail.Ready(), Program: v.asksFor(), Form: form,
@@ -34,7 +34,7 @@ func (v *visit) showDoor(status int, title string, d door) error {
 	})
 }
 
-// asksFor is the program that the address or the form names; "" for none.
+// asksFor returns the program in the address or the form; "" for none.
 func (v *visit) asksFor() string {
 	named := v.QueryParam("program")
 	if v.form != nil {
@@ -46,8 +46,7 @@ func (v *visit) asksFor() string {
 	return strings.ToValidUTF8(named, "")
 }
 
-// mailLink answers the form that asks for a link. It says the same for an address that nobody
-// has, and as late: what is done for one that somebody has takes a little longer.
+// mailLink emails a sign-in link. The response and its time are the same for an unknown address.
 func (p *Portal) mailLink(v *visit) error {
 	if err := p.origin.Check(v.Request()); err != nil {
 		return site.ErrForged
@@ -113,7 +112,7 @@ func (p *Portal) useMailed(v *visit, token string) error {
 	})
 }
 
-// again mails who is signed in a link of their own, to sign in anew.
+// again emails the signed-in partner a link to sign in again.
 func again(v *visit) error {
 	err := v.portal.Partners.LinkAgain(v.ctx(), v.portal.Attempts, v.partner, v.program)
 	if err != nil {
@@ -123,15 +122,13 @@ func again(v *visit) error {
 		"A link is on its way to you. It works once, for 30 minutes.")
 }
 
-// fresh reports whether the partner has signed in within the last hours, as changes of how
-// money is paid ask for: a browser that was left open is not enough, and neither is a frame, whose
-// address the page around it knows.
+// fresh reports whether the partner has signed in recently, which changes of the payout method require: an open
+// browser is not enough, and neither is a frame, whose address the surrounding page knows.
 func (v *visit) fresh() bool {
 	return v.frame == "" && !v.session.Visitor && v.session.CreatedAt.Plus(freshFor).After(v.now.Time)
 }
 
-// extend lets a session that is used last longer, at most once a day. Of who looks at the portal
-// as its partner it does not.
+// extend extends a used session, at most once a day. It does not extend sessions of the organization's people.
 func (v *visit) extend() error {
 	until := v.now.Plus(sessionLife)
 	if v.session.Visitor || v.frame != "" || v.session.ExpiresAt.After(until.Plus(-24*time.Hour).Time) {

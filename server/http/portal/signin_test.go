@@ -108,7 +108,7 @@ func TestLinksAreBounded(t *testing.T) {
 	s.Must(200, asks(s, "ada@example.com", ""))
 }
 
-// TestLinksOfADay: nobody can fill a mailbox, and who is signed in gets a link all the same.
+// TestLinksOfADay checks that links to a mailbox are limited, except for a signed-in partner.
 func TestLinksOfADay(t *testing.T) {
 	t.Parallel()
 	s := mailing(t)
@@ -153,7 +153,7 @@ func TestPayoutDetailsAskAgain(t *testing.T) {
 	s.Must(303, (&browser{s, session(in)}).send("/portal/settings/payout", paypal...))
 }
 
-// TestVisitorsOnlyLook: whoever opens the portal for the program changes nothing in it.
+// TestVisitorsOnlyLook checks that the program's people cannot change a partner's portal.
 func TestVisitorsOnlyLook(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

@@ -17,13 +17,13 @@ import (
 	"rail/server/work"
 )
 
-// visit is one request and who makes it.
+// visit is one request and its session.
 type visit struct {
 	echo.Context
 	portal  *Portal
 	now     clock.Time
 	locale  *locale.Locale
-	token   string // the session's; "" for nobody
+	token   string // the session's; "" if signed out
 	session db.PortalSession
 	look    look.Look // of the program
 	frames  []string  // the hosts whose pages may frame an embedded portal
@@ -37,11 +37,10 @@ type visit struct {
 // ctx ends with the time that the request may take.
 func (v *visit) ctx() context.Context { return v.Request().Context() }
 
-// today is the day in the program's zone.
+// today returns the current day in the program's time zone.
 func (v *visit) today() time.Time { return v.now.DayIn(v.locale.Zone()) }
 
-// unit is this request as a unit of work of the partner's.
-// The audit log names the partner as the actor.
+// unit returns a unit of work of the partner, whom the audit log names.
 func (v *visit) unit() *work.Unit {
 	return work.New(v.portal.Pool, work.Unit{
 		OrgID: v.partner.OrgID, Plan: v.portal.Plan, Programs: []string{v.partner.ProgramID}, Now: v.now,
@@ -50,19 +49,18 @@ func (v *visit) unit() *work.Unit {
 	})
 }
 
-// write runs a change in one transaction with its events.
-// change gets the unit from its context; an error from it undoes everything.
+// write runs a change in one transaction with its events. change gets the unit from its context; its error rolls
+// back.
 func (v *visit) write(change func(ctx context.Context) error) error {
 	return v.unit().Within(v.ctx(), func(u *work.Unit) error { return change(work.Into(v.ctx(), u)) })
 }
 
-// done sends the browser on after a change, so that a reload repeats nothing.
+// done redirects after a change; what is the key of the notice on the next page.
 func (v *visit) done(page, what string) error {
 	return v.Redirect(http.StatusSeeOther, page+"?done="+what)
 }
 
-// fail answers an error with a page. The error itself goes on to the log.
-// Errors below 500 are answered here and end here: they are the visitor's.
+// fail answers an error with a page. It returns internal errors, for the log.
 func (v *visit) fail(err error) error {
 	if v.Response().Committed {
 		return err
@@ -86,8 +84,7 @@ func (v *visit) fail(err error) error {
 	return nil
 }
 
-// explain finds the status and the words for an error, of which the portal has some of
-// its own.
+// explain returns the status and texts for an error.
 func explain(err error) (status int, title, text string) {
 	switch {
 	case errors.Is(err, errLink):

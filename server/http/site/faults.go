@@ -14,8 +14,7 @@ import (
 // Faults are the faults of a form by field; "" is the form itself.
 type Faults map[string]string
 
-// FaultsOf turns a refusal of the input into faults of the form's fields. Any other
-// error is not for the form to show: it returns nil.
+// FaultsOf returns a refusal of the input as faults of the form's fields; nil for any other error.
 func FaultsOf(err error, fields ...string) Faults {
 	var p *problem.Error
 	if !errors.As(err, &p) || p.Status() >= http.StatusInternalServerError || p.Status() == http.StatusNotFound {
@@ -31,7 +30,7 @@ func FaultsOf(err error, fields ...string) Faults {
 	return Faults{"": sentence(p.Message, p.Param)}
 }
 
-// sentence is an API message for people: without the name of the parameter.
+// sentence returns an API message without the name of the parameter.
 func sentence(message, param string) string {
 	switch {
 	case param == "country_code":
@@ -47,8 +46,8 @@ func sentence(message, param string) string {
 	return message
 }
 
-// Explain finds the status and the words for an error. Refusals of the API are passed
-// on in their own words; a fault of the server is never described.
+// Explain returns the status and texts for an error. Refusals of the API keep their messages; internal errors are not
+// described.
 func Explain(err error) (status int, title, text string) {
 	switch {
 	case errors.Is(err, ErrForged):
@@ -61,7 +60,7 @@ func Explain(err error) (status int, title, text string) {
 	}
 	p := middleware.Problem(err)
 	switch status = p.Status(); {
-	// A malformed id in an address is no mistake that a visitor can correct.
+	// A visitor cannot correct a malformed id in an address.
 	case status == http.StatusNotFound || status == http.StatusBadRequest:
 		return http.StatusNotFound, "There is nothing here", "The page that you asked for does not exist."
 	case status == http.StatusMethodNotAllowed:

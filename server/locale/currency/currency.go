@@ -89,9 +89,9 @@ func Decimal(minor int64, currency string) string {
 // maxDecimal bounds the characters of an amount that is read.
 const maxDecimal = 24
 
-// Minor reads an amount of a currency's own unit, as people write it, in minor units: 49.99 USD is
-// 4999. A comma may stand for the point. It reports false for what is no number, has more decimals
-// than the currency, or does not fit.
+// Minor parses an amount in a currency's major unit and returns minor units: 49.99 USD is 4999. The decimal separator
+// is a point or a comma. It reports false for a text that is not a number, has more decimals than the currency, or is
+// out of range.
 func Minor(decimal, currency string) (int64, bool) {
 	if len(decimal) > maxDecimal {
 		return 0, false
