@@ -22,7 +22,7 @@ import (
 // made (decisions, 124).
 const batchDelay = 10 * time.Minute
 
-// payoutsDue records an event, once, when a payout's day has come.
+// payoutsDue records an event, once, when a payout is due.
 func payoutsDue(pool *pgxpool.Pool) Job {
 	return Job{
 		Name: "payouts-due", About: "tell of pending payouts whose day has come", Every: time.Minute,

@@ -85,7 +85,7 @@ func (v *visit) showFactor(e team.Enrolment) error {
 	if err != nil {
 		return err
 	}
-	return v.show(sheet{"factor", "", "A second factor", factorData{grouped(e.Secret), e.URL, picture}})
+	return v.show(sheet{"factor", "", "Set up second factor", factorData{grouped(e.Secret), e.URL, picture}})
 }
 
 // confirmFactor turns the second factor on. A wrong code shows the same secret again, which the form carries.

@@ -103,7 +103,7 @@ func rowOf(a api.Application, labels map[string]string) application {
 		out.Group = g.Name
 	}
 	if p, err := a.Partner.Get(); err == nil {
-		out.Name, out.Website, out.Country = called(p), opt.Value(p.WebsiteURL), opt.Value(p.CountryCode)
+		out.Name, out.Website, out.Country = nameOf(p), opt.Value(p.WebsiteURL), opt.Value(p.CountryCode)
 	}
 	return out
 }
@@ -146,11 +146,11 @@ func decideApplications(v *visit) error {
 	if v.value("do") == "reject" {
 		operation, says, body = "rejectApplication", "rejected", map[string]any{"reason": v.value("reason")}
 	}
-	said, err := v.each("application is "+says, "applications are "+says, func(id string) error {
+	notice, err := v.each("application is "+says, "applications are "+says, func(id string) error {
 		return v.send(operation, body, nil, id)
 	})
 	if err != nil {
 		return v.again(err, applications)
 	}
-	return v.done(v.at("/applications"), said)
+	return v.done(v.at("/applications"), notice)
 }

@@ -22,7 +22,7 @@ func TestMailLinkIsEven(t *testing.T) {
 	nobody := &person{s, team.User{}, ""}
 	for _, email := range []string{s.owner.Email, "nobody@shop.example", "no address"} {
 		begun := time.Now()
-		nobody.says(200, "Look into your mail", nobody.before("/console/mail-link", "email", email, "kind", "sign_in"))
+		nobody.says(200, "Check your inbox", nobody.before("/console/mail-link", "email", email, "kind", "sign_in"))
 		require.GreaterOrEqual(t, time.Since(begun), site.Even)
 	}
 }

@@ -85,7 +85,7 @@ type Notice struct{ Text, Page string }
 type Console struct {
 	Options
 	api        *api.ClientWithResponses
-	door       door
+	localAPI   localAPI
 	operations map[string][2]string // method and path
 	bodies     map[string]*openapi3.Schema
 	mux        *http.ServeMux
@@ -103,7 +103,7 @@ func New(o Options) (*Console, error) {
 		return nil, err
 	}
 	c := &Console{
-		Options: o, api: asks, door: door{o.Handler}, operations: o.Document.Operations(), bodies: o.Document.Bodies(),
+		Options: o, api: asks, localAPI: localAPI{o.Handler}, operations: o.Document.Operations(), bodies: o.Document.Bodies(),
 		mux: http.NewServeMux(), secure: strings.HasPrefix(o.BaseURL, "https:"),
 	}
 	if c.origin, err = site.Origin(o.BaseURL); err != nil {
@@ -186,5 +186,5 @@ func (r route) answer(v *visit) error {
 	return r.do(v)
 }
 
-// nowhere answers all other paths.
-func nowhere(*visit) error { return problem.New(problem.RouteNotFound, "There is no such page.") }
+// notFound answers all other paths.
+func notFound(*visit) error { return problem.New(problem.RouteNotFound, "There is no such page.") }

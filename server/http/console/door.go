@@ -16,12 +16,12 @@ import (
 	"rail/server/problem"
 )
 
-// door sends requests to the API within this process, as the person in the request's context. They take the same path
+// localAPI sends requests to the API within this process, as the person in the request's context. They take the same path
 // as requests from outside, with the same rules, limits and audit log.
-type door struct{ handler http.Handler }
+type localAPI struct{ handler http.Handler }
 
 // Do sends a request of the generated client. A status of 400 or above is returned as a *problem.Error.
-func (d door) Do(r *http.Request) (*http.Response, error) {
+func (d localAPI) Do(r *http.Request) (*http.Response, error) {
 	if v, ok := r.Context().Value(visitKey{}).(*visit); ok {
 		v.showPosition(r.Header)
 	}
@@ -79,7 +79,7 @@ const inside = "http://rail"
 
 // client returns the generated client of the API behind the door.
 func client(handler http.Handler) (*api.ClientWithResponses, error) {
-	return api.NewClientWithResponses(inside, api.WithHTTPClient(door{handler}))
+	return api.NewClientWithResponses(inside, api.WithHTTPClient(localAPI{handler}))
 }
 
 // send sends a body to an operation and decodes the response into into, unless into is nil. ids fill the parameters
@@ -116,7 +116,7 @@ func (v *visit) send(operation string, body, into any, ids ...string) error {
 
 // receive sends a request and decodes the response into into, unless into is nil.
 func (v *visit) receive(r *http.Request, into any) error {
-	res, err := v.console.door.Do(r)
+	res, err := v.console.localAPI.Do(r)
 	if err != nil || into == nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (v *visit) table(operation, name string, query url.Values, ids ...string) e
 	if err != nil {
 		return err
 	}
-	res, err := v.console.door.Do(r)
+	res, err := v.console.localAPI.Do(r)
 	if err != nil {
 		return err
 	}

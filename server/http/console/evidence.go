@@ -45,7 +45,7 @@ var signs = map[string]string{
 
 // sameOfCustomer names the value that a customer and the partner share, by check.
 var sameOfCustomer = map[string]string{
-	"self_referral": "E-mail address", "self_referral_domain": "Domain of the e-mail address",
+	"self_referral": "Email address", "self_referral_domain": "Domain of the email address",
 	"self_referral_ip": "Network address",
 }
 
@@ -109,7 +109,7 @@ func (v *visit) sharer(id string, same []string) (sharer, error) {
 		return sharer{}, err
 	}
 	return sharer{
-		v.at("/partners/" + p.ID), called(*p), "Partner", p.Email, string(p.Status), same,
+		v.at("/partners/" + p.ID), nameOf(*p), "Partner", p.Email, string(p.Status), same,
 	}, nil
 }
 

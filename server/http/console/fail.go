@@ -47,9 +47,9 @@ func explain(err error) (status int, title, text string) {
 	switch {
 	case errors.Is(err, team.ErrLink):
 		return http.StatusGone, "This link no longer works",
-			"It was used, replaced or is too old. Ask for a new one."
+			"It was used, replaced or has expired. Request a new one."
 	case errors.Is(err, team.ErrLastOwner):
-		return http.StatusConflict, "Somebody must own this", "The organization needs at least one owner who can sign in."
+		return http.StatusConflict, "At least one owner is needed", "The organization needs at least one owner who can sign in."
 	}
 	p := middleware.Problem(err)
 	if p.Code == problem.InsufficientScope {

@@ -23,7 +23,7 @@ func lookUpPartners(v *visit) error {
 	}
 	found := make([]site.Found, len(list))
 	for i, p := range list {
-		found[i] = site.Found{Value: p.Email, Label: called(p)}
+		found[i] = site.Found{Value: p.Email, Label: nameOf(p)}
 	}
 	return v.JSON(http.StatusOK, found)
 }
@@ -60,9 +60,9 @@ func (v *visit) whichPartner(text string) (p api.Partner, err error) {
 		like = append(like, p.Email)
 	}
 	if len(like) == 0 {
-		return p, problem.Invalid("partner", "Nobody is found by %q.", text)
+		return p, problem.Invalid("partner", "No partner found for %q.", text)
 	}
-	return p, problem.Invalid("partner", "Several are found: %s. Take one of these.", strings.Join(like, ", "))
+	return p, problem.Invalid("partner", "Several partners match: %s. Choose one.", strings.Join(like, ", "))
 }
 
 // askedPartner returns the partner of a list's filter, if any. An unknown partner is shown as a fault of the filter,
@@ -85,8 +85,8 @@ func (f frame) Partner(name, label, stored string) site.Input {
 	return f.Line("lookup", name, label, stored).From(f.at("/find/partners")).Says("A name or an email.")
 }
 
-// called returns the display name of a partner, as reports label it.
-func called(p api.Partner) string {
+// nameOf returns the display name of a partner, as reports label it.
+func nameOf(p api.Partner) string {
 	person := strings.TrimSpace(opt.Value(p.FirstName) + " " + opt.Value(p.LastName))
 	for _, name := range []string{opt.Value(p.DisplayName), person, opt.Value(p.CompanyName)} {
 		if name != "" {

@@ -37,12 +37,12 @@ func TestStrangers(t *testing.T) {
 	s := newSite(t)
 	stranger := s.person(s.NewOrg("Other"), team.Owner)
 	for _, path := range []string{"", "/setup", "/settings", "/groups", "/log", "/log.csv", "/keys"} {
-		stranger.says(404, "There is nothing here", stranger.ask("GET", s.at+path, nil))
+		stranger.says(404, "Page not found", stranger.ask("GET", s.at+path, nil))
 	}
 	for _, path := range []string{"/settings", "/groups", "/tags", "/keys"} {
-		stranger.says(404, "There is nothing here", stranger.send(path, "name", "Mine"))
+		stranger.says(404, "Page not found", stranger.send(path, "name", "Mine"))
 	}
-	stranger.says(404, "There is nothing here", stranger.send("/console/team/"+s.owner.ID+"/remove"))
+	stranger.says(404, "Page not found", stranger.send("/console/team/"+s.owner.ID+"/remove"))
 	require.Contains(t, s.owner.page("/console/team"), s.owner.Email)
 	require.NotContains(t, stranger.page("/console/team"), s.owner.Email)
 }

@@ -30,7 +30,7 @@ func groups(v *visit) error {
 	}{groups, tags}})
 }
 
-func createGroup(v *visit) error { return v.groupForm("createGroup", "The group is there.") }
+func createGroup(v *visit) error { return v.groupForm("createGroup", "The group is created.") }
 
 func saveGroup(v *visit) error {
 	return v.groupForm("updateGroup", "The group is saved.", v.PathValue("id"))
@@ -40,7 +40,7 @@ func deleteGroup(v *visit) error {
 	return v.groupForm("deleteGroup", "The group is deleted.", v.PathValue("id"))
 }
 
-func createTag(v *visit) error { return v.groupForm("createTag", "The tag is there.") }
+func createTag(v *visit) error { return v.groupForm("createTag", "The tag is created.") }
 
 func saveTag(v *visit) error { return v.groupForm("updateTag", "The tag is saved.", v.PathValue("id")) }
 

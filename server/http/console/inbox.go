@@ -72,7 +72,7 @@ func inbox(v *visit) error {
 	}
 	list := reply.JSON200
 	found := pageOf(list.Data, list.HasMore, list.TotalCount)
-	return v.show(sheet{"inbox", "/integrations", "What processors sent", inboxData{
+	return v.show(sheet{"inbox", "/integrations", "Event log", inboxData{
 		Listing: site.Listed(v.Request().URL, turn, found, func(e api.InboxEvent) string { return e.ID }, list.Data),
 		Tabs:    v.integrationTabs(true), Statuses: statuses, Reasons: listed(reasons...),
 		Connections: v.connectionChoices(connections), Waiting: status.JSON200.Waiting,
@@ -155,7 +155,7 @@ func namePayer(v *visit) error {
 	if err := v.send("createCustomer", body, nil); err != nil {
 		return v.again(err, inboxEvent)
 	}
-	return v.done(v.at("/integrations/events/"+e.ID), "The payment counts for "+called(p)+" within a moment.")
+	return v.done(v.at("/integrations/events/"+e.ID), "The payment counts for "+nameOf(p)+" within a moment.")
 }
 
 // maxSent is how much of an event is shown, in bytes; a page stays below 40 kB by it.

@@ -43,7 +43,7 @@ func (d mailData) Sure(f frame) site.Confirm {
 	if n := d.Letter.Skipped; n > 0 {
 		out.Points = append(out.Points, f.locale.Count(n)+" of them have unsubscribed and get nothing.")
 	}
-	out.Points = append(out.Points, "What has gone cannot be taken back.")
+	out.Points = append(out.Points, "Sent messages cannot be recalled.")
 	return out
 }
 

@@ -242,7 +242,7 @@ func pauseMail(v *visit) error {
 	if err := v.send("pauseCampaign", nil, nil, v.PathValue("id")); err != nil {
 		return v.again(err, showMail)
 	}
-	return v.done(v.at("/mails/"+v.PathValue("id")), "The mail is held. What has gone stays gone.")
+	return v.done(v.at("/mails/"+v.PathValue("id")), "The mail is paused. Sent messages cannot be recalled.")
 }
 
 func deleteMail(v *visit) error {

@@ -98,16 +98,16 @@ func (t *tally) add(err error) bool {
 
 // words says it.
 func (t *tally) words(of int, one, several string) string {
-	said := fmt.Sprintf("%d %s.", t.done, oneOrMany(t.done, one, several))
+	notice := fmt.Sprintf("%d %s.", t.done, oneOrMany(t.done, one, several))
 	if t.refused > 0 {
-		said += fmt.Sprintf(" %d %s refused: %s", t.refused, oneOrMany(t.refused, "was", "were"),
+		notice += fmt.Sprintf(" %d %s refused: %s", t.refused, oneOrMany(t.refused, "was", "were"),
 			strings.Join(t.why[:min(len(t.why), 3)], " "))
 	}
 	if left := of - t.done - t.refused; left > 0 {
-		said += fmt.Sprintf(" Then it had to stop, and %d %s left: tick %s again.", left, oneOrMany(left, "is", "are"),
+		notice += fmt.Sprintf(" Then it had to stop, and %d %s left: tick %s again.", left, oneOrMany(left, "is", "are"),
 			oneOrMany(left, "it", "them"))
 	}
-	return said
+	return notice
 }
 
 // oneOrMany is the word for so many.
@@ -199,8 +199,8 @@ func (f frame) List(of any, ticks bool) rows { return rows{f, of, ticks} }
 // PayoutBulk is what can be done with ticked payouts.
 func (f frame) PayoutBulk() site.Bulk {
 	return site.Bulk{What: "payouts", Actions: []site.Action{
-		{Label: "Mark as paid", Confirm: "Mark the ticked payouts as paid?"},
-		{Label: "Delete", Path: f.at("/payouts/delete"), Danger: true, Confirm: "Delete the ticked payouts?"},
+		{Label: "Mark as paid", Confirm: "Mark the selected payouts as paid?"},
+		{Label: "Delete", Path: f.at("/payouts/delete"), Danger: true, Confirm: "Delete the selected payouts?"},
 	}}
 }
 
@@ -214,9 +214,9 @@ func (f frame) CommissionBulk() site.Bulk {
 // Formats are the files that there are for payouts.
 func (f frame) Formats() site.Input {
 	return f.Line("radios", "format", "For whom", "paypal").Of([]site.Option{
-		{Value: "paypal", Label: "PayPal", Hint: "For its mass payments: those who are paid by PayPal."},
-		{Value: "wise", Label: "Wise", Hint: "For its batch payments: those who are paid by Wise."},
-		{Value: "csv", Label: "A table", Hint: "For your bank and you: everybody else, with what they told to be paid."},
+		{Value: "paypal", Label: "PayPal", Hint: "For PayPal mass payments: partners paid with PayPal."},
+		{Value: "wise", Label: "Wise", Hint: "For Wise batch payments: partners paid with Wise."},
+		{Value: "csv", Label: "A table", Hint: "For your bank or manual payment: all other partners, with their payout details."},
 	})
 }
 
@@ -232,7 +232,7 @@ func (v *visit) ticked() ([]string, error) {
 	ids := v.values("id")
 	switch {
 	case len(ids) == 0:
-		return nil, problem.New(problem.ParameterMissing, "Tick at least one row first.")
+		return nil, problem.New(problem.ParameterMissing, "Select at least one row first.")
 	case len(ids) > maxTicked:
 		return nil, problem.New(problem.ParameterInvalid, "At most %d rows can be changed at once.", maxTicked)
 	}

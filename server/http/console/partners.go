@@ -55,7 +55,7 @@ func partners(v *visit) error {
 	list := reply.JSON200
 	found := pageOf(list.Data, list.HasMore, list.TotalCount)
 	return v.show(sheet{"partners", "/partners", "Partners", partnersData{
-		Filters: v.filters("Find partners", v.search("search", "Name, e-mail or handle", "search"),
+		Filters: v.filters("Find partners", v.search("search", "Name, email or handle", "search"),
 			v.filter("status", "State", listed(partnerStates...)),
 			v.filter("group_id", "Group", noneFirst("Any", groups)), v.filter("tag_id", "Tag", noneFirst("Any", tags))),
 		Groups: groups, Tags: tags, Bulk: partnerBulk,
@@ -68,11 +68,11 @@ const rowsOfPage = 25
 
 // partnerBulk lists the bulk actions on partners.
 var partnerBulk = site.Bulk{What: "partners", Actions: []site.Action{
-	{Label: "Put into the group", Name: "do", Value: "group"},
-	{Label: "Add the tag", Name: "do", Value: "tag"},
-	{Label: "Take the tag away", Name: "do", Value: "untag"},
+	{Label: "Move to group", Name: "do", Value: "group"},
+	{Label: "Add tag", Name: "do", Value: "tag"},
+	{Label: "Remove tag", Name: "do", Value: "untag"},
 	{Label: "Mail…", Name: "do", Value: "mail"},
-	{Label: "Suspend", Name: "do", Value: "suspend", Danger: true, Confirm: "Suspend the ticked partners?"},
+	{Label: "Suspend", Name: "do", Value: "suspend", Danger: true, Confirm: "Suspend the selected partners?"},
 	{Label: "Reinstate", Name: "do", Value: "reinstate"},
 }}
 
@@ -155,5 +155,5 @@ func createPartner(v *visit) error {
 	if err := v.send("createPartner", v.body("createPartner"), &made); err != nil {
 		return v.again(err, newPartner)
 	}
-	return v.done(v.at("/partners/"+made.ID), called(made)+" is a partner now.")
+	return v.done(v.at("/partners/"+made.ID), nameOf(made)+" is a partner now.")
 }

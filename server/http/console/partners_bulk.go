@@ -18,11 +18,11 @@ func changePartners(v *visit) error {
 	if err != nil {
 		return v.again(err, partners)
 	}
-	said, err := v.each("partner is "+how.says, "partners are "+how.says, how.do)
+	notice, err := v.each("partner is "+how.says, "partners are "+how.says, how.do)
 	if err != nil {
 		return v.again(err, partners)
 	}
-	return v.done(v.at("/partners"), said)
+	return v.done(v.at("/partners"), notice)
 }
 
 // mailPartners leads to a mail to the ticked partners alone.
@@ -65,7 +65,7 @@ func (v *visit) partnerChange() (change, error) {
 	case "reinstate":
 		return change{set("status", string(api.PartnerStatusActive)), "active"}, nil
 	}
-	return change{}, problem.New(problem.ParameterMissing, "Choose what to do with the ticked rows.")
+	return change{}, problem.New(problem.ParameterMissing, "Choose an action for the selected rows.")
 }
 
 // updatePartner changes members of a partner of this program.

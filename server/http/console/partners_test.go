@@ -16,7 +16,7 @@ import (
 func TestPartnersPage(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	require.Contains(t, s.owner.page("/partners"), "Nobody is a partner yet.")
+	require.Contains(t, s.owner.page("/partners"), "No partners yet.")
 	ada := s.Partner(s.program, M{"first_name": "Ada", "last_name": "Lovelace", "handle": "ada"})
 	s.Partner(s.program, M{"first_name": "Grace", "handle": "grace"})
 	s.Must(200, s.Post("/v1/partners/"+ada, M{"status": "suspended"}))
@@ -34,7 +34,7 @@ func TestPartnersPage(t *testing.T) {
 	require.Contains(t, tagged, "Ada Lovelace")
 	require.Contains(t, tagged, "Tag: Podcast")
 	require.NotContains(t, tagged, ">Grace<")
-	require.Contains(t, s.owner.page("/partners?search=nobody"), "No partner fits.")
+	require.Contains(t, s.owner.page("/partners?search=nobody"), "No partners match these filters.")
 	require.Contains(t, string(s.Must(200, s.owner.ask("GET", s.owner.full("/partners.csv?search=lov"), nil)).Raw), "ada")
 	viewer := s.person(s.Org, team.Viewer).page("/partners")
 	require.Contains(t, viewer, "Ada Lovelace")
@@ -64,7 +64,7 @@ func TestPartnersBulk(t *testing.T) {
 	require.Equal(t, "suspended", s.Get("/v1/partners/"+a).String("status"))
 	require.Equal(t, "pending", s.Get("/v1/partners/"+waiting).String("status"))
 
-	s.owner.says(400, "Tick at least one row first.", s.owner.send("/partners/bulk", "do", "suspend"))
+	s.owner.says(400, "Select at least one row first.", s.owner.send("/partners/bulk", "do", "suspend"))
 	s.owner.says(400, "Choose a group first.", s.owner.send("/partners/bulk", "do", "group", "id", b))
 	viewer := s.person(s.Org, team.Viewer)
 	s.Must(403, viewer.send("/partners/bulk", "do", "suspend", "id", b))
@@ -146,9 +146,9 @@ func TestPartnerPages(t *testing.T) {
 	s.owner.says(409, "A coupon with this code exists", s.owner.send(at+"/coupon", "code", "ada20"))
 	s.owner.done(s.owner.send(at+"/state", "status", "suspended", "suspension_reason", "Looking into it."))
 	require.Contains(t, s.owner.page(at), "Suspended: Looking into it.")
-	require.NotContains(t, s.owner.page(at+"/coupons"), "A new coupon", "it would earn a suspended partner nothing")
+	require.NotContains(t, s.owner.page(at+"/coupons"), "New coupon", "it would earn a suspended partner nothing")
 	s.owner.done(s.owner.send(at+"/state", "status", "active"))
-	require.Contains(t, s.owner.page(at+"/coupons"), "A new coupon")
+	require.Contains(t, s.owner.page(at+"/coupons"), "New coupon")
 	require.Contains(t, s.person(s.Org, team.Viewer).page(at), "Ada")
 }
 
@@ -199,7 +199,7 @@ func TestBanPage(t *testing.T) {
 func TestApplicationsPage(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	require.Contains(t, s.owner.page("/applications"), "Nobody waits for a decision.")
+	require.Contains(t, s.owner.page("/applications"), "No applications to decide.")
 	var ids []string
 	for i := range 3 {
 		a := s.Must(201, s.Post("/v1/applications", M{

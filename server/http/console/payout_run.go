@@ -37,7 +37,7 @@ func planRun(v *visit) error {
 		Steps  site.Steps
 		End    string // the last day of the month before
 		Groups []site.Option
-	}{v.runSteps(0, ""), clock.MonthOf(v.today()).AddDate(0, 0, -1).Format(time.DateOnly), noneFirst("Everybody", groups)}})
+	}{v.runSteps(0, ""), clock.MonthOf(v.today()).AddDate(0, 0, -1).Format(time.DateOnly), noneFirst("All partners", groups)}})
 }
 
 // runLine is a partner's line in the preview of a run.
@@ -116,7 +116,7 @@ func previewRun(v *visit) error {
 	for _, t := range p.Totals {
 		counts[t.Outcome] += t.PayoutCount
 	}
-	plan.Tabs.Label = "What becomes of it"
+	plan.Tabs.Label = "Outcome"
 	for _, o := range outcomes {
 		link := site.Link{Path: v.with("outcome", string(o.of)), Name: o.name, Current: o.of == asked, Count: counts[o.of]}
 		if link.Count > 0 || link.Current {
@@ -191,12 +191,12 @@ func makeRun(v *visit) error {
 	if err := v.send("createPayoutBatch", body, &made); err != nil {
 		return v.again(err, planRun)
 	}
-	said := v.locale.Count(made.PayoutCount) + oneOrMany(made.PayoutCount, " payout is", " payouts are") + " in the run of " +
+	notice := v.locale.Count(made.PayoutCount) + oneOrMany(made.PayoutCount, " payout is", " payouts are") + " in the run of " +
 		v.month(made.PeriodEnd) + ". No money has moved yet."
 	if made.Generating {
-		said = "The run of " + v.month(made.PeriodEnd) + " is being made: more payouts come within minutes. Load the page again."
+		notice = "The run of " + v.month(made.PeriodEnd) + " is being made: more payouts come within minutes. Load the page again."
 	}
-	return v.done(v.at("/payouts/batches/"+made.ID), said)
+	return v.done(v.at("/payouts/batches/"+made.ID), notice)
 }
 
 // Reason is why a partner is not paid, in words.

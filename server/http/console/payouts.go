@@ -77,7 +77,7 @@ type payoutRow struct {
 	Name string // the partner's
 }
 
-func toPayoutRow(p api.Payout) payoutRow { return payoutRow{p, called(embedded(p.Partner))} }
+func toPayoutRow(p api.Payout) payoutRow { return payoutRow{p, nameOf(embedded(p.Partner))} }
 
 // payoutStatuses are all states of a payout.
 var payoutStatuses = []string{"pending", "processing", "paid", "failed", "not_eligible"}
@@ -226,7 +226,7 @@ func (v *visit) changePayouts(one, several, operation string) error {
 		back = v.at("/payouts/batches/" + id)
 		show = func(v *visit) error { v.Request().SetPathValue("id", id); return batch(v) }
 	}
-	said, err := v.each(one, several, func(id string) error {
+	notice, err := v.each(one, several, func(id string) error {
 		if operation == "deletePayout" {
 			return v.send(operation, nil, nil, id)
 		}
@@ -235,7 +235,7 @@ func (v *visit) changePayouts(one, several, operation string) error {
 	if err != nil {
 		return v.again(err, show)
 	}
-	return v.done(back, said)
+	return v.done(back, notice)
 }
 
 // method is a way to pay in words.

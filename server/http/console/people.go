@@ -18,13 +18,13 @@ var peopleRoutes = map[string]route{
 
 // roles are the roles with their permissions.
 var roles = []site.Option{
-	{Value: string(team.Owner), Label: "Owner", Hint: "Everything, people and keys too."},
-	{Value: string(team.Manager), Label: "Manager", Hint: "Everything of a program but payouts and people."},
-	{Value: string(team.Finance), Label: "Finance", Hint: "Sees everything, corrects sales and commissions, makes rules, confirms payouts."},
+	{Value: string(team.Owner), Label: "Owner", Hint: "Everything, including people and keys."},
+	{Value: string(team.Manager), Label: "Manager", Hint: "Everything in programs except payouts and people."},
+	{Value: string(team.Finance), Label: "Finance", Hint: "Sees everything, corrects sales and commissions, creates rules, confirms payouts."},
 	{Value: string(team.Viewer), Label: "Viewer", Hint: "Sees everything, changes nothing."},
 }
 
-const peopleTitle = "People"
+const peopleTitle = "Team"
 
 // peopleData holds the data of the team page.
 type peopleData struct {
@@ -67,13 +67,13 @@ func invite(v *visit) error {
 		return v.again(err, people)
 	}
 	if link == "" {
-		return v.done("/console/team", "The invitation is on its way.")
+		return v.done("/console/team", "The invitation is sent.")
 	}
 	return v.showPeople(link)
 }
 
 func uninvite(v *visit) error {
-	return v.peopleForm("The invitation is taken back.",
+	return v.peopleForm("The invitation is withdrawn.",
 		v.console.People.Uninvite(v.ctx(), v.unit(), v.value("email")))
 }
 

@@ -69,8 +69,8 @@ func (d portalData) When() string {
 // Whens are the modes that the form offers.
 func (portalData) Whens() []site.Option {
 	return []site.Option{
-		{Value: "never", Label: "Nobody", Hint: "A person decides on each application."},
-		{Value: "some", Label: "Everybody for whom all of this holds"},
+		{Value: "never", Label: "Nobody", Hint: "Review every application."},
+		{Value: "some", Label: "Applicants who match all of these"},
 	}
 }
 
@@ -149,7 +149,7 @@ func addQuestion(v *visit) error {
 		taken[i] = other.Key
 	}
 	q.Key = keyOfQuestion(q.Label, taken)
-	return v.saveQuestions(append(s.Questions, q), "The question is asked.")
+	return v.saveQuestions(append(s.Questions, q), "The question is added.")
 }
 
 // maxKey is how long the key of a question may be.
@@ -181,7 +181,7 @@ func changeQuestion(v *visit) error {
 	}
 	switch v.value("do") {
 	case "remove":
-		return v.saveQuestions(slices.Delete(list, at, at+1), "The question is gone.")
+		return v.saveQuestions(slices.Delete(list, at, at+1), "The question is deleted.")
 	case "up":
 		up := max(at-1, 0)
 		list[at], list[up] = list[up], list[at]

@@ -25,25 +25,25 @@ const guide = "/docs/guides/tag#the-connection"
 // processorKinds lists the processors and their requirements.
 var processorKinds = []processorKind{
 	{
-		Processor: connection.Stripe, About: "With a restricted key Rail makes the endpoint at Stripe by itself.",
+		Processor: connection.Stripe, About: "Paste a restricted key and Rail sets up the webhook for you.",
 		Key: true, SecretHint: "The endpoint’s signing secret (whsec_…). Leave it empty if you give a key.",
 	},
 	{
-		Processor: connection.Paddle, About: "Paddle Billing. The sandbox is connected for test events.",
+		Processor: connection.Paddle, About: "Paddle Billing. Connect the sandbox for test events.",
 		SecretHint: "The secret of a notification destination (pdl_ntfset_…).",
 	},
 	{
-		Processor: connection.Chargebee, About: "Live and test sites are connected one by one.", Makes: true,
-		SecretHint: "A user, a colon and a password of 16 characters or more. Rail makes one if you leave it empty.",
+		Processor: connection.Chargebee, About: "Connect live and test sites separately.", Makes: true,
+		SecretHint: "A user, a colon and a password of 16 characters or more. Leave empty to let Rail create one.",
 	},
 	{
-		Processor: connection.LemonSqueezy, About: "Test mode has webhooks of its own.", Makes: true,
-		SecretHint: "The webhook’s signing secret. Rail makes one if you leave it empty.",
+		Processor: connection.LemonSqueezy, About: "Test mode has separate webhooks.", Makes: true,
+		SecretHint: "The webhook’s signing secret. Leave empty to let Rail create one.",
 	},
 	{Processor: connection.Polar, About: "By a webhook of your organization.", SecretHint: "The secret of the webhook."},
 	{
-		Processor: connection.Generic, About: "Your own code, or a processor that is not here: whatever can sign a request.",
-		Makes: true, SecretHint: "whsec_ and base64, as Standard Webhooks has it. Rail makes one if you leave it empty.",
+		Processor: connection.Generic, About: "Your own code or another processor that can sign requests.",
+		Makes: true, SecretHint: "whsec_ and base64, as Standard Webhooks has it. Leave empty to let Rail create one.",
 	},
 }
 
@@ -139,7 +139,7 @@ func unconnected(err error) error {
 		return problem.Invalid(r.Field, "%s", sentence(r))
 	}
 	if errors.Is(err, connection.ErrConnected) {
-		return problem.Invalid("replace", "This program is connected already. Tick this to end the connection that works now.")
+		return problem.Invalid("replace", "This program is already connected. Check this box to replace the current connection.")
 	}
 	return err
 }

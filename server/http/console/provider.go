@@ -21,13 +21,13 @@ const tripCookie = "rail_console_trip"
 // toProvider sends the browser to the OpenID provider, with a cookie that it has to bring back.
 func toProvider(v *visit) error {
 	if v.console.Provider == nil {
-		return nowhere(v)
+		return notFound(v)
 	}
-	address, trip, err := v.console.Provider.Start(v.ctx())
+	address, state, err := v.console.Provider.Start(v.ctx())
 	if err != nil {
 		return err
 	}
-	v.SetCookie(v.trip(trip, int(oidc.Life/time.Second)))
+	v.SetCookie(v.providerCookie(state, int(oidc.Life/time.Second)))
 	return v.Redirect(http.StatusFound, address)
 }
 
@@ -35,13 +35,13 @@ func toProvider(v *visit) error {
 // connected to the provider instead.
 func fromProvider(v *visit) error {
 	if v.console.Provider == nil {
-		return nowhere(v)
+		return notFound(v)
 	}
 	c, err := v.Cookie(tripCookie)
 	if err != nil {
 		return v.refuseSignIn(oidc.ErrRefused)
 	}
-	v.SetCookie(v.trip("", -1))
+	v.SetCookie(v.providerCookie("", -1))
 	who, err := v.console.Provider.Finish(v.ctx(), c.Value, v.QueryParams())
 	if err != nil {
 		return v.refuseSignIn(err)
@@ -50,14 +50,14 @@ func fromProvider(v *visit) error {
 		if err := v.console.People.ConnectOIDC(v.ctx(), v.unit(), who); err != nil {
 			return v.again(err, account)
 		}
-		return v.done("/console/account", "Your provider is connected: you can sign in by it.")
+		return v.done("/console/account", "Your provider is connected. You can now sign in with it.")
 	}
 	known, err := v.console.People.SignInOIDC(v.ctx(), who, v.console.FirstRole)
 	if err != nil {
 		return v.refuseSignIn(err)
 	}
 	if len(known.Entries) > 0 {
-		return v.show(sheet{"choose", "", "Which organization?", known})
+		return v.show(sheet{"choose", "", "Choose an organization", known})
 	}
 	return v.proceed(known.Challenge)
 }
@@ -83,8 +83,8 @@ func (v *visit) refuseSignIn(err error) error {
 	return err
 }
 
-// trip returns the cookie for the way to the provider and back. It comes back from another site and is therefore Lax.
-func (v *visit) trip(value string, age int) *http.Cookie {
+// providerCookie returns the cookie for the way to the provider and back. It comes back from another site and is therefore Lax.
+func (v *visit) providerCookie(value string, age int) *http.Cookie {
 	return &http.Cookie{
 		Name: tripCookie, Value: value, Path: "/console/oidc", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteLaxMode,
 		Secure: v.console.secure,

@@ -31,8 +31,8 @@ const (
 // reportFilters are the parameters of the operation that the page's address may have.
 var reportFilters = []string{"dimension", "from", "to", "partner_id", "group_id", "tag_id", "compare", "currency"}
 
-// deeper maps a dimension to the next one, which its rows link to, and to that link's filter.
-var deeper = map[api.ReportDimension]struct{ dimension, filter string }{
+// drillDown maps a dimension to the next one, which its rows link to, and to that link's filter.
+var drillDown = map[api.ReportDimension]struct{ dimension, filter string }{
 	api.ReportDimensionGroup:   {"partner", "group_id"},
 	api.ReportDimensionTag:     {"partner", "tag_id"},
 	api.ReportDimensionPartner: {"link", "partner_id"},
@@ -136,9 +136,9 @@ func (v *visit) reportRanks(r *api.Report, asked url.Values) site.Ranks {
 	f := site.Figures{
 		Caption: "By " + string(r.Dimension), Head: site.Words(string(r.Dimension), vocabulary),
 		Columns: []site.Column{
-			{Name: "Revenue", Text: amount, Drawn: true}, {Name: "Commissions", Text: amount}, {Name: "Clicks", Text: v.known},
+			{Name: "Revenue", Text: amount, Drawn: true}, {Name: "Commissions", Text: amount}, {Name: "Clicks", Text: v.numberOrDash},
 			{Name: "Customers", Text: v.locale.Count}, {Name: "Sales", Text: v.locale.Count},
-			{Name: "Customers a click", Text: share}, {Name: "Refunded", Text: share},
+			{Name: "Conversion rate", Text: share}, {Name: "Refunded", Text: share},
 		},
 	}
 	before := map[string]int64{}
@@ -165,7 +165,7 @@ func (v *visit) reportRanks(r *api.Report, asked url.Values) site.Ranks {
 
 // into is the address of the report of one row; "" where it has none.
 func into(by api.ReportDimension, key string, asked url.Values) string {
-	next, ok := deeper[by]
+	next, ok := drillDown[by]
 	if !ok || key == "" || key == "direct" {
 		return ""
 	}
@@ -184,8 +184,8 @@ func orAbsent(figure *int64) int64 {
 	return *figure
 }
 
-// known formats a number; absent is a dash.
-func (v *visit) known(n int64) string {
+// numberOrDash formats a number; absent is a dash.
+func (v *visit) numberOrDash(n int64) string {
 	if n == absent {
 		return "–"
 	}
@@ -221,7 +221,7 @@ func (v *visit) reportChoices(page *reportData, asked url.Values) error {
 		if err != nil {
 			return err
 		}
-		page.Name = called(*one)
+		page.Name = nameOf(*one)
 		page.Filters.Hidden = []site.Hidden{{Name: "partner_id", Value: id}}
 		page.Filters.Chips = []site.Chip{{
 			Text: "Partner: " + page.Name, Without: site.Without(at, "partner_id", "dimension"),
@@ -231,7 +231,7 @@ func (v *visit) reportChoices(page *reportData, asked url.Values) error {
 }
 
 // compared are the options for the comparison.
-var compared = []site.Option{{Value: "", Label: "Days before"}, {Value: "none", Label: "Nothing"}}
+var compared = []site.Option{{Value: "", Label: "Previous period"}, {Value: "none", Label: "Nothing"}}
 
 // dimensions are the options for the rows.
 func dimensions() (out []site.Option) {
@@ -255,7 +255,7 @@ func (v *visit) reportSpans(asked url.Values) (out []site.Link) {
 		query.Set("to", today.Format(time.DateOnly))
 		name := fmt.Sprintf("%d days", days)
 		if days == 365 {
-			name = "A year"
+			name = "1 year"
 		}
 		out = append(out, site.Link{
 			Path: "?" + query.Encode(), Name: name, Current: asked.Get("from") == from && asked.Get("to") == query.Get("to"),

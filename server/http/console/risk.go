@@ -164,7 +164,7 @@ func resolveRisk(v *visit) error {
 // Verdict is a line with the two ways to close a flag.
 func (f frame) Verdict() site.Input {
 	return f.Line("radios", "status", "What was it?", string(api.RiskFlagResolutionResolved)).Of([]site.Option{
-		{Value: string(api.RiskFlagResolutionResolved), Label: "It was right", Hint: "Something was done about it."},
-		{Value: string(api.RiskFlagResolutionDismissed), Label: "Nothing is wrong", Hint: "The partner may go on as before."},
+		{Value: string(api.RiskFlagResolutionResolved), Label: "Confirmed", Hint: "Action was taken."},
+		{Value: string(api.RiskFlagResolutionDismissed), Label: "False alarm", Hint: "The partner continues as before."},
 	})
 }

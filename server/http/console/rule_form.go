@@ -137,7 +137,7 @@ func (v *visit) showRule(d *ruleData) error {
 	if err := v.choose(d); err != nil {
 		return err
 	}
-	title := "A new rule"
+	title := "New rule"
 	if d.ID != "" {
 		title = d.Name
 	}
@@ -227,7 +227,7 @@ func (v *visit) rehearse(d *ruleData, flow flowUpdate) error {
 
 // ruleRefused shows the form again with the fault at its field.
 func (v *visit) ruleRefused(d *ruleData, err error) error {
-	p, ok := theirs(err)
+	p, ok := formRefusal(err)
 	if !ok {
 		return err
 	}

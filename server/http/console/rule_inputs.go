@@ -27,7 +27,7 @@ func (d *ruleData) Inputs(r ruleRow) []site.Input {
 	}
 	var out []site.Input
 	if !strings.HasSuffix(r.At, "c0.") {
-		out = append(out, input("join", "With the one before", "select", r.Join).Of([]site.Option{
+		out = append(out, input("join", "Match", "select", r.Join).Of([]site.Option{
 			{Value: "and", Label: "and"}, {Value: "or", Label: "or"},
 		}))
 	}
@@ -35,7 +35,7 @@ func (d *ruleData) Inputs(r ruleRow) []site.Input {
 		out = append(out, input("key", "Key", "text", r.Key))
 	}
 	if r.Field.Kind != "bool" {
-		out = append(out, input("op", "How", "select", r.Op).Of(r.ops()))
+		out = append(out, input("op", "Comparison", "select", r.Op).Of(r.ops()))
 	}
 	value := input("value", "Value", "text", r.Value)
 	switch r.Field.Kind {

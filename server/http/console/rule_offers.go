@@ -79,6 +79,6 @@ func (d *ruleData) Line(c ruleCase, kind, name, label string) site.Input {
 // Another returns the select of fields for a new condition of a case.
 func (d *ruleData) Another(c ruleCase) site.Input {
 	return site.Input{
-		Name: c.At + "new", ID: c.At + "new", Label: "Another condition, on", Type: "select", Options: d.Fields,
+		Name: c.At + "new", ID: c.At + "new", Label: "Add a condition", Type: "select", Options: d.Fields,
 	}
 }

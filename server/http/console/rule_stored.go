@@ -38,7 +38,7 @@ func (d *ruleData) storedItem(item json.RawMessage) []ruleRow {
 	for i, one := range group.Any {
 		row, ok := d.storedRow(one)
 		if !ok {
-			return []ruleRow{d.kept(item)}
+			return []ruleRow{d.fixedRow(item)}
 		}
 		if i > 0 {
 			row.Join = "or"
@@ -48,8 +48,8 @@ func (d *ruleData) storedItem(item json.RawMessage) []ruleRow {
 	return rows
 }
 
-// kept returns a row for a condition that the form cannot edit.
-func (d *ruleData) kept(item json.RawMessage) ruleRow {
+// fixedRow returns a row for a condition that the form cannot edit.
+func (d *ruleData) fixedRow(item json.RawMessage) ruleRow {
 	speaker := rules.Speaker{Trigger: d.trigger, Currency: d.currency, Name: func(id string) string {
 		for _, options := range d.choices {
 			if label := labelOf(options, id); label != "" {

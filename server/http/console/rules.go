@@ -28,12 +28,12 @@ type rule struct {
 	api.Flow
 	Whom     string // whose sales it is for
 	Says     string // what it pays, or does
-	Cases    []said
+	Cases    []caseWords
 	Overlaps []string
 }
 
-// said is a branch in words: its conditions and its rate.
-type said struct{ Label, When, Pays string }
+// caseWords is a branch in words: its conditions and its rate.
+type caseWords struct{ Label, When, Pays string }
 
 // flowsData holds the data of the page of rules.
 type flowsData struct {
@@ -53,7 +53,7 @@ func flows(v *visit) error {
 	data := flowsData{Rules: make([]rule, len(list))}
 	before := overlapsOf(list)
 	for i, f := range list {
-		if data.Rules[i], err = v.saidRule(f, name.of); err != nil {
+		if data.Rules[i], err = v.describeRule(f, name.of); err != nil {
 			return err
 		}
 		data.Rules[i].Overlaps = before[f.ID]
@@ -96,7 +96,7 @@ func (v *visit) ruleNames(list []api.Flow) *names {
 	n := &names{visit: v, expanded: map[string]string{}}
 	for _, f := range list {
 		if p, err := f.Partner.Get(); err == nil {
-			n.expanded[p.ID] = called(p)
+			n.expanded[p.ID] = nameOf(p)
 		}
 		if g, err := f.Group.Get(); err == nil {
 			n.expanded[g.ID] = g.Name
@@ -105,8 +105,8 @@ func (v *visit) ruleNames(list []api.Flow) *names {
 	return n
 }
 
-// saidRule describes a flow in words.
-func (v *visit) saidRule(f api.Flow, name func(string) string) (rule, error) {
+// describeRule describes a flow in words.
+func (v *visit) describeRule(f api.Flow, name func(string) string) (rule, error) {
 	out := rule{Flow: f, Whom: "every partner"}
 	if f.GroupID != nil {
 		out.Whom = "partners in " + name(*f.GroupID)
@@ -130,7 +130,7 @@ func (v *visit) saidRule(f api.Flow, name func(string) string) (rule, error) {
 		if err != nil {
 			return out, err
 		}
-		one := said{Label: opt.Value(b.Label), When: when, Pays: pays(b.RateType, b.RateValue)}
+		one := caseWords{Label: opt.Value(b.Label), When: when, Pays: pays(b.RateType, b.RateValue)}
 		if f.TargetGroupID != nil {
 			one.Pays = ""
 		}
@@ -156,10 +156,10 @@ func overlapsOf(list []api.Flow) map[string][]string {
 	for id, overlaps := range rules.Overlaps(active) {
 		for _, o := range overlaps {
 			if o.Whole {
-				out[id] = []string{"Never asked: " + names[o.Earlier] + " decides first about all of these partners."}
+				out[id] = []string{"Never used: the rule “" + names[o.Earlier] + "” is used for all of these partners."}
 				break
 			}
-			out[id] = append(out[id], names[o.Earlier]+" decides first about some of these partners.")
+			out[id] = append(out[id], "For some of these partners, the rule “"+names[o.Earlier]+"” is used instead.")
 		}
 	}
 	return out
@@ -173,17 +173,17 @@ func (v *visit) preview(data *flowsData) error {
 			Name: name, ID: name, Label: label, Type: kind, Value: asked.Get(name), Auto: "off", Most: 255,
 		}
 	}
-	data.Partner = input("partner", "A new customer of", "lookup").From(v.at("/find/partners")).Maybe().
-		Says("A partner’s name, e-mail or handle.")
-	data.Customer = input("customer", "Or a customer", "text").Maybe().Says("By e-mail.")
-	data.Amount = input("amount", "Pays", "money").In(v.program.Currency)
+	data.Partner = input("partner", "Sale to a new customer of", "lookup").From(v.at("/find/partners")).Maybe().
+		Says("A partner’s name, email or handle.")
+	data.Customer = input("customer", "Or to an existing customer", "text").Maybe().Says("By email.")
+	data.Amount = input("amount", "Amount", "money").In(v.program.Currency)
 	if len(asked) == 0 {
 		return nil
 	}
 	body := api.FlowPreviewRequest{ProgramID: v.program.ID, Currency: v.program.Currency}
 	var ok bool
 	if body.AmountMinor, ok = currency.Minor(asked.Get("amount"), v.program.Currency); !ok || body.AmountMinor < 1 {
-		data.Amount.Error = "An amount such as 100.00."
+		data.Amount.Error = "Enter an amount, such as 100.00."
 		return nil
 	}
 	if found, err := v.payer(data, &body); !found || err != nil {
@@ -210,7 +210,7 @@ func (v *visit) payer(data *flowsData, body *api.FlowPreviewRequest) (bool, erro
 			return false, err
 		}
 		if len(reply.JSON200.Data) == 0 {
-			data.Customer.Error = "There is no customer with this e-mail."
+			data.Customer.Error = "No customer has this email."
 			return false, nil
 		}
 		body.CustomerID = &reply.JSON200.Data[0].ID
@@ -227,15 +227,15 @@ func (v *visit) payer(data *flowsData, body *api.FlowPreviewRequest) (bool, erro
 
 // switchRule turns a rule off, or on again.
 func switchRule(v *visit) error {
-	said := "The rule is off."
+	notice := "The rule is off."
 	if v.value("status") == string(api.FlowStatusActive) {
-		said = "The rule is on."
+		notice = "The rule is on."
 	}
 	body := map[string]any{"status": v.value("status")}
 	if err := v.send("updateFlow", body, nil, v.PathValue("id")); err != nil {
 		return v.again(err, flows)
 	}
-	return v.done(v.at("/rules"), said)
+	return v.done(v.at("/rules"), notice)
 }
 
 // deleteRule removes a rule.
@@ -257,8 +257,8 @@ func (v *visit) flow(id string) (*api.Flow, error) {
 	return reply.JSON200, nil
 }
 
-// theirs reports whether an error is a refusal that a form can show.
-func theirs(err error) (*problem.Error, bool) {
+// formRefusal reports whether an error is a refusal that a form can show.
+func formRefusal(err error) (*problem.Error, bool) {
 	p, ok := refused(err)
 	if !ok || errors.Is(err, site.ErrForged) || p.Status() == http.StatusForbidden ||
 		p.Status() == http.StatusNotFound && p.Param == "" {

@@ -26,7 +26,7 @@ type saleRow struct {
 func toSaleRow(s api.Sale) saleRow {
 	row := saleRow{Sale: s, Customer: person(embedded(s.Customer))}
 	if s.PartnerID != nil {
-		row.Name = called(embedded(s.Partner))
+		row.Name = nameOf(embedded(s.Partner))
 	}
 	return row
 }
@@ -156,7 +156,7 @@ func lookRefund(v *visit) error {
 		if err != nil {
 			return err
 		}
-		effects[i].Name = called(*reply.JSON200)
+		effects[i].Name = nameOf(*reply.JSON200)
 	}
 	return v.show(sheet{"refund", "/sales", "Refund", struct {
 		saleRow

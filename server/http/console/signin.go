@@ -142,8 +142,8 @@ func mailLink(v *visit) error {
 	if err != nil {
 		return v.again(err, signInPage)
 	}
-	return v.note(http.StatusOK, "Look into your mail",
-		"If somebody here has this address, a link is on its way to it. It works once.")
+	return v.note(http.StatusOK, "Check your inbox",
+		"If this address belongs to a user, we’ve sent a link. It works once.")
 }
 
 // signOut ends the session, so that a copied cookie ends with it.
@@ -167,7 +167,7 @@ func linkPage(v *visit) error {
 
 var linkTitles = map[team.Kind]string{
 	team.SetUpLink: "Set up Rail", team.Invitation: "Your invitation", team.SignInLink: "Sign in",
-	team.ResetLink: "A new password",
+	team.ResetLink: "New password",
 }
 
 // useLink uses a one-time link and signs its person in.

@@ -27,7 +27,7 @@ var forms = site.Guard{Purpose: "rail/console-form"}
 var pages = site.Source{
 	Files: files, Folder: "templates", Vocabulary: vocabulary,
 	Functions: template.FuncMap{
-		"partnerName": called, "groupName": groupName, "inc": func(n int) int { return n + 1 },
+		"partnerName": nameOf, "groupName": groupName, "inc": func(n int) int { return n + 1 },
 		"deref": opt.Value[string], "boxes": func(names ...string) []string { return names },
 		"lines": func(texts []string) string { return strings.Join(texts, "\n") },
 	},
@@ -55,7 +55,7 @@ func (v *visit) show(p sheet) error {
 		status = v.fault.Status()
 	}
 	return pages.Write(v, v.locale, status, p.Template,
-		frame{visit: v, Title: p.Title, Section: p.Section, Done: v.said(), Data: p.Data})
+		frame{visit: v, Title: p.Title, Section: p.Section, Done: v.notice(), Data: p.Data})
 }
 
 // note writes a page with a title and a text.
@@ -158,8 +158,8 @@ const (
 	maxFlash    = 1000
 )
 
-// say stores a sentence for the next page.
-func (v *visit) say(text string) {
+// setNotice stores a sentence for the next page.
+func (v *visit) setNotice(text string) {
 	if len(text) > maxFlash {
 		text = text[:maxFlash]
 	}
@@ -169,8 +169,8 @@ func (v *visit) say(text string) {
 	})
 }
 
-// said returns and clears the sentence of the previous page.
-func (v *visit) said() string {
+// notice returns and clears the sentence of the previous page.
+func (v *visit) notice() string {
 	c, err := v.Cookie(flashCookie)
 	if err != nil || c.Value == "" {
 		return ""
@@ -273,7 +273,7 @@ func (f frame) Menu() site.Menu {
 		m.Groups = append(m.Groups, group)
 	}
 	organization := site.Group{Name: f.session.Org.Name, Links: []site.Link{
-		{Path: "/console/team", Name: "People", Current: f.Title == peopleTitle},
+		{Path: "/console/team", Name: "Team", Current: f.Title == peopleTitle},
 		{Path: "/console/new", Name: "New program", Current: f.Title == newProgramTitle},
 	}}
 	for _, p := range programs {

@@ -65,7 +65,7 @@ func (v *visit) ownersOnly() error {
 	if v.session.User.Role.ManagesPeople() {
 		return nil
 	}
-	return problem.New(problem.InsufficientScope, "Owners alone do this.")
+	return problem.New(problem.InsufficientScope, "Only owners can do this.")
 }
 
 // identify loads the session.
@@ -178,6 +178,6 @@ func (v *visit) again(err error, show action) error {
 
 // done redirects after a change and shows notice on the next page.
 func (v *visit) done(to, notice string) error {
-	v.say(notice)
+	v.setNotice(notice)
 	return v.Redirect(http.StatusSeeOther, to)
 }

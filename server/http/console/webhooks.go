@@ -72,7 +72,7 @@ func createEndpoint(v *visit) error {
 
 // showSecret shows the secret of an endpoint, once.
 func (v *visit) showSecret(e api.WebhookEndpoint) error {
-	return v.show(sheet{"secret", "/webhooks", "The signing secret", e})
+	return v.show(sheet{"secret", "/webhooks", "Signing secret", e})
 }
 
 // endpointData holds the data of an endpoint's page.
@@ -130,7 +130,7 @@ func saveEndpoint(v *visit) error {
 // switchEndpoint turns an endpoint on or off.
 func switchEndpoint(v *visit) error {
 	on := v.value("enabled") == "true"
-	notice := "The webhook is off. What happens meanwhile is not sent to it."
+	notice := "The webhook is off. It misses events until it is on again."
 	if on {
 		notice = "The webhook is on again."
 	}

@@ -49,8 +49,8 @@ func show(v *visit) error {
 		return errNoMail
 	}
 	if v.QueryParams().Has("sent") {
-		return v.note(http.StatusOK, v.locale.T("Look into your mail"), v.locale.T(
-			"We have sent a link to the address that you gave. Open it within 48 hours: only then is your application sent."))
+		return v.note(http.StatusOK, v.locale.T("Check your inbox"), v.locale.T(
+			"We’ve emailed you a link. Click it within 48 hours to submit your application."))
 	}
 	return v.page(http.StatusOK, site.Form{Values: map[string]string{}})
 }
@@ -80,7 +80,7 @@ func (v *visit) about(form site.Form) []site.Input {
 		countries = append(countries, site.Option{Value: code, Label: v.locale.Country(code)})
 	}
 	return []site.Input{
-		site.NewInput(form, "email", t("E-mail"), t("We send a link there."), "email", "email", 254),
+		site.NewInput(form, "email", t("Email"), t("We’ll email you a link."), "email", "email", 254),
 		site.NewInput(form, "first_name", t("First name"), "", "text", "given-name", 255),
 		site.NewInput(form, "last_name", t("Last name"), "", "text", "family-name", 255).Maybe(),
 		site.NewInput(form, "country_code", t("Country"), "", "select", "country", 0).Of(countries),
@@ -140,7 +140,7 @@ func apply(v *visit) error {
 	}
 	asked, wrong := v.read()
 	if len(wrong) == 0 && !v.thought() {
-		wrong = site.Faults{"": v.locale.T("That was quick. Please look at what you typed, and send it once more.")}
+		wrong = site.Faults{"": v.locale.T("That was fast. Please check your answers and send the form again.")}
 	}
 	if len(wrong) > 0 {
 		return v.again(wrong)
@@ -176,11 +176,11 @@ func (v *visit) read() (joining.Asked, site.Faults) {
 	}
 	terms := v.form.Has("terms")
 	if v.program.TermsURL != nil && !terms {
-		wrong["terms"] = v.locale.T("Partners agree to the terms.")
+		wrong["terms"] = v.locale.T("You must agree to the terms.")
 	}
 	country := v.form.Value("country_code")
 	if slices.Contains(v.program.BlockedCountries, country) {
-		wrong["country_code"] = v.locale.T("The program takes no partners from %s.", v.locale.Country(country))
+		wrong["country_code"] = v.locale.T("The program does not accept partners from %s.", v.locale.Country(country))
 	}
 	answers := v.answers(wrong)
 	body := api.ApplicationCreate{
@@ -260,15 +260,15 @@ func answerOf(q api.PortalQuestion, text string) (answer any, fault string) {
 	case len([]rune(text)) > maxAnswer:
 		return nil, "This is too long."
 	case q.Type == api.QuestionTypeNumber && err != nil:
-		return nil, "This must be a whole number."
+		return nil, "Enter a whole number."
 	case q.Type == api.QuestionTypeNumber:
 		return n, ""
 	case q.Type == api.QuestionTypeChoice && !slices.Contains(q.Options, text):
-		return nil, "This must be one of the answers that are offered."
+		return nil, "Choose one of the given answers."
 	case q.Type == api.QuestionTypeAddress:
 		text = address(text)
 		if u, err := url.Parse(text); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return nil, "This must be the address of a page."
+			return nil, "Enter the address of a web page."
 		}
 	}
 	return text, ""

@@ -19,7 +19,7 @@ func (v *visit) opened() (joining.Request, error) {
 		return r, err
 	}
 	v.locale = locale.Of("", r.Language)
-	return r, v.wear(r.Program)
+	return r, v.setProgram(r.Program)
 }
 
 // confirmData holds the data of the confirmation page.

@@ -150,13 +150,13 @@ func TestApply(t *testing.T) {
 	require.Less(t, len(page.Raw), 40_000)
 	for _, text := range []string{
 		"Become a partner of Northwind", "Tell <your> readers.", "Earn with each order.", "Who reads you?",
-		"You earn 20 % of every payment.", "for 30 days after they followed your link", "Payouts are sent 30 days",
+		"You earn 20 % of every payment.", "within 30 days of a click", "Payouts are sent 30 days",
 		`/look/` + s.program + `/`, "https://shop.example/terms", "Germany",
 	} {
 		s.says(200, text, page)
 	}
 	require.Equal(t, s.at+"?sent", s.Must(303, s.applies("ada@example.com")).Header.Get("Location"))
-	s.says(200, "Look into your mail", s.look(s.at+"?sent"))
+	s.says(200, "Check your inbox", s.look(s.at+"?sent"))
 	require.Empty(t, s.Get("/v1/applications?program_id="+s.program).Data(), "nobody has confirmed it")
 	_, paths := s.mails("ada@example.com")
 	require.Len(t, paths, 1)
@@ -178,14 +178,14 @@ func TestApply(t *testing.T) {
 	})
 	require.Equal(t, []string{"affiliate.created", "application.submitted"}, s.EventTypes(s.program))
 
-	s.says(200, "You get a mail once it is decided", s.look(status))
+	s.says(200, "Application received.", s.look(status))
 	require.Equal(t, status, s.Must(303, s.look(paths[0])).Header.Get("Location"), "it is confirmed once")
 	s.Must(200, s.Post("/v1/applications/"+a["id"].(string)+"/reject", M{"reason": "Too <small>."}))
 	s.says(200, "Too <small>.", s.look(status))
 	// A declined applicant may apply again, and withdraw.
 	again := s.confirmed("ada@example.com")
 	require.Equal(t, again, s.Must(303, s.press(again)).Header.Get("Location"))
-	s.says(200, "You have withdrawn it.", s.look(again))
+	s.says(200, "You have withdrawn your application.", s.look(again))
 	s.Clock.Advance(100 * 24 * time.Hour)
 	s.says(410, "This link no longer works", s.look(again))
 }
@@ -195,7 +195,7 @@ func TestApprovedByRule(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.set(M{"auto_approve": M{"countries": []string{"DE"}, "email_domains": []string{"Example.com"}}})
-	s.says(200, "you are a partner now", s.look(s.confirmed("ada@example.com")))
+	s.says(200, "You’re now a partner", s.look(s.confirmed("ada@example.com")))
 	a := s.application()
 	require.Equal(t, []any{"approved", nil}, []any{a["status"], a["reviewed_by_user_id"]})
 	require.Equal(t, []string{"affiliate.created", "application.submitted", "application.approved", "affiliate.confirmed"},
@@ -203,7 +203,7 @@ func TestApprovedByRule(t *testing.T) {
 	entry := s.Must(200, s.Get("/v1/audit_log_entries?target_id="+a["id"].(string)+"&program_id="+s.program)).Data()[0]
 	require.Equal(t, []any{"job", "join rule"}, []any{entry["actor_type"], entry["actor_id"]})
 	other := s.confirmed("bob@other.example")
-	s.says(200, "You get a mail once it is decided", s.look(other))
+	s.says(200, "Application received.", s.look(other))
 }
 
 // The answer is the same whether an address is a partner's or not; what differs is in the mail.
@@ -242,7 +242,7 @@ func TestFaults(t *testing.T) {
 	}
 	form := s.filled(s.at, "ada@example.com")
 	form.Del("terms")
-	s.says(422, "Partners agree to the terms.", s.send(s.at, form))
+	s.says(422, "You must agree to the terms.", s.send(s.at, form))
 	purposes, _ := s.mails("ada@example.com")
 	require.Empty(t, purposes)
 }
@@ -255,11 +255,11 @@ func TestMachines(t *testing.T) {
 	require.Equal(t, s.at+"?sent", s.Must(303, s.applies("ada@example.com", map[string]string{"contact_name": "x"})).Header.Get("Location"))
 	form := s.filled(s.at, "ada@example.com")
 	s.Clock.Advance(-2 * time.Second)
-	s.says(422, "That was quick.", s.send(s.at, form))
+	s.says(422, "That was fast.", s.send(s.at, form))
 	s.Clock.Advance(time.Hour)
 	other := maps.Clone(form)
 	other.Set("shown", "1.00000000000000000000000000000000")
-	s.says(422, "That was quick.", s.send(s.at, other))
+	s.says(422, "That was fast.", s.send(s.at, other))
 	s.Must(403, s.send(s.at, form, "Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site"))
 	purposes, _ := s.mails("ada@example.com")
 	require.Empty(t, purposes)
@@ -285,7 +285,7 @@ func TestBounds(t *testing.T) {
 		language, created_at, expires_at) SELECT n::text::bytea, $1, $2, 'x', 'x', '{}', 'en', $3, $3::timestamptz + interval '1 day'
 		FROM generate_series(1, 1000) n`, s.Org, s.program, s.Clock.Now())
 	require.NoError(t, err)
-	s.says(503, "Applications cannot be taken at the moment", s.applies("full@example.com"))
+	s.says(503, "Applications are temporarily closed", s.applies("full@example.com"))
 }
 
 // A closed, paused, foreign or unknown program is the same 404; a group's page has the group's slug.
@@ -299,7 +299,7 @@ func TestDoors(t *testing.T) {
 		s.says(200, "Apply for the group Stars", s.look(path))
 	}
 	nothing := s.look("/join/nobody")
-	s.says(404, "There is nothing here", nothing)
+	s.says(404, "Page not found", nothing)
 	same := func(path string) {
 		t.Helper()
 		require.Equal(t, string(nothing.Raw), string(s.Must(404, s.look(path)).Raw), path)
@@ -329,7 +329,7 @@ func TestDoors(t *testing.T) {
 func TestWithoutMail(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(c *config.Config) { c.SMTPURL = "" })
-	s.says(503, "Applications cannot be taken at the moment", s.look(s.at))
+	s.says(503, "Applications are temporarily closed", s.look(s.at))
 }
 
 // TestAPersonDecidedBefore checks that the rule approves no applicant whom a person has declined.

@@ -32,9 +32,9 @@ func (v *visit) offer() ([]string, error) {
 	case v.program.CommissionOnNetRevenue:
 		out = append(out, v.locale.T("Payments count without tax."))
 	}
-	out = append(out, v.locale.T("Visitors count as yours for %d days after they followed your link.", v.program.CookieDays))
+	out = append(out, v.locale.T("%d-day cookie: you get credit for purchases within %[1]d days of a click.", v.program.CookieDays))
 	if days := v.program.HoldingPeriodDays; days > 0 {
-		out = append(out, v.locale.T("What you earn is held for %d days, in case that a payment is taken back.", days))
+		out = append(out, v.locale.T("Commissions are held for %d days in case of refunds.", days))
 	}
 	return append(out, v.locale.T("Payouts are sent %d days after the end of the month.", termDays[v.program.PayoutTerm])), nil
 }

@@ -56,7 +56,7 @@ func (v *visit) find(door, group string) error {
 	if err != nil {
 		return err
 	}
-	if err := v.wear(p); err != nil {
+	if err := v.setProgram(p); err != nil {
 		return err
 	}
 	if p.Status == db.ProgramStatusPaused || v.settings.Join == db.JoinModeClosed {
@@ -70,8 +70,8 @@ func (v *visit) find(door, group string) error {
 	return err
 }
 
-// wear sets the visit's program.
-func (v *visit) wear(p db.Program) (err error) {
+// setProgram sets the visit's program.
+func (v *visit) setProgram(p db.Program) (err error) {
 	v.program = p
 	v.settings, err = portalsettings.Of(v.ctx(), v.pages.Pool, p.OrgID, p.ID)
 	return err
@@ -114,13 +114,13 @@ func explain(err error) (status int, title, text string) {
 	switch {
 	case errors.Is(err, joining.ErrLink):
 		return http.StatusGone, "This link no longer works",
-			"An application is to be confirmed within 48 hours. Please fill in the form again."
+			"Applications must be confirmed within 48 hours. Please fill in the form again."
 	case errors.Is(err, joining.ErrOften):
-		return http.StatusTooManyRequests, "That was often", "Please wait an hour before you apply again."
+		return http.StatusTooManyRequests, "Too many applications", "Please wait an hour before applying again."
 	case errors.Is(err, joining.ErrFull), errors.Is(err, errNoMail):
-		return http.StatusServiceUnavailable, "Applications cannot be taken at the moment", "Please come back later."
+		return http.StatusServiceUnavailable, "Applications are temporarily closed", "Please come back later."
 	case errors.Is(err, errTaken):
-		return http.StatusConflict, "You are a partner already", "There is an application with your address. You need do nothing more."
+		return http.StatusConflict, "You’re already a partner", "There is already an application with your address. You don’t need to do anything."
 	}
 	return site.Explain(err)
 }

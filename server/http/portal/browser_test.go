@@ -106,7 +106,7 @@ func TestChartInABrowser(t *testing.T) {
 	b.Do(chromedp.EmulateViewport(1200, 900))
 	b.Open(link(s, partner))
 	b.Reads("Before your next payout")
-	b.Reads("will be taken from what you earn next")
+	b.Reads("will be deducted from your next earnings")
 	for name, width := range map[string]int64{"desktop-debt": 1200, "phone-debt": 390} {
 		b.Do(chromedp.EmulateViewport(width, 900))
 		require.Positive(t, browsertest.Eval[int](b, "document.querySelectorAll('.column-down').length"))

@@ -72,9 +72,9 @@ const loaderPath = "/embed.js"
 func registerLoader(e *echo.Echo) {
 	text := static.New("text/javascript; charset=utf-8", "public, max-age=3600", func() ([]byte, error) { return loader, nil })
 	e.Match([]string{http.MethodGet, http.MethodHead}, loaderPath, func(c echo.Context) error {
-		h, asked := c.Response().Header(), c.Request().Header
+		h, request := c.Response().Header(), c.Request().Header
 		h.Set("Access-Control-Allow-Origin", "*")
 		h.Set("Cross-Origin-Resource-Policy", "cross-origin")
-		return text.Serve(c.Response(), asked.Get("Accept-Encoding"), asked.Get("If-None-Match"))
+		return text.Serve(c.Response(), request.Get("Accept-Encoding"), request.Get("If-None-Match"))
 	})
 }

@@ -44,7 +44,7 @@ type linkPage struct {
 	Links   site.Listing
 	Clicks  []click
 	Coupons []db.Coupon
-	Maker   maker
+	Maker   linkForm
 }
 
 // links shows the partner's links with their figures, and the last clicks.
@@ -77,13 +77,13 @@ func (v *visit) showLinks(status int, form site.Form) error {
 	if err != nil {
 		return err
 	}
-	maker, err := v.maker(form)
+	linkForm, err := v.linkForm(form)
 	if err != nil {
 		return err
 	}
 	id := func(l db.Link) string { return l.ID }
 	return v.show(status, "links", "/portal/links", "Links", linkPage{
-		Own: own, Links: site.Listed(v.Request().URL, t, found, id, rows), Clicks: clicks, Coupons: coupons, Maker: maker,
+		Own: own, Links: site.Listed(v.Request().URL, t, found, id, rows), Clicks: clicks, Coupons: coupons, Maker: linkForm,
 	})
 }
 

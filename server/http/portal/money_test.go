@@ -54,7 +54,7 @@ func TestNextPayout(t *testing.T) {
 	customer := s.Customer(program, partner)
 	s.Sale(program, customer, M{"amount_minor": 10000})
 	page := said(b.get("/portal"))
-	require.Contains(t, page, "20.00 USD of 50.00 USD: a payout is made from that sum on.")
+	require.Contains(t, page, "20.00 USD of 50.00 USD minimum payout.")
 	require.Contains(t, page, "30.00 USD to go.")
 	require.Contains(t, page, `<progress max="5000" value="2000"`)
 	s.Sale(program, customer, M{"amount_minor": 20000})
@@ -64,7 +64,7 @@ func TestNextPayout(t *testing.T) {
 	s.Must(200, s.Post("/v1/partners/"+partner, M{"payout_method": "paypal"}))
 	require.Contains(t, said(b.get("/portal")), "New sales and refunds may still change it.")
 	s.Must(201, s.Post("/v1/payout_batches", M{"program_id": program, "period_end": s.Clock.Now().Format(time.DateOnly)}))
-	require.Contains(t, said(b.get("/portal")), "60.00 USD is on its way, due ")
+	require.Contains(t, said(b.get("/portal")), "60.00 USD is being paid, due ")
 }
 
 // TestDaysOfTheProgram: the portal shows, filters and files days of the program's time
@@ -146,7 +146,7 @@ func TestNumbersAgree(t *testing.T) {
 	require.Less(t, len(pdf.Raw), 200_000)
 	b.moved("/portal/payout/statement?id="+id, b.ask("GET", "/portal/payout/statement.pdf?id="+id, nil, "Accept-Language", "ja"))
 	require.Contains(t, string(b.ask("GET", "/portal/payout?id="+id, nil, "Accept-Language", "ja").Raw), "印刷するか")
-	require.Contains(t, b.get("/portal/commissions?from=soon"), "This is not a day.")
+	require.Contains(t, b.get("/portal/commissions?from=soon"), "Enter a valid date.")
 }
 
 // TestListsOfCommissionsTurn walks the commissions there and back by the day of their sale.

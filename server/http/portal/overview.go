@@ -16,7 +16,7 @@ type home struct {
 	Says, Conditions []string // what the partner earns
 	Link             string
 	Steps            []section // what is left of the onboarding
-	Purses           []purse
+	Purses           []balance
 	WasPaid          bool
 	Stats            db.PartnerStatsRow
 	Graph            graph
@@ -36,17 +36,17 @@ func overview(v *visit) error {
 	if h.Link, err = v.ownLink(); err != nil {
 		return err
 	}
-	if h.Purses, err = v.purses(); err != nil {
+	if h.Purses, err = v.balances(); err != nil {
 		return err
 	}
-	h.WasPaid = slices.ContainsFunc(h.Purses, func(p purse) bool { return p.PaidMinor > 0 })
+	h.WasPaid = slices.ContainsFunc(h.Purses, func(p balance) bool { return p.PaidMinor > 0 })
 	if h.Stats, err = v.counters(); err != nil {
 		return err
 	}
 	if h.Graph, err = v.graph(h.Purses); err != nil {
 		return err
 	}
-	if h.Commissions, err = v.earned(asked{}, recentCommissions); err != nil {
+	if h.Commissions, err = v.earned(commissionFilter{}, recentCommissions); err != nil {
 		return err
 	}
 	return v.show(http.StatusOK, "overview", "/portal", "Overview", h)
@@ -74,7 +74,7 @@ func (v *visit) steps() (out []section) {
 		out = append(out, section{"/portal/settings#profile", "Save your name"})
 	}
 	if p.PayoutMethod == nil {
-		out = append(out, section{"/portal/settings#payout", "Say how you want to be paid"})
+		out = append(out, section{"/portal/settings#payout", "Add your payout details"})
 	}
 	return out
 }

@@ -21,7 +21,7 @@ func payouts(v *visit) error {
 	if err != nil {
 		return err
 	}
-	found, err := list.Of(v.ctx(), v.unit(), v.asked(t), db.PayoutList{PartnerID: &v.partner.ID})
+	found, err := list.Of(v.ctx(), v.unit(), v.listRequest(t), db.PayoutList{PartnerID: &v.partner.ID})
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (v *visit) payoutPage(t site.Turn, rows int) (data payoutPage, err error) {
 	if data.PartnerID != v.partner.ID {
 		return data, problem.NotFound("")
 	}
-	a := asked{PayoutID: &data.ID, Turn: t}
+	a := commissionFilter{PayoutID: &data.ID, Turn: t}
 	if data.Rows, err = v.earned(a, rows); err != nil {
 		return data, err
 	}
@@ -114,7 +114,7 @@ func payoutTable(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return v.table("payout-"+data.PeriodMonth.Format("2006-01")+"-"+data.Currency, asked{PayoutID: &data.ID})
+	return v.table("payout-"+data.PeriodMonth.Format("2006-01")+"-"+data.Currency, commissionFilter{PayoutID: &data.ID})
 }
 
 // statement shows a payout as a page to print.

@@ -166,5 +166,5 @@ func signOut(v *visit) error {
 		return err
 	}
 	v.SetCookie(v.portal.cookie("", -1))
-	return v.note(http.StatusOK, "You are signed out", "To come back, ask for a new sign-in link.")
+	return v.note(http.StatusOK, "You are signed out", "To sign in again, request a new link.")
 }

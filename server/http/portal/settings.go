@@ -140,7 +140,7 @@ func savePayout(v *visit) error {
 		return err
 	}
 	if page.Chosen == nil || page.Chosen.Name != v.form.Value("method") {
-		page.Payout.Errors = site.Faults{"": v.locale.T("Choose one of the methods that the program pays by.")}
+		page.Payout.Errors = site.Faults{"": v.locale.T("Choose one of the program’s payout methods.")}
 		return v.show(http.StatusUnprocessableEntity, "settings", "/portal/settings", "Settings", page)
 	}
 	details, wrong := page.Chosen.read(v)

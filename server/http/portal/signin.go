@@ -12,8 +12,8 @@ import (
 	"rail/server/program/partner"
 )
 
-// door holds the data of the sign-in page.
-type door struct {
+// signInPage holds the data of the sign-in page.
+type signInPage struct {
 	Text    string
 	Token   string // of the link that the page's button uses; "" for the form that asks for one
 	Mail    bool   // whether links can be mailed
@@ -21,14 +21,14 @@ type door struct {
 	Form    site.Form
 }
 
-// door shows the form for a sign-in link below a text.
-func (v *visit) door(status int, title, text string, form site.Form) error {
-	return v.showDoor(status, title, door{
+// showSignIn shows the form for a sign-in link below a text.
+func (v *visit) showSignIn(status int, title, text string, form site.Form) error {
+	return v.writeSignIn(status, title, signInPage{
 		Text: v.locale.Said(text), Mail: v.portal.Partners.Mail.Ready(), Program: v.asksFor(), Form: form,
 	})
 }
 
-func (v *visit) showDoor(status int, title string, d door) error {
+func (v *visit) writeSignIn(status int, title string, d signInPage) error {
 	return pages.Write(v, v.locale, status, "sign-in", frame{
 		Title: v.locale.Said(title), Program: v.portal.Service, FormToken: guard.Token(""), Data: d,
 	})
@@ -62,17 +62,17 @@ func (p *Portal) mailLink(v *visit) error {
 		if faults == nil {
 			return wrong
 		}
-		return v.door(problemStatus(wrong), "Sign in", "We mail you a link. It works once.",
+		return v.showSignIn(problemStatus(wrong), "Sign in", "We’ll email you a sign-in link. It works once.",
 			site.Form{Values: form.Typed("email"), Errors: faults})
 	}
-	return v.note(http.StatusOK, "Look into your mail",
-		"If a partner has this address, a link is on its way to it. It works once, for 30 minutes.")
+	return v.note(http.StatusOK, "Check your inbox",
+		"If this address belongs to a partner, we’ve sent a sign-in link. It works once, for 30 minutes.")
 }
 
 // sendLinks mails the links, where mails can be sent.
 func (p *Portal) sendLinks(v *visit, email string) error {
 	if !p.Partners.Mail.Ready() {
-		return problem.New(problem.EmailNotConfigured, "This server sends no mails. Ask the program for a link.")
+		return problem.New(problem.EmailNotConfigured, "This server does not send email. Ask the program for a link.")
 	}
 	if !strings.Contains(email, "@") || len(email) > 255 {
 		return problem.Invalid("email", "email must be an e-mail address.")
@@ -107,7 +107,7 @@ func (p *Portal) useMailed(v *visit, token string) error {
 	default:
 		return site.RefuseMethod(v, "GET, HEAD, POST")
 	}
-	return v.showDoor(http.StatusOK, "Sign in", door{
+	return v.writeSignIn(http.StatusOK, "Sign in", signInPage{
 		Text: v.locale.T("Press the button to open your portal. The link works once."), Token: token,
 	})
 }
@@ -118,8 +118,8 @@ func again(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return v.note(http.StatusOK, "Look into your mail",
-		"A link is on its way to you. It works once, for 30 minutes.")
+	return v.note(http.StatusOK, "Check your inbox",
+		"We’ve sent you a link. It works once, for 30 minutes.")
 }
 
 // fresh reports whether the partner has signed in recently, which changes of the payout method require: an open

@@ -60,9 +60,9 @@ func (f frame) Side() string {
 var notices = map[string]string{
 	"profile": "Your profile is saved.", "payout": "Your payout method is saved.",
 	"notifications": "Your notifications are saved.", "postback": "Your postback is saved.",
-	"link": "Your link is made.", "renamed": "Your link has its new name.",
-	"away":    "The link is put away. Where you published it, it goes on counting.",
-	"deleted": "The postback is deleted.", "tested": "A test was sent. Its outcome is in the list of deliveries.",
+	"link": "Your link is created.", "renamed": "Your link is renamed.",
+	"away":    "The link is archived. It still counts where you published it.",
+	"deleted": "The postback is deleted.", "tested": "A test was sent. See the result in the list of deliveries.",
 }
 
 // show writes a page of the portal.

@@ -67,10 +67,10 @@ func (v *visit) fail(err error) error {
 	}
 	status, title, text := explain(err)
 	if errors.Is(err, errSignedOut) && v.portal.Partners.Mail.Ready() {
-		title, text = "Sign in", "We mail you a link. It works once."
+		title, text = "Sign in", "We’ll email you a sign-in link. It works once."
 	}
 	if errors.Is(err, errSignedOut) || errors.Is(err, errLink) {
-		return v.door(status, title, text, site.Form{})
+		return v.showSignIn(status, title, text, site.Form{})
 	}
 	if status == http.StatusServiceUnavailable {
 		v.Response().Header().Set("Retry-After", "1")
@@ -89,18 +89,18 @@ func explain(err error) (status int, title, text string) {
 	switch {
 	case errors.Is(err, errLink):
 		return http.StatusGone, "This link no longer works",
-			"A sign-in link works once, and only for a short time. Ask for a new one."
+			"A sign-in link works once and only for a short time. Request a new one."
 	case errors.Is(err, errSignedOut):
 		return http.StatusUnauthorized, "You are not signed in",
-			"Open the sign-in link that the program has sent you, or ask for a new one."
+			"Open the sign-in link that the program sent you, or request a new one."
 	case errors.Is(err, errEmbed):
-		return http.StatusGone, "This page has expired", "Load the page around it anew."
+		return http.StatusGone, "This page has expired", "Reload the surrounding page."
 	case errors.Is(err, errVisitor):
-		return http.StatusForbidden, "You only look at this portal",
-			"You opened it for the program. Nothing was changed: only the partner changes it."
+		return http.StatusForbidden, "You’re viewing this portal",
+			"You opened it for the program. Nothing was changed: only the partner can make changes."
 	case errors.Is(err, errStale):
 		return http.StatusForbidden, "Please sign in again",
-			"Nothing was changed. How you are paid can be changed within twelve hours after you have signed in."
+			"Nothing was changed. You can change your payout method within twelve hours of signing in."
 	}
 	return site.Explain(err)
 }

@@ -52,7 +52,7 @@ func Explain(err error) (status int, title, text string) {
 	switch {
 	case errors.Is(err, ErrForged):
 		return http.StatusForbidden, "This was not sent from your page",
-			"Nothing was changed. Go back, load the page anew and try again."
+			"Nothing was changed. Go back, reload the page and try again."
 	case errors.Is(err, ErrForm):
 		return http.StatusBadRequest, "This form cannot be read", "Nothing was changed. Go back and try again."
 	case errors.Is(err, ErrLarge):
@@ -62,20 +62,20 @@ func Explain(err error) (status int, title, text string) {
 	switch status = p.Status(); {
 	// A visitor cannot correct a malformed id in an address.
 	case status == http.StatusNotFound || status == http.StatusBadRequest:
-		return http.StatusNotFound, "There is nothing here", "The page that you asked for does not exist."
+		return http.StatusNotFound, "Page not found", "This page does not exist."
 	case status == http.StatusMethodNotAllowed:
-		return status, "This does not work here", p.Message
+		return status, "Method not allowed", p.Message
 	case status == http.StatusServiceUnavailable:
-		return status, "One moment", "The service is unavailable for a moment. Try again."
+		return status, "Temporarily unavailable", "The service is temporarily unavailable. Try again in a moment."
 	case status >= http.StatusInternalServerError:
-		return status, "Something went wrong", "The mistake is ours, and nothing was changed. Try again later."
+		return status, "Something went wrong", "This is our fault. Nothing was changed. Try again later."
 	}
-	return status, "This cannot be done", p.Message
+	return status, "This is not possible", p.Message
 }
 
 // RefuseMethod answers a method that a path does not know. allowed goes into Allow, which a 405 must carry
 // (RFC 9110, 15.5.6).
 func RefuseMethod(c echo.Context, allowed string) error {
 	c.Response().Header().Set("Allow", allowed)
-	return problem.New(problem.MethodNotAllowed, "This page cannot be asked for in this way.")
+	return problem.New(problem.MethodNotAllowed, "This page does not support this request method.")
 }

@@ -73,8 +73,11 @@ func NewTile(name string, now, before int64, text func(int64) string) Tile {
 
 // changed describes the change of a figure. A share of zero, of a debt or above tenfold is left out.
 func changed(now, before int64, text func(int64) string) Change {
-	if now == before {
-		return Change{Words: "as before"}
+	switch {
+	case now == before:
+		return Change{Words: "no change"}
+	case before == 0 && now > 0:
+		return Change{Up: true, Words: "new"}
 	}
 	c := Change{Up: now > before, Down: now < before, Words: "down"}
 	if c.Up {

@@ -56,8 +56,8 @@ func (l letter) offers(text, path string) letter {
 
 // chosen ends a mail that a partner can choose not to get.
 func (l letter) chosen() letter {
-	return l.quotes(quote{"--", "---"}).says("You get this mail as a partner of %s.", l.to.name()).
-		quotes(anchor(l.to.Locale.T("Choose your mails"), own+"portal/settings#notifications", ""))
+	return l.quotes(quote{"--", "---"}).says("You’re receiving this email as a partner of %s.", l.to.name()).
+		quotes(anchor(l.to.Locale.T("Email preferences"), own+"portal/settings#notifications", ""))
 }
 
 // anchor is a link in a line of its own. title is Markdown's.

@@ -25,7 +25,7 @@ func PortalSignIn(to Reader, key, token string) Message {
 	return to.letter("portal_sign_in", key).titled("Sign in to %s", to.name()).
 		says("Sign in to the partner portal of %s with this link. It works once, for 30 minutes.", to.name()).
 		offers("Sign in", "portal/sign-in/"+token).
-		says("If you did not ask for it, nothing needs to be done.").Message
+		says("If you didn’t request it, you can ignore this email.").Message
 }
 
 // Approved notifies an applicant of the approval.
@@ -45,10 +45,10 @@ func Rejected(to Reader, applicationID, reason string) Message {
 // NewReferral notifies a partner of a new lead; first says that it is the first.
 func NewReferral(to Reader, customerID string, first bool) Message {
 	l := to.letter("new_referral", customerID).titled("A new referral").
-		says("Somebody whom you referred to %s has just signed up.", to.name())
+		says("Good news: someone you referred to %s just signed up.", to.name())
 	if first {
 		l = to.letter("first_referral", customerID).titled("Your first referral").
-			says("Congratulations: somebody whom you referred to %s has just signed up, the first one.", to.name())
+			says("Congratulations! Your first referral to %s just signed up.", to.name())
 	}
 	return l.offers("See it", "portal/customers").chosen().Message
 }
@@ -68,15 +68,15 @@ func PayoutPaid(to Reader, payoutID string, amountMinor int64, code string) Mess
 func PayoutDetailsChanged(to Reader, partnerID string, at clock.Time) Message {
 	return to.letter("payout_details_changed", partnerID+" "+at.String()).titled("Your payout details were changed").
 		says("Your payout details at %s were changed. Your next payout uses the new details.", to.name()).
-		says("If you did not expect this change, answer this mail at once.").
+		says("If you didn’t make this change, reply to this email immediately.").
 		offers("See your payout details", "portal/settings").Message
 }
 
 // Invited sends a new partner the way into the portal; token is the link's.
 func Invited(to Reader, partnerID, token string) Message {
 	return to.letter("partner_invited", partnerID).titled("You are a partner of %s", to.name()).
-		says("You are a partner of %s now. Your links and what you earn are in the portal. "+
-			"This link opens it once, within seven days.", to.name()).
+		says("You’ve been invited to the %s partner program. Open your portal to get your link. "+
+			"(The link works once, for 7 days.)", to.name()).
 		offers("Open your portal", "portal/sign-in/"+token).Message
 }
 
@@ -84,7 +84,7 @@ func Invited(to Reader, partnerID, token string) Message {
 func Banned(to Reader, partnerID, reason string, at clock.Time) Message {
 	return to.letter("partner_banned", partnerID+" "+at.String()).
 		titled("Your account with %s was suspended", to.name()).
-		says("Your account in the affiliate program of %s was suspended. What you had earned and not been paid was "+
-			"rejected; your links and coupons earn nothing any more.", to.name()).
+		says("Your account in the affiliate program of %s was suspended. Unpaid commissions have been declined, "+
+			"and your links and coupons no longer earn.", to.name()).
 		quotes(lines(reason)).Message
 }

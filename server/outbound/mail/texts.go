@@ -66,7 +66,7 @@ func EndpointOff(to, endpointID, url string, key string) Message {
 func SignIn(to, key, org, url string) Message {
 	return Message{Purpose: "console_sign_in", Key: key, To: to, Subject: "Sign in to " + line(org).plain}.saying(
 		"Sign in to the affiliate program of %s with this link. It works once, for 15 minutes:\n\n%s\n\n"+
-			"If you did not ask for it, nothing needs to be done.\n", line(org), link(url))
+			"If you didn’t request it, you can ignore this email.\n", line(org), link(url))
 }
 
 // Password brings a user of the console a link to set another password.

@@ -215,7 +215,7 @@ func mayEnter(prog db.Program, group db.Group, country *string) error {
 		return err
 	}
 	if country != nil && slices.Contains(prog.BlockedCountries, *country) {
-		return problem.On("country_code", problem.CountryBlocked, "The program takes no partners from %s.", *country)
+		return problem.On("country_code", problem.CountryBlocked, "The program does not accept partners from %s.", *country)
 	}
 	if prog.Status == db.ProgramStatusPaused {
 		return problem.New(problem.ProgramPaused, "The program is paused; it takes no new partners.")

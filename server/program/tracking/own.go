@@ -61,7 +61,7 @@ func CreateOwn(ctx context.Context, u *work.Unit, in OwnLink) (db.Link, error) {
 		return db.Link{}, err
 	}
 	if has.Total >= in.Most || ever >= in.Most*everMost {
-		return db.Link{}, problem.Invalid("", "You have as many links as the program allows.")
+		return db.Link{}, problem.Invalid("", "You’ve reached the program’s limit of links.")
 	}
 	link := LinkInput{ProgramID: in.Program.ID, PartnerID: in.PartnerID, DestinationURL: destination}
 	if in.Label != "" {

@@ -54,7 +54,7 @@ for (const bar of all('[data-bulk]')) {
   const number = bar.querySelector('[data-ticked]')
   const count = () => {
     const ticked = ticks.filter(tick => tick.checked).length
-    number.textContent = ': ' + ticked
+    number.textContent = ticked + ' selected'
     for (const button of all('button', bar)) button.disabled = ticked === 0
     if (whole) {
       whole.checked = ticked > 0 && ticked === ticks.length
