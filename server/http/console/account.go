@@ -125,7 +125,7 @@ func endSession(v *visit) error {
 		return err
 	}
 	if id := v.value("session"); id == "" || id == v.session.ID {
-		v.SetCookie(v.console.cookie("", -1))
+		v.console.cookie.Clear(v)
 		return v.Redirect(http.StatusSeeOther, "/console/sign-in")
 	}
 	return v.done("/console/account", "The session has ended.")

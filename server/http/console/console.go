@@ -2,7 +2,7 @@
 // server, which need no JavaScript.
 //
 // The console decides nothing about programs, partners or money. Every page requests the API within this process, as
-// the signed-in person (door.go). An integration can therefore do everything that a page does, under the same rules
+// the signed-in person (api.go). An integration can therefore do everything that a page does, under the same rules
 // and limits, and the audit log names the person. A form's fields are the members of an operation's body (form.go),
 // so that a refusal of the API finds its field. API keys, people and connections to processors are not part of the
 // API: those pages call the rules.
@@ -90,7 +90,10 @@ type Console struct {
 	bodies     map[string]*openapi3.Schema
 	mux        *http.ServeMux
 	origin     *http.CrossOriginProtection
-	secure     bool // the service is reached by https
+	secure     bool        // the service is reached by https
+	cookie     site.Cookie // the session's
+	// remembered is the cookie of a browser that has signed in before. It grants no access.
+	remembered site.Cookie
 }
 
 // action answers a visit.
@@ -106,6 +109,8 @@ func New(o Options) (*Console, error) {
 		Options: o, api: asks, localAPI: localAPI{o.Handler}, operations: o.Document.Operations(), bodies: o.Document.Bodies(),
 		mux: http.NewServeMux(), secure: strings.HasPrefix(o.BaseURL, "https:"),
 	}
+	c.cookie = site.Cookie{Name: "rail_console", Path: "/console", Secure: c.secure}
+	c.remembered = site.Cookie{Name: "rail_console_browser", Path: "/console", Secure: c.secure}
 	if c.origin, err = site.Origin(o.BaseURL); err != nil {
 		return nil, fmt.Errorf("console: %w", err)
 	}
@@ -126,12 +131,11 @@ func (c *Console) Register(e *echo.Echo) {
 // disconnects, as in the API.
 func (c *Console) serve(e echo.Context) error {
 	site.Confine(e.Response().Header(), "connect-src 'self'")
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.Request().Context()), timeout)
-	defer cancel()
+	defer site.Detach(e, timeout)()
 	v := &visit{Context: e, console: c, now: c.Clock.Now(),
 		locale: locale.Place(e.Request().Header.Get("Accept-Language"))}
 	v.shared = newShared(v)
-	r := e.Request().WithContext(context.WithValue(ctx, visitKey{}, v))
+	r := e.Request().WithContext(context.WithValue(e.Request().Context(), visitKey{}, v))
 	e.SetRequest(r)
 	c.mux.ServeHTTP(e.Response(), r)
 	return v.failed

@@ -173,5 +173,6 @@ func creditCustomer(v *visit) error {
 	if err != nil {
 		return v.again(ofCredit(err), customer)
 	}
-	return v.done(v.at("/customers/"+out.CustomerID), "The customer counts for "+nameOf(p)+", and its past payments were credited.")
+	return v.done(v.at("/customers/"+out.CustomerID),
+		"The customer counts for "+nameOf(p)+", and its past payments were credited.")
 }

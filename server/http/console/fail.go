@@ -24,13 +24,7 @@ func (v *visit) fail(err error) error {
 	if wait := middleware.Problem(err).RetryAfter; wait > 0 {
 		v.Response().Header().Set("Retry-After", strconv.Itoa(wait))
 	}
-	if shown := v.note(status, title, text); shown != nil {
-		return shown
-	}
-	if status >= http.StatusInternalServerError {
-		return err
-	}
-	return nil
+	return site.Failed(v, err, status, func() error { return v.note(status, title, text) })
 }
 
 // comeBack returns the query with which sign-in redirects back to a page that was read.

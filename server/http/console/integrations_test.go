@@ -78,7 +78,7 @@ func TestConnect(t *testing.T) {
 	require.NotContains(t, s.owner.page("/integrations"), signing)
 	c := s.Must(200, s.Get("/v1/processor_connections/"+id))
 	require.Equal(t, []any{true, true, "generic"}, []any{c.Body["record_direct"], c.Body["livemode"], c.Body["processor"]})
-	s.owner.says(400, "is connected already", s.owner.send("/integrations/connect/generic"))
+	s.owner.says(400, "is already connected", s.owner.send("/integrations/connect/generic"))
 	at := "/integrations/connections/" + id
 	require.Contains(t, s.owner.done(s.owner.send(at+"/check")), "nothing came yet")
 	for _, role := range []team.Role{team.Manager, team.Finance, team.Viewer} {
@@ -294,7 +294,7 @@ func TestConnectByHand(t *testing.T) {
 	d.fixture.Must(200, c.Send(payment))
 	d.works()
 	d.press("View incoming events")
-	d.Reads("the newest first")
+	d.Reads("newest first")
 	d.Do(chromedp.Click(chromedp.CSS("tbody th a"))) // the latest one
 	d.Reads("ch_1")
 	d.Reads("Recorded")

@@ -97,7 +97,7 @@ func TestPartnersInTheBrowser(t *testing.T) {
 	d.press("Partners")
 	d.Reads("2 partners")
 	d.fill("filter_search", "lov")
-	d.press("Show")
+	d.press("Filter")
 	d.Reads("1 partner,")
 	d.tick("Ada Lovelace")
 	d.choose("bulk_group", "Gold")

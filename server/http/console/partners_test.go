@@ -88,7 +88,7 @@ func TestPartnersBulkStops(t *testing.T) {
 		s.Get("/v1/partners/" + a).String("status"), s.Get("/v1/partners/" + b).String("status"),
 		s.Get("/v1/partners/" + c).String("status"),
 	})
-	s.owner.says(500, "nothing was changed", s.owner.send("/partners/bulk", "do", "suspend", "id", b, "id", c))
+	s.owner.says(500, "Nothing was changed", s.owner.send("/partners/bulk", "do", "suspend", "id", b, "id", c))
 }
 
 // TestPartnerNames: a partner has one name, in lists as in reports.
@@ -184,7 +184,7 @@ func TestBanPage(t *testing.T) {
 	at := "/partners/" + partner + "/ban"
 	page := s.owner.page(at)
 	require.Contains(t, page, "24.69")
-	require.Contains(t, page, "1 open commission is rejected for good")
+	require.Contains(t, page, "1 open commission is rejected permanently")
 	require.Equal(t, "active", s.Get("/v1/partners/"+partner).String("status"), "looking bans nobody")
 	s.owner.says(400, "Ban Mallory?", s.owner.send(at, "reason", ""))
 	said := s.owner.done(s.owner.send(at, "reason", "Own purchases.", "boxes", "tell_partner"))

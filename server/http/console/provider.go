@@ -83,7 +83,8 @@ func (v *visit) refuseSignIn(err error) error {
 	return err
 }
 
-// providerCookie returns the cookie for the way to the provider and back. It comes back from another site and is therefore Lax.
+// providerCookie returns the cookie for the way to the provider and back. It comes back from another site and is
+// therefore Lax.
 func (v *visit) providerCookie(value string, age int) *http.Cookie {
 	return &http.Cookie{
 		Name: tripCookie, Value: value, Path: "/console/oidc", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteLaxMode,

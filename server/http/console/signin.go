@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"path"
 	"strings"
-	"time"
 
 	"rail/server/http/site"
 	"rail/server/problem"
@@ -120,8 +119,8 @@ func (v *visit) begin(c team.Challenge) error {
 	if err != nil {
 		return err
 	}
-	v.SetCookie(v.console.cookie(token, int(sessionLife/time.Second)))
-	v.SetCookie(v.console.remembered(known))
+	v.console.cookie.Set(v, token, sessionLife)
+	v.console.remembered.Set(v, known, team.RememberedLife)
 	to := next(v)
 	if to == "" {
 		to = "/console"
@@ -151,7 +150,7 @@ func signOut(v *visit) error {
 	if err := v.console.People.End(v.Request().Context(), v.token); err != nil {
 		return err
 	}
-	v.SetCookie(v.console.cookie("", -1))
+	v.console.cookie.Clear(v)
 	v.token = ""
 	return v.note(http.StatusOK, "You are signed out", "To come back, sign in again.")
 }

@@ -70,18 +70,18 @@ func (v *visit) ownersOnly() error {
 
 // identify loads the session.
 func (v *visit) identify() error {
-	c, err := v.Cookie(v.console.cookieName())
-	if err != nil || !tokenForm.MatchString(c.Value) {
+	token := v.console.cookie.Value(v)
+	if !tokenForm.MatchString(token) {
 		return team.ErrSignedOut
 	}
-	session, err := v.console.People.Session(v.Request().Context(), c.Value)
+	session, err := v.console.People.Session(v.Request().Context(), token)
 	if errors.Is(err, team.ErrSignedOut) {
-		v.SetCookie(v.console.cookie("", -1))
+		v.console.cookie.Clear(v)
 	}
 	if err != nil {
 		return err
 	}
-	v.token, v.session, v.actor = c.Value, session, session.Actor()
+	v.token, v.session, v.actor = token, session, session.Actor()
 	return v.console.Limit("person "+session.User.ID, v.console.PerPerson)
 }
 

@@ -6,7 +6,6 @@
 package join
 
 import (
-	"context"
 	"net/http"
 	"regexp"
 	"strings"
@@ -76,9 +75,7 @@ var guard = site.Guard{Purpose: "rail/join-form"}
 // serve answers a request. The context outlives the connection's: a change completes even if the browser disconnects.
 func (p *Pages) serve(c echo.Context) error {
 	site.Confine(c.Response().Header())
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), timeout)
-	defer cancel()
-	c.SetRequest(c.Request().WithContext(ctx))
+	defer site.Detach(c, timeout)()
 	v := &visit{Context: c, pages: p, now: p.Clock.Now(), locale: locale.Of(c.Request().Header.Get("Accept-Language"))}
 	if err := p.dispatch(v); err != nil {
 		return v.fail(err)

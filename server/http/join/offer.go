@@ -32,7 +32,8 @@ func (v *visit) offer() ([]string, error) {
 	case v.program.CommissionOnNetRevenue:
 		out = append(out, v.locale.T("Payments count without tax."))
 	}
-	out = append(out, v.locale.T("%d-day cookie: you get credit for purchases within %[1]d days of a click.", v.program.CookieDays))
+	out = append(out,
+		v.locale.T("%d-day cookie: you get credit for purchases within %[1]d days of a click.", v.program.CookieDays))
 	if days := v.program.HoldingPeriodDays; days > 0 {
 		out = append(out, v.locale.T("Commissions are held for %d days in case of refunds.", days))
 	}

@@ -96,17 +96,12 @@ func (v *visit) unit(own quota.Own) *work.Unit {
 
 // fail answers an error with a page. It returns internal errors, for the log.
 func (v *visit) fail(err error) error {
-	if v.Response().Committed {
-		return err
-	}
 	status, title, text := explain(err)
-	if shown := v.note(status, v.locale.Said(title), v.locale.Said(text)); shown != nil {
-		return shown
+	err = site.Failed(v, err, status, func() error { return v.note(status, v.locale.Said(title), v.locale.Said(text)) })
+	if errors.Is(err, errNoMail) || errors.Is(err, joining.ErrFull) { // not a fault of the server
+		return nil
 	}
-	if status >= http.StatusInternalServerError && !errors.Is(err, errNoMail) && !errors.Is(err, joining.ErrFull) {
-		return err
-	}
-	return nil
+	return err
 }
 
 // explain returns the status and texts for an error.
@@ -120,7 +115,8 @@ func explain(err error) (status int, title, text string) {
 	case errors.Is(err, joining.ErrFull), errors.Is(err, errNoMail):
 		return http.StatusServiceUnavailable, "Applications are temporarily closed", "Please come back later."
 	case errors.Is(err, errTaken):
-		return http.StatusConflict, "You’re already a partner", "There is already an application with your address. You don’t need to do anything."
+		return http.StatusConflict, "You’re already a partner",
+			"There is already an application with your address. You don’t need to do anything."
 	}
 	return site.Explain(err)
 }

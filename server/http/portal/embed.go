@@ -10,6 +10,7 @@ import (
 
 	"rail/server/http/docs/static"
 	"rail/server/http/site"
+	"rail/server/program/partner"
 )
 
 // embedded is where portals within pages of others are: the address has a token in place of
@@ -32,7 +33,7 @@ func framed(path string) (token, page string) {
 
 // serveFrame answers within a page of the program's. The log is not given the token.
 func (p *Portal) serveFrame(v *visit, method string) error {
-	if !tokenForm.MatchString(v.frame) {
+	if !partner.IsToken(v.frame) {
 		v.frame = "" // it can be any text, and must not be in a page
 		v.SetPath(embedded + ":token")
 		return errEmbed

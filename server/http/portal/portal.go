@@ -7,7 +7,6 @@
 package portal
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -59,7 +58,7 @@ type Portal struct {
 	Options
 	routes map[string]route
 	origin *http.CrossOriginProtection
-	secure bool // the service is reached by https
+	cookie site.Cookie // the session's
 }
 
 // action answers a request.
@@ -75,7 +74,9 @@ func New(o Options) (*Portal, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Portal{Options: o, origin: origin, secure: strings.HasPrefix(o.BaseURL, "https:")}
+	p := &Portal{Options: o, origin: origin, cookie: site.Cookie{
+		Name: "rail_portal", Path: "/portal", Secure: strings.HasPrefix(o.BaseURL, "https:"),
+	}}
 	p.routes = map[string]route{
 		"/portal":                        {get: overview},
 		"/portal/links":                  {get: links},
@@ -126,9 +127,7 @@ func (p *Portal) serve(c echo.Context) error {
 	site.Confine(c.Response().Header())
 	v := &visit{Context: c, portal: p, now: p.Clock.Now(), locale: locale.Of(c.Request().Header.Get("Accept-Language"))}
 	v.frame, v.page = framed(c.Request().URL.Path)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), allowance(v.page))
-	defer cancel()
-	c.SetRequest(c.Request().WithContext(ctx))
+	defer site.Detach(c, allowance(v.page))()
 	if err := p.dispatch(v); err != nil {
 		return v.fail(err)
 	}
@@ -220,7 +219,6 @@ func (p *Portal) change(v *visit, do action) error {
 // Refusals of the portal, each with a page.
 var (
 	errSignedOut = errors.New("portal: not signed in")
-	errLink      = errors.New("portal: the sign-in link does not work")
 	errEmbed     = errors.New("portal: the embed token does not work")
 	errVisitor   = errors.New("portal: somebody else than the partner looks at it")
 	errStale     = errors.New("portal: the partner has signed in too long ago")

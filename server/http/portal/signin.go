@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net/http"
 	"strings"
-	"time"
 
 	"rail/gen/db"
 	"rail/server/http/site"
@@ -94,8 +93,8 @@ func problemStatus(err error) int {
 // opens links and sends no forms.
 func (p *Portal) useMailed(v *visit, token string) error {
 	own, mailed := strings.CutPrefix(token, partner.MailMark)
-	if !mailed || !tokenForm.MatchString(own) {
-		return errLink
+	if !mailed || !partner.IsToken(own) {
+		return partner.ErrLink
 	}
 	switch v.Request().Method {
 	case http.MethodPost:
@@ -125,16 +124,16 @@ func again(v *visit) error {
 // fresh reports whether the partner has signed in recently, which changes of the payout method require: an open
 // browser is not enough, and neither is a frame, whose address the surrounding page knows.
 func (v *visit) fresh() bool {
-	return v.frame == "" && !v.session.Visitor && v.session.CreatedAt.Plus(freshFor).After(v.now.Time)
+	return v.frame == "" && partner.Fresh(v.session, v.now)
 }
 
 // extend extends a used session, at most once a day. It does not extend sessions of the organization's people.
 func (v *visit) extend() error {
-	until := v.now.Plus(sessionLife)
-	if v.session.Visitor || v.frame != "" || v.session.ExpiresAt.After(until.Plus(-24*time.Hour).Time) {
+	until, due := partner.Extend(v.session, v.now)
+	if !due || v.frame != "" {
 		return nil
 	}
-	v.SetCookie(v.portal.cookie(v.token, int(sessionLife/time.Second)))
+	v.portal.cookie.Set(v, v.token, partner.SessionLife)
 	return queries.PortalSessionExtend(v.ctx(), v.portal.Pool, db.PortalSessionExtendParams{
 		ExpiresAt: until, TokenHash: v.session.TokenHash,
 	})

@@ -14,6 +14,7 @@ import (
 	"rail/server/http/site"
 	"rail/server/http/site/look"
 	"rail/server/locale"
+	"rail/server/program/partner"
 	"rail/server/work"
 )
 
@@ -62,32 +63,25 @@ func (v *visit) done(page, what string) error {
 
 // fail answers an error with a page. It returns internal errors, for the log.
 func (v *visit) fail(err error) error {
-	if v.Response().Committed {
-		return err
-	}
 	status, title, text := explain(err)
 	if errors.Is(err, errSignedOut) && v.portal.Partners.Mail.Ready() {
 		title, text = "Sign in", "We’ll email you a sign-in link. It works once."
 	}
-	if errors.Is(err, errSignedOut) || errors.Is(err, errLink) {
-		return v.showSignIn(status, title, text, site.Form{})
-	}
-	if status == http.StatusServiceUnavailable {
-		v.Response().Header().Set("Retry-After", "1")
-	}
-	if shown := v.note(status, title, text); shown != nil {
-		return shown
-	}
-	if status >= http.StatusInternalServerError {
-		return err
-	}
-	return nil
+	return site.Failed(v, err, status, func() error {
+		if errors.Is(err, errSignedOut) || errors.Is(err, partner.ErrLink) {
+			return v.showSignIn(status, title, text, site.Form{})
+		}
+		if status == http.StatusServiceUnavailable {
+			v.Response().Header().Set("Retry-After", "1")
+		}
+		return v.note(status, title, text)
+	})
 }
 
 // explain returns the status and texts for an error.
 func explain(err error) (status int, title, text string) {
 	switch {
-	case errors.Is(err, errLink):
+	case errors.Is(err, partner.ErrLink):
 		return http.StatusGone, "This link no longer works",
 			"A sign-in link works once and only for a short time. Request a new one."
 	case errors.Is(err, errSignedOut):

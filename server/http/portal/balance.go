@@ -51,7 +51,8 @@ func (v *visit) balances() ([]balance, error) {
 	next, due, err := payout.Next(v.ctx(), ahead.unit(), v.program, v.partner)
 	out := make([]balance, len(found.Rows))
 	for i, b := range found.Rows {
-		out[i] = balance{BalancePageRow: b, Next: v.locale.T("No commissions are ready yet for the payout of %s.", v.locale.Day(due.Time))}
+		none := v.locale.T("No commissions are ready yet for the payout of %s.", v.locale.Day(due.Time))
+		out[i] = balance{BalancePageRow: b, Next: none}
 		of := func(l payout.Line) bool { return l.Currency == b.Currency }
 		if at := slices.IndexFunc(next, of); at >= 0 {
 			v.predict(&out[i], next[at], due)
