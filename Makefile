@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-TOOL := go tool -modfile=tools.mod
+TOOL := go tool -modfile=.ci/tools.mod
 # Runs a tool of npm, which speaks only when something is wrong.
 QUIET = function quiet { node_modules/.bin/"$$@" >bin/npm.log 2>&1 && ! grep -qiE 'warn|error' bin/npm.log || { cat bin/npm.log >&2; return 1; }; }; quiet
 # Without tables for debuggers, which are a quarter of the binary, and with the commit of the source, marked where that was changed.
@@ -77,8 +77,8 @@ fmt-check:
 lint: go fmt-check contract clients ## run vet and golangci-lint; judge the image's files, and the description where npm is
 	go vet ./...
 	go tool -modfile=.ci/golangci.mod golangci-lint run
-	go run -modfile=.ci/image.mod ./.ci/image
-	go run -modfile=.ci/kubernetes.mod cmd/rail/ops/manifests.go cmd/rail/ops/kubernetes.yaml
+	go run -modfile=.ci/check.mod ./.ci/image
+	go run -modfile=.ci/check.mod cmd/rail/ops/manifests.go cmd/rail/ops/kubernetes.yaml
 	@source .ci/promtool.sh && if command -v promtool >/dev/null; then $(MAKE) --no-print-directory lint-alerts; fi
 	@if ! command -v npm >/dev/null; then echo 'npm is not installed: the description is not linted'; \
 	elif ! $(MAKE) --no-print-directory packages; then echo 'npm could not install the linters: the description is not linted'; \
@@ -99,16 +99,19 @@ clients: go ## make Go clients of the description as it is served, by the defaul
 	$(TOOL) oapi-codegen -package client -o bin/_client/client.gen.go openapi/bundle.json
 	go vet bin/_client/client.gen.go
 	@# Its types are checked, not compiled: the compiler takes gigabytes for so much.
-	@rm -rf bin/_ogen && go tool -modfile=.ci/ogen.mod ogen --target bin/_ogen --package client --loglevel error openapi/bundle.json
-	go vet -modfile=.ci/ogen.mod -nilfunc bin/_ogen/*.go
+	@rm -rf bin/_ogen && go tool -modfile=.ci/check.mod ogen --target bin/_ogen --package client --loglevel error openapi/bundle.json
+	go vet -modfile=.ci/check.mod -nilfunc bin/_ogen/*.go
 
 .PHONY: lint-description
 lint-description: node_modules/.package-lock.json
 	node_modules/.bin/redocly lint --config openapi/redocly.yaml openapi/bundle.json
+	node_modules/.bin/spectral lint --quiet --fail-severity hint --ruleset openapi/spectral.yaml openapi/bundle.json
 	@mkdir -p bin
 	@$(QUIET) openapi-typescript openapi/bundle.json -o bin/api.d.ts
 	@rm -rf bin/hey-api && $(QUIET) openapi-ts -i ./openapi/bundle.json -o bin/hey-api -p @hey-api/client-fetch -p @hey-api/sdk -p zod
 	@$(QUIET) tsc --noEmit --strict --skipLibCheck --target es2022 --module esnext --moduleResolution bundler bin/api.d.ts bin/hey-api/*.ts
+	@rm -rf bin/kubb && $(QUIET) kubb generate --silent --config .ci/kubb.config.mjs
+	@$(QUIET) tsc --noEmit --strict --skipLibCheck --target es2022 --module esnext --moduleResolution bundler --allowImportingTsExtensions bin/kubb/index.ts
 	@cd .ci && FERN_DISABLE_TELEMETRY=true ../node_modules/.bin/fern ir ../bin/fern.json
 
 .PHONY: packages

@@ -109,7 +109,15 @@ func TestEventsAreAUnion(t *testing.T) {
 // and no schema has the name that a union's tag gets (ogen calls that of Event EventType).
 func TestNamesForGenerators(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, 7, strings.Count(string(openapi.Bundle), `"x-enum-varnames"`))
+	named := map[string]string{}
+	eachNamed(document(t), func(schema, property string) {
+		require.Empty(t, named[property], "%s of %s: kubb exports two constants with this name", property, schema)
+		named[property] = schema
+	})
+	require.Equal(t, map[string]string{
+		"object": "ProgramStatusReport", "actor_type": "AuditLogEntry", "": "MailListStatus",
+	}, named)
+	require.Equal(t, len(named), strings.Count(string(openapi.Bundle), `"x-enum-varnames"`))
 	require.NotContains(t, string(openapi.Bundle), `"x-go-`)
 	d := document(t)
 	for name := range at(d, "components", "schemas") {
@@ -117,6 +125,23 @@ func TestNamesForGenerators(t *testing.T) {
 			tag := name + union["propertyName"].(string)
 			for other := range at(d, "components", "schemas") {
 				require.NotEqual(t, identifier(tag), identifier(other))
+			}
+		}
+	}
+}
+
+// eachNamed calls f for the component and the property of each schema that names its constants for Go. The property is
+// empty where the component is the schema.
+func eachNamed(d object, f func(component, property string)) {
+	for name := range at(d, "components", "schemas") {
+		s := schema(d, name)
+		if s["x-enum-varnames"] != nil {
+			f(name, "")
+		}
+		properties, _ := s["properties"].(object)
+		for property, p := range properties {
+			if p.(object)["x-enum-varnames"] != nil {
+				f(name, property)
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -17,16 +18,13 @@ import (
 
 	"rail/gen/db"
 	"rail/schema"
+	"rail/server/cli/sample"
 	"rail/server/clock"
 	"rail/server/harness/pgtest"
 	"rail/server/ident"
 	"rail/server/postgres/migrate"
-	"rail/server/cli/sample"
 	"rail/server/secret"
 )
-
-// firstCareful is the first migration that takes its strongest locks first. Those before it are as they were released.
-const firstCareful = 55
 
 // modes are PostgreSQL's locks of tables, the weakest first.
 var modes = []string{
@@ -34,14 +32,28 @@ var modes = []string{
 	"ExclusiveLock", "AccessExclusiveLock",
 }
 
-// careful returns the numbers of the migrations that these tests are for, the first one first.
-func careful(t *testing.T) []uint {
-	all := slices.DeleteFunc(numbers(t), func(n uint) bool { return n < firstCareful })
-	slices.Reverse(all)
-	return all
+// later returns the migrations after the baselines, in order, and one more that holds the rules.
+func later(t *testing.T) (fstest.MapFS, []uint) {
+	t.Helper()
+	files := fstest.MapFS{}
+	entries, err := fs.ReadDir(schema.FS, ".")
+	require.NoError(t, err)
+	for _, e := range entries {
+		text, err := fs.ReadFile(schema.FS, e.Name())
+		require.NoError(t, err)
+		files[e.Name()] = &fstest.MapFile{Data: text}
+	}
+	all := numbers(t)
+	next := all[0] + 1
+	files[fmt.Sprintf("%06d_example.up.sql", next)] = &fstest.MapFile{Data: []byte(
+		"SET LOCAL lock_timeout = '2s';\nLOCK TABLE sales IN ACCESS EXCLUSIVE MODE;\nUPDATE sales SET updated_at = updated_at;\nALTER TABLE sales ADD COLUMN example text;\n")}
+	files[fmt.Sprintf("%06d_example.down.sql", next)] = &fstest.MapFile{Data: []byte("ALTER TABLE sales DROP COLUMN example;\n")}
+	all = append(slices.DeleteFunc(all, func(n uint) bool { return n <= lastBaseline }), next)
+	slices.Sort(all)
+	return files, all
 }
 
-// filledAt is a database with the sample in it, at the version before the first careful migration.
+// filledAt is a database with the sample in it, at the last baseline.
 func filledAt(t *testing.T) (dsn string, pool *pgxpool.Pool) {
 	t.Helper()
 	dsn = pgtest.DSN(t)
@@ -52,7 +64,7 @@ func filledAt(t *testing.T) (dsn string, pool *pgxpool.Pool) {
 	keeper, err := secret.New([32]byte{1})
 	require.NoError(t, err)
 	require.NoError(t, sample.Load(t.Context(), pool, keeper, org, now))
-	require.NoError(t, migrate.To(t.Context(), dsn, firstCareful-1))
+	require.NoError(t, migrate.To(t.Context(), dsn, lastBaseline))
 	pool.Reset() // prepared statements are of the tables of before
 	return dsn, pool
 }
@@ -97,38 +109,44 @@ func held(t *testing.T, tx pgx.Tx) map[string]int {
 	return out
 }
 
-// TestStrongestLockFirst: no part of a migration makes a lock stronger that writers wait for, or that waits for them. A
-// writer that comes in between would hold what the migration wants, and want what it holds.
+// stronger runs the parts of a migration, and returns where one makes a lock stronger that writers wait for, or that
+// waits for them: a writer that comes in between would hold what the migration wants, and want what it holds.
+func stronger(t *testing.T, dsn, sql string) (out []string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), dsn)
+	require.NoError(t, err)
+	defer conn.Close(t.Context()) // it was only for this
+	for part := range strings.SplitSeq(sql, "\n-- Then, in a transaction of its own:\n") {
+		tx, err := conn.Begin(t.Context())
+		require.NoError(t, err)
+		first := map[string]int{}
+		for _, statement := range statements(part) {
+			_, err := tx.Exec(t.Context(), statement)
+			require.NoError(t, err, statement)
+			for table, mode := range held(t, tx) {
+				before, found := first[table]
+				if found && mode > before && before > 0 && mode >= slices.Index(modes, "ShareLock") {
+					out = append(out, fmt.Sprintf("%s on %s, then %s: %s", modes[before], table, modes[mode], strings.TrimSpace(statement)))
+				}
+				first[table] = max(before, mode)
+			}
+		}
+		require.NoError(t, tx.Rollback(t.Context()))
+	}
+	return out
+}
+
+// TestStrongestLockFirst: every migration locks a table at first as strongly as it will need.
 func TestStrongestLockFirst(t *testing.T) {
 	t.Parallel()
 	dsn, _ := filledAt(t)
-	for _, n := range careful(t) {
-		names, err := fs.Glob(schema.FS, fmt.Sprintf("%06d_*.up.sql", n))
+	require.NotEmpty(t, stronger(t, dsn, "UPDATE sales SET updated_at = updated_at; ALTER TABLE sales ADD COLUMN x text;"))
+	files, numbers := later(t)
+	for _, n := range numbers {
+		names, err := fs.Glob(files, fmt.Sprintf("%06d_*.up.sql", n))
 		require.NoError(t, err)
-		text, err := fs.ReadFile(schema.FS, names[0])
-		require.NoError(t, err)
-		conn, err := pgx.Connect(t.Context(), dsn)
-		require.NoError(t, err)
-		for part := range strings.SplitSeq(string(text), "\n-- Then, in a transaction of its own:\n") {
-			tx, err := conn.Begin(t.Context())
-			require.NoError(t, err)
-			first := map[string]int{}
-			for _, statement := range statements(part) {
-				_, err := tx.Exec(t.Context(), statement)
-				require.NoError(t, err, "%s: %s", names[0], statement)
-				for table, mode := range held(t, tx) {
-					before, known := first[table]
-					if known && mode > before && before > 0 && mode >= slices.Index(modes, "ShareLock") {
-						t.Errorf("%s has %s on %s, and then wants %s: lock it so at first\n%s", names[0], modes[before], table, modes[mode],
-							strings.TrimSpace(statement))
-					}
-					first[table] = max(before, mode)
-				}
-			}
-			require.NoError(t, tx.Rollback(t.Context()))
-		}
-		require.NoError(t, conn.Close(t.Context()))
-		require.NoError(t, migrate.To(t.Context(), dsn, n))
+		require.Empty(t, stronger(t, dsn, string(files[names[0]].Data)), "%s: lock these tables so at first", names[0])
+		require.NoError(t, migrate.From(files).To(t.Context(), dsn, n))
 	}
 }
 
@@ -193,10 +211,11 @@ func TestMigrationsUnderWrites(t *testing.T) {
 	}
 	defer all.Wait()
 	defer stop()
-	for _, n := range careful(t) {
+	files, numbers := later(t)
+	for _, n := range numbers {
 		before, tries := done.Load(), 1
 		require.Eventually(t, func() bool { return done.Load() > before+20 }, time.Minute, time.Millisecond)
-		set := migrate.Schema().Tried(func(_, _ int, err error) {
+		set := migrate.From(files).Tried(func(_, _ int, err error) {
 			tries++
 			t.Logf("migration %d makes way: %v", n, err)
 		})

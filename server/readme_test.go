@@ -61,7 +61,7 @@ func TestReadmeIsShort(t *testing.T) {
 	t.Parallel()
 	readme, err := os.Stat(filepath.Join(root, "README.md"))
 	require.NoError(t, err)
-	require.LessOrEqual(t, readme.Size(), int64(8<<10), "README.md: move what is not for everybody beside the code")
+	require.LessOrEqual(t, readme.Size(), int64(7000), "README.md: move details beside the code")
 }
 
 var (

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // addHeaders adds the headers of x-defaults to an operation's own responses, by status and,

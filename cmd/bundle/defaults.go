@@ -6,7 +6,7 @@ import (
 	"sort"
 	"strings"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // applyDefaults lays x-defaults of the root over every operation and removes
@@ -85,8 +85,20 @@ func defaultOperation(d *yaml.Node, c *catalogue, path, method string, op *yaml.
 		return err
 	}
 	sortResponses(get(op, "responses"))
+	addBadge(op)
 	addHeaders(d, op, method == "post" && !hook && !browser, method != "get" && !public && !hook && !browser)
 	return nil
+}
+
+// addBadge gives an operation with x-audience a badge with the name of the audience, which the reference shows.
+func addBadge(op *yaml.Node) {
+	audience := get(op, "x-audience")
+	if audience == nil {
+		return
+	}
+	badge := mapping()
+	set(badge, "name", clone(audience))
+	set(op, "x-badges", &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{badge}})
 }
 
 // defaultWebhooks adds the parameters and responses common to all webhooks.

@@ -3,7 +3,7 @@ package main
 import (
 	"iter"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // members ranges over the keys and values of a mapping, in their order. A nil mapping has none.

@@ -3354,17 +3354,17 @@ func (e ListCustomersParamsHasDuplicates) Valid() bool {
 	}
 }
 
-// AccentColor A colour as `#rrggbb`, lower case in responses. Pages mix it with black or white until what stands on it can be read, in light and in dark.
+// AccentColor A colour as `#rrggbb`, lower case in responses. Pages mix it with black or white until text on it is readable, in light and dark mode.
 //
 // Examples: #1f5fd0
 type AccentColor = string
 
 // AffiliateBannedData Data of `affiliate.banned`.
 type AffiliateBannedData struct {
-	// CouponsStopped Coupons that the ban turned off.
+	// CouponsStopped Coupons that the ban deactivated.
 	CouponsStopped int64 `json:"coupons_stopped"`
 
-	// LinksStopped Links that credit nobody any more.
+	// LinksStopped Links that no longer credit a partner.
 	LinksStopped int64 `json:"links_stopped"`
 
 	// PartnerID The id of a partner.
@@ -3372,7 +3372,7 @@ type AffiliateBannedData struct {
 	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
 	PartnerID PartnerID `json:"partner_id"`
 
-	// Reason Why, as it was given.
+	// Reason The given reason.
 	Reason string `json:"reason"`
 
 	// RejectedCount Commissions that the ban rejected.
@@ -3381,7 +3381,7 @@ type AffiliateBannedData struct {
 
 // AffiliateBannedEvent The body of a `affiliate.banned` event.
 type AffiliateBannedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -3392,7 +3392,7 @@ type AffiliateBannedEvent struct {
 	// Data Data of `affiliate.banned`.
 	Data AffiliateBannedData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `affiliate.banned`.
@@ -3421,7 +3421,7 @@ type AffiliateConfirmedData struct {
 
 // AffiliateConfirmedEvent The body of a `affiliate.confirmed` event.
 type AffiliateConfirmedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -3432,7 +3432,7 @@ type AffiliateConfirmedEvent struct {
 	// Data Data of `affiliate.confirmed`.
 	Data AffiliateConfirmedData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `affiliate.confirmed`.
@@ -3444,7 +3444,7 @@ type AffiliateConfirmedEventType string
 
 // AffiliateCouponActivatedEvent The body of a `affiliate_coupon.activated` event.
 type AffiliateCouponActivatedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -3455,7 +3455,7 @@ type AffiliateCouponActivatedEvent struct {
 	// Data Data of `affiliate_coupon.created`, `.updated`, `.activated` and `.deactivated`.
 	Data AffiliateCouponData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `affiliate_coupon.activated`.
@@ -3467,7 +3467,7 @@ type AffiliateCouponActivatedEventType string
 
 // AffiliateCouponCreatedEvent The body of a `affiliate_coupon.created` event.
 type AffiliateCouponCreatedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -3478,7 +3478,7 @@ type AffiliateCouponCreatedEvent struct {
 	// Data Data of `affiliate_coupon.created`, `.updated`, `.activated` and `.deactivated`.
 	Data AffiliateCouponData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `affiliate_coupon.created`.
@@ -3490,7 +3490,7 @@ type AffiliateCouponCreatedEventType string
 
 // AffiliateCouponData Data of `affiliate_coupon.created`, `.updated`, `.activated` and `.deactivated`.
 type AffiliateCouponData struct {
-	// Active Whether the code can be used; false after deactivation.
+	// Active Whether the code is accepted; false after deactivation.
 	Active bool `json:"active"`
 
 	// Code The code that customers enter.
@@ -3507,7 +3507,7 @@ type AffiliateCouponData struct {
 
 // AffiliateCouponDeactivatedEvent The body of a `affiliate_coupon.deactivated` event.
 type AffiliateCouponDeactivatedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -3518,7 +3518,7 @@ type AffiliateCouponDeactivatedEvent struct {
 	// Data Data of `affiliate_coupon.created`, `.updated`, `.activated` and `.deactivated`.
 	Data AffiliateCouponData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `affiliate_coupon.deactivated`.
@@ -3541,7 +3541,7 @@ type AffiliateCouponDeletedData struct {
 
 // AffiliateCouponDeletedEvent The body of a `affiliate_coupon.deleted` event.
 type AffiliateCouponDeletedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -3552,7 +3552,7 @@ type AffiliateCouponDeletedEvent struct {
 	// Data Data of `affiliate_coupon.deleted`.
 	Data AffiliateCouponDeletedData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `affiliate_coupon.deleted`.
@@ -3564,7 +3564,7 @@ type AffiliateCouponDeletedEventType string
 
 // AffiliateCouponUpdatedEvent The body of a `affiliate_coupon.updated` event.
 type AffiliateCouponUpdatedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -3575,7 +3575,7 @@ type AffiliateCouponUpdatedEvent struct {
 	// Data Data of `affiliate_coupon.created`, `.updated`, `.activated` and `.deactivated`.
 	Data AffiliateCouponData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `affiliate_coupon.updated`.
@@ -3601,13 +3601,13 @@ type AffiliateCreatedData struct {
 	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
 	PartnerID PartnerID `json:"partner_id"`
 
-	// Status The state that a new partner starts in.
+	// Status The first status of a new partner.
 	Status PartnerCreateStatus `json:"status"`
 }
 
 // AffiliateCreatedEvent The body of a `affiliate.created` event.
 type AffiliateCreatedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -3618,7 +3618,7 @@ type AffiliateCreatedEvent struct {
 	// Data Data of `affiliate.created`.
 	Data AffiliateCreatedData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `affiliate.created`.
@@ -3638,7 +3638,7 @@ type AffiliateDeletedData struct {
 
 // AffiliateDeletedEvent The body of a `affiliate.deleted` event.
 type AffiliateDeletedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -3649,7 +3649,7 @@ type AffiliateDeletedEvent struct {
 	// Data Data of `affiliate.deleted`.
 	Data AffiliateDeletedData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `affiliate.deleted`.
@@ -3661,7 +3661,7 @@ type AffiliateDeletedEventType string
 
 // AffiliateLinkCreatedData Data of `affiliate_link.created`.
 type AffiliateLinkCreatedData struct {
-	// DestinationURL Where the link leads.
+	// DestinationURL The link's destination.
 	DestinationURL string `json:"destination_url"`
 
 	// LinkID The id of a link.
@@ -3677,7 +3677,7 @@ type AffiliateLinkCreatedData struct {
 	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
 	PartnerID PartnerID `json:"partner_id"`
 
-	// URL The address to share: the destination with the tracking parameter applied.
+	// URL The address to share: the destination with the tracking parameter added.
 	URL string `json:"url"`
 
 	// Value The tracking value.
@@ -3686,7 +3686,7 @@ type AffiliateLinkCreatedData struct {
 
 // AffiliateLinkCreatedEvent The body of a `affiliate_link.created` event.
 type AffiliateLinkCreatedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -3697,7 +3697,7 @@ type AffiliateLinkCreatedEvent struct {
 	// Data Data of `affiliate_link.created`.
 	Data AffiliateLinkCreatedData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `affiliate_link.created`.
@@ -3722,7 +3722,7 @@ type AffiliateLinkDeletedData struct {
 
 // AffiliateLinkDeletedEvent The body of a `affiliate_link.deleted` event.
 type AffiliateLinkDeletedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -3733,7 +3733,7 @@ type AffiliateLinkDeletedEvent struct {
 	// Data Data of `affiliate_link.deleted`.
 	Data AffiliateLinkDeletedData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `affiliate_link.deleted`.
@@ -3745,7 +3745,7 @@ type AffiliateLinkDeletedEventType string
 
 // AffiliateLinkUpdatedData Data of `affiliate_link.updated`.
 type AffiliateLinkUpdatedData struct {
-	// DestinationURL Where the link leads.
+	// DestinationURL The link's destination.
 	DestinationURL string `json:"destination_url"`
 
 	// LinkID The id of a link.
@@ -3758,13 +3758,13 @@ type AffiliateLinkUpdatedData struct {
 	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
 	PartnerID PartnerID `json:"partner_id"`
 
-	// URL The address to share: the destination with the tracking parameter applied.
+	// URL The address to share: the destination with the tracking parameter added.
 	URL string `json:"url"`
 }
 
 // AffiliateLinkUpdatedEvent The body of a `affiliate_link.updated` event.
 type AffiliateLinkUpdatedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -3775,7 +3775,7 @@ type AffiliateLinkUpdatedEvent struct {
 	// Data Data of `affiliate_link.updated`.
 	Data AffiliateLinkUpdatedData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `affiliate_link.updated`.
@@ -3792,10 +3792,10 @@ type AffiliateUpdatedData struct {
 	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
 	PartnerID PartnerID `json:"partner_id"`
 
-	// Reason Why the partner is suspended, or the sentence of a withdrawal; null otherwise.
+	// Reason The reason of the suspension, or the standard sentence of a withdrawal; null otherwise.
 	Reason *string `json:"reason"`
 
-	// Status `pending` waits in the review queue, `active` earns, `declined` was turned down, `suspended` is stopped for now.
+	// Status `pending` waits for review, `active` earns, `declined` was refused, `suspended` is stopped for now.
 	//
 	// Examples: active
 	Status PartnerStatus `json:"status"`
@@ -3803,7 +3803,7 @@ type AffiliateUpdatedData struct {
 
 // AffiliateUpdatedEvent The body of a `affiliate.updated` event.
 type AffiliateUpdatedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -3814,7 +3814,7 @@ type AffiliateUpdatedEvent struct {
 	// Data Data of `affiliate.updated`.
 	Data AffiliateUpdatedData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `affiliate.updated`.
@@ -3829,19 +3829,19 @@ type AffiliateUpdatedEventType string
 // Examples: shop.example
 type AllowedHost = string
 
-// AllowedHostInput A host of pages: `shop.example`, `*.shop.example` for every host below it, or with a port, as in `localhost:3000`. A name with other letters, as in `bücher.example`, is kept in the form that browsers send, `xn--bcher-kva.example`.
+// AllowedHostInput A host of pages: `shop.example`, `*.shop.example` for every host below it, or with a port, as in `localhost:3000`. A name with other letters, as in `bücher.example`, is stored in the form that browsers send, `xn--bcher-kva.example`.
 //
 // Examples: shop.example
 type AllowedHostInput = string
 
-// APIKeyID The id of a API key.
+// APIKeyID The id of an API key.
 //
 // Examples: key_01kb2m4q8e7v9t3n5x6c0d1f2g
 type APIKeyID = string
 
 // Application A request to join a program.
 type Application struct {
-	// ID The id of a application.
+	// ID The id of an application.
 	//
 	// Examples: app_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID ApplicationID `json:"id"`
@@ -3849,7 +3849,7 @@ type Application struct {
 	// Object Always `application`.
 	Object string `json:"object"`
 
-	// Answers What the applicant answered, as given.
+	// Answers The applicant's answers, unchanged.
 	Answers json.RawMessage `json:"answers,omitempty"`
 
 	// CreatedAt When it was submitted.
@@ -3861,13 +3861,13 @@ type Application struct {
 	// Group The group; only with `expand[]=group`.
 	Group nullable.Nullable[Group] `json:"group,omitempty"`
 
-	// GroupID The group applied for; null for none.
+	// GroupID The requested group; null for none.
 	GroupID *GroupID `json:"group_id"`
 
 	// Partner The partner; only with `expand[]=partner`.
 	Partner nullable.Nullable[Partner] `json:"partner,omitempty"`
 
-	// PartnerID The partner that it decides about; null where none exists yet.
+	// PartnerID The applicant's partner; null if there is none yet.
 	PartnerID *PartnerID `json:"partner_id"`
 
 	// ProgramID The id of a program.
@@ -3875,19 +3875,19 @@ type Application struct {
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID ProgramID `json:"program_id"`
 
-	// RejectionReason Why it was rejected, as shown to the applicant.
+	// RejectionReason The reason for the rejection, as shown to the applicant.
 	RejectionReason *string `json:"rejection_reason"`
 
 	// ReviewedAt When it was decided; null until then.
 	ReviewedAt *clock.Time `json:"reviewed_at"`
 
-	// ReviewedByUserID Who decided it; null until then.
+	// ReviewedByUserID The reviewer; null until the decision.
 	ReviewedByUserID *UserID `json:"reviewed_by_user_id"`
 
-	// Source Where it came from.
+	// Source The origin of the application.
 	Source *ApplicationSource `json:"source"`
 
-	// Status `pending` waits for a decision, `approved` and `rejected` are decided, `withdrawn` was taken back by the applicant.
+	// Status `pending` waits for a decision, `approved` and `rejected` are decided, `withdrawn` was withdrawn for the applicant.
 	//
 	// Examples: pending
 	Status ApplicationStatus `json:"status"`
@@ -3896,14 +3896,14 @@ type Application struct {
 	UpdatedAt clock.Time `json:"updated_at"`
 }
 
-// ApplicationAnswers What the applicant answered, by question; at most 50 keys and 16 KiB.
+// ApplicationAnswers The applicant's answers, by question; at most 50 keys and 16 KiB.
 //
 // Examples: {"audience":"Newsletter with 4000 readers"}
 type ApplicationAnswers map[string]interface{}
 
 // ApplicationApprovedEvent The body of a `application.approved` event.
 type ApplicationApprovedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -3914,7 +3914,7 @@ type ApplicationApprovedEvent struct {
 	// Data Data of `application.approved` and `application.rejected`.
 	Data ApplicationDecidedData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `application.approved`.
@@ -3926,22 +3926,22 @@ type ApplicationApprovedEventType string
 
 // ApplicationCreate An application to submit.
 type ApplicationCreate struct {
-	// Answers Answers to your questions, stored as given.
+	// Answers Answers to your questions, stored unchanged.
 	Answers json.RawMessage `json:"answers,omitempty"`
 
-	// CountryCode Country of the applicant; not one that the program blocks.
+	// CountryCode Country of the applicant; the program must not block it.
 	CountryCode *CountryCode `json:"country_code,omitempty"`
 
-	// Email The applicant's email; one that no partner of the program has, other than a declined one.
+	// Email The applicant's email. No partner of the program may have it, except a declined one.
 	Email string `json:"email"`
 
 	// FirstName Given name.
 	FirstName *string `json:"first_name,omitempty"`
 
-	// GroupID The group applied for; the program's default group when left out.
+	// GroupID The requested group; the default is the program's default group.
 	GroupID *GroupID `json:"group_id,omitempty"`
 
-	// Handle The `?ref=` value; derived from the email when left out.
+	// Handle The `?ref=` value; by default derived from the email.
 	Handle *string `json:"handle,omitempty"`
 
 	// LastName Family name.
@@ -3958,7 +3958,7 @@ type ApplicationCreate struct {
 
 // ApplicationDecidedData Data of `application.approved` and `application.rejected`.
 type ApplicationDecidedData struct {
-	// ApplicationID The id of a application.
+	// ApplicationID The id of an application.
 	//
 	// Examples: app_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ApplicationID ApplicationID `json:"application_id"`
@@ -3969,7 +3969,7 @@ type ApplicationDecidedData struct {
 	// Handle The partner's `?ref=` value; null without a partner.
 	Handle *string `json:"handle"`
 
-	// PartnerID The applicant as a partner; null when an application without one was rejected.
+	// PartnerID The applicant's partner; null if an application without one was rejected.
 	PartnerID *PartnerID `json:"partner_id"`
 
 	// Reason The reviewer's reason, as shown to the applicant; null on approval.
@@ -3982,7 +3982,7 @@ type ApplicationDecidedData struct {
 // ApplicationExpand A relation of an application.
 type ApplicationExpand string
 
-// ApplicationID The id of a application.
+// ApplicationID The id of an application.
 //
 // Examples: app_01kb2m4q8e7v9t3n5x6c0d1f2g
 type ApplicationID = string
@@ -3995,19 +3995,19 @@ type ApplicationList struct {
 	// HasMore Whether more objects follow in the direction of paging.
 	HasMore bool `json:"has_more"`
 
-	// TotalCount All matches of the filters, whatever the cursor.
+	// TotalCount The number of objects that match the filters.
 	TotalCount int64 `json:"total_count"`
 }
 
 // ApplicationReject How to reject an application.
 type ApplicationReject struct {
-	// Reason Shown to the applicant word for word; the program's default sentence when blank or left out.
+	// Reason Shown to the applicant word for word. The default is the program's standard sentence.
 	Reason *string `json:"reason,omitempty"`
 }
 
 // ApplicationRejectedEvent The body of a `application.rejected` event.
 type ApplicationRejectedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -4018,7 +4018,7 @@ type ApplicationRejectedEvent struct {
 	// Data Data of `application.approved` and `application.rejected`.
 	Data ApplicationDecidedData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `application.rejected`.
@@ -4028,29 +4028,29 @@ type ApplicationRejectedEvent struct {
 // ApplicationRejectedEventType Always `application.rejected`.
 type ApplicationRejectedEventType string
 
-// ApplicationSource Where an application came from: the `portal` form, the `api`, an `import`, or a customer enrolled by `customer_enrol`.
+// ApplicationSource The origin of an application: the `portal` form, the `api`, an `import`, or a customer enrolled by `customer_enrol`.
 //
 // Examples: api
 type ApplicationSource string
 
-// ApplicationStatus `pending` waits for a decision, `approved` and `rejected` are decided, `withdrawn` was taken back by the applicant.
+// ApplicationStatus `pending` waits for a decision, `approved` and `rejected` are decided, `withdrawn` was withdrawn for the applicant.
 //
 // Examples: pending
 type ApplicationStatus string
 
-// ApplicationSubmittedAnswers Answers by question, as given.
+// ApplicationSubmittedAnswers Answers by question, unchanged.
 //
 // Examples: {"audience":"A newsletter with 4000 readers"}
 type ApplicationSubmittedAnswers map[string]interface{}
 
 // ApplicationSubmittedData Data of `application.submitted`.
 type ApplicationSubmittedData struct {
-	// Answers Answers by question, as given.
+	// Answers Answers by question, unchanged.
 	//
 	// Examples: {"audience":"A newsletter with 4000 readers"}
 	Answers json.RawMessage `json:"answers"`
 
-	// ApplicationID The id of a application.
+	// ApplicationID The id of an application.
 	//
 	// Examples: app_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ApplicationID ApplicationID `json:"application_id"`
@@ -4069,7 +4069,7 @@ type ApplicationSubmittedData struct {
 
 // ApplicationSubmittedEvent The body of a `application.submitted` event.
 type ApplicationSubmittedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -4080,7 +4080,7 @@ type ApplicationSubmittedEvent struct {
 	// Data Data of `application.submitted`.
 	Data ApplicationSubmittedData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `application.submitted`.
@@ -4090,19 +4090,19 @@ type ApplicationSubmittedEvent struct {
 // ApplicationSubmittedEventType Always `application.submitted`.
 type ApplicationSubmittedEventType string
 
-// AttributionModel Which live referral of a visitor a new customer is given to, by a click: `last` is that of the click, `first` the visitor's earliest.
+// AttributionModel The live referral of a visitor that gets a new customer from a click: `last` is that of the click, `first` the visitor's earliest.
 //
 // Examples: last
 type AttributionModel string
 
-// AttributionRule The rule that gave a customer its partner. A payment is matched by a known external id (`known_customer`), then by `identifier`, `click` or `referral`, `promotion_code` and `email`, in this order; the first rule that fits wins. `api`, `manual` and `import` mark a customer written by the API, by hand or by an import. Accept unknown values.
+// AttributionRule The rule that attributed a customer to its partner. A payment is matched by a known external id (`known_customer`), then by `identifier`, `click` or `referral`, `promotion_code` and `email`, in this order. `api`, `manual` and `import` mark a customer created by the API, manually or by an import. Accept unknown values.
 //
 // Examples: click
 type AttributionRule string
 
-// AuditLogEntry One change and who made it; entries are never changed.
+// AuditLogEntry One change and its actor; entries are never changed.
 type AuditLogEntry struct {
-	// ID The id of a audit-log entry.
+	// ID The id of an audit-log entry.
 	//
 	// Examples: aud_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID AuditLogEntryID `json:"id"`
@@ -4110,41 +4110,41 @@ type AuditLogEntry struct {
 	// Object Always `audit_log_entry`.
 	Object string `json:"object"`
 
-	// Action What was done, such as `commission.rejected`.
+	// Action The action, such as `commission.rejected`.
 	Action string `json:"action"`
 
 	// ActorID The key's or the person's id, or the name of the command, job, processor or import.
 	ActorID *string `json:"actor_id"`
 
-	// ActorType Who did it: an API key, a person (a partner in the portal), the operator on the server, or a job, a payment processor or an import by itself.
+	// ActorType The kind of actor: an API key, a person (a partner in the portal), the operator on the server, or a job, a payment processor or an import.
 	ActorType AuditLogEntryActorType `json:"actor_type"`
 
-	// After The changed fields as they became; null for a deletion.
+	// After The changed fields after; null for a deletion.
 	After json.RawMessage `json:"after"`
 
-	// APIKeyID The API key that did it; null for every other actor.
+	// APIKeyID The API key of the caller; null for every other actor.
 	APIKeyID *APIKeyID `json:"api_key_id"`
 
-	// Before The changed fields as they were; null for a creation.
+	// Before The changed fields before; null for a creation.
 	Before json.RawMessage `json:"before"`
 
 	// CreatedAt When it was done.
 	CreatedAt clock.Time `json:"created_at"`
 
-	// Reason The reason that was given.
+	// Reason The given reason.
 	Reason *string `json:"reason"`
 
-	// RequestID The request (`req_…`) or the job's run (`run_…`) that did it.
+	// RequestID The request (`req_…`) or job run (`run_…`) of the change.
 	RequestID *string `json:"request_id"`
 
-	// TargetID The id of the object that it was done to.
+	// TargetID The id of the changed object.
 	TargetID string `json:"target_id"`
 }
 
-// AuditLogEntryActorType Who did it: an API key, a person (a partner in the portal), the operator on the server, or a job, a payment processor or an import by itself.
+// AuditLogEntryActorType The kind of actor: an API key, a person (a partner in the portal), the operator on the server, or a job, a payment processor or an import.
 type AuditLogEntryActorType string
 
-// AuditLogEntryID The id of a audit-log entry.
+// AuditLogEntryID The id of an audit-log entry.
 //
 // Examples: aud_01kb2m4q8e7v9t3n5x6c0d1f2g
 type AuditLogEntryID = string
@@ -4157,7 +4157,7 @@ type AuditLogEntryList struct {
 	// HasMore Whether more objects follow in the direction of paging.
 	HasMore bool `json:"has_more"`
 
-	// TotalCount All matches of the filters, whatever the cursor.
+	// TotalCount The number of objects that match the filters.
 	TotalCount int64 `json:"total_count"`
 }
 
@@ -4166,31 +4166,31 @@ type AuditLogEntryList struct {
 // Examples: {"status":"due"}
 type AuditLogSnapshot map[string]interface{}
 
-// AutoApproval Who is approved without a review: applicants of the join page for whom everything that is given holds. An empty list holds for everybody, so that three empty ones approve all.
+// AutoApproval The conditions of automatic approval for applicants of the join page; all must hold. An empty list accepts everything, so three empty lists approve every applicant.
 type AutoApproval struct {
-	// Countries Their countries.
+	// Countries The applicant's country.
 	Countries []CountryCode `json:"countries"`
 
-	// EmailDomains Domains of their e-mail addresses, as they stand behind the @.
+	// EmailDomains The domain of the applicant's email, after the @.
 	EmailDomains []EmailDomain `json:"email_domains"`
 
-	// GroupIds Groups that they apply for. One that is deleted later stays in the list.
+	// GroupIds The requested group. A deleted group stays in the list.
 	GroupIds []GroupID `json:"group_ids"`
 }
 
-// AutoApprovalInput Who is approved without a review: applicants of the join page for whom everything that is given holds. What is left out is an empty list, which holds for everybody.
+// AutoApprovalInput The conditions of automatic approval for applicants of the join page; all must hold. An omitted list is empty and accepts everything.
 type AutoApprovalInput struct {
-	// Countries Their countries.
+	// Countries The applicant's country.
 	Countries []CountryCode `json:"countries,omitempty"`
 
-	// EmailDomains Domains of their e-mail addresses, as they stand behind the @.
+	// EmailDomains The domain of the applicant's email, after the @.
 	EmailDomains []EmailDomain `json:"email_domains,omitempty"`
 
-	// GroupIds Groups that they apply for.
+	// GroupIds The requested group.
 	GroupIds []GroupID `json:"group_ids,omitempty"`
 }
 
-// Balance Earned, payable and paid money of one partner in one currency; exists once a commission existed.
+// Balance Earned, payable and paid money of one partner in one currency. It exists once the partner has a commission.
 type Balance struct {
 	// ID The id of a balance.
 	//
@@ -4205,10 +4205,10 @@ type Balance struct {
 	// Examples: USD
 	Currency Currency `json:"currency"`
 
-	// DueMinor Payable now, in minor units of `currency`: due commissions, clawbacks and money in unpaid payouts included; negative when more is owed back.
+	// DueMinor Payable now, in minor units of `currency`: due commissions, clawbacks, and unpaid payouts. Negative if the partner owes more.
 	DueMinor int64 `json:"due_minor"`
 
-	// PaidMinor Sent to the partner, in minor units of `currency`.
+	// PaidMinor Paid to the partner, in minor units of `currency`.
 	PaidMinor int64 `json:"paid_minor"`
 
 	// Partner The partner; only with `expand[]=partner`.
@@ -4219,7 +4219,7 @@ type Balance struct {
 	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
 	PartnerID PartnerID `json:"partner_id"`
 
-	// PendingMinor Earned and inside the hold (pending and approved commissions), in minor units of `currency`.
+	// PendingMinor Pending and approved commissions, in minor units of `currency`.
 	PendingMinor int64 `json:"pending_minor"`
 
 	// ProgramID The id of a program.
@@ -4247,7 +4247,7 @@ type BalanceList struct {
 	// HasMore Whether more objects follow in the direction of paging.
 	HasMore bool `json:"has_more"`
 
-	// TotalCount All matches of the filters, whatever the cursor.
+	// TotalCount The number of objects that match the filters.
 	TotalCount int64 `json:"total_count"`
 }
 
@@ -4256,15 +4256,15 @@ type BalanceList struct {
 // Examples: month
 type BillingInterval string
 
-// BillingType Whether the payment stands alone (`one_time`) or belongs to a `subscription`.
+// BillingType Whether the payment is single (`one_time`) or belongs to a `subscription`.
 //
 // Examples: subscription
 type BillingType string
 
-// BranchCondition One condition of a branch: either a leaf with exactly `field`, `operator` and `value`, or a group with exactly one of `any`
-// (at least one item holds) and `all` (every item holds). Groups nest to depth 3, the branch's own array counted; a branch has at
-// most 20 leaves. All conditions of a flow together are at most 16 KiB of JSON, those of a program's active flows 256 KiB (400
-// `flow_too_large`). Anything else is refused with 400 `invalid_condition`, whose `param` is the path.
+// BranchCondition One condition of a branch. It is either a leaf with exactly `field`, `operator` and `value`, or a group with exactly
+// one of `any` (at least one item holds) and `all` (every item holds). Groups nest to depth 3, including the branch's
+// own array. A branch has at most 20 leaves. All conditions of a flow have at most 16 KiB of JSON, those of a program's
+// active flows 256 KiB (400 `flow_too_large`). Any other error is 400 `invalid_condition` with the path as `param`.
 //
 // | Field | Type | Meaning |
 // |---|---|---|
@@ -4297,36 +4297,36 @@ type BillingType string
 // |---|---|---|
 // | bool | `eq` | `true` or `false` |
 // | enum, id, country | `eq` `neq` `in` `not_in` `exists` | a string; an array for `in` and `not_in` |
-// | id set | `in` `not_in` `exists` | an array; `in` holds when at least one is shared |
+// | id set | `in` `not_in` `exists` | an array; `in` matches if at least one is shared |
 // | string | `eq` `neq` `in` `not_in` `contains` `starts_with` `ends_with` `exists` | a string of 1 to 255 characters, or an array of them |
 // | int, money | `eq` `neq` `gt` `gte` `lt` `lte` | an integer; money in minor units of the program's currency |
 // | date | `gt` `gte` `lt` `lte` | an ISO date or date-time |
 // | metadata | those of string and of int | the value's type decides; a number also compares with a numeric string |
 //
-// `exists` takes `true` or `false`; an array has 1 to 100 values. A missing value fails every operator except `exists` with
-// `false`. Money holds only for sales in the program's currency. Ids, product ids, identifiers and metadata compare exactly;
-// countries, currencies and product names whatever their case. `new_signup` flows may use only fields of the customer and the
-// partner that exist at sign-up: none of `sale.*`, no counters of the customer's money.
+// `exists` takes `true` or `false`; an array has 1 to 100 values. A missing value matches only `exists` with `false`. Money
+// matches only sales in the program's currency. Ids, product ids, identifiers and metadata compare exactly; countries,
+// currencies and product names ignore case. `new_signup` flows can use only fields of the customer and the partner that
+// exist at sign-up: none of `sale.*` and no counters of the customer's money.
 type BranchCondition struct {
-	// All Conditions that must all hold; stands alone.
+	// All Conditions that must all hold; excludes the other members.
 	All []BranchCondition `json:"all,omitempty"`
 
-	// Any Conditions of which at least one must hold; stands alone.
+	// Any Conditions of which at least one must hold; excludes the other members.
 	Any []BranchCondition `json:"any,omitempty"`
 
-	// Field The field to look at, from the table; only in a leaf.
+	// Field The field, from the table; only in a leaf.
 	Field *string `json:"field,omitempty"`
 
-	// Operator How a condition compares. Which ones a field allows follows from its type.
+	// Operator The operator of a condition. The field's type determines the allowed operators.
 	//
 	// Examples: eq
 	Operator *ConditionOperator `json:"operator,omitempty"`
 
-	// Value What to compare with, a scalar or an array by the table; only in a leaf.
+	// Value The value to compare with, a scalar or an array as in the table; only in a leaf.
 	Value interface{} `json:"value,omitempty"`
 }
 
-// BrowserAttribution Who brought a visitor: what a customer made of it would be attributed to, by the program's `attribution_model`.
+// BrowserAttribution The partner that a new customer from this visitor would be attributed to, by the program's `attribution_model`.
 type BrowserAttribution struct {
 	// Object Always `browser_attribution`.
 	Object string `json:"object"`
@@ -4342,7 +4342,7 @@ type BrowserAttribution struct {
 	// ExpiresAt When the referral can no longer convert.
 	ExpiresAt clock.Time `json:"expires_at"`
 
-	// Partner What pages may show of a partner.
+	// Partner The public data of a partner.
 	Partner BrowserPartner `json:"partner"`
 
 	// ReferralID The id of a referral.
@@ -4361,11 +4361,11 @@ type BrowserDiscount struct {
 	// Code The coupon's code.
 	Code string `json:"code"`
 
-	// Label What to show of it; the code itself, so far.
+	// Label The label of the coupon; at present the code itself.
 	Label string `json:"label"`
 }
 
-// BrowserLead The lead was taken. Every answer is alike, whether it is a new customer or not: pages learn nothing of who is known.
+// BrowserLead The lead was accepted. The response is the same for a new and a known customer, so that pages cannot detect known customers.
 type BrowserLead struct {
 	// Object Always `browser_lead`.
 	Object string `json:"object"`
@@ -4381,14 +4381,14 @@ type BrowserLead struct {
 	ReferralID ReferralID `json:"referral_id"`
 }
 
-// BrowserLeadCreate A visitor who signed up. One of `email` and `identifier` is needed.
+// BrowserLeadCreate A visitor who signed up. One of `email` and `identifier` is required.
 type BrowserLeadCreate struct {
 	// ClickID The id of a click.
 	//
 	// Examples: clk_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ClickID *ClickID `json:"click_id,omitempty"`
 
-	// Email The visitor's e-mail address.
+	// Email The visitor's email address.
 	Email *string `json:"email,omitempty"`
 
 	// Identifier Another text that identifies the visitor, such as a user's name.
@@ -4403,7 +4403,7 @@ type BrowserLeadCreate struct {
 	Visitor *BrowserVisitor `json:"visitor,omitempty"`
 }
 
-// BrowserPartner What pages may show of a partner.
+// BrowserPartner The public data of a partner.
 type BrowserPartner struct {
 	// Handle The partner's handle.
 	Handle string `json:"handle"`
@@ -4412,7 +4412,7 @@ type BrowserPartner struct {
 	Name string `json:"name"`
 }
 
-// BrowserVisit A visit that a page reports: a tracking value of its address, or a click that another page or a short link handed over. One of `value` and `click_id` is needed.
+// BrowserVisit A visit to report: a tracking value from the page's address, or a click from another page or a short link. One of `value` and `click_id` is required.
 type BrowserVisit struct {
 	// ClickID The id of a click.
 	//
@@ -4427,16 +4427,16 @@ type BrowserVisit struct {
 	// Param The query parameter that carried the value.
 	Param *string `json:"param,omitempty"`
 
-	// Referrer The page that the visitor came from; a long address is cut as `url` is.
+	// Referrer The referring page; a long address is shortened like `url`.
 	Referrer *string `json:"referrer,omitempty"`
 
-	// URL The page's address; its origin when left out. A long one is stored as `POST /v1/clicks` does.
+	// URL The page's address; the default is its origin. A long one is shortened as in `POST /v1/clicks`.
 	URL *string `json:"url,omitempty"`
 
-	// Value The tracking value that the visitor arrived with, read as in `POST /v1/clicks`.
+	// Value The tracking value of the visit, read as in `POST /v1/clicks`.
 	Value *string `json:"value,omitempty"`
 
-	// Visitor The `visitor` of an earlier answer, for browsers that lost the cookie; the cookie comes first.
+	// Visitor The `visitor` of an earlier response, for browsers that lost the cookie. The cookie takes precedence.
 	Visitor *BrowserVisitor `json:"visitor,omitempty"`
 }
 
@@ -4445,7 +4445,7 @@ type BrowserVisit struct {
 // Examples: v8c1f0a52e6Kq3Zt7WmBx0
 type BrowserVisitor = string
 
-// Campaign One mail to many partners.
+// Campaign One email to many partners.
 type Campaign struct {
 	// ID The id of a campaign.
 	//
@@ -4469,25 +4469,25 @@ type Campaign struct {
 	// ScheduledAt When it is to be sent; null without a schedule.
 	ScheduledAt *clock.Time `json:"scheduled_at"`
 
-	// SentAt When the last mail went out; null until then.
+	// SentAt When the last email was sent; null until then.
 	SentAt *clock.Time `json:"sent_at"`
 
-	// Stats Delivery of a campaign, in mails.
+	// Stats Delivery of a campaign, in emails.
 	Stats CampaignStats `json:"stats"`
 
-	// Status `draft` is being written, `scheduled` waits for its time, `sending` is on its way, `paused` is held, `sent` is done.
+	// Status `draft` is not sent, `scheduled` waits for its time, `sending` is in progress, `paused` is stopped, `sent` is complete.
 	//
 	// Examples: draft
 	Status CampaignStatus `json:"status"`
 
-	// Subject Subject of the mail.
+	// Subject Subject of the email.
 	Subject string `json:"subject"`
 
 	// UpdatedAt When it was last changed.
 	UpdatedAt clock.Time `json:"updated_at"`
 }
 
-// CampaignAudience Who gets the mail. Values within a list are alternatives, the lists all apply; empty means every active partner.
+// CampaignAudience The recipients. Values within a list are alternatives, and all lists apply. An empty audience is every active partner.
 type CampaignAudience struct {
 	// GroupIds Partners of any of these groups.
 	GroupIds []GroupID `json:"group_ids,omitempty"`
@@ -4504,10 +4504,10 @@ type CampaignAudience struct {
 
 // CampaignCreate A campaign to prepare.
 type CampaignCreate struct {
-	// Audience Who gets it; every active partner when left out.
+	// Audience The recipients; the default is every active partner.
 	Audience *CampaignAudience `json:"audience,omitempty"`
 
-	// Body Text of the mail in Markdown.
+	// Body Text of the email in Markdown.
 	Body string `json:"body"`
 
 	// Name A name for your own use.
@@ -4518,14 +4518,14 @@ type CampaignCreate struct {
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID ProgramID `json:"program_id"`
 
-	// ScheduledAt When to send it; a draft when left out.
+	// ScheduledAt When to send it; by default the campaign is a draft.
 	ScheduledAt *clock.Time `json:"scheduled_at,omitempty"`
 
-	// Subject Subject of the mail.
+	// Subject Subject of the email.
 	Subject string `json:"subject"`
 }
 
-// CampaignDeleted The campaign is gone.
+// CampaignDeleted The campaign was deleted.
 type CampaignDeleted struct {
 	// ID The id of a campaign.
 	//
@@ -4555,11 +4555,11 @@ type CampaignList struct {
 	// HasMore Whether more objects follow in the direction of paging.
 	HasMore bool `json:"has_more"`
 
-	// TotalCount All matches of the filters, whatever the cursor.
+	// TotalCount The number of objects that match the filters.
 	TotalCount int64 `json:"total_count"`
 }
 
-// CampaignPause May name the program once more.
+// CampaignPause May repeat the program.
 type CampaignPause struct {
 	// ProgramID The id of a program.
 	//
@@ -4567,15 +4567,15 @@ type CampaignPause struct {
 	ProgramID *ProgramID `json:"program_id,omitempty"`
 }
 
-// CampaignPreview A campaign as it would be sent now.
+// CampaignPreview A preview of a campaign.
 type CampaignPreview struct {
 	// Object Always `campaign_preview`.
 	Object string `json:"object"`
 
-	// Audience Who gets the mail. Values within a list are alternatives, the lists all apply; empty means every active partner.
+	// Audience The recipients. Values within a list are alternatives, and all lists apply. An empty audience is every active partner.
 	Audience CampaignAudience `json:"audience"`
 
-	// Body Text of the mail in Markdown.
+	// Body Text of the email in Markdown.
 	Body string `json:"body"`
 
 	// CampaignID The id of a campaign.
@@ -4583,20 +4583,20 @@ type CampaignPreview struct {
 	// Examples: camp_01kb2m4q8e7v9t3n5x6c0d1f2g
 	CampaignID CampaignID `json:"campaign_id"`
 
-	// HTML The text as HTML, as it is sent; the footer with the way to unsubscribe follows it.
+	// HTML The text as sent, in HTML; the footer with the unsubscribe link follows it.
 	HTML string `json:"html"`
 
-	// Skipped Those of them who have unsubscribed, and get nothing.
+	// Skipped Matching partners who have unsubscribed; they get nothing.
 	Skipped int64 `json:"skipped"`
 
-	// Subject Subject of the mail.
+	// Subject Subject of the email.
 	Subject string `json:"subject"`
 
-	// Total Partners that match the audience now, up to 200,000; whoever got the mail before is among them.
+	// Total Partners that match the audience now, up to 200,000, including earlier recipients.
 	Total int64 `json:"total"`
 }
 
-// CampaignResume May name the program once more.
+// CampaignResume May repeat the program.
 type CampaignResume struct {
 	// ProgramID The id of a program.
 	//
@@ -4604,7 +4604,7 @@ type CampaignResume struct {
 	ProgramID *ProgramID `json:"program_id,omitempty"`
 }
 
-// CampaignSend Names the program once more.
+// CampaignSend Repeats the program.
 type CampaignSend struct {
 	// ProgramID The id of a program.
 	//
@@ -4612,33 +4612,33 @@ type CampaignSend struct {
 	ProgramID ProgramID `json:"program_id"`
 }
 
-// CampaignStats Delivery of a campaign, in mails.
+// CampaignStats Delivery of a campaign, in emails.
 type CampaignStats struct {
-	// Failed Mails that could not be sent.
+	// Failed Emails that could not be sent.
 	Failed int64 `json:"failed"`
 
-	// Opened Mails known to be opened; 0 where opening is not measured.
+	// Opened Emails known to be opened; 0 without tracking of openings.
 	Opened int64 `json:"opened"`
 
-	// Queued Mails still to be sent.
+	// Queued Emails still to be sent.
 	Queued int64 `json:"queued"`
 
-	// Sent Mails handed to the mail server.
+	// Sent Emails handed to the mail server.
 	Sent int64 `json:"sent"`
 
-	// Skipped Partners that matched but have unsubscribed.
+	// Skipped Partners that match but have unsubscribed.
 	Skipped int64 `json:"skipped"`
 
 	// Total Partners that matched the audience.
 	Total int64 `json:"total"`
 }
 
-// CampaignStatus `draft` is being written, `scheduled` waits for its time, `sending` is on its way, `paused` is held, `sent` is done.
+// CampaignStatus `draft` is not sent, `scheduled` waits for its time, `sending` is in progress, `paused` is stopped, `sent` is complete.
 //
 // Examples: draft
 type CampaignStatus string
 
-// CampaignTest A test that is on its way.
+// CampaignTest A test email that is being sent.
 type CampaignTest struct {
 	// Object Always `campaign_test`.
 	Object string `json:"object"`
@@ -4648,16 +4648,16 @@ type CampaignTest struct {
 	// Examples: camp_01kb2m4q8e7v9t3n5x6c0d1f2g
 	CampaignID CampaignID `json:"campaign_id"`
 
-	// Recipient Who gets the test.
+	// Recipient The recipient of the test.
 	Recipient string `json:"recipient"`
 }
 
-// CampaignUpdate Fields to change; what is absent stays.
+// CampaignUpdate Fields to change; omitted fields keep their values.
 type CampaignUpdate struct {
-	// Audience Replaces who gets it; null means every active partner.
+	// Audience Replaces the audience; null means every active partner.
 	Audience nullable.Nullable[CampaignAudience] `json:"audience,omitempty"`
 
-	// Body Text of the mail in Markdown.
+	// Body Text of the email in Markdown.
 	Body *string `json:"body,omitempty"`
 
 	// Name A name for your own use.
@@ -4668,14 +4668,14 @@ type CampaignUpdate struct {
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID *ProgramID `json:"program_id,omitempty"`
 
-	// ScheduledAt When to send it; null takes it off the schedule.
+	// ScheduledAt When to send it; null removes the schedule.
 	ScheduledAt nullable.Nullable[clock.Time] `json:"scheduled_at,omitempty"`
 
-	// Subject Subject of the mail.
+	// Subject Subject of the email.
 	Subject *string `json:"subject,omitempty"`
 }
 
-// Click One visit through a tracking value, counted raw.
+// Click One visit through a tracking value. Repeated visits count.
 type Click struct {
 	// ID The id of a click.
 	//
@@ -4694,13 +4694,13 @@ type Click struct {
 	// Device The kind of device, as sent.
 	Device *string `json:"device"`
 
-	// LandingURL The page that the visitor arrived on. A longer address is cut before the first parameter that does not fit.
+	// LandingURL The landing page of the visit. A longer address is cut before the first parameter that does not fit.
 	LandingURL *string `json:"landing_url"`
 
 	// Link The link; only with `expand[]=link`.
 	Link nullable.Nullable[Link] `json:"link,omitempty"`
 
-	// LinkID The link that the value and the landing page belong to; null without one.
+	// LinkID The link with the value and landing page; null without one.
 	LinkID *LinkID `json:"link_id"`
 
 	// Partner The partner; only with `expand[]=partner`.
@@ -4731,7 +4731,7 @@ type Click struct {
 
 // ClickBatch Visits to record in one call.
 type ClickBatch struct {
-	// Items The visits, in the order in which they came.
+	// Items The visits, in order.
 	Items []json.RawMessage `json:"items"`
 
 	// ProgramID The id of a program.
@@ -4748,58 +4748,58 @@ type ClickBatchItem struct {
 	// Device The kind of device, such as `mobile`.
 	Device *string `json:"device,omitempty"`
 
-	// IP The visitor's IPv4 or IPv6 address; hashed on write, never stored or returned.
+	// IP The visitor's IPv4 or IPv6 address. Rail stores only a hash and never returns it.
 	IP *string `json:"ip,omitempty"`
 
-	// LandingURL The page that the visitor arrived on, with its query. An address with more than 2048 characters is stored up to the first parameter that does not fit. The referral's `utm` is read from the whole address.
+	// LandingURL The landing page of the visit, with its query. An address with more than 2048 characters is stored up to the first parameter that does not fit. The referral's `utm` is read from the whole address.
 	LandingURL string `json:"landing_url"`
 
-	// Param The query parameter that carried the value; recorded, not matched.
+	// Param The query parameter that had the value; recorded, not matched.
 	Param *string `json:"param,omitempty"`
 
-	// Referer The same as `referrer`, in the spelling of HTTP; one of them is enough, and both must agree.
+	// Referer The same as `referrer`, in the HTTP spelling. One of them is enough; if both are sent, they must be equal.
 	Referer *string `json:"referer,omitempty"`
 
-	// Referrer The page that the visitor came from; returned as `referer`, cut as `landing_url` is.
+	// Referrer The referring page; returned as `referer`, shortened like `landing_url`.
 	Referrer *string `json:"referrer,omitempty"`
 
 	// UserAgent The browser's user agent.
 	UserAgent *string `json:"user_agent,omitempty"`
 
-	// Value The tracking value that the visitor arrived with, whatever its case: a partner's handle, present or past, or else a custom link value. If no partner has exactly this value, Rail removes escapes, invisible characters and the punctuation around it, and cuts it at the first character that values do not contain, as in `ada?utm_source=yt`.
+	// Value The visit's tracking value, ignoring case: a current or former handle of a partner, or a custom link value. If no partner has exactly this value, Rail removes escapes, invisible characters and surrounding punctuation, and cuts it at the first character that values cannot contain, as in `ada?utm_source=yt`.
 	Value string `json:"value"`
 
-	// VisitorToken A stable identifier of the visitor; the same token joins one live referral of the partner.
+	// VisitorToken A stable identifier of the visitor. Clicks with the same token join one live referral of the partner.
 	VisitorToken string `json:"visitor_token"`
 }
 
-// ClickBatchOutcome How one item went: `result` or `error`, as a call of its own would have answered.
+// ClickBatchOutcome The result of one item: `result` or `error`, as a separate call would return.
 type ClickBatchOutcome struct {
-	// Error What went wrong. Branch on `code`; `message` is for people and may change.
+	// Error The error. Branch on `code`; `message` is for people and may change.
 	Error *Error `json:"error,omitempty"`
 
 	// Index The item's place in `items`, from 0.
 	Index int64 `json:"index"`
 
-	// Result One visit through a tracking value, counted raw.
+	// Result One visit through a tracking value. Repeated visits count.
 	Result *Click `json:"result,omitempty"`
 
-	// Status The HTTP status that a call of its own would have had.
+	// Status The HTTP status that a separate call would return.
 	Status int64 `json:"status"`
 }
 
-// ClickBatchResult How a batch of clicks went.
+// ClickBatchResult The results of a batch of clicks.
 type ClickBatchResult struct {
 	// Object Always `batch_result`.
 	Object string `json:"object"`
 
-	// Data One of each item, in order.
+	// Data One result per item, in order.
 	Data []ClickBatchOutcome `json:"data"`
 
-	// Failed How many items have an `error`.
+	// Failed The number of items with an `error`.
 	Failed int64 `json:"failed"`
 
-	// Succeeded How many items have a `result`.
+	// Succeeded The number of items with a `result`.
 	Succeeded int64 `json:"succeeded"`
 }
 
@@ -4811,13 +4811,13 @@ type ClickCreate struct {
 	// Device The kind of device, such as `mobile`.
 	Device *string `json:"device,omitempty"`
 
-	// IP The visitor's IPv4 or IPv6 address; hashed on write, never stored or returned.
+	// IP The visitor's IPv4 or IPv6 address. Rail stores only a hash and never returns it.
 	IP *string `json:"ip,omitempty"`
 
-	// LandingURL The page that the visitor arrived on, with its query. An address with more than 2048 characters is stored up to the first parameter that does not fit. The referral's `utm` is read from the whole address.
+	// LandingURL The landing page of the visit, with its query. An address with more than 2048 characters is stored up to the first parameter that does not fit. The referral's `utm` is read from the whole address.
 	LandingURL string `json:"landing_url"`
 
-	// Param The query parameter that carried the value; recorded, not matched.
+	// Param The query parameter that had the value; recorded, not matched.
 	Param *string `json:"param,omitempty"`
 
 	// ProgramID The id of a program.
@@ -4825,19 +4825,19 @@ type ClickCreate struct {
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID ProgramID `json:"program_id"`
 
-	// Referer The same as `referrer`, in the spelling of HTTP; one of them is enough, and both must agree.
+	// Referer The same as `referrer`, in the HTTP spelling. One of them is enough; if both are sent, they must be equal.
 	Referer *string `json:"referer,omitempty"`
 
-	// Referrer The page that the visitor came from; returned as `referer`, cut as `landing_url` is.
+	// Referrer The referring page; returned as `referer`, shortened like `landing_url`.
 	Referrer *string `json:"referrer,omitempty"`
 
 	// UserAgent The browser's user agent.
 	UserAgent *string `json:"user_agent,omitempty"`
 
-	// Value The tracking value that the visitor arrived with, whatever its case: a partner's handle, present or past, or else a custom link value. If no partner has exactly this value, Rail removes escapes, invisible characters and the punctuation around it, and cuts it at the first character that values do not contain, as in `ada?utm_source=yt`.
+	// Value The visit's tracking value, ignoring case: a current or former handle of a partner, or a custom link value. If no partner has exactly this value, Rail removes escapes, invisible characters and surrounding punctuation, and cuts it at the first character that values cannot contain, as in `ada?utm_source=yt`.
 	Value string `json:"value"`
 
-	// VisitorToken A stable identifier of the visitor; the same token joins one live referral of the partner.
+	// VisitorToken A stable identifier of the visitor. Clicks with the same token join one live referral of the partner.
 	VisitorToken string `json:"visitor_token"`
 }
 
@@ -4857,7 +4857,7 @@ type ClickList struct {
 	// HasMore Whether more objects follow in the direction of paging.
 	HasMore bool `json:"has_more"`
 
-	// TotalCount All matches of the filters, whatever the cursor.
+	// TotalCount The number of objects that match the filters.
 	TotalCount int64 `json:"total_count"`
 }
 
@@ -4888,30 +4888,30 @@ type Commission struct {
 	// Customer The customer; only with `expand[]=customer`.
 	Customer nullable.Nullable[Customer] `json:"customer,omitempty"`
 
-	// CustomerID The customer it was earned on; null without one.
+	// CustomerID The customer of the commission; null without one.
 	CustomerID *CustomerID `json:"customer_id"`
 
-	// Explanation Why the amount is what it is, and why it is this partner's: a sentence each, in English, whose words may change.
+	// Explanation Sentences in English that explain the amount and the attribution. The wording may change.
 	Explanation *CommissionExplanation `json:"explanation,omitempty"`
 
 	// Flow The flow, null once deleted; only with `expand[]=flow`.
 	Flow nullable.Nullable[Flow] `json:"flow,omitempty"`
 
-	// FlowBranchID The branch whose rate was used, kept when the branch is deleted; null when it was the flow's own rate.
+	// FlowBranchID The branch with the rate, also after the branch is deleted; null for the flow's own rate.
 	FlowBranchID *FlowBranchID `json:"flow_branch_id"`
 
-	// FlowID The flow that produced it, kept when the flow is deleted; null for manual commissions.
+	// FlowID The flow that created it, also after the flow is deleted; null for manual commissions.
 	FlowID *FlowID `json:"flow_id"`
 
-	// Kind `referral` was made by a flow, `reward` by hand, `clawback` takes money back and is negative.
+	// Kind `referral` comes from a flow, `reward` is manual, `clawback` takes money back and is negative.
 	//
 	// Examples: referral
 	Kind CommissionKind `json:"kind"`
 
-	// MatureAt When it can be paid once approved; written at creation from the program's holding period.
+	// MatureAt When it becomes payable after approval; set at creation from the program's holding period.
 	MatureAt *clock.Time `json:"mature_at"`
 
-	// Metadata Own data; a clawback of a refund names its origin under `commission_id`.
+	// Metadata Your own data; a clawback of a refund has the refunded commission under `commission_id`.
 	Metadata json.RawMessage `json:"metadata"`
 
 	// Partner The partner; only with `expand[]=partner`.
@@ -4925,7 +4925,7 @@ type Commission struct {
 	// Payout The payout; only with `expand[]=payout`.
 	Payout nullable.Nullable[Payout] `json:"payout,omitempty"`
 
-	// PayoutID The payout that carries it; null until one does.
+	// PayoutID The payout of the commission; null without one.
 	PayoutID *PayoutID `json:"payout_id"`
 
 	// ProgramID The id of a program.
@@ -4933,16 +4933,16 @@ type Commission struct {
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID ProgramID `json:"program_id"`
 
-	// RevenueMinor The amount that the rate was applied to, in minor units of the sale's currency; null without a sale.
+	// RevenueMinor The base amount of the rate, in minor units of the sale's currency; null without a sale.
 	RevenueMinor *int64 `json:"revenue_minor"`
 
 	// Sale The sale; only with `expand[]=sale`.
 	Sale nullable.Nullable[Sale] `json:"sale,omitempty"`
 
-	// SaleID The sale it was earned on; null without one.
+	// SaleID The sale of the commission; null without one.
 	SaleID *SaleID `json:"sale_id"`
 
-	// Status `pending` awaits a decision, `approved` awaits its maturity, `due` is payable now, `paid` was sent, `rejected` was refused by you, `voided` was undone by a refund or a deletion.
+	// Status `pending` waits for a decision, `approved` matures, `due` is payable, `paid` was paid out, `rejected` was refused by you, `voided` was cancelled by a refund or a deletion.
 	//
 	// Examples: approved
 	Status CommissionStatus `json:"status"`
@@ -4950,30 +4950,30 @@ type Commission struct {
 	// UpdatedAt When it was last changed.
 	UpdatedAt clock.Time `json:"updated_at"`
 
-	// VoidReason Why it was rejected, in your words, or voided, such as `sale_refunded`; null otherwise.
+	// VoidReason The reason of a rejection, in your words, or of a void, such as `sale_refunded`; null otherwise.
 	VoidReason *string `json:"void_reason"`
 
 	// VoidedAt When it was rejected or voided; null until then.
 	VoidedAt *clock.Time `json:"voided_at"`
 }
 
-// CommissionBase What a percentage is taken of: the `gross` amount of a sale, what is left of it `net_of_tax`, or `net_of_tax_and_fee`, without what the payment processor kept, too. Tax or a fee that is not known takes nothing off.
+// CommissionBase The base of a percentage: the `gross` amount of a sale, the amount `net_of_tax`, or `net_of_tax_and_fee`, also without the payment processor's fee. Unknown tax or an unknown fee deducts nothing.
 //
 // Examples: net_of_tax
 type CommissionBase string
 
-// CommissionCorrection The right amount of a commission.
+// CommissionCorrection The corrected amount of a commission.
 type CommissionCorrection struct {
 	// AmountMinor The new amount in minor units of the commission's currency, at least 1.
 	AmountMinor int64 `json:"amount_minor"`
 
-	// Reason Why the amount is corrected; written to the audit log. The partner does not see it.
+	// Reason The reason of the correction; written to the audit log. The partner does not see it.
 	Reason string `json:"reason"`
 }
 
-// CommissionCreate A commission made by hand.
+// CommissionCreate A manual commission.
 type CommissionCreate struct {
-	// AmountMinor Amount in minor units of `currency`, not 0; a negative amount makes a clawback that is due at once.
+	// AmountMinor Amount in minor units of `currency`, not 0. A negative amount creates a clawback that is due at once.
 	AmountMinor int64 `json:"amount_minor"`
 
 	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
@@ -4984,10 +4984,10 @@ type CommissionCreate struct {
 	// CustomerID A customer of the same program, for reference.
 	CustomerID *CustomerID `json:"customer_id,omitempty"`
 
-	// ExternalChargeID The same by the id of the sale's charge. Not together with `sale_id`.
+	// ExternalChargeID The sale by the id of its charge. Not together with `sale_id`.
 	ExternalChargeID *string `json:"external_charge_id,omitempty"`
 
-	// ExternalCustomerID The same by the customer's id at the payment processor. Not together with `customer_id`.
+	// ExternalCustomerID The customer by id at the payment processor. Not together with `customer_id`.
 	ExternalCustomerID *string `json:"external_customer_id,omitempty"`
 
 	// PartnerID The id of a partner.
@@ -5000,10 +5000,10 @@ type CommissionCreate struct {
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID ProgramID `json:"program_id"`
 
-	// Reason Why it is granted; written to the audit log.
+	// Reason The reason; written to the audit log.
 	Reason string `json:"reason"`
 
-	// SaleID The sale of the same program that it is for; a refund of the sale takes the commission back in proportion. Not for a sale that is refunded.
+	// SaleID The related sale of the same program. A refund of the sale takes the commission back in proportion. The sale must not be refunded.
 	SaleID *SaleID `json:"sale_id,omitempty"`
 }
 
@@ -5022,7 +5022,7 @@ type CommissionCreatedData struct {
 	// Examples: USD
 	Currency Currency `json:"currency"`
 
-	// MatureAt When it can be paid once approved; null when that is open.
+	// MatureAt When it becomes payable after approval; null if not determined.
 	MatureAt *clock.Time `json:"mature_at"`
 
 	// PartnerID The id of a partner.
@@ -5030,13 +5030,13 @@ type CommissionCreatedData struct {
 	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
 	PartnerID PartnerID `json:"partner_id"`
 
-	// RuleID The flow that produced it; null for one made by hand.
+	// RuleID The flow that created it; null for a manual commission.
 	RuleID *FlowID `json:"rule_id"`
 
-	// SaleID The sale that it was earned on; null without one.
+	// SaleID The sale of the commission; null without one.
 	SaleID *SaleID `json:"sale_id"`
 
-	// Status The state that a new commission is announced in: `due` can be paid now, `pending` cannot yet.
+	// Status The state of a new commission: `due` is payable now, `pending` is not yet.
 	//
 	// Examples: pending
 	Status CommissionCreatedStatus `json:"status"`
@@ -5044,7 +5044,7 @@ type CommissionCreatedData struct {
 
 // CommissionCreatedEvent The body of a `commission.created` event.
 type CommissionCreatedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -5055,7 +5055,7 @@ type CommissionCreatedEvent struct {
 	// Data Data of `commission.created`.
 	Data CommissionCreatedData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `commission.created`.
@@ -5065,14 +5065,14 @@ type CommissionCreatedEvent struct {
 // CommissionCreatedEventType Always `commission.created`.
 type CommissionCreatedEventType string
 
-// CommissionCreatedStatus The state that a new commission is announced in: `due` can be paid now, `pending` cannot yet.
+// CommissionCreatedStatus The state of a new commission: `due` is payable now, `pending` is not yet.
 //
 // Examples: pending
 type CommissionCreatedStatus string
 
-// CommissionDecision Words to a decision.
+// CommissionDecision The reason of a decision.
 type CommissionDecision struct {
-	// Reason Why it was approved; written to the audit log only.
+	// Reason The reason of the approval; only for the audit log.
 	Reason *string `json:"reason,omitempty"`
 }
 
@@ -5091,7 +5091,7 @@ type CommissionDeletedData struct {
 
 // CommissionDeletedEvent The body of a `commission.deleted` event.
 type CommissionDeletedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -5102,7 +5102,7 @@ type CommissionDeletedEvent struct {
 	// Data Data of `commission.deleted`.
 	Data CommissionDeletedData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `commission.deleted`.
@@ -5115,9 +5115,9 @@ type CommissionDeletedEventType string
 // CommissionExpand A relation of a commission.
 type CommissionExpand string
 
-// CommissionExplanation Why the amount is what it is, and why it is this partner's: a sentence each, in English, whose words may change.
+// CommissionExplanation Sentences in English that explain the amount and the attribution. The wording may change.
 type CommissionExplanation struct {
-	// Amount Such as `20 % of 49.99 USD, by the flow Creators.`; of a corrected commission also the last correction, with who made it and why.
+	// Amount Such as `20 % of 49.99 USD, by the flow Creators.` For a corrected commission also the last correction, with author and reason.
 	Amount string `json:"amount"`
 
 	// Partner Such as `The customer came by the link ada on 2026-09-01.`; null without a customer.
@@ -5132,7 +5132,7 @@ type CommissionID = string
 // CommissionInclude A computed part of a commission.
 type CommissionInclude string
 
-// CommissionKind `referral` was made by a flow, `reward` by hand, `clawback` takes money back and is negative.
+// CommissionKind `referral` comes from a flow, `reward` is manual, `clawback` takes money back and is negative.
 //
 // Examples: referral
 type CommissionKind string
@@ -5145,7 +5145,7 @@ type CommissionList struct {
 	// HasMore Whether more objects follow in the direction of paging.
 	HasMore bool `json:"has_more"`
 
-	// TotalCount All matches of the filters, whatever the cursor.
+	// TotalCount The number of objects that match the filters.
 	TotalCount int64 `json:"total_count"`
 }
 
@@ -5180,7 +5180,7 @@ type CommissionPaidData struct {
 
 // CommissionPaidEvent The body of a `commission.paid` event.
 type CommissionPaidEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -5191,7 +5191,7 @@ type CommissionPaidEvent struct {
 	// Data Data of `commission.paid`.
 	Data CommissionPaidData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `commission.paid`.
@@ -5201,13 +5201,13 @@ type CommissionPaidEvent struct {
 // CommissionPaidEventType Always `commission.paid`.
 type CommissionPaidEventType string
 
-// CommissionReject Why a commission is refused.
+// CommissionReject The reason of a rejection.
 type CommissionReject struct {
-	// Reason Kept as `void_reason`, written to the audit log and shown to the partner.
+	// Reason Stored as `void_reason`, written to the audit log and shown to the partner.
 	Reason string `json:"reason"`
 }
 
-// CommissionStatus `pending` awaits a decision, `approved` awaits its maturity, `due` is payable now, `paid` was sent, `rejected` was refused by you, `voided` was undone by a refund or a deletion.
+// CommissionStatus `pending` waits for a decision, `approved` matures, `due` is payable, `paid` was paid out, `rejected` was refused by you, `voided` was cancelled by a refund or a deletion.
 //
 // Examples: approved
 type CommissionStatus string
@@ -5232,15 +5232,15 @@ type CommissionUpdatedData struct {
 	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
 	PartnerID PartnerID `json:"partner_id"`
 
-	// PreviousAmountMinor The amount before a correction or a partial refund; absent where the amount is unchanged.
+	// PreviousAmountMinor The amount before a correction or a partial refund; absent if unchanged.
 	PreviousAmountMinor *int64 `json:"previous_amount_minor,omitempty"`
 
-	// PreviousStatus `pending` awaits a decision, `approved` awaits its maturity, `due` is payable now, `paid` was sent, `rejected` was refused by you, `voided` was undone by a refund or a deletion.
+	// PreviousStatus `pending` waits for a decision, `approved` matures, `due` is payable, `paid` was paid out, `rejected` was refused by you, `voided` was cancelled by a refund or a deletion.
 	//
 	// Examples: approved
 	PreviousStatus CommissionStatus `json:"previous_status"`
 
-	// Status `pending` awaits a decision, `approved` awaits its maturity, `due` is payable now, `paid` was sent, `rejected` was refused by you, `voided` was undone by a refund or a deletion.
+	// Status `pending` waits for a decision, `approved` matures, `due` is payable, `paid` was paid out, `rejected` was refused by you, `voided` was cancelled by a refund or a deletion.
 	//
 	// Examples: approved
 	Status CommissionStatus `json:"status"`
@@ -5248,7 +5248,7 @@ type CommissionUpdatedData struct {
 
 // CommissionUpdatedEvent The body of a `commission.updated` event.
 type CommissionUpdatedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -5259,7 +5259,7 @@ type CommissionUpdatedEvent struct {
 	// Data Data of `commission.updated`.
 	Data CommissionUpdatedData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `commission.updated`.
@@ -5289,16 +5289,16 @@ type CommissionVoidedData struct {
 	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
 	PartnerID PartnerID `json:"partner_id"`
 
-	// Reason Why it fell away, for machines, such as `sale_refunded`, `partner_deleted` or `customer_deleted`.
+	// Reason The machine-readable reason, such as `sale_refunded`, `partner_deleted` or `customer_deleted`.
 	Reason string `json:"reason"`
 
-	// SaleID The sale that it was earned on; null without one.
+	// SaleID The sale of the commission; null without one.
 	SaleID *SaleID `json:"sale_id"`
 }
 
 // CommissionVoidedEvent The body of a `commission.voided` event.
 type CommissionVoidedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -5309,7 +5309,7 @@ type CommissionVoidedEvent struct {
 	// Data Data of `commission.voided`.
 	Data CommissionVoidedData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `commission.voided`.
@@ -5319,12 +5319,12 @@ type CommissionVoidedEvent struct {
 // CommissionVoidedEventType Always `commission.voided`.
 type CommissionVoidedEventType string
 
-// ConditionOperator How a condition compares. Which ones a field allows follows from its type.
+// ConditionOperator The operator of a condition. The field's type determines the allowed operators.
 //
 // Examples: eq
 type ConditionOperator string
 
-// ConnectedProcessor A payment processor that can be connected. Take values that you do not know; more may come.
+// ConnectedProcessor A payment processor that can be connected. Accept unknown values; more may be added.
 //
 // Examples: generic
 type ConnectedProcessor string
@@ -5334,7 +5334,7 @@ type ConnectedProcessor string
 // Examples: DE
 type CountryCode = string
 
-// Coupon A promotion code of the payment processor that is registered here.
+// Coupon A registered promotion code of the payment processor.
 type Coupon struct {
 	// ID The id of a coupon.
 	//
@@ -5344,16 +5344,16 @@ type Coupon struct {
 	// Object Always `coupon`.
 	Object string `json:"object"`
 
-	// Active Whether the processor accepts the code; changed only by the processor's webhooks.
+	// Active Whether the processor accepts the code; only the processor's webhooks change it.
 	Active bool `json:"active"`
 
-	// Code What customers enter; unique in the program, whatever the case.
+	// Code The code that customers enter; unique in the program, ignoring case.
 	Code string `json:"code"`
 
 	// CreatedAt When it was created.
 	CreatedAt clock.Time `json:"created_at"`
 
-	// ExternalID The processor's own promotion id; the only thing that a sale is matched on.
+	// ExternalID The processor's own promotion id; sales are matched only by it.
 	ExternalID *string `json:"external_id"`
 
 	// Group The group; only with `expand[]=group`.
@@ -5365,7 +5365,7 @@ type Coupon struct {
 	// Partner The partner; only with `expand[]=partner`.
 	Partner nullable.Nullable[Partner] `json:"partner,omitempty"`
 
-	// PartnerID The partner whom the coupon credits; null for none.
+	// PartnerID The partner credited by the coupon; null for none.
 	PartnerID *PartnerID `json:"partner_id"`
 
 	// ProgramID The id of a program.
@@ -5382,16 +5382,16 @@ type Coupon struct {
 
 // CouponConflict The code is taken; `existing` is the coupon that holds it.
 type CouponConflict struct {
-	// Error What went wrong. Branch on `code`; `message` is for people and may change.
+	// Error The error. Branch on `code`; `message` is for people and may change.
 	Error Error `json:"error"`
 
-	// Existing A promotion code of the payment processor that is registered here.
+	// Existing A registered promotion code of the payment processor.
 	Existing *Coupon `json:"existing,omitempty"`
 }
 
-// CouponCreate A code to register; it must exist in the payment processor already.
+// CouponCreate A code to register; it must already exist at the payment processor.
 type CouponCreate struct {
-	// Code What customers enter; unique in the program, whatever the case.
+	// Code The code that customers enter; unique in the program, ignoring case.
 	Code string `json:"code"`
 
 	// ExternalID The processor's own promotion id; without it no sale is matched.
@@ -5400,7 +5400,7 @@ type CouponCreate struct {
 	// GroupID The group of the coupon, of the same program.
 	GroupID *GroupID `json:"group_id,omitempty"`
 
-	// PartnerID The partner whom the coupon credits, of the same program.
+	// PartnerID The partner credited by the coupon, of the same program.
 	PartnerID *PartnerID `json:"partner_id,omitempty"`
 
 	// ProgramID The id of a program.
@@ -5409,7 +5409,7 @@ type CouponCreate struct {
 	ProgramID ProgramID `json:"program_id"`
 }
 
-// CouponDeleted The coupon is gone.
+// CouponDeleted The coupon was deleted.
 type CouponDeleted struct {
 	// ID The id of a coupon.
 	//
@@ -5445,7 +5445,7 @@ type CouponList struct {
 	// HasMore Whether more objects follow in the direction of paging.
 	HasMore bool `json:"has_more"`
 
-	// TotalCount All matches of the filters, whatever the cursor.
+	// TotalCount The number of objects that match the filters.
 	TotalCount int64 `json:"total_count"`
 }
 
@@ -5455,16 +5455,16 @@ type CouponStats struct {
 	Customers int64 `json:"customers"`
 }
 
-// CouponUpdate Fields to change; what is absent stays.
+// CouponUpdate Fields to change; omitted fields keep their values.
 type CouponUpdate struct {
 	// ExternalID The processor's own promotion id; null clears it.
 	ExternalID nullable.Nullable[string] `json:"external_id,omitempty"`
 
-	// PartnerID The partner whom the coupon credits, of the same program; null for none.
+	// PartnerID The partner credited by the coupon, of the same program; null for none.
 	PartnerID nullable.Nullable[string] `json:"partner_id,omitempty"`
 }
 
-// Credit The commissions that a partner gets for a customer's past sales.
+// Credit The commissions of a partner for a customer's past sales.
 type Credit struct {
 	// Object Always `credit`.
 	Object string `json:"object"`
@@ -5482,7 +5482,7 @@ type Credit struct {
 	// Examples: cus_01kb2m4q8e7v9t3n5x6c0d1f2g
 	CustomerID CustomerID `json:"customer_id"`
 
-	// DryRun Whether nothing was changed.
+	// DryRun Whether this is a preview.
 	DryRun bool `json:"dry_run"`
 
 	// PartnerID The id of a partner.
@@ -5490,16 +5490,16 @@ type Credit struct {
 	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
 	PartnerID PartnerID `json:"partner_id"`
 
-	// Sales The sales without a partner since then, the oldest first.
+	// Sales The sales without a partner since then, oldest first.
 	Sales []CreditedSale `json:"sales"`
 }
 
-// CreditedSale A past sale and the commission that it makes.
+// CreditedSale A past sale and its commission.
 type CreditedSale struct {
-	// AmountMinor The commission, in minor units; 0 for none.
+	// AmountMinor The commission, in minor units; 0 without one.
 	AmountMinor int64 `json:"amount_minor"`
 
-	// CommissionID The new commission; null in a dry run, and where the sale pays nothing.
+	// CommissionID The new commission; null in a preview, and if the sale pays nothing.
 	CommissionID *CommissionID `json:"commission_id"`
 
 	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
@@ -5507,7 +5507,7 @@ type CreditedSale struct {
 	// Examples: USD
 	Currency Currency `json:"currency"`
 
-	// Reason Why the sale pays nothing; null where it pays.
+	// Reason The reason if the sale pays nothing; else null.
 	Reason *string `json:"reason"`
 
 	// SaleID The id of a sale.
@@ -5531,7 +5531,7 @@ type Customer struct {
 	// Object Always `customer`.
 	Object string `json:"object"`
 
-	// Attribution By what the customer got its partner, or was found as its customer; null where that was not noted.
+	// Attribution The rule that attributed or matched the customer; null if not recorded.
 	Attribution json.RawMessage `json:"attribution"`
 
 	// ConvertedAt When the customer first paid; null until then.
@@ -5549,7 +5549,7 @@ type Customer struct {
 	// Email Email; not unique.
 	Email *string `json:"email"`
 
-	// ExternalCustomerID The customer's first id at a payment processor. A customer can have several, see `external_ids`; each is unique in the program, and charges are matched on any of them.
+	// ExternalCustomerID The customer's first id at a payment processor. A customer can have several, see `external_ids`. Each is unique in the program, and charges are matched by any of them.
 	ExternalCustomerID *string `json:"external_customer_id"`
 
 	// ExternalIds All ids at payment processors, the first one first; only with `include[]=external_ids`.
@@ -5570,7 +5570,7 @@ type Customer struct {
 	// LinkID The link that brought the customer; null without one.
 	LinkID *LinkID `json:"link_id"`
 
-	// Metadata Your own data, as given.
+	// Metadata Your own data, unchanged.
 	Metadata json.RawMessage `json:"metadata"`
 
 	// Name Name.
@@ -5582,7 +5582,7 @@ type Customer struct {
 	// PartnerID The partner who referred the customer; null without one.
 	PartnerID *PartnerID `json:"partner_id"`
 
-	// Processor The payment processor that knows the customer; null when unknown.
+	// Processor The customer's payment processor; null if unknown.
 	Processor *Processor `json:"processor"`
 
 	// ProgramID The id of a program.
@@ -5593,15 +5593,15 @@ type Customer struct {
 	// Referral The referral; only with `expand[]=referral`.
 	Referral nullable.Nullable[Referral] `json:"referral,omitempty"`
 
-	// ReferralID The referral that became this customer; null without one.
+	// ReferralID The customer's referral; null without one.
 	ReferralID *ReferralID `json:"referral_id"`
 
-	// Status `lead` has not paid yet, `trial` tries, `active` pays, `cancelled` left, `refunded` got the money of a sale back, `suspended` earns no commissions for now.
+	// Status `lead` has not paid yet, `trial` is in a trial, `active` pays, `cancelled` has left, `refunded` was refunded, `suspended` earns no commissions for now.
 	//
 	// Examples: active
 	Status CustomerStatus `json:"status"`
 
-	// TrackedBy How the attribution came about: a click on a `link`, a `coupon`, a `manual` reassignment or import, or the `api` naming the partner.
+	// TrackedBy The way of attribution: a click on a `link`, a `coupon`, a `manual` reassignment or import, or a partner named in the `api` call.
 	//
 	// Examples: link
 	TrackedBy TrackedBy `json:"tracked_by"`
@@ -5609,36 +5609,36 @@ type Customer struct {
 	// UpdatedAt When it was last changed.
 	UpdatedAt clock.Time `json:"updated_at"`
 
-	// Warnings Other customers with the same identifier or e-mail; only in the answer that creates the customer.
+	// Warnings Other customers with the same identifier or email; only in the response to the creation.
 	Warnings []CustomerWarning `json:"warnings,omitempty"`
 }
 
-// CustomerAttribution By what a customer got its partner.
+// CustomerAttribution The rule and id of the attribution.
 //
 // Examples: {"at":"2026-09-01T12:00:00.000Z","detail":"clk_01kb2m4q8e7v9t3n5x6c0d1f2g","rule":"click"}
 type CustomerAttribution struct {
 	// At When it was decided.
 	At clock.Time `json:"at"`
 
-	// Detail The id or code that fitted.
+	// Detail The id or code that matched.
 	Detail *string `json:"detail"`
 
-	// Rule The rule that gave a customer its partner. A payment is matched by a known external id (`known_customer`), then by `identifier`, `click` or `referral`, `promotion_code` and `email`, in this order; the first rule that fits wins. `api`, `manual` and `import` mark a customer written by the API, by hand or by an import. Accept unknown values.
+	// Rule The rule that attributed a customer to its partner. A payment is matched by a known external id (`known_customer`), then by `identifier`, `click` or `referral`, `promotion_code` and `email`, in this order. `api`, `manual` and `import` mark a customer created by the API, manually or by an import. Accept unknown values.
 	//
 	// Examples: click
 	Rule AttributionRule `json:"rule"`
 }
 
-// CustomerConflict The external id is taken, with `existing`, or the state of something refuses, without.
+// CustomerConflict The external id is taken (with `existing`), or the state of an object refuses the call.
 type CustomerConflict struct {
-	// Error What went wrong. Branch on `code`; `message` is for people and may change.
+	// Error The error. Branch on `code`; `message` is for people and may change.
 	Error Error `json:"error"`
 
 	// Existing A person or company attributed to a partner.
 	Existing *Customer `json:"existing,omitempty"`
 }
 
-// CustomerCreate A customer to add. Exactly one of `partner_id`, `click_id` and `coupon_code` is needed: two are refused with `parameters_exclusive`, none with `parameter_missing`.
+// CustomerCreate A customer to create. Exactly one of `partner_id`, `click_id` and `coupon_code` is required: two are refused with `parameters_exclusive`, none with `parameter_missing`.
 type CustomerCreate struct {
 	// ClickID The id of a click.
 	//
@@ -5651,13 +5651,13 @@ type CustomerCreate struct {
 	// Email Email; not unique.
 	Email *string `json:"email,omitempty"`
 
-	// ExternalCustomerID The customer's id at the payment processor, unique in the program; charges are matched on it. Attach further ids with `POST /v1/customers/{id}/external_ids`.
+	// ExternalCustomerID The customer's id at the payment processor, unique in the program. Charges are matched by it. Attach further ids with `POST /v1/customers/{id}/external_ids`.
 	ExternalCustomerID *string `json:"external_customer_id,omitempty"`
 
 	// Identifier Your own id of the customer.
 	Identifier *string `json:"identifier,omitempty"`
 
-	// Metadata Your own data, stored as given.
+	// Metadata Your own data, stored unchanged.
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 
 	// Name Name.
@@ -5673,15 +5673,15 @@ type CustomerCreate struct {
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID ProgramID `json:"program_id"`
 
-	// Status The states that can be set; `refunded` is written by a refund only.
+	// Status The states that you can set; only a refund sets `refunded`.
 	//
 	// Examples: lead
 	Status *CustomerWriteStatus `json:"status,omitempty"`
 }
 
-// CustomerCredit A partner to credit with a customer and its past sales.
+// CustomerCredit The partner to credit with a customer and its past sales.
 type CustomerCredit struct {
-	// DryRun Whether to answer without changing anything.
+	// DryRun Whether to only preview the commissions.
 	DryRun *bool `json:"dry_run,omitempty"`
 
 	// PartnerID The id of a partner.
@@ -5689,11 +5689,11 @@ type CustomerCredit struct {
 	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
 	PartnerID PartnerID `json:"partner_id"`
 
-	// Since Sales from this moment on are credited.
+	// Since Sales from this time on are credited.
 	Since clock.Time `json:"since"`
 }
 
-// CustomerDeleted The customer is gone.
+// CustomerDeleted The customer was deleted.
 type CustomerDeleted struct {
 	// ID The id of a customer.
 	//
@@ -5719,7 +5719,7 @@ type CustomerDuplicate struct {
 	// Examples: cus_01kb2m4q8e7v9t3n5x6c0d1f2g
 	CustomerID CustomerID `json:"customer_id"`
 
-	// Match The field that two customers have in common.
+	// Match The field that two customers share.
 	//
 	// Examples: email
 	Match CustomerMatch `json:"match"`
@@ -5746,13 +5746,13 @@ type CustomerEnrolledAsPartnerData struct {
 	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
 	PartnerID PartnerID `json:"partner_id"`
 
-	// Source Where the enrolment came from: `auto_enrol`.
+	// Source The origin of the enrolment: `auto_enrol`.
 	Source string `json:"source"`
 }
 
 // CustomerEnrolledAsPartnerEvent The body of a `customer.enrolled_as_partner` event.
 type CustomerEnrolledAsPartnerEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -5763,7 +5763,7 @@ type CustomerEnrolledAsPartnerEvent struct {
 	// Data Data of `customer.enrolled_as_partner`.
 	Data CustomerEnrolledAsPartnerData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `customer.enrolled_as_partner`.
@@ -5795,7 +5795,7 @@ type CustomerExternalIDAttach struct {
 	// ExternalCustomerID The customer's id at a payment processor.
 	ExternalCustomerID string `json:"external_customer_id"`
 
-	// Processor The payment processor that the data comes from. Take values that you do not know; more may come.
+	// Processor The payment processor of the data. Accept unknown values; more may be added.
 	//
 	// Examples: api
 	Processor *Processor `json:"processor,omitempty"`
@@ -5817,11 +5817,11 @@ type CustomerList struct {
 	// HasMore Whether more objects follow in the direction of paging.
 	HasMore bool `json:"has_more"`
 
-	// TotalCount All matches of the filters, whatever the cursor.
+	// TotalCount The number of objects that match the filters.
 	TotalCount int64 `json:"total_count"`
 }
 
-// CustomerMatch The field that two customers have in common.
+// CustomerMatch The field that two customers share.
 //
 // Examples: email
 type CustomerMatch string
@@ -5833,7 +5833,7 @@ type CustomerMerge struct {
 	// Examples: cus_01kb2m4q8e7v9t3n5x6c0d1f2g
 	CustomerID CustomerID `json:"customer_id"`
 
-	// DryRun Whether to answer without changing anything.
+	// DryRun Whether to only preview the merge.
 	DryRun *bool `json:"dry_run,omitempty"`
 
 	// PartnerID The id of a partner.
@@ -5842,18 +5842,18 @@ type CustomerMerge struct {
 	PartnerID *PartnerID `json:"partner_id,omitempty"`
 }
 
-// CustomerMerged Two customers that are one now, or would be.
+// CustomerMerged The result or preview of a merge.
 type CustomerMerged struct {
 	// Object Always `customer_merge`.
 	Object string `json:"object"`
 
-	// Commissions The unpaid commissions that the merge changes, as rules decide them again.
+	// Commissions The unpaid commissions that the rules decide again.
 	Commissions []MergedCommission `json:"commissions"`
 
 	// Customer A person or company attributed to a partner.
 	Customer Customer `json:"customer"`
 
-	// DryRun Whether nothing was changed.
+	// DryRun Whether this is a preview.
 	DryRun bool `json:"dry_run"`
 
 	// MergedCustomerID The id of a customer.
@@ -5861,16 +5861,16 @@ type CustomerMerged struct {
 	// Examples: cus_01kb2m4q8e7v9t3n5x6c0d1f2g
 	MergedCustomerID CustomerID `json:"merged_customer_id"`
 
-	// Sales How many sales move.
+	// Sales The number of sales that move.
 	Sales int64 `json:"sales"`
 }
 
-// CustomerStatus `lead` has not paid yet, `trial` tries, `active` pays, `cancelled` left, `refunded` got the money of a sale back, `suspended` earns no commissions for now.
+// CustomerStatus `lead` has not paid yet, `trial` is in a trial, `active` pays, `cancelled` has left, `refunded` was refunded, `suspended` earns no commissions for now.
 //
 // Examples: active
 type CustomerStatus string
 
-// CustomerUpdate Fields to change; what is absent stays.
+// CustomerUpdate Fields to change; omitted fields keep their values.
 type CustomerUpdate struct {
 	// Email Email; null removes it.
 	Email nullable.Nullable[string] `json:"email,omitempty"`
@@ -5878,7 +5878,7 @@ type CustomerUpdate struct {
 	// Identifier Your own id of the customer; null removes it.
 	Identifier nullable.Nullable[string] `json:"identifier,omitempty"`
 
-	// Metadata Replaces your own data as a whole.
+	// Metadata Replaces your own data.
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 
 	// Name Name; null removes it.
@@ -5889,17 +5889,17 @@ type CustomerUpdate struct {
 	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
 	PartnerID *PartnerID `json:"partner_id,omitempty"`
 
-	// Status The states that can be set; `refunded` is written by a refund only.
+	// Status The states that you can set; only a refund sets `refunded`.
 	//
 	// Examples: lead
 	Status *CustomerWriteStatus `json:"status,omitempty"`
 }
 
-// CustomerWarning A sign that a new customer is the same person as another one.
+// CustomerWarning A sign that a new customer may be the same person as another customer.
 //
 // Examples: {"code":"identifier_taken","customer_id":"cus_01kb2m4q8e7v9t3n5x6c0d1f2g","message":"Another customer has this identifier. Merge the two if they are one person."}
 type CustomerWarning struct {
-	// Code `identifier_taken` and `email_taken` mean that another customer of the program has the same identifier or e-mail. Accept unknown values.
+	// Code `identifier_taken` and `email_taken` mean that another customer of the program has the same identifier or email. Accept unknown values.
 	//
 	// Examples: identifier_taken
 	Code CustomerWarningCode `json:"code"`
@@ -5913,12 +5913,12 @@ type CustomerWarning struct {
 	Message string `json:"message"`
 }
 
-// CustomerWarningCode `identifier_taken` and `email_taken` mean that another customer of the program has the same identifier or e-mail. Accept unknown values.
+// CustomerWarningCode `identifier_taken` and `email_taken` mean that another customer of the program has the same identifier or email. Accept unknown values.
 //
 // Examples: identifier_taken
 type CustomerWarningCode string
 
-// CustomerWriteStatus The states that can be set; `refunded` is written by a refund only.
+// CustomerWriteStatus The states that you can set; only a refund sets `refunded`.
 //
 // Examples: lead
 type CustomerWriteStatus string
@@ -5928,37 +5928,37 @@ type CustomerWriteStatus string
 // Examples: 2026-08-31
 type DateOrTime = string
 
-// DocumentTag A part of the API; the tags of the description.
+// DocumentTag A section of the API; the tags of the description.
 //
 // Examples: Sales
 type DocumentTag string
 
-// EmailDomain The part of an e-mail address behind the @, lower case in responses.
+// EmailDomain The domain of an email address, after the @, lower case in responses.
 //
 // Examples: acme.example
 type EmailDomain = string
 
 // EmbedPartner A user of your own application.
 type EmbedPartner struct {
-	// Email By which the partner is found or made.
+	// Email The email of the existing or new partner.
 	Email string `json:"email"`
 
 	// FirstName Given name of a new partner.
 	FirstName *string `json:"first_name,omitempty"`
 
-	// GroupID Group of a new partner; the program's default group when left out.
+	// GroupID Group of a new partner; the default is the program's default group.
 	GroupID *GroupID `json:"group_id,omitempty"`
 
 	// LastName Family name of a new partner.
 	LastName *string `json:"last_name,omitempty"`
 }
 
-// EmbedToken Opens the portal of one partner within a page of yours, without a cookie, for an hour.
+// EmbedToken Access to one partner's portal inside a page of yours, without a cookie, for an hour.
 type EmbedToken struct {
 	// Object Always `embed_token`.
 	Object string `json:"object"`
 
-	// ExpiresAt When it stops working.
+	// ExpiresAt When it expires.
 	ExpiresAt clock.Time `json:"expires_at"`
 
 	// PartnerID The id of a partner.
@@ -5966,14 +5966,14 @@ type EmbedToken struct {
 	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
 	PartnerID PartnerID `json:"partner_id"`
 
-	// Token The secret part of the address. Make a new one for every visit.
+	// Token The secret part of the address. Create a new one for every visit.
 	Token string `json:"token"`
 
-	// URL The address for the frame: give it to the element that `/embed.js` fills.
+	// URL The frame's address; pass it to the element of `/embed.js`.
 	URL string `json:"url"`
 }
 
-// EmbedTokenCreate Whose portal a page of yours shows: a partner by its id, or your own user, who becomes a partner if no partner of the program has the e-mail. Exactly one of both.
+// EmbedTokenCreate The partner to show: a partner by its id, or your own user, who becomes a partner if no partner of the program has the email. Exactly one of the two.
 type EmbedTokenCreate struct {
 	// Partner A user of your own application.
 	Partner *EmbedPartner `json:"partner,omitempty"`
@@ -5989,7 +5989,7 @@ type EmbedTokenCreate struct {
 	ProgramID ProgramID `json:"program_id"`
 }
 
-// Error What went wrong. Branch on `code`; `message` is for people and may change.
+// Error The error. Branch on `code`; `message` is for people and may change.
 type Error struct {
 	// Code The closed list of codes.
 	//
@@ -6001,17 +6001,17 @@ type Error struct {
 	// Examples: program_id is required.
 	Message string `json:"message"`
 
-	// Param The parameter at fault, as a path such as `branches[0].conditions[1].operator`.
+	// Param The invalid parameter, as a path such as `branches[0].conditions[1].operator`.
 	//
 	// Examples: program_id
 	Param *string `json:"param,omitempty"`
 
-	// RequestID The request's id, as in `Rail-Request-Id`; in a replayed error that of the request which was answered first.
+	// RequestID The request's id, as in `Rail-Request-Id`. In a replayed error it is the id of the original request.
 	//
 	// Examples: req_01kb2m4q8e7v9t3n5x6c0d1f2g
 	RequestID string `json:"request_id"`
 
-	// Type The class of an error; each belongs to one or a few statuses.
+	// Type The class of an error; each class has one or a few statuses.
 	//
 	// Examples: invalid_request_error
 	Type ErrorType `json:"type"`
@@ -6022,13 +6022,13 @@ type Error struct {
 // Examples: parameter_missing
 type ErrorCode string
 
-// ErrorEnvelope Every answer of 400 or above.
+// ErrorEnvelope The body of every response with status 400 or above.
 type ErrorEnvelope struct {
-	// Error What went wrong. Branch on `code`; `message` is for people and may change.
+	// Error The error. Branch on `code`; `message` is for people and may change.
 	Error Error `json:"error"`
 }
 
-// ErrorType The class of an error; each belongs to one or a few statuses.
+// ErrorType The class of an error; each class has one or a few statuses.
 //
 // Examples: invalid_request_error
 type ErrorType string
@@ -6036,22 +6036,22 @@ type ErrorType string
 // Event defines model for Event.
 type Event = json.RawMessage
 
-// EventFeed What follows a cursor.
+// EventFeed A page of the event feed.
 type EventFeed struct {
 	// Object Always `event_feed`.
 	Object string `json:"object"`
 
-	// CaughtUp Whether there was nothing more at this moment.
+	// CaughtUp Whether there were no further events at this moment.
 	CaughtUp bool `json:"caught_up"`
 
-	// Cursor Where the next answer begins: `after` of the next call.
+	// Cursor The next cursor: `after` of the next call.
 	Cursor string `json:"cursor"`
 
 	// Data The events, oldest first.
 	Data []FollowedEvent `json:"data"`
 }
 
-// EventID The id of a event.
+// EventID The id of an event.
 //
 // Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 type EventID = string
@@ -6070,15 +6070,15 @@ type EventReceived struct {
 // EventReceivedReceived Always true.
 type EventReceivedReceived bool
 
-// EventRequest What caused an event.
+// EventRequest The cause of an event.
 type EventRequest struct {
-	// ID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`); null when none of them.
+	// ID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`); null without such a cause.
 	//
 	// Examples: req_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID *string `json:"id"`
 }
 
-// Flow A commission rule. The first active flow that fits an event decides; its first matching branch gives the rate, else its own rate applies.
+// Flow A commission rule. The first active flow that matches an event decides. Its first matching branch sets the rate, else the flow's own rate applies.
 type Flow struct {
 	// ID The id of a flow.
 	//
@@ -6088,26 +6088,26 @@ type Flow struct {
 	// Object Always `flow`.
 	Object string `json:"object"`
 
-	// Action `generate_commission` pays the partner, `switch_group` moves the partner into the target group from the next event on.
+	// Action `generate_commission` pays the partner. `switch_group` moves the partner into the target group from the next event on.
 	//
 	// Examples: generate_commission
 	Action FlowAction `json:"action"`
 
-	// ApprovalDelayDays Days from creation to approval; null unless the mode is `after_days`.
+	// ApprovalDelayDays Days from creation to approval; null unless the approval is `after_days`.
 	ApprovalDelayDays *int64 `json:"approval_delay_days"`
 
-	// ApprovalMode How the commissions get approved: `immediate` at creation, `after_days` by themselves after a delay, `manual` by you.
+	// ApprovalMode The approval of commissions: `immediate` at creation, `after_days` automatically after a delay, `manual` by you.
 	//
 	// Examples: immediate
 	ApprovalMode FlowApprovalMode `json:"approval_mode"`
 
-	// Branches In order; the first that matches wins.
+	// Branches In order; the first match wins.
 	Branches []FlowBranch `json:"branches"`
 
 	// CreatedAt When it was created.
 	CreatedAt clock.Time `json:"created_at"`
 
-	// Description What the flow is for.
+	// Description The purpose of the flow.
 	Description *string `json:"description"`
 
 	// Group The group; only with `expand[]=group`.
@@ -6125,7 +6125,7 @@ type Flow struct {
 	// PartnerID Only this partner; null for all partners.
 	PartnerID *PartnerID `json:"partner_id"`
 
-	// Priority Lower runs first; ties go to partner, then group, then program, then the oldest.
+	// Priority Lower numbers are evaluated first; for equal numbers partner, group, program, then the oldest.
 	Priority int64 `json:"priority"`
 
 	// ProgramID The id of a program.
@@ -6133,13 +6133,13 @@ type Flow struct {
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID ProgramID `json:"program_id"`
 
-	// RateType How `rate_value` counts; null for `switch_group`.
+	// RateType The unit of `rate_value`; null for `switch_group`.
 	RateType *RateType `json:"rate_type"`
 
-	// RateValue The rate when no branch matches: basis points for `percent`, minor units of the program's currency for `fixed`; null for `switch_group`.
+	// RateValue The rate if no branch matches: basis points for `percent`, minor units of the program's currency for `fixed`; null for `switch_group`.
 	RateValue *int64 `json:"rate_value"`
 
-	// Status Whether the flow is applied.
+	// Status Whether the flow is evaluated.
 	//
 	// Examples: active
 	Status FlowStatus `json:"status"`
@@ -6147,7 +6147,7 @@ type Flow struct {
 	// TargetGroupID The group to move the partner into; null unless the action is `switch_group`.
 	TargetGroupID *GroupID `json:"target_group_id"`
 
-	// Trigger What sets the flow off: a sale (`new_payment`) or a new customer (`new_signup`).
+	// Trigger The trigger: a sale (`new_payment`) or a new customer (`new_signup`).
 	//
 	// Examples: new_payment
 	Trigger FlowTrigger `json:"trigger"`
@@ -6156,30 +6156,30 @@ type Flow struct {
 	UpdatedAt clock.Time `json:"updated_at"`
 }
 
-// FlowAction `generate_commission` pays the partner, `switch_group` moves the partner into the target group from the next event on.
+// FlowAction `generate_commission` pays the partner. `switch_group` moves the partner into the target group from the next event on.
 //
 // Examples: generate_commission
 type FlowAction string
 
-// FlowApprovalMode How the commissions get approved: `immediate` at creation, `after_days` by themselves after a delay, `manual` by you.
+// FlowApprovalMode The approval of commissions: `immediate` at creation, `after_days` automatically after a delay, `manual` by you.
 //
 // Examples: immediate
 type FlowApprovalMode string
 
-// FlowBranch A rate for the events that meet its conditions.
+// FlowBranch A rate for events that match its conditions.
 type FlowBranch struct {
 	// ID The id of a flow branch.
 	//
 	// Examples: flb_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID FlowBranchID `json:"id"`
 
-	// Conditions All must hold, as given; empty always matches.
+	// Conditions All must hold; an empty list always matches.
 	Conditions json.RawMessage `json:"conditions"`
 
-	// Label A name for people.
+	// Label A label.
 	Label *string `json:"label"`
 
-	// RateType `percent` counts in basis points of the base amount, `fixed` in minor units of the program's currency.
+	// RateType `percent` is in basis points of the base amount, `fixed` in minor units of the program's currency.
 	//
 	// Examples: percent
 	RateType RateType `json:"rate_type"`
@@ -6200,13 +6200,13 @@ type FlowBranchInput struct {
 	// Examples: flb_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID *FlowBranchID `json:"id,omitempty"`
 
-	// Conditions All must hold; empty always matches.
+	// Conditions All must hold; an empty list always matches.
 	Conditions json.RawMessage `json:"conditions"`
 
-	// Label A name for people.
+	// Label A label.
 	Label *string `json:"label,omitempty"`
 
-	// RateType `percent` counts in basis points of the base amount, `fixed` in minor units of the program's currency.
+	// RateType `percent` is in basis points of the base amount, `fixed` in minor units of the program's currency.
 	//
 	// Examples: percent
 	RateType RateType `json:"rate_type"`
@@ -6215,9 +6215,9 @@ type FlowBranchInput struct {
 	RateValue int64 `json:"rate_value"`
 }
 
-// FlowCreate A commission rule to add.
+// FlowCreate A commission rule to create.
 type FlowCreate struct {
-	// Action `generate_commission` pays the partner, `switch_group` moves the partner into the target group from the next event on.
+	// Action `generate_commission` pays the partner. `switch_group` moves the partner into the target group from the next event on.
 	//
 	// Examples: generate_commission
 	Action *FlowAction `json:"action,omitempty"`
@@ -6225,15 +6225,15 @@ type FlowCreate struct {
 	// ApprovalDelayDays Days from creation to approval; required for `after_days`, refused otherwise.
 	ApprovalDelayDays *int64 `json:"approval_delay_days,omitempty"`
 
-	// ApprovalMode How the commissions get approved: `immediate` at creation, `after_days` by themselves after a delay, `manual` by you.
+	// ApprovalMode The approval of commissions: `immediate` at creation, `after_days` automatically after a delay, `manual` by you.
 	//
 	// Examples: immediate
 	ApprovalMode *FlowApprovalMode `json:"approval_mode,omitempty"`
 
-	// Branches In order; the first that matches wins.
+	// Branches In order; the first match wins.
 	Branches []FlowBranchInput `json:"branches,omitempty"`
 
-	// Description What the flow is for.
+	// Description The purpose of the flow.
 	Description *string `json:"description,omitempty"`
 
 	// GroupID Only partners of this group; not together with `partner_id`.
@@ -6245,7 +6245,7 @@ type FlowCreate struct {
 	// PartnerID Only this partner; not together with `group_id`.
 	PartnerID *PartnerID `json:"partner_id,omitempty"`
 
-	// Priority Lower runs first; ties go to partner, then group, then program, then the oldest.
+	// Priority Lower numbers are evaluated first; for equal numbers partner, group, program, then the oldest.
 	Priority *int64 `json:"priority,omitempty"`
 
 	// ProgramID The id of a program.
@@ -6253,27 +6253,27 @@ type FlowCreate struct {
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID ProgramID `json:"program_id"`
 
-	// RateType How `rate_value` counts; required for `generate_commission`, refused for `switch_group`. `new_signup` takes `fixed` only.
+	// RateType The unit of `rate_value`; required for `generate_commission`, refused for `switch_group`. `new_signup` accepts only `fixed`.
 	RateType *RateType `json:"rate_type,omitempty"`
 
-	// RateValue The rate when no branch matches: basis points up to 50000 for `percent`, minor units of the program's currency for `fixed`. Required for `generate_commission`, refused for `switch_group`.
+	// RateValue The rate if no branch matches: basis points up to 50000 for `percent`, minor units of the program's currency for `fixed`. Required for `generate_commission`, refused for `switch_group`.
 	RateValue *int64 `json:"rate_value,omitempty"`
 
-	// Status Whether the flow is applied.
+	// Status Whether the flow is evaluated.
 	//
 	// Examples: active
 	Status *FlowStatus `json:"status,omitempty"`
 
-	// TargetGroupID The group to move the partner into, of the same program; required for `switch_group`, refused otherwise.
+	// TargetGroupID The target group, of the same program; required for `switch_group`, refused otherwise.
 	TargetGroupID *GroupID `json:"target_group_id,omitempty"`
 
-	// Trigger What sets the flow off: a sale (`new_payment`) or a new customer (`new_signup`).
+	// Trigger The trigger: a sale (`new_payment`) or a new customer (`new_signup`).
 	//
 	// Examples: new_payment
 	Trigger *FlowTrigger `json:"trigger,omitempty"`
 }
 
-// FlowDeleted The flow is gone.
+// FlowDeleted The flow was deleted.
 type FlowDeleted struct {
 	// ID The id of a flow.
 	//
@@ -6306,11 +6306,11 @@ type FlowList struct {
 	// HasMore Whether more objects follow in the direction of paging.
 	HasMore bool `json:"has_more"`
 
-	// TotalCount All matches of the filters, whatever the cursor.
+	// TotalCount The number of objects that match the filters.
 	TotalCount int64 `json:"total_count"`
 }
 
-// FlowPreview What a payment would earn. Flow, rate and dates are null, and the amount is 0, where it would earn nothing.
+// FlowPreview The commission of a hypothetical payment. Without commission, flow, rate and dates are null and the amount is 0.
 type FlowPreview struct {
 	// Object Always `flow_preview`.
 	Object string `json:"object"`
@@ -6323,19 +6323,19 @@ type FlowPreview struct {
 	// Examples: USD
 	Currency Currency `json:"currency"`
 
-	// Explanation The answer as one sentence, in English; its words may change.
+	// Explanation The result as a sentence in English; the wording may change.
 	Explanation string `json:"explanation"`
 
-	// FlowBranchID Its branch; null where the flow's own rate would count.
+	// FlowBranchID Its branch; null if the flow's own rate applies.
 	FlowBranchID *FlowBranchID `json:"flow_branch_id"`
 
-	// FlowID The flow that would pay.
+	// FlowID The flow that pays.
 	FlowID *FlowID `json:"flow_id"`
 
 	// MatureAt When it could be paid at the earliest.
 	MatureAt *clock.Time `json:"mature_at"`
 
-	// PartnerID Who would earn; null where the customer has no partner.
+	// PartnerID The earning partner; null if the customer has no partner.
 	PartnerID *PartnerID `json:"partner_id"`
 
 	// ProgramID The id of a program.
@@ -6343,28 +6343,28 @@ type FlowPreview struct {
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID ProgramID `json:"program_id"`
 
-	// RateType How `rate_value` counts.
+	// RateType The unit of `rate_value`.
 	RateType *RateType `json:"rate_type"`
 
-	// RateValue The rate that would count, that of the customer's link if it has one: basis points for `percent`, minor units for `fixed`.
+	// RateValue The applied rate, that of the customer's link if it has one: basis points for `percent`, minor units for `fixed`.
 	RateValue *int64 `json:"rate_value"`
 
-	// RevenueMinor What a percentage would be taken of.
+	// RevenueMinor The base amount of a percentage.
 	RevenueMinor *int64 `json:"revenue_minor"`
 
-	// Status What the commission would begin as.
+	// Status The first status of the commission.
 	Status *CommissionStatus `json:"status"`
 
-	// Warnings Why nothing would be paid, empty where something would.
+	// Warnings Reasons why the payment earns nothing; empty if it earns something.
 	Warnings []SaleWarning `json:"warnings"`
 }
 
-// FlowPreviewRequest A payment that might be. Exactly one of `customer_id` and `partner_id` is needed.
+// FlowPreviewRequest A hypothetical payment. Exactly one of `customer_id` and `partner_id` is required.
 type FlowPreviewRequest struct {
 	// AmountMinor Gross amount in minor units of `currency`.
 	AmountMinor int64 `json:"amount_minor"`
 
-	// BillingType Whether the payment stands alone (`one_time`) or belongs to a `subscription`.
+	// BillingType Whether the payment is single (`one_time`) or belongs to a `subscription`.
 	//
 	// Examples: subscription
 	BillingType *BillingType `json:"billing_type,omitempty"`
@@ -6379,16 +6379,16 @@ type FlowPreviewRequest struct {
 	// Examples: cus_01kb2m4q8e7v9t3n5x6c0d1f2g
 	CustomerID *CustomerID `json:"customer_id,omitempty"`
 
-	// FeeMinor What the payment processor would keep of it; at most `amount_minor`.
+	// FeeMinor The payment processor's fee; at most `amount_minor`.
 	FeeMinor *int64 `json:"fee_minor,omitempty"`
 
 	// Interval Billing interval; only for subscriptions.
 	Interval *BillingInterval `json:"interval,omitempty"`
 
-	// Metadata What `sale.metadata.` conditions would read.
+	// Metadata Values for `sale.metadata.` conditions.
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 
-	// OccurredAt When the customer would pay; now when left out, at most five minutes ahead.
+	// OccurredAt When the customer pays; the default is now, at most five minutes in the future.
 	OccurredAt *clock.Time `json:"occurred_at,omitempty"`
 
 	// PartnerID The id of a partner.
@@ -6411,27 +6411,27 @@ type FlowPreviewRequest struct {
 	TaxMinor *int64 `json:"tax_minor,omitempty"`
 }
 
-// FlowRehearsal What the sales of the last days would have paid under the flows as they are, and with the flow changed.
+// FlowRehearsal The commissions of recent sales under the current flows and under the changed flow.
 type FlowRehearsal struct {
 	// Object Always `flow_rehearsal`.
 	Object string `json:"object"`
 
-	// After What they would pay, one sum a currency.
+	// After The commissions under the changed flow, one sum per currency.
 	After []MoneySum `json:"after"`
 
-	// Before What they pay under the flows as they are, one sum a currency.
+	// Before The commissions under the current flows, one sum per currency.
 	Before []MoneySum `json:"before"`
 
-	// ChangedCount How many of them would have paid another amount.
+	// ChangedCount The number of sales with another amount.
 	ChangedCount int64 `json:"changed_count"`
 
-	// Complete Whether those are all. Else there were more than 10,000, or they took longer than five seconds; the latest were looked at.
+	// Complete Whether all sales were evaluated. Otherwise there were more than 10,000, or they took longer than five seconds, and only the latest were evaluated.
 	Complete bool `json:"complete"`
 
-	// Days How many days of sales were asked about.
+	// Days The number of days of sales.
 	Days int64 `json:"days"`
 
-	// Examples The latest of the sales that would have paid another amount.
+	// Examples The latest sales with another amount.
 	Examples []FlowRehearsalExample `json:"examples"`
 
 	// ProgramID The id of a program.
@@ -6439,19 +6439,19 @@ type FlowRehearsal struct {
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID ProgramID `json:"program_id"`
 
-	// SalesCount How many sales were looked at.
+	// SalesCount The number of sales evaluated.
 	SalesCount int64 `json:"sales_count"`
 }
 
-// FlowRehearsalExample A sale that would have paid another amount.
+// FlowRehearsalExample A sale with another amount.
 type FlowRehearsalExample struct {
-	// After What a sale pays. The flow is null, and the amount 0, where it pays nothing.
+	// After The commission of a sale. Without commission, the flow is null and the amount 0.
 	After FlowRehearsalPay `json:"after"`
 
-	// AmountMinor What refunds have left of the sale, in minor units of `currency`.
+	// AmountMinor The sale's amount after refunds, in minor units of `currency`.
 	AmountMinor int64 `json:"amount_minor"`
 
-	// Before What a sale pays. The flow is null, and the amount 0, where it pays nothing.
+	// Before The commission of a sale. Without commission, the flow is null and the amount 0.
 	Before FlowRehearsalPay `json:"before"`
 
 	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
@@ -6478,7 +6478,7 @@ type FlowRehearsalExample struct {
 	SaleID SaleID `json:"sale_id"`
 }
 
-// FlowRehearsalPay What a sale pays. The flow is null, and the amount 0, where it pays nothing.
+// FlowRehearsalPay The commission of a sale. Without commission, the flow is null and the amount 0.
 type FlowRehearsalPay struct {
 	// AmountMinor The commission, in minor units of `currency`.
 	AmountMinor int64 `json:"amount_minor"`
@@ -6488,19 +6488,19 @@ type FlowRehearsalPay struct {
 	// Examples: USD
 	Currency Currency `json:"currency"`
 
-	// FlowBranchID Its branch; null where the flow's own rate counts.
+	// FlowBranchID Its branch; null if the flow's own rate applies.
 	FlowBranchID *FlowBranchID `json:"flow_branch_id"`
 
-	// FlowID The flow that pays. A new flow has an id of the rehearsal only.
+	// FlowID The flow that pays. A new flow has a temporary id.
 	FlowID *FlowID `json:"flow_id"`
 }
 
-// FlowRehearsalRequest A flow as it would be saved, and the sales to ask about it.
+// FlowRehearsalRequest A changed flow to test on recent sales.
 type FlowRehearsalRequest struct {
-	// Days How many days of sales are asked about, up to now.
+	// Days The number of days of sales, up to now.
 	Days *int64 `json:"days,omitempty"`
 
-	// Flow The flow as it shall be; what is absent stays.
+	// Flow The changed flow; omitted fields keep their values.
 	Flow FlowUpdate `json:"flow"`
 
 	// FlowID The id of a flow.
@@ -6514,35 +6514,35 @@ type FlowRehearsalRequest struct {
 	ProgramID ProgramID `json:"program_id"`
 }
 
-// FlowStatus Whether the flow is applied.
+// FlowStatus Whether the flow is evaluated.
 //
 // Examples: active
 type FlowStatus string
 
-// FlowTrigger What sets the flow off: a sale (`new_payment`) or a new customer (`new_signup`).
+// FlowTrigger The trigger: a sale (`new_payment`) or a new customer (`new_signup`).
 //
 // Examples: new_payment
 type FlowTrigger string
 
-// FlowUpdate The flow as it shall be; what is absent stays.
+// FlowUpdate The changed flow; omitted fields keep their values.
 type FlowUpdate struct {
-	// Action `generate_commission` pays the partner, `switch_group` moves the partner into the target group from the next event on.
+	// Action `generate_commission` pays the partner. `switch_group` moves the partner into the target group from the next event on.
 	//
 	// Examples: generate_commission
 	Action *FlowAction `json:"action,omitempty"`
 
-	// ApprovalDelayDays Days from creation to approval; needed for `after_days`, null otherwise.
+	// ApprovalDelayDays Days from creation to approval; required for `after_days`, null otherwise.
 	ApprovalDelayDays nullable.Nullable[int64] `json:"approval_delay_days,omitempty"`
 
-	// ApprovalMode How the commissions get approved: `immediate` at creation, `after_days` by themselves after a delay, `manual` by you.
+	// ApprovalMode The approval of commissions: `immediate` at creation, `after_days` automatically after a delay, `manual` by you.
 	//
 	// Examples: immediate
 	ApprovalMode *FlowApprovalMode `json:"approval_mode,omitempty"`
 
-	// Branches Replaces the branches: those with an `id` are kept, those without are created, omitted ones are deleted.
+	// Branches Replaces the branches: those with an `id` are kept, others are created, omitted ones are deleted.
 	Branches []FlowBranchInput `json:"branches,omitempty"`
 
-	// Description What the flow is for.
+	// Description The purpose of the flow.
 	Description nullable.Nullable[string] `json:"description,omitempty"`
 
 	// GroupID Only partners of this group; not together with `partner_id`.
@@ -6554,48 +6554,48 @@ type FlowUpdate struct {
 	// PartnerID Only this partner; not together with `group_id`.
 	PartnerID nullable.Nullable[string] `json:"partner_id,omitempty"`
 
-	// Priority Lower runs first; ties go to partner, then group, then program, then the oldest.
+	// Priority Lower numbers are evaluated first; for equal numbers partner, group, program, then the oldest.
 	Priority *int64 `json:"priority,omitempty"`
 
-	// RateType How `rate_value` counts; null only for `switch_group`. `new_signup` takes `fixed` only.
+	// RateType The unit of `rate_value`; null only for `switch_group`. `new_signup` accepts only `fixed`.
 	RateType nullable.Nullable[string] `json:"rate_type,omitempty"`
 
-	// RateValue The rate when no branch matches: basis points up to 50000 for `percent`, minor units of the program's currency for `fixed`; null only for `switch_group`.
+	// RateValue The rate if no branch matches: basis points up to 50000 for `percent`, minor units of the program's currency for `fixed`; null only for `switch_group`.
 	RateValue nullable.Nullable[int64] `json:"rate_value,omitempty"`
 
-	// Status Whether the flow is applied.
+	// Status Whether the flow is evaluated.
 	//
 	// Examples: active
 	Status *FlowStatus `json:"status,omitempty"`
 
-	// TargetGroupID The group to move the partner into, of the same program; needed for `switch_group`, refused otherwise.
+	// TargetGroupID The target group, of the same program; required for `switch_group`, refused otherwise.
 	TargetGroupID nullable.Nullable[string] `json:"target_group_id,omitempty"`
 
-	// Trigger What sets the flow off: a sale (`new_payment`) or a new customer (`new_signup`).
+	// Trigger The trigger: a sale (`new_payment`) or a new customer (`new_signup`).
 	//
 	// Examples: new_payment
 	Trigger *FlowTrigger `json:"trigger,omitempty"`
 }
 
-// FlowWarning What looks unusual about a flow that was saved.
+// FlowWarning A warning about a saved flow.
 type FlowWarning struct {
-	// Code What looks unusual. `rate_unusual` says that a rate in percent is below 1 % or above 100 %, as when percent are sent for basis points; 0 is not unusual.
+	// Code The kind of warning. `rate_unusual` means that a percentage is below 1 % or above 100 %, as if percent were sent in place of basis points; 0 is not unusual.
 	//
 	// Examples: rate_unusual
 	Code FlowWarningCode `json:"code"`
 
-	// Message The same in words, with the rate; may change.
+	// Message The warning as a sentence, with the rate; the wording may change.
 	Message string `json:"message"`
 }
 
-// FlowWarningCode What looks unusual. `rate_unusual` says that a rate in percent is below 1 % or above 100 %, as when percent are sent for basis points; 0 is not unusual.
+// FlowWarningCode The kind of warning. `rate_unusual` means that a percentage is below 1 % or above 100 %, as if percent were sent in place of basis points; 0 is not unusual.
 //
 // Examples: rate_unusual
 type FlowWarningCode string
 
 // FollowedEvent An event, with the body that webhooks get.
 type FollowedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -6611,7 +6611,7 @@ type FollowedEvent struct {
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID ProgramID `json:"program_id"`
 
-	// RequestBody The exact body that is sent to webhook endpoints, and signed.
+	// RequestBody The exact body that is signed and sent to webhook endpoints.
 	RequestBody string `json:"request_body"`
 
 	// Type The type of an event; the catalogue describes each.
@@ -6620,7 +6620,7 @@ type FollowedEvent struct {
 	Type EventName `json:"type"`
 }
 
-// Group A group of partners: the axis of commission and approval.
+// Group A group of partners, for commission rules and approval.
 type Group struct {
 	// ID The id of a group.
 	//
@@ -6633,19 +6633,19 @@ type Group struct {
 	// CreatedAt When it was created.
 	CreatedAt clock.Time `json:"created_at"`
 
-	// Description What the group is for.
+	// Description The purpose of the group.
 	Description *string `json:"description"`
 
-	// IsDefault Whether new partners land here; exactly one group of a program does.
+	// IsDefault Whether new partners join this group by default; exactly one group of a program is the default.
 	IsDefault bool `json:"is_default"`
 
-	// IsPrivate Whether the group is hidden from the public join page; it is then joined by its own landing link or over the API.
+	// IsPrivate Whether the group is hidden from the public join page. Applicants then join through its own landing link or the API.
 	IsPrivate bool `json:"is_private"`
 
 	// LandingURL The default destination that the portal offers to its partners.
 	LandingURL *string `json:"landing_url"`
 
-	// Name Unique in the program, whatever the case.
+	// Name Unique in the program, ignoring case.
 	Name string `json:"name"`
 
 	// ProgramID The id of a program.
@@ -6665,16 +6665,16 @@ type Group struct {
 
 // GroupConflict The name is taken; `existing` is the group that holds it.
 type GroupConflict struct {
-	// Error What went wrong. Branch on `code`; `message` is for people and may change.
+	// Error The error. Branch on `code`; `message` is for people and may change.
 	Error Error `json:"error"`
 
-	// Existing A group of partners: the axis of commission and approval.
+	// Existing A group of partners, for commission rules and approval.
 	Existing *Group `json:"existing,omitempty"`
 }
 
-// GroupCreate A group to add.
+// GroupCreate A group to create.
 type GroupCreate struct {
-	// Description What the group is for.
+	// Description The purpose of the group.
 	Description *string `json:"description,omitempty"`
 
 	// IsPrivate Whether to hide the group from the public join page.
@@ -6683,7 +6683,7 @@ type GroupCreate struct {
 	// LandingURL The default destination offered to its partners.
 	LandingURL *string `json:"landing_url,omitempty"`
 
-	// Name Unique in the program, whatever the case.
+	// Name Unique in the program, ignoring case.
 	Name string `json:"name"`
 
 	// ProgramID The id of a program.
@@ -6692,7 +6692,7 @@ type GroupCreate struct {
 	ProgramID ProgramID `json:"program_id"`
 }
 
-// GroupDeleted The group is gone.
+// GroupDeleted The group was deleted.
 type GroupDeleted struct {
 	// ID The id of a group.
 	//
@@ -6725,11 +6725,11 @@ type GroupList struct {
 	// HasMore Whether more objects follow in the direction of paging.
 	HasMore bool `json:"has_more"`
 
-	// TotalCount All matches of the filters, whatever the cursor.
+	// TotalCount The number of objects that match the filters.
 	TotalCount int64 `json:"total_count"`
 }
 
-// GroupMakeDefault Only true is allowed; a group stops being the default when another becomes it.
+// GroupMakeDefault Only true is allowed; to unset it, make another group the default.
 type GroupMakeDefault bool
 
 // GroupStats Counters of a group.
@@ -6738,12 +6738,12 @@ type GroupStats struct {
 	Partners int64 `json:"partners"`
 }
 
-// GroupUpdate Fields to change; what is absent stays.
+// GroupUpdate Fields to change; omitted fields keep their values.
 type GroupUpdate struct {
-	// Description What the group is for; null clears it.
+	// Description The purpose of the group; null clears it.
 	Description nullable.Nullable[string] `json:"description,omitempty"`
 
-	// IsDefault Only true is allowed; a group stops being the default when another becomes it.
+	// IsDefault Only true is allowed; to unset it, make another group the default.
 	IsDefault *GroupMakeDefault `json:"is_default,omitempty"`
 
 	// IsPrivate Whether to hide the group from the public join page.
@@ -6752,7 +6752,7 @@ type GroupUpdate struct {
 	// LandingURL The default destination offered to its partners; null clears it.
 	LandingURL nullable.Nullable[string] `json:"landing_url,omitempty"`
 
-	// Name Unique in the program, whatever the case.
+	// Name Unique in the program, ignoring case.
 	Name *string `json:"name,omitempty"`
 }
 
@@ -6774,7 +6774,7 @@ type InboundSigningUpdate struct {
 	Required bool `json:"required"`
 }
 
-// InboxEvent An event that a payment processor sent, kept for 90 days after its last work.
+// InboxEvent An event from a payment processor, kept for 90 days after its last processing.
 type InboxEvent struct {
 	// ID The id of an inbox event.
 	//
@@ -6784,7 +6784,7 @@ type InboxEvent struct {
 	// Object Always `inbox_event`.
 	Object string `json:"object"`
 
-	// Attempts How often it was worked.
+	// Attempts The number of attempts.
 	Attempts int64 `json:"attempts"`
 
 	// ConnectionID The id of a processor connection.
@@ -6792,25 +6792,25 @@ type InboxEvent struct {
 	// Examples: pco_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ConnectionID ProcessorConnectionID `json:"connection_id"`
 
-	// CustomerID The customer that it is about.
+	// CustomerID The event's customer.
 	CustomerID *CustomerID `json:"customer_id"`
 
-	// ExternalCustomerID The customer's id at the processor, of an event that waits for its customer; only of a single event. Attach the id to a customer to have the event worked.
+	// ExternalCustomerID The customer's id at the processor, for an event that waits for its customer; only when retrieving a single event. Attach the id to a customer to process the event.
 	ExternalCustomerID *string `json:"external_customer_id,omitempty"`
 
-	// ExternalEventID The event's id at the processor, taken once a connection. A body that is no event has its hash.
+	// ExternalEventID The event's id at the processor, unique per connection. For an invalid body it is the body's hash.
 	ExternalEventID string `json:"external_event_id"`
 
 	// Livemode Whether it is a live event.
 	Livemode bool `json:"livemode"`
 
-	// Payload The body that was sent; only with `include[]=payload`. Null when it was no JSON object.
+	// Payload The received body; only with `include[]=payload`. Null if it was not a JSON object.
 	Payload json.RawMessage `json:"payload,omitempty"`
 
-	// ProcessedAt When it was last worked; null before.
+	// ProcessedAt When it was last processed; null before.
 	ProcessedAt *clock.Time `json:"processed_at"`
 
-	// Processor A payment processor that can be connected. Take values that you do not know; more may come.
+	// Processor A payment processor that can be connected. Accept unknown values; more may be added.
 	//
 	// Examples: generic
 	Processor ConnectedProcessor `json:"processor"`
@@ -6820,27 +6820,27 @@ type InboxEvent struct {
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID ProgramID `json:"program_id"`
 
-	// Reason The same as a sentence, with what to do where something can be done. It is there for every event that is `ignored`, `waiting` or `failed`, but for events of releases that stored none.
+	// Reason The reason as a sentence, with a remedy if there is one. Every event that is `ignored`, `waiting` or `failed` has it, except events of releases that stored none.
 	Reason *string `json:"reason"`
 
-	// ReasonCode Why it was ignored, waits or failed, such as `no_partner`, `zero_amount`, `binds_only`, `already_recorded`, `recorded_twice`, `test_event`, `live_event`, `connect_account`, `opted_out`, `not_used`, `unknown_customer`, `unknown_sale`, `outside_checkout`, `unknown_subscription`, `processor_away`, `refund_failed`, `nothing_left`, `nothing_taken`, `no_money_moved`, `not_final`, `malformed`, an error code of the API, or `error`; null else. Take codes that you do not know.
+	// ReasonCode The reason why it was ignored, waits or failed, such as `no_partner`, `zero_amount`, `binds_only`, `already_recorded`, `recorded_twice`, `test_event`, `live_event`, `connect_account`, `opted_out`, `not_used`, `unknown_customer`, `unknown_sale`, `outside_checkout`, `unknown_subscription`, `processor_away`, `refund_failed`, `nothing_left`, `nothing_taken`, `no_money_moved`, `not_final`, `malformed`, an error code of the API, or `error`; otherwise null. Accept unknown codes.
 	ReasonCode *string `json:"reason_code"`
 
-	// ReceivedAt When it came.
+	// ReceivedAt When it was received.
 	ReceivedAt clock.Time `json:"received_at"`
 
 	// RefundID The refund that it recorded.
 	RefundID *RefundID `json:"refund_id"`
 
-	// SaleID The sale that it recorded or is about.
+	// SaleID The sale that it recorded or refers to.
 	SaleID *SaleID `json:"sale_id"`
 
-	// Status What became of it: `pending` is not worked yet; `recorded` changed something; `ignored` and `failed` did not, and `reason_code` says why; `waiting` is worked again when what it waits for appears, for 30 days. What came back of a payment that is not recorded by then is `ignored`.
+	// Status The status of an event: `pending` is not processed yet; `recorded` changed something; `ignored` and `failed` did not, and `reason_code` has the reason; `waiting` is processed again when the missing object appears, for up to 30 days. A refund of a payment that is not recorded by then is `ignored`.
 	//
 	// Examples: recorded
 	Status InboxEventStatus `json:"status"`
 
-	// Type The processor's own name of its kind; empty when it has none.
+	// Type The processor's own name of the event's kind; empty without one.
 	Type string `json:"type"`
 }
 
@@ -6851,7 +6851,7 @@ type InboxEventFailedData struct {
 	// Examples: pco_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ConnectionID ProcessorConnectionID `json:"connection_id"`
 
-	// EventType The processor's own name of its kind; empty when it has none.
+	// EventType The processor's own name of the event's kind; empty without one.
 	EventType string `json:"event_type"`
 
 	// ExternalEventID The event's id at the processor.
@@ -6862,21 +6862,21 @@ type InboxEventFailedData struct {
 	// Examples: inb_01kb2m4q8e7v9t3n5x6c0d1f2g
 	InboxEventID InboxEventID `json:"inbox_event_id"`
 
-	// Processor A payment processor that can be connected. Take values that you do not know; more may come.
+	// Processor A payment processor that can be connected. Accept unknown values; more may be added.
 	//
 	// Examples: generic
 	Processor ConnectedProcessor `json:"processor"`
 
-	// Reason The same as a sentence, with what to do where something can be done.
+	// Reason The reason as a sentence, with a remedy if there is one.
 	Reason string `json:"reason"`
 
-	// ReasonCode Why, as `reason_code` of the inbox event.
+	// ReasonCode The `reason_code` of the inbox event.
 	ReasonCode string `json:"reason_code"`
 }
 
 // InboxEventFailedEvent The body of a `inbox_event.failed` event.
 type InboxEventFailedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -6887,7 +6887,7 @@ type InboxEventFailedEvent struct {
 	// Data Data of `inbox_event.failed`.
 	Data InboxEventFailedData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `inbox_event.failed`.
@@ -6913,11 +6913,11 @@ type InboxEventList struct {
 	// HasMore Whether more objects follow in the direction of paging.
 	HasMore bool `json:"has_more"`
 
-	// TotalCount All matches of the filters, whatever the cursor.
+	// TotalCount The number of objects that match the filters.
 	TotalCount int64 `json:"total_count"`
 }
 
-// InboxEventStatus What became of it: `pending` is not worked yet; `recorded` changed something; `ignored` and `failed` did not, and `reason_code` says why; `waiting` is worked again when what it waits for appears, for 30 days. What came back of a payment that is not recorded by then is `ignored`.
+// InboxEventStatus The status of an event: `pending` is not processed yet; `recorded` changed something; `ignored` and `failed` did not, and `reason_code` has the reason; `waiting` is processed again when the missing object appears, for up to 30 days. A refund of a payment that is not recorded by then is `ignored`.
 //
 // Examples: recorded
 type InboxEventStatus string
@@ -6927,7 +6927,7 @@ type InboxEventStatus string
 // Examples: {"external_charge_id":"ch_1001","type":"sale"}
 type InboxPayload map[string]interface{}
 
-// JoinMode `open` takes applications on the join page; `closed` has no such page.
+// JoinMode `open` accepts applications on the join page; `closed` has no join page.
 //
 // Examples: open
 type JoinMode string
@@ -6945,13 +6945,13 @@ type Link struct {
 	// CreatedAt When it was created.
 	CreatedAt clock.Time `json:"created_at"`
 
-	// DestinationURL The page that the link leads to.
+	// DestinationURL The link's destination.
 	DestinationURL string `json:"destination_url"`
 
-	// Label A name for people.
+	// Label A label.
 	Label *string `json:"label"`
 
-	// Param The query parameter that carries the value.
+	// Param The query parameter with the value.
 	Param string `json:"param"`
 
 	// Partner The partner; only with `expand[]=partner`.
@@ -6962,7 +6962,7 @@ type Link struct {
 	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
 	PartnerID PartnerID `json:"partner_id"`
 
-	// RateOverride A rate of the link's own, which beats those of flows and branches; null without one. Read-only over the API.
+	// RateOverride The link's own rate, which takes precedence over flows and branches; null without one. Read-only over the API.
 	RateOverride json.RawMessage `json:"rate_override,omitempty"`
 
 	// ShortDomain The domain of the short address.
@@ -6971,7 +6971,7 @@ type Link struct {
 	// ShortSlug The last part of the short address.
 	ShortSlug *string `json:"short_slug"`
 
-	// ShortURL The short address that redirects and records a click; null when short links are not set up.
+	// ShortURL The short address that redirects and records a click; null without short links.
 	ShortURL *string `json:"short_url"`
 
 	// Stats Counters of a link, all time.
@@ -6980,31 +6980,31 @@ type Link struct {
 	// UpdatedAt When it was last changed.
 	UpdatedAt clock.Time `json:"updated_at"`
 
-	// URL The destination with the tracking parameter applied.
+	// URL The destination with the tracking parameter added.
 	URL string `json:"url"`
 
-	// Value The tracking value: the partner's handle or a value of the link's own.
+	// Value The tracking value: the partner's handle or a custom value.
 	Value string `json:"value"`
 }
 
 // LinkConflict The value is taken; `existing` is the object that holds it.
 type LinkConflict struct {
-	// Error What went wrong. Branch on `code`; `message` is for people and may change.
+	// Error The error. Branch on `code`; `message` is for people and may change.
 	Error Error `json:"error"`
 
-	// Existing What holds a tracking value: a partner by its handle, or a link.
+	// Existing The owner of a tracking value: a partner by its handle, or a link.
 	Existing *ValueHolder `json:"existing,omitempty"`
 }
 
-// LinkCreate A link to add.
+// LinkCreate A link to create.
 type LinkCreate struct {
-	// DestinationURL The page that the link leads to.
+	// DestinationURL The link's destination.
 	DestinationURL string `json:"destination_url"`
 
-	// Label A name for people.
+	// Label A label.
 	Label *string `json:"label,omitempty"`
 
-	// Param The query parameter that carries the value; the first of the program's `url_params` when left out, else `ref`.
+	// Param The query parameter with the value; the default is the first of the program's `url_params`, else `ref`.
 	Param *string `json:"param,omitempty"`
 
 	// PartnerID The id of a partner.
@@ -7017,11 +7017,11 @@ type LinkCreate struct {
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID ProgramID `json:"program_id"`
 
-	// Value The tracking value; the partner's handle when left out. A value of your own must be unique in the program, whatever the case, and stays reserved after the link is deleted.
+	// Value The tracking value; the default is the partner's handle. A custom value must be unique in the program, ignoring case, and stays reserved after the link is deleted.
 	Value *string `json:"value,omitempty"`
 }
 
-// LinkDeleted The link is gone from lists; its address keeps redirecting.
+// LinkDeleted The link was removed from lists; its address still redirects.
 type LinkDeleted struct {
 	// ID The id of a link.
 	//
@@ -7057,13 +7057,13 @@ type LinkList struct {
 	// HasMore Whether more objects follow in the direction of paging.
 	HasMore bool `json:"has_more"`
 
-	// TotalCount All matches of the filters, whatever the cursor.
+	// TotalCount The number of objects that match the filters.
 	TotalCount int64 `json:"total_count"`
 }
 
 // LinkRateOverride The rate of commissions earned through one link.
 type LinkRateOverride struct {
-	// RateType `percent` counts in basis points of the base amount, `fixed` in minor units of the program's currency.
+	// RateType `percent` is in basis points of the base amount, `fixed` in minor units of the program's currency.
 	//
 	// Examples: percent
 	RateType RateType `json:"rate_type"`
@@ -7084,12 +7084,12 @@ type LinkStats struct {
 	Referrals int64 `json:"referrals"`
 }
 
-// LinkUpdate Fields to change; what is absent stays.
+// LinkUpdate Fields to change; omitted fields keep their values.
 type LinkUpdate struct {
-	// DestinationURL The page that the link leads to; the tracking value stays.
+	// DestinationURL The link's destination; the tracking value does not change.
 	DestinationURL *string `json:"destination_url,omitempty"`
 
-	// Label A name for people; null clears it.
+	// Label A label; null clears it.
 	Label nullable.Nullable[string] `json:"label,omitempty"`
 }
 
@@ -7098,7 +7098,7 @@ type MagicLink struct {
 	// Object Always `magic_link`.
 	Object string `json:"object"`
 
-	// ExpiresAt When the link stops working.
+	// ExpiresAt When the link expires.
 	ExpiresAt clock.Time `json:"expires_at"`
 
 	// PartnerID The id of a partner.
@@ -7106,48 +7106,48 @@ type MagicLink struct {
 	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
 	PartnerID PartnerID `json:"partner_id"`
 
-	// URL Open it once.
+	// URL The link; it works once.
 	URL string `json:"url"`
 }
 
 // MagicLinkCreate Options of a sign-in link.
 type MagicLinkCreate struct {
-	// TTLSeconds Life of the link, in seconds.
+	// TTLSeconds Lifetime of the link, in seconds.
 	TTLSeconds *int64 `json:"ttl_seconds,omitempty"`
 }
 
-// Mail A mail that Rail wrote, without its text.
+// Mail An email from Rail, without its text.
 type Mail struct {
-	// ID The id of a mail.
+	// ID The id of an email.
 	//
 	// Examples: mail_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID MailID `json:"id"`
 
-	// Object Always `mail`.
+	// Object Always `email`.
 	Object string `json:"object"`
 
-	// Attempts How often it was tried.
+	// Attempts The number of attempts.
 	Attempts int64 `json:"attempts"`
 
 	// CanRetry Whether it can be sent again.
 	CanRetry bool `json:"can_retry"`
 
-	// CreatedAt When it was written.
+	// CreatedAt When it was created.
 	CreatedAt clock.Time `json:"created_at"`
 
-	// Error What the last attempt failed of.
+	// Error The error of the last attempt.
 	Error *string `json:"error"`
 
-	// ProgramID The program of a campaign's or a sequence's mail; null for others, and once the partner is gone.
+	// ProgramID The program of a campaign's or sequence's email; null for others, and after the partner is deleted.
 	ProgramID *ProgramID `json:"program_id"`
 
-	// Purpose What it is for, such as `payout_paid` or `campaign`.
+	// Purpose The purpose, such as `payout_paid` or `campaign`.
 	Purpose string `json:"purpose"`
 
-	// Recipient To whom it goes.
+	// Recipient The recipient.
 	Recipient string `json:"recipient"`
 
-	// Status `queued` waits for its next attempt, `sending` is on its way, `sent` was handed to the mail server, `failed` was not and is not tried again by itself.
+	// Status `queued` waits for its next attempt, `sending` is in progress, `sent` was accepted by the mail server, `failed` was not accepted and is not retried automatically.
 	//
 	// Examples: failed
 	Status MailStatus `json:"status"`
@@ -7156,12 +7156,12 @@ type Mail struct {
 	Subject string `json:"subject"`
 }
 
-// MailID The id of a mail.
+// MailID The id of an email.
 //
 // Examples: mail_01kb2m4q8e7v9t3n5x6c0d1f2g
 type MailID = string
 
-// MailList A page of mails.
+// MailList A page of emails.
 type MailList struct {
 	// Data The page, in list order.
 	Data []Mail `json:"data"`
@@ -7169,27 +7169,27 @@ type MailList struct {
 	// HasMore Whether more objects follow in the direction of paging.
 	HasMore bool `json:"has_more"`
 
-	// TotalCount All matches of the filters, whatever the cursor.
+	// TotalCount The number of objects that match the filters.
 	TotalCount int64 `json:"total_count"`
 }
 
-// MailListStatus The state by which mails are listed.
+// MailListStatus The status filter of emails.
 type MailListStatus string
 
-// MailStatus `queued` waits for its next attempt, `sending` is on its way, `sent` was handed to the mail server, `failed` was not and is not tried again by itself.
+// MailStatus `queued` waits for its next attempt, `sending` is in progress, `sent` was accepted by the mail server, `failed` was not accepted and is not retried automatically.
 //
 // Examples: failed
 type MailStatus string
 
 // MergedCommission A commission that a merge decides again.
 type MergedCommission struct {
-	// AfterMinor The amount after, in minor units; 0 where the commission is voided.
+	// AfterMinor The amount after, in minor units; 0 if the commission is voided.
 	AfterMinor int64 `json:"after_minor"`
 
-	// BeforeMinor The amount before, in minor units; 0 for none.
+	// BeforeMinor The amount before, in minor units; 0 without a commission.
 	BeforeMinor int64 `json:"before_minor"`
 
-	// CommissionID The commission; null where there was none before a dry run.
+	// CommissionID The commission; null if a preview would create it.
 	CommissionID *CommissionID `json:"commission_id"`
 
 	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
@@ -7201,12 +7201,12 @@ type MergedCommission struct {
 	SaleID *SaleID `json:"sale_id"`
 }
 
-// Metadata Your own data about the object, stored and returned exactly as given. At most 50 keys, 16 KiB and 5 levels.
+// Metadata Your own data about the object, stored and returned unchanged. At most 50 keys, 16 KiB and 5 levels.
 //
 // Examples: {"campaign":"spring","seats":12}
 type Metadata map[string]interface{}
 
-// MoneySum A sum of money in one currency.
+// MoneySum An amount of money in one currency.
 type MoneySum struct {
 	// AmountMinor The sum in minor units.
 	AmountMinor int64 `json:"amount_minor"`
@@ -7219,18 +7219,18 @@ type MoneySum struct {
 
 // OpenAPIDocument An OpenAPI 3.1 description.
 type OpenAPIDocument struct {
-	// Info A part of an OpenAPI description.
+	// Info A section of an OpenAPI description.
 	Info OpenAPIPart `json:"info"`
 
 	// Openapi The version of OpenAPI.
 	Openapi string `json:"openapi"`
 
-	// Paths A part of an OpenAPI description.
+	// Paths A section of an OpenAPI description.
 	Paths                OpenAPIPart            `json:"paths"`
 	AdditionalProperties map[string]interface{} `json:"-"`
 }
 
-// OpenAPIPart A part of an OpenAPI description.
+// OpenAPIPart A section of an OpenAPI description.
 type OpenAPIPart map[string]interface{}
 
 // Partner A partner (affiliate) of a program.
@@ -7255,22 +7255,22 @@ type Partner struct {
 	// CreatedAt When it was created.
 	CreatedAt clock.Time `json:"created_at"`
 
-	// DeclineReason Why the application was turned down, as shown to the partner.
+	// DeclineReason The reason of the rejection, as shown to the partner.
 	DeclineReason *string `json:"decline_reason"`
 
 	// DisplayName The name shown to others.
 	DisplayName *string `json:"display_name"`
 
-	// Email Unique in the program, whatever the case; fixed once created.
+	// Email Unique in the program, ignoring case; cannot be changed.
 	Email string `json:"email"`
 
-	// EmailFirstReferral Whether the partner wants a mail at the first lead ever.
+	// EmailFirstReferral Whether the partner wants an email about the first lead.
 	EmailFirstReferral bool `json:"email_first_referral"`
 
-	// EmailNewReferral Whether the partner wants a mail at each new lead.
+	// EmailNewReferral Whether the partner wants an email about each new lead.
 	EmailNewReferral bool `json:"email_new_referral"`
 
-	// EmailPayoutPaid Whether the partner wants a mail when a payout is paid.
+	// EmailPayoutPaid Whether the partner wants an email about a paid payout.
 	EmailPayoutPaid bool `json:"email_payout_paid"`
 
 	// ExternalID Your own id of the partner, unique in the program; null without one.
@@ -7294,13 +7294,13 @@ type Partner struct {
 	// LastName Family name.
 	LastName *string `json:"last_name"`
 
-	// Metadata Your own data, as given.
+	// Metadata Your own data, unchanged.
 	Metadata json.RawMessage `json:"metadata"`
 
-	// MinPayoutMinor The partner's own payout threshold in minor units of the program's currency; null means the program's.
+	// MinPayoutMinor The partner's own minimum payout in minor units of the program's currency; null means the program's.
 	MinPayoutMinor *int64 `json:"min_payout_minor"`
 
-	// PayoutMethod How the partner wants to be paid.
+	// PayoutMethod The partner's payout method.
 	PayoutMethod *PayoutMethod `json:"payout_method"`
 
 	// ProgramID The id of a program.
@@ -7311,12 +7311,12 @@ type Partner struct {
 	// Stats Counters of a partner, all time; money in the program's currency only.
 	Stats *PartnerStats `json:"stats,omitempty"`
 
-	// Status `pending` waits in the review queue, `active` earns, `declined` was turned down, `suspended` is stopped for now.
+	// Status `pending` waits for review, `active` earns, `declined` was refused, `suspended` is stopped for now.
 	//
 	// Examples: active
 	Status PartnerStatus `json:"status"`
 
-	// SuspensionReason Why the partner is suspended.
+	// SuspensionReason The reason of the suspension.
 	SuspensionReason *string `json:"suspension_reason"`
 
 	// Tags The partner's tags; only with `include[]=tags`.
@@ -7325,7 +7325,7 @@ type Partner struct {
 	// TermsAcceptedAt When the partner accepted the terms.
 	TermsAcceptedAt *clock.Time `json:"terms_accepted_at"`
 
-	// TermsVersion The version of the terms that was accepted.
+	// TermsVersion The accepted version of the terms.
 	TermsVersion *string `json:"terms_version"`
 
 	// UpdatedAt When it was last changed.
@@ -7335,61 +7335,61 @@ type Partner struct {
 	WebsiteURL *string `json:"website_url"`
 }
 
-// PartnerBan What a ban did, or what it would do.
+// PartnerBan The effects of a ban, or their preview.
 type PartnerBan struct {
 	// Object Always `partner_ban`.
 	Object string `json:"object"`
 
-	// CouponsStopped How many coupons were turned off. What they take off at the payment processor is turned off there.
+	// CouponsStopped The number of deactivated coupons. Their discounts must be deactivated at the payment processor.
 	CouponsStopped int64 `json:"coupons_stopped"`
 
-	// DryRun Whether nothing was done.
+	// DryRun Whether this is a preview.
 	DryRun bool `json:"dry_run"`
 
-	// Kept Their sums, one a currency.
+	// Kept Their sums, one per currency.
 	Kept []MoneySum `json:"kept"`
 
-	// KeptCount How many open commissions stay: those in a payout that is on its way, those that refunds have clawed back from, and clawbacks, which the partner still owes.
+	// KeptCount The number of open commissions that stay: those in a payout in flight, those partly clawed back by refunds, and clawbacks, which the partner still owes.
 	KeptCount int64 `json:"kept_count"`
 
-	// LinksStopped How many links credit the partner no longer. They lead on without the partner's value.
+	// LinksStopped The number of links that no longer credit the partner. They redirect without the partner's value.
 	LinksStopped int64 `json:"links_stopped"`
 
 	// Partner A partner (affiliate) of a program.
 	Partner Partner `json:"partner"`
 
-	// Rejected Their sums, one a currency, in the order of the currencies.
+	// Rejected Their sums, one per currency, sorted by currency.
 	Rejected []MoneySum `json:"rejected"`
 
-	// RejectedCount How many open commissions are rejected.
+	// RejectedCount The number of rejected open commissions.
 	RejectedCount int64 `json:"rejected_count"`
 
-	// RemainingCount How many are left to reject, because one call rejects at most 5,000: ban the partner again. A dry run counts them in `rejected` instead.
+	// RemainingCount The number left to reject, because one call rejects at most 5,000. Ban the partner again to continue. A preview counts them in `rejected`.
 	RemainingCount int64 `json:"remaining_count"`
 }
 
-// PartnerBanRequest Why a partner is banned.
+// PartnerBanRequest The reason of a ban.
 type PartnerBanRequest struct {
-	// DryRun Answers what the ban would do, and does nothing.
+	// DryRun Only previews the ban.
 	DryRun *bool `json:"dry_run,omitempty"`
 
-	// Reason Kept as `suspension_reason` and as `void_reason` of what is rejected, written to the audit log and shown to the partner.
+	// Reason Stored as `suspension_reason` and as `void_reason` of rejected commissions, written to the audit log and shown to the partner.
 	Reason string `json:"reason"`
 
-	// TellPartner Whether the partner gets a mail with the reason, where mail is set up.
+	// TellPartner Whether the partner gets an email with the reason. Requires a mail server.
 	TellPartner *bool `json:"tell_partner,omitempty"`
 }
 
 // PartnerConflict The email, the handle or the external id is taken; `existing` is the object that holds it.
 type PartnerConflict struct {
-	// Error What went wrong. Branch on `code`; `message` is for people and may change.
+	// Error The error. Branch on `code`; `message` is for people and may change.
 	Error Error `json:"error"`
 
-	// Existing What holds a tracking value: a partner by its handle, or a link.
+	// Existing The owner of a tracking value: a partner by its handle, or a link.
 	Existing *ValueHolder `json:"existing,omitempty"`
 }
 
-// PartnerCreate A partner to add.
+// PartnerCreate A partner to create.
 type PartnerCreate struct {
 	// CompanyName Company.
 	CompanyName *string `json:"company_name,omitempty"`
@@ -7397,7 +7397,7 @@ type PartnerCreate struct {
 	// CountryCode Country of the partner.
 	CountryCode *CountryCode `json:"country_code,omitempty"`
 
-	// Email Unique in the program, whatever the case.
+	// Email Unique in the program, ignoring case.
 	Email string `json:"email"`
 
 	// ExternalID Your own id of the partner, unique in the program and compared exactly.
@@ -7406,19 +7406,19 @@ type PartnerCreate struct {
 	// FirstName Given name.
 	FirstName *string `json:"first_name,omitempty"`
 
-	// GroupID The partner's group; the program's default group when left out.
+	// GroupID The partner's group; the default is the program's default group.
 	GroupID *GroupID `json:"group_id,omitempty"`
 
-	// Handle The `?ref=` value; derived from the email when left out.
+	// Handle The `?ref=` value; by default derived from the email.
 	Handle *string `json:"handle,omitempty"`
 
-	// Invite Whether an active partner gets a mail with a link that signs it into the portal within seven days, where mail is set up.
+	// Invite Whether an active partner gets an email with a sign-in link for the portal, valid for seven days. Requires a mail server.
 	Invite *bool `json:"invite,omitempty"`
 
 	// LastName Family name.
 	LastName *string `json:"last_name,omitempty"`
 
-	// Metadata Your own data, stored as given.
+	// Metadata Your own data, stored unchanged.
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 
 	// ProgramID The id of a program.
@@ -7426,17 +7426,17 @@ type PartnerCreate struct {
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID ProgramID `json:"program_id"`
 
-	// Status The state that a new partner starts in.
+	// Status The first status of a new partner.
 	Status *PartnerCreateStatus `json:"status,omitempty"`
 
 	// WebsiteURL The partner's website.
 	WebsiteURL *string `json:"website_url,omitempty"`
 }
 
-// PartnerCreateStatus The state that a new partner starts in.
+// PartnerCreateStatus The first status of a new partner.
 type PartnerCreateStatus string
 
-// PartnerDeleted The partner is gone.
+// PartnerDeleted The partner was deleted.
 type PartnerDeleted struct {
 	// ID The id of a partner.
 	//
@@ -7472,11 +7472,11 @@ type PartnerList struct {
 	// HasMore Whether more objects follow in the direction of paging.
 	HasMore bool `json:"has_more"`
 
-	// TotalCount All matches of the filters, whatever the cursor.
+	// TotalCount The number of objects that match the filters.
 	TotalCount int64 `json:"total_count"`
 }
 
-// PartnerNote Something that those who run the program noted about a partner.
+// PartnerNote A note about a partner by the program's team.
 type PartnerNote struct {
 	// ID The id of a note about a partner.
 	//
@@ -7486,16 +7486,16 @@ type PartnerNote struct {
 	// Object Always `partner_note`.
 	Object string `json:"object"`
 
-	// AuthorID Who wrote the text as it is: a user of the console (`usr_…`) or an API key (`key_…`).
+	// AuthorID The author of the current text: a user of the console (`usr_…`) or an API key (`key_…`).
 	AuthorID string `json:"author_id"`
 
-	// AuthorName The user's name then; null for an API key.
+	// AuthorName The user's name at that time; null for an API key.
 	AuthorName *string `json:"author_name"`
 
-	// CreatedAt When it was written.
+	// CreatedAt When it was created.
 	CreatedAt clock.Time `json:"created_at"`
 
-	// File The file that came with it; null for none.
+	// File The attached file; null for none.
 	File *PartnerNoteFile `json:"file"`
 
 	// PartnerID The id of a partner.
@@ -7508,7 +7508,7 @@ type PartnerNote struct {
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID ProgramID `json:"program_id"`
 
-	// Text What was noted.
+	// Text The text.
 	Text string `json:"text"`
 
 	// UpdatedAt When its text was last changed.
@@ -7535,9 +7535,9 @@ type PartnerNoteContent struct {
 	SizeBytes int64 `json:"size_bytes"`
 }
 
-// PartnerNoteCreate A note to write.
+// PartnerNoteCreate A note to create.
 type PartnerNoteCreate struct {
-	// File A file of any kind; none when left out.
+	// File A file of any type; none by default.
 	File *PartnerNoteFileInput `json:"file,omitempty"`
 
 	// PartnerID The id of a partner.
@@ -7550,11 +7550,11 @@ type PartnerNoteCreate struct {
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID ProgramID `json:"program_id"`
 
-	// Text What is to be noted.
+	// Text The text.
 	Text string `json:"text"`
 }
 
-// PartnerNoteDeleted The note is gone.
+// PartnerNoteDeleted The note was deleted.
 type PartnerNoteDeleted struct {
 	// ID The id of a note about a partner.
 	//
@@ -7580,7 +7580,7 @@ type PartnerNoteFile struct {
 	SizeBytes int64 `json:"size_bytes"`
 }
 
-// PartnerNoteFileInput A file that comes with a note.
+// PartnerNoteFileInput A file attached to a note.
 type PartnerNoteFileInput struct {
 	// Content Its content in base64 (RFC 4648, section 4), of at most 700 KiB.
 	Content string `json:"content"`
@@ -7602,18 +7602,18 @@ type PartnerNoteList struct {
 	// HasMore Whether more objects follow in the direction of paging.
 	HasMore bool `json:"has_more"`
 
-	// TotalCount All matches of the filters, whatever the cursor.
+	// TotalCount The number of objects that match the filters.
 	TotalCount int64 `json:"total_count"`
 }
 
-// PartnerNoteUpdate Fields to change; what is absent stays.
+// PartnerNoteUpdate Fields to change; omitted fields keep their values.
 type PartnerNoteUpdate struct {
 	// ProgramID The id of a program.
 	//
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID *ProgramID `json:"program_id,omitempty"`
 
-	// Text What is to be noted.
+	// Text The text.
 	Text *string `json:"text,omitempty"`
 }
 
@@ -7635,12 +7635,12 @@ type PartnerStats struct {
 	Referrals int64 `json:"referrals"`
 }
 
-// PartnerStatus `pending` waits in the review queue, `active` earns, `declined` was turned down, `suspended` is stopped for now.
+// PartnerStatus `pending` waits for review, `active` earns, `declined` was refused, `suspended` is stopped for now.
 //
 // Examples: active
 type PartnerStatus string
 
-// PartnerUpdate Fields to change; what is absent stays.
+// PartnerUpdate Fields to change; omitted fields keep their values.
 type PartnerUpdate struct {
 	// CompanyName Company.
 	CompanyName nullable.Nullable[string] `json:"company_name,omitempty"`
@@ -7660,28 +7660,28 @@ type PartnerUpdate struct {
 	// GroupID The partner's group; null for none.
 	GroupID nullable.Nullable[string] `json:"group_id,omitempty"`
 
-	// Handle The `?ref=` value; the old one keeps working.
+	// Handle The `?ref=` value; the old one still works.
 	Handle *string `json:"handle,omitempty"`
 
 	// LastName Family name.
 	LastName nullable.Nullable[string] `json:"last_name,omitempty"`
 
-	// Metadata Replaces your own data as a whole.
+	// Metadata Replaces your own data.
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 
-	// MinPayoutMinor Own payout threshold in minor units of the program's currency; null means the program's.
+	// MinPayoutMinor Minimum payout in minor units of the program's currency; null means the program's.
 	MinPayoutMinor nullable.Nullable[int64] `json:"min_payout_minor,omitempty"`
 
 	// PayoutDetails Account details of the payout method; stored encrypted, never returned.
 	PayoutDetails json.RawMessage `json:"payout_details,omitempty"`
 
-	// PayoutMethod How the partner wants to be paid; one of the program's methods where it lists any.
+	// PayoutMethod The partner's payout method; one of the program's methods if it lists any.
 	PayoutMethod nullable.Nullable[string] `json:"payout_method,omitempty"`
 
 	// Status The states that an update can set.
 	Status *PartnerUpdateStatus `json:"status,omitempty"`
 
-	// SuspensionReason Why the partner is suspended.
+	// SuspensionReason The reason of the suspension.
 	SuspensionReason nullable.Nullable[string] `json:"suspension_reason,omitempty"`
 
 	// TagIds Replaces the partner's tags.
@@ -7704,7 +7704,7 @@ type Payout struct {
 	// Object Always `payout`.
 	Object string `json:"object"`
 
-	// AmountMinor Amount in minor units of `currency`, clawbacks netted.
+	// AmountMinor Amount in minor units of `currency`, after clawbacks.
 	AmountMinor int64 `json:"amount_minor"`
 
 	// Batch The batch; only with `expand[]=batch`.
@@ -7726,10 +7726,10 @@ type Payout struct {
 	// Examples: USD
 	Currency Currency `json:"currency"`
 
-	// DetailsChangedAt When the partner's payout method or details last changed, if that was since the partner was last paid: check them before you pay. Null otherwise, and for a payout that is paid.
+	// DetailsChangedAt When the partner's payout method or details last changed, if after the partner's last payment: check them before you pay. Null otherwise, and for a paid payout.
 	DetailsChangedAt *clock.Time `json:"details_changed_at"`
 
-	// DueAt The day after which the money is owed: the date of `period_end` plus 15, 30 or 60 days by the program's payout term, at midnight in its time zone.
+	// DueAt The due date: the date of `period_end` plus 15, 30 or 60 days by the program's payout term, at midnight in its time zone.
 	DueAt clock.Time `json:"due_at"`
 
 	// ErrorCode The payment rail's error code of a failed payout; null otherwise.
@@ -7738,10 +7738,10 @@ type Payout struct {
 	// ErrorMessage The payment rail's message of a failed payout; null otherwise.
 	ErrorMessage *string `json:"error_message"`
 
-	// ExternalID The transfer's id at whoever sent the money.
+	// ExternalID The transfer's id at the sender.
 	ExternalID *string `json:"external_id"`
 
-	// Method How the money is or was sent; null while unknown.
+	// Method The payout method; null if unknown.
 	Method *PayoutMethod `json:"method"`
 
 	// PaidAt When the money was paid; null until then.
@@ -7755,7 +7755,7 @@ type Payout struct {
 	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
 	PartnerID PartnerID `json:"partner_id"`
 
-	// PeriodEnd End of the period whose commissions are paid.
+	// PeriodEnd End of the paid period.
 	PeriodEnd clock.Time `json:"period_end"`
 
 	// ProgramID The id of a program.
@@ -7763,13 +7763,13 @@ type Payout struct {
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID ProgramID `json:"program_id"`
 
-	// Reason Why the payout is not eligible, for machines; null otherwise.
+	// Reason The machine-readable reason why the payout is not eligible; null otherwise.
 	Reason *PayoutIneligibilityReason `json:"reason"`
 
-	// ReasonText The same in words, with the amounts; null otherwise.
+	// ReasonText The reason as a sentence, with the amounts; null otherwise.
 	ReasonText *string `json:"reason_text"`
 
-	// Status `pending` waits to be paid, `processing` is with a payment rail or has left in a file, `paid` has arrived, `failed` was rejected or returned, `not_eligible` failed a check and holds no commissions.
+	// Status `pending` waits for payment, `processing` is with a payment rail or exported, `paid` has arrived, `failed` was rejected or returned, `not_eligible` failed a check and contains no commissions.
 	//
 	// Examples: pending
 	Status PayoutStatus `json:"status"`
@@ -7791,7 +7791,7 @@ type PayoutBatch struct {
 	// CreatedAt When it was created.
 	CreatedAt clock.Time `json:"created_at"`
 
-	// Generating Whether payouts are still being generated, which takes a batch of many partners a while after the request; counts and totals grow until then.
+	// Generating Whether payouts are still being generated, which continues after the request for a batch of many partners. Counts and totals grow until then.
 	Generating bool `json:"generating"`
 
 	// NotEligibleCount Payouts that failed a check.
@@ -7800,7 +7800,7 @@ type PayoutBatch struct {
 	// PayoutCount Eligible payouts in the batch.
 	PayoutCount int64 `json:"payout_count"`
 
-	// PeriodEnd End of the period that was collected.
+	// PeriodEnd End of the collected period.
 	PeriodEnd clock.Time `json:"period_end"`
 
 	// ProgramID The id of a program.
@@ -7808,25 +7808,25 @@ type PayoutBatch struct {
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID ProgramID `json:"program_id"`
 
-	// Status `open` while a payout of the batch is pending, processing or failed, or is still to be generated, else `completed`.
+	// Status `open` while a payout of the batch is pending, processing, failed or not generated yet, else `completed`.
 	//
 	// Examples: open
 	Status PayoutBatchStatus `json:"status"`
 
-	// Totals Eligible payouts summed up, one item per currency.
+	// Totals Eligible payouts, one sum per currency.
 	Totals []PayoutBatchTotal `json:"totals"`
 
 	// UpdatedAt When it was last changed.
 	UpdatedAt clock.Time `json:"updated_at"`
 }
 
-// PayoutBatchCancel How much of the batch to undo.
+// PayoutBatchCancel The scope of the cancellation.
 type PayoutBatchCancel struct {
-	// Exported Also what has left in a file, by your word that the file was not and will not be sent.
+	// Exported Also cancels exported payouts; with it you confirm that the file was not and will not be sent.
 	Exported *bool `json:"exported,omitempty"`
 }
 
-// PayoutBatchCancelled What of a batch was undone. Its commissions are due again.
+// PayoutBatchCancelled The cancelled part of a batch. Its commissions are due again.
 type PayoutBatchCancelled struct {
 	// Object Always `payout_batch_cancellation`.
 	Object string `json:"object"`
@@ -7836,19 +7836,19 @@ type PayoutBatchCancelled struct {
 	// Examples: batch_01kb2m4q8e7v9t3n5x6c0d1f2g
 	BatchID PayoutBatchID `json:"batch_id"`
 
-	// HasMore Whether more can be undone, since a call deletes at most 5,000: ask again.
+	// HasMore Whether more can be cancelled, because one call deletes at most 5,000. Call again to continue.
 	HasMore bool `json:"has_more"`
 
-	// KeptCount Payouts that stay: they are paid, a rail has them, or they left in a file.
+	// KeptCount The number of remaining payouts: paid, with a rail, or exported.
 	KeptCount int64 `json:"kept_count"`
 
-	// NotEligibleCount Payouts that were deleted with them and had failed a check.
+	// NotEligibleCount The number of deleted ineligible payouts.
 	NotEligibleCount int64 `json:"not_eligible_count"`
 
-	// PayoutCount Payouts that were deleted.
+	// PayoutCount The number of deleted payouts.
 	PayoutCount int64 `json:"payout_count"`
 
-	// Totals What was to be paid by them, one item per currency.
+	// Totals Their amounts, one sum per currency.
 	Totals []PayoutBatchTotal `json:"totals"`
 }
 
@@ -7859,19 +7859,19 @@ type PayoutBatchCancelledData struct {
 	// Examples: batch_01kb2m4q8e7v9t3n5x6c0d1f2g
 	BatchID PayoutBatchID `json:"batch_id"`
 
-	// Kept Payouts that stay, since their money has moved or may have.
+	// Kept The number of remaining payouts, whose money was or may have been sent.
 	Kept int64 `json:"kept"`
 
-	// NotEligible Payouts that failed a check, and went.
+	// NotEligible The number of deleted ineligible payouts.
 	NotEligible int64 `json:"not_eligible"`
 
-	// Payouts Payouts that were undone.
+	// Payouts The number of cancelled payouts.
 	Payouts int64 `json:"payouts"`
 }
 
 // PayoutBatchCancelledEvent The body of a `payout_batch.cancelled` event.
 type PayoutBatchCancelledEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -7882,7 +7882,7 @@ type PayoutBatchCancelledEvent struct {
 	// Data Data of `payout_batch.cancelled`.
 	Data PayoutBatchCancelledData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `payout_batch.cancelled`.
@@ -7892,14 +7892,14 @@ type PayoutBatchCancelledEvent struct {
 // PayoutBatchCancelledEventType Always `payout_batch.cancelled`.
 type PayoutBatchCancelledEventType string
 
-// PayoutBatchCreate Which commissions to collect.
+// PayoutBatchCreate The commissions to collect.
 type PayoutBatchCreate struct {
 	// GroupID The id of a group.
 	//
 	// Examples: grp_01kb2m4q8e7v9t3n5x6c0d1f2g
 	GroupID *GroupID `json:"group_id,omitempty"`
 
-	// IgnoreMinimum Skips the check of the payout threshold.
+	// IgnoreMinimum Skips the check of the minimum payout.
 	IgnoreMinimum *bool `json:"ignore_minimum,omitempty"`
 
 	// PartnerID The id of a partner.
@@ -7925,13 +7925,13 @@ type PayoutBatchCreatedData struct {
 	// Examples: batch_01kb2m4q8e7v9t3n5x6c0d1f2g
 	BatchID PayoutBatchID `json:"batch_id"`
 
-	// PeriodEnd End of the period that is collected.
+	// PeriodEnd End of the collected period.
 	PeriodEnd clock.Time `json:"period_end"`
 }
 
 // PayoutBatchCreatedEvent The body of a `payout_batch.created` event.
 type PayoutBatchCreatedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -7942,7 +7942,7 @@ type PayoutBatchCreatedEvent struct {
 	// Data Data of `payout_batch.created`.
 	Data PayoutBatchCreatedData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `payout_batch.created`.
@@ -7965,11 +7965,11 @@ type PayoutBatchList struct {
 	// HasMore Whether more objects follow in the direction of paging.
 	HasMore bool `json:"has_more"`
 
-	// TotalCount All matches of the filters, whatever the cursor.
+	// TotalCount The number of objects that match the filters.
 	TotalCount int64 `json:"total_count"`
 }
 
-// PayoutBatchStatus `open` while a payout of the batch is pending, processing or failed, or is still to be generated, else `completed`.
+// PayoutBatchStatus `open` while a payout of the batch is pending, processing, failed or not generated yet, else `completed`.
 //
 // Examples: open
 type PayoutBatchStatus string
@@ -7990,7 +7990,7 @@ type PayoutBatchTotal struct {
 
 // PayoutCreatedData Data of `payout.created`.
 type PayoutCreatedData struct {
-	// AmountMinor Amount in minor units of `currency`, clawbacks netted.
+	// AmountMinor Amount in minor units of `currency`, after clawbacks.
 	AmountMinor int64 `json:"amount_minor"`
 
 	// BatchID The id of a payout batch.
@@ -8003,7 +8003,7 @@ type PayoutCreatedData struct {
 	// Examples: USD
 	Currency Currency `json:"currency"`
 
-	// DueAt The day after which the money is owed.
+	// DueAt The due date.
 	DueAt clock.Time `json:"due_at"`
 
 	// PartnerID The id of a partner.
@@ -8016,7 +8016,7 @@ type PayoutCreatedData struct {
 	// Examples: pyt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	PayoutID PayoutID `json:"payout_id"`
 
-	// Status `pending` waits to be paid, `processing` is with a payment rail or has left in a file, `paid` has arrived, `failed` was rejected or returned, `not_eligible` failed a check and holds no commissions.
+	// Status `pending` waits for payment, `processing` is with a payment rail or exported, `paid` has arrived, `failed` was rejected or returned, `not_eligible` failed a check and contains no commissions.
 	//
 	// Examples: pending
 	Status PayoutStatus `json:"status"`
@@ -8024,7 +8024,7 @@ type PayoutCreatedData struct {
 
 // PayoutCreatedEvent The body of a `payout.created` event.
 type PayoutCreatedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -8035,7 +8035,7 @@ type PayoutCreatedEvent struct {
 	// Data Data of `payout.created`.
 	Data PayoutCreatedData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `payout.created`.
@@ -8045,7 +8045,7 @@ type PayoutCreatedEvent struct {
 // PayoutCreatedEventType Always `payout.created`.
 type PayoutCreatedEventType string
 
-// PayoutDeleted The payout is gone and its commissions are due again.
+// PayoutDeleted The payout was deleted; its commissions are due again.
 type PayoutDeleted struct {
 	// ID The id of a payout.
 	//
@@ -8077,7 +8077,7 @@ type PayoutDeletedData struct {
 
 // PayoutDeletedEvent The body of a `payout.deleted` event.
 type PayoutDeletedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -8088,7 +8088,7 @@ type PayoutDeletedEvent struct {
 	// Data Data of `payout.deleted`.
 	Data PayoutDeletedData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `payout.deleted`.
@@ -8100,7 +8100,7 @@ type PayoutDeletedEventType string
 
 // PayoutDueData Data of `payout.due`.
 type PayoutDueData struct {
-	// AmountMinor Amount in minor units of `currency`, clawbacks netted.
+	// AmountMinor Amount in minor units of `currency`, after clawbacks.
 	AmountMinor int64 `json:"amount_minor"`
 
 	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
@@ -8108,7 +8108,7 @@ type PayoutDueData struct {
 	// Examples: USD
 	Currency Currency `json:"currency"`
 
-	// DueAt The day after which the money is owed.
+	// DueAt The due date.
 	DueAt clock.Time `json:"due_at"`
 
 	// PartnerID The id of a partner.
@@ -8124,7 +8124,7 @@ type PayoutDueData struct {
 
 // PayoutDueEvent The body of a `payout.due` event.
 type PayoutDueEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -8135,7 +8135,7 @@ type PayoutDueEvent struct {
 	// Data Data of `payout.due`.
 	Data PayoutDueData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `payout.due`.
@@ -8148,30 +8148,30 @@ type PayoutDueEventType string
 // PayoutExpand A relation of a payout.
 type PayoutExpand string
 
-// PayoutExport Which file to write.
+// PayoutExport The file to export.
 type PayoutExport struct {
 	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
 	//
 	// Examples: USD
 	Currency *Currency `json:"currency,omitempty"`
 
-	// Format `paypal` and `wise` are the files that these take for mass payments; `csv` is a table for people and banks, with the payout details.
+	// Format `paypal` and `wise` are files for their mass payments. `csv` is a table for people and banks, with payout details.
 	//
 	// Examples: paypal
 	Format PayoutFileFormat `json:"format"`
 
-	// Method A way of sending money to a partner.
+	// Method A payout method.
 	//
 	// Examples: paypal
 	Method *PayoutMethod `json:"method,omitempty"`
 
-	// New Leaves out what an earlier file has.
+	// New Leaves out payouts of earlier files.
 	New *bool `json:"new,omitempty"`
 }
 
 // PayoutFailedData Data of `payout.failed`.
 type PayoutFailedData struct {
-	// AmountMinor Amount in minor units of `currency`, clawbacks netted.
+	// AmountMinor Amount in minor units of `currency`, after clawbacks.
 	AmountMinor int64 `json:"amount_minor"`
 
 	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
@@ -8201,7 +8201,7 @@ type PayoutFailedData struct {
 
 // PayoutFailedEvent The body of a `payout.failed` event.
 type PayoutFailedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -8212,7 +8212,7 @@ type PayoutFailedEvent struct {
 	// Data Data of `payout.failed`.
 	Data PayoutFailedData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `payout.failed`.
@@ -8222,12 +8222,12 @@ type PayoutFailedEvent struct {
 // PayoutFailedEventType Always `payout.failed`.
 type PayoutFailedEventType string
 
-// PayoutFile A file of payouts. What is in it is `processing` until it is marked as paid or failed.
+// PayoutFile A file of payouts. They are `processing` until they are marked as paid or failed.
 type PayoutFile struct {
 	// Object Always `payout_file`.
 	Object string `json:"object"`
 
-	// AgainCount Payouts of it that an earlier file had already: send them once only.
+	// AgainCount The number of payouts in the file that an earlier file already had. Pay them only once.
 	AgainCount int64 `json:"again_count"`
 
 	// AmountMinor Their sum in minor units of `currency`.
@@ -8238,45 +8238,45 @@ type PayoutFile struct {
 	// Examples: batch_01kb2m4q8e7v9t3n5x6c0d1f2g
 	BatchID PayoutBatchID `json:"batch_id"`
 
-	// Content The file's text. It holds personal data.
+	// Content The file's content. It contains personal data.
 	Content string `json:"content"`
 
 	// ContentType Its type, `text/csv; charset=utf-8`.
 	ContentType string `json:"content_type"`
 
-	// Currency Currency of the payouts; null where there are none.
+	// Currency Currency of the payouts; null without payouts.
 	Currency *Currency `json:"currency"`
 
 	// FileName A name for the file.
 	FileName string `json:"file_name"`
 
-	// Format `paypal` and `wise` are the files that these take for mass payments; `csv` is a table for people and banks, with the payout details.
+	// Format `paypal` and `wise` are files for their mass payments. `csv` is a table for people and banks, with payout details.
 	//
 	// Examples: paypal
 	Format PayoutFileFormat `json:"format"`
 
-	// HasMore Whether more payouts wait for another file; ask again with `new`.
+	// HasMore Whether more payouts need another file; call again with `new`.
 	HasMore bool `json:"has_more"`
 
-	// Left The first 500 payouts of the method that are not in the file, and why.
+	// Left The first 500 payouts of the method that are missing from the file, with reasons.
 	Left []PayoutLeftOut `json:"left"`
 
-	// LeftCount How many are not.
+	// LeftCount The number of missing payouts.
 	LeftCount int64 `json:"left_count"`
 
-	// Other What else of the batch is not paid, by method and currency.
+	// Other The other unpaid payouts of the batch, by method and currency.
 	Other []PayoutFileOther `json:"other"`
 
-	// PayoutCount Payouts in the file: at most 5,000, or 1,000 in one for Wise.
+	// PayoutCount The number of payouts in the file: at most 5,000, or 1,000 for Wise.
 	PayoutCount int64 `json:"payout_count"`
 }
 
-// PayoutFileFormat `paypal` and `wise` are the files that these take for mass payments; `csv` is a table for people and banks, with the payout details.
+// PayoutFileFormat `paypal` and `wise` are files for their mass payments. `csv` is a table for people and banks, with payout details.
 //
 // Examples: paypal
 type PayoutFileFormat string
 
-// PayoutFileOther Payouts of a batch that a file of another method is to have.
+// PayoutFileOther Payouts of a batch for a file of another method.
 type PayoutFileOther struct {
 	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
 	//
@@ -8286,7 +8286,7 @@ type PayoutFileOther struct {
 	// Method Their method; null for none.
 	Method *PayoutMethod `json:"method"`
 
-	// PayoutCount How many they are.
+	// PayoutCount The number of payouts.
 	PayoutCount int64 `json:"payout_count"`
 }
 
@@ -8295,14 +8295,14 @@ type PayoutFileOther struct {
 // Examples: pyt_01kb2m4q8e7v9t3n5x6c0d1f2g
 type PayoutID = string
 
-// PayoutIneligibilityReason The first check that failed: `partner_not_active`, `below_minimum`, `no_payout_method`, `tax_form_missing`, or `risk_review` where the operator holds money on open high risk flags.
+// PayoutIneligibilityReason The first failed check: `partner_not_active`, `below_minimum`, `no_payout_method`, `tax_form_missing`, or `risk_review` if the operator holds payouts of partners with high risk flags.
 //
 // Examples: below_minimum
 type PayoutIneligibilityReason string
 
-// PayoutLeftOut A payout that is not in the file.
+// PayoutLeftOut A payout that is missing from the file.
 type PayoutLeftOut struct {
-	// Elsewhere Whether another file has it or is to have it. What no file has nobody is paid.
+	// Elsewhere Whether the payout is in another file or belongs in one. No file will pay the others.
 	Elsewhere bool `json:"elsewhere"`
 
 	// PartnerID The id of a partner.
@@ -8315,7 +8315,7 @@ type PayoutLeftOut struct {
 	// Examples: pyt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	PayoutID PayoutID `json:"payout_id"`
 
-	// Reason Why it is not in the file, in words.
+	// Reason The reason as a sentence.
 	Reason string `json:"reason"`
 }
 
@@ -8327,34 +8327,34 @@ type PayoutList struct {
 	// HasMore Whether more objects follow in the direction of paging.
 	HasMore bool `json:"has_more"`
 
-	// TotalCount All matches of the filters, whatever the cursor.
+	// TotalCount The number of objects that match the filters.
 	TotalCount int64 `json:"total_count"`
 }
 
-// PayoutMarkFailed Why no money arrived.
+// PayoutMarkFailed The reason of a failed payment.
 type PayoutMarkFailed struct {
-	// Reason Why, for people; it becomes `error_message`.
+	// Reason The reason; stored as `error_message`.
 	Reason string `json:"reason"`
 }
 
-// PayoutMarkPaid How and when the money was sent; all optional.
+// PayoutMarkPaid Details of the payment; all optional.
 type PayoutMarkPaid struct {
-	// ExternalID The transfer's id at whoever sent the money.
+	// ExternalID The transfer's id at the sender.
 	ExternalID *string `json:"external_id,omitempty"`
 
-	// Method How the money was sent; any method.
+	// Method The payout method; any method is accepted.
 	Method *PayoutMethod `json:"method,omitempty"`
 
-	// PaidAt When it was paid, not in the future and not before the oldest sale of the payout was made (for what was granted by hand, its creation); now when left out.
+	// PaidAt When it was paid, not in the future and not before the oldest sale of the payout (for a manual commission, its creation); the default is now.
 	PaidAt *clock.Time `json:"paid_at,omitempty"`
 }
 
-// PayoutMethod A way of sending money to a partner.
+// PayoutMethod A payout method.
 //
 // Examples: paypal
 type PayoutMethod string
 
-// PayoutMissing A payout that left in a file and that no row of the result names.
+// PayoutMissing An exported payout that is missing from the result.
 type PayoutMissing struct {
 	// AmountMinor Amount in minor units of `currency`.
 	AmountMinor int64 `json:"amount_minor"`
@@ -8377,7 +8377,7 @@ type PayoutMissing struct {
 
 // PayoutNotEligibleData Data of `payout.not_eligible`.
 type PayoutNotEligibleData struct {
-	// AmountMinor Amount held back, in minor units of `currency`.
+	// AmountMinor Unpaid amount, in minor units of `currency`.
 	AmountMinor int64 `json:"amount_minor"`
 
 	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
@@ -8395,18 +8395,18 @@ type PayoutNotEligibleData struct {
 	// Examples: pyt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	PayoutID PayoutID `json:"payout_id"`
 
-	// Reason The first check that failed: `partner_not_active`, `below_minimum`, `no_payout_method`, `tax_form_missing`, or `risk_review` where the operator holds money on open high risk flags.
+	// Reason The first failed check: `partner_not_active`, `below_minimum`, `no_payout_method`, `tax_form_missing`, or `risk_review` if the operator holds payouts of partners with high risk flags.
 	//
 	// Examples: below_minimum
 	Reason PayoutIneligibilityReason `json:"reason"`
 
-	// ReasonText The same in words.
+	// ReasonText The reason as a sentence.
 	ReasonText string `json:"reason_text"`
 }
 
 // PayoutNotEligibleEvent The body of a `payout.not_eligible` event.
 type PayoutNotEligibleEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -8417,7 +8417,7 @@ type PayoutNotEligibleEvent struct {
 	// Data Data of `payout.not_eligible`.
 	Data PayoutNotEligibleData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `payout.not_eligible`.
@@ -8429,7 +8429,7 @@ type PayoutNotEligibleEventType string
 
 // PayoutPaidData Data of `payout.paid`.
 type PayoutPaidData struct {
-	// AmountMinor Amount in minor units of `currency`, clawbacks netted.
+	// AmountMinor Amount in minor units of `currency`, after clawbacks.
 	AmountMinor int64 `json:"amount_minor"`
 
 	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
@@ -8437,7 +8437,7 @@ type PayoutPaidData struct {
 	// Examples: USD
 	Currency Currency `json:"currency"`
 
-	// ExternalID The transfer's id at whoever sent the money; null without one.
+	// ExternalID The transfer's id at the sender; null without one.
 	ExternalID *string `json:"external_id"`
 
 	// Method How the money was sent; null while unknown.
@@ -8459,7 +8459,7 @@ type PayoutPaidData struct {
 
 // PayoutPaidEvent The body of a `payout.paid` event.
 type PayoutPaidEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -8470,7 +8470,7 @@ type PayoutPaidEvent struct {
 	// Data Data of `payout.paid`.
 	Data PayoutPaidData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `payout.paid`.
@@ -8480,30 +8480,30 @@ type PayoutPaidEvent struct {
 // PayoutPaidEventType Always `payout.paid`.
 type PayoutPaidEventType string
 
-// PayoutPreview What a payout batch would do now. Nothing was changed.
+// PayoutPreview A preview of a payout batch. Nothing was changed.
 type PayoutPreview struct {
 	// Object Always `payout_preview`.
 	Object string `json:"object"`
 
-	// BatchID The month's batch, which would be run again; null where a new one would be made.
+	// BatchID The month's existing batch; null if a new one would be created.
 	BatchID *PayoutBatchID `json:"batch_id"`
 
-	// Data One item per partner and currency, in the order of the partners' ids.
+	// Data One item per partner and currency, sorted by partner id.
 	Data []PayoutPreviewLine `json:"data"`
 
-	// DueAt The day after which the money would be owed.
+	// DueAt The due date.
 	DueAt clock.Time `json:"due_at"`
 
 	// HasMore Whether more lines follow; continue with the last partner's id.
 	HasMore bool `json:"has_more"`
 
-	// Partial Whether there are more than 20,000 of them: counts, totals and data are of these.
+	// Partial Whether there are more than 20,000 partners. Counts, totals and data cover the first 20,000.
 	Partial bool `json:"partial"`
 
-	// PartnerCount Partners with money to collect.
+	// PartnerCount The number of partners with commissions to collect.
 	PartnerCount int64 `json:"partner_count"`
 
-	// PeriodEnd End of the period that would be collected.
+	// PeriodEnd End of the period.
 	PeriodEnd clock.Time `json:"period_end"`
 
 	// ProgramID The id of a program.
@@ -8515,12 +8515,12 @@ type PayoutPreview struct {
 	Totals []PayoutPreviewTotal `json:"totals"`
 }
 
-// PayoutPreviewLine What a batch would make of what one partner is due in one currency.
+// PayoutPreviewLine The outcome for one partner in one currency.
 type PayoutPreviewLine struct {
-	// AmountMinor Amount in minor units of `currency`, clawbacks netted.
+	// AmountMinor Amount in minor units of `currency`, after clawbacks.
 	AmountMinor int64 `json:"amount_minor"`
 
-	// CommissionCount Commissions that make it, clawbacks included.
+	// CommissionCount The number of commissions, including clawbacks.
 	CommissionCount int64 `json:"commission_count"`
 
 	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
@@ -8528,13 +8528,13 @@ type PayoutPreviewLine struct {
 	// Examples: USD
 	Currency Currency `json:"currency"`
 
-	// DetailsChangedAt When the partner's payout method or details last changed, if that was since the partner was last paid; null otherwise.
+	// DetailsChangedAt When the partner's payout method or details last changed, if after the partner's last payment; null otherwise.
 	DetailsChangedAt *clock.Time `json:"details_changed_at"`
 
-	// Method How the money would be sent; null where the partner has not chosen.
+	// Method The payout method; null if the partner has not chosen.
 	Method *PayoutMethod `json:"method"`
 
-	// Outcome What a batch would make of it: `payout` would be paid; `not_eligible` fails a check and stays due; `next_month` waits, since the partner has a payout of this month and currency already; `nothing_due` comes to nothing or less with its clawbacks and is carried on.
+	// Outcome The outcome: `payout` would be paid; `not_eligible` fails a check and stays due; `next_month` waits, because the partner already has a payout of this month and currency; `nothing_due` is zero or less after clawbacks and is carried forward.
 	//
 	// Examples: payout
 	Outcome PayoutPreviewOutcome `json:"outcome"`
@@ -8547,35 +8547,35 @@ type PayoutPreviewLine struct {
 	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
 	PartnerID PartnerID `json:"partner_id"`
 
-	// PartnerName The name under which the partner is paid.
+	// PartnerName The partner's name for payments.
 	PartnerName string `json:"partner_name"`
 
-	// Reason Why it would not be eligible, for machines; null otherwise.
+	// Reason The machine-readable reason if not eligible; null otherwise.
 	Reason *PayoutIneligibilityReason `json:"reason"`
 
-	// ReasonText Why it would not be paid, in words; null for what would.
+	// ReasonText The reason as a sentence if it would not be paid; null otherwise.
 	ReasonText *string `json:"reason_text"`
 }
 
-// PayoutPreviewOutcome What a batch would make of it: `payout` would be paid; `not_eligible` fails a check and stays due; `next_month` waits, since the partner has a payout of this month and currency already; `nothing_due` comes to nothing or less with its clawbacks and is carried on.
+// PayoutPreviewOutcome The outcome: `payout` would be paid; `not_eligible` fails a check and stays due; `next_month` waits, because the partner already has a payout of this month and currency; `nothing_due` is zero or less after clawbacks and is carried forward.
 //
 // Examples: payout
 type PayoutPreviewOutcome string
 
-// PayoutPreviewRequest Which commissions a batch would collect.
+// PayoutPreviewRequest The commissions that a batch would collect.
 type PayoutPreviewRequest struct {
 	// GroupID The id of a group.
 	//
 	// Examples: grp_01kb2m4q8e7v9t3n5x6c0d1f2g
 	GroupID *GroupID `json:"group_id,omitempty"`
 
-	// IgnoreMinimum Skips the check of the payout threshold.
+	// IgnoreMinimum Skips the check of the minimum payout.
 	IgnoreMinimum *bool `json:"ignore_minimum,omitempty"`
 
-	// Limit Partners in `data`.
+	// Limit The number of partners in `data`.
 	Limit *int64 `json:"limit,omitempty"`
 
-	// Outcome What a batch would make of it: `payout` would be paid; `not_eligible` fails a check and stays due; `next_month` waits, since the partner has a payout of this month and currency already; `nothing_due` comes to nothing or less with its clawbacks and is carried on.
+	// Outcome The outcome: `payout` would be paid; `not_eligible` fails a check and stays due; `next_month` waits, because the partner already has a payout of this month and currency; `nothing_due` is zero or less after clawbacks and is carried forward.
 	//
 	// Examples: payout
 	Outcome *PayoutPreviewOutcome `json:"outcome,omitempty"`
@@ -8601,9 +8601,9 @@ type PayoutPreviewRequest struct {
 	StartingAfter *PartnerID `json:"starting_after,omitempty"`
 }
 
-// PayoutPreviewTotal What would become of the money of one outcome, reason, currency and method.
+// PayoutPreviewTotal The total of one outcome, reason, currency and method.
 type PayoutPreviewTotal struct {
-	// AmountMinor Sum in minor units of `currency`; below zero where clawbacks are more.
+	// AmountMinor Sum in minor units of `currency`; negative if clawbacks exceed earnings.
 	AmountMinor int64 `json:"amount_minor"`
 
 	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
@@ -8611,44 +8611,44 @@ type PayoutPreviewTotal struct {
 	// Examples: USD
 	Currency Currency `json:"currency"`
 
-	// Method How the money would be sent; null where the partners have not chosen.
+	// Method The payout method; null if the partners have not chosen.
 	Method *PayoutMethod `json:"method"`
 
-	// Outcome What a batch would make of it: `payout` would be paid; `not_eligible` fails a check and stays due; `next_month` waits, since the partner has a payout of this month and currency already; `nothing_due` comes to nothing or less with its clawbacks and is carried on.
+	// Outcome The outcome: `payout` would be paid; `not_eligible` fails a check and stays due; `next_month` waits, because the partner already has a payout of this month and currency; `nothing_due` is zero or less after clawbacks and is carried forward.
 	//
 	// Examples: payout
 	Outcome PayoutPreviewOutcome `json:"outcome"`
 
-	// PayoutCount Lines summed up.
+	// PayoutCount The number of lines.
 	PayoutCount int64 `json:"payout_count"`
 
-	// Reason Why it would not be eligible; null otherwise.
+	// Reason The reason if not eligible; null otherwise.
 	Reason *PayoutIneligibilityReason `json:"reason"`
 }
 
-// PayoutResult What became of a row.
+// PayoutResult The outcome of a row.
 type PayoutResult struct {
-	// Line The row's number in the table, headings counted.
+	// Line The row's number in the table, including headings.
 	Line int64 `json:"line"`
 
-	// Outcome `paid` and `failed` were marked so by this call, `unchanged` was so before; `waiting` is under way at the provider; `refused` contradicts what is known of the payout; `unknown` is no payout of the batch.
+	// Outcome `paid` and `failed` were set by this call, `unchanged` was already set; `waiting` is in progress at the provider; `refused` contradicts the payout's data; `unknown` matches no payout of the batch.
 	//
 	// Examples: paid
 	Outcome PayoutResultOutcome `json:"outcome"`
 
-	// PayoutID The payout; null where the row names none of the batch.
+	// PayoutID The payout; null if the row matches none of the batch.
 	PayoutID *PayoutID `json:"payout_id"`
 
-	// Reason Why it failed, waits, was refused or is unknown; null otherwise.
+	// Reason The reason why it failed, waits, was refused or is unknown; null otherwise.
 	Reason *string `json:"reason"`
 }
 
-// PayoutResultOutcome `paid` and `failed` were marked so by this call, `unchanged` was so before; `waiting` is under way at the provider; `refused` contradicts what is known of the payout; `unknown` is no payout of the batch.
+// PayoutResultOutcome `paid` and `failed` were set by this call, `unchanged` was already set; `waiting` is in progress at the provider; `refused` contradicts the payout's data; `unknown` matches no payout of the batch.
 //
 // Examples: paid
 type PayoutResultOutcome string
 
-// PayoutResultReport What became of the rows of a provider's result. The same text again changes nothing.
+// PayoutResultReport The outcomes of the rows of a provider's result. The same text again has no effect.
 type PayoutResultReport struct {
 	// Object Always `payout_result_report`.
 	Object string `json:"object"`
@@ -8658,62 +8658,62 @@ type PayoutResultReport struct {
 	// Examples: batch_01kb2m4q8e7v9t3n5x6c0d1f2g
 	BatchID PayoutBatchID `json:"batch_id"`
 
-	// Data The first 1,000 rows that are not `unchanged`, in their order.
+	// Data The first 1,000 rows that are not `unchanged`, in order.
 	Data []PayoutResult `json:"data"`
 
-	// FailedCount Payouts that were marked as failed.
+	// FailedCount The number of payouts marked as failed.
 	FailedCount int64 `json:"failed_count"`
 
-	// Missing The first 500 of them.
+	// Missing The first 500 missing payouts.
 	Missing []PayoutMissing `json:"missing"`
 
-	// MissingCount Payouts that left in such a file and that no row names: they are still `processing`.
+	// MissingCount The number of exported payouts that are missing from the result; they are still `processing`.
 	MissingCount int64 `json:"missing_count"`
 
-	// PaidCount Payouts that were marked as paid.
+	// PaidCount The number of payouts marked as paid.
 	PaidCount int64 `json:"paid_count"`
 
-	// RefusedCount Rows that contradict what is known.
+	// RefusedCount The number of rows that contradict the payout's data.
 	RefusedCount int64 `json:"refused_count"`
 
-	// RemainingCount Payouts that are left, since a call changes at most 1,000: send the same text again for the next.
+	// RemainingCount The number of remaining payouts, because one call changes at most 1,000. Send the same text again to continue.
 	RemainingCount int64 `json:"remaining_count"`
 
-	// RepeatedCount Rows that did not count, since another row of the same payout did.
+	// RepeatedCount The number of rows superseded by another row of the same payout.
 	RepeatedCount int64 `json:"repeated_count"`
 
-	// UnchangedCount Payouts that were so already.
+	// UnchangedCount The number of payouts that already had the status.
 	UnchangedCount int64 `json:"unchanged_count"`
 
-	// UnknownCount Rows of no payout of the batch.
+	// UnknownCount The number of rows that match no payout of the batch.
 	UnknownCount int64 `json:"unknown_count"`
 
-	// WaitingCount Payouts under way at the provider.
+	// WaitingCount The number of payouts in progress at the provider.
 	WaitingCount int64 `json:"waiting_count"`
 }
 
-// PayoutResults What a provider says became of payouts.
+// PayoutResults A provider's result for payouts.
 type PayoutResults struct {
-	// Content The text of the table: PayPal's or Wise's download, or any other with a line of headings, a column of states (`status`) and a column of references (`payout_id`, PayPal's unique id, Wise's `Reference`), as exported. Rows are matched by that column alone. At most 10,000 rows; commas, semicolons or tabs.
+	// Content The text of the table: PayPal's or Wise's download, or any other table with a heading line, a column of states (`status`) and a column of references (`payout_id`, PayPal's unique id, Wise's `Reference`), as exported. Rows are matched only by the references. At most 10,000 rows, separated by commas, semicolons or tabs.
 	Content string `json:"content"`
 
-	// PaidAt When what is paid was paid, not in the future and not before the payout's oldest sale; now when left out.
+	// PaidAt When the paid payouts were paid, not in the future and not before the payout's oldest sale; the default is now.
 	PaidAt *clock.Time `json:"paid_at,omitempty"`
 }
 
-// PayoutStatus `pending` waits to be paid, `processing` is with a payment rail or has left in a file, `paid` has arrived, `failed` was rejected or returned, `not_eligible` failed a check and holds no commissions.
+// PayoutStatus `pending` waits for payment, `processing` is with a payment rail or exported, `paid` has arrived, `failed` was rejected or returned, `not_eligible` failed a check and contains no commissions.
 //
 // Examples: pending
 type PayoutStatus string
 
-// PayoutTerm How many days after the end of its period a payout is due.
+// PayoutTerm Days from the end of a period to the due date of its payouts.
 //
 // Examples: net_30
 type PayoutTerm string
 
-// PayoutUndoPaid Why the payment is undone.
+// PayoutUndoPaid The reason for undoing a payment.
 type PayoutUndoPaid struct {
-	// Reason Why, for people; it is in the audit log.
+	// Reason The reason; stored in the audit log.
 	Reason string `json:"reason"`
 }
 
@@ -8729,12 +8729,12 @@ type PayoutUpdatedData struct {
 	// Examples: pyt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	PayoutID PayoutID `json:"payout_id"`
 
-	// PreviousStatus `pending` waits to be paid, `processing` is with a payment rail or has left in a file, `paid` has arrived, `failed` was rejected or returned, `not_eligible` failed a check and holds no commissions.
+	// PreviousStatus `pending` waits for payment, `processing` is with a payment rail or exported, `paid` has arrived, `failed` was rejected or returned, `not_eligible` failed a check and contains no commissions.
 	//
 	// Examples: pending
 	PreviousStatus PayoutStatus `json:"previous_status"`
 
-	// Status `pending` waits to be paid, `processing` is with a payment rail or has left in a file, `paid` has arrived, `failed` was rejected or returned, `not_eligible` failed a check and holds no commissions.
+	// Status `pending` waits for payment, `processing` is with a payment rail or exported, `paid` has arrived, `failed` was rejected or returned, `not_eligible` failed a check and contains no commissions.
 	//
 	// Examples: pending
 	Status PayoutStatus `json:"status"`
@@ -8742,7 +8742,7 @@ type PayoutUpdatedData struct {
 
 // PayoutUpdatedEvent The body of a `payout.updated` event.
 type PayoutUpdatedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -8753,7 +8753,7 @@ type PayoutUpdatedEvent struct {
 	// Data Data of `payout.updated`.
 	Data PayoutUpdatedData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `payout.updated`.
@@ -8763,7 +8763,7 @@ type PayoutUpdatedEvent struct {
 // PayoutUpdatedEventType Always `payout.updated`.
 type PayoutUpdatedEventType string
 
-// PortalLogo An image: PNG, JPEG, WebP or GIF, which its bytes tell, of at most 200,000 bytes.
+// PortalLogo An image of at most 200,000 bytes: PNG, JPEG, WebP or GIF, detected from its bytes.
 type PortalLogo struct {
 	// Data The image in base64.
 	//
@@ -8773,19 +8773,19 @@ type PortalLogo struct {
 
 // PortalQuestion A question of the join page.
 type PortalQuestion struct {
-	// Key What names its answer in an application; unique among the questions.
+	// Key The key of its answer in an application; unique among the questions.
 	Key string `json:"key"`
 
 	// Label The question.
 	Label string `json:"label"`
 
-	// Options What a `choice` is made of: at least two; empty for every other type.
+	// Options The options of a `choice`: at least two; empty for every other type.
 	Options []string `json:"options"`
 
-	// Required Whether it must be answered.
+	// Required Whether an answer is required.
 	Required bool `json:"required"`
 
-	// Type What answers a question: a `text`, a `choice` of its options, the `address` of a web page, or a whole `number`.
+	// Type The type of an answer: a `text`, a `choice` of options, the `address` of a web page, or a whole `number`.
 	//
 	// Examples: text
 	Type QuestionType `json:"type"`
@@ -8793,56 +8793,56 @@ type PortalQuestion struct {
 
 // PortalQuestionInput A question of the join page.
 type PortalQuestionInput struct {
-	// Key What names its answer in an application; unique among the questions.
+	// Key The key of its answer in an application; unique among the questions.
 	Key string `json:"key"`
 
 	// Label The question.
 	Label string `json:"label"`
 
-	// Options What a `choice` is made of: at least two; empty for every other type.
+	// Options The options of a `choice`: at least two; empty for every other type.
 	Options []string `json:"options,omitempty"`
 
-	// Required Whether it must be answered.
+	// Required Whether an answer is required.
 	Required *bool `json:"required,omitempty"`
 
-	// Type What answers a question: a `text`, a `choice` of its options, the `address` of a web page, or a whole `number`.
+	// Type The type of an answer: a `text`, a `choice` of options, the `address` of a web page, or a whole `number`.
 	//
 	// Examples: text
 	Type QuestionType `json:"type"`
 }
 
-// PortalSettings How a program shows itself to its partners and to those who want to become one.
+// PortalSettings The appearance of a program to partners and applicants.
 type PortalSettings struct {
 	// Object Always `portal_settings`.
 	Object string `json:"object"`
 
-	// AccentColor The colour of buttons and links; null for Rail's own.
+	// AccentColor The colour of buttons and links; null for the default.
 	AccentColor *AccentColor `json:"accent_color"`
 
-	// AutoApprove Who is approved without a review; null for nobody.
+	// AutoApprove The conditions of automatic approval; null approves no applicant automatically.
 	AutoApprove *AutoApproval `json:"auto_approve"`
 
 	// EmbedHosts Hosts whose pages may frame the portal.
 	EmbedHosts []AllowedHost `json:"embed_hosts"`
 
-	// Introduction What the join page says about the program: plain text, whose empty lines end paragraphs.
+	// Introduction The program's text on the join page, in plain text. Empty lines separate paragraphs.
 	Introduction *string `json:"introduction"`
 
-	// Join `open` takes applications on the join page; `closed` has no such page.
+	// Join `open` accepts applications on the join page; `closed` has no join page.
 	//
 	// Examples: open
 	Join JoinMode `json:"join"`
 
-	// JoinURL Where the join page is. Behind another slash it takes the slug of a group to apply for.
+	// JoinURL The address of the join page. Append a slash and a group's slug to apply for that group.
 	JoinURL string `json:"join_url"`
 
-	// LinkHosts Hosts that partners' own links may lead to, beside the one of the program's website.
+	// LinkHosts Hosts that partners' own links may lead to, beside the program's website.
 	LinkHosts []AllowedHost `json:"link_hosts"`
 
-	// LogoURL Where the logo is; another image has another address. Null for none.
+	// LogoURL The logo's address; a new image gets a new address. Null without a logo.
 	LogoURL *string `json:"logo_url"`
 
-	// MaxLinks How many links of their own partners may have.
+	// MaxLinks The maximum number of links per partner.
 	MaxLinks int64 `json:"max_links"`
 
 	// ProgramID The id of a program.
@@ -8850,57 +8850,57 @@ type PortalSettings struct {
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID ProgramID `json:"program_id"`
 
-	// Questions What applicants are asked, in order.
+	// Questions The questions to applicants, in order.
 	Questions []PortalQuestion `json:"questions"`
 
-	// ReplyTo Where answers to mails to partners go.
+	// ReplyTo The reply address of emails to partners.
 	ReplyTo *string `json:"reply_to"`
 
-	// UpdatedAt When they were last changed; null while all are the defaults.
+	// UpdatedAt When they were last changed; null if everything is default.
 	UpdatedAt *clock.Time `json:"updated_at"`
 }
 
-// PortalSettingsUpdate Settings to change; what is absent stays.
+// PortalSettingsUpdate Settings to change; omitted fields keep their values.
 type PortalSettingsUpdate struct {
-	// AccentColor The colour of buttons and links; null for Rail's own.
+	// AccentColor The colour of buttons and links; null for the default.
 	AccentColor nullable.Nullable[string] `json:"accent_color,omitempty"`
 
-	// AutoApprove Who is approved without a review; null for nobody.
+	// AutoApprove The conditions of automatic approval; null approves no applicant automatically.
 	AutoApprove nullable.Nullable[AutoApprovalInput] `json:"auto_approve,omitempty"`
 
 	// EmbedHosts Hosts whose pages may frame the portal; replaces the list.
 	EmbedHosts []AllowedHostInput `json:"embed_hosts,omitempty"`
 
-	// Introduction What the join page says about the program: plain text, whose empty lines end paragraphs. Null clears it.
+	// Introduction The program's text on the join page, in plain text. Empty lines separate paragraphs. Null clears it.
 	Introduction nullable.Nullable[string] `json:"introduction,omitempty"`
 
-	// Join `open` takes applications on the join page; `closed` has no such page.
+	// Join `open` accepts applications on the join page; `closed` has no join page.
 	//
 	// Examples: open
 	Join *JoinMode `json:"join,omitempty"`
 
-	// LinkHosts Hosts that partners' own links may lead to, beside the one of the program's website: `*.shop.example` is every host below shop.example, without itself. Replaces the list.
+	// LinkHosts Hosts that partners' own links may lead to, beside the program's website. `*.shop.example` means every host below shop.example, but not shop.example itself. Replaces the list.
 	LinkHosts []AllowedHostInput `json:"link_hosts,omitempty"`
 
-	// Logo The logo; null takes it away.
+	// Logo The logo; null removes it.
 	Logo nullable.Nullable[PortalLogo] `json:"logo,omitempty"`
 
-	// MaxLinks How many links of their own partners may have.
+	// MaxLinks The maximum number of links per partner.
 	MaxLinks *int64 `json:"max_links,omitempty"`
 
-	// Questions What applicants are asked, in order; replaces the list. Answers that were given stay.
+	// Questions The questions to applicants, in order; replaces the list. Existing answers do not change.
 	Questions []PortalQuestionInput `json:"questions,omitempty"`
 
-	// ReplyTo Where answers to mails to partners go; null for the sender of the mails.
+	// ReplyTo The reply address of emails to partners; null for the sender's address.
 	ReplyTo nullable.Nullable[string] `json:"reply_to,omitempty"`
 }
 
-// Processor The payment processor that the data comes from. Take values that you do not know; more may come.
+// Processor The payment processor of the data. Accept unknown values; more may be added.
 //
 // Examples: api
 type Processor string
 
-// ProcessorConnection A program's connection to a payment processor, made by the operator (`rail processor connect`) or by an owner at the console. Its secrets are never shown.
+// ProcessorConnection A program's connection to a payment processor, created by the operator (`rail processor connect`) or by an owner in the console. Its secrets are never shown.
 type ProcessorConnection struct {
 	// ID The id of a processor connection.
 	//
@@ -8913,16 +8913,16 @@ type ProcessorConnection struct {
 	// CreatedAt When it was connected.
 	CreatedAt clock.Time `json:"created_at"`
 
-	// LastEventAt When the last event came; null before the first.
+	// LastEventAt When the last event arrived; null before the first.
 	LastEventAt *clock.Time `json:"last_event_at"`
 
-	// Livemode Whether it takes live events; a connection takes those of one mode only.
+	// Livemode Whether it accepts live events; a connection accepts only one mode.
 	Livemode bool `json:"livemode"`
 
 	// OutsideCheckout Whether payments outside the processor's own checkout are recorded.
 	OutsideCheckout bool `json:"outside_checkout"`
 
-	// Processor A payment processor that can be connected. Take values that you do not know; more may come.
+	// Processor A payment processor that can be connected. Accept unknown values; more may be added.
 	//
 	// Examples: generic
 	Processor ConnectedProcessor `json:"processor"`
@@ -8932,10 +8932,10 @@ type ProcessorConnection struct {
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID ProgramID `json:"program_id"`
 
-	// RecordDirect Whether a payment that no partner brought is recorded, too.
+	// RecordDirect Whether payments without a partner are recorded too.
 	RecordDirect bool `json:"record_direct"`
 
-	// Status Whether events are taken: `disconnected` is for ever.
+	// Status Whether events are accepted. `disconnected` is final.
 	//
 	// Examples: active
 	Status ProcessorConnectionStatus `json:"status"`
@@ -8943,7 +8943,7 @@ type ProcessorConnection struct {
 	// UpdatedAt When it was last changed.
 	UpdatedAt clock.Time `json:"updated_at"`
 
-	// URL Where the processor sends its events.
+	// URL The address for the processor's events.
 	URL string `json:"url"`
 }
 
@@ -8960,20 +8960,20 @@ type ProcessorConnectionList struct {
 	// HasMore Whether more objects follow in the direction of paging.
 	HasMore bool `json:"has_more"`
 
-	// TotalCount All matches of the filters, whatever the cursor.
+	// TotalCount The number of objects that match the filters.
 	TotalCount int64 `json:"total_count"`
 }
 
-// ProcessorConnectionStatus Whether events are taken: `disconnected` is for ever.
+// ProcessorConnectionStatus Whether events are accepted. `disconnected` is final.
 //
 // Examples: active
 type ProcessorConnectionStatus string
 
-// ProcessorEvent An event as its processor sends it: of the generic processor a sale or a refund, of others their own.
+// ProcessorEvent An event in the format of its processor. The generic processor sends sales and refunds.
 //
 // Examples: {"amount_minor":4999,"currency":"USD","external_charge_id":"ch_1001","external_customer_id":"cus_77","type":"sale"}
 type ProcessorEvent struct {
-	// AmountMinor generic: of a sale what was paid, tax included; of a refund what came back by it, all that is left when absent.
+	// AmountMinor generic: for a sale the paid amount, tax included; for a refund the refunded amount, by default the rest.
 	AmountMinor *int64 `json:"amount_minor,omitempty"`
 
 	// ClickID generic: the visit (`clk_…`) or referral (`ref_…`) that brought the customer.
@@ -8985,19 +8985,19 @@ type ProcessorEvent struct {
 	// Currency generic: an ISO 4217 code.
 	Currency *string `json:"currency,omitempty"`
 
-	// Email generic: the customer's e-mail.
+	// Email generic: the customer's email.
 	Email *string `json:"email,omitempty"`
 
-	// ExternalChargeID generic: the payment's id. One makes at most one sale in a program, for ever.
+	// ExternalChargeID generic: the payment's id. A payment creates at most one sale in a program, permanently.
 	ExternalChargeID *string `json:"external_charge_id,omitempty"`
 
-	// ExternalCustomerID generic: who paid, by the id at the processor. A known customer keeps its partner.
+	// ExternalCustomerID generic: the customer's id at the processor. A known customer keeps its partner.
 	ExternalCustomerID *string `json:"external_customer_id,omitempty"`
 
-	// ExternalRefundID generic: a refund's id, taken once in a program.
+	// ExternalRefundID generic: a refund's id, accepted once in a program.
 	ExternalRefundID *string `json:"external_refund_id,omitempty"`
 
-	// FeeMinor generic: what the processor kept of the amount.
+	// FeeMinor generic: the processor's fee.
 	FeeMinor *int64 `json:"fee_minor,omitempty"`
 
 	// Identifier generic: the customer's id in your own system.
@@ -9009,16 +9009,16 @@ type ProcessorEvent struct {
 	// Name generic: the customer's name.
 	Name *string `json:"name,omitempty"`
 
-	// OccurredAt generic: when it was paid; else the time of the signature.
+	// OccurredAt generic: the time of payment; the default is the time of the signature.
 	OccurredAt *clock.Time `json:"occurred_at,omitempty"`
 
-	// ProductID generic: what was bought.
+	// ProductID generic: the id of the product.
 	ProductID *string `json:"product_id,omitempty"`
 
 	// ProductName generic: its name.
 	ProductName *string `json:"product_name,omitempty"`
 
-	// RefundedAt generic: when it was refunded; else the time of the signature.
+	// RefundedAt generic: the time of the refund; the default is the time of the signature.
 	RefundedAt *clock.Time `json:"refunded_at,omitempty"`
 
 	// TaxMinor generic: the tax within the amount.
@@ -9032,7 +9032,7 @@ type ProcessorEvent struct {
 	AdditionalProperties map[string]interface{} `json:"-"`
 }
 
-// Program An affiliate program: the container of everything else.
+// Program An affiliate program; it contains all other objects.
 type Program struct {
 	// ID The id of a program.
 	//
@@ -9042,32 +9042,32 @@ type Program struct {
 	// Object Always `program`.
 	Object string `json:"object"`
 
-	// AttributionModel Which live referral of a visitor a new customer is given to, by a click: `last` is that of the click, `first` the visitor's earliest.
+	// AttributionModel The live referral of a visitor that gets a new customer from a click: `last` is that of the click, `first` the visitor's earliest.
 	//
 	// Examples: last
 	AttributionModel AttributionModel `json:"attribution_model"`
 
-	// AutoEnrolCustomers Whether customers become partners: with the first payment that a payment processor tells of.
+	// AutoEnrolCustomers Whether customers become partners with their first payment from a payment processor's event.
 	AutoEnrolCustomers bool `json:"auto_enrol_customers"`
 
-	// AutoPayoutsEnabled Whether the batch of a month is made on the first of the next; no money moves by it.
+	// AutoPayoutsEnabled Whether the month's batch is created on the first of the next month; no money moves.
 	AutoPayoutsEnabled bool `json:"auto_payouts_enabled"`
 
-	// BlockSelfReferrals Whether a partner's own purchases are refused.
+	// BlockSelfReferrals Whether self-referrals are refused.
 	BlockSelfReferrals bool `json:"block_self_referrals"`
 
 	// BlockedCountries Countries whose partners are refused; upper case, without duplicates.
 	BlockedCountries []CountryCode `json:"blocked_countries"`
 
-	// ClickOnRedirect Whether short links add their click to the destination, as `rail_click`.
+	// ClickOnRedirect Whether short links add the click's id to the destination, as `rail_click`.
 	ClickOnRedirect bool `json:"click_on_redirect"`
 
-	// CommissionBase What a percentage is taken of: the `gross` amount of a sale, what is left of it `net_of_tax`, or `net_of_tax_and_fee`, without what the payment processor kept, too. Tax or a fee that is not known takes nothing off.
+	// CommissionBase The base of a percentage: the `gross` amount of a sale, the amount `net_of_tax`, or `net_of_tax_and_fee`, also without the payment processor's fee. Unknown tax or an unknown fee deducts nothing.
 	//
 	// Examples: net_of_tax
 	CommissionBase CommissionBase `json:"commission_base"`
 
-	// CommissionOnNetRevenue Whether tax is taken off a sale before the rate applies: whether `commission_base` is not `gross`.
+	// CommissionOnNetRevenue Whether tax is deducted from a sale before the rate applies. True unless `commission_base` is `gross`.
 	CommissionOnNetRevenue bool `json:"commission_on_net_revenue"`
 
 	// CookieDays How long a new referral can still convert, in days.
@@ -9090,22 +9090,22 @@ type Program struct {
 	// HoldingPeriodDays How long a commission is held before it can be paid, in days.
 	HoldingPeriodDays int64 `json:"holding_period_days"`
 
-	// IgnoreLateClicks Whether another partner's click shortly before a first payment leaves the customer with the earlier partner.
+	// IgnoreLateClicks Whether the earlier partner keeps a customer despite another partner's click shortly before the first payment.
 	IgnoreLateClicks bool `json:"ignore_late_clicks"`
 
-	// LeadMatchDays How many days after a sign-up a payment is matched to it by e-mail alone; null uses `cookie_days`.
+	// LeadMatchDays Days after a sign-up in which a payment is matched to it by email alone; null uses `cookie_days`.
 	LeadMatchDays *int64 `json:"lead_match_days"`
 
-	// MinPayoutMinor The smallest payout in minor units of the program's currency.
+	// MinPayoutMinor The minimum payout in minor units of the program's currency.
 	MinPayoutMinor int64 `json:"min_payout_minor"`
 
 	// Name The name of the program.
 	Name string `json:"name"`
 
-	// PayoutMethods Methods that partners may choose from; empty means that none is asked for.
+	// PayoutMethods Payout methods that partners can choose from; empty means that no method is required.
 	PayoutMethods []PayoutMethod `json:"payout_methods"`
 
-	// PayoutTerm How many days after the end of its period a payout is due.
+	// PayoutTerm Days from the end of a period to the due date of its payouts.
 	//
 	// Examples: net_30
 	PayoutTerm PayoutTerm `json:"payout_term"`
@@ -9119,15 +9119,15 @@ type Program struct {
 	// RequireTaxForms Whether a payout needs a submitted tax form.
 	RequireTaxForms bool `json:"require_tax_forms"`
 
-	// Stats Counters of a program, all time; money in the program's currency only.
+	// Stats Counters of a program, all time; only money in the program's currency.
 	Stats *ProgramStats `json:"stats,omitempty"`
 
-	// Status `active` runs; `paused` refuses new clicks, partners and applications, while existing customers still earn for their partners.
+	// Status `active` runs. `paused` refuses new clicks, partners and applications, while existing customers still earn for their partners.
 	//
 	// Examples: active
 	Status ProgramStatus `json:"status"`
 
-	// Subdomain The subdomain of the partner portal; fixed once created.
+	// Subdomain The subdomain of the partner portal; cannot be changed.
 	Subdomain string `json:"subdomain"`
 
 	// TermsURL The terms that partners accept.
@@ -9142,7 +9142,7 @@ type Program struct {
 	// UpdatedAt When it was last changed.
 	UpdatedAt clock.Time `json:"updated_at"`
 
-	// URLParams Query parameters that carry a tracking value; the first is the default of new links.
+	// URLParams Query parameters with a tracking value; the first is the default of new links.
 	URLParams []string `json:"url_params"`
 
 	// WebsiteURL The website of the product.
@@ -9151,38 +9151,38 @@ type Program struct {
 
 // ProgramCreate A program to create.
 type ProgramCreate struct {
-	// AttributionModel Which live referral of a visitor a new customer is given to, by a click: `last` is that of the click, `first` the visitor's earliest.
+	// AttributionModel The live referral of a visitor that gets a new customer from a click: `last` is that of the click, `first` the visitor's earliest.
 	//
 	// Examples: last
 	AttributionModel *AttributionModel `json:"attribution_model,omitempty"`
 
-	// AutoEnrolCustomers Whether to make a customer with an e-mail a partner, active at once, with the first payment that a payment processor tells of. Payments that the API records make nobody a partner.
+	// AutoEnrolCustomers Whether a customer with an email becomes an active partner with its first payment from a payment processor's event. Payments recorded over the API enrol no partners.
 	AutoEnrolCustomers *bool `json:"auto_enrol_customers,omitempty"`
 
-	// AutoPayoutsEnabled Whether the batch of a month is made on the first of the next.
+	// AutoPayoutsEnabled Whether the month's batch is created on the first of the next month.
 	AutoPayoutsEnabled *bool `json:"auto_payouts_enabled,omitempty"`
 
-	// BlockSelfReferrals Whether to refuse a partner's own purchases.
+	// BlockSelfReferrals Whether to refuse self-referrals.
 	BlockSelfReferrals *bool `json:"block_self_referrals,omitempty"`
 
 	// BlockedCountries Countries whose partners are refused.
 	BlockedCountries []CountryCode `json:"blocked_countries,omitempty"`
 
-	// ClickOnRedirect Whether short links add their click to the destination, as `rail_click`.
+	// ClickOnRedirect Whether short links add the click's id to the destination, as `rail_click`.
 	ClickOnRedirect *bool `json:"click_on_redirect,omitempty"`
 
-	// CommissionBase What a percentage is taken of: the `gross` amount of a sale, what is left of it `net_of_tax`, or `net_of_tax_and_fee`, without what the payment processor kept, too. Tax or a fee that is not known takes nothing off.
+	// CommissionBase The base of a percentage: the `gross` amount of a sale, the amount `net_of_tax`, or `net_of_tax_and_fee`, also without the payment processor's fee. Unknown tax or an unknown fee deducts nothing.
 	//
 	// Examples: net_of_tax
 	CommissionBase *CommissionBase `json:"commission_base,omitempty"`
 
-	// CommissionOnNetRevenue Whether tax is taken off a sale before the rate applies: `commission_base` of `net_of_tax`. Given both, they must agree.
+	// CommissionOnNetRevenue Whether tax is deducted from a sale before the rate applies, as with `commission_base` `net_of_tax`. If both are sent, they must agree.
 	CommissionOnNetRevenue *bool `json:"commission_on_net_revenue,omitempty"`
 
 	// CookieDays How long a new referral can still convert, in days.
 	CookieDays *int64 `json:"cookie_days,omitempty"`
 
-	// CouponBeatsLink Whether the coupon's partner gets a customer who has both a link and a coupon. A coupon at the first payment also takes over a lead that a link brought; a later coupon changes nothing.
+	// CouponBeatsLink Whether the coupon's partner gets a customer who has both a link and a coupon. A coupon at the first payment can also take over a lead from a link; a later coupon changes nothing.
 	CouponBeatsLink *bool `json:"coupon_beats_link,omitempty"`
 
 	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
@@ -9193,38 +9193,38 @@ type ProgramCreate struct {
 	// HoldingPeriodDays How long a commission is held before it can be paid, in days.
 	HoldingPeriodDays *int64 `json:"holding_period_days,omitempty"`
 
-	// IgnoreLateClicks Whether a click of another partner less than 120 seconds before a first payment leaves the customer with the earlier partner. Such a click opens a `late_click` risk flag either way.
+	// IgnoreLateClicks Whether the earlier partner keeps a customer despite another partner's click less than 120 seconds before the first payment. Such a click always opens a `late_click` risk flag.
 	IgnoreLateClicks *bool `json:"ignore_late_clicks,omitempty"`
 
-	// LeadMatchDays How many days after a sign-up a payment is matched to it by e-mail alone; null uses `cookie_days`.
+	// LeadMatchDays Days after a sign-up in which a payment is matched to it by email alone; null uses `cookie_days`.
 	LeadMatchDays *int64 `json:"lead_match_days,omitempty"`
 
-	// MinPayoutMinor The smallest payout in minor units of the program's currency.
+	// MinPayoutMinor The minimum payout in minor units of the program's currency.
 	MinPayoutMinor *int64 `json:"min_payout_minor,omitempty"`
 
 	// Name The name of the program.
 	Name string `json:"name"`
 
-	// PayoutMethods Methods that partners may choose from; empty means that none is asked for.
+	// PayoutMethods Payout methods that partners can choose from; empty means that no method is required.
 	PayoutMethods []PayoutMethod `json:"payout_methods,omitempty"`
 
-	// PayoutTerm How many days after the end of its period a payout is due.
+	// PayoutTerm Days from the end of a period to the due date of its payouts.
 	//
 	// Examples: net_30
 	PayoutTerm *PayoutTerm `json:"payout_term,omitempty"`
 
-	// ProductName The name of the product; `name` when left out.
+	// ProductName The name of the product; the default is `name`.
 	ProductName *string `json:"product_name,omitempty"`
 
 	// RequireTaxForms Whether a payout needs a submitted tax form.
 	RequireTaxForms *bool `json:"require_tax_forms,omitempty"`
 
-	// Status `active` runs; `paused` refuses new clicks, partners and applications, while existing customers still earn for their partners.
+	// Status `active` runs. `paused` refuses new clicks, partners and applications, while existing customers still earn for their partners.
 	//
 	// Examples: active
 	Status *ProgramStatus `json:"status,omitempty"`
 
-	// Subdomain The subdomain of the partner portal; derived from the name when left out.
+	// Subdomain The subdomain of the partner portal; by default derived from the name.
 	Subdomain *string `json:"subdomain,omitempty"`
 
 	// TermsURL The terms that partners accept.
@@ -9233,7 +9233,7 @@ type ProgramCreate struct {
 	// TimeZone The time zone of the program's days and months, as an IANA name such as `Australia/Sydney`.
 	TimeZone *string `json:"time_zone,omitempty"`
 
-	// URLParams Query parameters that carry a tracking value; the first is the default of new links.
+	// URLParams Query parameters with a tracking value; the first is the default of new links.
 	URLParams []string `json:"url_params,omitempty"`
 
 	// WebsiteURL The website of the product.
@@ -9256,16 +9256,16 @@ type ProgramList struct {
 	// HasMore Whether more objects follow in the direction of paging.
 	HasMore bool `json:"has_more"`
 
-	// TotalCount All your organization's programs, whatever the cursor.
+	// TotalCount The number of your organization's programs.
 	TotalCount int64 `json:"total_count"`
 }
 
-// ProgramSetup What is set up in a program.
+// ProgramSetup The setup of a program.
 type ProgramSetup struct {
 	// HasFlow Whether a flow is active.
 	HasFlow bool `json:"has_flow"`
 
-	// HasMail Whether the server can send mails.
+	// HasMail Whether the server can send emails.
 	HasMail bool `json:"has_mail"`
 
 	// HasPartner Whether the program has an active partner.
@@ -9280,7 +9280,7 @@ type ProgramSetup struct {
 	// ProcessorConnected Whether a payment processor is connected.
 	ProcessorConnected bool `json:"processor_connected"`
 
-	// ProcessorSeenAt When an event of a connected processor last came; null for never.
+	// ProcessorSeenAt When a connected processor last sent an event; null for never.
 	ProcessorSeenAt *clock.Time `json:"processor_seen_at"`
 
 	// SaleSeenAt When the latest sale of a partner's customer was recorded; null for never.
@@ -9290,7 +9290,7 @@ type ProgramSetup struct {
 	ScriptSeenAt *clock.Time `json:"script_seen_at"`
 }
 
-// ProgramStats Counters of a program, all time; money in the program's currency only.
+// ProgramStats Counters of a program, all time; only money in the program's currency.
 type ProgramStats struct {
 	// ActivePartners Partners whose status is `active`.
 	ActivePartners int64 `json:"active_partners"`
@@ -9314,12 +9314,12 @@ type ProgramStats struct {
 	SalesMinor int64 `json:"sales_minor"`
 }
 
-// ProgramStatus `active` runs; `paused` refuses new clicks, partners and applications, while existing customers still earn for their partners.
+// ProgramStatus `active` runs. `paused` refuses new clicks, partners and applications, while existing customers still earn for their partners.
 //
 // Examples: active
 type ProgramStatus string
 
-// ProgramStatusReport What waits in a program for somebody, and how far its set-up is.
+// ProgramStatusReport Open tasks of a program and its setup progress.
 type ProgramStatusReport struct {
 	// Object Always `program_status`.
 	Object string `json:"object"`
@@ -9329,41 +9329,41 @@ type ProgramStatusReport struct {
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID ProgramID `json:"program_id"`
 
-	// Setup What is set up in a program.
+	// Setup The setup of a program.
 	Setup ProgramSetup `json:"setup"`
 
-	// Waiting How much waits in a program. A count ends at 1,000, which is then to be read as 1,000 or more.
+	// Waiting The number of open tasks in a program. A count of 1,000 means 1,000 or more.
 	Waiting ProgramWaiting `json:"waiting"`
 }
 
-// ProgramUpdate Fields to change; what is absent stays. Currency, subdomain, URL parameters, payout methods and automatic batches are fixed at creation.
+// ProgramUpdate Fields to change; omitted fields keep their values. Currency, subdomain, URL parameters, payout methods and automatic batches cannot be changed.
 type ProgramUpdate struct {
-	// AttributionModel Which live referral of a visitor a new customer is given to, by a click: `last` is that of the click, `first` the visitor's earliest.
+	// AttributionModel The live referral of a visitor that gets a new customer from a click: `last` is that of the click, `first` the visitor's earliest.
 	//
 	// Examples: last
 	AttributionModel *AttributionModel `json:"attribution_model,omitempty"`
 
-	// AutoEnrolCustomers Whether to make a customer with an e-mail a partner, active at once, with the first payment that a payment processor tells of; earlier customers stay what they are.
+	// AutoEnrolCustomers Whether a customer with an email becomes an active partner with its first payment from a payment processor's event. Earlier customers are not enrolled.
 	AutoEnrolCustomers *bool `json:"auto_enrol_customers,omitempty"`
 
-	// BlockSelfReferrals Whether to refuse a partner's own purchases.
+	// BlockSelfReferrals Whether to refuse self-referrals.
 	BlockSelfReferrals *bool `json:"block_self_referrals,omitempty"`
 
 	// BlockedCountries Countries whose partners are refused; replaces the list.
 	BlockedCountries []CountryCode `json:"blocked_countries,omitempty"`
 
-	// ClickOnRedirect Whether short links add their click to the destination, as `rail_click`.
+	// ClickOnRedirect Whether short links add the click's id to the destination, as `rail_click`.
 	ClickOnRedirect *bool `json:"click_on_redirect,omitempty"`
 
-	// CommissionBase What a percentage is taken of: the `gross` amount of a sale, what is left of it `net_of_tax`, or `net_of_tax_and_fee`, without what the payment processor kept, too. Tax or a fee that is not known takes nothing off.
+	// CommissionBase The base of a percentage: the `gross` amount of a sale, the amount `net_of_tax`, or `net_of_tax_and_fee`, also without the payment processor's fee. Unknown tax or an unknown fee deducts nothing.
 	//
 	// Examples: net_of_tax
 	CommissionBase *CommissionBase `json:"commission_base,omitempty"`
 
-	// CommissionOnNetRevenue Whether tax is taken off a sale before the rate applies. `true` makes the `commission_base` `net_of_tax` where it was `gross`, `false` makes it `gross`. Given both, they must agree.
+	// CommissionOnNetRevenue Whether tax is deducted from a sale before the rate applies. `true` sets `commission_base` to `net_of_tax` if it was `gross`; `false` sets it to `gross`. If both are sent, they must agree.
 	CommissionOnNetRevenue *bool `json:"commission_on_net_revenue,omitempty"`
 
-	// CookieDays How long a new referral can still convert, in days; existing referrals keep their end.
+	// CookieDays How long a new referral can still convert, in days; existing referrals keep their expiry.
 	CookieDays *int64 `json:"cookie_days,omitempty"`
 
 	// CouponBeatsLink Whether the coupon's partner gets a customer who has both a link and a coupon; existing customers keep their partner.
@@ -9372,19 +9372,19 @@ type ProgramUpdate struct {
 	// HoldingPeriodDays How long a commission is held before it can be paid, in days; existing commissions keep their date.
 	HoldingPeriodDays *int64 `json:"holding_period_days,omitempty"`
 
-	// IgnoreLateClicks Whether another partner's click shortly before a first payment leaves the customer with the earlier partner.
+	// IgnoreLateClicks Whether the earlier partner keeps a customer despite another partner's click shortly before the first payment.
 	IgnoreLateClicks *bool `json:"ignore_late_clicks,omitempty"`
 
-	// LeadMatchDays How many days after a sign-up a payment is matched to it by e-mail alone; null uses `cookie_days`.
+	// LeadMatchDays Days after a sign-up in which a payment is matched to it by email alone; null uses `cookie_days`.
 	LeadMatchDays nullable.Nullable[int64] `json:"lead_match_days,omitempty"`
 
-	// MinPayoutMinor The smallest payout in minor units of the program's currency.
+	// MinPayoutMinor The minimum payout in minor units of the program's currency.
 	MinPayoutMinor *int64 `json:"min_payout_minor,omitempty"`
 
 	// Name The name of the program.
 	Name *string `json:"name,omitempty"`
 
-	// PayoutTerm How many days after the end of its period a payout is due.
+	// PayoutTerm Days from the end of a period to the due date of its payouts.
 	//
 	// Examples: net_30
 	PayoutTerm *PayoutTerm `json:"payout_term,omitempty"`
@@ -9395,7 +9395,7 @@ type ProgramUpdate struct {
 	// RequireTaxForms Whether a payout needs a submitted tax form.
 	RequireTaxForms *bool `json:"require_tax_forms,omitempty"`
 
-	// Status `active` runs; `paused` refuses new clicks, partners and applications, while existing customers still earn for their partners.
+	// Status `active` runs. `paused` refuses new clicks, partners and applications, while existing customers still earn for their partners.
 	//
 	// Examples: active
 	Status *ProgramStatus `json:"status,omitempty"`
@@ -9403,14 +9403,14 @@ type ProgramUpdate struct {
 	// TermsURL The terms that partners accept; null clears them.
 	TermsURL nullable.Nullable[string] `json:"terms_url,omitempty"`
 
-	// TimeZone The time zone of the program's days and months, as an IANA name such as `Australia/Sydney`. The sums of reports are computed again when it changes.
+	// TimeZone The time zone of the program's days and months, as an IANA name such as `Australia/Sydney`. A change recalculates the sums of reports.
 	TimeZone *string `json:"time_zone,omitempty"`
 
 	// WebsiteURL The website of the product.
 	WebsiteURL *string `json:"website_url,omitempty"`
 }
 
-// ProgramWaiting How much waits in a program. A count ends at 1,000, which is then to be read as 1,000 or more.
+// ProgramWaiting The number of open tasks in a program. A count of 1,000 means 1,000 or more.
 type ProgramWaiting struct {
 	// Applications Applications that are pending.
 	Applications int64 `json:"applications"`
@@ -9418,20 +9418,20 @@ type ProgramWaiting struct {
 	// DisabledEndpoints Webhook endpoints that are switched off.
 	DisabledEndpoints int64 `json:"disabled_endpoints"`
 
-	// FailedEvents Events of processors that failed within the last 30 days.
+	// FailedEvents Failed processor events of the last 30 days.
 	FailedEvents int64 `json:"failed_events"`
 
-	// FailedMails Mails of the organization that could not be delivered within the last 30 days.
+	// FailedMails Emails of the organization that could not be delivered within the last 30 days.
 	FailedMails int64 `json:"failed_mails"`
 
-	// PaymentsWithoutPartner Payments of the last 30 days that came from a processor and are nobody's.
+	// PaymentsWithoutPartner Payments from a processor in the last 30 days without a partner.
 	PaymentsWithoutPartner int64 `json:"payments_without_partner"`
 
 	// RiskFlags Risk flags that are open or in review.
 	RiskFlags int64 `json:"risk_flags"`
 }
 
-// PublishableKey A key for pages, not a secret: it opens the browser's endpoints for its allowed hosts, and nothing else.
+// PublishableKey A public key for web pages. It gives access only to the browser endpoints, from its allowed hosts.
 type PublishableKey struct {
 	// ID The id of a publishable key.
 	//
@@ -9444,7 +9444,7 @@ type PublishableKey struct {
 	// AllowLeads Whether pages may report leads with it.
 	AllowLeads bool `json:"allow_leads"`
 
-	// AllowedHosts Hosts whose pages may use it, in lower case. One without a port matches any.
+	// AllowedHosts Hosts whose pages may use it, in lower case. A host without a port matches any port.
 	AllowedHosts []AllowedHost `json:"allowed_hosts"`
 
 	// CreatedAt When it was created.
@@ -9455,7 +9455,7 @@ type PublishableKey struct {
 	// Examples: rail_pub_4fT9xQ2mZ7kLw8Rb1Vn6Yc3Hd5Jg0PsA
 	Key PublishableKeyToken `json:"key"`
 
-	// LastUsedAt When a page last used it, within a minute; null before.
+	// LastUsedAt When a page last used it, accurate to a minute; null before.
 	LastUsedAt *clock.Time `json:"last_used_at"`
 
 	// ProgramID The id of a program.
@@ -9463,16 +9463,16 @@ type PublishableKey struct {
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID ProgramID `json:"program_id"`
 
-	// Tag The script tag to paste into the pages, whole.
+	// Tag The script tag for the pages.
 	Tag string `json:"tag"`
 }
 
-// PublishableKeyCreate A publishable key to make.
+// PublishableKeyCreate A publishable key to create.
 type PublishableKeyCreate struct {
-	// AllowLeads Whether pages may report leads with it: anybody who reads a page can invent one.
+	// AllowLeads Whether pages may report leads with it. Visitors can forge such leads.
 	AllowLeads *bool `json:"allow_leads,omitempty"`
 
-	// AllowedHosts Hosts whose pages may use it, at least one. `*.shop.example` is every host below shop.example, without itself; a public suffix such as `*.co.uk` is refused. One without a port matches any.
+	// AllowedHosts Hosts whose pages may use it, at least one. `*.shop.example` means every host below shop.example, but not shop.example itself. A public suffix such as `*.co.uk` is refused. A host without a port matches any port.
 	AllowedHosts []AllowedHostInput `json:"allowed_hosts"`
 
 	// ProgramID The id of a program.
@@ -9481,7 +9481,7 @@ type PublishableKeyCreate struct {
 	ProgramID ProgramID `json:"program_id"`
 }
 
-// PublishableKeyDeleted The key is revoked.
+// PublishableKeyDeleted The key was revoked.
 type PublishableKeyDeleted struct {
 	// ID The id of a publishable key.
 	//
@@ -9511,7 +9511,7 @@ type PublishableKeyList struct {
 	// HasMore Whether more objects follow in the direction of paging.
 	HasMore bool `json:"has_more"`
 
-	// TotalCount All matches of the filters, whatever the cursor.
+	// TotalCount The number of objects that match the filters.
 	TotalCount int64 `json:"total_count"`
 }
 
@@ -9520,12 +9520,12 @@ type PublishableKeyList struct {
 // Examples: rail_pub_4fT9xQ2mZ7kLw8Rb1Vn6Yc3Hd5Jg0PsA
 type PublishableKeyToken = string
 
-// PublishableKeyUpdate Fields to change; what is absent stays.
+// PublishableKeyUpdate Fields to change; omitted fields keep their values.
 type PublishableKeyUpdate struct {
 	// AllowLeads Whether pages may report leads with it.
 	AllowLeads *bool `json:"allow_leads,omitempty"`
 
-	// AllowedHosts Hosts whose pages may use it, in place of all those before.
+	// AllowedHosts Hosts whose pages may use it; replaces the list.
 	AllowedHosts []AllowedHost `json:"allowed_hosts,omitempty"`
 
 	// ProgramID The id of a program.
@@ -9534,17 +9534,17 @@ type PublishableKeyUpdate struct {
 	ProgramID *ProgramID `json:"program_id,omitempty"`
 }
 
-// QuestionType What answers a question: a `text`, a `choice` of its options, the `address` of a web page, or a whole `number`.
+// QuestionType The type of an answer: a `text`, a `choice` of options, the `address` of a web page, or a whole `number`.
 //
 // Examples: text
 type QuestionType string
 
-// RateType `percent` counts in basis points of the base amount, `fixed` in minor units of the program's currency.
+// RateType `percent` is in basis points of the base amount, `fixed` in minor units of the program's currency.
 //
 // Examples: percent
 type RateType string
 
-// RecordedSale A sale with what followed from it.
+// RecordedSale A sale and its effects.
 type RecordedSale struct {
 	// ID The id of a sale.
 	//
@@ -9554,7 +9554,7 @@ type RecordedSale struct {
 	// Object Always `sale`.
 	Object string `json:"object"`
 
-	// ActivityOutcome `commission_created` when a commission followed, `sale_recorded` when the sale was accepted and nobody was paid.
+	// ActivityOutcome `commission_created` if a commission followed, `sale_recorded` if the sale was recorded without commission.
 	//
 	// Examples: commission_created
 	ActivityOutcome SaleActivityOutcome `json:"activity_outcome"`
@@ -9562,12 +9562,12 @@ type RecordedSale struct {
 	// AmountMinor Gross amount in minor units of `currency`; a partial refund lowers it.
 	AmountMinor int64 `json:"amount_minor"`
 
-	// BillingType Whether the payment stands alone (`one_time`) or belongs to a `subscription`.
+	// BillingType Whether the payment is single (`one_time`) or belongs to a `subscription`.
 	//
 	// Examples: subscription
 	BillingType BillingType `json:"billing_type"`
 
-	// ChargedMinor What the customer was charged, in minor units of `currency`; never changes.
+	// ChargedMinor The charged amount, in minor units of `currency`; never changes.
 	ChargedMinor int64 `json:"charged_minor"`
 
 	// CreatedAt When it was created.
@@ -9586,22 +9586,22 @@ type RecordedSale struct {
 	// Examples: cus_01kb2m4q8e7v9t3n5x6c0d1f2g
 	CustomerID CustomerID `json:"customer_id"`
 
-	// ExternalChargeID The charge's id at the payment processor. One charge makes at most one sale in a program, forever.
+	// ExternalChargeID The charge's id at the payment processor. A charge creates at most one sale in a program, permanently.
 	ExternalChargeID string `json:"external_charge_id"`
 
 	// ExternalPaymentIntentID The payment intent's id at the payment processor; null when unknown.
 	ExternalPaymentIntentID *string `json:"external_payment_intent_id"`
 
-	// FeeMinor What the payment processor kept of `charged_minor`, in minor units of `currency`; null when unknown. Refunds leave it as it is, since processors keep it.
+	// FeeMinor The payment processor's fee for `charged_minor`, in minor units of `currency`; null if unknown. Refunds do not change it, because processors keep it.
 	FeeMinor *int64 `json:"fee_minor"`
 
 	// Interval Billing interval of the subscription; null for one-time payments or when unknown.
 	Interval *BillingInterval `json:"interval"`
 
-	// IsFirstSale Whether no sale of this customer was recorded before, refunded ones included.
+	// IsFirstSale Whether this is the customer's first recorded sale; refunded sales count as earlier ones.
 	IsFirstSale bool `json:"is_first_sale"`
 
-	// Metadata Your own data, as given.
+	// Metadata Your own data, unchanged.
 	Metadata json.RawMessage `json:"metadata"`
 
 	// OccurredAt When the customer paid.
@@ -9610,10 +9610,10 @@ type RecordedSale struct {
 	// Partner The partner; only with `expand[]=partner`.
 	Partner nullable.Nullable[Partner] `json:"partner,omitempty"`
 
-	// PartnerID The partner whom the sale is attributed to; null without one, or once that partner is deleted.
+	// PartnerID The sale's partner; null without one, or after that partner is deleted.
 	PartnerID *PartnerID `json:"partner_id"`
 
-	// Processor The payment processor that the data comes from. Take values that you do not know; more may come.
+	// Processor The payment processor of the data. Accept unknown values; more may be added.
 	//
 	// Examples: api
 	Processor Processor `json:"processor"`
@@ -9629,7 +9629,7 @@ type RecordedSale struct {
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID ProgramID `json:"program_id"`
 
-	// RefundedAt When the sale was refunded as a whole; null until then.
+	// RefundedAt When the sale was fully refunded; null until then.
 	RefundedAt *clock.Time `json:"refunded_at"`
 
 	// RefundedMinor The sum of the sale's refunds, in minor units of `currency`.
@@ -9641,11 +9641,11 @@ type RecordedSale struct {
 	// UpdatedAt When it was last changed.
 	UpdatedAt clock.Time `json:"updated_at"`
 
-	// Warnings Why nobody was paid, empty when somebody was; also that a repeat differs from what is recorded.
+	// Warnings Reasons for a sale without commission, and differences of a repetition.
 	Warnings []SaleWarning `json:"warnings"`
 }
 
-// Referral A unique visit, not a person: the clicks of one visitor token on one partner within the program's cookie window.
+// Referral A unique visit, not a person: the clicks of one visitor token for one partner within the program's cookie window.
 type Referral struct {
 	// ID The id of a referral.
 	//
@@ -9658,10 +9658,10 @@ type Referral struct {
 	// CreatedAt When it was created.
 	CreatedAt clock.Time `json:"created_at"`
 
-	// ExpiresAt Until when the visit can become a customer; written at creation from the program's cookie window.
+	// ExpiresAt When the visit expires; set at creation from the program's cookie window.
 	ExpiresAt clock.Time `json:"expires_at"`
 
-	// LandingURL The page of the first click.
+	// LandingURL The landing page of the first click.
 	LandingURL *string `json:"landing_url"`
 
 	// Link The link; only with `expand[]=link`.
@@ -9683,12 +9683,12 @@ type Referral struct {
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID ProgramID `json:"program_id"`
 
-	// Status `visit` has only looked, `lead` became a customer, `converted` paid.
+	// Status `visit` has only visited, `lead` became a customer, `converted` paid.
 	//
 	// Examples: visit
 	Status ReferralStatus `json:"status"`
 
-	// TrackedBy How the attribution came about: a click on a `link`, a `coupon`, a `manual` reassignment or import, or the `api` naming the partner.
+	// TrackedBy The way of attribution: a click on a `link`, a `coupon`, a `manual` reassignment or import, or a partner named in the `api` call.
 	//
 	// Examples: link
 	TrackedBy TrackedBy `json:"tracked_by"`
@@ -9725,7 +9725,7 @@ type ReferralConvertedData struct {
 
 // ReferralConvertedEvent The body of a `referral.converted` event.
 type ReferralConvertedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -9736,7 +9736,7 @@ type ReferralConvertedEvent struct {
 	// Data Data of `referral.converted`.
 	Data ReferralConvertedData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `referral.converted`.
@@ -9748,13 +9748,13 @@ type ReferralConvertedEventType string
 
 // ReferralCreatedData Data of `referral.created`.
 type ReferralCreatedData struct {
-	// ExpiresAt When the referral stops counting: its creation plus the program's cookie window.
+	// ExpiresAt When the referral expires: its creation plus the program's cookie window.
 	ExpiresAt clock.Time `json:"expires_at"`
 
-	// LandingURL The page that the visitor arrived at; null when unknown.
+	// LandingURL The landing page; null if unknown.
 	LandingURL *string `json:"landing_url"`
 
-	// LinkID The link that was followed; null when none fits.
+	// LinkID The link of the click; null without one.
 	LinkID *LinkID `json:"link_id"`
 
 	// PartnerID The id of a partner.
@@ -9767,7 +9767,7 @@ type ReferralCreatedData struct {
 	// Examples: ref_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ReferralID ReferralID `json:"referral_id"`
 
-	// TrackedBy How the attribution came about: a click on a `link`, a `coupon`, a `manual` reassignment or import, or the `api` naming the partner.
+	// TrackedBy The way of attribution: a click on a `link`, a `coupon`, a `manual` reassignment or import, or a partner named in the `api` call.
 	//
 	// Examples: link
 	TrackedBy TrackedBy `json:"tracked_by"`
@@ -9775,7 +9775,7 @@ type ReferralCreatedData struct {
 
 // ReferralCreatedEvent The body of a `referral.created` event.
 type ReferralCreatedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -9786,7 +9786,7 @@ type ReferralCreatedEvent struct {
 	// Data Data of `referral.created`.
 	Data ReferralCreatedData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `referral.created`.
@@ -9803,7 +9803,7 @@ type ReferralDeletedData struct {
 	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
 	PartnerID PartnerID `json:"partner_id"`
 
-	// Reason Why it was removed, for machines, such as `self_referral`.
+	// Reason The machine-readable reason, such as `self_referral`.
 	Reason string `json:"reason"`
 
 	// ReferralID The id of a referral.
@@ -9814,7 +9814,7 @@ type ReferralDeletedData struct {
 
 // ReferralDeletedEvent The body of a `referral.deleted` event.
 type ReferralDeletedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -9825,7 +9825,7 @@ type ReferralDeletedEvent struct {
 	// Data Data of `referral.deleted`.
 	Data ReferralDeletedData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `referral.deleted`.
@@ -9850,7 +9850,7 @@ type ReferralLeadData struct {
 	// Examples: cus_01kb2m4q8e7v9t3n5x6c0d1f2g
 	CustomerID CustomerID `json:"customer_id"`
 
-	// Email The customer's email; null when unknown. Left out on partner postbacks.
+	// Email The customer's email; null if unknown. Left out on partner postbacks.
 	Email *string `json:"email,omitempty"`
 
 	// PartnerID The id of a partner.
@@ -9863,7 +9863,7 @@ type ReferralLeadData struct {
 	// Examples: ref_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ReferralID ReferralID `json:"referral_id"`
 
-	// TrackedBy How the attribution came about: a click on a `link`, a `coupon`, a `manual` reassignment or import, or the `api` naming the partner.
+	// TrackedBy The way of attribution: a click on a `link`, a `coupon`, a `manual` reassignment or import, or a partner named in the `api` call.
 	//
 	// Examples: link
 	TrackedBy TrackedBy `json:"tracked_by"`
@@ -9871,7 +9871,7 @@ type ReferralLeadData struct {
 
 // ReferralLeadEvent The body of a `referral.lead` event.
 type ReferralLeadEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -9882,7 +9882,7 @@ type ReferralLeadEvent struct {
 	// Data Data of `referral.lead`.
 	Data ReferralLeadData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `referral.lead`.
@@ -9900,16 +9900,16 @@ type ReferralList struct {
 	// HasMore Whether more objects follow in the direction of paging.
 	HasMore bool `json:"has_more"`
 
-	// TotalCount All matches of the filters, whatever the cursor.
+	// TotalCount The number of objects that match the filters.
 	TotalCount int64 `json:"total_count"`
 }
 
-// ReferralStatus `visit` has only looked, `lead` became a customer, `converted` paid.
+// ReferralStatus `visit` has only visited, `lead` became a customer, `converted` paid.
 //
 // Examples: visit
 type ReferralStatus string
 
-// Refund Money that went back to a customer.
+// Refund Money returned to a customer.
 type Refund struct {
 	// ID The id of a refund.
 	//
@@ -9919,13 +9919,13 @@ type Refund struct {
 	// Object Always `refund`.
 	Object string `json:"object"`
 
-	// AmountMinor What was given back, in minor units of `currency`; 0 when nothing was left of the sale. While it waits what it asks for, null for all of the sale.
+	// AmountMinor The refunded amount, in minor units of `currency`; 0 if nothing was left of the sale. For a waiting refund it is the requested amount, null for all of the sale.
 	AmountMinor *int64 `json:"amount_minor"`
 
-	// ClawbackMinor Paid commission in `currency` that is taken back from the next balance of partners, as a positive number; 0 when none.
+	// ClawbackMinor Paid commissions in `currency` that are clawed back from the next balance of partners, as a positive number; 0 without any.
 	ClawbackMinor int64 `json:"clawback_minor"`
 
-	// Commissions Every commission of the sale that the refund changed, before and after; empty for refunds from before they were noted.
+	// Commissions Every commission of the sale that the refund changed, before and after; empty for older refunds.
 	Commissions []RefundedCommission `json:"commissions"`
 
 	// CreatedAt When it was created.
@@ -9937,7 +9937,7 @@ type Refund struct {
 	// ExternalChargeID The id of the refunded charge at the payment processor.
 	ExternalChargeID *string `json:"external_charge_id"`
 
-	// ExternalRefundID The refund's id at the payment processor, unique in the program; null when none was given.
+	// ExternalRefundID The refund's id at the payment processor, unique in the program; null if none was given.
 	ExternalRefundID *string `json:"external_refund_id"`
 
 	// ProgramID The id of a program.
@@ -9945,25 +9945,25 @@ type Refund struct {
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID ProgramID `json:"program_id"`
 
-	// Reason Why it was refunded.
+	// Reason The reason of the refund.
 	Reason *string `json:"reason"`
 
-	// RefundedAt When the money went back.
+	// RefundedAt When the customer was refunded.
 	RefundedAt clock.Time `json:"refunded_at"`
 
-	// Restorations Each time that the merchant got refunded money back, the oldest first.
+	// Restorations Each restoration of the refund, oldest first.
 	Restorations []Restoration `json:"restorations"`
 
-	// RestoredMinor How much of the refund the merchant got back, in minor units of `currency`; 0 for most refunds.
+	// RestoredMinor The amount that the merchant got back, in minor units of `currency`; 0 for most refunds.
 	RestoredMinor int64 `json:"restored_minor"`
 
 	// Sale The sale; only with `expand[]=sale`.
 	Sale nullable.Nullable[Sale] `json:"sale,omitempty"`
 
-	// SaleID The sale that was refunded; null until one is recorded.
+	// SaleID The refunded sale; null until it is recorded.
 	SaleID *SaleID `json:"sale_id"`
 
-	// Status `applied` to its sale; `waiting` for a sale that is not recorded yet; `unmatched` when none came within 30 days.
+	// Status `applied` to its sale; `waiting` for a sale that is not recorded yet; `unmatched` if none arrived within 30 days.
 	//
 	// Examples: applied
 	Status RefundStatus `json:"status"`
@@ -9974,19 +9974,19 @@ type Refund struct {
 	// VoidedCommissions Number of unpaid commissions that were voided.
 	VoidedCommissions int64 `json:"voided_commissions"`
 
-	// Warnings What was noticed about a refund that was sent again; empty in every other answer.
+	// Warnings Warnings about a repeated refund; empty in every other response.
 	Warnings []RefundWarning `json:"warnings"`
 }
 
-// RefundCreate A refund as the payment processor tells it.
+// RefundCreate A refund as reported by the payment processor.
 type RefundCreate struct {
-	// AmountMinor How much went back, in minor units of the sale's currency, at most what remains; all that remains when left out.
+	// AmountMinor The refunded amount, in minor units of the sale's currency, at most the rest; the default is the rest.
 	AmountMinor *int64 `json:"amount_minor,omitempty"`
 
-	// ExternalChargeID The id of the refunded charge at the payment processor, under which its sale is or will be recorded.
+	// ExternalChargeID The refunded charge's id at the payment processor, which identifies the sale, recorded or not.
 	ExternalChargeID string `json:"external_charge_id"`
 
-	// ExternalRefundID The refund's id at the payment processor. It is taken once in a program, for ever: sent again, it answers the first result and changes nothing.
+	// ExternalRefundID The refund's id at the payment processor. It is accepted once in a program, permanently; a repetition returns the first result and changes nothing.
 	ExternalRefundID string `json:"external_refund_id"`
 
 	// ProgramID The id of a program.
@@ -9994,16 +9994,16 @@ type RefundCreate struct {
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID ProgramID `json:"program_id"`
 
-	// Reason Why it was refunded.
+	// Reason The reason of the refund.
 	Reason *string `json:"reason,omitempty"`
 
-	// RefundedAt When the money went back; now when left out, neither before the sale nor in the future.
+	// RefundedAt When the customer was refunded; the default is now. Neither before the sale nor in the future.
 	RefundedAt *clock.Time `json:"refunded_at,omitempty"`
 }
 
 // RefundCreatedEvent The body of a `refund.created` event.
 type RefundCreatedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -10014,7 +10014,7 @@ type RefundCreatedEvent struct {
 	// Data Data of `refund.created` and `refund.updated`.
 	Data RefundEventData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `refund.created`.
@@ -10026,10 +10026,10 @@ type RefundCreatedEventType string
 
 // RefundEventData Data of `refund.created` and `refund.updated`.
 type RefundEventData struct {
-	// AmountMinor What was refunded, in minor units; null for the whole sale, while it waits.
+	// AmountMinor The refunded amount, in minor units; null for the whole sale of a waiting refund.
 	AmountMinor *int64 `json:"amount_minor"`
 
-	// Currency Currency of the sale; null while none is known.
+	// Currency Currency of the sale; null if unknown.
 	Currency *Currency `json:"currency"`
 
 	// ExternalChargeID The charge at the payment processor.
@@ -10043,13 +10043,13 @@ type RefundEventData struct {
 	// Examples: rfd_01kb2m4q8e7v9t3n5x6c0d1f2g
 	RefundID RefundID `json:"refund_id"`
 
-	// RestoredMinor How much of it was restored since.
+	// RestoredMinor The restored amount.
 	RestoredMinor int64 `json:"restored_minor"`
 
-	// SaleID Its sale; null while none is known.
+	// SaleID Its sale; null if unknown.
 	SaleID *SaleID `json:"sale_id"`
 
-	// Status `applied` to its sale; `waiting` for a sale that is not recorded yet; `unmatched` when none came within 30 days.
+	// Status `applied` to its sale; `waiting` for a sale that is not recorded yet; `unmatched` if none arrived within 30 days.
 	//
 	// Examples: applied
 	Status RefundStatus `json:"status"`
@@ -10071,11 +10071,11 @@ type RefundList struct {
 	// HasMore Whether more objects follow in the direction of paging.
 	HasMore bool `json:"has_more"`
 
-	// TotalCount All matches of the filters, whatever the cursor.
+	// TotalCount The number of objects that match the filters.
 	TotalCount int64 `json:"total_count"`
 }
 
-// RefundResult What this refund of a sale did; both counts are 0 when the sale was refunded before.
+// RefundResult The effect of this refund of a sale; both counts are 0 if the sale was already refunded.
 type RefundResult struct {
 	// ID The id of a refund.
 	//
@@ -10085,10 +10085,10 @@ type RefundResult struct {
 	// Object Always `refund`.
 	Object string `json:"object"`
 
-	// AmountMinor What this refund gave back, in minor units of `currency`; 0 when the sale was refunded before.
+	// AmountMinor The amount of this refund, in minor units of `currency`; 0 if the sale was already refunded.
 	AmountMinor int64 `json:"amount_minor"`
 
-	// ClawbackMinor Paid commission that is taken back from the partner's next balance, as a positive number of minor units of `currency`; 0 when none.
+	// ClawbackMinor Paid commissions that are clawed back from the partner's next balance, as a positive number of minor units of `currency`; 0 without any.
 	ClawbackMinor int64 `json:"clawback_minor"`
 
 	// Commissions Every commission of the sale that this refund changed, before and after.
@@ -10099,10 +10099,10 @@ type RefundResult struct {
 	// Examples: USD
 	Currency Currency `json:"currency"`
 
-	// ExternalRefundID The refund's id at the payment processor; null when none was given.
+	// ExternalRefundID The refund's id at the payment processor; null if none was given.
 	ExternalRefundID *string `json:"external_refund_id"`
 
-	// RefundedAt When the money went back; that of the first refund when the sale was refunded before.
+	// RefundedAt When the customer was refunded; for an already refunded sale, that of the first refund.
 	RefundedAt clock.Time `json:"refunded_at"`
 
 	// SaleID The id of a sale.
@@ -10110,7 +10110,7 @@ type RefundResult struct {
 	// Examples: sale_01kb2m4q8e7v9t3n5x6c0d1f2g
 	SaleID SaleID `json:"sale_id"`
 
-	// Status `applied` to its sale; `waiting` for a sale that is not recorded yet; `unmatched` when none came within 30 days.
+	// Status `applied` to its sale; `waiting` for a sale that is not recorded yet; `unmatched` if none arrived within 30 days.
 	//
 	// Examples: applied
 	Status RefundStatus `json:"status"`
@@ -10118,18 +10118,18 @@ type RefundResult struct {
 	// VoidedCommissions Number of unpaid commissions that were voided.
 	VoidedCommissions int64 `json:"voided_commissions"`
 
-	// Warnings What was noticed about a refund that was sent again.
+	// Warnings Warnings about a repeated refund.
 	Warnings []RefundWarning `json:"warnings"`
 }
 
-// RefundStatus `applied` to its sale; `waiting` for a sale that is not recorded yet; `unmatched` when none came within 30 days.
+// RefundStatus `applied` to its sale; `waiting` for a sale that is not recorded yet; `unmatched` if none arrived within 30 days.
 //
 // Examples: applied
 type RefundStatus string
 
 // RefundUpdatedEvent The body of a `refund.updated` event.
 type RefundUpdatedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -10140,7 +10140,7 @@ type RefundUpdatedEvent struct {
 	// Data Data of `refund.created` and `refund.updated`.
 	Data RefundEventData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `refund.updated`.
@@ -10150,23 +10150,23 @@ type RefundUpdatedEvent struct {
 // RefundUpdatedEventType Always `refund.updated`.
 type RefundUpdatedEventType string
 
-// RefundWarning What was noticed about a refund that was sent again.
+// RefundWarning A warning about a repeated refund.
 type RefundWarning struct {
-	// Code `differs_from_recorded` says that the refund was recorded before with other values, which stay.
+	// Code `differs_from_recorded` means that the refund was already recorded with other values, which do not change.
 	//
 	// Examples: differs_from_recorded
 	Code RefundWarningCode `json:"code"`
 
-	// Message The same in words; may change.
+	// Message The warning as a sentence; the wording may change.
 	Message string `json:"message"`
 }
 
-// RefundWarningCode `differs_from_recorded` says that the refund was recorded before with other values, which stay.
+// RefundWarningCode `differs_from_recorded` means that the refund was already recorded with other values, which do not change.
 //
 // Examples: differs_from_recorded
 type RefundWarningCode string
 
-// RefundedCommission What a refund did to a commission of the sale.
+// RefundedCommission The effect of a refund on a commission of the sale.
 type RefundedCommission struct {
 	// After A commission before or after a refund.
 	After RefundedState `json:"after"`
@@ -10174,10 +10174,10 @@ type RefundedCommission struct {
 	// Before A commission before or after a refund.
 	Before RefundedState `json:"before"`
 
-	// ClawbackID The commission that takes it back; null when there is none.
+	// ClawbackID The clawback commission; null without one.
 	ClawbackID *CommissionID `json:"clawback_id"`
 
-	// ClawbackMinor What is taken back of a paid commission by a commission of its own, in minor units of `currency`; 0 when nothing, negative where a deduction is undone.
+	// ClawbackMinor The amount clawed back from a paid commission by a separate commission, in minor units of `currency`; 0 without a clawback, negative if a deduction is undone.
 	ClawbackMinor int64 `json:"clawback_minor"`
 
 	// CommissionID The id of a commission.
@@ -10201,7 +10201,7 @@ type RefundedState struct {
 	// AmountMinor Its amount in minor units of its currency.
 	AmountMinor int64 `json:"amount_minor"`
 
-	// Status `pending` awaits a decision, `approved` awaits its maturity, `due` is payable now, `paid` was sent, `rejected` was refused by you, `voided` was undone by a refund or a deletion.
+	// Status `pending` waits for a decision, `approved` matures, `due` is payable, `paid` was paid out, `rejected` was refused by you, `voided` was cancelled by a refund or a deletion.
 	//
 	// Examples: approved
 	Status CommissionStatus `json:"status"`
@@ -10220,12 +10220,12 @@ type Report struct {
 	// Delta Change against the previous period; null with `compare=none`.
 	Delta *ReportDelta `json:"delta"`
 
-	// Dimension What a row stands for: a `partner`, `link`, `product`, `group`, `tag` or `period` of days.
+	// Dimension The dimension of the rows: a `partner`, `link`, `product`, `group`, `tag` or `period` of days.
 	//
 	// Examples: partner
 	Dimension ReportDimension `json:"dimension"`
 
-	// DrillDownConfig How a row becomes a list filter; null for `product` and `period`.
+	// DrillDownConfig The list filter for a row; null for `product` and `period`.
 	DrillDownConfig *ReportDrillDown `json:"drill_down_config"`
 
 	// From First day of the window in the program's time zone, inclusive.
@@ -10234,7 +10234,7 @@ type Report struct {
 	// PreviousPeriod The window before the report's own.
 	PreviousPeriod *ReportPeriod `json:"previous_period,omitempty"`
 
-	// RowCount How many rows there are without `top`.
+	// RowCount The number of rows without `top`.
 	RowCount int64 `json:"row_count"`
 
 	// Rows By revenue, largest first, then by key; `period` rows by key, empty ones included.
@@ -10243,21 +10243,21 @@ type Report struct {
 	// To Last day of the window in the program's time zone, inclusive.
 	To openapi_types.Date `json:"to"`
 
-	// Totals The figures of a row for a whole window.
+	// Totals The totals of a window.
 	Totals ReportTotals `json:"totals"`
 }
 
-// ReportCompare `previous_period` compares with the window of equal length right before, `none` with nothing.
+// ReportCompare `previous_period` compares with the window of equal length right before; `none` compares with nothing.
 //
 // Examples: previous_period
 type ReportCompare string
 
 // ReportCustomersDelta Change of the number of customers.
 type ReportCustomersDelta struct {
-	// Absolute This window less the previous one, in customers.
+	// Absolute This window minus the previous one, in customers.
 	Absolute int64 `json:"absolute"`
 
-	// ChangeBps The change in basis points of the previous value; null when that was zero.
+	// ChangeBps The change in basis points of the previous value; null if that was zero.
 	ChangeBps *int64 `json:"change_bps"`
 }
 
@@ -10270,7 +10270,7 @@ type ReportDelta struct {
 	Revenue ReportRevenueDelta `json:"revenue"`
 }
 
-// ReportDimension What a row stands for: a `partner`, `link`, `product`, `group`, `tag` or `period` of days.
+// ReportDimension The dimension of the rows: a `partner`, `link`, `product`, `group`, `tag` or `period` of days.
 //
 // Examples: partner
 type ReportDimension string
@@ -10280,10 +10280,10 @@ type ReportDrillDown struct {
 	// Field The property of the row to read.
 	Field string `json:"field"`
 
-	// FilterType The query parameter that it becomes, such as `partner_id`.
+	// FilterType The query parameter, such as `partner_id`.
 	FilterType string `json:"filter_type"`
 
-	// ValueProp The property of the row that holds the value.
+	// ValueProp The property of the row with the value.
 	ValueProp string `json:"value_prop"`
 }
 
@@ -10297,22 +10297,22 @@ type ReportPeriod struct {
 	// From First day of the window in the program's time zone, inclusive.
 	From openapi_types.Date `json:"from"`
 
-	// Rows Its rows, in the order of its own revenue; with `top` those of the report's keys.
+	// Rows Its rows, sorted by their own revenue; with `top` those of the report's keys.
 	Rows []ReportRow `json:"rows"`
 
 	// To Last day of the window in the program's time zone, inclusive.
 	To openapi_types.Date `json:"to"`
 
-	// Totals The figures of a row for a whole window.
+	// Totals The totals of a window.
 	Totals ReportTotals `json:"totals"`
 }
 
 // ReportRevenueDelta Change of revenue.
 type ReportRevenueDelta struct {
-	// AbsoluteMinor This window less the previous one, in minor units of the report's currency.
+	// AbsoluteMinor This window minus the previous one, in minor units of the report's currency.
 	AbsoluteMinor int64 `json:"absolute_minor"`
 
-	// ChangeBps The change in basis points of the previous value; null when that was zero.
+	// ChangeBps The change in basis points of the previous value; null if that was zero.
 	ChangeBps *int64 `json:"change_bps"`
 }
 
@@ -10321,7 +10321,7 @@ type ReportRow struct {
 	// Clicks Clicks recorded in the window; null for `product`.
 	Clicks *int64 `json:"clicks"`
 
-	// CommissionsMinor Commissions neither rejected nor voided, in minor units of the report's currency; clawbacks included, so it may be negative.
+	// CommissionsMinor Commissions neither rejected nor voided, in minor units of the report's currency. Clawbacks are included, so it may be negative.
 	CommissionsMinor int64 `json:"commissions_minor"`
 
 	// ConversionBps Customers per click in basis points; null without clicks.
@@ -10330,10 +10330,10 @@ type ReportRow struct {
 	// Customers Customers who converted in the window.
 	Customers int64 `json:"customers"`
 
-	// Key An id, a product name, the first ISO day of a period, or `direct` for money without a partner; null for a partner's money without link, group or tag and for sales without a product.
+	// Key An id, a product name, the first ISO day of a period, or `direct` for revenue without a partner; null for a partner's revenue without a link, group or tag and for sales without a product.
 	Key *string `json:"key"`
 
-	// Label The key for people.
+	// Label The label of the key.
 	Label string `json:"label"`
 
 	// Leads Customers who became leads in the window; null for `product`.
@@ -10342,7 +10342,7 @@ type ReportRow struct {
 	// RefundBps Refunded per sale in basis points; null without sales.
 	RefundBps *int64 `json:"refund_bps"`
 
-	// Refunded Those of the sales that were refunded.
+	// Refunded The number of refunded sales.
 	Refunded int64 `json:"refunded"`
 
 	// RevenueMinor Sales net of refunds, in minor units of the report's currency.
@@ -10352,12 +10352,12 @@ type ReportRow struct {
 	Sales int64 `json:"sales"`
 }
 
-// ReportTotals The figures of a row for a whole window.
+// ReportTotals The totals of a window.
 type ReportTotals struct {
 	// Clicks Clicks recorded in the window; null for `product`.
 	Clicks *int64 `json:"clicks"`
 
-	// CommissionsMinor Commissions neither rejected nor voided, in minor units of the report's currency; clawbacks included, so it may be negative.
+	// CommissionsMinor Commissions neither rejected nor voided, in minor units of the report's currency. Clawbacks are included, so it may be negative.
 	CommissionsMinor int64 `json:"commissions_minor"`
 
 	// ConversionBps Customers per click in basis points; null without clicks.
@@ -10372,7 +10372,7 @@ type ReportTotals struct {
 	// RefundBps Refunded per sale in basis points; null without sales.
 	RefundBps *int64 `json:"refund_bps"`
 
-	// Refunded Those of the sales that were refunded.
+	// Refunded The number of refunded sales.
 	Refunded int64 `json:"refunded"`
 
 	// RevenueMinor Sales net of refunds, in minor units of the report's currency.
@@ -10382,7 +10382,7 @@ type ReportTotals struct {
 	Sales int64 `json:"sales"`
 }
 
-// Resource A shelf item that partners can use.
+// Resource A resource for partners.
 type Resource struct {
 	// ID The id of a resource.
 	//
@@ -10395,24 +10395,24 @@ type Resource struct {
 	// CreatedAt When it was created.
 	CreatedAt clock.Time `json:"created_at"`
 
-	// Folder The folder's name; null outside of folders.
+	// Folder The folder's name; null without a folder.
 	Folder *string `json:"folder"`
 
 	// GroupIds Groups that see it; empty means every group.
 	GroupIds []GroupID `json:"group_ids"`
 
-	// Kind `file` is stored by the program, `link` points elsewhere; the API makes links only.
+	// Kind `file` is stored by the program, `link` leads elsewhere. The API creates only links.
 	//
 	// Examples: link
 	Kind ResourceKind `json:"kind"`
 
-	// Metadata Data about the object, as given.
+	// Metadata Data about the object, unchanged.
 	Metadata json.RawMessage `json:"metadata"`
 
 	// MimeType Media type of a file; null for links.
 	MimeType *string `json:"mime_type"`
 
-	// Position Its place within the folder.
+	// Position Its position in the folder.
 	Position int64 `json:"position"`
 
 	// ProgramID The id of a program.
@@ -10438,13 +10438,13 @@ type Resource struct {
 	// UpdatedAt When it was last changed.
 	UpdatedAt clock.Time `json:"updated_at"`
 
-	// URL Where it is.
+	// URL The resource's address.
 	URL string `json:"url"`
 }
 
-// ResourceCreate A link to put on the shelf.
+// ResourceCreate A link to add to the resources.
 type ResourceCreate struct {
-	// Folder The folder's name; none when left out.
+	// Folder The folder's name; none by default.
 	Folder *string `json:"folder,omitempty"`
 
 	// GroupIds Groups that see it; empty means every group.
@@ -10455,7 +10455,7 @@ type ResourceCreate struct {
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID ProgramID `json:"program_id"`
 
-	// Published Whether partners see it straight away.
+	// Published Whether partners see it immediately.
 	Published *bool `json:"published,omitempty"`
 
 	// TagIds Tags whose partners see it; empty means every tag.
@@ -10464,11 +10464,11 @@ type ResourceCreate struct {
 	// Title The name shown to partners.
 	Title string `json:"title"`
 
-	// URL Where it is.
+	// URL The link's address.
 	URL string `json:"url"`
 }
 
-// ResourceDeleted The resource is gone.
+// ResourceDeleted The resource was deleted.
 type ResourceDeleted struct {
 	// ID The id of a resource.
 	//
@@ -10490,7 +10490,7 @@ type ResourceDeletedDeleted bool
 // Examples: res_01kb2m4q8e7v9t3n5x6c0d1f2g
 type ResourceID = string
 
-// ResourceKind `file` is stored by the program, `link` points elsewhere; the API makes links only.
+// ResourceKind `file` is stored by the program, `link` leads elsewhere. The API creates only links.
 //
 // Examples: link
 type ResourceKind string
@@ -10503,13 +10503,13 @@ type ResourceList struct {
 	// HasMore Whether more objects follow in the direction of paging.
 	HasMore bool `json:"has_more"`
 
-	// TotalCount All matches of the filters, whatever the cursor.
+	// TotalCount The number of objects that match the filters.
 	TotalCount int64 `json:"total_count"`
 }
 
-// ResourceUpdate Fields to change; what is absent stays.
+// ResourceUpdate Fields to change; omitted fields keep their values.
 type ResourceUpdate struct {
-	// Folder The folder's name; null takes it out. A move puts it at the end of the new folder.
+	// Folder The folder's name; null removes it from its folder. A move puts it at the end of the new folder.
 	Folder nullable.Nullable[string] `json:"folder,omitempty"`
 
 	// GroupIds Replaces the groups that see it; empty means every group.
@@ -10524,28 +10524,28 @@ type ResourceUpdate struct {
 	// Title The name shown to partners.
 	Title *string `json:"title,omitempty"`
 
-	// URL Where it is; links only.
+	// URL The link's address; only for links.
 	URL *string `json:"url,omitempty"`
 }
 
-// Restoration Refunded money that the merchant got back: a dispute was won, or the refund did not reach the customer. The sale counts again for `amount_minor`, and partners get what the refund took of their commissions as rewards.
+// Restoration Refunded money that the merchant got back: a dispute was won, or the refund did not reach the customer. The sale counts again for `amount_minor`, and partners get the refund's share of their commissions back as rewards.
 //
 // Examples: {"amount_minor":4999,"commissions":[],"restored_at":"2026-09-09T09:30:00.000Z","source_id":"dp_1001"}
 type Restoration struct {
-	// AmountMinor How much of the refund came back, in minor units of its `currency`.
+	// AmountMinor The restored amount, in minor units of its `currency`.
 	AmountMinor int64 `json:"amount_minor"`
 
-	// Commissions The commissions that it made; none for one that a person rejected.
+	// Commissions The created commissions; empty if a person rejected it.
 	Commissions []RestoredCommission `json:"commissions"`
 
-	// RestoredAt When the money came back.
+	// RestoredAt When the merchant got the money back.
 	RestoredAt clock.Time `json:"restored_at"`
 
 	// SourceID The dispute, reversal or failed refund at the payment processor. It restores a refund once.
 	SourceID string `json:"source_id"`
 }
 
-// RestoredCommission A commission that a restoration made.
+// RestoredCommission A commission created by a restoration.
 type RestoredCommission struct {
 	// AmountMinor Its amount, in minor units of `currency`.
 	AmountMinor int64 `json:"amount_minor"`
@@ -10566,7 +10566,7 @@ type RestoredCommission struct {
 	PartnerID PartnerID `json:"partner_id"`
 }
 
-// RiskFlag A finding of a fraud check. It changes no money by itself.
+// RiskFlag A finding of a fraud check. It moves no money by itself.
 type RiskFlag struct {
 	// ID The id of a risk flag.
 	//
@@ -10576,24 +10576,24 @@ type RiskFlag struct {
 	// Object Always `risk_flag`.
 	Object string `json:"object"`
 
-	// CreatedAt When it was raised.
+	// CreatedAt When it was opened.
 	CreatedAt clock.Time `json:"created_at"`
 
-	// Customer The customer concerned; null without one.
+	// Customer The customer; null without one.
 	Customer *RiskFlagCustomer `json:"customer"`
 
-	// Evidence What the check saw: its name, a sentence, and flat signals that differ by check. Never an address of a visitor.
+	// Evidence The evidence: the check's name, a sentence, and flat signals that depend on the check. It never contains a visitor's address.
 	Evidence json.RawMessage `json:"evidence"`
 
-	// Kind The check that found it: `self_referral`, `self_referral_domain`, `self_referral_ip`, `disposable_email`, `duplicate_partner`, `high_refund_rate`, `click_velocity`, `paid_traffic`, `conversion_spike`, `dispute`, `late_click`; more may come.
+	// Kind The check: `self_referral`, `self_referral_domain`, `self_referral_ip`, `disposable_email`, `duplicate_partner`, `high_refund_rate`, `click_velocity`, `paid_traffic`, `conversion_spike`, `dispute`, `late_click`; more may be added.
 	//
 	// Examples: self_referral
 	Kind string `json:"kind"`
 
-	// Partner The partner concerned; null when it is gone.
+	// Partner The partner; null after its deletion.
 	Partner *RiskFlagPartner `json:"partner"`
 
-	// ResolutionNote The note that was left on closing it.
+	// ResolutionNote The note of the closing user.
 	ResolutionNote *string `json:"resolution_note"`
 
 	// ResolvedAt When it was closed.
@@ -10602,12 +10602,12 @@ type RiskFlag struct {
 	// ResolvedBy The owner of the API key that closed it.
 	ResolvedBy *UserID `json:"resolved_by"`
 
-	// Severity How strong the finding is.
+	// Severity The severity of the finding.
 	//
 	// Examples: high
 	Severity RiskFlagSeverity `json:"severity"`
 
-	// Status `open` is new, `reviewing` was taken up, `resolved` and `dismissed` are closed.
+	// Status `open` is new, `reviewing` is in review, `resolved` and `dismissed` are closed.
 	//
 	// Examples: open
 	Status RiskFlagStatus `json:"status"`
@@ -10618,10 +10618,10 @@ type RiskFlagCreatedData struct {
 	// CustomerID The customer concerned; null without one.
 	CustomerID *CustomerID `json:"customer_id"`
 
-	// Evidence What the check saw: its name, a sentence, and flat signals that differ by check. Never an address of a visitor.
+	// Evidence The evidence: the check's name, a sentence, and flat signals that depend on the check. It never contains a visitor's address.
 	Evidence json.RawMessage `json:"evidence"`
 
-	// Kind The check that found it, such as `self_referral`.
+	// Kind The check, such as `self_referral`.
 	Kind string `json:"kind"`
 
 	// PartnerID The partner concerned; null without one.
@@ -10632,7 +10632,7 @@ type RiskFlagCreatedData struct {
 	// Examples: rsk_01kb2m4q8e7v9t3n5x6c0d1f2g
 	RiskFlagID RiskFlagID `json:"risk_flag_id"`
 
-	// Severity How strong the finding is.
+	// Severity The severity of the finding.
 	//
 	// Examples: high
 	Severity RiskFlagSeverity `json:"severity"`
@@ -10640,7 +10640,7 @@ type RiskFlagCreatedData struct {
 
 // RiskFlagCreatedEvent The body of a `risk_flag.created` event.
 type RiskFlagCreatedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -10651,7 +10651,7 @@ type RiskFlagCreatedEvent struct {
 	// Data Data of `risk_flag.created`.
 	Data RiskFlagCreatedData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `risk_flag.created`.
@@ -10674,13 +10674,13 @@ type RiskFlagCustomer struct {
 	// Name The customer's name.
 	Name *string `json:"name"`
 
-	// Status `lead` has not paid yet, `trial` tries, `active` pays, `cancelled` left, `refunded` got the money of a sale back, `suspended` earns no commissions for now.
+	// Status `lead` has not paid yet, `trial` is in a trial, `active` pays, `cancelled` has left, `refunded` was refunded, `suspended` earns no commissions for now.
 	//
 	// Examples: active
 	Status CustomerStatus `json:"status"`
 }
 
-// RiskFlagEvidence What the check saw: its name, a sentence, and flat signals that differ by check. Never an address of a visitor.
+// RiskFlagEvidence The evidence: the check's name, a sentence, and flat signals that depend on the check. It never contains a visitor's address.
 type RiskFlagEvidence struct {
 	// Check The check that ran.
 	Check string `json:"check"`
@@ -10703,7 +10703,7 @@ type RiskFlagList struct {
 	// HasMore Whether more flags follow after this page.
 	HasMore bool `json:"has_more"`
 
-	// TotalCount All matches of the filters, whatever the offset.
+	// TotalCount The number of flags that match the filters.
 	TotalCount int64 `json:"total_count"`
 }
 
@@ -10723,7 +10723,7 @@ type RiskFlagPartner struct {
 	// Handle The partner's `?ref=` value.
 	Handle string `json:"handle"`
 
-	// Status `pending` waits in the review queue, `active` earns, `declined` was turned down, `suspended` is stopped for now.
+	// Status `pending` waits for review, `active` earns, `declined` was refused, `suspended` is stopped for now.
 	//
 	// Examples: active
 	Status PartnerStatus `json:"status"`
@@ -10734,9 +10734,9 @@ type RiskFlagPartner struct {
 // Examples: resolved
 type RiskFlagResolution string
 
-// RiskFlagResolve How the flag is closed.
+// RiskFlagResolve The closing of a flag.
 type RiskFlagResolve struct {
-	// Note Why; kept on the flag and in the audit log.
+	// Note The reason; stored on the flag and in the audit log.
 	Note string `json:"note"`
 
 	// Status The states that close a flag.
@@ -10750,19 +10750,19 @@ type RiskFlagResolvedData struct {
 	// CustomerID The customer concerned; null without one.
 	CustomerID *CustomerID `json:"customer_id"`
 
-	// Evidence What the check saw: its name, a sentence, and flat signals that differ by check. Never an address of a visitor.
+	// Evidence The evidence: the check's name, a sentence, and flat signals that depend on the check. It never contains a visitor's address.
 	Evidence json.RawMessage `json:"evidence"`
 
-	// Kind The check that found it, such as `self_referral`.
+	// Kind The check, such as `self_referral`.
 	Kind string `json:"kind"`
 
-	// Note The note that was left on closing it.
+	// Note The note of the closing user.
 	Note string `json:"note"`
 
 	// PartnerID The partner concerned; null without one.
 	PartnerID *PartnerID `json:"partner_id"`
 
-	// ResolvedBy The owner of the API key that closed it; null when it has none.
+	// ResolvedBy The owner of the API key that closed it; null without one.
 	ResolvedBy *UserID `json:"resolved_by"`
 
 	// RiskFlagID The id of a risk flag.
@@ -10770,7 +10770,7 @@ type RiskFlagResolvedData struct {
 	// Examples: rsk_01kb2m4q8e7v9t3n5x6c0d1f2g
 	RiskFlagID RiskFlagID `json:"risk_flag_id"`
 
-	// Severity How strong the finding is.
+	// Severity The severity of the finding.
 	//
 	// Examples: high
 	Severity RiskFlagSeverity `json:"severity"`
@@ -10783,7 +10783,7 @@ type RiskFlagResolvedData struct {
 
 // RiskFlagResolvedEvent The body of a `risk_flag.resolved` event.
 type RiskFlagResolvedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -10794,7 +10794,7 @@ type RiskFlagResolvedEvent struct {
 	// Data Data of `risk_flag.resolved`.
 	Data RiskFlagResolvedData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `risk_flag.resolved`.
@@ -10804,12 +10804,12 @@ type RiskFlagResolvedEvent struct {
 // RiskFlagResolvedEventType Always `risk_flag.resolved`.
 type RiskFlagResolvedEventType string
 
-// RiskFlagSeverity How strong the finding is.
+// RiskFlagSeverity The severity of the finding.
 //
 // Examples: high
 type RiskFlagSeverity string
 
-// RiskFlagStatus `open` is new, `reviewing` was taken up, `resolved` and `dismissed` are closed.
+// RiskFlagStatus `open` is new, `reviewing` is in review, `resolved` and `dismissed` are closed.
 //
 // Examples: open
 type RiskFlagStatus string
@@ -10827,7 +10827,7 @@ type RuleDeletedData struct {
 
 // RuleDeletedEvent The body of a `rule.deleted` event.
 type RuleDeletedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -10838,7 +10838,7 @@ type RuleDeletedEvent struct {
 	// Data Data of `rule.deleted`.
 	Data RuleDeletedData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `rule.deleted`.
@@ -10848,18 +10848,18 @@ type RuleDeletedEvent struct {
 // RuleDeletedEventType Always `rule.deleted`.
 type RuleDeletedEventType string
 
-// RuleSnapshot The money side of a flow at one moment.
+// RuleSnapshot The terms of a flow at one moment.
 type RuleSnapshot struct {
-	// Priority Lower runs first.
+	// Priority The flow with the lowest number is evaluated first.
 	Priority int64 `json:"priority"`
 
-	// RateType How `rate_value` counts; null for `switch_group`.
+	// RateType The unit of `rate_value`; null for `switch_group`.
 	RateType *RateType `json:"rate_type"`
 
 	// RateValue Basis points for `percent`, minor units of the program's currency for `fixed`; null for `switch_group`.
 	RateValue *int64 `json:"rate_value"`
 
-	// Status Whether the flow is applied.
+	// Status Whether the flow is evaluated.
 	//
 	// Examples: active
 	Status FlowStatus `json:"status"`
@@ -10875,7 +10875,7 @@ type RuleStatusChangedData struct {
 	// Examples: flw_01kb2m4q8e7v9t3n5x6c0d1f2g
 	RuleID FlowID `json:"rule_id"`
 
-	// Status Whether the flow is applied.
+	// Status Whether the flow is evaluated.
 	//
 	// Examples: active
 	Status FlowStatus `json:"status"`
@@ -10883,7 +10883,7 @@ type RuleStatusChangedData struct {
 
 // RuleStatusChangedEvent The body of a `rule.status_changed` event.
 type RuleStatusChangedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -10894,7 +10894,7 @@ type RuleStatusChangedEvent struct {
 	// Data Data of `rule.status_changed`.
 	Data RuleStatusChangedData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `rule.status_changed`.
@@ -10906,10 +10906,10 @@ type RuleStatusChangedEventType string
 
 // RuleUpdatedData Data of `rule.updated`.
 type RuleUpdatedData struct {
-	// After The money side of a flow at one moment.
+	// After The terms of a flow at one moment.
 	After RuleSnapshot `json:"after"`
 
-	// Before The money side of a flow at one moment.
+	// Before The terms of a flow at one moment.
 	Before RuleSnapshot `json:"before"`
 
 	// Name Name of the flow.
@@ -10923,7 +10923,7 @@ type RuleUpdatedData struct {
 
 // RuleUpdatedEvent The body of a `rule.updated` event.
 type RuleUpdatedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -10934,7 +10934,7 @@ type RuleUpdatedEvent struct {
 	// Data Data of `rule.updated`.
 	Data RuleUpdatedData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `rule.updated`.
@@ -10957,12 +10957,12 @@ type Sale struct {
 	// AmountMinor Gross amount in minor units of `currency`; a partial refund lowers it.
 	AmountMinor int64 `json:"amount_minor"`
 
-	// BillingType Whether the payment stands alone (`one_time`) or belongs to a `subscription`.
+	// BillingType Whether the payment is single (`one_time`) or belongs to a `subscription`.
 	//
 	// Examples: subscription
 	BillingType BillingType `json:"billing_type"`
 
-	// ChargedMinor What the customer was charged, in minor units of `currency`; never changes.
+	// ChargedMinor The charged amount, in minor units of `currency`; never changes.
 	ChargedMinor int64 `json:"charged_minor"`
 
 	// CreatedAt When it was created.
@@ -10981,22 +10981,22 @@ type Sale struct {
 	// Examples: cus_01kb2m4q8e7v9t3n5x6c0d1f2g
 	CustomerID CustomerID `json:"customer_id"`
 
-	// ExternalChargeID The charge's id at the payment processor. One charge makes at most one sale in a program, forever.
+	// ExternalChargeID The charge's id at the payment processor. A charge creates at most one sale in a program, permanently.
 	ExternalChargeID string `json:"external_charge_id"`
 
 	// ExternalPaymentIntentID The payment intent's id at the payment processor; null when unknown.
 	ExternalPaymentIntentID *string `json:"external_payment_intent_id"`
 
-	// FeeMinor What the payment processor kept of `charged_minor`, in minor units of `currency`; null when unknown. Refunds leave it as it is, since processors keep it.
+	// FeeMinor The payment processor's fee for `charged_minor`, in minor units of `currency`; null if unknown. Refunds do not change it, because processors keep it.
 	FeeMinor *int64 `json:"fee_minor"`
 
 	// Interval Billing interval of the subscription; null for one-time payments or when unknown.
 	Interval *BillingInterval `json:"interval"`
 
-	// IsFirstSale Whether no sale of this customer was recorded before, refunded ones included.
+	// IsFirstSale Whether this is the customer's first recorded sale; refunded sales count as earlier ones.
 	IsFirstSale bool `json:"is_first_sale"`
 
-	// Metadata Your own data, as given.
+	// Metadata Your own data, unchanged.
 	Metadata json.RawMessage `json:"metadata"`
 
 	// OccurredAt When the customer paid.
@@ -11005,10 +11005,10 @@ type Sale struct {
 	// Partner The partner; only with `expand[]=partner`.
 	Partner nullable.Nullable[Partner] `json:"partner,omitempty"`
 
-	// PartnerID The partner whom the sale is attributed to; null without one, or once that partner is deleted.
+	// PartnerID The sale's partner; null without one, or after that partner is deleted.
 	PartnerID *PartnerID `json:"partner_id"`
 
-	// Processor The payment processor that the data comes from. Take values that you do not know; more may come.
+	// Processor The payment processor of the data. Accept unknown values; more may be added.
 	//
 	// Examples: api
 	Processor Processor `json:"processor"`
@@ -11024,7 +11024,7 @@ type Sale struct {
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID ProgramID `json:"program_id"`
 
-	// RefundedAt When the sale was refunded as a whole; null until then.
+	// RefundedAt When the sale was fully refunded; null until then.
 	RefundedAt *clock.Time `json:"refunded_at"`
 
 	// RefundedMinor The sum of the sale's refunds, in minor units of `currency`.
@@ -11037,14 +11037,14 @@ type Sale struct {
 	UpdatedAt clock.Time `json:"updated_at"`
 }
 
-// SaleActivityOutcome `commission_created` when a commission followed, `sale_recorded` when the sale was accepted and nobody was paid.
+// SaleActivityOutcome `commission_created` if a commission followed, `sale_recorded` if the sale was recorded without commission.
 //
 // Examples: commission_created
 type SaleActivityOutcome string
 
 // SaleBatch Payments to record in one call.
 type SaleBatch struct {
-	// Items The payments, the earliest first: they are recorded in this order.
+	// Items The payments, in order, earliest first.
 	Items []json.RawMessage `json:"items"`
 
 	// ProgramID The id of a program.
@@ -11058,7 +11058,7 @@ type SaleBatchItem struct {
 	// AmountMinor Gross amount in minor units of `currency`.
 	AmountMinor int64 `json:"amount_minor"`
 
-	// BillingType Whether the payment stands alone (`one_time`) or belongs to a `subscription`.
+	// BillingType Whether the payment is single (`one_time`) or belongs to a `subscription`.
 	//
 	// Examples: subscription
 	BillingType *BillingType `json:"billing_type,omitempty"`
@@ -11068,7 +11068,7 @@ type SaleBatchItem struct {
 	// Examples: clk_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ClickID *ClickID `json:"click_id,omitempty"`
 
-	// CouponCode The coupon with which the customer of `external_customer_id` came if that is new; a known customer keeps its partner.
+	// CouponCode The coupon of `external_customer_id` if that customer is new; a known customer keeps its partner.
 	CouponCode *string `json:"coupon_code,omitempty"`
 
 	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
@@ -11081,22 +11081,22 @@ type SaleBatchItem struct {
 	// Examples: cus_01kb2m4q8e7v9t3n5x6c0d1f2g
 	CustomerID *CustomerID `json:"customer_id,omitempty"`
 
-	// ExternalChargeID The charge's id at the payment processor. A charge that is already recorded answers its sale with 200, whatever the other values, and warns where they differ.
+	// ExternalChargeID The charge's id at the payment processor. A recorded charge returns its sale with 200, and a warning if other values differ.
 	ExternalChargeID string `json:"external_charge_id"`
 
-	// ExternalCustomerID The customer who paid, by the id at the payment processor. Not together with `customer_id`.
+	// ExternalCustomerID The paying customer, by id at the payment processor. Not together with `customer_id`.
 	ExternalCustomerID *string `json:"external_customer_id,omitempty"`
 
-	// FeeMinor What the payment processor kept of the gross amount, in minor units of `currency`; at most `amount_minor`. Subtracted before the rate, beside the tax, where the program's `commission_base` is `net_of_tax_and_fee`; a fee that is not known is not subtracted.
+	// FeeMinor The payment processor's fee, in minor units of `currency`; at most `amount_minor`. Deducted with the tax before the rate if the program's `commission_base` is `net_of_tax_and_fee`. An unknown fee is not deducted.
 	FeeMinor *int64 `json:"fee_minor,omitempty"`
 
 	// Interval Billing interval; only for subscriptions.
 	Interval *BillingInterval `json:"interval,omitempty"`
 
-	// Metadata Your own data, stored as given.
+	// Metadata Your own data, stored unchanged.
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 
-	// OccurredAt When the customer paid; now when left out, at most five minutes ahead.
+	// OccurredAt When the customer paid; the default is now, at most five minutes in the future.
 	OccurredAt *clock.Time `json:"occurred_at,omitempty"`
 
 	// PartnerID The id of a partner.
@@ -11110,46 +11110,46 @@ type SaleBatchItem struct {
 	// ProductName Name of the product.
 	ProductName *string `json:"product_name,omitempty"`
 
-	// TaxMinor Tax inside the gross amount, in minor units of `currency`; at most `amount_minor`. Subtracted before the rate where the program commissions on net revenue.
+	// TaxMinor Tax inside the gross amount, in minor units of `currency`; at most `amount_minor`. Deducted before the rate if the program pays commission on net revenue.
 	TaxMinor *int64 `json:"tax_minor,omitempty"`
 }
 
-// SaleBatchOutcome How one item went: `result` or `error`, as a call of its own would have answered.
+// SaleBatchOutcome The result of one item: `result` or `error`, as a separate call would return.
 type SaleBatchOutcome struct {
-	// Error What went wrong. Branch on `code`; `message` is for people and may change.
+	// Error The error. Branch on `code`; `message` is for people and may change.
 	Error *Error `json:"error,omitempty"`
 
 	// Index The item's place in `items`, from 0.
 	Index int64 `json:"index"`
 
-	// Result A sale with what followed from it.
+	// Result A sale and its effects.
 	Result *RecordedSale `json:"result,omitempty"`
 
-	// Status The HTTP status that a call of its own would have had.
+	// Status The HTTP status that a separate call would return.
 	Status int64 `json:"status"`
 }
 
-// SaleBatchResult How a batch of sales went.
+// SaleBatchResult The results of a batch of sales.
 type SaleBatchResult struct {
 	// Object Always `batch_result`.
 	Object string `json:"object"`
 
-	// Data One of each item, in order.
+	// Data One result per item, in order.
 	Data []SaleBatchOutcome `json:"data"`
 
-	// Failed How many items have an `error`.
+	// Failed The number of items with an `error`.
 	Failed int64 `json:"failed"`
 
-	// Succeeded How many items have a `result`.
+	// Succeeded The number of items with a `result`.
 	Succeeded int64 `json:"succeeded"`
 }
 
-// SaleCreate A payment to record, of the customer that `customer_id` or `external_customer_id` names; exactly one of them is needed. An `external_customer_id` that is not known makes a customer in the same call where one of `partner_id`, `click_id` and `coupon_code` says who referred it.
+// SaleCreate A payment to record, of the customer in `customer_id` or `external_customer_id`; exactly one of them is required. An unknown `external_customer_id` creates a customer in the same call if one of `partner_id`, `click_id` and `coupon_code` attributes it.
 type SaleCreate struct {
 	// AmountMinor Gross amount in minor units of `currency`.
 	AmountMinor int64 `json:"amount_minor"`
 
-	// BillingType Whether the payment stands alone (`one_time`) or belongs to a `subscription`.
+	// BillingType Whether the payment is single (`one_time`) or belongs to a `subscription`.
 	//
 	// Examples: subscription
 	BillingType *BillingType `json:"billing_type,omitempty"`
@@ -11159,7 +11159,7 @@ type SaleCreate struct {
 	// Examples: clk_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ClickID *ClickID `json:"click_id,omitempty"`
 
-	// CouponCode The coupon with which the customer of `external_customer_id` came if that is new; a known customer keeps its partner.
+	// CouponCode The coupon of `external_customer_id` if that customer is new; a known customer keeps its partner.
 	CouponCode *string `json:"coupon_code,omitempty"`
 
 	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
@@ -11172,22 +11172,22 @@ type SaleCreate struct {
 	// Examples: cus_01kb2m4q8e7v9t3n5x6c0d1f2g
 	CustomerID *CustomerID `json:"customer_id,omitempty"`
 
-	// ExternalChargeID The charge's id at the payment processor. A charge that is already recorded answers its sale with 200, whatever the other values, and warns where they differ.
+	// ExternalChargeID The charge's id at the payment processor. A recorded charge returns its sale with 200, and a warning if other values differ.
 	ExternalChargeID string `json:"external_charge_id"`
 
-	// ExternalCustomerID The customer who paid, by the id at the payment processor. Not together with `customer_id`.
+	// ExternalCustomerID The paying customer, by id at the payment processor. Not together with `customer_id`.
 	ExternalCustomerID *string `json:"external_customer_id,omitempty"`
 
-	// FeeMinor What the payment processor kept of the gross amount, in minor units of `currency`; at most `amount_minor`. Subtracted before the rate, beside the tax, where the program's `commission_base` is `net_of_tax_and_fee`; a fee that is not known is not subtracted.
+	// FeeMinor The payment processor's fee, in minor units of `currency`; at most `amount_minor`. Deducted with the tax before the rate if the program's `commission_base` is `net_of_tax_and_fee`. An unknown fee is not deducted.
 	FeeMinor *int64 `json:"fee_minor,omitempty"`
 
 	// Interval Billing interval; only for subscriptions.
 	Interval *BillingInterval `json:"interval,omitempty"`
 
-	// Metadata Your own data, stored as given.
+	// Metadata Your own data, stored unchanged.
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 
-	// OccurredAt When the customer paid; now when left out, at most five minutes ahead.
+	// OccurredAt When the customer paid; the default is now, at most five minutes in the future.
 	OccurredAt *clock.Time `json:"occurred_at,omitempty"`
 
 	// PartnerID The id of a partner.
@@ -11206,7 +11206,7 @@ type SaleCreate struct {
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID ProgramID `json:"program_id"`
 
-	// TaxMinor Tax inside the gross amount, in minor units of `currency`; at most `amount_minor`. Subtracted before the rate where the program commissions on net revenue.
+	// TaxMinor Tax inside the gross amount, in minor units of `currency`; at most `amount_minor`. Deducted before the rate if the program pays commission on net revenue.
 	TaxMinor *int64 `json:"tax_minor,omitempty"`
 }
 
@@ -11245,7 +11245,7 @@ type SaleCreatedData struct {
 
 // SaleCreatedEvent The body of a `sale.created` event.
 type SaleCreatedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -11256,7 +11256,7 @@ type SaleCreatedEvent struct {
 	// Data Data of `sale.created`.
 	Data SaleCreatedData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `sale.created`.
@@ -11279,7 +11279,7 @@ type SaleDeletedData struct {
 
 // SaleDeletedEvent The body of a `sale.deleted` event.
 type SaleDeletedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -11290,7 +11290,7 @@ type SaleDeletedEvent struct {
 	// Data Data of `sale.deleted`.
 	Data SaleDeletedData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `sale.deleted`.
@@ -11316,31 +11316,31 @@ type SaleList struct {
 	// HasMore Whether more objects follow in the direction of paging.
 	HasMore bool `json:"has_more"`
 
-	// TotalCount All matches of the filters, whatever the cursor.
+	// TotalCount The number of objects that match the filters.
 	TotalCount int64 `json:"total_count"`
 }
 
-// SaleRefund Details of a refund; an empty body refunds all that remains, now.
+// SaleRefund Details of a refund. An empty body refunds the rest of the sale now.
 type SaleRefund struct {
-	// AmountMinor Refund only this much, in minor units of the sale's currency, at most what remains; all that remains when left out.
+	// AmountMinor Refunds only this amount, in minor units of the sale's currency, at most the rest; the default is the rest.
 	AmountMinor *int64 `json:"amount_minor,omitempty"`
 
-	// DryRun Answers what the refund would do to which commission, and does nothing: the ids of the refund and of clawbacks in it are of nothing.
+	// DryRun Only previews the refund and its effect on each commission. The ids of the refund and of clawbacks in the response are not valid.
 	DryRun *bool `json:"dry_run,omitempty"`
 
-	// ExternalRefundID The refund's id at the payment processor. It is taken once in a program, for ever: sent again, it answers the first result and changes nothing.
+	// ExternalRefundID The refund's id at the payment processor. It is accepted once in a program, permanently; a repetition returns the first result and changes nothing.
 	ExternalRefundID *string `json:"external_refund_id,omitempty"`
 
-	// Reason Why it was refunded; kept in the audit log.
+	// Reason The reason; stored in the audit log.
 	Reason *string `json:"reason,omitempty"`
 
-	// RefundedAt When the money went back; now when left out, neither before the sale nor in the future. A sale that occurred ahead of the server's clock is refunded when it occurred.
+	// RefundedAt When the customer was refunded; the default is now. Neither before the sale nor in the future. If the sale's time is in the future, the default is the sale's time.
 	RefundedAt *clock.Time `json:"refunded_at,omitempty"`
 }
 
 // SaleRefundedData Data of `sale.refunded`.
 type SaleRefundedData struct {
-	// AmountMinor What the refund gave back, in minor units of `currency`: all that was left of the sale.
+	// AmountMinor The refunded amount, in minor units of `currency`: the rest of the sale.
 	AmountMinor int64 `json:"amount_minor"`
 
 	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
@@ -11356,7 +11356,7 @@ type SaleRefundedData struct {
 	// PartnerID The partner that the sale is attributed to; null without one.
 	PartnerID *PartnerID `json:"partner_id"`
 
-	// RefundedAt When the money went back.
+	// RefundedAt When the customer was refunded.
 	RefundedAt clock.Time `json:"refunded_at"`
 
 	// SaleID The id of a sale.
@@ -11367,7 +11367,7 @@ type SaleRefundedData struct {
 
 // SaleRefundedEvent The body of a `sale.refunded` event.
 type SaleRefundedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -11378,7 +11378,7 @@ type SaleRefundedEvent struct {
 	// Data Data of `sale.refunded`.
 	Data SaleRefundedData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `sale.refunded`.
@@ -11388,7 +11388,7 @@ type SaleRefundedEvent struct {
 // SaleRefundedEventType Always `sale.refunded`.
 type SaleRefundedEventType string
 
-// SaleRefundedFilter `true` keeps refunded sales only, `false` the others.
+// SaleRefundedFilter `true` selects only refunded sales, `false` only the others.
 type SaleRefundedFilter string
 
 // SaleUpdatedData Data of `sale.updated`.
@@ -11415,7 +11415,7 @@ type SaleUpdatedData struct {
 
 // SaleUpdatedEvent The body of a `sale.updated` event.
 type SaleUpdatedEvent struct {
-	// ID The id of a event.
+	// ID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ID EventID `json:"id"`
@@ -11426,7 +11426,7 @@ type SaleUpdatedEvent struct {
 	// Data Data of `sale.updated`.
 	Data SaleUpdatedData `json:"data"`
 
-	// Request What caused an event.
+	// Request The cause of an event.
 	Request *EventRequest `json:"request,omitempty"`
 
 	// Type Always `sale.updated`.
@@ -11436,23 +11436,23 @@ type SaleUpdatedEvent struct {
 // SaleUpdatedEventType Always `sale.updated`.
 type SaleUpdatedEventType string
 
-// SaleWarning A reason why the sale paid nobody, or that a repeat differs from what is recorded.
+// SaleWarning The reason for a sale without commission, or a note that a repetition differs from the recorded sale.
 type SaleWarning struct {
-	// Code Why a sale paid nobody: `no_partner_attributed` says that the customer has no partner, `fixed_rate_currency_mismatch` that a fixed rate is in another currency than the sale, `no_commission_from_rules` that no rule gave an amount above zero, or that the partner or the customer is suspended. `self_referral` says that the customer has the partner's e-mail and the program blocks self-referrals. `differs_from_recorded` says that the charge was recorded before with other values.
+	// Code The reason for a sale without commission: `no_partner_attributed` means that the customer has no partner, `fixed_rate_currency_mismatch` that a fixed rate has another currency than the sale, `no_commission_from_rules` that no rule gave an amount above zero, or that the partner or the customer is suspended. `self_referral` means that the customer has the partner's email and the program blocks self-referrals. `differs_from_recorded` means that the charge was already recorded with other values.
 	//
 	// Examples: no_partner_attributed
 	Code SaleWarningCode `json:"code"`
 
-	// Message The reason in words; may change.
+	// Message The reason as a sentence; the wording may change.
 	Message string `json:"message"`
 }
 
-// SaleWarningCode Why a sale paid nobody: `no_partner_attributed` says that the customer has no partner, `fixed_rate_currency_mismatch` that a fixed rate is in another currency than the sale, `no_commission_from_rules` that no rule gave an amount above zero, or that the partner or the customer is suspended. `self_referral` says that the customer has the partner's e-mail and the program blocks self-referrals. `differs_from_recorded` says that the charge was recorded before with other values.
+// SaleWarningCode The reason for a sale without commission: `no_partner_attributed` means that the customer has no partner, `fixed_rate_currency_mismatch` that a fixed rate has another currency than the sale, `no_commission_from_rules` that no rule gave an amount above zero, or that the partner or the customer is suspended. `self_referral` means that the customer has the partner's email and the program blocks self-referrals. `differs_from_recorded` means that the charge was already recorded with other values.
 //
 // Examples: no_partner_attributed
 type SaleWarningCode string
 
-// SavedFlow A flow as it was saved, and what looks unusual about it.
+// SavedFlow A saved flow and its warnings.
 type SavedFlow struct {
 	// ID The id of a flow.
 	//
@@ -11462,26 +11462,26 @@ type SavedFlow struct {
 	// Object Always `flow`.
 	Object string `json:"object"`
 
-	// Action `generate_commission` pays the partner, `switch_group` moves the partner into the target group from the next event on.
+	// Action `generate_commission` pays the partner. `switch_group` moves the partner into the target group from the next event on.
 	//
 	// Examples: generate_commission
 	Action FlowAction `json:"action"`
 
-	// ApprovalDelayDays Days from creation to approval; null unless the mode is `after_days`.
+	// ApprovalDelayDays Days from creation to approval; null unless the approval is `after_days`.
 	ApprovalDelayDays *int64 `json:"approval_delay_days"`
 
-	// ApprovalMode How the commissions get approved: `immediate` at creation, `after_days` by themselves after a delay, `manual` by you.
+	// ApprovalMode The approval of commissions: `immediate` at creation, `after_days` automatically after a delay, `manual` by you.
 	//
 	// Examples: immediate
 	ApprovalMode FlowApprovalMode `json:"approval_mode"`
 
-	// Branches In order; the first that matches wins.
+	// Branches In order; the first match wins.
 	Branches []FlowBranch `json:"branches"`
 
 	// CreatedAt When it was created.
 	CreatedAt clock.Time `json:"created_at"`
 
-	// Description What the flow is for.
+	// Description The purpose of the flow.
 	Description *string `json:"description"`
 
 	// Group The group; only with `expand[]=group`.
@@ -11499,7 +11499,7 @@ type SavedFlow struct {
 	// PartnerID Only this partner; null for all partners.
 	PartnerID *PartnerID `json:"partner_id"`
 
-	// Priority Lower runs first; ties go to partner, then group, then program, then the oldest.
+	// Priority Lower numbers are evaluated first; for equal numbers partner, group, program, then the oldest.
 	Priority int64 `json:"priority"`
 
 	// ProgramID The id of a program.
@@ -11507,13 +11507,13 @@ type SavedFlow struct {
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID ProgramID `json:"program_id"`
 
-	// RateType How `rate_value` counts; null for `switch_group`.
+	// RateType The unit of `rate_value`; null for `switch_group`.
 	RateType *RateType `json:"rate_type"`
 
-	// RateValue The rate when no branch matches: basis points for `percent`, minor units of the program's currency for `fixed`; null for `switch_group`.
+	// RateValue The rate if no branch matches: basis points for `percent`, minor units of the program's currency for `fixed`; null for `switch_group`.
 	RateValue *int64 `json:"rate_value"`
 
-	// Status Whether the flow is applied.
+	// Status Whether the flow is evaluated.
 	//
 	// Examples: active
 	Status FlowStatus `json:"status"`
@@ -11521,7 +11521,7 @@ type SavedFlow struct {
 	// TargetGroupID The group to move the partner into; null unless the action is `switch_group`.
 	TargetGroupID *GroupID `json:"target_group_id"`
 
-	// Trigger What sets the flow off: a sale (`new_payment`) or a new customer (`new_signup`).
+	// Trigger The trigger: a sale (`new_payment`) or a new customer (`new_signup`).
 	//
 	// Examples: new_payment
 	Trigger FlowTrigger `json:"trigger"`
@@ -11529,11 +11529,11 @@ type SavedFlow struct {
 	// UpdatedAt When it was last changed.
 	UpdatedAt clock.Time `json:"updated_at"`
 
-	// Warnings What looks unusual, empty when nothing does: the flow is saved all the same.
+	// Warnings Warnings; they do not prevent saving.
 	Warnings []FlowWarning `json:"warnings"`
 }
 
-// Sequence Mails that follow a trigger step by step.
+// Sequence Emails that follow a trigger step by step.
 type Sequence struct {
 	// ID The id of a sequence.
 	//
@@ -11557,15 +11557,15 @@ type Sequence struct {
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID ProgramID `json:"program_id"`
 
-	// Status `active` sends its steps, `paused` advances nobody; enrolled partners keep their step.
+	// Status `active` sends its steps; `paused` sends none, and enrolled partners keep their step.
 	//
 	// Examples: active
 	Status SequenceStatus `json:"status"`
 
-	// Steps The number of mails.
+	// Steps The number of emails.
 	Steps int64 `json:"steps"`
 
-	// Trigger What enrols a partner: being `approved`, being `idle` for some days, or the `first_commission`.
+	// Trigger The trigger that enrols a partner: being `approved`, being `idle` for some days, or the `first_commission`.
 	//
 	// Examples: approved
 	Trigger SequenceTrigger `json:"trigger"`
@@ -11577,7 +11577,7 @@ type Sequence struct {
 	UpdatedAt clock.Time `json:"updated_at"`
 }
 
-// SequenceAction Names the program once more.
+// SequenceAction Repeats the program.
 type SequenceAction struct {
 	// ProgramID The id of a program.
 	//
@@ -11587,17 +11587,17 @@ type SequenceAction struct {
 
 // SequenceCounts Partners in a sequence.
 type SequenceCounts struct {
-	// Active Partners with mails still to come.
+	// Active Partners with further emails.
 	Active int64 `json:"active"`
 
-	// Completed Partners who got every mail.
+	// Completed Partners who got every email.
 	Completed int64 `json:"completed"`
 
 	// Enrolled Partners ever enrolled.
 	Enrolled int64 `json:"enrolled"`
 }
 
-// SequenceCreate A sequence to start.
+// SequenceCreate A sequence to create.
 type SequenceCreate struct {
 	// Name A name for your own use.
 	Name string `json:"name"`
@@ -11607,10 +11607,10 @@ type SequenceCreate struct {
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID ProgramID `json:"program_id"`
 
-	// Steps The mails, in order.
+	// Steps The emails, in order.
 	Steps []SequenceStep `json:"steps"`
 
-	// Trigger What enrols a partner: being `approved`, being `idle` for some days, or the `first_commission`.
+	// Trigger The trigger that enrols a partner: being `approved`, being `idle` for some days, or the `first_commission`.
 	//
 	// Examples: approved
 	Trigger SequenceTrigger `json:"trigger"`
@@ -11619,7 +11619,7 @@ type SequenceCreate struct {
 	TriggerDays *int64 `json:"trigger_days,omitempty"`
 }
 
-// SequenceDeleted The sequence is gone.
+// SequenceDeleted The sequence was deleted.
 type SequenceDeleted struct {
 	// ID The id of a sequence.
 	//
@@ -11649,11 +11649,11 @@ type SequenceList struct {
 	// HasMore Whether more objects follow in the direction of paging.
 	HasMore bool `json:"has_more"`
 
-	// TotalCount All matches of the filters, whatever the cursor.
+	// TotalCount The number of objects that match the filters.
 	TotalCount int64 `json:"total_count"`
 }
 
-// SequenceResume Names the program once more.
+// SequenceResume Repeats the program.
 type SequenceResume struct {
 	// ProgramID The id of a program.
 	//
@@ -11661,29 +11661,29 @@ type SequenceResume struct {
 	ProgramID ProgramID `json:"program_id"`
 }
 
-// SequenceStatus `active` sends its steps, `paused` advances nobody; enrolled partners keep their step.
+// SequenceStatus `active` sends its steps; `paused` sends none, and enrolled partners keep their step.
 //
 // Examples: active
 type SequenceStatus string
 
-// SequenceStep One mail of a sequence.
+// SequenceStep One email of a sequence.
 type SequenceStep struct {
-	// Body Text of the mail in Markdown.
+	// Body Text of the email in Markdown.
 	Body string `json:"body"`
 
-	// DelayDays Days after the step before, or after enrolment for the first.
+	// DelayDays Days after the previous step, or after enrolment for the first step.
 	DelayDays int64 `json:"delay_days"`
 
-	// Subject Subject of the mail.
+	// Subject Subject of the email.
 	Subject string `json:"subject"`
 }
 
-// SequenceTrigger What enrols a partner: being `approved`, being `idle` for some days, or the `first_commission`.
+// SequenceTrigger The trigger that enrols a partner: being `approved`, being `idle` for some days, or the `first_commission`.
 //
 // Examples: approved
 type SequenceTrigger string
 
-// SequenceUpdate Fields to change; what is absent stays.
+// SequenceUpdate Fields to change; omitted fields keep their values.
 type SequenceUpdate struct {
 	// Name A name for your own use.
 	Name *string `json:"name,omitempty"`
@@ -11693,14 +11693,14 @@ type SequenceUpdate struct {
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID *ProgramID `json:"program_id,omitempty"`
 
-	// Steps The mails, in order, in place of all those before.
+	// Steps The emails, in order; replaces the list.
 	Steps []SequenceStep `json:"steps,omitempty"`
 
 	// TriggerDays Days without activity, for `idle`; refused for the other triggers.
 	TriggerDays *int64 `json:"trigger_days,omitempty"`
 }
 
-// Table A table in CSV (RFC 4180, UTF-8). Its first line names the columns, which are the members of an object of the list.
+// Table A table in CSV (RFC 4180, UTF-8). Its first line has the column names, which are the members of the listed objects.
 type Table = string
 
 // Tag A free label on partners and resources.
@@ -11713,13 +11713,13 @@ type Tag struct {
 	// Object Always `tag`.
 	Object string `json:"object"`
 
-	// Color The colour it is shown in, as `#` and six hex digits.
+	// Color The colour, as `#` and six hex digits.
 	Color string `json:"color"`
 
 	// CreatedAt When it was created.
 	CreatedAt clock.Time `json:"created_at"`
 
-	// Name Unique in the program, whatever the case.
+	// Name Unique in the program, ignoring case.
 	Name string `json:"name"`
 
 	// ProgramID The id of a program.
@@ -11733,19 +11733,19 @@ type Tag struct {
 
 // TagConflict The name is taken; `existing` is the tag that holds it.
 type TagConflict struct {
-	// Error What went wrong. Branch on `code`; `message` is for people and may change.
+	// Error The error. Branch on `code`; `message` is for people and may change.
 	Error Error `json:"error"`
 
 	// Existing A free label on partners and resources.
 	Existing *Tag `json:"existing,omitempty"`
 }
 
-// TagCreate A tag to add.
+// TagCreate A tag to create.
 type TagCreate struct {
-	// Color The colour it is shown in, as `#` and six hex digits.
+	// Color The colour, as `#` and six hex digits.
 	Color *string `json:"color,omitempty"`
 
-	// Name Unique in the program, whatever the case.
+	// Name Unique in the program, ignoring case.
 	Name string `json:"name"`
 
 	// ProgramID The id of a program.
@@ -11754,7 +11754,7 @@ type TagCreate struct {
 	ProgramID ProgramID `json:"program_id"`
 }
 
-// TagDeleted The tag is gone.
+// TagDeleted The tag was deleted.
 type TagDeleted struct {
 	// ID The id of a tag.
 	//
@@ -11784,25 +11784,25 @@ type TagList struct {
 	// HasMore Whether more objects follow in the direction of paging.
 	HasMore bool `json:"has_more"`
 
-	// TotalCount All matches of the filters, whatever the cursor.
+	// TotalCount The number of objects that match the filters.
 	TotalCount int64 `json:"total_count"`
 }
 
-// TagUpdate Fields to change; what is absent stays.
+// TagUpdate Fields to change; omitted fields keep their values.
 type TagUpdate struct {
-	// Color The colour it is shown in, as `#` and six hex digits.
+	// Color The colour, as `#` and six hex digits.
 	Color *string `json:"color,omitempty"`
 
-	// Name Unique in the program, whatever the case.
+	// Name Unique in the program, ignoring case.
 	Name *string `json:"name,omitempty"`
 }
 
-// TaxFormState `not_required` while the program does not ask, `required` until one is handed in, `submitted` is valid, `expired` has run out, `superseded` was replaced by a newer form.
+// TaxFormState `not_required` while the program does not require a form, `required` until one is submitted, `submitted` is valid, `expired` is no longer valid, `superseded` was replaced by a newer form.
 //
 // Examples: submitted
 type TaxFormState string
 
-// TaxFormStatus Where a tax form of a partner stands; its content is never exposed.
+// TaxFormStatus The status of a partner's tax form; its content is never exposed.
 type TaxFormStatus struct {
 	// ID The id of a tax-form status.
 	//
@@ -11818,10 +11818,10 @@ type TaxFormStatus struct {
 	// CreatedAt When it was created.
 	CreatedAt clock.Time `json:"created_at"`
 
-	// EntityType The legal form that the partner stated.
+	// EntityType The partner's legal form.
 	EntityType *string `json:"entity_type"`
 
-	// ExpiresAt When it runs out; null for never.
+	// ExpiresAt When it expires; null for never.
 	ExpiresAt *clock.Time `json:"expires_at"`
 
 	// Partner The partner; only with `expand[]=partner`.
@@ -11835,12 +11835,12 @@ type TaxFormStatus struct {
 	// SignedAt When it was signed.
 	SignedAt *clock.Time `json:"signed_at"`
 
-	// Status `not_required` while the program does not ask, `required` until one is handed in, `submitted` is valid, `expired` has run out, `superseded` was replaced by a newer form.
+	// Status `not_required` while the program does not require a form, `required` until one is submitted, `submitted` is valid, `expired` is no longer valid, `superseded` was replaced by a newer form.
 	//
 	// Examples: submitted
 	Status TaxFormState `json:"status"`
 
-	// Type Which form: `w9` for US persons, `w8ben` for other people, `w8bene` for other companies.
+	// Type The form: `w9` for US persons, `w8ben` for other people, `w8bene` for other companies.
 	//
 	// Examples: w8ben
 	Type TaxFormType `json:"type"`
@@ -11849,15 +11849,15 @@ type TaxFormStatus struct {
 	UpdatedAt clock.Time `json:"updated_at"`
 }
 
-// TaxFormStatusCreate The status of a form that was collected elsewhere.
+// TaxFormStatusCreate The status of a form collected elsewhere.
 type TaxFormStatusCreate struct {
 	// CountryCode Country of tax residence.
 	CountryCode *CountryCode `json:"country_code,omitempty"`
 
-	// EntityType The legal form that the partner stated.
+	// EntityType The partner's legal form.
 	EntityType *string `json:"entity_type,omitempty"`
 
-	// ExpiresAt When it runs out. Left out, a W-9 never does and a W-8 runs out on 31 December of the third year after signing.
+	// ExpiresAt When it expires. By default a W-9 does not expire and a W-8 expires on 31 December of the third year after signing.
 	ExpiresAt *clock.Time `json:"expires_at,omitempty"`
 
 	// PartnerID The id of a partner.
@@ -11868,12 +11868,12 @@ type TaxFormStatusCreate struct {
 	// SignedAt When it was signed.
 	SignedAt *clock.Time `json:"signed_at,omitempty"`
 
-	// Status `not_required` while the program does not ask, `required` until one is handed in, `submitted` is valid, `expired` has run out, `superseded` was replaced by a newer form.
+	// Status `not_required` while the program does not require a form, `required` until one is submitted, `submitted` is valid, `expired` is no longer valid, `superseded` was replaced by a newer form.
 	//
 	// Examples: submitted
 	Status TaxFormState `json:"status"`
 
-	// Type Which form: `w9` for US persons, `w8ben` for other people, `w8bene` for other companies.
+	// Type The form: `w9` for US persons, `w8ben` for other people, `w8bene` for other companies.
 	//
 	// Examples: w8ben
 	Type TaxFormType `json:"type"`
@@ -11895,11 +11895,11 @@ type TaxFormStatusList struct {
 	// HasMore Whether more objects follow in the direction of paging.
 	HasMore bool `json:"has_more"`
 
-	// TotalCount All matches of the filters, whatever the cursor.
+	// TotalCount The number of objects that match the filters.
 	TotalCount int64 `json:"total_count"`
 }
 
-// TaxFormType Which form: `w9` for US persons, `w8ben` for other people, `w8bene` for other companies.
+// TaxFormType The form: `w9` for US persons, `w8ben` for other people, `w8bene` for other companies.
 //
 // Examples: w8ben
 type TaxFormType string
@@ -11907,7 +11907,7 @@ type TaxFormType string
 // TextDocument A document in plain text (Markdown).
 type TextDocument = string
 
-// TrackedBy How the attribution came about: a click on a `link`, a `coupon`, a `manual` reassignment or import, or the `api` naming the partner.
+// TrackedBy The way of attribution: a click on a `link`, a `coupon`, a `manual` reassignment or import, or a partner named in the `api` call.
 //
 // Examples: link
 type TrackedBy string
@@ -11922,12 +11922,12 @@ type UserID = string
 // Examples: {"utm_source":"newsletter"}
 type UTM map[string]interface{}
 
-// ValueHolder What holds a tracking value: a partner by its handle, or a link.
+// ValueHolder The owner of a tracking value: a partner by its handle, or a link.
 type ValueHolder struct {
 	union json.RawMessage
 }
 
-// WebhookDelivery One event on its way to one endpoint.
+// WebhookDelivery The sending of one event to one endpoint.
 type WebhookDelivery struct {
 	// ID The id of a webhook delivery.
 	//
@@ -11937,19 +11937,19 @@ type WebhookDelivery struct {
 	// Object Always `webhook_delivery`.
 	Object string `json:"object"`
 
-	// Attempts Tries so far.
+	// Attempts The number of attempts.
 	Attempts int64 `json:"attempts"`
 
 	// CreatedAt When it was queued.
 	CreatedAt clock.Time `json:"created_at"`
 
-	// DurationMs How long the last try took, in milliseconds; null before the first.
+	// DurationMs The duration of the last attempt, in milliseconds; null before the first.
 	DurationMs *int64 `json:"duration_ms"`
 
-	// Error Why the last try failed; null when it did not.
+	// Error The error of the last attempt; null without one.
 	Error *string `json:"error"`
 
-	// EventID The id of a event.
+	// EventID The id of an event.
 	//
 	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	EventID EventID `json:"event_id"`
@@ -11959,25 +11959,25 @@ type WebhookDelivery struct {
 	// Examples: sale.created
 	EventType EventName `json:"event_type"`
 
-	// IsTest Whether a ping made it.
+	// IsTest Whether it is a test.
 	IsTest bool `json:"is_test"`
 
-	// LastAttemptAt When it was last tried; null before the first try.
+	// LastAttemptAt When it was last attempted; null before the first attempt.
 	LastAttemptAt *clock.Time `json:"last_attempt_at"`
 
-	// NextAttemptAt The earliest time of the next try; null when there is none.
+	// NextAttemptAt The earliest time of the next attempt; null without one.
 	NextAttemptAt *clock.Time `json:"next_attempt_at"`
 
-	// ReplayOf The delivery that it repeats; null for a first delivery.
+	// ReplayOf The original delivery of a replay; null otherwise.
 	ReplayOf *WebhookDeliveryID `json:"replay_of"`
 
-	// RequestBody The body as sent, byte for byte; the signature covers it.
+	// RequestBody The exact body sent; the signature covers it.
 	RequestBody string `json:"request_body"`
 
-	// ResponseCode The HTTP status that the last try was answered with; null without an answer.
+	// ResponseCode The HTTP status of the last attempt; null without a response.
 	ResponseCode *int64 `json:"response_code"`
 
-	// Status `pending` waits for its first try, `retrying` failed and waits for the next, `delivered` was acknowledged, `failed` ran out of tries.
+	// Status `pending` waits for its first attempt, `retrying` failed and waits for the next, `delivered` was acknowledged, `failed` has no attempts left.
 	//
 	// Examples: delivered
 	Status WebhookDeliveryStatus `json:"status"`
@@ -12001,11 +12001,11 @@ type WebhookDeliveryList struct {
 	// HasMore Whether more objects follow in the direction of paging.
 	HasMore bool `json:"has_more"`
 
-	// TotalCount All deliveries of the log, whatever the cursor; 50 at most.
+	// TotalCount The number of deliveries in the log; at most 50.
 	TotalCount int64 `json:"total_count"`
 }
 
-// WebhookDeliveryStatus `pending` waits for its first try, `retrying` failed and waits for the next, `delivered` was acknowledged, `failed` ran out of tries.
+// WebhookDeliveryStatus `pending` waits for its first attempt, `retrying` failed and waits for the next, `delivered` was acknowledged, `failed` has no attempts left.
 //
 // Examples: delivered
 type WebhookDeliveryStatus string
@@ -12023,13 +12023,13 @@ type WebhookEndpoint struct {
 	// CreatedAt When it was created.
 	CreatedAt clock.Time `json:"created_at"`
 
-	// Enabled Whether events are sent; turned off by an update or after lasting failure.
+	// Enabled Whether events are sent. An update or lasting failure disables the endpoint.
 	Enabled bool `json:"enabled"`
 
-	// EventTypes The types that are sent; empty means every type.
+	// EventTypes The types to send; empty means every type.
 	EventTypes []EventName `json:"event_types"`
 
-	// PartnerID The partner whose postback it is; null for the merchant's own endpoints.
+	// PartnerID The partner of the postback; null for the merchant's own endpoints.
 	PartnerID *PartnerID `json:"partner_id"`
 
 	// ProgramID The id of a program.
@@ -12037,22 +12037,22 @@ type WebhookEndpoint struct {
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID ProgramID `json:"program_id"`
 
-	// Secret The signing secret; only in the answers to creation and rotation.
+	// Secret The signing secret; only in the responses to creation and rotation.
 	Secret *string `json:"secret,omitempty"`
 
 	// UpdatedAt When it was last changed.
 	UpdatedAt clock.Time `json:"updated_at"`
 
-	// URL Where events are posted.
+	// URL The address that gets the events.
 	URL string `json:"url"`
 }
 
-// WebhookEndpointCreate An endpoint to add.
+// WebhookEndpointCreate An endpoint to create.
 type WebhookEndpointCreate struct {
 	// EventTypes The types to send; empty means every type. A postback takes `referral.*`, `commission.*` and `payout.*` types only.
 	EventTypes []EventName `json:"event_types,omitempty"`
 
-	// PartnerID Makes it this partner's postback: only events of the partner, never a customer's identity.
+	// PartnerID Makes it this partner's postback: it gets only events of the partner, never a customer's identity.
 	PartnerID *PartnerID `json:"partner_id,omitempty"`
 
 	// ProgramID The id of a program.
@@ -12064,7 +12064,7 @@ type WebhookEndpointCreate struct {
 	URL string `json:"url"`
 }
 
-// WebhookEndpointDeleted The endpoint is gone.
+// WebhookEndpointDeleted The endpoint was deleted.
 type WebhookEndpointDeleted struct {
 	// ID The id of a webhook endpoint.
 	//
@@ -12094,13 +12094,13 @@ type WebhookEndpointList struct {
 	// HasMore Whether more objects follow in the direction of paging.
 	HasMore bool `json:"has_more"`
 
-	// TotalCount All objects of the list, whatever the cursor.
+	// TotalCount The number of objects in the list.
 	TotalCount int64 `json:"total_count"`
 }
 
-// WebhookEndpointUpdate Fields to change; what is absent stays.
+// WebhookEndpointUpdate Fields to change; omitted fields keep their values.
 type WebhookEndpointUpdate struct {
-	// Enabled Whether events are sent. Turning it on restarts the count of failures.
+	// Enabled Whether events are sent. Enabling it resets the count of failures.
 	Enabled *bool `json:"enabled,omitempty"`
 
 	// EventTypes Replaces the types to send; empty means every type. A postback takes `referral.*`, `commission.*` and `payout.*` types only.
@@ -12115,7 +12115,7 @@ type WebhookEventType struct {
 	// Object Always `webhook_event_type`.
 	Object string `json:"object"`
 
-	// Description What causes the event.
+	// Description The cause of the event.
 	Description string `json:"description"`
 	Example     Event  `json:"example"`
 
@@ -12136,7 +12136,7 @@ type WebhookEventTypeList struct {
 	// HasMore Whether more objects follow in the direction of paging.
 	HasMore bool `json:"has_more"`
 
-	// TotalCount All objects of the list, whatever the cursor.
+	// TotalCount The number of objects in the list.
 	TotalCount int64 `json:"total_count"`
 }
 
@@ -12153,19 +12153,19 @@ type WebhookReplay struct {
 	// Object Always `webhook_replay`.
 	Object string `json:"object"`
 
-	// Queued New deliveries that were queued.
+	// Queued The number of queued deliveries.
 	Queued int64 `json:"queued"`
 }
 
-// WebhookReplayCreate What to send again: either `failed_since`, or `from` and `to`.
+// WebhookReplayCreate The events to replay: either `failed_since`, or `from` and `to`.
 type WebhookReplayCreate struct {
 	// FailedSince Every delivery that failed since then; at most 30 days ago. Not together with `from` and `to`.
 	FailedSince *clock.Time `json:"failed_since,omitempty"`
 
-	// From Start of the window, whose deliveries are all sent again, delivered ones too. Needs `to`.
+	// From Start of the window. All its deliveries are sent again, including delivered ones. Requires `to`.
 	From *clock.Time `json:"from,omitempty"`
 
-	// To End of the window; at most 30 days after `from`. Needs `from`.
+	// To End of the window; at most 30 days after `from`. Requires `from`.
 	To *clock.Time `json:"to,omitempty"`
 }
 
@@ -12286,7 +12286,7 @@ type ReferralExpandParam = []ReferralExpand
 // RefundExpandParam defines model for RefundExpandParam.
 type RefundExpandParam = []RefundExpand
 
-// ReportCompareParam `previous_period` compares with the window of equal length right before, `none` with nothing.
+// ReportCompareParam `previous_period` compares with the window of equal length right before; `none` compares with nothing.
 //
 // Examples: previous_period
 type ReportCompareParam = ReportCompare
@@ -12296,7 +12296,7 @@ type ReportCompareParam = ReportCompare
 // Examples: USD
 type ReportCurrency = Currency
 
-// ReportDimensionParam What a row stands for: a `partner`, `link`, `product`, `group`, `tag` or `period` of days.
+// ReportDimensionParam The dimension of the rows: a `partner`, `link`, `product`, `group`, `tag` or `period` of days.
 //
 // Examples: partner
 type ReportDimensionParam = ReportDimension
@@ -12357,78 +12357,78 @@ type WebhookEventTypeLimit = int64
 // Examples: sale.created
 type WebhookEventTypeStartingAfter = EventName
 
-// BadBodyRequest Every answer of 400 or above.
+// BadBodyRequest The body of every response with status 400 or above.
 type BadBodyRequest = ErrorEnvelope
 
-// BadListRequest Every answer of 400 or above.
+// BadListRequest The body of every response with status 400 or above.
 type BadListRequest = ErrorEnvelope
 
-// BadRequest Every answer of 400 or above.
+// BadRequest The body of every response with status 400 or above.
 type BadRequest = ErrorEnvelope
 
-// BrowserPayloadTooLarge Every answer of 400 or above.
+// BrowserPayloadTooLarge The body of every response with status 400 or above.
 type BrowserPayloadTooLarge = ErrorEnvelope
 
-// Conflict Every answer of 400 or above.
+// Conflict The body of every response with status 400 or above.
 type Conflict = ErrorEnvelope
 
-// Forbidden Every answer of 400 or above.
+// Forbidden The body of every response with status 400 or above.
 type Forbidden = ErrorEnvelope
 
-// IdempotencyKeyReused Every answer of 400 or above.
+// IdempotencyKeyReused The body of every response with status 400 or above.
 type IdempotencyKeyReused = ErrorEnvelope
 
-// InternalError Every answer of 400 or above.
+// InternalError The body of every response with status 400 or above.
 type InternalError = ErrorEnvelope
 
-// NotFound Every answer of 400 or above.
+// NotFound The body of every response with status 400 or above.
 type NotFound = ErrorEnvelope
 
-// OriginRefused Every answer of 400 or above.
+// OriginRefused The body of every response with status 400 or above.
 type OriginRefused = ErrorEnvelope
 
-// PayloadTooLarge Every answer of 400 or above.
+// PayloadTooLarge The body of every response with status 400 or above.
 type PayloadTooLarge = ErrorEnvelope
 
-// TooManyRequests Every answer of 400 or above.
+// TooManyRequests The body of every response with status 400 or above.
 type TooManyRequests = ErrorEnvelope
 
-// Unauthorized Every answer of 400 or above.
+// Unauthorized The body of every response with status 400 or above.
 type Unauthorized = ErrorEnvelope
 
-// Unavailable Every answer of 400 or above.
+// Unavailable The body of every response with status 400 or above.
 type Unavailable = ErrorEnvelope
 
-// UnknownPublishableKey Every answer of 400 or above.
+// UnknownPublishableKey The body of every response with status 400 or above.
 type UnknownPublishableKey = ErrorEnvelope
 
-// UnsupportedMediaType Every answer of 400 or above.
+// UnsupportedMediaType The body of every response with status 400 or above.
 type UnsupportedMediaType = ErrorEnvelope
 
 // RetrieveLLMsFullTextParams defines parameters for RetrieveLLMsFullText.
 type RetrieveLLMsFullTextParams struct {
-	// Tag Only the operations of this part and the objects that they lead to.
+	// Tag Only the operations of this section and the objects that they use.
 	Tag *DocumentTag `form:"tag,omitempty" json:"tag,omitempty"`
 
-	// IfNoneMatch The `ETag` of the copy at hand; while it is current the answer is 304 without a body.
+	// IfNoneMatch The `ETag` of the cached copy. If it is current, the response is 304 without a body.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
 // RetrieveLLMsTextParams defines parameters for RetrieveLLMsText.
 type RetrieveLLMsTextParams struct {
-	// IfNoneMatch The `ETag` of the copy at hand; while it is current the answer is 304 without a body.
+	// IfNoneMatch The `ETag` of the cached copy. If it is current, the response is 304 without a body.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
 // CreateBrowserVisitParams defines parameters for CreateBrowserVisit.
 type CreateBrowserVisitParams struct {
-	// Key The publishable key, in place of the body's `key`.
+	// Key The publishable key; an alternative to the body's `key`.
 	Key *PublishableKeyQuery `form:"key,omitempty" json:"key,omitempty"`
 }
 
 // CreateBrowserLeadParams defines parameters for CreateBrowserLead.
 type CreateBrowserLeadParams struct {
-	// Key The publishable key, in place of the body's `key`.
+	// Key The publishable key; an alternative to the body's `key`.
 	Key *PublishableKeyQuery `form:"key,omitempty" json:"key,omitempty"`
 }
 
@@ -12452,10 +12452,10 @@ type ListApplicationsParams struct {
 	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
 	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
 
-	// CreatedAfter Only what was created at or after this ISO date or date-time; a bare date is its midnight in UTC.
+	// CreatedAfter Only objects created at or after this ISO date or date-time; a bare date is its midnight in UTC.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Only what was created before this ISO date or date-time; a bare date is its midnight in UTC.
+	// CreatedBefore Only objects created before this ISO date or date-time; a bare date is its midnight in UTC.
 	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
 	// Status One status, or several comma-separated.
@@ -12464,34 +12464,34 @@ type ListApplicationsParams struct {
 	// PartnerID Only applications of this partner.
 	PartnerID *PartnerID `form:"partner_id,omitempty" json:"partner_id,omitempty"`
 
-	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` also works.
 	Expand ApplicationExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 }
 
 // RetrieveApplicationParams defines parameters for RetrieveApplication.
 type RetrieveApplicationParams struct {
-	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` also works.
 	Expand ApplicationExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // ApproveApplicationParams defines parameters for ApproveApplication.
 type ApproveApplicationParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // RejectApplicationParams defines parameters for RejectApplication.
 type RejectApplicationParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // WithdrawApplicationParams defines parameters for WithdrawApplication.
 type WithdrawApplicationParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
@@ -12509,10 +12509,10 @@ type ListAuditLogEntriesParams struct {
 	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
 	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
 
-	// CreatedAfter Only what was created at or after this ISO date or date-time; a bare date is its midnight in UTC.
+	// CreatedAfter Only objects created at or after this ISO date or date-time; a bare date is its midnight in UTC.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Only what was created before this ISO date or date-time; a bare date is its midnight in UTC.
+	// CreatedBefore Only objects created before this ISO date or date-time; a bare date is its midnight in UTC.
 	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
 	// TargetID Only changes of the object with this id.
@@ -12524,7 +12524,7 @@ type ListAuditLogEntriesParams struct {
 
 // RetrieveAuditLogEntryParams defines parameters for RetrieveAuditLogEntry.
 type RetrieveAuditLogEntryParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
@@ -12545,19 +12545,19 @@ type ListBalancesParams struct {
 	// PartnerID Only balances of this partner.
 	PartnerID *PartnerID `form:"partner_id,omitempty" json:"partner_id,omitempty"`
 
-	// Currency Only balances in this currency, whatever the case.
+	// Currency Only balances in this currency, ignoring case.
 	Currency *Currency `form:"currency,omitempty" json:"currency,omitempty"`
 
-	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` also works.
 	Expand BalanceExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 }
 
 // RetrieveBalanceParams defines parameters for RetrieveBalance.
 type RetrieveBalanceParams struct {
-	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` also works.
 	Expand BalanceExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
@@ -12584,31 +12584,31 @@ type RetrieveCampaignParams struct {
 
 // PauseCampaignParams defines parameters for PauseCampaign.
 type PauseCampaignParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // PreviewCampaignParams defines parameters for PreviewCampaign.
 type PreviewCampaignParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // ResumeCampaignParams defines parameters for ResumeCampaign.
 type ResumeCampaignParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // SendCampaignParams defines parameters for SendCampaign.
 type SendCampaignParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // TestCampaignParams defines parameters for TestCampaign.
 type TestCampaignParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
@@ -12626,10 +12626,10 @@ type ListClicksParams struct {
 	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
 	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
 
-	// CreatedAfter Only what was created at or after this ISO date or date-time; a bare date is its midnight in UTC.
+	// CreatedAfter Only objects created at or after this ISO date or date-time; a bare date is its midnight in UTC.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Only what was created before this ISO date or date-time; a bare date is its midnight in UTC.
+	// CreatedBefore Only objects created before this ISO date or date-time; a bare date is its midnight in UTC.
 	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
 	// PartnerID Only clicks of this partner.
@@ -12641,16 +12641,16 @@ type ListClicksParams struct {
 	// ReferralID Only clicks of this referral.
 	ReferralID *ReferralID `form:"referral_id,omitempty" json:"referral_id,omitempty"`
 
-	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` also works.
 	Expand ClickExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 }
 
 // RetrieveClickParams defines parameters for RetrieveClick.
 type RetrieveClickParams struct {
-	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` also works.
 	Expand ClickExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
@@ -12677,7 +12677,7 @@ type ListCommissionsParams struct {
 	// SaleID Only commissions of this sale.
 	SaleID *SaleID `form:"sale_id,omitempty" json:"sale_id,omitempty"`
 
-	// ExternalChargeID Only commissions of the sale of this charge of the payment processor.
+	// ExternalChargeID Only commissions of the sale with this charge id of the payment processor.
 	ExternalChargeID *string `form:"external_charge_id,omitempty" json:"external_charge_id,omitempty"`
 
 	// PayoutID Only commissions in this payout.
@@ -12692,10 +12692,10 @@ type ListCommissionsParams struct {
 	// CreatedBefore ISO date or date-time, exclusive; a bare date is its midnight in UTC.
 	CreatedBefore *DateOrTime `form:"created_before,omitempty" json:"created_before,omitempty"`
 
-	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` also works.
 	Expand CommissionExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
-	// Include Computed parts to add; repeatable. `include=a,b` is taken too.
+	// Include Computed parts to add; repeatable. `include=a,b` also works.
 	Include CommissionIncludeParam `form:"include[],omitempty" json:"include[],omitempty"`
 }
 
@@ -12719,43 +12719,43 @@ type ListMaturingCommissionsParams struct {
 	// To ISO date or date-time, inclusive; a bare date is the end of that day in UTC.
 	To DateOrTime `form:"to" json:"to"`
 
-	// Status One status, or several comma-separated. `approved` for certain money only.
+	// Status One status, or several comma-separated. `approved` excludes commissions that wait for approval.
 	Status []CommissionStatus `form:"status,omitempty" json:"status,omitempty"`
 
-	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` also works.
 	Expand CommissionExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
-	// Include Computed parts to add; repeatable. `include=a,b` is taken too.
+	// Include Computed parts to add; repeatable. `include=a,b` also works.
 	Include CommissionIncludeParam `form:"include[],omitempty" json:"include[],omitempty"`
 }
 
 // RetrieveCommissionParams defines parameters for RetrieveCommission.
 type RetrieveCommissionParams struct {
-	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` also works.
 	Expand CommissionExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
-	// Include Computed parts to add; repeatable. `include=a,b` is taken too.
+	// Include Computed parts to add; repeatable. `include=a,b` also works.
 	Include CommissionIncludeParam `form:"include[],omitempty" json:"include[],omitempty"`
 
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // CorrectCommissionParams defines parameters for CorrectCommission.
 type CorrectCommissionParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // ApproveCommissionParams defines parameters for ApproveCommission.
 type ApproveCommissionParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // RejectCommissionParams defines parameters for RejectCommission.
 type RejectCommissionParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
@@ -12773,49 +12773,49 @@ type ListCouponsParams struct {
 	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
 	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
 
-	// CreatedAfter Only what was created at or after this ISO date or date-time; a bare date is its midnight in UTC.
+	// CreatedAfter Only objects created at or after this ISO date or date-time; a bare date is its midnight in UTC.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Only what was created before this ISO date or date-time; a bare date is its midnight in UTC.
+	// CreatedBefore Only objects created before this ISO date or date-time; a bare date is its midnight in UTC.
 	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
 	// PartnerID Only coupons of this partner.
 	PartnerID *PartnerID `form:"partner_id,omitempty" json:"partner_id,omitempty"`
 
-	// Code Only the coupon with this code, whatever the case.
+	// Code Only the coupon with this code, ignoring case.
 	Code *string `form:"code,omitempty" json:"code,omitempty"`
 
 	// ExternalID Only coupons with this promotion id of the payment processor.
 	ExternalID *string `form:"external_id,omitempty" json:"external_id,omitempty"`
 
-	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` also works.
 	Expand CouponExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
-	// Include Computed parts to add; repeatable. `include=a,b` is taken too.
+	// Include Computed parts to add; repeatable. `include=a,b` also works.
 	Include CouponIncludeParam `form:"include[],omitempty" json:"include[],omitempty"`
 }
 
 // DeleteCouponParams defines parameters for DeleteCoupon.
 type DeleteCouponParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // RetrieveCouponParams defines parameters for RetrieveCoupon.
 type RetrieveCouponParams struct {
-	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` also works.
 	Expand CouponExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
-	// Include Computed parts to add; repeatable. `include=a,b` is taken too.
+	// Include Computed parts to add; repeatable. `include=a,b` also works.
 	Include CouponIncludeParam `form:"include[],omitempty" json:"include[],omitempty"`
 
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // UpdateCouponParams defines parameters for UpdateCoupon.
 type UpdateCouponParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
@@ -12833,10 +12833,10 @@ type ListCustomersParams struct {
 	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
 	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
 
-	// CreatedAfter Only what was created at or after this ISO date or date-time; a bare date is its midnight in UTC.
+	// CreatedAfter Only objects created at or after this ISO date or date-time; a bare date is its midnight in UTC.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Only what was created before this ISO date or date-time; a bare date is its midnight in UTC.
+	// CreatedBefore Only objects created before this ISO date or date-time; a bare date is its midnight in UTC.
 	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
 	// PartnerID Only customers of this partner.
@@ -12845,22 +12845,22 @@ type ListCustomersParams struct {
 	// Status One status, or several comma-separated.
 	Status []CustomerStatus `form:"status,omitempty" json:"status,omitempty"`
 
-	// Email Exactly this email, whatever the case.
+	// Email Exactly this email, ignoring case.
 	Email *string `form:"email,omitempty" json:"email,omitempty"`
 
-	// ExternalCustomerID The customer with this external id, whichever of its ids it is.
+	// ExternalCustomerID The customer who has this external id, in any position.
 	ExternalCustomerID *string `form:"external_customer_id,omitempty" json:"external_customer_id,omitempty"`
 
 	// Identifier Exactly this identifier.
 	Identifier *string `form:"identifier,omitempty" json:"identifier,omitempty"`
 
-	// HasDuplicates `true` lists customers that share an identifier or an e-mail with another customer, at most 1,000.
+	// HasDuplicates `true` lists customers that share an identifier or an email with another customer, at most 1,000.
 	HasDuplicates *ListCustomersParamsHasDuplicates `form:"has_duplicates,omitempty" json:"has_duplicates,omitempty"`
 
-	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` also works.
 	Expand CustomerExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
-	// Include Computed parts to add; repeatable. `include=a,b` is taken too.
+	// Include Computed parts to add; repeatable. `include=a,b` also works.
 	Include CustomerIncludeParam `form:"include[],omitempty" json:"include[],omitempty"`
 }
 
@@ -12869,64 +12869,64 @@ type ListCustomersParamsHasDuplicates bool
 
 // DeleteCustomerParams defines parameters for DeleteCustomer.
 type DeleteCustomerParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // RetrieveCustomerParams defines parameters for RetrieveCustomer.
 type RetrieveCustomerParams struct {
-	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` also works.
 	Expand CustomerExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
-	// Include Computed parts to add; repeatable. `include=a,b` is taken too.
+	// Include Computed parts to add; repeatable. `include=a,b` also works.
 	Include CustomerIncludeParam `form:"include[],omitempty" json:"include[],omitempty"`
 
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // UpdateCustomerParams defines parameters for UpdateCustomer.
 type UpdateCustomerParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // CreditCustomerParams defines parameters for CreditCustomer.
 type CreditCustomerParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // AttachExternalIDParams defines parameters for AttachExternalID.
 type AttachExternalIDParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // DetachExternalIDParams defines parameters for DetachExternalID.
 type DetachExternalIDParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // MergeCustomerParams defines parameters for MergeCustomer.
 type MergeCustomerParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // FollowEventsParams defines parameters for FollowEvents.
 type FollowEventsParams struct {
-	// After The `cursor` of an earlier answer.
+	// After The `cursor` of an earlier response.
 	After *string `form:"after,omitempty" json:"after,omitempty"`
 
-	// Limit How many events are looked at, those of other programs among them.
+	// Limit The number of events to scan, including those of other programs.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // RetrieveEventParams defines parameters for RetrieveEvent.
 type RetrieveEventParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
@@ -12953,28 +12953,28 @@ type ListFlowsParams struct {
 	// PartnerID Only flows of this partner.
 	PartnerID *PartnerID `form:"partner_id,omitempty" json:"partner_id,omitempty"`
 
-	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` also works.
 	Expand FlowExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 }
 
 // DeleteFlowParams defines parameters for DeleteFlow.
 type DeleteFlowParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // RetrieveFlowParams defines parameters for RetrieveFlow.
 type RetrieveFlowParams struct {
-	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` also works.
 	Expand FlowExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // UpdateFlowParams defines parameters for UpdateFlow.
 type UpdateFlowParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
@@ -12992,28 +12992,28 @@ type ListGroupsParams struct {
 	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
 	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
 
-	// Include Computed parts to add; repeatable. `include=a,b` is taken too.
+	// Include Computed parts to add; repeatable. `include=a,b` also works.
 	Include GroupIncludeParam `form:"include[],omitempty" json:"include[],omitempty"`
 }
 
 // DeleteGroupParams defines parameters for DeleteGroup.
 type DeleteGroupParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // RetrieveGroupParams defines parameters for RetrieveGroup.
 type RetrieveGroupParams struct {
-	// Include Computed parts to add; repeatable. `include=a,b` is taken too.
+	// Include Computed parts to add; repeatable. `include=a,b` also works.
 	Include GroupIncludeParam `form:"include[],omitempty" json:"include[],omitempty"`
 
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // UpdateGroupParams defines parameters for UpdateGroup.
 type UpdateGroupParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
@@ -13031,10 +13031,10 @@ type ListInboxEventsParams struct {
 	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
 	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
 
-	// CreatedAfter Only what was created at or after this ISO date or date-time; a bare date is its midnight in UTC.
+	// CreatedAfter Only objects created at or after this ISO date or date-time; a bare date is its midnight in UTC.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Only what was created before this ISO date or date-time; a bare date is its midnight in UTC.
+	// CreatedBefore Only objects created before this ISO date or date-time; a bare date is its midnight in UTC.
 	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
 	// ConnectionID Only events of this connection.
@@ -13043,7 +13043,7 @@ type ListInboxEventsParams struct {
 	// Status One status, or several comma-separated.
 	Status []InboxEventStatus `form:"status,omitempty" json:"status,omitempty"`
 
-	// Type Only events of this kind, by the processor's name.
+	// Type Only events of this kind, in the processor's naming.
 	Type *string `form:"type,omitempty" json:"type,omitempty"`
 
 	// ReasonCode Only events with this `reason_code`, such as `no_partner`.
@@ -13055,22 +13055,22 @@ type ListInboxEventsParams struct {
 
 // RetrieveInboxEventParams defines parameters for RetrieveInboxEvent.
 type RetrieveInboxEventParams struct {
-	// Include Computed parts to add; repeatable. `include=a,b` is taken too.
+	// Include Computed parts to add; repeatable. `include=a,b` also works.
 	Include InboxEventIncludeParam `form:"include[],omitempty" json:"include[],omitempty"`
 
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // ReplayInboxEventParams defines parameters for ReplayInboxEvent.
 type ReplayInboxEventParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // ResolveInboxEventParams defines parameters for ResolveInboxEvent.
 type ResolveInboxEventParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
@@ -13088,43 +13088,43 @@ type ListLinksParams struct {
 	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
 	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
 
-	// CreatedAfter Only what was created at or after this ISO date or date-time; a bare date is its midnight in UTC.
+	// CreatedAfter Only objects created at or after this ISO date or date-time; a bare date is its midnight in UTC.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Only what was created before this ISO date or date-time; a bare date is its midnight in UTC.
+	// CreatedBefore Only objects created before this ISO date or date-time; a bare date is its midnight in UTC.
 	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
 	// PartnerID Only links of this partner.
 	PartnerID *PartnerID `form:"partner_id,omitempty" json:"partner_id,omitempty"`
 
-	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` also works.
 	Expand LinkExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
-	// Include Computed parts to add; repeatable. `include=a,b` is taken too.
+	// Include Computed parts to add; repeatable. `include=a,b` also works.
 	Include LinkIncludeParam `form:"include[],omitempty" json:"include[],omitempty"`
 }
 
 // DeleteLinkParams defines parameters for DeleteLink.
 type DeleteLinkParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // RetrieveLinkParams defines parameters for RetrieveLink.
 type RetrieveLinkParams struct {
-	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` also works.
 	Expand LinkExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
-	// Include Computed parts to add; repeatable. `include=a,b` is taken too.
+	// Include Computed parts to add; repeatable. `include=a,b` also works.
 	Include LinkIncludeParam `form:"include[],omitempty" json:"include[],omitempty"`
 
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // UpdateLinkParams defines parameters for UpdateLink.
 type UpdateLinkParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
@@ -13139,31 +13139,31 @@ type ListMailsParams struct {
 	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
 	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
 
-	// CreatedAfter Only what was created at or after this ISO date or date-time; a bare date is its midnight in UTC.
+	// CreatedAfter Only objects created at or after this ISO date or date-time; a bare date is its midnight in UTC.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Only what was created before this ISO date or date-time; a bare date is its midnight in UTC.
+	// CreatedBefore Only objects created before this ISO date or date-time; a bare date is its midnight in UTC.
 	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
-	// Status Only `failed` can be asked for, and is what is meant without it.
+	// Status Only `failed` is supported; it is also the default.
 	Status *MailListStatus `form:"status,omitempty" json:"status,omitempty"`
 }
 
 // RetrieveMailParams defines parameters for RetrieveMail.
 type RetrieveMailParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // RetryMailParams defines parameters for RetryMail.
 type RetryMailParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // RetrieveOpenAPIDocumentParams defines parameters for RetrieveOpenAPIDocument.
 type RetrieveOpenAPIDocumentParams struct {
-	// IfNoneMatch The `ETag` of the copy at hand; while it is current the answer is 304 without a body.
+	// IfNoneMatch The `ETag` of the cached copy. If it is current, the response is 304 without a body.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
@@ -13181,10 +13181,10 @@ type ListPartnerNotesParams struct {
 	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
 	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
 
-	// CreatedAfter Only what was created at or after this ISO date or date-time; a bare date is its midnight in UTC.
+	// CreatedAfter Only objects created at or after this ISO date or date-time; a bare date is its midnight in UTC.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Only what was created before this ISO date or date-time; a bare date is its midnight in UTC.
+	// CreatedBefore Only objects created before this ISO date or date-time; a bare date is its midnight in UTC.
 	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
 	// PartnerID Only notes about this partner.
@@ -13193,25 +13193,25 @@ type ListPartnerNotesParams struct {
 
 // DeletePartnerNoteParams defines parameters for DeletePartnerNote.
 type DeletePartnerNoteParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // RetrievePartnerNoteParams defines parameters for RetrievePartnerNote.
 type RetrievePartnerNoteParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // UpdatePartnerNoteParams defines parameters for UpdatePartnerNote.
 type UpdatePartnerNoteParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // RetrievePartnerNoteFileParams defines parameters for RetrievePartnerNoteFile.
 type RetrievePartnerNoteFileParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
@@ -13229,10 +13229,10 @@ type ListPartnersParams struct {
 	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
 	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
 
-	// CreatedAfter Only what was created at or after this ISO date or date-time; a bare date is its midnight in UTC.
+	// CreatedAfter Only objects created at or after this ISO date or date-time; a bare date is its midnight in UTC.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Only what was created before this ISO date or date-time; a bare date is its midnight in UTC.
+	// CreatedBefore Only objects created before this ISO date or date-time; a bare date is its midnight in UTC.
 	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
 	// Status One status, or several comma-separated.
@@ -13244,58 +13244,58 @@ type ListPartnersParams struct {
 	// TagID Only partners with this tag.
 	TagID *TagID `form:"tag_id,omitempty" json:"tag_id,omitempty"`
 
-	// Email Exactly this email, whatever the case.
+	// Email Exactly this email, ignoring case.
 	Email *string `form:"email,omitempty" json:"email,omitempty"`
 
-	// Handle Exactly this handle, whatever the case.
+	// Handle Exactly this handle, ignoring case.
 	Handle *string `form:"handle,omitempty" json:"handle,omitempty"`
 
 	// ExternalID Exactly this external id: one partner, or none.
 	ExternalID *string `form:"external_id,omitempty" json:"external_id,omitempty"`
 
-	// Search Part of an email, name, company or handle, whatever the case.
+	// Search Part of an email, name, company or handle, ignoring case.
 	Search *string `form:"search,omitempty" json:"search,omitempty"`
 
-	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` also works.
 	Expand PartnerExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
-	// Include Computed parts to add; repeatable. `include=a,b` is taken too.
+	// Include Computed parts to add; repeatable. `include=a,b` also works.
 	Include PartnerIncludeParam `form:"include[],omitempty" json:"include[],omitempty"`
 }
 
 // DeletePartnerParams defines parameters for DeletePartner.
 type DeletePartnerParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // RetrievePartnerParams defines parameters for RetrievePartner.
 type RetrievePartnerParams struct {
-	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` also works.
 	Expand PartnerExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
-	// Include Computed parts to add; repeatable. `include=a,b` is taken too.
+	// Include Computed parts to add; repeatable. `include=a,b` also works.
 	Include PartnerIncludeParam `form:"include[],omitempty" json:"include[],omitempty"`
 
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // UpdatePartnerParams defines parameters for UpdatePartner.
 type UpdatePartnerParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // BanPartnerParams defines parameters for BanPartner.
 type BanPartnerParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // CreatePartnerSSOParams defines parameters for CreatePartnerSSO.
 type CreatePartnerSSOParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
@@ -13313,34 +13313,34 @@ type ListPayoutBatchesParams struct {
 	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
 	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
 
-	// CreatedAfter Only what was created at or after this ISO date or date-time; a bare date is its midnight in UTC.
+	// CreatedAfter Only objects created at or after this ISO date or date-time; a bare date is its midnight in UTC.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Only what was created before this ISO date or date-time; a bare date is its midnight in UTC.
+	// CreatedBefore Only objects created before this ISO date or date-time; a bare date is its midnight in UTC.
 	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 }
 
 // RetrievePayoutBatchParams defines parameters for RetrievePayoutBatch.
 type RetrievePayoutBatchParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // CancelPayoutBatchParams defines parameters for CancelPayoutBatch.
 type CancelPayoutBatchParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // ExportPayoutBatchParams defines parameters for ExportPayoutBatch.
 type ExportPayoutBatchParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // ReportPayoutResultsParams defines parameters for ReportPayoutResults.
 type ReportPayoutResultsParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
@@ -13358,10 +13358,10 @@ type ListPayoutsParams struct {
 	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
 	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
 
-	// CreatedAfter Only what was created at or after this ISO date or date-time; a bare date is its midnight in UTC.
+	// CreatedAfter Only objects created at or after this ISO date or date-time; a bare date is its midnight in UTC.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Only what was created before this ISO date or date-time; a bare date is its midnight in UTC.
+	// CreatedBefore Only objects created before this ISO date or date-time; a bare date is its midnight in UTC.
 	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
 	// PartnerID Only payouts to this partner.
@@ -13373,40 +13373,40 @@ type ListPayoutsParams struct {
 	// Status One status, or several comma-separated.
 	Status []PayoutStatus `form:"status,omitempty" json:"status,omitempty"`
 
-	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` also works.
 	Expand PayoutExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 }
 
 // DeletePayoutParams defines parameters for DeletePayout.
 type DeletePayoutParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // RetrievePayoutParams defines parameters for RetrievePayout.
 type RetrievePayoutParams struct {
-	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` also works.
 	Expand PayoutExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // MarkPayoutFailedParams defines parameters for MarkPayoutFailed.
 type MarkPayoutFailedParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // MarkPayoutPaidParams defines parameters for MarkPayoutPaid.
 type MarkPayoutPaidParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // UndoPayoutPaidParams defines parameters for UndoPayoutPaid.
 type UndoPayoutPaidParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
@@ -13430,7 +13430,7 @@ type ListProcessorConnectionsParams struct {
 
 // RetrieveProcessorConnectionParams defines parameters for RetrieveProcessorConnection.
 type RetrieveProcessorConnectionParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
@@ -13445,40 +13445,40 @@ type ListProgramsParams struct {
 	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
 	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
 
-	// Include Computed parts to add; repeatable. `include=a,b` is taken too.
+	// Include Computed parts to add; repeatable. `include=a,b` also works.
 	Include ProgramIncludeParam `form:"include[],omitempty" json:"include[],omitempty"`
 }
 
 // RetrieveProgramParams defines parameters for RetrieveProgram.
 type RetrieveProgramParams struct {
-	// Include Computed parts to add; repeatable. `include=a,b` is taken too.
+	// Include Computed parts to add; repeatable. `include=a,b` also works.
 	Include ProgramIncludeParam `form:"include[],omitempty" json:"include[],omitempty"`
 
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // UpdateProgramParams defines parameters for UpdateProgram.
 type UpdateProgramParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // RetrievePortalSettingsParams defines parameters for RetrievePortalSettings.
 type RetrievePortalSettingsParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // UpdatePortalSettingsParams defines parameters for UpdatePortalSettings.
 type UpdatePortalSettingsParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // RetrieveProgramStatusParams defines parameters for RetrieveProgramStatus.
 type RetrieveProgramStatusParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
@@ -13499,19 +13499,19 @@ type ListPublishableKeysParams struct {
 
 // DeletePublishableKeyParams defines parameters for DeletePublishableKey.
 type DeletePublishableKeyParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // RetrievePublishableKeyParams defines parameters for RetrievePublishableKey.
 type RetrievePublishableKeyParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // UpdatePublishableKeyParams defines parameters for UpdatePublishableKey.
 type UpdatePublishableKeyParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
@@ -13529,10 +13529,10 @@ type ListReferralsParams struct {
 	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
 	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
 
-	// CreatedAfter Only what was created at or after this ISO date or date-time; a bare date is its midnight in UTC.
+	// CreatedAfter Only objects created at or after this ISO date or date-time; a bare date is its midnight in UTC.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Only what was created before this ISO date or date-time; a bare date is its midnight in UTC.
+	// CreatedBefore Only objects created before this ISO date or date-time; a bare date is its midnight in UTC.
 	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
 	// PartnerID Only referrals of this partner.
@@ -13541,16 +13541,16 @@ type ListReferralsParams struct {
 	// Status One status, or several comma-separated.
 	Status []ReferralStatus `form:"status,omitempty" json:"status,omitempty"`
 
-	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` also works.
 	Expand ReferralExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 }
 
 // RetrieveReferralParams defines parameters for RetrieveReferral.
 type RetrieveReferralParams struct {
-	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` also works.
 	Expand ReferralExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
@@ -13568,10 +13568,10 @@ type ListRefundsParams struct {
 	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
 	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
 
-	// CreatedAfter Only what was created at or after this ISO date or date-time; a bare date is its midnight in UTC.
+	// CreatedAfter Only objects created at or after this ISO date or date-time; a bare date is its midnight in UTC.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Only what was created before this ISO date or date-time; a bare date is its midnight in UTC.
+	// CreatedBefore Only objects created before this ISO date or date-time; a bare date is its midnight in UTC.
 	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
 	// SaleID Only refunds of this sale.
@@ -13586,16 +13586,16 @@ type ListRefundsParams struct {
 	// Status One status, or several comma-separated.
 	Status []RefundStatus `form:"status,omitempty" json:"status,omitempty"`
 
-	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` also works.
 	Expand RefundExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 }
 
 // RetrieveRefundParams defines parameters for RetrieveRefund.
 type RetrieveRefundParams struct {
-	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` also works.
 	Expand RefundExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
@@ -13604,13 +13604,13 @@ type RetrieveReportParams struct {
 	// ProgramID The program to report on.
 	ProgramID ReportProgramID `form:"program_id" json:"program_id"`
 
-	// Dimension What a row stands for; `partner` unless told.
+	// Dimension The dimension of the rows; the default is `partner`.
 	Dimension *ReportDimensionParam `form:"dimension,omitempty" json:"dimension,omitempty"`
 
-	// From ISO date in the program's time zone, inclusive; twelve months before `to` unless told, and never after it.
+	// From ISO date in the program's time zone, inclusive; the default is twelve months before `to`. Must not be after `to`.
 	From *ReportFrom `form:"from,omitempty" json:"from,omitempty"`
 
-	// To ISO date in the program's time zone, inclusive; today unless told.
+	// To ISO date in the program's time zone, inclusive; the default is today.
 	To *ReportTo `form:"to,omitempty" json:"to,omitempty"`
 
 	// PartnerID Only this partner.
@@ -13622,16 +13622,16 @@ type RetrieveReportParams struct {
 	// TagID Only partners with this tag.
 	TagID *TagID `form:"tag_id,omitempty" json:"tag_id,omitempty"`
 
-	// Granularity Size of the rows, only with `dimension=period`; unless told `day` for up to 31 days, `week` for up to 182, else `month`. More than 1100 rows of a period are refused with 400 `range_too_large`.
+	// Granularity Size of the rows, only with `dimension=period`. The default is `day` for up to 31 days, `week` for up to 182, else `month`. More than 1100 period rows are refused with 400 `range_too_large`.
 	Granularity *ReportGranularityParam `form:"granularity,omitempty" json:"granularity,omitempty"`
 
-	// Compare What to compare with; `previous_period` unless told.
+	// Compare The window to compare with; the default is `previous_period`.
 	Compare *ReportCompareParam `form:"compare,omitempty" json:"compare,omitempty"`
 
-	// Currency The currency to report in, the program's unless told; money is not converted, other currencies are left out.
+	// Currency The currency of the report; the default is the program's. Other currencies are left out, not converted.
 	Currency *ReportCurrency `form:"currency,omitempty" json:"currency,omitempty"`
 
-	// Top Only so many rows, those of the highest revenue, and of the previous period those of the same keys; totals and `row_count` are of all. Not with `dimension=period`.
+	// Top Only the given number of rows, those with the highest revenue, and the same keys for the previous period. Totals and `row_count` cover all rows. Not with `dimension=period`.
 	Top *ReportTop `form:"top,omitempty" json:"top,omitempty"`
 }
 
@@ -13652,19 +13652,19 @@ type ListResourcesParams struct {
 
 // DeleteResourceParams defines parameters for DeleteResource.
 type DeleteResourceParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // RetrieveResourceParams defines parameters for RetrieveResource.
 type RetrieveResourceParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // UpdateResourceParams defines parameters for UpdateResource.
 type UpdateResourceParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
@@ -13676,7 +13676,7 @@ type ListRiskFlagsParams struct {
 	// Limit The most flags to return.
 	Limit *RiskFlagLimit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Offset How many flags to skip, from the beginning of the list: not together with a cursor.
+	// Offset The number of flags to skip from the beginning of the list. Not together with a cursor.
 	Offset *RiskFlagOffset `form:"offset,omitempty" json:"offset,omitempty"`
 
 	// StartingAfter A flag's id; the page begins right after it. Not together with `ending_before` or `offset`.
@@ -13685,10 +13685,10 @@ type ListRiskFlagsParams struct {
 	// EndingBefore A flag's id; the page ends right before it, in the same order. Not together with `starting_after` or `offset`.
 	EndingBefore *RiskFlagEndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
 
-	// CreatedAfter Only what was created at or after this ISO date or date-time; a bare date is its midnight in UTC.
+	// CreatedAfter Only objects created at or after this ISO date or date-time; a bare date is its midnight in UTC.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Only what was created before this ISO date or date-time; a bare date is its midnight in UTC.
+	// CreatedBefore Only objects created before this ISO date or date-time; a bare date is its midnight in UTC.
 	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
 	// Status One status, or several comma-separated.
@@ -13700,19 +13700,19 @@ type ListRiskFlagsParams struct {
 
 // RetrieveRiskFlagParams defines parameters for RetrieveRiskFlag.
 type RetrieveRiskFlagParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // ResolveRiskFlagParams defines parameters for ResolveRiskFlag.
 type ResolveRiskFlagParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // ReviewRiskFlagParams defines parameters for ReviewRiskFlag.
 type ReviewRiskFlagParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
@@ -13730,10 +13730,10 @@ type ListSalesParams struct {
 	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
 	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
 
-	// CreatedAfter Only what was created at or after this ISO date or date-time; a bare date is its midnight in UTC.
+	// CreatedAfter Only objects created at or after this ISO date or date-time; a bare date is its midnight in UTC.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Only what was created before this ISO date or date-time; a bare date is its midnight in UTC.
+	// CreatedBefore Only objects created before this ISO date or date-time; a bare date is its midnight in UTC.
 	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
 	// PartnerID Only sales attributed to this partner.
@@ -13754,25 +13754,25 @@ type ListSalesParams struct {
 	// OccurredBefore ISO date or date-time, exclusive; a bare date is its midnight in UTC.
 	OccurredBefore *DateOrTime `form:"occurred_before,omitempty" json:"occurred_before,omitempty"`
 
-	// Refunded `true` for refunded sales only, `false` for the others; both when left out.
+	// Refunded `true` for only refunded sales, `false` for only the others. By default the list has both.
 	Refunded *SaleRefundedFilter `form:"refunded,omitempty" json:"refunded,omitempty"`
 
-	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` also works.
 	Expand SaleExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 }
 
 // RetrieveSaleParams defines parameters for RetrieveSale.
 type RetrieveSaleParams struct {
-	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` also works.
 	Expand SaleExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // RefundSaleParams defines parameters for RefundSale.
 type RefundSaleParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
@@ -13793,31 +13793,31 @@ type ListSequencesParams struct {
 
 // DeleteSequenceParams defines parameters for DeleteSequence.
 type DeleteSequenceParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // RetrieveSequenceParams defines parameters for RetrieveSequence.
 type RetrieveSequenceParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // UpdateSequenceParams defines parameters for UpdateSequence.
 type UpdateSequenceParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // PauseSequenceParams defines parameters for PauseSequence.
 type PauseSequenceParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // ResumeSequenceParams defines parameters for ResumeSequence.
 type ResumeSequenceParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
@@ -13838,19 +13838,19 @@ type ListTagsParams struct {
 
 // DeleteTagParams defines parameters for DeleteTag.
 type DeleteTagParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // RetrieveTagParams defines parameters for RetrieveTag.
 type RetrieveTagParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // UpdateTagParams defines parameters for UpdateTag.
 type UpdateTagParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
@@ -13868,10 +13868,10 @@ type ListTaxFormStatusesParams struct {
 	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
 	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
 
-	// CreatedAfter Only what was created at or after this ISO date or date-time; a bare date is its midnight in UTC.
+	// CreatedAfter Only objects created at or after this ISO date or date-time; a bare date is its midnight in UTC.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Only what was created before this ISO date or date-time; a bare date is its midnight in UTC.
+	// CreatedBefore Only objects created before this ISO date or date-time; a bare date is its midnight in UTC.
 	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
 	// PartnerID Only forms of this partner.
@@ -13880,28 +13880,28 @@ type ListTaxFormStatusesParams struct {
 	// Status One status, or several comma-separated.
 	Status []TaxFormState `form:"status,omitempty" json:"status,omitempty"`
 
-	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` also works.
 	Expand TaxFormStatusExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 }
 
 // RetrieveTaxFormStatusParams defines parameters for RetrieveTaxFormStatus.
 type RetrieveTaxFormStatusParams struct {
-	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` also works.
 	Expand TaxFormStatusExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // RetrieveWebhookDeliveryParams defines parameters for RetrieveWebhookDelivery.
 type RetrieveWebhookDeliveryParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // ReplayWebhookDeliveryParams defines parameters for ReplayWebhookDelivery.
 type ReplayWebhookDeliveryParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
@@ -13922,19 +13922,19 @@ type ListWebhookEndpointsParams struct {
 
 // DeleteWebhookEndpointParams defines parameters for DeleteWebhookEndpoint.
 type DeleteWebhookEndpointParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // RetrieveWebhookEndpointParams defines parameters for RetrieveWebhookEndpoint.
 type RetrieveWebhookEndpointParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // UpdateWebhookEndpointParams defines parameters for UpdateWebhookEndpoint.
 type UpdateWebhookEndpointParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
@@ -13949,31 +13949,31 @@ type ListWebhookDeliveriesParams struct {
 	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
 	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
 
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // PingWebhookEndpointParams defines parameters for PingWebhookEndpoint.
 type PingWebhookEndpointParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // ReplayWebhookEndpointParams defines parameters for ReplayWebhookEndpoint.
 type ReplayWebhookEndpointParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // RotateWebhookEndpointSecretParams defines parameters for RotateWebhookEndpointSecret.
 type RotateWebhookEndpointSecretParams struct {
-	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	// ProgramID Accepted on every route. If the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
 // ListWebhookEventsParams defines parameters for ListWebhookEvents.
 type ListWebhookEventsParams struct {
-	// Limit The most types to return; unless told, one page holds the whole catalogue.
+	// Limit The most types to return; by default one page has the whole catalogue.
 	Limit *WebhookEventTypeLimit `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// StartingAfter A type name; the page begins right after it. Not together with `ending_before`.
@@ -14890,7 +14890,7 @@ type ClientInterface interface {
 
 	// CreateBrowserVisitWithBody Report a visit
 	//
-	// Records the visit that a page saw, as `POST /v1/clicks` does, and sets the cookie `rail_v` for as long as the program's `cookie_days`. The same visitor on the same value within an hour is the same click, which counts as the visitor's last one again. Robots, previews of links and pages that nobody has seen yet make no click: 204.
+	// Records a page visit, as `POST /v1/clicks` does, and sets the cookie `rail_v` for the program's `cookie_days`. A repeated visit with the same value within an hour is the same click, and counts as the visitor's last click again. Robots, link previews and prerendered pages create no click: 204.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -14899,7 +14899,7 @@ type ClientInterface interface {
 
 	// CreateBrowserVisit Report a visit
 	//
-	// Records the visit that a page saw, as `POST /v1/clicks` does, and sets the cookie `rail_v` for as long as the program's `cookie_days`. The same visitor on the same value within an hour is the same click, which counts as the visitor's last one again. Robots, previews of links and pages that nobody has seen yet make no click: 204.
+	// Records a page visit, as `POST /v1/clicks` does, and sets the cookie `rail_v` for the program's `cookie_days`. A repeated visit with the same value within an hour is the same click, and counts as the visitor's last click again. Robots, link previews and prerendered pages create no click: 204.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -14908,7 +14908,7 @@ type ClientInterface interface {
 
 	// CreateBrowserLeadWithBody Report a lead
 	//
-	// Makes a customer of the visitor, as `POST /v1/customers` does with a click, if the key has `allow_leads`. An e-mail address or an identifier that the program knows already changes nothing, whichever visit brought that customer; the answer is the same. 204 when nobody brought the visitor.
+	// Creates a customer from the visitor, as `POST /v1/customers` does with a click, if the key has `allow_leads`. A known email or identifier changes nothing, and the response is the same. 204 if no partner referred the visitor.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -14917,7 +14917,7 @@ type ClientInterface interface {
 
 	// CreateBrowserLead Report a lead
 	//
-	// Makes a customer of the visitor, as `POST /v1/customers` does with a click, if the key has `allow_leads`. An e-mail address or an identifier that the program knows already changes nothing, whichever visit brought that customer; the answer is the same. 204 when nobody brought the visitor.
+	// Creates a customer from the visitor, as `POST /v1/customers` does with a click, if the key has `allow_leads`. A known email or identifier changes nothing, and the response is the same. 204 if no partner referred the visitor.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -14926,7 +14926,7 @@ type ClientInterface interface {
 
 	// RetrieveBrowserAttribution Restore a visit
 	//
-	// Who brought this browser, by the cookie `rail_v`: for pages whose own storage was purged. 204 when nobody did, or the referral has expired.
+	// The partner who referred this browser, found by the cookie `rail_v`, for pages whose own storage was cleared. 204 if no partner did or the referral has expired.
 	//
 	// Corresponds with GET /t/me (the `RetrieveBrowserAttribution` operationId).
 	RetrieveBrowserAttribution(ctx context.Context, params *RetrieveBrowserAttributionParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -14940,7 +14940,7 @@ type ClientInterface interface {
 
 	// CreateApplicationWithBody Submit an application
 	//
-	// Puts an applicant in the review queue, with a pending partner. The email of a declined partner applies again: a new application, and the partner is pending once more. A paused program refuses.
+	// Creates an application and a pending partner for review. A declined partner can apply again with the same email: a new application is created and the partner is pending again. A paused program refuses applications.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -14949,7 +14949,7 @@ type ClientInterface interface {
 
 	// CreateApplication Submit an application
 	//
-	// Puts an applicant in the review queue, with a pending partner. The email of a declined partner applies again: a new application, and the partner is pending once more. A paused program refuses.
+	// Creates an application and a pending partner for review. A declined partner can apply again with the same email: a new application is created and the partner is pending again. A paused program refuses applications.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -14965,7 +14965,7 @@ type ClientInterface interface {
 
 	// ApproveApplication Approve an application
 	//
-	// Approves a pending application: its partner becomes active (it is made where there is none) and the reviewer and the time are recorded. Emits `application.approved`, then `affiliate.confirmed`.
+	// Approves a pending application. Its partner becomes active, and is created if there is none. Emits `application.approved`, then `affiliate.confirmed`.
 	//
 	// Corresponds with POST /v1/applications/{id}/approve (the `ApproveApplication` operationId).
 	ApproveApplication(ctx context.Context, id ID, params *ApproveApplicationParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -14990,14 +14990,14 @@ type ClientInterface interface {
 
 	// WithdrawApplication Withdraw an application
 	//
-	// Takes back a pending application for the applicant; its partner is declined with the reason that the applicant withdrew. Emits `affiliate.updated`.
+	// Withdraws a pending application on behalf of the applicant. Its partner is declined with a standard reason. Emits `affiliate.updated`.
 	//
 	// Corresponds with POST /v1/applications/{id}/withdraw (the `WithdrawApplication` operationId).
 	WithdrawApplication(ctx context.Context, id ID, params *WithdrawApplicationParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListAuditLogEntries List audit-log entries
 	//
-	// Who did what in the program, newest first.
+	// The changes in the program, with actor and object, newest first.
 	//
 	// Corresponds with GET /v1/audit_log_entries (the `ListAuditLogEntries` operationId).
 	ListAuditLogEntries(ctx context.Context, params *ListAuditLogEntriesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -15032,7 +15032,7 @@ type ClientInterface interface {
 
 	// CreateCampaignWithBody Create a campaign
 	//
-	// Prepares a campaign: a draft, or scheduled when `scheduled_at` is set; a scheduled one is sent when its time comes.
+	// Creates a draft, or a scheduled campaign if `scheduled_at` is set. A scheduled campaign is sent at its time.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -15041,7 +15041,7 @@ type ClientInterface interface {
 
 	// CreateCampaign Create a campaign
 	//
-	// Prepares a campaign: a draft, or scheduled when `scheduled_at` is set; a scheduled one is sent when its time comes.
+	// Creates a draft, or a scheduled campaign if `scheduled_at` is set. A scheduled campaign is sent at its time.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -15050,7 +15050,7 @@ type ClientInterface interface {
 
 	// DeleteCampaign Delete a campaign
 	//
-	// Removes a draft, scheduled or paused campaign; others are refused.
+	// Deletes a draft, scheduled or paused campaign. Other campaigns are refused.
 	//
 	// Corresponds with DELETE /v1/campaigns/{id} (the `DeleteCampaign` operationId).
 	DeleteCampaign(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -15064,7 +15064,7 @@ type ClientInterface interface {
 
 	// UpdateCampaignWithBody Update a campaign
 	//
-	// Changes what is sent, in a draft, scheduled or paused campaign; others are refused.
+	// Changes the given fields of a draft, scheduled or paused campaign. Other campaigns are refused.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -15073,7 +15073,7 @@ type ClientInterface interface {
 
 	// UpdateCampaign Update a campaign
 	//
-	// Changes what is sent, in a draft, scheduled or paused campaign; others are refused.
+	// Changes the given fields of a draft, scheduled or paused campaign. Other campaigns are refused.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -15082,7 +15082,7 @@ type ClientInterface interface {
 
 	// PauseCampaignWithBody Pause a campaign
 	//
-	// Holds a scheduled campaign or one that is being sent; others are refused. Mails already out stay out.
+	// Pauses a campaign that is scheduled or being sent. Other campaigns are refused. Emails already sent are not affected.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -15091,7 +15091,7 @@ type ClientInterface interface {
 
 	// PauseCampaign Pause a campaign
 	//
-	// Holds a scheduled campaign or one that is being sent; others are refused. Mails already out stay out.
+	// Pauses a campaign that is scheduled or being sent. Other campaigns are refused. Emails already sent are not affected.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -15100,14 +15100,14 @@ type ClientInterface interface {
 
 	// PreviewCampaign Preview a campaign
 	//
-	// The text as written and as its readers will see it, its audience, and how many partners match it now.
+	// The subject and text, the text as recipients will see it, the audience, and the number of partners that match it now.
 	//
 	// Corresponds with GET /v1/campaigns/{id}/preview (the `PreviewCampaign` operationId).
 	PreviewCampaign(ctx context.Context, id ID, params *PreviewCampaignParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ResumeCampaignWithBody Resume a campaign
 	//
-	// Lets a paused campaign go on; others are refused. It is `scheduled` again if its time is still to come. Otherwise it is sent now to its saved audience, without those who have got it; without a mail server this answers 501 and changes nothing.
+	// Resumes a paused campaign. Other campaigns are refused. It is `scheduled` again if its time is in the future. Otherwise it is sent now to the rest of its saved audience. Without a mail server the response is 501 and nothing changes.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -15116,7 +15116,7 @@ type ClientInterface interface {
 
 	// ResumeCampaign Resume a campaign
 	//
-	// Lets a paused campaign go on; others are refused. It is `scheduled` again if its time is still to come. Otherwise it is sent now to its saved audience, without those who have got it; without a mail server this answers 501 and changes nothing.
+	// Resumes a paused campaign. Other campaigns are refused. It is `scheduled` again if its time is in the future. Otherwise it is sent now to the rest of its saved audience. Without a mail server the response is 501 and nothing changes.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -15125,7 +15125,7 @@ type ClientInterface interface {
 
 	// SendCampaignWithBody Send a campaign
 	//
-	// Sends a draft or paused campaign now to its saved audience; it is `sent` once every mail is out. Refused in any other state and when nobody matches; without a mail server it answers 501 and changes nothing.
+	// Sends a draft or paused campaign now to its saved audience. Its status is `sent` once every email is out. Refused in any other state and if no partner matches. Without a mail server the response is 501 and nothing changes.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -15134,7 +15134,7 @@ type ClientInterface interface {
 
 	// SendCampaign Send a campaign
 	//
-	// Sends a draft or paused campaign now to its saved audience; it is `sent` once every mail is out. Refused in any other state and when nobody matches; without a mail server it answers 501 and changes nothing.
+	// Sends a draft or paused campaign now to its saved audience. Its status is `sent` once every email is out. Refused in any other state and if no partner matches. Without a mail server the response is 501 and nothing changes.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -15143,7 +15143,7 @@ type ClientInterface interface {
 
 	// TestCampaign Send a test of a campaign
 	//
-	// Sends the campaign's mail once, marked as a test, to the person who asks, or for an API key to the organization's owner: never to a partner. The campaign stays as it is. Without a mail server it answers 501.
+	// Sends the campaign's email once, marked as a test, to the calling user, or for an API key to the organization's owner. Partners never get it. The campaign does not change. Without a mail server the response is 501.
 	//
 	// Corresponds with POST /v1/campaigns/{id}/test (the `TestCampaign` operationId).
 	TestCampaign(ctx context.Context, id ID, params *TestCampaignParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -15157,7 +15157,7 @@ type ClientInterface interface {
 
 	// CreateClickWithBody Record a click
 	//
-	// Records a visit as the tracking script does: the value is looked up among the handles of the partners, then among custom link values. The first click of a visitor token on a partner opens a referral. A paused program refuses.
+	// Records a visit as the tracking script does. The value is looked up among the handles of partners, then among custom link values. The first click of a visitor token for a partner opens a referral. A paused program refuses clicks.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -15166,7 +15166,7 @@ type ClientInterface interface {
 
 	// CreateClick Record a click
 	//
-	// Records a visit as the tracking script does: the value is looked up among the handles of the partners, then among custom link values. The first click of a visitor token on a partner opens a referral. A paused program refuses.
+	// Records a visit as the tracking script does. The value is looked up among the handles of partners, then among custom link values. The first click of a visitor token for a partner opens a referral. A paused program refuses clicks.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -15175,7 +15175,7 @@ type ClientInterface interface {
 
 	// CreateClickBatchWithBody Record clicks in a batch
 	//
-	// Records up to 500 visits in one transaction, each as `POST /v1/clicks` would: with its events, and with an answer of its own. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole.
+	// Records up to 500 visits in one transaction, each like a call of `POST /v1/clicks`, with its own events and result. A failed item does not affect the others. Ten items count as one request. Invalid JSON or an unknown program refuses the whole batch.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -15184,7 +15184,7 @@ type ClientInterface interface {
 
 	// CreateClickBatch Record clicks in a batch
 	//
-	// Records up to 500 visits in one transaction, each as `POST /v1/clicks` would: with its events, and with an answer of its own. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole.
+	// Records up to 500 visits in one transaction, each like a call of `POST /v1/clicks`, with its own events and result. A failed item does not affect the others. Ten items count as one request. Invalid JSON or an unknown program refuses the whole batch.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -15207,7 +15207,7 @@ type ClientInterface interface {
 
 	// CreateCommissionWithBody Create a manual commission
 	//
-	// Grants a partner an amount by hand. It is approved and held for the holding period, due at once where that is 0 days; a negative amount makes a clawback that is due at once. The reason is written to the audit log.
+	// Grants a partner an amount manually. The commission is approved and held for the holding period, or due at once if that is 0 days. A negative amount creates a clawback that is due at once. The reason goes into the audit log.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -15216,7 +15216,7 @@ type ClientInterface interface {
 
 	// CreateCommission Create a manual commission
 	//
-	// Grants a partner an amount by hand. It is approved and held for the holding period, due at once where that is 0 days; a negative amount makes a clawback that is due at once. The reason is written to the audit log.
+	// Grants a partner an amount manually. The commission is approved and held for the holding period, or due at once if that is 0 days. A negative amount creates a clawback that is due at once. The reason goes into the audit log.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -15239,7 +15239,7 @@ type ClientInterface interface {
 
 	// CorrectCommissionWithBody Correct a commission
 	//
-	// Sets the amount of an unpaid commission that is in no payout. Later refunds take their share of the corrected amount. The reason is written to the audit log and to `include[]=explanation`; the partner does not see it. An amount that the commission has already changes nothing. Reject a commission instead of setting it to 0.
+	// Sets the amount of an unpaid commission outside payouts. Later refunds take their share of the corrected amount. The reason goes into the audit log and `include[]=explanation`; the partner does not see it. An unchanged amount has no effect. To set a commission to 0, reject it.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -15248,7 +15248,7 @@ type ClientInterface interface {
 
 	// CorrectCommission Correct a commission
 	//
-	// Sets the amount of an unpaid commission that is in no payout. Later refunds take their share of the corrected amount. The reason is written to the audit log and to `include[]=explanation`; the partner does not see it. An amount that the commission has already changes nothing. Reject a commission instead of setting it to 0.
+	// Sets the amount of an unpaid commission outside payouts. Later refunds take their share of the corrected amount. The reason goes into the audit log and `include[]=explanation`; the partner does not see it. An unchanged amount has no effect. To set a commission to 0, reject it.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -15257,7 +15257,7 @@ type ClientInterface interface {
 
 	// ApproveCommissionWithBody Approve a commission
 	//
-	// Approves a pending commission: it becomes `approved`, or `due` where its holding period has run already. Any other state is refused and named.
+	// Approves a pending commission. It becomes `approved`, or `due` if its holding period has ended. In any other state the call is refused, and the message names the state.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -15266,7 +15266,7 @@ type ClientInterface interface {
 
 	// ApproveCommission Approve a commission
 	//
-	// Approves a pending commission: it becomes `approved`, or `due` where its holding period has run already. Any other state is refused and named.
+	// Approves a pending commission. It becomes `approved`, or `due` if its holding period has ended. In any other state the call is refused, and the message names the state.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -15275,7 +15275,7 @@ type ClientInterface interface {
 
 	// RejectCommissionWithBody Reject a commission
 	//
-	// Rejects an unpaid commission; one in a pending payout is taken out of it. The reason is kept as `void_reason`, written to the audit log and shown to the partner. Refused once it is paid, in a payout that is being processed, rejected or voided.
+	// Rejects an unpaid commission and removes it from a pending payout. The reason is stored as `void_reason`, goes into the audit log, and is shown to the partner. Refused if the commission is paid, rejected, voided, or in a payout that is being processed.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -15284,7 +15284,7 @@ type ClientInterface interface {
 
 	// RejectCommission Reject a commission
 	//
-	// Rejects an unpaid commission; one in a pending payout is taken out of it. The reason is kept as `void_reason`, written to the audit log and shown to the partner. Refused once it is paid, in a payout that is being processed, rejected or voided.
+	// Rejects an unpaid commission and removes it from a pending payout. The reason is stored as `void_reason`, goes into the audit log, and is shown to the partner. Refused if the commission is paid, rejected, voided, or in a payout that is being processed.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -15300,7 +15300,7 @@ type ClientInterface interface {
 
 	// CreateCouponWithBody Register a coupon
 	//
-	// Registers a code that was created in the payment processor; nothing is created there. Sales are matched on `external_id` only.
+	// Registers a code that already exists at the payment processor; Rail creates nothing there. Sales are matched only by `external_id`.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -15309,7 +15309,7 @@ type ClientInterface interface {
 
 	// CreateCoupon Register a coupon
 	//
-	// Registers a code that was created in the payment processor; nothing is created there. Sales are matched on `external_id` only.
+	// Registers a code that already exists at the payment processor; Rail creates nothing there. Sales are matched only by `external_id`.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -15318,7 +15318,7 @@ type ClientInterface interface {
 
 	// DeleteCoupon Delete a coupon
 	//
-	// Removes the registration; the code in the processor stays. Customers that came by it keep their partner and lose the reference.
+	// Deletes the registration; the processor's code stays. Customers who came with it keep their partner and lose the reference.
 	//
 	// Corresponds with DELETE /v1/coupons/{id} (the `DeleteCoupon` operationId).
 	DeleteCoupon(ctx context.Context, id ID, params *DeleteCouponParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -15332,7 +15332,7 @@ type ClientInterface interface {
 
 	// UpdateCouponWithBody Update a coupon
 	//
-	// Changes what is sent; the code itself is fixed.
+	// Changes the given fields. The code itself cannot be changed.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -15341,7 +15341,7 @@ type ClientInterface interface {
 
 	// UpdateCoupon Update a coupon
 	//
-	// Changes what is sent; the code itself is fixed.
+	// Changes the given fields. The code itself cannot be changed.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -15355,18 +15355,18 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/customers (the `ListCustomers` operationId).
 	ListCustomers(ctx context.Context, params *ListCustomersParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateCustomerWithBody Add a customer
+	// CreateCustomerWithBody Create a customer
 	//
-	// Adds a customer through exactly one route. With `click_id` the owner of the click is the partner and the referral becomes a lead; it must not have expired. With `partner_id` the customer is attributed directly. The partner must be active; a self-referral is refused where the program blocks them. Where another customer has the same identifier or e-mail, `warnings` names it: merge the two if they are one person.
+	// Creates a customer with exactly one attribution. With `click_id` the partner is the owner of the click and the referral becomes a lead; the referral must not have expired. With `partner_id` the customer is attributed directly. The partner must be active. A program that blocks self-referrals refuses them. If another customer has the same identifier or email, `warnings` names it; merge the two if they are one person.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/customers (the `CreateCustomer` operationId).
 	CreateCustomerWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateCustomer Add a customer
+	// CreateCustomer Create a customer
 	//
-	// Adds a customer through exactly one route. With `click_id` the owner of the click is the partner and the referral becomes a lead; it must not have expired. With `partner_id` the customer is attributed directly. The partner must be active; a self-referral is refused where the program blocks them. Where another customer has the same identifier or e-mail, `warnings` names it: merge the two if they are one person.
+	// Creates a customer with exactly one attribution. With `click_id` the partner is the owner of the click and the referral becomes a lead; the referral must not have expired. With `partner_id` the customer is attributed directly. The partner must be active. A program that blocks self-referrals refuses them. If another customer has the same identifier or email, `warnings` names it; merge the two if they are one person.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -15375,7 +15375,7 @@ type ClientInterface interface {
 
 	// DeleteCustomer Delete a customer
 	//
-	// Removes a customer without sales. Its referral is a visit again and a signup commission that is not paid is voided; refused once the customer has sales or a paid commission.
+	// Deletes a customer without sales. Its referral returns to `visit`, and an unpaid signup commission is voided. Refused if the customer has sales or a paid commission.
 	//
 	// Corresponds with DELETE /v1/customers/{id} (the `DeleteCustomer` operationId).
 	DeleteCustomer(ctx context.Context, id ID, params *DeleteCustomerParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -15389,7 +15389,7 @@ type ClientInterface interface {
 
 	// UpdateCustomerWithBody Update a customer
 	//
-	// Changes what is sent. A new `partner_id` reassigns the customer: future commissions go to that partner, past ones stay.
+	// Changes the given fields. A new `partner_id` reassigns the customer: future commissions go to the new partner, existing ones do not change.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -15398,7 +15398,7 @@ type ClientInterface interface {
 
 	// UpdateCustomer Update a customer
 	//
-	// Changes what is sent. A new `partner_id` reassigns the customer: future commissions go to that partner, past ones stay.
+	// Changes the given fields. A new `partner_id` reassigns the customer: future commissions go to the new partner, existing ones do not change.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -15407,7 +15407,7 @@ type ClientInterface interface {
 
 	// CreditCustomerWithBody Credit a partner with past sales
 	//
-	// Gives a customer without a partner to a partner, and lets the rules pay for its sales since a moment that have no partner. Sales of a partner are never changed. For a customer of this partner already, the call pays for the sales that still have no partner.
+	// Assigns a customer without a partner to a partner, and creates commissions for its past sales since a given time that have no partner. Sales of a partner never change. If the customer already has this partner, the call creates commissions for the sales that still have no partner.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -15416,7 +15416,7 @@ type ClientInterface interface {
 
 	// CreditCustomer Credit a partner with past sales
 	//
-	// Gives a customer without a partner to a partner, and lets the rules pay for its sales since a moment that have no partner. Sales of a partner are never changed. For a customer of this partner already, the call pays for the sales that still have no partner.
+	// Assigns a customer without a partner to a partner, and creates commissions for its past sales since a given time that have no partner. Sales of a partner never change. If the customer already has this partner, the call creates commissions for the sales that still have no partner.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -15425,7 +15425,7 @@ type ClientInterface interface {
 
 	// AttachExternalIDWithBody Attach an external id
 	//
-	// Attaches an id at a payment processor to the customer. Payments with that id count for the customer from then on, and payments that wait without a partner are recorded. Attaching an id that the customer has already changes nothing.
+	// Attaches an id at a payment processor to the customer. Later payments with that id count for the customer, and waiting payments with it are recorded. Attaching an existing id of the customer has no effect.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -15434,7 +15434,7 @@ type ClientInterface interface {
 
 	// AttachExternalID Attach an external id
 	//
-	// Attaches an id at a payment processor to the customer. Payments with that id count for the customer from then on, and payments that wait without a partner are recorded. Attaching an id that the customer has already changes nothing.
+	// Attaches an id at a payment processor to the customer. Later payments with that id count for the customer, and waiting payments with it are recorded. Attaching an existing id of the customer has no effect.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -15450,7 +15450,7 @@ type ClientInterface interface {
 
 	// MergeCustomerWithBody Merge two customers
 	//
-	// Merges another customer of the program into this one. Its sales, referral and external ids move here; the earlier first sale and conversion count. This customer takes the name, e-mail and identifier that it lacks. Unpaid commissions outside payouts that depend on the first sale or on the conversion are decided again by the rules; what was paid stays. The id of the merged customer keeps working and answers this customer.
+	// Merges another customer of the program into this one. Its sales, referral and external ids move here. The earlier first sale and the earlier conversion count. This customer gets the name, email and identifier that it lacks. Unpaid commissions outside payouts are decided again by the rules if they depend on the first sale or on the conversion. Paid commissions do not change. Calls with the id of the merged customer return this customer.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -15459,7 +15459,7 @@ type ClientInterface interface {
 
 	// MergeCustomer Merge two customers
 	//
-	// Merges another customer of the program into this one. Its sales, referral and external ids move here; the earlier first sale and conversion count. This customer takes the name, e-mail and identifier that it lacks. Unpaid commissions outside payouts that depend on the first sale or on the conversion are decided again by the rules; what was paid stays. The id of the merged customer keeps working and answers this customer.
+	// Merges another customer of the program into this one. Its sales, referral and external ids move here. The earlier first sale and the earlier conversion count. This customer gets the name, email and identifier that it lacks. Unpaid commissions outside payouts are decided again by the rules if they depend on the first sale or on the conversion. Paid commissions do not change. Calls with the id of the merged customer return this customer.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -15468,7 +15468,7 @@ type ClientInterface interface {
 
 	// CreateEmbedTokenWithBody Create an embed token
 	//
-	// Opens the portal within a page of your application: an element with the attribute `data-rail-embed="<url>"` and the script `/embed.js` show it. Only pages of the program's `embed_hosts` may frame it. Your own user is enrolled on the way, active at once: emits `affiliate.created` then.
+	// Opens the portal inside a page of your application, with an element `data-rail-embed="<url>"` and the script `/embed.js`. Only pages of the program's `embed_hosts` may frame it. With `user`, your own user is enrolled if necessary, active at once; this emits `affiliate.created`.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -15477,7 +15477,7 @@ type ClientInterface interface {
 
 	// CreateEmbedToken Create an embed token
 	//
-	// Opens the portal within a page of your application: an element with the attribute `data-rail-embed="<url>"` and the script `/embed.js` show it. Only pages of the program's `embed_hosts` may frame it. Your own user is enrolled on the way, active at once: emits `affiliate.created` then.
+	// Opens the portal inside a page of your application, with an element `data-rail-embed="<url>"` and the script `/embed.js`. Only pages of the program's `embed_hosts` may frame it. With `user`, your own user is enrolled if necessary, active at once; this emits `affiliate.created`.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -15486,7 +15486,7 @@ type ClientInterface interface {
 
 	// FollowEvents Follow events
 	//
-	// What happened in your organization's programs since a cursor, oldest first and each event once, with the exact body that webhooks get. Without `after` there are none, and `cursor` is where what happens from now on begins: ask with the `cursor` of each answer, at once while `caught_up` is false, else every second or so. An event is here a moment after its change, and for as long as events are kept, at least 30 days.
+	// The events of all your organization's programs after a cursor, oldest first, each once, with the exact body that webhooks get. Without `after` the list is empty and `cursor` marks the present. Call again with the `cursor` of each response, immediately while `caught_up` is false, else about every second. An event appears a moment after its change and is kept for at least 30 days.
 	//
 	// Corresponds with GET /v1/events (the `FollowEvents` operationId).
 	FollowEvents(ctx context.Context, params *FollowEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -15500,23 +15500,23 @@ type ClientInterface interface {
 
 	// ListFlows List flows
 	//
-	// The flows of the program in the order in which they are tried: by `priority`, then partner before group before program, then the oldest first.
+	// The flows of the program in evaluation order: by `priority`, then partner before group before program, then oldest first.
 	//
 	// Corresponds with GET /v1/flows (the `ListFlows` operationId).
 	ListFlows(ctx context.Context, params *ListFlowsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateFlowWithBody Add a flow
+	// CreateFlowWithBody Create a flow
 	//
-	// Adds a commission rule for the program, a group or a partner (not both). It counts against the flow quota of the plan while it is active. Earlier commissions are not recomputed. More than 16 KiB of conditions, or 256 KiB in the program's active flows together, is refused with 400 `flow_too_large`. An unusual rate is saved, with a warning.
+	// Creates a commission rule for the program, a group or a partner (not both). An active flow counts against the plan's flow quota. Existing commissions are not recalculated. More than 16 KiB of conditions, or 256 KiB in all active flows of the program, is refused with 400 `flow_too_large`. An unusual rate is saved with a warning.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/flows (the `CreateFlow` operationId).
 	CreateFlowWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateFlow Add a flow
+	// CreateFlow Create a flow
 	//
-	// Adds a commission rule for the program, a group or a partner (not both). It counts against the flow quota of the plan while it is active. Earlier commissions are not recomputed. More than 16 KiB of conditions, or 256 KiB in the program's active flows together, is refused with 400 `flow_too_large`. An unusual rate is saved, with a warning.
+	// Creates a commission rule for the program, a group or a partner (not both). An active flow counts against the plan's flow quota. Existing commissions are not recalculated. More than 16 KiB of conditions, or 256 KiB in all active flows of the program, is refused with 400 `flow_too_large`. An unusual rate is saved with a warning.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -15525,7 +15525,7 @@ type ClientInterface interface {
 
 	// PreviewFlowsWithBody Preview a commission
 	//
-	// What a payment would earn now, by which flow and branch, and in words. It asks the flows as a sale does, and records nothing. The payment is one of a customer, or the first one of a new customer whom a partner brings.
+	// The commission of a payment under the current rules, with its flow and branch, and as a sentence. It evaluates the flows like a sale and records nothing. The payment belongs to a customer, or is the first one of a new customer of a partner.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -15534,7 +15534,7 @@ type ClientInterface interface {
 
 	// PreviewFlows Preview a commission
 	//
-	// What a payment would earn now, by which flow and branch, and in words. It asks the flows as a sale does, and records nothing. The payment is one of a customer, or the first one of a new customer whom a partner brings.
+	// The commission of a payment under the current rules, with its flow and branch, and as a sentence. It evaluates the flows like a sale and records nothing. The payment belongs to a customer, or is the first one of a new customer of a partner.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -15543,7 +15543,7 @@ type ClientInterface interface {
 
 	// RehearseFlowsWithBody Rehearse a flow
 	//
-	// What the sales of the last days would have paid if a flow were saved like this, beside what they pay under the flows as they are. The sales are decided as new ones are, by what is known of customer and partner today; only what they count of a customer is as of the sale. Sales without a partner and those that were refunded are left out. Nothing is changed.
+	// Compares the commissions of recent sales under the current flows with those under a changed flow. The sales are decided as if new, with today's data of customer and partner; only the customer's counters are those at the time of the sale. Sales without a partner and refunded sales are left out. Nothing changes.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -15552,7 +15552,7 @@ type ClientInterface interface {
 
 	// RehearseFlows Rehearse a flow
 	//
-	// What the sales of the last days would have paid if a flow were saved like this, beside what they pay under the flows as they are. The sales are decided as new ones are, by what is known of customer and partner today; only what they count of a customer is as of the sale. Sales without a partner and those that were refunded are left out. Nothing is changed.
+	// Compares the commissions of recent sales under the current flows with those under a changed flow. The sales are decided as if new, with today's data of customer and partner; only the customer's counters are those at the time of the sale. Sales without a partner and refunded sales are left out. Nothing changes.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -15561,7 +15561,7 @@ type ClientInterface interface {
 
 	// DeleteFlow Delete a flow
 	//
-	// Removes the rule. Commissions that it produced keep their `flow_id`, which then expands to null.
+	// Deletes the rule. Its commissions keep their `flow_id`, which then expands to null.
 	//
 	// Corresponds with DELETE /v1/flows/{id} (the `DeleteFlow` operationId).
 	DeleteFlow(ctx context.Context, id ID, params *DeleteFlowParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -15575,7 +15575,7 @@ type ClientInterface interface {
 
 	// UpdateFlowWithBody Update a flow
 	//
-	// Send the whole flow; what is absent stays. `branches` replaces the list: branches with an `id` are kept, new ones are created, omitted ones are deleted. Commissions keep the branch they name and are not recomputed.
+	// Send the whole flow; omitted fields keep their values. `branches` replaces the list: branches with an `id` are kept, new ones are created, omitted ones are deleted. Commissions keep the branch they name and are not recalculated.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -15584,7 +15584,7 @@ type ClientInterface interface {
 
 	// UpdateFlow Update a flow
 	//
-	// Send the whole flow; what is absent stays. `branches` replaces the list: branches with an `id` are kept, new ones are created, omitted ones are deleted. Commissions keep the branch they name and are not recomputed.
+	// Send the whole flow; omitted fields keep their values. `branches` replaces the list: branches with an `id` are kept, new ones are created, omitted ones are deleted. Commissions keep the branch they name and are not recalculated.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -15598,18 +15598,18 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/groups (the `ListGroups` operationId).
 	ListGroups(ctx context.Context, params *ListGroupsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateGroupWithBody Add a group
+	// CreateGroupWithBody Create a group
 	//
-	// Adds a group. Its slug is made from the name; it does not become the default by this.
+	// Creates a group. Its slug is derived from the name. It does not become the default.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/groups (the `CreateGroup` operationId).
 	CreateGroupWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateGroup Add a group
+	// CreateGroup Create a group
 	//
-	// Adds a group. Its slug is made from the name; it does not become the default by this.
+	// Creates a group. Its slug is derived from the name. It does not become the default.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -15618,7 +15618,7 @@ type ClientInterface interface {
 
 	// DeleteGroup Delete a group
 	//
-	// Removes the group. Its partners and applications are left without a group and the flows scoped to it are deleted. The default group is refused.
+	// Deletes the group. Its partners and applications remain without a group, and flows of the group are deleted. The default group is refused.
 	//
 	// Corresponds with DELETE /v1/groups/{id} (the `DeleteGroup` operationId).
 	DeleteGroup(ctx context.Context, id ID, params *DeleteGroupParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -15632,7 +15632,7 @@ type ClientInterface interface {
 
 	// UpdateGroupWithBody Update a group
 	//
-	// Changes what is sent. `is_default` can only be set to true; the previous default group then stops being it.
+	// Changes the given fields. `is_default` can only be set to true; the previous default group loses it.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -15641,7 +15641,7 @@ type ClientInterface interface {
 
 	// UpdateGroup Update a group
 	//
-	// Changes what is sent. `is_default` can only be set to true; the previous default group then stops being it.
+	// Changes the given fields. `is_default` can only be set to true; the previous default group loses it.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -15650,7 +15650,7 @@ type ClientInterface interface {
 
 	// SetInboundSigningWithBody Require signed requests
 	//
-	// Says whether requests with the calling key must carry `Rail-Signature`; other keys are not affected. Any key may call it. While signing is required, the call that ends it must be signed too.
+	// Sets whether requests with the calling key must have `Rail-Signature`. Other keys are not affected. Any key may call it. While signing is required, the call that ends it must be signed.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -15659,7 +15659,7 @@ type ClientInterface interface {
 
 	// SetInboundSigning Require signed requests
 	//
-	// Says whether requests with the calling key must carry `Rail-Signature`; other keys are not affected. Any key may call it. While signing is required, the call that ends it must be signed too.
+	// Sets whether requests with the calling key must have `Rail-Signature`. Other keys are not affected. Any key may call it. While signing is required, the call that ends it must be signed.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -15668,7 +15668,7 @@ type ClientInterface interface {
 
 	// ListInboxEvents List inbox events
 	//
-	// What payment processors sent to the program's connections, newest first.
+	// Events that payment processors sent to the program's connections, newest first.
 	//
 	// Corresponds with GET /v1/inbox_events (the `ListInboxEvents` operationId).
 	ListInboxEvents(ctx context.Context, params *ListInboxEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -15682,14 +15682,14 @@ type ClientInterface interface {
 
 	// ReplayInboxEvent Replay an inbox event
 	//
-	// Has the event worked again, as it is kept: what is recorded stays recorded once.
+	// Processes the stored event again. Objects already recorded are not recorded twice.
 	//
 	// Corresponds with POST /v1/inbox_events/{id}/replay (the `ReplayInboxEvent` operationId).
 	ReplayInboxEvent(ctx context.Context, id ID, params *ReplayInboxEventParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ResolveInboxEvent Restore a failed refund
 	//
-	// Settles an event with `reason_code` `refund_failed`: the refund did not reach the customer, so the sale counts again for the refunded amount, and partners get their part back as rewards. The event is then `recorded`. A second call changes nothing and answers the same event.
+	// Resolves an event with `reason_code` `refund_failed`: the refund did not reach the customer, so the sale counts again for the refunded amount, and partners get their share back as rewards. The event is then `recorded`. A second call has no effect and returns the same event.
 	//
 	// Corresponds with POST /v1/inbox_events/{id}/resolve (the `ResolveInboxEvent` operationId).
 	ResolveInboxEvent(ctx context.Context, id ID, params *ResolveInboxEventParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -15701,18 +15701,18 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/links (the `ListLinks` operationId).
 	ListLinks(ctx context.Context, params *ListLinksParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateLinkWithBody Add a link
+	// CreateLinkWithBody Create a link
 	//
-	// Adds a link. Without `value` it carries the partner's handle, which several links of the partner may share; a value of your own must be free in the program, handles and deleted links included.
+	// Creates a link. Without `value` it has the partner's handle, which several links of the partner can share. A custom value must be unused in the program, including handles and deleted links.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/links (the `CreateLink` operationId).
 	CreateLinkWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateLink Add a link
+	// CreateLink Create a link
 	//
-	// Adds a link. Without `value` it carries the partner's handle, which several links of the partner may share; a value of your own must be free in the program, handles and deleted links included.
+	// Creates a link. Without `value` it has the partner's handle, which several links of the partner can share. A custom value must be unused in the program, including handles and deleted links.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -15721,7 +15721,7 @@ type ClientInterface interface {
 
 	// DeleteLink Delete a link
 	//
-	// Takes the link off the lists. Its addresses keep redirecting, its clicks stay grouped under it and its value stays reserved.
+	// Removes the link from lists. Its addresses still redirect, its clicks stay grouped under it, and its value stays reserved.
 	//
 	// Corresponds with DELETE /v1/links/{id} (the `DeleteLink` operationId).
 	DeleteLink(ctx context.Context, id ID, params *DeleteLinkParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -15735,7 +15735,7 @@ type ClientInterface interface {
 
 	// UpdateLinkWithBody Update a link
 	//
-	// Changes what is sent. A new destination never changes the tracking value.
+	// Changes the given fields. A new destination does not change the tracking value.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -15744,30 +15744,30 @@ type ClientInterface interface {
 
 	// UpdateLink Update a link
 	//
-	// Changes what is sent. A new destination never changes the tracking value.
+	// Changes the given fields. A new destination does not change the tracking value.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/links/{id} (the `UpdateLink` operationId).
 	UpdateLink(ctx context.Context, id ID, params *UpdateLinkParams, body UpdateLinkJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListMails List mails that failed
+	// ListMails List failed emails
 	//
-	// The mails of your organization, of all its programs, that could not be delivered, newest first. They are kept for 30 days.
+	// Emails of your organization, across all programs, that could not be delivered, newest first. They are kept for 30 days.
 	//
 	// Corresponds with GET /v1/mails (the `ListMails` operationId).
 	ListMails(ctx context.Context, params *ListMailsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// RetrieveMail Retrieve a mail
+	// RetrieveMail Retrieve an email
 	//
-	// One mail by its id, in any state and without its text: after `retryMail` this says whether it was sent. Mails are kept for 30 days.
+	// One email by its id, in any state and without its text. After `retryMail`, call this to see whether it was sent. Emails are kept for 30 days.
 	//
 	// Corresponds with GET /v1/mails/{id} (the `RetrieveMail` operationId).
 	RetrieveMail(ctx context.Context, id ID, params *RetrieveMailParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// RetryMail Send a mail again
+	// RetryMail Resend an email
 	//
-	// Sends a mail that failed once more, with all attempts of a new one. A mail of a campaign is not sent again, since the campaign's text may have changed; without a mail server it answers 501.
+	// Sends a failed email again, with all attempts of a new one. Emails of a campaign cannot be resent, because the campaign's text may have changed. Without a mail server the response is 501.
 	//
 	// Corresponds with POST /v1/mails/{id}/retry (the `RetryMail` operationId).
 	RetryMail(ctx context.Context, id ID, params *RetryMailParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -15781,23 +15781,23 @@ type ClientInterface interface {
 
 	// ListPartnerNotes List notes about partners
 	//
-	// What was noted about the program's partners, newest first. Partners never see it.
+	// Notes about the program's partners, newest first. Partners never see them.
 	//
 	// Corresponds with GET /v1/partner_notes (the `ListPartnerNotes` operationId).
 	ListPartnerNotes(ctx context.Context, params *ListPartnerNotesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreatePartnerNoteWithBody Write a note about a partner
+	// CreatePartnerNoteWithBody Create a note about a partner
 	//
-	// Notes something about a partner, with a file of any kind if there is one. A partner has at most 500 notes, and their files together 20 MiB. They are deleted with the partner.
+	// Creates a note about a partner, with an optional file of any type. A partner has at most 500 notes and 20 MiB of files. Deleting the partner deletes its notes.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/partner_notes (the `CreatePartnerNote` operationId).
 	CreatePartnerNoteWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreatePartnerNote Write a note about a partner
+	// CreatePartnerNote Create a note about a partner
 	//
-	// Notes something about a partner, with a file of any kind if there is one. A partner has at most 500 notes, and their files together 20 MiB. They are deleted with the partner.
+	// Creates a note about a partner, with an optional file of any type. A partner has at most 500 notes and 20 MiB of files. Deleting the partner deletes its notes.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -15806,7 +15806,7 @@ type ClientInterface interface {
 
 	// DeletePartnerNote Delete a note about a partner
 	//
-	// Removes the note and its file.
+	// Deletes the note and its file.
 	//
 	// Corresponds with DELETE /v1/partner_notes/{id} (the `DeletePartnerNote` operationId).
 	DeletePartnerNote(ctx context.Context, id ID, params *DeletePartnerNoteParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -15820,7 +15820,7 @@ type ClientInterface interface {
 
 	// UpdatePartnerNoteWithBody Update a note about a partner
 	//
-	// Replaces the note's text; the file stays. `author_id` and `author_name` are from then on those of the caller.
+	// Replaces the note's text; the file does not change. The caller becomes `author_id` and `author_name`.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -15829,7 +15829,7 @@ type ClientInterface interface {
 
 	// UpdatePartnerNote Update a note about a partner
 	//
-	// Replaces the note's text; the file stays. `author_id` and `author_name` are from then on those of the caller.
+	// Replaces the note's text; the file does not change. The caller becomes `author_id` and `author_name`.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -15838,7 +15838,7 @@ type ClientInterface interface {
 
 	// RetrievePartnerNoteFile Retrieve the file of a note
 	//
-	// The file with its content; 404 for a note without one.
+	// The file with its content; 404 for a note without a file.
 	//
 	// Corresponds with GET /v1/partner_notes/{id}/file (the `RetrievePartnerNoteFile` operationId).
 	RetrievePartnerNoteFile(ctx context.Context, id ID, params *RetrievePartnerNoteFileParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -15850,18 +15850,18 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/partners (the `ListPartners` operationId).
 	ListPartners(ctx context.Context, params *ListPartnersParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreatePartnerWithBody Add a partner
+	// CreatePartnerWithBody Create a partner
 	//
-	// Adds a partner. `active` adds it directly; `pending` puts it in the review queue with an application. A paused program refuses.
+	// Creates a partner. An `active` partner needs no review; `pending` creates an application for review. A paused program refuses partners.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/partners (the `CreatePartner` operationId).
 	CreatePartnerWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreatePartner Add a partner
+	// CreatePartner Create a partner
 	//
-	// Adds a partner. `active` adds it directly; `pending` puts it in the review queue with an application. A paused program refuses.
+	// Creates a partner. An `active` partner needs no review; `pending` creates an application for review. A paused program refuses partners.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -15870,7 +15870,7 @@ type ClientInterface interface {
 
 	// DeletePartner Delete a partner
 	//
-	// Removes the partner and everything attributed to it: links, clicks, referrals, customers, commissions, payouts. Sales stay without a partner. It cannot be undone; refused while a payout is being processed.
+	// Deletes the partner and all its data: links, clicks, referrals, customers, commissions, payouts. Sales stay without a partner. This cannot be undone. Refused while a payout is being processed.
 	//
 	// Corresponds with DELETE /v1/partners/{id} (the `DeletePartner` operationId).
 	DeletePartner(ctx context.Context, id ID, params *DeletePartnerParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -15884,7 +15884,7 @@ type ClientInterface interface {
 
 	// UpdatePartnerWithBody Update a partner
 	//
-	// Changes what is sent. `suspended` and `active` can be set; a pending or declined partner is decided through its application.
+	// Changes the given fields. `suspended` and `active` can be set. The application of a pending or declined partner decides its status.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -15893,7 +15893,7 @@ type ClientInterface interface {
 
 	// UpdatePartner Update a partner
 	//
-	// Changes what is sent. `suspended` and `active` can be set; a pending or declined partner is decided through its application.
+	// Changes the given fields. `suspended` and `active` can be set. The application of a pending or declined partner decides its status.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -15902,7 +15902,7 @@ type ClientInterface interface {
 
 	// BanPartnerWithBody Ban a partner
 	//
-	// Suspends the partner with a reason, rejects what it has earned and not been paid, turns its coupons off, and tells it by mail, all at once. Collected commissions leave a payout that has not been sent. At most 5,000 commissions are rejected at a time; `remaining_count` says how many are left. Setting the partner to `active` again brings none of that back.
+	// Suspends the partner with a reason, rejects its unpaid commissions, deactivates its coupons, and notifies it by email, all at once. Commissions leave payouts that were not sent. One call rejects at most 5,000 commissions; `remaining_count` is the number left. Setting the partner to `active` again restores none of this.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -15911,25 +15911,25 @@ type ClientInterface interface {
 
 	// BanPartner Ban a partner
 	//
-	// Suspends the partner with a reason, rejects what it has earned and not been paid, turns its coupons off, and tells it by mail, all at once. Collected commissions leave a payout that has not been sent. At most 5,000 commissions are rejected at a time; `remaining_count` says how many are left. Setting the partner to `active` again brings none of that back.
+	// Suspends the partner with a reason, rejects its unpaid commissions, deactivates its coupons, and notifies it by email, all at once. Commissions leave payouts that were not sent. One call rejects at most 5,000 commissions; `remaining_count` is the number left. Setting the partner to `active` again restores none of this.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/partners/{id}/ban (the `BanPartner` operationId).
 	BanPartner(ctx context.Context, id ID, params *BanPartnerParams, body BanPartnerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreatePartnerSSOWithBody Mint a sign-in link
+	// CreatePartnerSSOWithBody Create a sign-in link
 	//
-	// A link that signs an active partner into the portal once. A new link voids the unused ones before it.
+	// Creates a link that signs an active partner into the portal once. A new link invalidates earlier unused links.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/partners/{id}/sso (the `CreatePartnerSSO` operationId).
 	CreatePartnerSSOWithBody(ctx context.Context, id ID, params *CreatePartnerSSOParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreatePartnerSSO Mint a sign-in link
+	// CreatePartnerSSO Create a sign-in link
 	//
-	// A link that signs an active partner into the portal once. A new link voids the unused ones before it.
+	// Creates a link that signs an active partner into the portal once. A new link invalidates earlier unused links.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -15945,7 +15945,7 @@ type ClientInterface interface {
 
 	// CreatePayoutBatchWithBody Generate a payout batch
 	//
-	// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month of its time zone: a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
+	// Collects every due commission up to `period_end` into payouts, one per partner and currency. Clawbacks are deducted, and minimum, payout method and tax form are checked. Commissions that mature by then become due first. No money moves. A program has one batch per calendar month of its time zone: a second run returns it, skips partners that have a payout, and checks ineligible partners again. The response has the payouts of up to 500 partners. Further payouts follow within seconds to minutes; until then `generating` is true.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -15954,7 +15954,7 @@ type ClientInterface interface {
 
 	// CreatePayoutBatch Generate a payout batch
 	//
-	// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month of its time zone: a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
+	// Collects every due commission up to `period_end` into payouts, one per partner and currency. Clawbacks are deducted, and minimum, payout method and tax form are checked. Commissions that mature by then become due first. No money moves. A program has one batch per calendar month of its time zone: a second run returns it, skips partners that have a payout, and checks ineligible partners again. The response has the payouts of up to 500 partners. Further payouts follow within seconds to minutes; until then `generating` is true.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -15963,7 +15963,7 @@ type ClientInterface interface {
 
 	// PreviewPayoutBatchWithBody Preview a payout batch
 	//
-	// Who would get what by `POST /v1/payout_batches` with the same body, and who would not and why. The same checks decide, and nothing is changed: what would mature by then is counted in, and stays as it is.
+	// The payouts that `POST /v1/payout_batches` with the same body would create, and the partners it would leave out, with reasons. It applies the same checks and changes nothing. Commissions that would mature by then are counted but do not change.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -15972,7 +15972,7 @@ type ClientInterface interface {
 
 	// PreviewPayoutBatch Preview a payout batch
 	//
-	// Who would get what by `POST /v1/payout_batches` with the same body, and who would not and why. The same checks decide, and nothing is changed: what would mature by then is counted in, and stays as it is.
+	// The payouts that `POST /v1/payout_batches` with the same body would create, and the partners it would leave out, with reasons. It applies the same checks and changes nothing. Commissions that would mature by then are counted but do not change.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -15988,7 +15988,7 @@ type ClientInterface interface {
 
 	// CancelPayoutBatchWithBody Cancel a payout batch
 	//
-	// Deletes every payout of a batch that is pending, failed or not eligible, in one transaction, as deleting each would; on request also those that left in a file. Commissions are due again, and the same month's next run collects them. What is paid or with a rail stays.
+	// Deletes every payout of a batch that is pending, failed or not eligible, in one transaction, like deleting each one; on request also exported payouts. Their commissions are due again, and the same month's next run collects them. Payouts that are paid or with a rail stay.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -15997,7 +15997,7 @@ type ClientInterface interface {
 
 	// CancelPayoutBatch Cancel a payout batch
 	//
-	// Deletes every payout of a batch that is pending, failed or not eligible, in one transaction, as deleting each would; on request also those that left in a file. Commissions are due again, and the same month's next run collects them. What is paid or with a rail stays.
+	// Deletes every payout of a batch that is pending, failed or not eligible, in one transaction, like deleting each one; on request also exported payouts. Their commissions are due again, and the same month's next run collects them. Payouts that are paid or with a rail stay.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -16006,7 +16006,7 @@ type ClientInterface interface {
 
 	// ExportPayoutBatchWithBody Export a payout batch
 	//
-	// Writes what is not paid of a batch as a file of one currency. Its payouts are `processing` from then on, so that refunds claw them back: end each as paid or failed. Another export writes the same payouts again and says so. Refused where a payment rail pays by the method, and while the batch is being generated.
+	// Exports the unpaid payouts of a batch in one currency to a file. They become `processing`, so that refunds claw them back; mark each as paid or failed afterwards. Another export writes the same payouts again and reports the repetition. Refused if a payment rail pays by the method, and while the batch is being generated.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -16015,7 +16015,7 @@ type ClientInterface interface {
 
 	// ExportPayoutBatch Export a payout batch
 	//
-	// Writes what is not paid of a batch as a file of one currency. Its payouts are `processing` from then on, so that refunds claw them back: end each as paid or failed. Another export writes the same payouts again and says so. Refused where a payment rail pays by the method, and while the batch is being generated.
+	// Exports the unpaid payouts of a batch in one currency to a file. They become `processing`, so that refunds claw them back; mark each as paid or failed afterwards. Another export writes the same payouts again and reports the repetition. Refused if a payment rail pays by the method, and while the batch is being generated.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -16024,7 +16024,7 @@ type ClientInterface interface {
 
 	// ReportPayoutResultsWithBody Report payout results
 	//
-	// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Rows are matched by the column of references alone. Where several rows are of one payout, a failed or returned one counts. A row with another amount or currency than the payout's is refused. The answer lists the payouts that left in such a file and that no row names.
+	// Marks payouts of a batch as paid or failed from a result file of PayPal or Wise, or any table of payout ids and states. Rows are matched only by the column of references. If several rows belong to one payout, a failed or returned row counts. A row with a different amount or currency is refused. The response lists exported payouts that are missing from the result.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -16033,7 +16033,7 @@ type ClientInterface interface {
 
 	// ReportPayoutResults Report payout results
 	//
-	// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Rows are matched by the column of references alone. Where several rows are of one payout, a failed or returned one counts. A row with another amount or currency than the payout's is refused. The answer lists the payouts that left in such a file and that no row names.
+	// Marks payouts of a batch as paid or failed from a result file of PayPal or Wise, or any table of payout ids and states. Rows are matched only by the column of references. If several rows belong to one payout, a failed or returned row counts. A row with a different amount or currency is refused. The response lists exported payouts that are missing from the result.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -16042,14 +16042,14 @@ type ClientInterface interface {
 
 	// ListPayouts List payouts
 	//
-	// The program's payouts, newest first, those that are not eligible included.
+	// The program's payouts, newest first, including ineligible ones.
 	//
 	// Corresponds with GET /v1/payouts (the `ListPayouts` operationId).
 	ListPayouts(ctx context.Context, params *ListPayoutsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DeletePayout Delete a payout
 	//
-	// Removes a payout that is pending, failed or not eligible; its commissions become due again and the same month's next batch run collects them. Refused while it is `processing` (a payment rail or a file has it) and once it is paid.
+	// Deletes a payout that is pending, failed or not eligible. Its commissions become due again, and the same month's next batch run collects them. Refused if it is paid or `processing` (with a payment rail or exported).
 	//
 	// Corresponds with DELETE /v1/payouts/{id} (the `DeletePayout` operationId).
 	DeletePayout(ctx context.Context, id ID, params *DeletePayoutParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -16063,7 +16063,7 @@ type ClientInterface interface {
 
 	// MarkPayoutFailedWithBody Mark a payout as failed
 	//
-	// Records that no money arrived of a payout that left in a file. It keeps its commissions: it can be exported again, marked as paid, or deleted, which makes them due again. What a rail has in flight only the rail ends.
+	// Records that an exported payout was not paid. It keeps its commissions. You can export it again, mark it as paid, or delete it, which makes its commissions due again. A payout in flight with a rail can only be ended by the rail.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -16072,7 +16072,7 @@ type ClientInterface interface {
 
 	// MarkPayoutFailed Mark a payout as failed
 	//
-	// Records that no money arrived of a payout that left in a file. It keeps its commissions: it can be exported again, marked as paid, or deleted, which makes them due again. What a rail has in flight only the rail ends.
+	// Records that an exported payout was not paid. It keeps its commissions. You can export it again, mark it as paid, or delete it, which makes its commissions due again. A payout in flight with a rail can only be ended by the rail.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -16081,7 +16081,7 @@ type ClientInterface interface {
 
 	// MarkPayoutPaidWithBody Mark a payout as paid
 	//
-	// Records that a payout was paid outside the connected rails: one that is pending or failed, or `processing` because it left in a file; its commissions become paid. Refused while a rail has it in flight, when it is already paid and when it is not eligible.
+	// Records that a payout was paid outside the connected rails. It must be pending, failed, or `processing` after an export. Its commissions become paid. Refused if a rail has it in flight, if it is already paid, or if it is not eligible.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -16090,7 +16090,7 @@ type ClientInterface interface {
 
 	// MarkPayoutPaid Mark a payout as paid
 	//
-	// Records that a payout was paid outside the connected rails: one that is pending or failed, or `processing` because it left in a file; its commissions become paid. Refused while a rail has it in flight, when it is already paid and when it is not eligible.
+	// Records that a payout was paid outside the connected rails. It must be pending, failed, or `processing` after an export. Its commissions become paid. Refused if a rail has it in flight, if it is already paid, or if it is not eligible.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -16099,7 +16099,7 @@ type ClientInterface interface {
 
 	// UndoPayoutPaidWithBody Undo a payment marked by hand
 	//
-	// Takes back what `mark_paid` did, within 24 hours: the payout has its status from before, and its commissions are due again and stay in it. Refused for a payment that a rail or a result file reported, and once a refund has clawed money of it back. The partner's mail about the payment waits for 10 minutes; undoing drops it until then.
+	// Undoes `mark_paid` within 24 hours. The payout returns to its earlier status; its commissions are due again and stay in it. Refused for a payment reported by a rail or a result file, and after a refund has clawed back a part. The partner's email about the payment is delayed by 10 minutes; undoing it earlier cancels the email.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -16108,7 +16108,7 @@ type ClientInterface interface {
 
 	// UndoPayoutPaid Undo a payment marked by hand
 	//
-	// Takes back what `mark_paid` did, within 24 hours: the payout has its status from before, and its commissions are due again and stay in it. Refused for a payment that a rail or a result file reported, and once a refund has clawed money of it back. The partner's mail about the payment waits for 10 minutes; undoing drops it until then.
+	// Undoes `mark_paid` within 24 hours. The payout returns to its earlier status; its commissions are due again and stay in it. Refused for a payment reported by a rail or a result file, and after a refund has clawed back a part. The partner's email about the payment is delayed by 10 minutes; undoing it earlier cancels the email.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -16117,7 +16117,7 @@ type ClientInterface interface {
 
 	// ListProcessorConnections List processor connections
 	//
-	// The program's connections to payment processors, newest first. They are made and ended by the operator and by owners at the console, not by API.
+	// The program's connections to payment processors, newest first. The operator and owners in the console create and end them; the API does not.
 	//
 	// Corresponds with GET /v1/processor_connections (the `ListProcessorConnections` operationId).
 	ListProcessorConnections(ctx context.Context, params *ListProcessorConnectionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -16138,7 +16138,7 @@ type ClientInterface interface {
 
 	// CreateProgramWithBody Create a program
 	//
-	// Creates a program and its default group, named Default. What is left out takes the defaults shown.
+	// Creates a program and its default group, named Default. Omitted fields get the defaults shown.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -16147,7 +16147,7 @@ type ClientInterface interface {
 
 	// CreateProgram Create a program
 	//
-	// Creates a program and its default group, named Default. What is left out takes the defaults shown.
+	// Creates a program and its default group, named Default. Omitted fields get the defaults shown.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -16163,7 +16163,7 @@ type ClientInterface interface {
 
 	// UpdateProgramWithBody Update a program
 	//
-	// Changes what is sent. Existing referrals, commissions and payouts keep the terms that they were made under.
+	// Changes the given fields. Existing referrals, commissions and payouts keep their terms.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -16172,7 +16172,7 @@ type ClientInterface interface {
 
 	// UpdateProgram Update a program
 	//
-	// Changes what is sent. Existing referrals, commissions and payouts keep the terms that they were made under.
+	// Changes the given fields. Existing referrals, commissions and payouts keep their terms.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -16181,14 +16181,14 @@ type ClientInterface interface {
 
 	// RetrievePortalSettings Retrieve a program's portal settings
 	//
-	// How the program shows itself on the join page and in the portal; where nothing was set, the defaults.
+	// The appearance of the program on the join page and in the portal. Fields that were never set have defaults.
 	//
 	// Corresponds with GET /v1/programs/{id}/portal (the `RetrievePortalSettings` operationId).
 	RetrievePortalSettings(ctx context.Context, id ID, params *RetrievePortalSettingsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// UpdatePortalSettingsWithBody Update a program's portal settings
 	//
-	// Changes what is sent.
+	// Changes the given fields.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -16197,30 +16197,30 @@ type ClientInterface interface {
 
 	// UpdatePortalSettings Update a program's portal settings
 	//
-	// Changes what is sent.
+	// Changes the given fields.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/programs/{id}/portal (the `UpdatePortalSettings` operationId).
 	UpdatePortalSettings(ctx context.Context, id ID, params *UpdatePortalSettingsParams, body UpdatePortalSettingsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// RetrieveProgramStatus Retrieve what a program waits for
+	// RetrieveProgramStatus Retrieve a program's open tasks
 	//
-	// What waits for somebody's decision or repair, and how far the program's set-up is.
+	// Tasks that need a decision or repair, and the program's setup progress.
 	//
 	// Corresponds with GET /v1/programs/{id}/status (the `RetrieveProgramStatus` operationId).
 	RetrieveProgramStatus(ctx context.Context, id ID, params *RetrieveProgramStatusParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListPublishableKeys List publishable keys
 	//
-	// The program's publishable keys, newest first, whole: they are no secrets.
+	// The program's publishable keys, newest first. They are not secret and shown in full.
 	//
 	// Corresponds with GET /v1/publishable_keys (the `ListPublishableKeys` operationId).
 	ListPublishableKeys(ctx context.Context, params *ListPublishableKeysParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreatePublishableKeyWithBody Create a publishable key
 	//
-	// Makes a key that pages of the allowed hosts may report clicks with. Its `tag` is the script tag to paste.
+	// Creates a key with which pages of the allowed hosts can report clicks. `tag` is the script tag for the pages.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -16229,7 +16229,7 @@ type ClientInterface interface {
 
 	// CreatePublishableKey Create a publishable key
 	//
-	// Makes a key that pages of the allowed hosts may report clicks with. Its `tag` is the script tag to paste.
+	// Creates a key with which pages of the allowed hosts can report clicks. `tag` is the script tag for the pages.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -16238,7 +16238,7 @@ type ClientInterface interface {
 
 	// DeletePublishableKey Revoke a publishable key
 	//
-	// Revokes the key: within a second no server takes it any more.
+	// Revokes the key. Every server refuses it within a second.
 	//
 	// Corresponds with DELETE /v1/publishable_keys/{id} (the `DeletePublishableKey` operationId).
 	DeletePublishableKey(ctx context.Context, id ID, params *DeletePublishableKeyParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -16252,7 +16252,7 @@ type ClientInterface interface {
 
 	// UpdatePublishableKeyWithBody Update a publishable key
 	//
-	// Changes the hosts whose pages may use the key, or whether they may report leads. The key and its tag stay: within a second every server knows the change.
+	// Changes the hosts whose pages may use the key, or whether they may report leads. Key and tag do not change. Every server applies the change within a second.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -16261,7 +16261,7 @@ type ClientInterface interface {
 
 	// UpdatePublishableKey Update a publishable key
 	//
-	// Changes the hosts whose pages may use the key, or whether they may report leads. The key and its tag stay: within a second every server knows the change.
+	// Changes the hosts whose pages may use the key, or whether they may report leads. Key and tag do not change. Every server applies the change within a second.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -16284,14 +16284,14 @@ type ClientInterface interface {
 
 	// ListRefunds List refunds
 	//
-	// The refunds of the program, the most recently recorded first; those that wait for their sale are among them.
+	// The refunds of the program, most recently recorded first, including those that wait for their sale.
 	//
 	// Corresponds with GET /v1/refunds (the `ListRefunds` operationId).
 	ListRefunds(ctx context.Context, params *ListRefundsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateRefundWithBody Record a refund
 	//
-	// Records a refund by the ids of the payment processor and applies it to the sale of the charge, as `POST /v1/sales/{id}/refund` does. One that comes before its sale waits for it, for 30 days. A refund that was recorded before answers 200 and changes nothing.
+	// Records a refund by ids of the payment processor and applies it to the sale of the charge, like `POST /v1/sales/{id}/refund`. A refund that arrives before its sale waits up to 30 days. A repeated refund returns 200 and changes nothing.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -16300,7 +16300,7 @@ type ClientInterface interface {
 
 	// CreateRefund Record a refund
 	//
-	// Records a refund by the ids of the payment processor and applies it to the sale of the charge, as `POST /v1/sales/{id}/refund` does. One that comes before its sale waits for it, for 30 days. A refund that was recorded before answers 200 and changes nothing.
+	// Records a refund by ids of the payment processor and applies it to the sale of the charge, like `POST /v1/sales/{id}/refund`. A refund that arrives before its sale waits up to 30 days. A repeated refund returns 200 and changes nothing.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -16316,21 +16316,21 @@ type ClientInterface interface {
 
 	// RetrieveReport Retrieve a report
 	//
-	// Clicks, leads, customers, sales, revenue and commissions of a window of days, by one dimension, in one currency. Money without a partner is the row `direct`; filtering by partner, group or tag leaves it out.
+	// Clicks, leads, customers, sales, revenue and commissions in a window of days, by one dimension, in one currency. Revenue without a partner is in the row `direct`; filters by partner, group or tag leave it out.
 	//
 	// Corresponds with GET /v1/reports (the `RetrieveReport` operationId).
 	RetrieveReport(ctx context.Context, params *RetrieveReportParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListResources List resources
 	//
-	// The program's shelf: items outside of folders first, then by folder and position. The folder's name is on each row.
+	// The program's resources for partners: items without a folder first, then by folder and position. Each row has the folder's name.
 	//
 	// Corresponds with GET /v1/resources (the `ListResources` operationId).
 	ListResources(ctx context.Context, params *ListResourcesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateResourceWithBody Create a resource
 	//
-	// Puts a link at the end of its folder, published unless told otherwise. Files cannot be uploaded through the API.
+	// Adds a link to the end of its folder, published by default. Files cannot be uploaded through the API.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -16339,7 +16339,7 @@ type ClientInterface interface {
 
 	// CreateResource Create a resource
 	//
-	// Puts a link at the end of its folder, published unless told otherwise. Files cannot be uploaded through the API.
+	// Adds a link to the end of its folder, published by default. Files cannot be uploaded through the API.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -16348,7 +16348,7 @@ type ClientInterface interface {
 
 	// DeleteResource Delete a resource
 	//
-	// Removes the resource; the stored content of a file is removed too where that succeeds.
+	// Deletes the resource, and the stored content of a file if possible.
 	//
 	// Corresponds with DELETE /v1/resources/{id} (the `DeleteResource` operationId).
 	DeleteResource(ctx context.Context, id ID, params *DeleteResourceParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -16362,7 +16362,7 @@ type ClientInterface interface {
 
 	// UpdateResourceWithBody Update a resource
 	//
-	// Changes what is sent. The url of a file cannot be changed.
+	// Changes the given fields. A file's URL cannot be changed.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -16371,7 +16371,7 @@ type ClientInterface interface {
 
 	// UpdateResource Update a resource
 	//
-	// Changes what is sent. The url of a file cannot be changed.
+	// Changes the given fields. A file's URL cannot be changed.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -16380,7 +16380,7 @@ type ClientInterface interface {
 
 	// ListRiskFlags List risk flags
 	//
-	// The program's risk flags, highest severity first, newest first within a severity; paged by cursors, or by `offset`. New ones come from checks that the operator may turn off; history stays readable.
+	// The program's risk flags, highest severity first, then newest first, paged by cursor or by `offset`. The operator can turn checks off; existing flags stay readable.
 	//
 	// Corresponds with GET /v1/risk_flags (the `ListRiskFlags` operationId).
 	ListRiskFlags(ctx context.Context, params *ListRiskFlagsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -16410,9 +16410,9 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/risk_flags/{id}/resolve (the `ResolveRiskFlag` operationId).
 	ResolveRiskFlag(ctx context.Context, id ID, params *ResolveRiskFlagParams, body ResolveRiskFlagJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ReviewRiskFlag Take up a risk flag
+	// ReviewRiskFlag Start review of a risk flag
 	//
-	// Moves an open flag to `reviewing`. One already in review stays as it is; a closed one is refused.
+	// Sets an open flag to `reviewing`. A flag in review does not change; a closed flag is refused.
 	//
 	// Corresponds with POST /v1/risk_flags/{id}/review (the `ReviewRiskFlag` operationId).
 	ReviewRiskFlag(ctx context.Context, id ID, params *ReviewRiskFlagParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -16426,7 +16426,7 @@ type ClientInterface interface {
 
 	// CreateSaleWithBody Record a sale
 	//
-	// Records a payment of a customer; sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repeat answers the same sale with 200, with the warning `differs_from_recorded` where its values differ. Refunds that came before the sale are applied with it. A sale that pays nobody succeeds with `warnings`. A fixed rate is in the currency of the program and is not converted; percentages apply in any currency.
+	// Records a customer's payment. Sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repetition returns the same sale with 200, and the warning `differs_from_recorded` if its values differ. Refunds that arrived before the sale are applied with it. A sale without commission succeeds with `warnings`. A fixed rate is in the program's currency and is not converted; percentages apply in any currency.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -16435,7 +16435,7 @@ type ClientInterface interface {
 
 	// CreateSale Record a sale
 	//
-	// Records a payment of a customer; sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repeat answers the same sale with 200, with the warning `differs_from_recorded` where its values differ. Refunds that came before the sale are applied with it. A sale that pays nobody succeeds with `warnings`. A fixed rate is in the currency of the program and is not converted; percentages apply in any currency.
+	// Records a customer's payment. Sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repetition returns the same sale with 200, and the warning `differs_from_recorded` if its values differ. Refunds that arrived before the sale are applied with it. A sale without commission succeeds with `warnings`. A fixed rate is in the program's currency and is not converted; percentages apply in any currency.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -16444,7 +16444,7 @@ type ClientInterface interface {
 
 	// CreateSaleBatchWithBody Record sales in a batch
 	//
-	// Records up to 500 payments in one transaction, in their order, each as `POST /v1/sales` would: with its commission, its events, and an answer of its own; a charge that is known answers its sale with 200. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole. It has 20 seconds; new customers take longest, so send fewer items where they are many and the answer is 503.
+	// Records up to 500 payments in one transaction, in order, each like a call of `POST /v1/sales`, with its own commission, events and result. A known charge returns its sale with 200. A failed item does not affect the others. Ten items count as one request. Invalid JSON or an unknown program refuses the whole batch. The time limit is 20 seconds; new customers take longest, so send fewer items after a 503.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -16453,7 +16453,7 @@ type ClientInterface interface {
 
 	// CreateSaleBatch Record sales in a batch
 	//
-	// Records up to 500 payments in one transaction, in their order, each as `POST /v1/sales` would: with its commission, its events, and an answer of its own; a charge that is known answers its sale with 200. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole. It has 20 seconds; new customers take longest, so send fewer items where they are many and the answer is 503.
+	// Records up to 500 payments in one transaction, in order, each like a call of `POST /v1/sales`, with its own commission, events and result. A known charge returns its sale with 200. A failed item does not affect the others. Ten items count as one request. Invalid JSON or an unknown program refuses the whole batch. The time limit is 20 seconds; new customers take longest, so send fewer items after a 503.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -16469,7 +16469,7 @@ type ClientInterface interface {
 
 	// RefundSaleWithBody Refund a sale
 	//
-	// Refunds a sale as a whole or, with `amount_minor`, in part. Unpaid commissions are voided or shrink in proportion; of paid ones a clawback is taken from the next balance of the partner. Commissions made by hand for the sale are refunded as those of rules are. A sale that is refunded already stays as it is and answers 200 with both counts 0; so does an `external_refund_id` that was taken before, with its first result.
+	// Refunds a sale in full or, with `amount_minor`, in part. Unpaid commissions are voided or reduced in proportion. Paid commissions get a clawback from the partner's next balance. Manual commissions for the sale are refunded like those of rules. An already refunded sale does not change and returns 200 with both counts 0. A known `external_refund_id` returns its first result.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -16478,7 +16478,7 @@ type ClientInterface interface {
 
 	// RefundSale Refund a sale
 	//
-	// Refunds a sale as a whole or, with `amount_minor`, in part. Unpaid commissions are voided or shrink in proportion; of paid ones a clawback is taken from the next balance of the partner. Commissions made by hand for the sale are refunded as those of rules are. A sale that is refunded already stays as it is and answers 200 with both counts 0; so does an `external_refund_id` that was taken before, with its first result.
+	// Refunds a sale in full or, with `amount_minor`, in part. Unpaid commissions are voided or reduced in proportion. Paid commissions get a clawback from the partner's next balance. Manual commissions for the sale are refunded like those of rules. An already refunded sale does not change and returns 200 with both counts 0. A known `external_refund_id` returns its first result.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -16494,7 +16494,7 @@ type ClientInterface interface {
 
 	// CreateSequenceWithBody Create a sequence
 	//
-	// Starts an active sequence; partners are enrolled from now on.
+	// Creates an active sequence. It enrols partners from now on.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -16503,7 +16503,7 @@ type ClientInterface interface {
 
 	// CreateSequence Create a sequence
 	//
-	// Starts an active sequence; partners are enrolled from now on.
+	// Creates an active sequence. It enrols partners from now on.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -16512,7 +16512,7 @@ type ClientInterface interface {
 
 	// DeleteSequence Delete a sequence
 	//
-	// Removes the sequence; enrolled partners get no further mails.
+	// Deletes the sequence. Enrolled partners get no further emails.
 	//
 	// Corresponds with DELETE /v1/sequences/{id} (the `DeleteSequence` operationId).
 	DeleteSequence(ctx context.Context, id ID, params *DeleteSequenceParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -16526,7 +16526,7 @@ type ClientInterface interface {
 
 	// UpdateSequenceWithBody Update a sequence
 	//
-	// Changes the name, the days of `idle`, or the mails; the trigger stays. New mails replace all of the old ones, and partners keep the number of their step: whoever has no step left is done, and whoever was done stays so. A delay that runs already stays as it is.
+	// Changes the name, the days of `idle`, or the emails; the trigger cannot be changed. New emails replace all old ones. Each partner keeps its step number. Partners beyond the last step are finished, and finished partners stay finished. A running delay does not change.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -16535,7 +16535,7 @@ type ClientInterface interface {
 
 	// UpdateSequence Update a sequence
 	//
-	// Changes the name, the days of `idle`, or the mails; the trigger stays. New mails replace all of the old ones, and partners keep the number of their step: whoever has no step left is done, and whoever was done stays so. A delay that runs already stays as it is.
+	// Changes the name, the days of `idle`, or the emails; the trigger cannot be changed. New emails replace all old ones. Each partner keeps its step number. Partners beyond the last step are finished, and finished partners stay finished. A running delay does not change.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -16544,7 +16544,7 @@ type ClientInterface interface {
 
 	// PauseSequenceWithBody Pause a sequence
 	//
-	// Nobody advances any more; enrolled partners keep their step. A paused sequence stays as it is.
+	// Stops the sequence; enrolled partners keep their step. A paused sequence does not change.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -16553,7 +16553,7 @@ type ClientInterface interface {
 
 	// PauseSequence Pause a sequence
 	//
-	// Nobody advances any more; enrolled partners keep their step. A paused sequence stays as it is.
+	// Stops the sequence; enrolled partners keep their step. A paused sequence does not change.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -16562,7 +16562,7 @@ type ClientInterface interface {
 
 	// ResumeSequenceWithBody Resume a sequence
 	//
-	// Partners continue from their step. An active sequence stays as it is.
+	// Partners continue from their step. An active sequence does not change.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -16571,7 +16571,7 @@ type ClientInterface interface {
 
 	// ResumeSequence Resume a sequence
 	//
-	// Partners continue from their step. An active sequence stays as it is.
+	// Partners continue from their step. An active sequence does not change.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -16585,18 +16585,18 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/tags (the `ListTags` operationId).
 	ListTags(ctx context.Context, params *ListTagsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateTagWithBody Add a tag
+	// CreateTagWithBody Create a tag
 	//
-	// Adds a tag; without a colour it is slate.
+	// Creates a tag. The default colour is slate.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/tags (the `CreateTag` operationId).
 	CreateTagWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateTag Add a tag
+	// CreateTag Create a tag
 	//
-	// Adds a tag; without a colour it is slate.
+	// Creates a tag. The default colour is slate.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -16605,7 +16605,7 @@ type ClientInterface interface {
 
 	// DeleteTag Delete a tag
 	//
-	// Removes the tag from every partner and resource that carries it.
+	// Removes the tag from every partner and resource and deletes it.
 	//
 	// Corresponds with DELETE /v1/tags/{id} (the `DeleteTag` operationId).
 	DeleteTag(ctx context.Context, id ID, params *DeleteTagParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -16619,7 +16619,7 @@ type ClientInterface interface {
 
 	// UpdateTagWithBody Update a tag
 	//
-	// Changes what is sent.
+	// Changes the given fields.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -16628,7 +16628,7 @@ type ClientInterface interface {
 
 	// UpdateTag Update a tag
 	//
-	// Changes what is sent.
+	// Changes the given fields.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -16644,7 +16644,7 @@ type ClientInterface interface {
 
 	// CreateTaxFormStatusWithBody Record a tax-form status
 	//
-	// Records the status of a form collected elsewhere. A submitted form supersedes every other current one of the partner; one that has expired ends the valid one of its type, unless that was signed later.
+	// Records the status of a form collected elsewhere. A submitted form supersedes every other current form of the partner. An expired form ends the valid one of its type, unless that one was signed later.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -16653,7 +16653,7 @@ type ClientInterface interface {
 
 	// CreateTaxFormStatus Record a tax-form status
 	//
-	// Records the status of a form collected elsewhere. A submitted form supersedes every other current one of the partner; one that has expired ends the valid one of its type, unless that was signed later.
+	// Records the status of a form collected elsewhere. A submitted form supersedes every other current form of the partner. An expired form ends the valid one of its type, unless that one was signed later.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -16669,37 +16669,37 @@ type ClientInterface interface {
 
 	// RetrieveWebhookDelivery Retrieve a delivery
 	//
-	// One delivery by its id, with the exact body that is sent. After a replay this says whether it was delivered.
+	// One delivery by its id, with the exact body sent. After a replay, call this to see whether it was delivered.
 	//
 	// Corresponds with GET /v1/webhook_deliveries/{id} (the `RetrieveWebhookDelivery` operationId).
 	RetrieveWebhookDelivery(ctx context.Context, id ID, params *RetrieveWebhookDeliveryParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ReplayWebhookDelivery Replay a delivery
 	//
-	// Queues a new delivery with the original body and event id; the old one stays in the log as it is.
+	// Queues a new delivery with the original body and event id; the old one stays in the log.
 	//
 	// Corresponds with POST /v1/webhook_deliveries/{id}/replay (the `ReplayWebhookDelivery` operationId).
 	ReplayWebhookDelivery(ctx context.Context, id ID, params *ReplayWebhookDeliveryParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListWebhookEndpoints List webhook endpoints
 	//
-	// The program's endpoints, partner postbacks included, newest first.
+	// The program's endpoints, including partner postbacks, newest first.
 	//
 	// Corresponds with GET /v1/webhook_endpoints (the `ListWebhookEndpoints` operationId).
 	ListWebhookEndpoints(ctx context.Context, params *ListWebhookEndpointsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateWebhookEndpointWithBody Add a webhook endpoint
+	// CreateWebhookEndpointWithBody Create a webhook endpoint
 	//
-	// Adds an endpoint and answers its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints, and each partner at most 20 postbacks besides.
+	// Creates an endpoint and returns its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints, and each partner at most 20 postbacks.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/webhook_endpoints (the `CreateWebhookEndpoint` operationId).
 	CreateWebhookEndpointWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateWebhookEndpoint Add a webhook endpoint
+	// CreateWebhookEndpoint Create a webhook endpoint
 	//
-	// Adds an endpoint and answers its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints, and each partner at most 20 postbacks besides.
+	// Creates an endpoint and returns its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints, and each partner at most 20 postbacks.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -16708,7 +16708,7 @@ type ClientInterface interface {
 
 	// DeleteWebhookEndpoint Delete a webhook endpoint
 	//
-	// Removes the endpoint; nothing more is sent to it.
+	// Deletes the endpoint; no further events are sent to it.
 	//
 	// Corresponds with DELETE /v1/webhook_endpoints/{id} (the `DeleteWebhookEndpoint` operationId).
 	DeleteWebhookEndpoint(ctx context.Context, id ID, params *DeleteWebhookEndpointParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -16722,7 +16722,7 @@ type ClientInterface interface {
 
 	// UpdateWebhookEndpointWithBody Update a webhook endpoint
 	//
-	// Changes what is sent. Turning the endpoint on again restarts the count of failures.
+	// Changes the given fields. Enabling the endpoint resets the count of failures.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -16731,7 +16731,7 @@ type ClientInterface interface {
 
 	// UpdateWebhookEndpoint Update a webhook endpoint
 	//
-	// Changes what is sent. Turning the endpoint on again restarts the count of failures.
+	// Changes the given fields. Enabling the endpoint resets the count of failures.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -16740,14 +16740,14 @@ type ClientInterface interface {
 
 	// ListWebhookDeliveries List deliveries
 	//
-	// The last 50 deliveries to the endpoint, newest first, each with the exact body that is sent.
+	// The last 50 deliveries to the endpoint, newest first, each with the exact body sent.
 	//
 	// Corresponds with GET /v1/webhook_endpoints/{id}/deliveries (the `ListWebhookDeliveries` operationId).
 	ListWebhookDeliveries(ctx context.Context, id ID, params *ListWebhookDeliveriesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// PingWebhookEndpointWithBody Send a test event
 	//
-	// Sends the example of a type now, signed, with an `evt_test_` id and without `request`, and waits up to 10 seconds. Answers 200 with the delivery whatever came of it. There is no retry and no replay; a disabled endpoint is tested too. Three tests of an organization wait for their receivers at once, one of a partner and two of all partners; another is refused with 429.
+	// Sends a signed example of a type immediately, with an `evt_test_` id and without `request`, and waits up to 10 seconds. Returns 200 with the delivery for every outcome. A test is neither retried nor replayed. Disabled endpoints can be tested too. At a time, three tests per organization can wait for their receivers, one per partner, and two of all partners; further tests are refused with 429.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -16756,7 +16756,7 @@ type ClientInterface interface {
 
 	// PingWebhookEndpoint Send a test event
 	//
-	// Sends the example of a type now, signed, with an `evt_test_` id and without `request`, and waits up to 10 seconds. Answers 200 with the delivery whatever came of it. There is no retry and no replay; a disabled endpoint is tested too. Three tests of an organization wait for their receivers at once, one of a partner and two of all partners; another is refused with 429.
+	// Sends a signed example of a type immediately, with an `evt_test_` id and without `request`, and waits up to 10 seconds. Returns 200 with the delivery for every outcome. A test is neither retried nor replayed. Disabled endpoints can be tested too. At a time, three tests per organization can wait for their receivers, one per partner, and two of all partners; further tests are refused with 429.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -16765,7 +16765,7 @@ type ClientInterface interface {
 
 	// ReplayWebhookEndpointWithBody Replay many deliveries
 	//
-	// Queues new deliveries of everything that failed since a time, or of everything in a window of up to 30 days. Each carries its original body and event id; the log keeps the old entries. Test deliveries are left out. A disabled endpoint refuses.
+	// Queues new deliveries of everything that failed since a time, or of every event in a window of up to 30 days. Each keeps its body and event id; earlier entries stay in the log. Tests are left out. A disabled endpoint is refused.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -16774,7 +16774,7 @@ type ClientInterface interface {
 
 	// ReplayWebhookEndpoint Replay many deliveries
 	//
-	// Queues new deliveries of everything that failed since a time, or of everything in a window of up to 30 days. Each carries its original body and event id; the log keeps the old entries. Test deliveries are left out. A disabled endpoint refuses.
+	// Queues new deliveries of everything that failed since a time, or of every event in a window of up to 30 days. Each keeps its body and event id; earlier entries stay in the log. Tests are left out. A disabled endpoint is refused.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -16783,14 +16783,14 @@ type ClientInterface interface {
 
 	// RotateWebhookEndpointSecret Rotate the signing secret
 	//
-	// Makes a new secret and answers it, once. The old one also signs for 24 hours; rotating again within the day replaces it. The count of failures restarts.
+	// Creates a new secret and returns it, once. The old one also signs for 24 hours; a second rotation within the day replaces it. The count of failures is reset.
 	//
 	// Corresponds with POST /v1/webhook_endpoints/{id}/rotate_secret (the `RotateWebhookEndpointSecret` operationId).
 	RotateWebhookEndpointSecret(ctx context.Context, id ID, params *RotateWebhookEndpointSecretParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListWebhookEvents List the event catalogue
 	//
-	// Every type that can be subscribed to, in catalogue order, with what causes it and an example body.
+	// Every type that can be subscribed to, in catalogue order, with its cause and an example body.
 	//
 	// Corresponds with GET /v1/webhook_events (the `ListWebhookEvents` operationId).
 	ListWebhookEvents(ctx context.Context, params *ListWebhookEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -16832,7 +16832,7 @@ func (c *Client) RetrieveLLMsText(ctx context.Context, params *RetrieveLLMsTextP
 
 // CreateBrowserVisitWithBody Report a visit
 //
-// Records the visit that a page saw, as `POST /v1/clicks` does, and sets the cookie `rail_v` for as long as the program's `cookie_days`. The same visitor on the same value within an hour is the same click, which counts as the visitor's last one again. Robots, previews of links and pages that nobody has seen yet make no click: 204.
+// Records a page visit, as `POST /v1/clicks` does, and sets the cookie `rail_v` for the program's `cookie_days`. A repeated visit with the same value within an hour is the same click, and counts as the visitor's last click again. Robots, link previews and prerendered pages create no click: 204.
 //
 // Takes any type of body and a specified content type.
 //
@@ -16851,7 +16851,7 @@ func (c *Client) CreateBrowserVisitWithBody(ctx context.Context, params *CreateB
 
 // CreateBrowserVisit Report a visit
 //
-// Records the visit that a page saw, as `POST /v1/clicks` does, and sets the cookie `rail_v` for as long as the program's `cookie_days`. The same visitor on the same value within an hour is the same click, which counts as the visitor's last one again. Robots, previews of links and pages that nobody has seen yet make no click: 204.
+// Records a page visit, as `POST /v1/clicks` does, and sets the cookie `rail_v` for the program's `cookie_days`. A repeated visit with the same value within an hour is the same click, and counts as the visitor's last click again. Robots, link previews and prerendered pages create no click: 204.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -16870,7 +16870,7 @@ func (c *Client) CreateBrowserVisit(ctx context.Context, params *CreateBrowserVi
 
 // CreateBrowserLeadWithBody Report a lead
 //
-// Makes a customer of the visitor, as `POST /v1/customers` does with a click, if the key has `allow_leads`. An e-mail address or an identifier that the program knows already changes nothing, whichever visit brought that customer; the answer is the same. 204 when nobody brought the visitor.
+// Creates a customer from the visitor, as `POST /v1/customers` does with a click, if the key has `allow_leads`. A known email or identifier changes nothing, and the response is the same. 204 if no partner referred the visitor.
 //
 // Takes any type of body and a specified content type.
 //
@@ -16889,7 +16889,7 @@ func (c *Client) CreateBrowserLeadWithBody(ctx context.Context, params *CreateBr
 
 // CreateBrowserLead Report a lead
 //
-// Makes a customer of the visitor, as `POST /v1/customers` does with a click, if the key has `allow_leads`. An e-mail address or an identifier that the program knows already changes nothing, whichever visit brought that customer; the answer is the same. 204 when nobody brought the visitor.
+// Creates a customer from the visitor, as `POST /v1/customers` does with a click, if the key has `allow_leads`. A known email or identifier changes nothing, and the response is the same. 204 if no partner referred the visitor.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -16908,7 +16908,7 @@ func (c *Client) CreateBrowserLead(ctx context.Context, params *CreateBrowserLea
 
 // RetrieveBrowserAttribution Restore a visit
 //
-// Who brought this browser, by the cookie `rail_v`: for pages whose own storage was purged. 204 when nobody did, or the referral has expired.
+// The partner who referred this browser, found by the cookie `rail_v`, for pages whose own storage was cleared. 204 if no partner did or the referral has expired.
 //
 // Corresponds with GET /t/me (the `RetrieveBrowserAttribution` operationId).
 func (c *Client) RetrieveBrowserAttribution(ctx context.Context, params *RetrieveBrowserAttributionParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -16942,7 +16942,7 @@ func (c *Client) ListApplications(ctx context.Context, params *ListApplicationsP
 
 // CreateApplicationWithBody Submit an application
 //
-// Puts an applicant in the review queue, with a pending partner. The email of a declined partner applies again: a new application, and the partner is pending once more. A paused program refuses.
+// Creates an application and a pending partner for review. A declined partner can apply again with the same email: a new application is created and the partner is pending again. A paused program refuses applications.
 //
 // Takes any type of body and a specified content type.
 //
@@ -16961,7 +16961,7 @@ func (c *Client) CreateApplicationWithBody(ctx context.Context, contentType stri
 
 // CreateApplication Submit an application
 //
-// Puts an applicant in the review queue, with a pending partner. The email of a declined partner applies again: a new application, and the partner is pending once more. A paused program refuses.
+// Creates an application and a pending partner for review. A declined partner can apply again with the same email: a new application is created and the partner is pending again. A paused program refuses applications.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -16997,7 +16997,7 @@ func (c *Client) RetrieveApplication(ctx context.Context, id ID, params *Retriev
 
 // ApproveApplication Approve an application
 //
-// Approves a pending application: its partner becomes active (it is made where there is none) and the reviewer and the time are recorded. Emits `application.approved`, then `affiliate.confirmed`.
+// Approves a pending application. Its partner becomes active, and is created if there is none. Emits `application.approved`, then `affiliate.confirmed`.
 //
 // Corresponds with POST /v1/applications/{id}/approve (the `ApproveApplication` operationId).
 func (c *Client) ApproveApplication(ctx context.Context, id ID, params *ApproveApplicationParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -17052,7 +17052,7 @@ func (c *Client) RejectApplication(ctx context.Context, id ID, params *RejectApp
 
 // WithdrawApplication Withdraw an application
 //
-// Takes back a pending application for the applicant; its partner is declined with the reason that the applicant withdrew. Emits `affiliate.updated`.
+// Withdraws a pending application on behalf of the applicant. Its partner is declined with a standard reason. Emits `affiliate.updated`.
 //
 // Corresponds with POST /v1/applications/{id}/withdraw (the `WithdrawApplication` operationId).
 func (c *Client) WithdrawApplication(ctx context.Context, id ID, params *WithdrawApplicationParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -17069,7 +17069,7 @@ func (c *Client) WithdrawApplication(ctx context.Context, id ID, params *Withdra
 
 // ListAuditLogEntries List audit-log entries
 //
-// Who did what in the program, newest first.
+// The changes in the program, with actor and object, newest first.
 //
 // Corresponds with GET /v1/audit_log_entries (the `ListAuditLogEntries` operationId).
 func (c *Client) ListAuditLogEntries(ctx context.Context, params *ListAuditLogEntriesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -17154,7 +17154,7 @@ func (c *Client) ListCampaigns(ctx context.Context, params *ListCampaignsParams,
 
 // CreateCampaignWithBody Create a campaign
 //
-// Prepares a campaign: a draft, or scheduled when `scheduled_at` is set; a scheduled one is sent when its time comes.
+// Creates a draft, or a scheduled campaign if `scheduled_at` is set. A scheduled campaign is sent at its time.
 //
 // Takes any type of body and a specified content type.
 //
@@ -17173,7 +17173,7 @@ func (c *Client) CreateCampaignWithBody(ctx context.Context, contentType string,
 
 // CreateCampaign Create a campaign
 //
-// Prepares a campaign: a draft, or scheduled when `scheduled_at` is set; a scheduled one is sent when its time comes.
+// Creates a draft, or a scheduled campaign if `scheduled_at` is set. A scheduled campaign is sent at its time.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -17192,7 +17192,7 @@ func (c *Client) CreateCampaign(ctx context.Context, body CreateCampaignJSONRequ
 
 // DeleteCampaign Delete a campaign
 //
-// Removes a draft, scheduled or paused campaign; others are refused.
+// Deletes a draft, scheduled or paused campaign. Other campaigns are refused.
 //
 // Corresponds with DELETE /v1/campaigns/{id} (the `DeleteCampaign` operationId).
 func (c *Client) DeleteCampaign(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -17226,7 +17226,7 @@ func (c *Client) RetrieveCampaign(ctx context.Context, id ID, params *RetrieveCa
 
 // UpdateCampaignWithBody Update a campaign
 //
-// Changes what is sent, in a draft, scheduled or paused campaign; others are refused.
+// Changes the given fields of a draft, scheduled or paused campaign. Other campaigns are refused.
 //
 // Takes any type of body and a specified content type.
 //
@@ -17245,7 +17245,7 @@ func (c *Client) UpdateCampaignWithBody(ctx context.Context, id ID, contentType 
 
 // UpdateCampaign Update a campaign
 //
-// Changes what is sent, in a draft, scheduled or paused campaign; others are refused.
+// Changes the given fields of a draft, scheduled or paused campaign. Other campaigns are refused.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -17264,7 +17264,7 @@ func (c *Client) UpdateCampaign(ctx context.Context, id ID, body UpdateCampaignJ
 
 // PauseCampaignWithBody Pause a campaign
 //
-// Holds a scheduled campaign or one that is being sent; others are refused. Mails already out stay out.
+// Pauses a campaign that is scheduled or being sent. Other campaigns are refused. Emails already sent are not affected.
 //
 // Takes any type of body and a specified content type.
 //
@@ -17283,7 +17283,7 @@ func (c *Client) PauseCampaignWithBody(ctx context.Context, id ID, params *Pause
 
 // PauseCampaign Pause a campaign
 //
-// Holds a scheduled campaign or one that is being sent; others are refused. Mails already out stay out.
+// Pauses a campaign that is scheduled or being sent. Other campaigns are refused. Emails already sent are not affected.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -17302,7 +17302,7 @@ func (c *Client) PauseCampaign(ctx context.Context, id ID, params *PauseCampaign
 
 // PreviewCampaign Preview a campaign
 //
-// The text as written and as its readers will see it, its audience, and how many partners match it now.
+// The subject and text, the text as recipients will see it, the audience, and the number of partners that match it now.
 //
 // Corresponds with GET /v1/campaigns/{id}/preview (the `PreviewCampaign` operationId).
 func (c *Client) PreviewCampaign(ctx context.Context, id ID, params *PreviewCampaignParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -17319,7 +17319,7 @@ func (c *Client) PreviewCampaign(ctx context.Context, id ID, params *PreviewCamp
 
 // ResumeCampaignWithBody Resume a campaign
 //
-// Lets a paused campaign go on; others are refused. It is `scheduled` again if its time is still to come. Otherwise it is sent now to its saved audience, without those who have got it; without a mail server this answers 501 and changes nothing.
+// Resumes a paused campaign. Other campaigns are refused. It is `scheduled` again if its time is in the future. Otherwise it is sent now to the rest of its saved audience. Without a mail server the response is 501 and nothing changes.
 //
 // Takes any type of body and a specified content type.
 //
@@ -17338,7 +17338,7 @@ func (c *Client) ResumeCampaignWithBody(ctx context.Context, id ID, params *Resu
 
 // ResumeCampaign Resume a campaign
 //
-// Lets a paused campaign go on; others are refused. It is `scheduled` again if its time is still to come. Otherwise it is sent now to its saved audience, without those who have got it; without a mail server this answers 501 and changes nothing.
+// Resumes a paused campaign. Other campaigns are refused. It is `scheduled` again if its time is in the future. Otherwise it is sent now to the rest of its saved audience. Without a mail server the response is 501 and nothing changes.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -17357,7 +17357,7 @@ func (c *Client) ResumeCampaign(ctx context.Context, id ID, params *ResumeCampai
 
 // SendCampaignWithBody Send a campaign
 //
-// Sends a draft or paused campaign now to its saved audience; it is `sent` once every mail is out. Refused in any other state and when nobody matches; without a mail server it answers 501 and changes nothing.
+// Sends a draft or paused campaign now to its saved audience. Its status is `sent` once every email is out. Refused in any other state and if no partner matches. Without a mail server the response is 501 and nothing changes.
 //
 // Takes any type of body and a specified content type.
 //
@@ -17376,7 +17376,7 @@ func (c *Client) SendCampaignWithBody(ctx context.Context, id ID, params *SendCa
 
 // SendCampaign Send a campaign
 //
-// Sends a draft or paused campaign now to its saved audience; it is `sent` once every mail is out. Refused in any other state and when nobody matches; without a mail server it answers 501 and changes nothing.
+// Sends a draft or paused campaign now to its saved audience. Its status is `sent` once every email is out. Refused in any other state and if no partner matches. Without a mail server the response is 501 and nothing changes.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -17395,7 +17395,7 @@ func (c *Client) SendCampaign(ctx context.Context, id ID, params *SendCampaignPa
 
 // TestCampaign Send a test of a campaign
 //
-// Sends the campaign's mail once, marked as a test, to the person who asks, or for an API key to the organization's owner: never to a partner. The campaign stays as it is. Without a mail server it answers 501.
+// Sends the campaign's email once, marked as a test, to the calling user, or for an API key to the organization's owner. Partners never get it. The campaign does not change. Without a mail server the response is 501.
 //
 // Corresponds with POST /v1/campaigns/{id}/test (the `TestCampaign` operationId).
 func (c *Client) TestCampaign(ctx context.Context, id ID, params *TestCampaignParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -17429,7 +17429,7 @@ func (c *Client) ListClicks(ctx context.Context, params *ListClicksParams, reqEd
 
 // CreateClickWithBody Record a click
 //
-// Records a visit as the tracking script does: the value is looked up among the handles of the partners, then among custom link values. The first click of a visitor token on a partner opens a referral. A paused program refuses.
+// Records a visit as the tracking script does. The value is looked up among the handles of partners, then among custom link values. The first click of a visitor token for a partner opens a referral. A paused program refuses clicks.
 //
 // Takes any type of body and a specified content type.
 //
@@ -17448,7 +17448,7 @@ func (c *Client) CreateClickWithBody(ctx context.Context, contentType string, bo
 
 // CreateClick Record a click
 //
-// Records a visit as the tracking script does: the value is looked up among the handles of the partners, then among custom link values. The first click of a visitor token on a partner opens a referral. A paused program refuses.
+// Records a visit as the tracking script does. The value is looked up among the handles of partners, then among custom link values. The first click of a visitor token for a partner opens a referral. A paused program refuses clicks.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -17467,7 +17467,7 @@ func (c *Client) CreateClick(ctx context.Context, body CreateClickJSONRequestBod
 
 // CreateClickBatchWithBody Record clicks in a batch
 //
-// Records up to 500 visits in one transaction, each as `POST /v1/clicks` would: with its events, and with an answer of its own. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole.
+// Records up to 500 visits in one transaction, each like a call of `POST /v1/clicks`, with its own events and result. A failed item does not affect the others. Ten items count as one request. Invalid JSON or an unknown program refuses the whole batch.
 //
 // Takes any type of body and a specified content type.
 //
@@ -17486,7 +17486,7 @@ func (c *Client) CreateClickBatchWithBody(ctx context.Context, contentType strin
 
 // CreateClickBatch Record clicks in a batch
 //
-// Records up to 500 visits in one transaction, each as `POST /v1/clicks` would: with its events, and with an answer of its own. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole.
+// Records up to 500 visits in one transaction, each like a call of `POST /v1/clicks`, with its own events and result. A failed item does not affect the others. Ten items count as one request. Invalid JSON or an unknown program refuses the whole batch.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -17539,7 +17539,7 @@ func (c *Client) ListCommissions(ctx context.Context, params *ListCommissionsPar
 
 // CreateCommissionWithBody Create a manual commission
 //
-// Grants a partner an amount by hand. It is approved and held for the holding period, due at once where that is 0 days; a negative amount makes a clawback that is due at once. The reason is written to the audit log.
+// Grants a partner an amount manually. The commission is approved and held for the holding period, or due at once if that is 0 days. A negative amount creates a clawback that is due at once. The reason goes into the audit log.
 //
 // Takes any type of body and a specified content type.
 //
@@ -17558,7 +17558,7 @@ func (c *Client) CreateCommissionWithBody(ctx context.Context, contentType strin
 
 // CreateCommission Create a manual commission
 //
-// Grants a partner an amount by hand. It is approved and held for the holding period, due at once where that is 0 days; a negative amount makes a clawback that is due at once. The reason is written to the audit log.
+// Grants a partner an amount manually. The commission is approved and held for the holding period, or due at once if that is 0 days. A negative amount creates a clawback that is due at once. The reason goes into the audit log.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -17611,7 +17611,7 @@ func (c *Client) RetrieveCommission(ctx context.Context, id ID, params *Retrieve
 
 // CorrectCommissionWithBody Correct a commission
 //
-// Sets the amount of an unpaid commission that is in no payout. Later refunds take their share of the corrected amount. The reason is written to the audit log and to `include[]=explanation`; the partner does not see it. An amount that the commission has already changes nothing. Reject a commission instead of setting it to 0.
+// Sets the amount of an unpaid commission outside payouts. Later refunds take their share of the corrected amount. The reason goes into the audit log and `include[]=explanation`; the partner does not see it. An unchanged amount has no effect. To set a commission to 0, reject it.
 //
 // Takes any type of body and a specified content type.
 //
@@ -17630,7 +17630,7 @@ func (c *Client) CorrectCommissionWithBody(ctx context.Context, id ID, params *C
 
 // CorrectCommission Correct a commission
 //
-// Sets the amount of an unpaid commission that is in no payout. Later refunds take their share of the corrected amount. The reason is written to the audit log and to `include[]=explanation`; the partner does not see it. An amount that the commission has already changes nothing. Reject a commission instead of setting it to 0.
+// Sets the amount of an unpaid commission outside payouts. Later refunds take their share of the corrected amount. The reason goes into the audit log and `include[]=explanation`; the partner does not see it. An unchanged amount has no effect. To set a commission to 0, reject it.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -17649,7 +17649,7 @@ func (c *Client) CorrectCommission(ctx context.Context, id ID, params *CorrectCo
 
 // ApproveCommissionWithBody Approve a commission
 //
-// Approves a pending commission: it becomes `approved`, or `due` where its holding period has run already. Any other state is refused and named.
+// Approves a pending commission. It becomes `approved`, or `due` if its holding period has ended. In any other state the call is refused, and the message names the state.
 //
 // Takes any type of body and a specified content type.
 //
@@ -17668,7 +17668,7 @@ func (c *Client) ApproveCommissionWithBody(ctx context.Context, id ID, params *A
 
 // ApproveCommission Approve a commission
 //
-// Approves a pending commission: it becomes `approved`, or `due` where its holding period has run already. Any other state is refused and named.
+// Approves a pending commission. It becomes `approved`, or `due` if its holding period has ended. In any other state the call is refused, and the message names the state.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -17687,7 +17687,7 @@ func (c *Client) ApproveCommission(ctx context.Context, id ID, params *ApproveCo
 
 // RejectCommissionWithBody Reject a commission
 //
-// Rejects an unpaid commission; one in a pending payout is taken out of it. The reason is kept as `void_reason`, written to the audit log and shown to the partner. Refused once it is paid, in a payout that is being processed, rejected or voided.
+// Rejects an unpaid commission and removes it from a pending payout. The reason is stored as `void_reason`, goes into the audit log, and is shown to the partner. Refused if the commission is paid, rejected, voided, or in a payout that is being processed.
 //
 // Takes any type of body and a specified content type.
 //
@@ -17706,7 +17706,7 @@ func (c *Client) RejectCommissionWithBody(ctx context.Context, id ID, params *Re
 
 // RejectCommission Reject a commission
 //
-// Rejects an unpaid commission; one in a pending payout is taken out of it. The reason is kept as `void_reason`, written to the audit log and shown to the partner. Refused once it is paid, in a payout that is being processed, rejected or voided.
+// Rejects an unpaid commission and removes it from a pending payout. The reason is stored as `void_reason`, goes into the audit log, and is shown to the partner. Refused if the commission is paid, rejected, voided, or in a payout that is being processed.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -17742,7 +17742,7 @@ func (c *Client) ListCoupons(ctx context.Context, params *ListCouponsParams, req
 
 // CreateCouponWithBody Register a coupon
 //
-// Registers a code that was created in the payment processor; nothing is created there. Sales are matched on `external_id` only.
+// Registers a code that already exists at the payment processor; Rail creates nothing there. Sales are matched only by `external_id`.
 //
 // Takes any type of body and a specified content type.
 //
@@ -17761,7 +17761,7 @@ func (c *Client) CreateCouponWithBody(ctx context.Context, contentType string, b
 
 // CreateCoupon Register a coupon
 //
-// Registers a code that was created in the payment processor; nothing is created there. Sales are matched on `external_id` only.
+// Registers a code that already exists at the payment processor; Rail creates nothing there. Sales are matched only by `external_id`.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -17780,7 +17780,7 @@ func (c *Client) CreateCoupon(ctx context.Context, body CreateCouponJSONRequestB
 
 // DeleteCoupon Delete a coupon
 //
-// Removes the registration; the code in the processor stays. Customers that came by it keep their partner and lose the reference.
+// Deletes the registration; the processor's code stays. Customers who came with it keep their partner and lose the reference.
 //
 // Corresponds with DELETE /v1/coupons/{id} (the `DeleteCoupon` operationId).
 func (c *Client) DeleteCoupon(ctx context.Context, id ID, params *DeleteCouponParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -17814,7 +17814,7 @@ func (c *Client) RetrieveCoupon(ctx context.Context, id ID, params *RetrieveCoup
 
 // UpdateCouponWithBody Update a coupon
 //
-// Changes what is sent; the code itself is fixed.
+// Changes the given fields. The code itself cannot be changed.
 //
 // Takes any type of body and a specified content type.
 //
@@ -17833,7 +17833,7 @@ func (c *Client) UpdateCouponWithBody(ctx context.Context, id ID, params *Update
 
 // UpdateCoupon Update a coupon
 //
-// Changes what is sent; the code itself is fixed.
+// Changes the given fields. The code itself cannot be changed.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -17867,9 +17867,9 @@ func (c *Client) ListCustomers(ctx context.Context, params *ListCustomersParams,
 	return c.Client.Do(req)
 }
 
-// CreateCustomerWithBody Add a customer
+// CreateCustomerWithBody Create a customer
 //
-// Adds a customer through exactly one route. With `click_id` the owner of the click is the partner and the referral becomes a lead; it must not have expired. With `partner_id` the customer is attributed directly. The partner must be active; a self-referral is refused where the program blocks them. Where another customer has the same identifier or e-mail, `warnings` names it: merge the two if they are one person.
+// Creates a customer with exactly one attribution. With `click_id` the partner is the owner of the click and the referral becomes a lead; the referral must not have expired. With `partner_id` the customer is attributed directly. The partner must be active. A program that blocks self-referrals refuses them. If another customer has the same identifier or email, `warnings` names it; merge the two if they are one person.
 //
 // Takes any type of body and a specified content type.
 //
@@ -17886,9 +17886,9 @@ func (c *Client) CreateCustomerWithBody(ctx context.Context, contentType string,
 	return c.Client.Do(req)
 }
 
-// CreateCustomer Add a customer
+// CreateCustomer Create a customer
 //
-// Adds a customer through exactly one route. With `click_id` the owner of the click is the partner and the referral becomes a lead; it must not have expired. With `partner_id` the customer is attributed directly. The partner must be active; a self-referral is refused where the program blocks them. Where another customer has the same identifier or e-mail, `warnings` names it: merge the two if they are one person.
+// Creates a customer with exactly one attribution. With `click_id` the partner is the owner of the click and the referral becomes a lead; the referral must not have expired. With `partner_id` the customer is attributed directly. The partner must be active. A program that blocks self-referrals refuses them. If another customer has the same identifier or email, `warnings` names it; merge the two if they are one person.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -17907,7 +17907,7 @@ func (c *Client) CreateCustomer(ctx context.Context, body CreateCustomerJSONRequ
 
 // DeleteCustomer Delete a customer
 //
-// Removes a customer without sales. Its referral is a visit again and a signup commission that is not paid is voided; refused once the customer has sales or a paid commission.
+// Deletes a customer without sales. Its referral returns to `visit`, and an unpaid signup commission is voided. Refused if the customer has sales or a paid commission.
 //
 // Corresponds with DELETE /v1/customers/{id} (the `DeleteCustomer` operationId).
 func (c *Client) DeleteCustomer(ctx context.Context, id ID, params *DeleteCustomerParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -17941,7 +17941,7 @@ func (c *Client) RetrieveCustomer(ctx context.Context, id ID, params *RetrieveCu
 
 // UpdateCustomerWithBody Update a customer
 //
-// Changes what is sent. A new `partner_id` reassigns the customer: future commissions go to that partner, past ones stay.
+// Changes the given fields. A new `partner_id` reassigns the customer: future commissions go to the new partner, existing ones do not change.
 //
 // Takes any type of body and a specified content type.
 //
@@ -17960,7 +17960,7 @@ func (c *Client) UpdateCustomerWithBody(ctx context.Context, id ID, params *Upda
 
 // UpdateCustomer Update a customer
 //
-// Changes what is sent. A new `partner_id` reassigns the customer: future commissions go to that partner, past ones stay.
+// Changes the given fields. A new `partner_id` reassigns the customer: future commissions go to the new partner, existing ones do not change.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -17979,7 +17979,7 @@ func (c *Client) UpdateCustomer(ctx context.Context, id ID, params *UpdateCustom
 
 // CreditCustomerWithBody Credit a partner with past sales
 //
-// Gives a customer without a partner to a partner, and lets the rules pay for its sales since a moment that have no partner. Sales of a partner are never changed. For a customer of this partner already, the call pays for the sales that still have no partner.
+// Assigns a customer without a partner to a partner, and creates commissions for its past sales since a given time that have no partner. Sales of a partner never change. If the customer already has this partner, the call creates commissions for the sales that still have no partner.
 //
 // Takes any type of body and a specified content type.
 //
@@ -17998,7 +17998,7 @@ func (c *Client) CreditCustomerWithBody(ctx context.Context, id ID, params *Cred
 
 // CreditCustomer Credit a partner with past sales
 //
-// Gives a customer without a partner to a partner, and lets the rules pay for its sales since a moment that have no partner. Sales of a partner are never changed. For a customer of this partner already, the call pays for the sales that still have no partner.
+// Assigns a customer without a partner to a partner, and creates commissions for its past sales since a given time that have no partner. Sales of a partner never change. If the customer already has this partner, the call creates commissions for the sales that still have no partner.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -18017,7 +18017,7 @@ func (c *Client) CreditCustomer(ctx context.Context, id ID, params *CreditCustom
 
 // AttachExternalIDWithBody Attach an external id
 //
-// Attaches an id at a payment processor to the customer. Payments with that id count for the customer from then on, and payments that wait without a partner are recorded. Attaching an id that the customer has already changes nothing.
+// Attaches an id at a payment processor to the customer. Later payments with that id count for the customer, and waiting payments with it are recorded. Attaching an existing id of the customer has no effect.
 //
 // Takes any type of body and a specified content type.
 //
@@ -18036,7 +18036,7 @@ func (c *Client) AttachExternalIDWithBody(ctx context.Context, id ID, params *At
 
 // AttachExternalID Attach an external id
 //
-// Attaches an id at a payment processor to the customer. Payments with that id count for the customer from then on, and payments that wait without a partner are recorded. Attaching an id that the customer has already changes nothing.
+// Attaches an id at a payment processor to the customer. Later payments with that id count for the customer, and waiting payments with it are recorded. Attaching an existing id of the customer has no effect.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -18072,7 +18072,7 @@ func (c *Client) DetachExternalID(ctx context.Context, id ID, externalCustomerID
 
 // MergeCustomerWithBody Merge two customers
 //
-// Merges another customer of the program into this one. Its sales, referral and external ids move here; the earlier first sale and conversion count. This customer takes the name, e-mail and identifier that it lacks. Unpaid commissions outside payouts that depend on the first sale or on the conversion are decided again by the rules; what was paid stays. The id of the merged customer keeps working and answers this customer.
+// Merges another customer of the program into this one. Its sales, referral and external ids move here. The earlier first sale and the earlier conversion count. This customer gets the name, email and identifier that it lacks. Unpaid commissions outside payouts are decided again by the rules if they depend on the first sale or on the conversion. Paid commissions do not change. Calls with the id of the merged customer return this customer.
 //
 // Takes any type of body and a specified content type.
 //
@@ -18091,7 +18091,7 @@ func (c *Client) MergeCustomerWithBody(ctx context.Context, id ID, params *Merge
 
 // MergeCustomer Merge two customers
 //
-// Merges another customer of the program into this one. Its sales, referral and external ids move here; the earlier first sale and conversion count. This customer takes the name, e-mail and identifier that it lacks. Unpaid commissions outside payouts that depend on the first sale or on the conversion are decided again by the rules; what was paid stays. The id of the merged customer keeps working and answers this customer.
+// Merges another customer of the program into this one. Its sales, referral and external ids move here. The earlier first sale and the earlier conversion count. This customer gets the name, email and identifier that it lacks. Unpaid commissions outside payouts are decided again by the rules if they depend on the first sale or on the conversion. Paid commissions do not change. Calls with the id of the merged customer return this customer.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -18110,7 +18110,7 @@ func (c *Client) MergeCustomer(ctx context.Context, id ID, params *MergeCustomer
 
 // CreateEmbedTokenWithBody Create an embed token
 //
-// Opens the portal within a page of your application: an element with the attribute `data-rail-embed="<url>"` and the script `/embed.js` show it. Only pages of the program's `embed_hosts` may frame it. Your own user is enrolled on the way, active at once: emits `affiliate.created` then.
+// Opens the portal inside a page of your application, with an element `data-rail-embed="<url>"` and the script `/embed.js`. Only pages of the program's `embed_hosts` may frame it. With `user`, your own user is enrolled if necessary, active at once; this emits `affiliate.created`.
 //
 // Takes any type of body and a specified content type.
 //
@@ -18129,7 +18129,7 @@ func (c *Client) CreateEmbedTokenWithBody(ctx context.Context, contentType strin
 
 // CreateEmbedToken Create an embed token
 //
-// Opens the portal within a page of your application: an element with the attribute `data-rail-embed="<url>"` and the script `/embed.js` show it. Only pages of the program's `embed_hosts` may frame it. Your own user is enrolled on the way, active at once: emits `affiliate.created` then.
+// Opens the portal inside a page of your application, with an element `data-rail-embed="<url>"` and the script `/embed.js`. Only pages of the program's `embed_hosts` may frame it. With `user`, your own user is enrolled if necessary, active at once; this emits `affiliate.created`.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -18148,7 +18148,7 @@ func (c *Client) CreateEmbedToken(ctx context.Context, body CreateEmbedTokenJSON
 
 // FollowEvents Follow events
 //
-// What happened in your organization's programs since a cursor, oldest first and each event once, with the exact body that webhooks get. Without `after` there are none, and `cursor` is where what happens from now on begins: ask with the `cursor` of each answer, at once while `caught_up` is false, else every second or so. An event is here a moment after its change, and for as long as events are kept, at least 30 days.
+// The events of all your organization's programs after a cursor, oldest first, each once, with the exact body that webhooks get. Without `after` the list is empty and `cursor` marks the present. Call again with the `cursor` of each response, immediately while `caught_up` is false, else about every second. An event appears a moment after its change and is kept for at least 30 days.
 //
 // Corresponds with GET /v1/events (the `FollowEvents` operationId).
 func (c *Client) FollowEvents(ctx context.Context, params *FollowEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -18182,7 +18182,7 @@ func (c *Client) RetrieveEvent(ctx context.Context, id ID, params *RetrieveEvent
 
 // ListFlows List flows
 //
-// The flows of the program in the order in which they are tried: by `priority`, then partner before group before program, then the oldest first.
+// The flows of the program in evaluation order: by `priority`, then partner before group before program, then oldest first.
 //
 // Corresponds with GET /v1/flows (the `ListFlows` operationId).
 func (c *Client) ListFlows(ctx context.Context, params *ListFlowsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -18197,9 +18197,9 @@ func (c *Client) ListFlows(ctx context.Context, params *ListFlowsParams, reqEdit
 	return c.Client.Do(req)
 }
 
-// CreateFlowWithBody Add a flow
+// CreateFlowWithBody Create a flow
 //
-// Adds a commission rule for the program, a group or a partner (not both). It counts against the flow quota of the plan while it is active. Earlier commissions are not recomputed. More than 16 KiB of conditions, or 256 KiB in the program's active flows together, is refused with 400 `flow_too_large`. An unusual rate is saved, with a warning.
+// Creates a commission rule for the program, a group or a partner (not both). An active flow counts against the plan's flow quota. Existing commissions are not recalculated. More than 16 KiB of conditions, or 256 KiB in all active flows of the program, is refused with 400 `flow_too_large`. An unusual rate is saved with a warning.
 //
 // Takes any type of body and a specified content type.
 //
@@ -18216,9 +18216,9 @@ func (c *Client) CreateFlowWithBody(ctx context.Context, contentType string, bod
 	return c.Client.Do(req)
 }
 
-// CreateFlow Add a flow
+// CreateFlow Create a flow
 //
-// Adds a commission rule for the program, a group or a partner (not both). It counts against the flow quota of the plan while it is active. Earlier commissions are not recomputed. More than 16 KiB of conditions, or 256 KiB in the program's active flows together, is refused with 400 `flow_too_large`. An unusual rate is saved, with a warning.
+// Creates a commission rule for the program, a group or a partner (not both). An active flow counts against the plan's flow quota. Existing commissions are not recalculated. More than 16 KiB of conditions, or 256 KiB in all active flows of the program, is refused with 400 `flow_too_large`. An unusual rate is saved with a warning.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -18237,7 +18237,7 @@ func (c *Client) CreateFlow(ctx context.Context, body CreateFlowJSONRequestBody,
 
 // PreviewFlowsWithBody Preview a commission
 //
-// What a payment would earn now, by which flow and branch, and in words. It asks the flows as a sale does, and records nothing. The payment is one of a customer, or the first one of a new customer whom a partner brings.
+// The commission of a payment under the current rules, with its flow and branch, and as a sentence. It evaluates the flows like a sale and records nothing. The payment belongs to a customer, or is the first one of a new customer of a partner.
 //
 // Takes any type of body and a specified content type.
 //
@@ -18256,7 +18256,7 @@ func (c *Client) PreviewFlowsWithBody(ctx context.Context, contentType string, b
 
 // PreviewFlows Preview a commission
 //
-// What a payment would earn now, by which flow and branch, and in words. It asks the flows as a sale does, and records nothing. The payment is one of a customer, or the first one of a new customer whom a partner brings.
+// The commission of a payment under the current rules, with its flow and branch, and as a sentence. It evaluates the flows like a sale and records nothing. The payment belongs to a customer, or is the first one of a new customer of a partner.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -18275,7 +18275,7 @@ func (c *Client) PreviewFlows(ctx context.Context, body PreviewFlowsJSONRequestB
 
 // RehearseFlowsWithBody Rehearse a flow
 //
-// What the sales of the last days would have paid if a flow were saved like this, beside what they pay under the flows as they are. The sales are decided as new ones are, by what is known of customer and partner today; only what they count of a customer is as of the sale. Sales without a partner and those that were refunded are left out. Nothing is changed.
+// Compares the commissions of recent sales under the current flows with those under a changed flow. The sales are decided as if new, with today's data of customer and partner; only the customer's counters are those at the time of the sale. Sales without a partner and refunded sales are left out. Nothing changes.
 //
 // Takes any type of body and a specified content type.
 //
@@ -18294,7 +18294,7 @@ func (c *Client) RehearseFlowsWithBody(ctx context.Context, contentType string, 
 
 // RehearseFlows Rehearse a flow
 //
-// What the sales of the last days would have paid if a flow were saved like this, beside what they pay under the flows as they are. The sales are decided as new ones are, by what is known of customer and partner today; only what they count of a customer is as of the sale. Sales without a partner and those that were refunded are left out. Nothing is changed.
+// Compares the commissions of recent sales under the current flows with those under a changed flow. The sales are decided as if new, with today's data of customer and partner; only the customer's counters are those at the time of the sale. Sales without a partner and refunded sales are left out. Nothing changes.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -18313,7 +18313,7 @@ func (c *Client) RehearseFlows(ctx context.Context, body RehearseFlowsJSONReques
 
 // DeleteFlow Delete a flow
 //
-// Removes the rule. Commissions that it produced keep their `flow_id`, which then expands to null.
+// Deletes the rule. Its commissions keep their `flow_id`, which then expands to null.
 //
 // Corresponds with DELETE /v1/flows/{id} (the `DeleteFlow` operationId).
 func (c *Client) DeleteFlow(ctx context.Context, id ID, params *DeleteFlowParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -18347,7 +18347,7 @@ func (c *Client) RetrieveFlow(ctx context.Context, id ID, params *RetrieveFlowPa
 
 // UpdateFlowWithBody Update a flow
 //
-// Send the whole flow; what is absent stays. `branches` replaces the list: branches with an `id` are kept, new ones are created, omitted ones are deleted. Commissions keep the branch they name and are not recomputed.
+// Send the whole flow; omitted fields keep their values. `branches` replaces the list: branches with an `id` are kept, new ones are created, omitted ones are deleted. Commissions keep the branch they name and are not recalculated.
 //
 // Takes any type of body and a specified content type.
 //
@@ -18366,7 +18366,7 @@ func (c *Client) UpdateFlowWithBody(ctx context.Context, id ID, params *UpdateFl
 
 // UpdateFlow Update a flow
 //
-// Send the whole flow; what is absent stays. `branches` replaces the list: branches with an `id` are kept, new ones are created, omitted ones are deleted. Commissions keep the branch they name and are not recomputed.
+// Send the whole flow; omitted fields keep their values. `branches` replaces the list: branches with an `id` are kept, new ones are created, omitted ones are deleted. Commissions keep the branch they name and are not recalculated.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -18400,9 +18400,9 @@ func (c *Client) ListGroups(ctx context.Context, params *ListGroupsParams, reqEd
 	return c.Client.Do(req)
 }
 
-// CreateGroupWithBody Add a group
+// CreateGroupWithBody Create a group
 //
-// Adds a group. Its slug is made from the name; it does not become the default by this.
+// Creates a group. Its slug is derived from the name. It does not become the default.
 //
 // Takes any type of body and a specified content type.
 //
@@ -18419,9 +18419,9 @@ func (c *Client) CreateGroupWithBody(ctx context.Context, contentType string, bo
 	return c.Client.Do(req)
 }
 
-// CreateGroup Add a group
+// CreateGroup Create a group
 //
-// Adds a group. Its slug is made from the name; it does not become the default by this.
+// Creates a group. Its slug is derived from the name. It does not become the default.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -18440,7 +18440,7 @@ func (c *Client) CreateGroup(ctx context.Context, body CreateGroupJSONRequestBod
 
 // DeleteGroup Delete a group
 //
-// Removes the group. Its partners and applications are left without a group and the flows scoped to it are deleted. The default group is refused.
+// Deletes the group. Its partners and applications remain without a group, and flows of the group are deleted. The default group is refused.
 //
 // Corresponds with DELETE /v1/groups/{id} (the `DeleteGroup` operationId).
 func (c *Client) DeleteGroup(ctx context.Context, id ID, params *DeleteGroupParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -18474,7 +18474,7 @@ func (c *Client) RetrieveGroup(ctx context.Context, id ID, params *RetrieveGroup
 
 // UpdateGroupWithBody Update a group
 //
-// Changes what is sent. `is_default` can only be set to true; the previous default group then stops being it.
+// Changes the given fields. `is_default` can only be set to true; the previous default group loses it.
 //
 // Takes any type of body and a specified content type.
 //
@@ -18493,7 +18493,7 @@ func (c *Client) UpdateGroupWithBody(ctx context.Context, id ID, params *UpdateG
 
 // UpdateGroup Update a group
 //
-// Changes what is sent. `is_default` can only be set to true; the previous default group then stops being it.
+// Changes the given fields. `is_default` can only be set to true; the previous default group loses it.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -18512,7 +18512,7 @@ func (c *Client) UpdateGroup(ctx context.Context, id ID, params *UpdateGroupPara
 
 // SetInboundSigningWithBody Require signed requests
 //
-// Says whether requests with the calling key must carry `Rail-Signature`; other keys are not affected. Any key may call it. While signing is required, the call that ends it must be signed too.
+// Sets whether requests with the calling key must have `Rail-Signature`. Other keys are not affected. Any key may call it. While signing is required, the call that ends it must be signed.
 //
 // Takes any type of body and a specified content type.
 //
@@ -18531,7 +18531,7 @@ func (c *Client) SetInboundSigningWithBody(ctx context.Context, contentType stri
 
 // SetInboundSigning Require signed requests
 //
-// Says whether requests with the calling key must carry `Rail-Signature`; other keys are not affected. Any key may call it. While signing is required, the call that ends it must be signed too.
+// Sets whether requests with the calling key must have `Rail-Signature`. Other keys are not affected. Any key may call it. While signing is required, the call that ends it must be signed.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -18550,7 +18550,7 @@ func (c *Client) SetInboundSigning(ctx context.Context, body SetInboundSigningJS
 
 // ListInboxEvents List inbox events
 //
-// What payment processors sent to the program's connections, newest first.
+// Events that payment processors sent to the program's connections, newest first.
 //
 // Corresponds with GET /v1/inbox_events (the `ListInboxEvents` operationId).
 func (c *Client) ListInboxEvents(ctx context.Context, params *ListInboxEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -18584,7 +18584,7 @@ func (c *Client) RetrieveInboxEvent(ctx context.Context, id ID, params *Retrieve
 
 // ReplayInboxEvent Replay an inbox event
 //
-// Has the event worked again, as it is kept: what is recorded stays recorded once.
+// Processes the stored event again. Objects already recorded are not recorded twice.
 //
 // Corresponds with POST /v1/inbox_events/{id}/replay (the `ReplayInboxEvent` operationId).
 func (c *Client) ReplayInboxEvent(ctx context.Context, id ID, params *ReplayInboxEventParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -18601,7 +18601,7 @@ func (c *Client) ReplayInboxEvent(ctx context.Context, id ID, params *ReplayInbo
 
 // ResolveInboxEvent Restore a failed refund
 //
-// Settles an event with `reason_code` `refund_failed`: the refund did not reach the customer, so the sale counts again for the refunded amount, and partners get their part back as rewards. The event is then `recorded`. A second call changes nothing and answers the same event.
+// Resolves an event with `reason_code` `refund_failed`: the refund did not reach the customer, so the sale counts again for the refunded amount, and partners get their share back as rewards. The event is then `recorded`. A second call has no effect and returns the same event.
 //
 // Corresponds with POST /v1/inbox_events/{id}/resolve (the `ResolveInboxEvent` operationId).
 func (c *Client) ResolveInboxEvent(ctx context.Context, id ID, params *ResolveInboxEventParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -18633,9 +18633,9 @@ func (c *Client) ListLinks(ctx context.Context, params *ListLinksParams, reqEdit
 	return c.Client.Do(req)
 }
 
-// CreateLinkWithBody Add a link
+// CreateLinkWithBody Create a link
 //
-// Adds a link. Without `value` it carries the partner's handle, which several links of the partner may share; a value of your own must be free in the program, handles and deleted links included.
+// Creates a link. Without `value` it has the partner's handle, which several links of the partner can share. A custom value must be unused in the program, including handles and deleted links.
 //
 // Takes any type of body and a specified content type.
 //
@@ -18652,9 +18652,9 @@ func (c *Client) CreateLinkWithBody(ctx context.Context, contentType string, bod
 	return c.Client.Do(req)
 }
 
-// CreateLink Add a link
+// CreateLink Create a link
 //
-// Adds a link. Without `value` it carries the partner's handle, which several links of the partner may share; a value of your own must be free in the program, handles and deleted links included.
+// Creates a link. Without `value` it has the partner's handle, which several links of the partner can share. A custom value must be unused in the program, including handles and deleted links.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -18673,7 +18673,7 @@ func (c *Client) CreateLink(ctx context.Context, body CreateLinkJSONRequestBody,
 
 // DeleteLink Delete a link
 //
-// Takes the link off the lists. Its addresses keep redirecting, its clicks stay grouped under it and its value stays reserved.
+// Removes the link from lists. Its addresses still redirect, its clicks stay grouped under it, and its value stays reserved.
 //
 // Corresponds with DELETE /v1/links/{id} (the `DeleteLink` operationId).
 func (c *Client) DeleteLink(ctx context.Context, id ID, params *DeleteLinkParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -18707,7 +18707,7 @@ func (c *Client) RetrieveLink(ctx context.Context, id ID, params *RetrieveLinkPa
 
 // UpdateLinkWithBody Update a link
 //
-// Changes what is sent. A new destination never changes the tracking value.
+// Changes the given fields. A new destination does not change the tracking value.
 //
 // Takes any type of body and a specified content type.
 //
@@ -18726,7 +18726,7 @@ func (c *Client) UpdateLinkWithBody(ctx context.Context, id ID, params *UpdateLi
 
 // UpdateLink Update a link
 //
-// Changes what is sent. A new destination never changes the tracking value.
+// Changes the given fields. A new destination does not change the tracking value.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -18743,9 +18743,9 @@ func (c *Client) UpdateLink(ctx context.Context, id ID, params *UpdateLinkParams
 	return c.Client.Do(req)
 }
 
-// ListMails List mails that failed
+// ListMails List failed emails
 //
-// The mails of your organization, of all its programs, that could not be delivered, newest first. They are kept for 30 days.
+// Emails of your organization, across all programs, that could not be delivered, newest first. They are kept for 30 days.
 //
 // Corresponds with GET /v1/mails (the `ListMails` operationId).
 func (c *Client) ListMails(ctx context.Context, params *ListMailsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -18760,9 +18760,9 @@ func (c *Client) ListMails(ctx context.Context, params *ListMailsParams, reqEdit
 	return c.Client.Do(req)
 }
 
-// RetrieveMail Retrieve a mail
+// RetrieveMail Retrieve an email
 //
-// One mail by its id, in any state and without its text: after `retryMail` this says whether it was sent. Mails are kept for 30 days.
+// One email by its id, in any state and without its text. After `retryMail`, call this to see whether it was sent. Emails are kept for 30 days.
 //
 // Corresponds with GET /v1/mails/{id} (the `RetrieveMail` operationId).
 func (c *Client) RetrieveMail(ctx context.Context, id ID, params *RetrieveMailParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -18777,9 +18777,9 @@ func (c *Client) RetrieveMail(ctx context.Context, id ID, params *RetrieveMailPa
 	return c.Client.Do(req)
 }
 
-// RetryMail Send a mail again
+// RetryMail Resend an email
 //
-// Sends a mail that failed once more, with all attempts of a new one. A mail of a campaign is not sent again, since the campaign's text may have changed; without a mail server it answers 501.
+// Sends a failed email again, with all attempts of a new one. Emails of a campaign cannot be resent, because the campaign's text may have changed. Without a mail server the response is 501.
 //
 // Corresponds with POST /v1/mails/{id}/retry (the `RetryMail` operationId).
 func (c *Client) RetryMail(ctx context.Context, id ID, params *RetryMailParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -18813,7 +18813,7 @@ func (c *Client) RetrieveOpenAPIDocument(ctx context.Context, params *RetrieveOp
 
 // ListPartnerNotes List notes about partners
 //
-// What was noted about the program's partners, newest first. Partners never see it.
+// Notes about the program's partners, newest first. Partners never see them.
 //
 // Corresponds with GET /v1/partner_notes (the `ListPartnerNotes` operationId).
 func (c *Client) ListPartnerNotes(ctx context.Context, params *ListPartnerNotesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -18828,9 +18828,9 @@ func (c *Client) ListPartnerNotes(ctx context.Context, params *ListPartnerNotesP
 	return c.Client.Do(req)
 }
 
-// CreatePartnerNoteWithBody Write a note about a partner
+// CreatePartnerNoteWithBody Create a note about a partner
 //
-// Notes something about a partner, with a file of any kind if there is one. A partner has at most 500 notes, and their files together 20 MiB. They are deleted with the partner.
+// Creates a note about a partner, with an optional file of any type. A partner has at most 500 notes and 20 MiB of files. Deleting the partner deletes its notes.
 //
 // Takes any type of body and a specified content type.
 //
@@ -18847,9 +18847,9 @@ func (c *Client) CreatePartnerNoteWithBody(ctx context.Context, contentType stri
 	return c.Client.Do(req)
 }
 
-// CreatePartnerNote Write a note about a partner
+// CreatePartnerNote Create a note about a partner
 //
-// Notes something about a partner, with a file of any kind if there is one. A partner has at most 500 notes, and their files together 20 MiB. They are deleted with the partner.
+// Creates a note about a partner, with an optional file of any type. A partner has at most 500 notes and 20 MiB of files. Deleting the partner deletes its notes.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -18868,7 +18868,7 @@ func (c *Client) CreatePartnerNote(ctx context.Context, body CreatePartnerNoteJS
 
 // DeletePartnerNote Delete a note about a partner
 //
-// Removes the note and its file.
+// Deletes the note and its file.
 //
 // Corresponds with DELETE /v1/partner_notes/{id} (the `DeletePartnerNote` operationId).
 func (c *Client) DeletePartnerNote(ctx context.Context, id ID, params *DeletePartnerNoteParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -18902,7 +18902,7 @@ func (c *Client) RetrievePartnerNote(ctx context.Context, id ID, params *Retriev
 
 // UpdatePartnerNoteWithBody Update a note about a partner
 //
-// Replaces the note's text; the file stays. `author_id` and `author_name` are from then on those of the caller.
+// Replaces the note's text; the file does not change. The caller becomes `author_id` and `author_name`.
 //
 // Takes any type of body and a specified content type.
 //
@@ -18921,7 +18921,7 @@ func (c *Client) UpdatePartnerNoteWithBody(ctx context.Context, id ID, params *U
 
 // UpdatePartnerNote Update a note about a partner
 //
-// Replaces the note's text; the file stays. `author_id` and `author_name` are from then on those of the caller.
+// Replaces the note's text; the file does not change. The caller becomes `author_id` and `author_name`.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -18940,7 +18940,7 @@ func (c *Client) UpdatePartnerNote(ctx context.Context, id ID, params *UpdatePar
 
 // RetrievePartnerNoteFile Retrieve the file of a note
 //
-// The file with its content; 404 for a note without one.
+// The file with its content; 404 for a note without a file.
 //
 // Corresponds with GET /v1/partner_notes/{id}/file (the `RetrievePartnerNoteFile` operationId).
 func (c *Client) RetrievePartnerNoteFile(ctx context.Context, id ID, params *RetrievePartnerNoteFileParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -18972,9 +18972,9 @@ func (c *Client) ListPartners(ctx context.Context, params *ListPartnersParams, r
 	return c.Client.Do(req)
 }
 
-// CreatePartnerWithBody Add a partner
+// CreatePartnerWithBody Create a partner
 //
-// Adds a partner. `active` adds it directly; `pending` puts it in the review queue with an application. A paused program refuses.
+// Creates a partner. An `active` partner needs no review; `pending` creates an application for review. A paused program refuses partners.
 //
 // Takes any type of body and a specified content type.
 //
@@ -18991,9 +18991,9 @@ func (c *Client) CreatePartnerWithBody(ctx context.Context, contentType string, 
 	return c.Client.Do(req)
 }
 
-// CreatePartner Add a partner
+// CreatePartner Create a partner
 //
-// Adds a partner. `active` adds it directly; `pending` puts it in the review queue with an application. A paused program refuses.
+// Creates a partner. An `active` partner needs no review; `pending` creates an application for review. A paused program refuses partners.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -19012,7 +19012,7 @@ func (c *Client) CreatePartner(ctx context.Context, body CreatePartnerJSONReques
 
 // DeletePartner Delete a partner
 //
-// Removes the partner and everything attributed to it: links, clicks, referrals, customers, commissions, payouts. Sales stay without a partner. It cannot be undone; refused while a payout is being processed.
+// Deletes the partner and all its data: links, clicks, referrals, customers, commissions, payouts. Sales stay without a partner. This cannot be undone. Refused while a payout is being processed.
 //
 // Corresponds with DELETE /v1/partners/{id} (the `DeletePartner` operationId).
 func (c *Client) DeletePartner(ctx context.Context, id ID, params *DeletePartnerParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -19046,7 +19046,7 @@ func (c *Client) RetrievePartner(ctx context.Context, id ID, params *RetrievePar
 
 // UpdatePartnerWithBody Update a partner
 //
-// Changes what is sent. `suspended` and `active` can be set; a pending or declined partner is decided through its application.
+// Changes the given fields. `suspended` and `active` can be set. The application of a pending or declined partner decides its status.
 //
 // Takes any type of body and a specified content type.
 //
@@ -19065,7 +19065,7 @@ func (c *Client) UpdatePartnerWithBody(ctx context.Context, id ID, params *Updat
 
 // UpdatePartner Update a partner
 //
-// Changes what is sent. `suspended` and `active` can be set; a pending or declined partner is decided through its application.
+// Changes the given fields. `suspended` and `active` can be set. The application of a pending or declined partner decides its status.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -19084,7 +19084,7 @@ func (c *Client) UpdatePartner(ctx context.Context, id ID, params *UpdatePartner
 
 // BanPartnerWithBody Ban a partner
 //
-// Suspends the partner with a reason, rejects what it has earned and not been paid, turns its coupons off, and tells it by mail, all at once. Collected commissions leave a payout that has not been sent. At most 5,000 commissions are rejected at a time; `remaining_count` says how many are left. Setting the partner to `active` again brings none of that back.
+// Suspends the partner with a reason, rejects its unpaid commissions, deactivates its coupons, and notifies it by email, all at once. Commissions leave payouts that were not sent. One call rejects at most 5,000 commissions; `remaining_count` is the number left. Setting the partner to `active` again restores none of this.
 //
 // Takes any type of body and a specified content type.
 //
@@ -19103,7 +19103,7 @@ func (c *Client) BanPartnerWithBody(ctx context.Context, id ID, params *BanPartn
 
 // BanPartner Ban a partner
 //
-// Suspends the partner with a reason, rejects what it has earned and not been paid, turns its coupons off, and tells it by mail, all at once. Collected commissions leave a payout that has not been sent. At most 5,000 commissions are rejected at a time; `remaining_count` says how many are left. Setting the partner to `active` again brings none of that back.
+// Suspends the partner with a reason, rejects its unpaid commissions, deactivates its coupons, and notifies it by email, all at once. Commissions leave payouts that were not sent. One call rejects at most 5,000 commissions; `remaining_count` is the number left. Setting the partner to `active` again restores none of this.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -19120,9 +19120,9 @@ func (c *Client) BanPartner(ctx context.Context, id ID, params *BanPartnerParams
 	return c.Client.Do(req)
 }
 
-// CreatePartnerSSOWithBody Mint a sign-in link
+// CreatePartnerSSOWithBody Create a sign-in link
 //
-// A link that signs an active partner into the portal once. A new link voids the unused ones before it.
+// Creates a link that signs an active partner into the portal once. A new link invalidates earlier unused links.
 //
 // Takes any type of body and a specified content type.
 //
@@ -19139,9 +19139,9 @@ func (c *Client) CreatePartnerSSOWithBody(ctx context.Context, id ID, params *Cr
 	return c.Client.Do(req)
 }
 
-// CreatePartnerSSO Mint a sign-in link
+// CreatePartnerSSO Create a sign-in link
 //
-// A link that signs an active partner into the portal once. A new link voids the unused ones before it.
+// Creates a link that signs an active partner into the portal once. A new link invalidates earlier unused links.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -19177,7 +19177,7 @@ func (c *Client) ListPayoutBatches(ctx context.Context, params *ListPayoutBatche
 
 // CreatePayoutBatchWithBody Generate a payout batch
 //
-// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month of its time zone: a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
+// Collects every due commission up to `period_end` into payouts, one per partner and currency. Clawbacks are deducted, and minimum, payout method and tax form are checked. Commissions that mature by then become due first. No money moves. A program has one batch per calendar month of its time zone: a second run returns it, skips partners that have a payout, and checks ineligible partners again. The response has the payouts of up to 500 partners. Further payouts follow within seconds to minutes; until then `generating` is true.
 //
 // Takes any type of body and a specified content type.
 //
@@ -19196,7 +19196,7 @@ func (c *Client) CreatePayoutBatchWithBody(ctx context.Context, contentType stri
 
 // CreatePayoutBatch Generate a payout batch
 //
-// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month of its time zone: a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
+// Collects every due commission up to `period_end` into payouts, one per partner and currency. Clawbacks are deducted, and minimum, payout method and tax form are checked. Commissions that mature by then become due first. No money moves. A program has one batch per calendar month of its time zone: a second run returns it, skips partners that have a payout, and checks ineligible partners again. The response has the payouts of up to 500 partners. Further payouts follow within seconds to minutes; until then `generating` is true.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -19215,7 +19215,7 @@ func (c *Client) CreatePayoutBatch(ctx context.Context, body CreatePayoutBatchJS
 
 // PreviewPayoutBatchWithBody Preview a payout batch
 //
-// Who would get what by `POST /v1/payout_batches` with the same body, and who would not and why. The same checks decide, and nothing is changed: what would mature by then is counted in, and stays as it is.
+// The payouts that `POST /v1/payout_batches` with the same body would create, and the partners it would leave out, with reasons. It applies the same checks and changes nothing. Commissions that would mature by then are counted but do not change.
 //
 // Takes any type of body and a specified content type.
 //
@@ -19234,7 +19234,7 @@ func (c *Client) PreviewPayoutBatchWithBody(ctx context.Context, contentType str
 
 // PreviewPayoutBatch Preview a payout batch
 //
-// Who would get what by `POST /v1/payout_batches` with the same body, and who would not and why. The same checks decide, and nothing is changed: what would mature by then is counted in, and stays as it is.
+// The payouts that `POST /v1/payout_batches` with the same body would create, and the partners it would leave out, with reasons. It applies the same checks and changes nothing. Commissions that would mature by then are counted but do not change.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -19270,7 +19270,7 @@ func (c *Client) RetrievePayoutBatch(ctx context.Context, id ID, params *Retriev
 
 // CancelPayoutBatchWithBody Cancel a payout batch
 //
-// Deletes every payout of a batch that is pending, failed or not eligible, in one transaction, as deleting each would; on request also those that left in a file. Commissions are due again, and the same month's next run collects them. What is paid or with a rail stays.
+// Deletes every payout of a batch that is pending, failed or not eligible, in one transaction, like deleting each one; on request also exported payouts. Their commissions are due again, and the same month's next run collects them. Payouts that are paid or with a rail stay.
 //
 // Takes any type of body and a specified content type.
 //
@@ -19289,7 +19289,7 @@ func (c *Client) CancelPayoutBatchWithBody(ctx context.Context, id ID, params *C
 
 // CancelPayoutBatch Cancel a payout batch
 //
-// Deletes every payout of a batch that is pending, failed or not eligible, in one transaction, as deleting each would; on request also those that left in a file. Commissions are due again, and the same month's next run collects them. What is paid or with a rail stays.
+// Deletes every payout of a batch that is pending, failed or not eligible, in one transaction, like deleting each one; on request also exported payouts. Their commissions are due again, and the same month's next run collects them. Payouts that are paid or with a rail stay.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -19308,7 +19308,7 @@ func (c *Client) CancelPayoutBatch(ctx context.Context, id ID, params *CancelPay
 
 // ExportPayoutBatchWithBody Export a payout batch
 //
-// Writes what is not paid of a batch as a file of one currency. Its payouts are `processing` from then on, so that refunds claw them back: end each as paid or failed. Another export writes the same payouts again and says so. Refused where a payment rail pays by the method, and while the batch is being generated.
+// Exports the unpaid payouts of a batch in one currency to a file. They become `processing`, so that refunds claw them back; mark each as paid or failed afterwards. Another export writes the same payouts again and reports the repetition. Refused if a payment rail pays by the method, and while the batch is being generated.
 //
 // Takes any type of body and a specified content type.
 //
@@ -19327,7 +19327,7 @@ func (c *Client) ExportPayoutBatchWithBody(ctx context.Context, id ID, params *E
 
 // ExportPayoutBatch Export a payout batch
 //
-// Writes what is not paid of a batch as a file of one currency. Its payouts are `processing` from then on, so that refunds claw them back: end each as paid or failed. Another export writes the same payouts again and says so. Refused where a payment rail pays by the method, and while the batch is being generated.
+// Exports the unpaid payouts of a batch in one currency to a file. They become `processing`, so that refunds claw them back; mark each as paid or failed afterwards. Another export writes the same payouts again and reports the repetition. Refused if a payment rail pays by the method, and while the batch is being generated.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -19346,7 +19346,7 @@ func (c *Client) ExportPayoutBatch(ctx context.Context, id ID, params *ExportPay
 
 // ReportPayoutResultsWithBody Report payout results
 //
-// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Rows are matched by the column of references alone. Where several rows are of one payout, a failed or returned one counts. A row with another amount or currency than the payout's is refused. The answer lists the payouts that left in such a file and that no row names.
+// Marks payouts of a batch as paid or failed from a result file of PayPal or Wise, or any table of payout ids and states. Rows are matched only by the column of references. If several rows belong to one payout, a failed or returned row counts. A row with a different amount or currency is refused. The response lists exported payouts that are missing from the result.
 //
 // Takes any type of body and a specified content type.
 //
@@ -19365,7 +19365,7 @@ func (c *Client) ReportPayoutResultsWithBody(ctx context.Context, id ID, params 
 
 // ReportPayoutResults Report payout results
 //
-// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Rows are matched by the column of references alone. Where several rows are of one payout, a failed or returned one counts. A row with another amount or currency than the payout's is refused. The answer lists the payouts that left in such a file and that no row names.
+// Marks payouts of a batch as paid or failed from a result file of PayPal or Wise, or any table of payout ids and states. Rows are matched only by the column of references. If several rows belong to one payout, a failed or returned row counts. A row with a different amount or currency is refused. The response lists exported payouts that are missing from the result.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -19384,7 +19384,7 @@ func (c *Client) ReportPayoutResults(ctx context.Context, id ID, params *ReportP
 
 // ListPayouts List payouts
 //
-// The program's payouts, newest first, those that are not eligible included.
+// The program's payouts, newest first, including ineligible ones.
 //
 // Corresponds with GET /v1/payouts (the `ListPayouts` operationId).
 func (c *Client) ListPayouts(ctx context.Context, params *ListPayoutsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -19401,7 +19401,7 @@ func (c *Client) ListPayouts(ctx context.Context, params *ListPayoutsParams, req
 
 // DeletePayout Delete a payout
 //
-// Removes a payout that is pending, failed or not eligible; its commissions become due again and the same month's next batch run collects them. Refused while it is `processing` (a payment rail or a file has it) and once it is paid.
+// Deletes a payout that is pending, failed or not eligible. Its commissions become due again, and the same month's next batch run collects them. Refused if it is paid or `processing` (with a payment rail or exported).
 //
 // Corresponds with DELETE /v1/payouts/{id} (the `DeletePayout` operationId).
 func (c *Client) DeletePayout(ctx context.Context, id ID, params *DeletePayoutParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -19435,7 +19435,7 @@ func (c *Client) RetrievePayout(ctx context.Context, id ID, params *RetrievePayo
 
 // MarkPayoutFailedWithBody Mark a payout as failed
 //
-// Records that no money arrived of a payout that left in a file. It keeps its commissions: it can be exported again, marked as paid, or deleted, which makes them due again. What a rail has in flight only the rail ends.
+// Records that an exported payout was not paid. It keeps its commissions. You can export it again, mark it as paid, or delete it, which makes its commissions due again. A payout in flight with a rail can only be ended by the rail.
 //
 // Takes any type of body and a specified content type.
 //
@@ -19454,7 +19454,7 @@ func (c *Client) MarkPayoutFailedWithBody(ctx context.Context, id ID, params *Ma
 
 // MarkPayoutFailed Mark a payout as failed
 //
-// Records that no money arrived of a payout that left in a file. It keeps its commissions: it can be exported again, marked as paid, or deleted, which makes them due again. What a rail has in flight only the rail ends.
+// Records that an exported payout was not paid. It keeps its commissions. You can export it again, mark it as paid, or delete it, which makes its commissions due again. A payout in flight with a rail can only be ended by the rail.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -19473,7 +19473,7 @@ func (c *Client) MarkPayoutFailed(ctx context.Context, id ID, params *MarkPayout
 
 // MarkPayoutPaidWithBody Mark a payout as paid
 //
-// Records that a payout was paid outside the connected rails: one that is pending or failed, or `processing` because it left in a file; its commissions become paid. Refused while a rail has it in flight, when it is already paid and when it is not eligible.
+// Records that a payout was paid outside the connected rails. It must be pending, failed, or `processing` after an export. Its commissions become paid. Refused if a rail has it in flight, if it is already paid, or if it is not eligible.
 //
 // Takes any type of body and a specified content type.
 //
@@ -19492,7 +19492,7 @@ func (c *Client) MarkPayoutPaidWithBody(ctx context.Context, id ID, params *Mark
 
 // MarkPayoutPaid Mark a payout as paid
 //
-// Records that a payout was paid outside the connected rails: one that is pending or failed, or `processing` because it left in a file; its commissions become paid. Refused while a rail has it in flight, when it is already paid and when it is not eligible.
+// Records that a payout was paid outside the connected rails. It must be pending, failed, or `processing` after an export. Its commissions become paid. Refused if a rail has it in flight, if it is already paid, or if it is not eligible.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -19511,7 +19511,7 @@ func (c *Client) MarkPayoutPaid(ctx context.Context, id ID, params *MarkPayoutPa
 
 // UndoPayoutPaidWithBody Undo a payment marked by hand
 //
-// Takes back what `mark_paid` did, within 24 hours: the payout has its status from before, and its commissions are due again and stay in it. Refused for a payment that a rail or a result file reported, and once a refund has clawed money of it back. The partner's mail about the payment waits for 10 minutes; undoing drops it until then.
+// Undoes `mark_paid` within 24 hours. The payout returns to its earlier status; its commissions are due again and stay in it. Refused for a payment reported by a rail or a result file, and after a refund has clawed back a part. The partner's email about the payment is delayed by 10 minutes; undoing it earlier cancels the email.
 //
 // Takes any type of body and a specified content type.
 //
@@ -19530,7 +19530,7 @@ func (c *Client) UndoPayoutPaidWithBody(ctx context.Context, id ID, params *Undo
 
 // UndoPayoutPaid Undo a payment marked by hand
 //
-// Takes back what `mark_paid` did, within 24 hours: the payout has its status from before, and its commissions are due again and stay in it. Refused for a payment that a rail or a result file reported, and once a refund has clawed money of it back. The partner's mail about the payment waits for 10 minutes; undoing drops it until then.
+// Undoes `mark_paid` within 24 hours. The payout returns to its earlier status; its commissions are due again and stay in it. Refused for a payment reported by a rail or a result file, and after a refund has clawed back a part. The partner's email about the payment is delayed by 10 minutes; undoing it earlier cancels the email.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -19549,7 +19549,7 @@ func (c *Client) UndoPayoutPaid(ctx context.Context, id ID, params *UndoPayoutPa
 
 // ListProcessorConnections List processor connections
 //
-// The program's connections to payment processors, newest first. They are made and ended by the operator and by owners at the console, not by API.
+// The program's connections to payment processors, newest first. The operator and owners in the console create and end them; the API does not.
 //
 // Corresponds with GET /v1/processor_connections (the `ListProcessorConnections` operationId).
 func (c *Client) ListProcessorConnections(ctx context.Context, params *ListProcessorConnectionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -19600,7 +19600,7 @@ func (c *Client) ListPrograms(ctx context.Context, params *ListProgramsParams, r
 
 // CreateProgramWithBody Create a program
 //
-// Creates a program and its default group, named Default. What is left out takes the defaults shown.
+// Creates a program and its default group, named Default. Omitted fields get the defaults shown.
 //
 // Takes any type of body and a specified content type.
 //
@@ -19619,7 +19619,7 @@ func (c *Client) CreateProgramWithBody(ctx context.Context, contentType string, 
 
 // CreateProgram Create a program
 //
-// Creates a program and its default group, named Default. What is left out takes the defaults shown.
+// Creates a program and its default group, named Default. Omitted fields get the defaults shown.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -19655,7 +19655,7 @@ func (c *Client) RetrieveProgram(ctx context.Context, id ID, params *RetrievePro
 
 // UpdateProgramWithBody Update a program
 //
-// Changes what is sent. Existing referrals, commissions and payouts keep the terms that they were made under.
+// Changes the given fields. Existing referrals, commissions and payouts keep their terms.
 //
 // Takes any type of body and a specified content type.
 //
@@ -19674,7 +19674,7 @@ func (c *Client) UpdateProgramWithBody(ctx context.Context, id ID, params *Updat
 
 // UpdateProgram Update a program
 //
-// Changes what is sent. Existing referrals, commissions and payouts keep the terms that they were made under.
+// Changes the given fields. Existing referrals, commissions and payouts keep their terms.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -19693,7 +19693,7 @@ func (c *Client) UpdateProgram(ctx context.Context, id ID, params *UpdateProgram
 
 // RetrievePortalSettings Retrieve a program's portal settings
 //
-// How the program shows itself on the join page and in the portal; where nothing was set, the defaults.
+// The appearance of the program on the join page and in the portal. Fields that were never set have defaults.
 //
 // Corresponds with GET /v1/programs/{id}/portal (the `RetrievePortalSettings` operationId).
 func (c *Client) RetrievePortalSettings(ctx context.Context, id ID, params *RetrievePortalSettingsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -19710,7 +19710,7 @@ func (c *Client) RetrievePortalSettings(ctx context.Context, id ID, params *Retr
 
 // UpdatePortalSettingsWithBody Update a program's portal settings
 //
-// Changes what is sent.
+// Changes the given fields.
 //
 // Takes any type of body and a specified content type.
 //
@@ -19729,7 +19729,7 @@ func (c *Client) UpdatePortalSettingsWithBody(ctx context.Context, id ID, params
 
 // UpdatePortalSettings Update a program's portal settings
 //
-// Changes what is sent.
+// Changes the given fields.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -19746,9 +19746,9 @@ func (c *Client) UpdatePortalSettings(ctx context.Context, id ID, params *Update
 	return c.Client.Do(req)
 }
 
-// RetrieveProgramStatus Retrieve what a program waits for
+// RetrieveProgramStatus Retrieve a program's open tasks
 //
-// What waits for somebody's decision or repair, and how far the program's set-up is.
+// Tasks that need a decision or repair, and the program's setup progress.
 //
 // Corresponds with GET /v1/programs/{id}/status (the `RetrieveProgramStatus` operationId).
 func (c *Client) RetrieveProgramStatus(ctx context.Context, id ID, params *RetrieveProgramStatusParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -19765,7 +19765,7 @@ func (c *Client) RetrieveProgramStatus(ctx context.Context, id ID, params *Retri
 
 // ListPublishableKeys List publishable keys
 //
-// The program's publishable keys, newest first, whole: they are no secrets.
+// The program's publishable keys, newest first. They are not secret and shown in full.
 //
 // Corresponds with GET /v1/publishable_keys (the `ListPublishableKeys` operationId).
 func (c *Client) ListPublishableKeys(ctx context.Context, params *ListPublishableKeysParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -19782,7 +19782,7 @@ func (c *Client) ListPublishableKeys(ctx context.Context, params *ListPublishabl
 
 // CreatePublishableKeyWithBody Create a publishable key
 //
-// Makes a key that pages of the allowed hosts may report clicks with. Its `tag` is the script tag to paste.
+// Creates a key with which pages of the allowed hosts can report clicks. `tag` is the script tag for the pages.
 //
 // Takes any type of body and a specified content type.
 //
@@ -19801,7 +19801,7 @@ func (c *Client) CreatePublishableKeyWithBody(ctx context.Context, contentType s
 
 // CreatePublishableKey Create a publishable key
 //
-// Makes a key that pages of the allowed hosts may report clicks with. Its `tag` is the script tag to paste.
+// Creates a key with which pages of the allowed hosts can report clicks. `tag` is the script tag for the pages.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -19820,7 +19820,7 @@ func (c *Client) CreatePublishableKey(ctx context.Context, body CreatePublishabl
 
 // DeletePublishableKey Revoke a publishable key
 //
-// Revokes the key: within a second no server takes it any more.
+// Revokes the key. Every server refuses it within a second.
 //
 // Corresponds with DELETE /v1/publishable_keys/{id} (the `DeletePublishableKey` operationId).
 func (c *Client) DeletePublishableKey(ctx context.Context, id ID, params *DeletePublishableKeyParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -19854,7 +19854,7 @@ func (c *Client) RetrievePublishableKey(ctx context.Context, id ID, params *Retr
 
 // UpdatePublishableKeyWithBody Update a publishable key
 //
-// Changes the hosts whose pages may use the key, or whether they may report leads. The key and its tag stay: within a second every server knows the change.
+// Changes the hosts whose pages may use the key, or whether they may report leads. Key and tag do not change. Every server applies the change within a second.
 //
 // Takes any type of body and a specified content type.
 //
@@ -19873,7 +19873,7 @@ func (c *Client) UpdatePublishableKeyWithBody(ctx context.Context, id ID, params
 
 // UpdatePublishableKey Update a publishable key
 //
-// Changes the hosts whose pages may use the key, or whether they may report leads. The key and its tag stay: within a second every server knows the change.
+// Changes the hosts whose pages may use the key, or whether they may report leads. Key and tag do not change. Every server applies the change within a second.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -19926,7 +19926,7 @@ func (c *Client) RetrieveReferral(ctx context.Context, id ID, params *RetrieveRe
 
 // ListRefunds List refunds
 //
-// The refunds of the program, the most recently recorded first; those that wait for their sale are among them.
+// The refunds of the program, most recently recorded first, including those that wait for their sale.
 //
 // Corresponds with GET /v1/refunds (the `ListRefunds` operationId).
 func (c *Client) ListRefunds(ctx context.Context, params *ListRefundsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -19943,7 +19943,7 @@ func (c *Client) ListRefunds(ctx context.Context, params *ListRefundsParams, req
 
 // CreateRefundWithBody Record a refund
 //
-// Records a refund by the ids of the payment processor and applies it to the sale of the charge, as `POST /v1/sales/{id}/refund` does. One that comes before its sale waits for it, for 30 days. A refund that was recorded before answers 200 and changes nothing.
+// Records a refund by ids of the payment processor and applies it to the sale of the charge, like `POST /v1/sales/{id}/refund`. A refund that arrives before its sale waits up to 30 days. A repeated refund returns 200 and changes nothing.
 //
 // Takes any type of body and a specified content type.
 //
@@ -19962,7 +19962,7 @@ func (c *Client) CreateRefundWithBody(ctx context.Context, contentType string, b
 
 // CreateRefund Record a refund
 //
-// Records a refund by the ids of the payment processor and applies it to the sale of the charge, as `POST /v1/sales/{id}/refund` does. One that comes before its sale waits for it, for 30 days. A refund that was recorded before answers 200 and changes nothing.
+// Records a refund by ids of the payment processor and applies it to the sale of the charge, like `POST /v1/sales/{id}/refund`. A refund that arrives before its sale waits up to 30 days. A repeated refund returns 200 and changes nothing.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -19998,7 +19998,7 @@ func (c *Client) RetrieveRefund(ctx context.Context, id ID, params *RetrieveRefu
 
 // RetrieveReport Retrieve a report
 //
-// Clicks, leads, customers, sales, revenue and commissions of a window of days, by one dimension, in one currency. Money without a partner is the row `direct`; filtering by partner, group or tag leaves it out.
+// Clicks, leads, customers, sales, revenue and commissions in a window of days, by one dimension, in one currency. Revenue without a partner is in the row `direct`; filters by partner, group or tag leave it out.
 //
 // Corresponds with GET /v1/reports (the `RetrieveReport` operationId).
 func (c *Client) RetrieveReport(ctx context.Context, params *RetrieveReportParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -20015,7 +20015,7 @@ func (c *Client) RetrieveReport(ctx context.Context, params *RetrieveReportParam
 
 // ListResources List resources
 //
-// The program's shelf: items outside of folders first, then by folder and position. The folder's name is on each row.
+// The program's resources for partners: items without a folder first, then by folder and position. Each row has the folder's name.
 //
 // Corresponds with GET /v1/resources (the `ListResources` operationId).
 func (c *Client) ListResources(ctx context.Context, params *ListResourcesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -20032,7 +20032,7 @@ func (c *Client) ListResources(ctx context.Context, params *ListResourcesParams,
 
 // CreateResourceWithBody Create a resource
 //
-// Puts a link at the end of its folder, published unless told otherwise. Files cannot be uploaded through the API.
+// Adds a link to the end of its folder, published by default. Files cannot be uploaded through the API.
 //
 // Takes any type of body and a specified content type.
 //
@@ -20051,7 +20051,7 @@ func (c *Client) CreateResourceWithBody(ctx context.Context, contentType string,
 
 // CreateResource Create a resource
 //
-// Puts a link at the end of its folder, published unless told otherwise. Files cannot be uploaded through the API.
+// Adds a link to the end of its folder, published by default. Files cannot be uploaded through the API.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -20070,7 +20070,7 @@ func (c *Client) CreateResource(ctx context.Context, body CreateResourceJSONRequ
 
 // DeleteResource Delete a resource
 //
-// Removes the resource; the stored content of a file is removed too where that succeeds.
+// Deletes the resource, and the stored content of a file if possible.
 //
 // Corresponds with DELETE /v1/resources/{id} (the `DeleteResource` operationId).
 func (c *Client) DeleteResource(ctx context.Context, id ID, params *DeleteResourceParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -20104,7 +20104,7 @@ func (c *Client) RetrieveResource(ctx context.Context, id ID, params *RetrieveRe
 
 // UpdateResourceWithBody Update a resource
 //
-// Changes what is sent. The url of a file cannot be changed.
+// Changes the given fields. A file's URL cannot be changed.
 //
 // Takes any type of body and a specified content type.
 //
@@ -20123,7 +20123,7 @@ func (c *Client) UpdateResourceWithBody(ctx context.Context, id ID, params *Upda
 
 // UpdateResource Update a resource
 //
-// Changes what is sent. The url of a file cannot be changed.
+// Changes the given fields. A file's URL cannot be changed.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -20142,7 +20142,7 @@ func (c *Client) UpdateResource(ctx context.Context, id ID, params *UpdateResour
 
 // ListRiskFlags List risk flags
 //
-// The program's risk flags, highest severity first, newest first within a severity; paged by cursors, or by `offset`. New ones come from checks that the operator may turn off; history stays readable.
+// The program's risk flags, highest severity first, then newest first, paged by cursor or by `offset`. The operator can turn checks off; existing flags stay readable.
 //
 // Corresponds with GET /v1/risk_flags (the `ListRiskFlags` operationId).
 func (c *Client) ListRiskFlags(ctx context.Context, params *ListRiskFlagsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -20212,9 +20212,9 @@ func (c *Client) ResolveRiskFlag(ctx context.Context, id ID, params *ResolveRisk
 	return c.Client.Do(req)
 }
 
-// ReviewRiskFlag Take up a risk flag
+// ReviewRiskFlag Start review of a risk flag
 //
-// Moves an open flag to `reviewing`. One already in review stays as it is; a closed one is refused.
+// Sets an open flag to `reviewing`. A flag in review does not change; a closed flag is refused.
 //
 // Corresponds with POST /v1/risk_flags/{id}/review (the `ReviewRiskFlag` operationId).
 func (c *Client) ReviewRiskFlag(ctx context.Context, id ID, params *ReviewRiskFlagParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -20248,7 +20248,7 @@ func (c *Client) ListSales(ctx context.Context, params *ListSalesParams, reqEdit
 
 // CreateSaleWithBody Record a sale
 //
-// Records a payment of a customer; sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repeat answers the same sale with 200, with the warning `differs_from_recorded` where its values differ. Refunds that came before the sale are applied with it. A sale that pays nobody succeeds with `warnings`. A fixed rate is in the currency of the program and is not converted; percentages apply in any currency.
+// Records a customer's payment. Sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repetition returns the same sale with 200, and the warning `differs_from_recorded` if its values differ. Refunds that arrived before the sale are applied with it. A sale without commission succeeds with `warnings`. A fixed rate is in the program's currency and is not converted; percentages apply in any currency.
 //
 // Takes any type of body and a specified content type.
 //
@@ -20267,7 +20267,7 @@ func (c *Client) CreateSaleWithBody(ctx context.Context, contentType string, bod
 
 // CreateSale Record a sale
 //
-// Records a payment of a customer; sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repeat answers the same sale with 200, with the warning `differs_from_recorded` where its values differ. Refunds that came before the sale are applied with it. A sale that pays nobody succeeds with `warnings`. A fixed rate is in the currency of the program and is not converted; percentages apply in any currency.
+// Records a customer's payment. Sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repetition returns the same sale with 200, and the warning `differs_from_recorded` if its values differ. Refunds that arrived before the sale are applied with it. A sale without commission succeeds with `warnings`. A fixed rate is in the program's currency and is not converted; percentages apply in any currency.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -20286,7 +20286,7 @@ func (c *Client) CreateSale(ctx context.Context, body CreateSaleJSONRequestBody,
 
 // CreateSaleBatchWithBody Record sales in a batch
 //
-// Records up to 500 payments in one transaction, in their order, each as `POST /v1/sales` would: with its commission, its events, and an answer of its own; a charge that is known answers its sale with 200. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole. It has 20 seconds; new customers take longest, so send fewer items where they are many and the answer is 503.
+// Records up to 500 payments in one transaction, in order, each like a call of `POST /v1/sales`, with its own commission, events and result. A known charge returns its sale with 200. A failed item does not affect the others. Ten items count as one request. Invalid JSON or an unknown program refuses the whole batch. The time limit is 20 seconds; new customers take longest, so send fewer items after a 503.
 //
 // Takes any type of body and a specified content type.
 //
@@ -20305,7 +20305,7 @@ func (c *Client) CreateSaleBatchWithBody(ctx context.Context, contentType string
 
 // CreateSaleBatch Record sales in a batch
 //
-// Records up to 500 payments in one transaction, in their order, each as `POST /v1/sales` would: with its commission, its events, and an answer of its own; a charge that is known answers its sale with 200. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole. It has 20 seconds; new customers take longest, so send fewer items where they are many and the answer is 503.
+// Records up to 500 payments in one transaction, in order, each like a call of `POST /v1/sales`, with its own commission, events and result. A known charge returns its sale with 200. A failed item does not affect the others. Ten items count as one request. Invalid JSON or an unknown program refuses the whole batch. The time limit is 20 seconds; new customers take longest, so send fewer items after a 503.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -20341,7 +20341,7 @@ func (c *Client) RetrieveSale(ctx context.Context, id ID, params *RetrieveSalePa
 
 // RefundSaleWithBody Refund a sale
 //
-// Refunds a sale as a whole or, with `amount_minor`, in part. Unpaid commissions are voided or shrink in proportion; of paid ones a clawback is taken from the next balance of the partner. Commissions made by hand for the sale are refunded as those of rules are. A sale that is refunded already stays as it is and answers 200 with both counts 0; so does an `external_refund_id` that was taken before, with its first result.
+// Refunds a sale in full or, with `amount_minor`, in part. Unpaid commissions are voided or reduced in proportion. Paid commissions get a clawback from the partner's next balance. Manual commissions for the sale are refunded like those of rules. An already refunded sale does not change and returns 200 with both counts 0. A known `external_refund_id` returns its first result.
 //
 // Takes any type of body and a specified content type.
 //
@@ -20360,7 +20360,7 @@ func (c *Client) RefundSaleWithBody(ctx context.Context, id ID, params *RefundSa
 
 // RefundSale Refund a sale
 //
-// Refunds a sale as a whole or, with `amount_minor`, in part. Unpaid commissions are voided or shrink in proportion; of paid ones a clawback is taken from the next balance of the partner. Commissions made by hand for the sale are refunded as those of rules are. A sale that is refunded already stays as it is and answers 200 with both counts 0; so does an `external_refund_id` that was taken before, with its first result.
+// Refunds a sale in full or, with `amount_minor`, in part. Unpaid commissions are voided or reduced in proportion. Paid commissions get a clawback from the partner's next balance. Manual commissions for the sale are refunded like those of rules. An already refunded sale does not change and returns 200 with both counts 0. A known `external_refund_id` returns its first result.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -20396,7 +20396,7 @@ func (c *Client) ListSequences(ctx context.Context, params *ListSequencesParams,
 
 // CreateSequenceWithBody Create a sequence
 //
-// Starts an active sequence; partners are enrolled from now on.
+// Creates an active sequence. It enrols partners from now on.
 //
 // Takes any type of body and a specified content type.
 //
@@ -20415,7 +20415,7 @@ func (c *Client) CreateSequenceWithBody(ctx context.Context, contentType string,
 
 // CreateSequence Create a sequence
 //
-// Starts an active sequence; partners are enrolled from now on.
+// Creates an active sequence. It enrols partners from now on.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -20434,7 +20434,7 @@ func (c *Client) CreateSequence(ctx context.Context, body CreateSequenceJSONRequ
 
 // DeleteSequence Delete a sequence
 //
-// Removes the sequence; enrolled partners get no further mails.
+// Deletes the sequence. Enrolled partners get no further emails.
 //
 // Corresponds with DELETE /v1/sequences/{id} (the `DeleteSequence` operationId).
 func (c *Client) DeleteSequence(ctx context.Context, id ID, params *DeleteSequenceParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -20468,7 +20468,7 @@ func (c *Client) RetrieveSequence(ctx context.Context, id ID, params *RetrieveSe
 
 // UpdateSequenceWithBody Update a sequence
 //
-// Changes the name, the days of `idle`, or the mails; the trigger stays. New mails replace all of the old ones, and partners keep the number of their step: whoever has no step left is done, and whoever was done stays so. A delay that runs already stays as it is.
+// Changes the name, the days of `idle`, or the emails; the trigger cannot be changed. New emails replace all old ones. Each partner keeps its step number. Partners beyond the last step are finished, and finished partners stay finished. A running delay does not change.
 //
 // Takes any type of body and a specified content type.
 //
@@ -20487,7 +20487,7 @@ func (c *Client) UpdateSequenceWithBody(ctx context.Context, id ID, params *Upda
 
 // UpdateSequence Update a sequence
 //
-// Changes the name, the days of `idle`, or the mails; the trigger stays. New mails replace all of the old ones, and partners keep the number of their step: whoever has no step left is done, and whoever was done stays so. A delay that runs already stays as it is.
+// Changes the name, the days of `idle`, or the emails; the trigger cannot be changed. New emails replace all old ones. Each partner keeps its step number. Partners beyond the last step are finished, and finished partners stay finished. A running delay does not change.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -20506,7 +20506,7 @@ func (c *Client) UpdateSequence(ctx context.Context, id ID, params *UpdateSequen
 
 // PauseSequenceWithBody Pause a sequence
 //
-// Nobody advances any more; enrolled partners keep their step. A paused sequence stays as it is.
+// Stops the sequence; enrolled partners keep their step. A paused sequence does not change.
 //
 // Takes any type of body and a specified content type.
 //
@@ -20525,7 +20525,7 @@ func (c *Client) PauseSequenceWithBody(ctx context.Context, id ID, params *Pause
 
 // PauseSequence Pause a sequence
 //
-// Nobody advances any more; enrolled partners keep their step. A paused sequence stays as it is.
+// Stops the sequence; enrolled partners keep their step. A paused sequence does not change.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -20544,7 +20544,7 @@ func (c *Client) PauseSequence(ctx context.Context, id ID, params *PauseSequence
 
 // ResumeSequenceWithBody Resume a sequence
 //
-// Partners continue from their step. An active sequence stays as it is.
+// Partners continue from their step. An active sequence does not change.
 //
 // Takes any type of body and a specified content type.
 //
@@ -20563,7 +20563,7 @@ func (c *Client) ResumeSequenceWithBody(ctx context.Context, id ID, params *Resu
 
 // ResumeSequence Resume a sequence
 //
-// Partners continue from their step. An active sequence stays as it is.
+// Partners continue from their step. An active sequence does not change.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -20597,9 +20597,9 @@ func (c *Client) ListTags(ctx context.Context, params *ListTagsParams, reqEditor
 	return c.Client.Do(req)
 }
 
-// CreateTagWithBody Add a tag
+// CreateTagWithBody Create a tag
 //
-// Adds a tag; without a colour it is slate.
+// Creates a tag. The default colour is slate.
 //
 // Takes any type of body and a specified content type.
 //
@@ -20616,9 +20616,9 @@ func (c *Client) CreateTagWithBody(ctx context.Context, contentType string, body
 	return c.Client.Do(req)
 }
 
-// CreateTag Add a tag
+// CreateTag Create a tag
 //
-// Adds a tag; without a colour it is slate.
+// Creates a tag. The default colour is slate.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -20637,7 +20637,7 @@ func (c *Client) CreateTag(ctx context.Context, body CreateTagJSONRequestBody, r
 
 // DeleteTag Delete a tag
 //
-// Removes the tag from every partner and resource that carries it.
+// Removes the tag from every partner and resource and deletes it.
 //
 // Corresponds with DELETE /v1/tags/{id} (the `DeleteTag` operationId).
 func (c *Client) DeleteTag(ctx context.Context, id ID, params *DeleteTagParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -20671,7 +20671,7 @@ func (c *Client) RetrieveTag(ctx context.Context, id ID, params *RetrieveTagPara
 
 // UpdateTagWithBody Update a tag
 //
-// Changes what is sent.
+// Changes the given fields.
 //
 // Takes any type of body and a specified content type.
 //
@@ -20690,7 +20690,7 @@ func (c *Client) UpdateTagWithBody(ctx context.Context, id ID, params *UpdateTag
 
 // UpdateTag Update a tag
 //
-// Changes what is sent.
+// Changes the given fields.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -20726,7 +20726,7 @@ func (c *Client) ListTaxFormStatuses(ctx context.Context, params *ListTaxFormSta
 
 // CreateTaxFormStatusWithBody Record a tax-form status
 //
-// Records the status of a form collected elsewhere. A submitted form supersedes every other current one of the partner; one that has expired ends the valid one of its type, unless that was signed later.
+// Records the status of a form collected elsewhere. A submitted form supersedes every other current form of the partner. An expired form ends the valid one of its type, unless that one was signed later.
 //
 // Takes any type of body and a specified content type.
 //
@@ -20745,7 +20745,7 @@ func (c *Client) CreateTaxFormStatusWithBody(ctx context.Context, contentType st
 
 // CreateTaxFormStatus Record a tax-form status
 //
-// Records the status of a form collected elsewhere. A submitted form supersedes every other current one of the partner; one that has expired ends the valid one of its type, unless that was signed later.
+// Records the status of a form collected elsewhere. A submitted form supersedes every other current form of the partner. An expired form ends the valid one of its type, unless that one was signed later.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -20781,7 +20781,7 @@ func (c *Client) RetrieveTaxFormStatus(ctx context.Context, id ID, params *Retri
 
 // RetrieveWebhookDelivery Retrieve a delivery
 //
-// One delivery by its id, with the exact body that is sent. After a replay this says whether it was delivered.
+// One delivery by its id, with the exact body sent. After a replay, call this to see whether it was delivered.
 //
 // Corresponds with GET /v1/webhook_deliveries/{id} (the `RetrieveWebhookDelivery` operationId).
 func (c *Client) RetrieveWebhookDelivery(ctx context.Context, id ID, params *RetrieveWebhookDeliveryParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -20798,7 +20798,7 @@ func (c *Client) RetrieveWebhookDelivery(ctx context.Context, id ID, params *Ret
 
 // ReplayWebhookDelivery Replay a delivery
 //
-// Queues a new delivery with the original body and event id; the old one stays in the log as it is.
+// Queues a new delivery with the original body and event id; the old one stays in the log.
 //
 // Corresponds with POST /v1/webhook_deliveries/{id}/replay (the `ReplayWebhookDelivery` operationId).
 func (c *Client) ReplayWebhookDelivery(ctx context.Context, id ID, params *ReplayWebhookDeliveryParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -20815,7 +20815,7 @@ func (c *Client) ReplayWebhookDelivery(ctx context.Context, id ID, params *Repla
 
 // ListWebhookEndpoints List webhook endpoints
 //
-// The program's endpoints, partner postbacks included, newest first.
+// The program's endpoints, including partner postbacks, newest first.
 //
 // Corresponds with GET /v1/webhook_endpoints (the `ListWebhookEndpoints` operationId).
 func (c *Client) ListWebhookEndpoints(ctx context.Context, params *ListWebhookEndpointsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -20830,9 +20830,9 @@ func (c *Client) ListWebhookEndpoints(ctx context.Context, params *ListWebhookEn
 	return c.Client.Do(req)
 }
 
-// CreateWebhookEndpointWithBody Add a webhook endpoint
+// CreateWebhookEndpointWithBody Create a webhook endpoint
 //
-// Adds an endpoint and answers its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints, and each partner at most 20 postbacks besides.
+// Creates an endpoint and returns its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints, and each partner at most 20 postbacks.
 //
 // Takes any type of body and a specified content type.
 //
@@ -20849,9 +20849,9 @@ func (c *Client) CreateWebhookEndpointWithBody(ctx context.Context, contentType 
 	return c.Client.Do(req)
 }
 
-// CreateWebhookEndpoint Add a webhook endpoint
+// CreateWebhookEndpoint Create a webhook endpoint
 //
-// Adds an endpoint and answers its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints, and each partner at most 20 postbacks besides.
+// Creates an endpoint and returns its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints, and each partner at most 20 postbacks.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -20870,7 +20870,7 @@ func (c *Client) CreateWebhookEndpoint(ctx context.Context, body CreateWebhookEn
 
 // DeleteWebhookEndpoint Delete a webhook endpoint
 //
-// Removes the endpoint; nothing more is sent to it.
+// Deletes the endpoint; no further events are sent to it.
 //
 // Corresponds with DELETE /v1/webhook_endpoints/{id} (the `DeleteWebhookEndpoint` operationId).
 func (c *Client) DeleteWebhookEndpoint(ctx context.Context, id ID, params *DeleteWebhookEndpointParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -20904,7 +20904,7 @@ func (c *Client) RetrieveWebhookEndpoint(ctx context.Context, id ID, params *Ret
 
 // UpdateWebhookEndpointWithBody Update a webhook endpoint
 //
-// Changes what is sent. Turning the endpoint on again restarts the count of failures.
+// Changes the given fields. Enabling the endpoint resets the count of failures.
 //
 // Takes any type of body and a specified content type.
 //
@@ -20923,7 +20923,7 @@ func (c *Client) UpdateWebhookEndpointWithBody(ctx context.Context, id ID, param
 
 // UpdateWebhookEndpoint Update a webhook endpoint
 //
-// Changes what is sent. Turning the endpoint on again restarts the count of failures.
+// Changes the given fields. Enabling the endpoint resets the count of failures.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -20942,7 +20942,7 @@ func (c *Client) UpdateWebhookEndpoint(ctx context.Context, id ID, params *Updat
 
 // ListWebhookDeliveries List deliveries
 //
-// The last 50 deliveries to the endpoint, newest first, each with the exact body that is sent.
+// The last 50 deliveries to the endpoint, newest first, each with the exact body sent.
 //
 // Corresponds with GET /v1/webhook_endpoints/{id}/deliveries (the `ListWebhookDeliveries` operationId).
 func (c *Client) ListWebhookDeliveries(ctx context.Context, id ID, params *ListWebhookDeliveriesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -20959,7 +20959,7 @@ func (c *Client) ListWebhookDeliveries(ctx context.Context, id ID, params *ListW
 
 // PingWebhookEndpointWithBody Send a test event
 //
-// Sends the example of a type now, signed, with an `evt_test_` id and without `request`, and waits up to 10 seconds. Answers 200 with the delivery whatever came of it. There is no retry and no replay; a disabled endpoint is tested too. Three tests of an organization wait for their receivers at once, one of a partner and two of all partners; another is refused with 429.
+// Sends a signed example of a type immediately, with an `evt_test_` id and without `request`, and waits up to 10 seconds. Returns 200 with the delivery for every outcome. A test is neither retried nor replayed. Disabled endpoints can be tested too. At a time, three tests per organization can wait for their receivers, one per partner, and two of all partners; further tests are refused with 429.
 //
 // Takes any type of body and a specified content type.
 //
@@ -20978,7 +20978,7 @@ func (c *Client) PingWebhookEndpointWithBody(ctx context.Context, id ID, params 
 
 // PingWebhookEndpoint Send a test event
 //
-// Sends the example of a type now, signed, with an `evt_test_` id and without `request`, and waits up to 10 seconds. Answers 200 with the delivery whatever came of it. There is no retry and no replay; a disabled endpoint is tested too. Three tests of an organization wait for their receivers at once, one of a partner and two of all partners; another is refused with 429.
+// Sends a signed example of a type immediately, with an `evt_test_` id and without `request`, and waits up to 10 seconds. Returns 200 with the delivery for every outcome. A test is neither retried nor replayed. Disabled endpoints can be tested too. At a time, three tests per organization can wait for their receivers, one per partner, and two of all partners; further tests are refused with 429.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -20997,7 +20997,7 @@ func (c *Client) PingWebhookEndpoint(ctx context.Context, id ID, params *PingWeb
 
 // ReplayWebhookEndpointWithBody Replay many deliveries
 //
-// Queues new deliveries of everything that failed since a time, or of everything in a window of up to 30 days. Each carries its original body and event id; the log keeps the old entries. Test deliveries are left out. A disabled endpoint refuses.
+// Queues new deliveries of everything that failed since a time, or of every event in a window of up to 30 days. Each keeps its body and event id; earlier entries stay in the log. Tests are left out. A disabled endpoint is refused.
 //
 // Takes any type of body and a specified content type.
 //
@@ -21016,7 +21016,7 @@ func (c *Client) ReplayWebhookEndpointWithBody(ctx context.Context, id ID, param
 
 // ReplayWebhookEndpoint Replay many deliveries
 //
-// Queues new deliveries of everything that failed since a time, or of everything in a window of up to 30 days. Each carries its original body and event id; the log keeps the old entries. Test deliveries are left out. A disabled endpoint refuses.
+// Queues new deliveries of everything that failed since a time, or of every event in a window of up to 30 days. Each keeps its body and event id; earlier entries stay in the log. Tests are left out. A disabled endpoint is refused.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -21035,7 +21035,7 @@ func (c *Client) ReplayWebhookEndpoint(ctx context.Context, id ID, params *Repla
 
 // RotateWebhookEndpointSecret Rotate the signing secret
 //
-// Makes a new secret and answers it, once. The old one also signs for 24 hours; rotating again within the day replaces it. The count of failures restarts.
+// Creates a new secret and returns it, once. The old one also signs for 24 hours; a second rotation within the day replaces it. The count of failures is reset.
 //
 // Corresponds with POST /v1/webhook_endpoints/{id}/rotate_secret (the `RotateWebhookEndpointSecret` operationId).
 func (c *Client) RotateWebhookEndpointSecret(ctx context.Context, id ID, params *RotateWebhookEndpointSecretParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -21052,7 +21052,7 @@ func (c *Client) RotateWebhookEndpointSecret(ctx context.Context, id ID, params 
 
 // ListWebhookEvents List the event catalogue
 //
-// Every type that can be subscribed to, in catalogue order, with what causes it and an example body.
+// Every type that can be subscribed to, in catalogue order, with its cause and an example body.
 //
 // Corresponds with GET /v1/webhook_events (the `ListWebhookEvents` operationId).
 func (c *Client) ListWebhookEvents(ctx context.Context, params *ListWebhookEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -33765,7 +33765,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateBrowserVisitWithBodyWithResponse Report a visit
 	//
-	// Records the visit that a page saw, as `POST /v1/clicks` does, and sets the cookie `rail_v` for as long as the program's `cookie_days`. The same visitor on the same value within an hour is the same click, which counts as the visitor's last one again. Robots, previews of links and pages that nobody has seen yet make no click: 204.
+	// Records a page visit, as `POST /v1/clicks` does, and sets the cookie `rail_v` for the program's `cookie_days`. A repeated visit with the same value within an hour is the same click, and counts as the visitor's last click again. Robots, link previews and prerendered pages create no click: 204.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -33774,7 +33774,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateBrowserVisitWithResponse Report a visit
 	//
-	// Records the visit that a page saw, as `POST /v1/clicks` does, and sets the cookie `rail_v` for as long as the program's `cookie_days`. The same visitor on the same value within an hour is the same click, which counts as the visitor's last one again. Robots, previews of links and pages that nobody has seen yet make no click: 204.
+	// Records a page visit, as `POST /v1/clicks` does, and sets the cookie `rail_v` for the program's `cookie_days`. A repeated visit with the same value within an hour is the same click, and counts as the visitor's last click again. Robots, link previews and prerendered pages create no click: 204.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -33783,7 +33783,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateBrowserLeadWithBodyWithResponse Report a lead
 	//
-	// Makes a customer of the visitor, as `POST /v1/customers` does with a click, if the key has `allow_leads`. An e-mail address or an identifier that the program knows already changes nothing, whichever visit brought that customer; the answer is the same. 204 when nobody brought the visitor.
+	// Creates a customer from the visitor, as `POST /v1/customers` does with a click, if the key has `allow_leads`. A known email or identifier changes nothing, and the response is the same. 204 if no partner referred the visitor.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -33792,7 +33792,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateBrowserLeadWithResponse Report a lead
 	//
-	// Makes a customer of the visitor, as `POST /v1/customers` does with a click, if the key has `allow_leads`. An e-mail address or an identifier that the program knows already changes nothing, whichever visit brought that customer; the answer is the same. 204 when nobody brought the visitor.
+	// Creates a customer from the visitor, as `POST /v1/customers` does with a click, if the key has `allow_leads`. A known email or identifier changes nothing, and the response is the same. 204 if no partner referred the visitor.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -33801,7 +33801,7 @@ type ClientWithResponsesInterface interface {
 
 	// RetrieveBrowserAttributionWithResponse Restore a visit
 	//
-	// Who brought this browser, by the cookie `rail_v`: for pages whose own storage was purged. 204 when nobody did, or the referral has expired.
+	// The partner who referred this browser, found by the cookie `rail_v`, for pages whose own storage was cleared. 204 if no partner did or the referral has expired.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -33819,7 +33819,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateApplicationWithBodyWithResponse Submit an application
 	//
-	// Puts an applicant in the review queue, with a pending partner. The email of a declined partner applies again: a new application, and the partner is pending once more. A paused program refuses.
+	// Creates an application and a pending partner for review. A declined partner can apply again with the same email: a new application is created and the partner is pending again. A paused program refuses applications.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -33828,7 +33828,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateApplicationWithResponse Submit an application
 	//
-	// Puts an applicant in the review queue, with a pending partner. The email of a declined partner applies again: a new application, and the partner is pending once more. A paused program refuses.
+	// Creates an application and a pending partner for review. A declined partner can apply again with the same email: a new application is created and the partner is pending again. A paused program refuses applications.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -33846,7 +33846,7 @@ type ClientWithResponsesInterface interface {
 
 	// ApproveApplicationWithResponse Approve an application
 	//
-	// Approves a pending application: its partner becomes active (it is made where there is none) and the reviewer and the time are recorded. Emits `application.approved`, then `affiliate.confirmed`.
+	// Approves a pending application. Its partner becomes active, and is created if there is none. Emits `application.approved`, then `affiliate.confirmed`.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -33873,7 +33873,7 @@ type ClientWithResponsesInterface interface {
 
 	// WithdrawApplicationWithResponse Withdraw an application
 	//
-	// Takes back a pending application for the applicant; its partner is declined with the reason that the applicant withdrew. Emits `affiliate.updated`.
+	// Withdraws a pending application on behalf of the applicant. Its partner is declined with a standard reason. Emits `affiliate.updated`.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -33882,7 +33882,7 @@ type ClientWithResponsesInterface interface {
 
 	// ListAuditLogEntriesWithResponse List audit-log entries
 	//
-	// Who did what in the program, newest first.
+	// The changes in the program, with actor and object, newest first.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -33927,7 +33927,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateCampaignWithBodyWithResponse Create a campaign
 	//
-	// Prepares a campaign: a draft, or scheduled when `scheduled_at` is set; a scheduled one is sent when its time comes.
+	// Creates a draft, or a scheduled campaign if `scheduled_at` is set. A scheduled campaign is sent at its time.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -33936,7 +33936,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateCampaignWithResponse Create a campaign
 	//
-	// Prepares a campaign: a draft, or scheduled when `scheduled_at` is set; a scheduled one is sent when its time comes.
+	// Creates a draft, or a scheduled campaign if `scheduled_at` is set. A scheduled campaign is sent at its time.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -33945,7 +33945,7 @@ type ClientWithResponsesInterface interface {
 
 	// DeleteCampaignWithResponse Delete a campaign
 	//
-	// Removes a draft, scheduled or paused campaign; others are refused.
+	// Deletes a draft, scheduled or paused campaign. Other campaigns are refused.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -33963,7 +33963,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateCampaignWithBodyWithResponse Update a campaign
 	//
-	// Changes what is sent, in a draft, scheduled or paused campaign; others are refused.
+	// Changes the given fields of a draft, scheduled or paused campaign. Other campaigns are refused.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -33972,7 +33972,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateCampaignWithResponse Update a campaign
 	//
-	// Changes what is sent, in a draft, scheduled or paused campaign; others are refused.
+	// Changes the given fields of a draft, scheduled or paused campaign. Other campaigns are refused.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -33981,7 +33981,7 @@ type ClientWithResponsesInterface interface {
 
 	// PauseCampaignWithBodyWithResponse Pause a campaign
 	//
-	// Holds a scheduled campaign or one that is being sent; others are refused. Mails already out stay out.
+	// Pauses a campaign that is scheduled or being sent. Other campaigns are refused. Emails already sent are not affected.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -33990,7 +33990,7 @@ type ClientWithResponsesInterface interface {
 
 	// PauseCampaignWithResponse Pause a campaign
 	//
-	// Holds a scheduled campaign or one that is being sent; others are refused. Mails already out stay out.
+	// Pauses a campaign that is scheduled or being sent. Other campaigns are refused. Emails already sent are not affected.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -33999,7 +33999,7 @@ type ClientWithResponsesInterface interface {
 
 	// PreviewCampaignWithResponse Preview a campaign
 	//
-	// The text as written and as its readers will see it, its audience, and how many partners match it now.
+	// The subject and text, the text as recipients will see it, the audience, and the number of partners that match it now.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -34008,7 +34008,7 @@ type ClientWithResponsesInterface interface {
 
 	// ResumeCampaignWithBodyWithResponse Resume a campaign
 	//
-	// Lets a paused campaign go on; others are refused. It is `scheduled` again if its time is still to come. Otherwise it is sent now to its saved audience, without those who have got it; without a mail server this answers 501 and changes nothing.
+	// Resumes a paused campaign. Other campaigns are refused. It is `scheduled` again if its time is in the future. Otherwise it is sent now to the rest of its saved audience. Without a mail server the response is 501 and nothing changes.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34017,7 +34017,7 @@ type ClientWithResponsesInterface interface {
 
 	// ResumeCampaignWithResponse Resume a campaign
 	//
-	// Lets a paused campaign go on; others are refused. It is `scheduled` again if its time is still to come. Otherwise it is sent now to its saved audience, without those who have got it; without a mail server this answers 501 and changes nothing.
+	// Resumes a paused campaign. Other campaigns are refused. It is `scheduled` again if its time is in the future. Otherwise it is sent now to the rest of its saved audience. Without a mail server the response is 501 and nothing changes.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34026,7 +34026,7 @@ type ClientWithResponsesInterface interface {
 
 	// SendCampaignWithBodyWithResponse Send a campaign
 	//
-	// Sends a draft or paused campaign now to its saved audience; it is `sent` once every mail is out. Refused in any other state and when nobody matches; without a mail server it answers 501 and changes nothing.
+	// Sends a draft or paused campaign now to its saved audience. Its status is `sent` once every email is out. Refused in any other state and if no partner matches. Without a mail server the response is 501 and nothing changes.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34035,7 +34035,7 @@ type ClientWithResponsesInterface interface {
 
 	// SendCampaignWithResponse Send a campaign
 	//
-	// Sends a draft or paused campaign now to its saved audience; it is `sent` once every mail is out. Refused in any other state and when nobody matches; without a mail server it answers 501 and changes nothing.
+	// Sends a draft or paused campaign now to its saved audience. Its status is `sent` once every email is out. Refused in any other state and if no partner matches. Without a mail server the response is 501 and nothing changes.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34044,7 +34044,7 @@ type ClientWithResponsesInterface interface {
 
 	// TestCampaignWithResponse Send a test of a campaign
 	//
-	// Sends the campaign's mail once, marked as a test, to the person who asks, or for an API key to the organization's owner: never to a partner. The campaign stays as it is. Without a mail server it answers 501.
+	// Sends the campaign's email once, marked as a test, to the calling user, or for an API key to the organization's owner. Partners never get it. The campaign does not change. Without a mail server the response is 501.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -34062,7 +34062,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateClickWithBodyWithResponse Record a click
 	//
-	// Records a visit as the tracking script does: the value is looked up among the handles of the partners, then among custom link values. The first click of a visitor token on a partner opens a referral. A paused program refuses.
+	// Records a visit as the tracking script does. The value is looked up among the handles of partners, then among custom link values. The first click of a visitor token for a partner opens a referral. A paused program refuses clicks.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34071,7 +34071,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateClickWithResponse Record a click
 	//
-	// Records a visit as the tracking script does: the value is looked up among the handles of the partners, then among custom link values. The first click of a visitor token on a partner opens a referral. A paused program refuses.
+	// Records a visit as the tracking script does. The value is looked up among the handles of partners, then among custom link values. The first click of a visitor token for a partner opens a referral. A paused program refuses clicks.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34080,7 +34080,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateClickBatchWithBodyWithResponse Record clicks in a batch
 	//
-	// Records up to 500 visits in one transaction, each as `POST /v1/clicks` would: with its events, and with an answer of its own. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole.
+	// Records up to 500 visits in one transaction, each like a call of `POST /v1/clicks`, with its own events and result. A failed item does not affect the others. Ten items count as one request. Invalid JSON or an unknown program refuses the whole batch.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34089,7 +34089,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateClickBatchWithResponse Record clicks in a batch
 	//
-	// Records up to 500 visits in one transaction, each as `POST /v1/clicks` would: with its events, and with an answer of its own. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole.
+	// Records up to 500 visits in one transaction, each like a call of `POST /v1/clicks`, with its own events and result. A failed item does not affect the others. Ten items count as one request. Invalid JSON or an unknown program refuses the whole batch.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34116,7 +34116,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateCommissionWithBodyWithResponse Create a manual commission
 	//
-	// Grants a partner an amount by hand. It is approved and held for the holding period, due at once where that is 0 days; a negative amount makes a clawback that is due at once. The reason is written to the audit log.
+	// Grants a partner an amount manually. The commission is approved and held for the holding period, or due at once if that is 0 days. A negative amount creates a clawback that is due at once. The reason goes into the audit log.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34125,7 +34125,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateCommissionWithResponse Create a manual commission
 	//
-	// Grants a partner an amount by hand. It is approved and held for the holding period, due at once where that is 0 days; a negative amount makes a clawback that is due at once. The reason is written to the audit log.
+	// Grants a partner an amount manually. The commission is approved and held for the holding period, or due at once if that is 0 days. A negative amount creates a clawback that is due at once. The reason goes into the audit log.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34152,7 +34152,7 @@ type ClientWithResponsesInterface interface {
 
 	// CorrectCommissionWithBodyWithResponse Correct a commission
 	//
-	// Sets the amount of an unpaid commission that is in no payout. Later refunds take their share of the corrected amount. The reason is written to the audit log and to `include[]=explanation`; the partner does not see it. An amount that the commission has already changes nothing. Reject a commission instead of setting it to 0.
+	// Sets the amount of an unpaid commission outside payouts. Later refunds take their share of the corrected amount. The reason goes into the audit log and `include[]=explanation`; the partner does not see it. An unchanged amount has no effect. To set a commission to 0, reject it.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34161,7 +34161,7 @@ type ClientWithResponsesInterface interface {
 
 	// CorrectCommissionWithResponse Correct a commission
 	//
-	// Sets the amount of an unpaid commission that is in no payout. Later refunds take their share of the corrected amount. The reason is written to the audit log and to `include[]=explanation`; the partner does not see it. An amount that the commission has already changes nothing. Reject a commission instead of setting it to 0.
+	// Sets the amount of an unpaid commission outside payouts. Later refunds take their share of the corrected amount. The reason goes into the audit log and `include[]=explanation`; the partner does not see it. An unchanged amount has no effect. To set a commission to 0, reject it.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34170,7 +34170,7 @@ type ClientWithResponsesInterface interface {
 
 	// ApproveCommissionWithBodyWithResponse Approve a commission
 	//
-	// Approves a pending commission: it becomes `approved`, or `due` where its holding period has run already. Any other state is refused and named.
+	// Approves a pending commission. It becomes `approved`, or `due` if its holding period has ended. In any other state the call is refused, and the message names the state.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34179,7 +34179,7 @@ type ClientWithResponsesInterface interface {
 
 	// ApproveCommissionWithResponse Approve a commission
 	//
-	// Approves a pending commission: it becomes `approved`, or `due` where its holding period has run already. Any other state is refused and named.
+	// Approves a pending commission. It becomes `approved`, or `due` if its holding period has ended. In any other state the call is refused, and the message names the state.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34188,7 +34188,7 @@ type ClientWithResponsesInterface interface {
 
 	// RejectCommissionWithBodyWithResponse Reject a commission
 	//
-	// Rejects an unpaid commission; one in a pending payout is taken out of it. The reason is kept as `void_reason`, written to the audit log and shown to the partner. Refused once it is paid, in a payout that is being processed, rejected or voided.
+	// Rejects an unpaid commission and removes it from a pending payout. The reason is stored as `void_reason`, goes into the audit log, and is shown to the partner. Refused if the commission is paid, rejected, voided, or in a payout that is being processed.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34197,7 +34197,7 @@ type ClientWithResponsesInterface interface {
 
 	// RejectCommissionWithResponse Reject a commission
 	//
-	// Rejects an unpaid commission; one in a pending payout is taken out of it. The reason is kept as `void_reason`, written to the audit log and shown to the partner. Refused once it is paid, in a payout that is being processed, rejected or voided.
+	// Rejects an unpaid commission and removes it from a pending payout. The reason is stored as `void_reason`, goes into the audit log, and is shown to the partner. Refused if the commission is paid, rejected, voided, or in a payout that is being processed.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34215,7 +34215,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateCouponWithBodyWithResponse Register a coupon
 	//
-	// Registers a code that was created in the payment processor; nothing is created there. Sales are matched on `external_id` only.
+	// Registers a code that already exists at the payment processor; Rail creates nothing there. Sales are matched only by `external_id`.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34224,7 +34224,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateCouponWithResponse Register a coupon
 	//
-	// Registers a code that was created in the payment processor; nothing is created there. Sales are matched on `external_id` only.
+	// Registers a code that already exists at the payment processor; Rail creates nothing there. Sales are matched only by `external_id`.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34233,7 +34233,7 @@ type ClientWithResponsesInterface interface {
 
 	// DeleteCouponWithResponse Delete a coupon
 	//
-	// Removes the registration; the code in the processor stays. Customers that came by it keep their partner and lose the reference.
+	// Deletes the registration; the processor's code stays. Customers who came with it keep their partner and lose the reference.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -34251,7 +34251,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateCouponWithBodyWithResponse Update a coupon
 	//
-	// Changes what is sent; the code itself is fixed.
+	// Changes the given fields. The code itself cannot be changed.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34260,7 +34260,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateCouponWithResponse Update a coupon
 	//
-	// Changes what is sent; the code itself is fixed.
+	// Changes the given fields. The code itself cannot be changed.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34276,18 +34276,18 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/customers (the `ListCustomers` operationId).
 	ListCustomersWithResponse(ctx context.Context, params *ListCustomersParams, reqEditors ...RequestEditorFn) (*ListCustomersReply, error)
 
-	// CreateCustomerWithBodyWithResponse Add a customer
+	// CreateCustomerWithBodyWithResponse Create a customer
 	//
-	// Adds a customer through exactly one route. With `click_id` the owner of the click is the partner and the referral becomes a lead; it must not have expired. With `partner_id` the customer is attributed directly. The partner must be active; a self-referral is refused where the program blocks them. Where another customer has the same identifier or e-mail, `warnings` names it: merge the two if they are one person.
+	// Creates a customer with exactly one attribution. With `click_id` the partner is the owner of the click and the referral becomes a lead; the referral must not have expired. With `partner_id` the customer is attributed directly. The partner must be active. A program that blocks self-referrals refuses them. If another customer has the same identifier or email, `warnings` names it; merge the two if they are one person.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/customers (the `CreateCustomer` operationId).
 	CreateCustomerWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateCustomerReply, error)
 
-	// CreateCustomerWithResponse Add a customer
+	// CreateCustomerWithResponse Create a customer
 	//
-	// Adds a customer through exactly one route. With `click_id` the owner of the click is the partner and the referral becomes a lead; it must not have expired. With `partner_id` the customer is attributed directly. The partner must be active; a self-referral is refused where the program blocks them. Where another customer has the same identifier or e-mail, `warnings` names it: merge the two if they are one person.
+	// Creates a customer with exactly one attribution. With `click_id` the partner is the owner of the click and the referral becomes a lead; the referral must not have expired. With `partner_id` the customer is attributed directly. The partner must be active. A program that blocks self-referrals refuses them. If another customer has the same identifier or email, `warnings` names it; merge the two if they are one person.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34296,7 +34296,7 @@ type ClientWithResponsesInterface interface {
 
 	// DeleteCustomerWithResponse Delete a customer
 	//
-	// Removes a customer without sales. Its referral is a visit again and a signup commission that is not paid is voided; refused once the customer has sales or a paid commission.
+	// Deletes a customer without sales. Its referral returns to `visit`, and an unpaid signup commission is voided. Refused if the customer has sales or a paid commission.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -34314,7 +34314,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateCustomerWithBodyWithResponse Update a customer
 	//
-	// Changes what is sent. A new `partner_id` reassigns the customer: future commissions go to that partner, past ones stay.
+	// Changes the given fields. A new `partner_id` reassigns the customer: future commissions go to the new partner, existing ones do not change.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34323,7 +34323,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateCustomerWithResponse Update a customer
 	//
-	// Changes what is sent. A new `partner_id` reassigns the customer: future commissions go to that partner, past ones stay.
+	// Changes the given fields. A new `partner_id` reassigns the customer: future commissions go to the new partner, existing ones do not change.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34332,7 +34332,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreditCustomerWithBodyWithResponse Credit a partner with past sales
 	//
-	// Gives a customer without a partner to a partner, and lets the rules pay for its sales since a moment that have no partner. Sales of a partner are never changed. For a customer of this partner already, the call pays for the sales that still have no partner.
+	// Assigns a customer without a partner to a partner, and creates commissions for its past sales since a given time that have no partner. Sales of a partner never change. If the customer already has this partner, the call creates commissions for the sales that still have no partner.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34341,7 +34341,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreditCustomerWithResponse Credit a partner with past sales
 	//
-	// Gives a customer without a partner to a partner, and lets the rules pay for its sales since a moment that have no partner. Sales of a partner are never changed. For a customer of this partner already, the call pays for the sales that still have no partner.
+	// Assigns a customer without a partner to a partner, and creates commissions for its past sales since a given time that have no partner. Sales of a partner never change. If the customer already has this partner, the call creates commissions for the sales that still have no partner.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34350,7 +34350,7 @@ type ClientWithResponsesInterface interface {
 
 	// AttachExternalIDWithBodyWithResponse Attach an external id
 	//
-	// Attaches an id at a payment processor to the customer. Payments with that id count for the customer from then on, and payments that wait without a partner are recorded. Attaching an id that the customer has already changes nothing.
+	// Attaches an id at a payment processor to the customer. Later payments with that id count for the customer, and waiting payments with it are recorded. Attaching an existing id of the customer has no effect.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34359,7 +34359,7 @@ type ClientWithResponsesInterface interface {
 
 	// AttachExternalIDWithResponse Attach an external id
 	//
-	// Attaches an id at a payment processor to the customer. Payments with that id count for the customer from then on, and payments that wait without a partner are recorded. Attaching an id that the customer has already changes nothing.
+	// Attaches an id at a payment processor to the customer. Later payments with that id count for the customer, and waiting payments with it are recorded. Attaching an existing id of the customer has no effect.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34377,7 +34377,7 @@ type ClientWithResponsesInterface interface {
 
 	// MergeCustomerWithBodyWithResponse Merge two customers
 	//
-	// Merges another customer of the program into this one. Its sales, referral and external ids move here; the earlier first sale and conversion count. This customer takes the name, e-mail and identifier that it lacks. Unpaid commissions outside payouts that depend on the first sale or on the conversion are decided again by the rules; what was paid stays. The id of the merged customer keeps working and answers this customer.
+	// Merges another customer of the program into this one. Its sales, referral and external ids move here. The earlier first sale and the earlier conversion count. This customer gets the name, email and identifier that it lacks. Unpaid commissions outside payouts are decided again by the rules if they depend on the first sale or on the conversion. Paid commissions do not change. Calls with the id of the merged customer return this customer.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34386,7 +34386,7 @@ type ClientWithResponsesInterface interface {
 
 	// MergeCustomerWithResponse Merge two customers
 	//
-	// Merges another customer of the program into this one. Its sales, referral and external ids move here; the earlier first sale and conversion count. This customer takes the name, e-mail and identifier that it lacks. Unpaid commissions outside payouts that depend on the first sale or on the conversion are decided again by the rules; what was paid stays. The id of the merged customer keeps working and answers this customer.
+	// Merges another customer of the program into this one. Its sales, referral and external ids move here. The earlier first sale and the earlier conversion count. This customer gets the name, email and identifier that it lacks. Unpaid commissions outside payouts are decided again by the rules if they depend on the first sale or on the conversion. Paid commissions do not change. Calls with the id of the merged customer return this customer.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34395,7 +34395,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateEmbedTokenWithBodyWithResponse Create an embed token
 	//
-	// Opens the portal within a page of your application: an element with the attribute `data-rail-embed="<url>"` and the script `/embed.js` show it. Only pages of the program's `embed_hosts` may frame it. Your own user is enrolled on the way, active at once: emits `affiliate.created` then.
+	// Opens the portal inside a page of your application, with an element `data-rail-embed="<url>"` and the script `/embed.js`. Only pages of the program's `embed_hosts` may frame it. With `user`, your own user is enrolled if necessary, active at once; this emits `affiliate.created`.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34404,7 +34404,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateEmbedTokenWithResponse Create an embed token
 	//
-	// Opens the portal within a page of your application: an element with the attribute `data-rail-embed="<url>"` and the script `/embed.js` show it. Only pages of the program's `embed_hosts` may frame it. Your own user is enrolled on the way, active at once: emits `affiliate.created` then.
+	// Opens the portal inside a page of your application, with an element `data-rail-embed="<url>"` and the script `/embed.js`. Only pages of the program's `embed_hosts` may frame it. With `user`, your own user is enrolled if necessary, active at once; this emits `affiliate.created`.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34413,7 +34413,7 @@ type ClientWithResponsesInterface interface {
 
 	// FollowEventsWithResponse Follow events
 	//
-	// What happened in your organization's programs since a cursor, oldest first and each event once, with the exact body that webhooks get. Without `after` there are none, and `cursor` is where what happens from now on begins: ask with the `cursor` of each answer, at once while `caught_up` is false, else every second or so. An event is here a moment after its change, and for as long as events are kept, at least 30 days.
+	// The events of all your organization's programs after a cursor, oldest first, each once, with the exact body that webhooks get. Without `after` the list is empty and `cursor` marks the present. Call again with the `cursor` of each response, immediately while `caught_up` is false, else about every second. An event appears a moment after its change and is kept for at least 30 days.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -34431,25 +34431,25 @@ type ClientWithResponsesInterface interface {
 
 	// ListFlowsWithResponse List flows
 	//
-	// The flows of the program in the order in which they are tried: by `priority`, then partner before group before program, then the oldest first.
+	// The flows of the program in evaluation order: by `priority`, then partner before group before program, then oldest first.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/flows (the `ListFlows` operationId).
 	ListFlowsWithResponse(ctx context.Context, params *ListFlowsParams, reqEditors ...RequestEditorFn) (*ListFlowsReply, error)
 
-	// CreateFlowWithBodyWithResponse Add a flow
+	// CreateFlowWithBodyWithResponse Create a flow
 	//
-	// Adds a commission rule for the program, a group or a partner (not both). It counts against the flow quota of the plan while it is active. Earlier commissions are not recomputed. More than 16 KiB of conditions, or 256 KiB in the program's active flows together, is refused with 400 `flow_too_large`. An unusual rate is saved, with a warning.
+	// Creates a commission rule for the program, a group or a partner (not both). An active flow counts against the plan's flow quota. Existing commissions are not recalculated. More than 16 KiB of conditions, or 256 KiB in all active flows of the program, is refused with 400 `flow_too_large`. An unusual rate is saved with a warning.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/flows (the `CreateFlow` operationId).
 	CreateFlowWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateFlowReply, error)
 
-	// CreateFlowWithResponse Add a flow
+	// CreateFlowWithResponse Create a flow
 	//
-	// Adds a commission rule for the program, a group or a partner (not both). It counts against the flow quota of the plan while it is active. Earlier commissions are not recomputed. More than 16 KiB of conditions, or 256 KiB in the program's active flows together, is refused with 400 `flow_too_large`. An unusual rate is saved, with a warning.
+	// Creates a commission rule for the program, a group or a partner (not both). An active flow counts against the plan's flow quota. Existing commissions are not recalculated. More than 16 KiB of conditions, or 256 KiB in all active flows of the program, is refused with 400 `flow_too_large`. An unusual rate is saved with a warning.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34458,7 +34458,7 @@ type ClientWithResponsesInterface interface {
 
 	// PreviewFlowsWithBodyWithResponse Preview a commission
 	//
-	// What a payment would earn now, by which flow and branch, and in words. It asks the flows as a sale does, and records nothing. The payment is one of a customer, or the first one of a new customer whom a partner brings.
+	// The commission of a payment under the current rules, with its flow and branch, and as a sentence. It evaluates the flows like a sale and records nothing. The payment belongs to a customer, or is the first one of a new customer of a partner.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34467,7 +34467,7 @@ type ClientWithResponsesInterface interface {
 
 	// PreviewFlowsWithResponse Preview a commission
 	//
-	// What a payment would earn now, by which flow and branch, and in words. It asks the flows as a sale does, and records nothing. The payment is one of a customer, or the first one of a new customer whom a partner brings.
+	// The commission of a payment under the current rules, with its flow and branch, and as a sentence. It evaluates the flows like a sale and records nothing. The payment belongs to a customer, or is the first one of a new customer of a partner.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34476,7 +34476,7 @@ type ClientWithResponsesInterface interface {
 
 	// RehearseFlowsWithBodyWithResponse Rehearse a flow
 	//
-	// What the sales of the last days would have paid if a flow were saved like this, beside what they pay under the flows as they are. The sales are decided as new ones are, by what is known of customer and partner today; only what they count of a customer is as of the sale. Sales without a partner and those that were refunded are left out. Nothing is changed.
+	// Compares the commissions of recent sales under the current flows with those under a changed flow. The sales are decided as if new, with today's data of customer and partner; only the customer's counters are those at the time of the sale. Sales without a partner and refunded sales are left out. Nothing changes.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34485,7 +34485,7 @@ type ClientWithResponsesInterface interface {
 
 	// RehearseFlowsWithResponse Rehearse a flow
 	//
-	// What the sales of the last days would have paid if a flow were saved like this, beside what they pay under the flows as they are. The sales are decided as new ones are, by what is known of customer and partner today; only what they count of a customer is as of the sale. Sales without a partner and those that were refunded are left out. Nothing is changed.
+	// Compares the commissions of recent sales under the current flows with those under a changed flow. The sales are decided as if new, with today's data of customer and partner; only the customer's counters are those at the time of the sale. Sales without a partner and refunded sales are left out. Nothing changes.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34494,7 +34494,7 @@ type ClientWithResponsesInterface interface {
 
 	// DeleteFlowWithResponse Delete a flow
 	//
-	// Removes the rule. Commissions that it produced keep their `flow_id`, which then expands to null.
+	// Deletes the rule. Its commissions keep their `flow_id`, which then expands to null.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -34512,7 +34512,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateFlowWithBodyWithResponse Update a flow
 	//
-	// Send the whole flow; what is absent stays. `branches` replaces the list: branches with an `id` are kept, new ones are created, omitted ones are deleted. Commissions keep the branch they name and are not recomputed.
+	// Send the whole flow; omitted fields keep their values. `branches` replaces the list: branches with an `id` are kept, new ones are created, omitted ones are deleted. Commissions keep the branch they name and are not recalculated.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34521,7 +34521,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateFlowWithResponse Update a flow
 	//
-	// Send the whole flow; what is absent stays. `branches` replaces the list: branches with an `id` are kept, new ones are created, omitted ones are deleted. Commissions keep the branch they name and are not recomputed.
+	// Send the whole flow; omitted fields keep their values. `branches` replaces the list: branches with an `id` are kept, new ones are created, omitted ones are deleted. Commissions keep the branch they name and are not recalculated.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34537,18 +34537,18 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/groups (the `ListGroups` operationId).
 	ListGroupsWithResponse(ctx context.Context, params *ListGroupsParams, reqEditors ...RequestEditorFn) (*ListGroupsReply, error)
 
-	// CreateGroupWithBodyWithResponse Add a group
+	// CreateGroupWithBodyWithResponse Create a group
 	//
-	// Adds a group. Its slug is made from the name; it does not become the default by this.
+	// Creates a group. Its slug is derived from the name. It does not become the default.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/groups (the `CreateGroup` operationId).
 	CreateGroupWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateGroupReply, error)
 
-	// CreateGroupWithResponse Add a group
+	// CreateGroupWithResponse Create a group
 	//
-	// Adds a group. Its slug is made from the name; it does not become the default by this.
+	// Creates a group. Its slug is derived from the name. It does not become the default.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34557,7 +34557,7 @@ type ClientWithResponsesInterface interface {
 
 	// DeleteGroupWithResponse Delete a group
 	//
-	// Removes the group. Its partners and applications are left without a group and the flows scoped to it are deleted. The default group is refused.
+	// Deletes the group. Its partners and applications remain without a group, and flows of the group are deleted. The default group is refused.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -34575,7 +34575,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateGroupWithBodyWithResponse Update a group
 	//
-	// Changes what is sent. `is_default` can only be set to true; the previous default group then stops being it.
+	// Changes the given fields. `is_default` can only be set to true; the previous default group loses it.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34584,7 +34584,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateGroupWithResponse Update a group
 	//
-	// Changes what is sent. `is_default` can only be set to true; the previous default group then stops being it.
+	// Changes the given fields. `is_default` can only be set to true; the previous default group loses it.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34593,7 +34593,7 @@ type ClientWithResponsesInterface interface {
 
 	// SetInboundSigningWithBodyWithResponse Require signed requests
 	//
-	// Says whether requests with the calling key must carry `Rail-Signature`; other keys are not affected. Any key may call it. While signing is required, the call that ends it must be signed too.
+	// Sets whether requests with the calling key must have `Rail-Signature`. Other keys are not affected. Any key may call it. While signing is required, the call that ends it must be signed.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34602,7 +34602,7 @@ type ClientWithResponsesInterface interface {
 
 	// SetInboundSigningWithResponse Require signed requests
 	//
-	// Says whether requests with the calling key must carry `Rail-Signature`; other keys are not affected. Any key may call it. While signing is required, the call that ends it must be signed too.
+	// Sets whether requests with the calling key must have `Rail-Signature`. Other keys are not affected. Any key may call it. While signing is required, the call that ends it must be signed.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34611,7 +34611,7 @@ type ClientWithResponsesInterface interface {
 
 	// ListInboxEventsWithResponse List inbox events
 	//
-	// What payment processors sent to the program's connections, newest first.
+	// Events that payment processors sent to the program's connections, newest first.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -34629,7 +34629,7 @@ type ClientWithResponsesInterface interface {
 
 	// ReplayInboxEventWithResponse Replay an inbox event
 	//
-	// Has the event worked again, as it is kept: what is recorded stays recorded once.
+	// Processes the stored event again. Objects already recorded are not recorded twice.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -34638,7 +34638,7 @@ type ClientWithResponsesInterface interface {
 
 	// ResolveInboxEventWithResponse Restore a failed refund
 	//
-	// Settles an event with `reason_code` `refund_failed`: the refund did not reach the customer, so the sale counts again for the refunded amount, and partners get their part back as rewards. The event is then `recorded`. A second call changes nothing and answers the same event.
+	// Resolves an event with `reason_code` `refund_failed`: the refund did not reach the customer, so the sale counts again for the refunded amount, and partners get their share back as rewards. The event is then `recorded`. A second call has no effect and returns the same event.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -34654,18 +34654,18 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/links (the `ListLinks` operationId).
 	ListLinksWithResponse(ctx context.Context, params *ListLinksParams, reqEditors ...RequestEditorFn) (*ListLinksReply, error)
 
-	// CreateLinkWithBodyWithResponse Add a link
+	// CreateLinkWithBodyWithResponse Create a link
 	//
-	// Adds a link. Without `value` it carries the partner's handle, which several links of the partner may share; a value of your own must be free in the program, handles and deleted links included.
+	// Creates a link. Without `value` it has the partner's handle, which several links of the partner can share. A custom value must be unused in the program, including handles and deleted links.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/links (the `CreateLink` operationId).
 	CreateLinkWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateLinkReply, error)
 
-	// CreateLinkWithResponse Add a link
+	// CreateLinkWithResponse Create a link
 	//
-	// Adds a link. Without `value` it carries the partner's handle, which several links of the partner may share; a value of your own must be free in the program, handles and deleted links included.
+	// Creates a link. Without `value` it has the partner's handle, which several links of the partner can share. A custom value must be unused in the program, including handles and deleted links.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34674,7 +34674,7 @@ type ClientWithResponsesInterface interface {
 
 	// DeleteLinkWithResponse Delete a link
 	//
-	// Takes the link off the lists. Its addresses keep redirecting, its clicks stay grouped under it and its value stays reserved.
+	// Removes the link from lists. Its addresses still redirect, its clicks stay grouped under it, and its value stays reserved.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -34692,7 +34692,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateLinkWithBodyWithResponse Update a link
 	//
-	// Changes what is sent. A new destination never changes the tracking value.
+	// Changes the given fields. A new destination does not change the tracking value.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34701,34 +34701,34 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateLinkWithResponse Update a link
 	//
-	// Changes what is sent. A new destination never changes the tracking value.
+	// Changes the given fields. A new destination does not change the tracking value.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/links/{id} (the `UpdateLink` operationId).
 	UpdateLinkWithResponse(ctx context.Context, id ID, params *UpdateLinkParams, body UpdateLinkJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateLinkReply, error)
 
-	// ListMailsWithResponse List mails that failed
+	// ListMailsWithResponse List failed emails
 	//
-	// The mails of your organization, of all its programs, that could not be delivered, newest first. They are kept for 30 days.
+	// Emails of your organization, across all programs, that could not be delivered, newest first. They are kept for 30 days.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/mails (the `ListMails` operationId).
 	ListMailsWithResponse(ctx context.Context, params *ListMailsParams, reqEditors ...RequestEditorFn) (*ListMailsReply, error)
 
-	// RetrieveMailWithResponse Retrieve a mail
+	// RetrieveMailWithResponse Retrieve an email
 	//
-	// One mail by its id, in any state and without its text: after `retryMail` this says whether it was sent. Mails are kept for 30 days.
+	// One email by its id, in any state and without its text. After `retryMail`, call this to see whether it was sent. Emails are kept for 30 days.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/mails/{id} (the `RetrieveMail` operationId).
 	RetrieveMailWithResponse(ctx context.Context, id ID, params *RetrieveMailParams, reqEditors ...RequestEditorFn) (*RetrieveMailReply, error)
 
-	// RetryMailWithResponse Send a mail again
+	// RetryMailWithResponse Resend an email
 	//
-	// Sends a mail that failed once more, with all attempts of a new one. A mail of a campaign is not sent again, since the campaign's text may have changed; without a mail server it answers 501.
+	// Sends a failed email again, with all attempts of a new one. Emails of a campaign cannot be resent, because the campaign's text may have changed. Without a mail server the response is 501.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -34746,25 +34746,25 @@ type ClientWithResponsesInterface interface {
 
 	// ListPartnerNotesWithResponse List notes about partners
 	//
-	// What was noted about the program's partners, newest first. Partners never see it.
+	// Notes about the program's partners, newest first. Partners never see them.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/partner_notes (the `ListPartnerNotes` operationId).
 	ListPartnerNotesWithResponse(ctx context.Context, params *ListPartnerNotesParams, reqEditors ...RequestEditorFn) (*ListPartnerNotesReply, error)
 
-	// CreatePartnerNoteWithBodyWithResponse Write a note about a partner
+	// CreatePartnerNoteWithBodyWithResponse Create a note about a partner
 	//
-	// Notes something about a partner, with a file of any kind if there is one. A partner has at most 500 notes, and their files together 20 MiB. They are deleted with the partner.
+	// Creates a note about a partner, with an optional file of any type. A partner has at most 500 notes and 20 MiB of files. Deleting the partner deletes its notes.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/partner_notes (the `CreatePartnerNote` operationId).
 	CreatePartnerNoteWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreatePartnerNoteReply, error)
 
-	// CreatePartnerNoteWithResponse Write a note about a partner
+	// CreatePartnerNoteWithResponse Create a note about a partner
 	//
-	// Notes something about a partner, with a file of any kind if there is one. A partner has at most 500 notes, and their files together 20 MiB. They are deleted with the partner.
+	// Creates a note about a partner, with an optional file of any type. A partner has at most 500 notes and 20 MiB of files. Deleting the partner deletes its notes.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34773,7 +34773,7 @@ type ClientWithResponsesInterface interface {
 
 	// DeletePartnerNoteWithResponse Delete a note about a partner
 	//
-	// Removes the note and its file.
+	// Deletes the note and its file.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -34791,7 +34791,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdatePartnerNoteWithBodyWithResponse Update a note about a partner
 	//
-	// Replaces the note's text; the file stays. `author_id` and `author_name` are from then on those of the caller.
+	// Replaces the note's text; the file does not change. The caller becomes `author_id` and `author_name`.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34800,7 +34800,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdatePartnerNoteWithResponse Update a note about a partner
 	//
-	// Replaces the note's text; the file stays. `author_id` and `author_name` are from then on those of the caller.
+	// Replaces the note's text; the file does not change. The caller becomes `author_id` and `author_name`.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34809,7 +34809,7 @@ type ClientWithResponsesInterface interface {
 
 	// RetrievePartnerNoteFileWithResponse Retrieve the file of a note
 	//
-	// The file with its content; 404 for a note without one.
+	// The file with its content; 404 for a note without a file.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -34825,18 +34825,18 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/partners (the `ListPartners` operationId).
 	ListPartnersWithResponse(ctx context.Context, params *ListPartnersParams, reqEditors ...RequestEditorFn) (*ListPartnersReply, error)
 
-	// CreatePartnerWithBodyWithResponse Add a partner
+	// CreatePartnerWithBodyWithResponse Create a partner
 	//
-	// Adds a partner. `active` adds it directly; `pending` puts it in the review queue with an application. A paused program refuses.
+	// Creates a partner. An `active` partner needs no review; `pending` creates an application for review. A paused program refuses partners.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/partners (the `CreatePartner` operationId).
 	CreatePartnerWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreatePartnerReply, error)
 
-	// CreatePartnerWithResponse Add a partner
+	// CreatePartnerWithResponse Create a partner
 	//
-	// Adds a partner. `active` adds it directly; `pending` puts it in the review queue with an application. A paused program refuses.
+	// Creates a partner. An `active` partner needs no review; `pending` creates an application for review. A paused program refuses partners.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34845,7 +34845,7 @@ type ClientWithResponsesInterface interface {
 
 	// DeletePartnerWithResponse Delete a partner
 	//
-	// Removes the partner and everything attributed to it: links, clicks, referrals, customers, commissions, payouts. Sales stay without a partner. It cannot be undone; refused while a payout is being processed.
+	// Deletes the partner and all its data: links, clicks, referrals, customers, commissions, payouts. Sales stay without a partner. This cannot be undone. Refused while a payout is being processed.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -34863,7 +34863,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdatePartnerWithBodyWithResponse Update a partner
 	//
-	// Changes what is sent. `suspended` and `active` can be set; a pending or declined partner is decided through its application.
+	// Changes the given fields. `suspended` and `active` can be set. The application of a pending or declined partner decides its status.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34872,7 +34872,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdatePartnerWithResponse Update a partner
 	//
-	// Changes what is sent. `suspended` and `active` can be set; a pending or declined partner is decided through its application.
+	// Changes the given fields. `suspended` and `active` can be set. The application of a pending or declined partner decides its status.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34881,7 +34881,7 @@ type ClientWithResponsesInterface interface {
 
 	// BanPartnerWithBodyWithResponse Ban a partner
 	//
-	// Suspends the partner with a reason, rejects what it has earned and not been paid, turns its coupons off, and tells it by mail, all at once. Collected commissions leave a payout that has not been sent. At most 5,000 commissions are rejected at a time; `remaining_count` says how many are left. Setting the partner to `active` again brings none of that back.
+	// Suspends the partner with a reason, rejects its unpaid commissions, deactivates its coupons, and notifies it by email, all at once. Commissions leave payouts that were not sent. One call rejects at most 5,000 commissions; `remaining_count` is the number left. Setting the partner to `active` again restores none of this.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34890,25 +34890,25 @@ type ClientWithResponsesInterface interface {
 
 	// BanPartnerWithResponse Ban a partner
 	//
-	// Suspends the partner with a reason, rejects what it has earned and not been paid, turns its coupons off, and tells it by mail, all at once. Collected commissions leave a payout that has not been sent. At most 5,000 commissions are rejected at a time; `remaining_count` says how many are left. Setting the partner to `active` again brings none of that back.
+	// Suspends the partner with a reason, rejects its unpaid commissions, deactivates its coupons, and notifies it by email, all at once. Commissions leave payouts that were not sent. One call rejects at most 5,000 commissions; `remaining_count` is the number left. Setting the partner to `active` again restores none of this.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/partners/{id}/ban (the `BanPartner` operationId).
 	BanPartnerWithResponse(ctx context.Context, id ID, params *BanPartnerParams, body BanPartnerJSONRequestBody, reqEditors ...RequestEditorFn) (*BanPartnerReply, error)
 
-	// CreatePartnerSSOWithBodyWithResponse Mint a sign-in link
+	// CreatePartnerSSOWithBodyWithResponse Create a sign-in link
 	//
-	// A link that signs an active partner into the portal once. A new link voids the unused ones before it.
+	// Creates a link that signs an active partner into the portal once. A new link invalidates earlier unused links.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/partners/{id}/sso (the `CreatePartnerSSO` operationId).
 	CreatePartnerSSOWithBodyWithResponse(ctx context.Context, id ID, params *CreatePartnerSSOParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreatePartnerSSOReply, error)
 
-	// CreatePartnerSSOWithResponse Mint a sign-in link
+	// CreatePartnerSSOWithResponse Create a sign-in link
 	//
-	// A link that signs an active partner into the portal once. A new link voids the unused ones before it.
+	// Creates a link that signs an active partner into the portal once. A new link invalidates earlier unused links.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34926,7 +34926,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreatePayoutBatchWithBodyWithResponse Generate a payout batch
 	//
-	// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month of its time zone: a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
+	// Collects every due commission up to `period_end` into payouts, one per partner and currency. Clawbacks are deducted, and minimum, payout method and tax form are checked. Commissions that mature by then become due first. No money moves. A program has one batch per calendar month of its time zone: a second run returns it, skips partners that have a payout, and checks ineligible partners again. The response has the payouts of up to 500 partners. Further payouts follow within seconds to minutes; until then `generating` is true.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34935,7 +34935,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreatePayoutBatchWithResponse Generate a payout batch
 	//
-	// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month of its time zone: a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
+	// Collects every due commission up to `period_end` into payouts, one per partner and currency. Clawbacks are deducted, and minimum, payout method and tax form are checked. Commissions that mature by then become due first. No money moves. A program has one batch per calendar month of its time zone: a second run returns it, skips partners that have a payout, and checks ineligible partners again. The response has the payouts of up to 500 partners. Further payouts follow within seconds to minutes; until then `generating` is true.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34944,7 +34944,7 @@ type ClientWithResponsesInterface interface {
 
 	// PreviewPayoutBatchWithBodyWithResponse Preview a payout batch
 	//
-	// Who would get what by `POST /v1/payout_batches` with the same body, and who would not and why. The same checks decide, and nothing is changed: what would mature by then is counted in, and stays as it is.
+	// The payouts that `POST /v1/payout_batches` with the same body would create, and the partners it would leave out, with reasons. It applies the same checks and changes nothing. Commissions that would mature by then are counted but do not change.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34953,7 +34953,7 @@ type ClientWithResponsesInterface interface {
 
 	// PreviewPayoutBatchWithResponse Preview a payout batch
 	//
-	// Who would get what by `POST /v1/payout_batches` with the same body, and who would not and why. The same checks decide, and nothing is changed: what would mature by then is counted in, and stays as it is.
+	// The payouts that `POST /v1/payout_batches` with the same body would create, and the partners it would leave out, with reasons. It applies the same checks and changes nothing. Commissions that would mature by then are counted but do not change.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34971,7 +34971,7 @@ type ClientWithResponsesInterface interface {
 
 	// CancelPayoutBatchWithBodyWithResponse Cancel a payout batch
 	//
-	// Deletes every payout of a batch that is pending, failed or not eligible, in one transaction, as deleting each would; on request also those that left in a file. Commissions are due again, and the same month's next run collects them. What is paid or with a rail stays.
+	// Deletes every payout of a batch that is pending, failed or not eligible, in one transaction, like deleting each one; on request also exported payouts. Their commissions are due again, and the same month's next run collects them. Payouts that are paid or with a rail stay.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34980,7 +34980,7 @@ type ClientWithResponsesInterface interface {
 
 	// CancelPayoutBatchWithResponse Cancel a payout batch
 	//
-	// Deletes every payout of a batch that is pending, failed or not eligible, in one transaction, as deleting each would; on request also those that left in a file. Commissions are due again, and the same month's next run collects them. What is paid or with a rail stays.
+	// Deletes every payout of a batch that is pending, failed or not eligible, in one transaction, like deleting each one; on request also exported payouts. Their commissions are due again, and the same month's next run collects them. Payouts that are paid or with a rail stay.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34989,7 +34989,7 @@ type ClientWithResponsesInterface interface {
 
 	// ExportPayoutBatchWithBodyWithResponse Export a payout batch
 	//
-	// Writes what is not paid of a batch as a file of one currency. Its payouts are `processing` from then on, so that refunds claw them back: end each as paid or failed. Another export writes the same payouts again and says so. Refused where a payment rail pays by the method, and while the batch is being generated.
+	// Exports the unpaid payouts of a batch in one currency to a file. They become `processing`, so that refunds claw them back; mark each as paid or failed afterwards. Another export writes the same payouts again and reports the repetition. Refused if a payment rail pays by the method, and while the batch is being generated.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34998,7 +34998,7 @@ type ClientWithResponsesInterface interface {
 
 	// ExportPayoutBatchWithResponse Export a payout batch
 	//
-	// Writes what is not paid of a batch as a file of one currency. Its payouts are `processing` from then on, so that refunds claw them back: end each as paid or failed. Another export writes the same payouts again and says so. Refused where a payment rail pays by the method, and while the batch is being generated.
+	// Exports the unpaid payouts of a batch in one currency to a file. They become `processing`, so that refunds claw them back; mark each as paid or failed afterwards. Another export writes the same payouts again and reports the repetition. Refused if a payment rail pays by the method, and while the batch is being generated.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35007,7 +35007,7 @@ type ClientWithResponsesInterface interface {
 
 	// ReportPayoutResultsWithBodyWithResponse Report payout results
 	//
-	// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Rows are matched by the column of references alone. Where several rows are of one payout, a failed or returned one counts. A row with another amount or currency than the payout's is refused. The answer lists the payouts that left in such a file and that no row names.
+	// Marks payouts of a batch as paid or failed from a result file of PayPal or Wise, or any table of payout ids and states. Rows are matched only by the column of references. If several rows belong to one payout, a failed or returned row counts. A row with a different amount or currency is refused. The response lists exported payouts that are missing from the result.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35016,7 +35016,7 @@ type ClientWithResponsesInterface interface {
 
 	// ReportPayoutResultsWithResponse Report payout results
 	//
-	// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Rows are matched by the column of references alone. Where several rows are of one payout, a failed or returned one counts. A row with another amount or currency than the payout's is refused. The answer lists the payouts that left in such a file and that no row names.
+	// Marks payouts of a batch as paid or failed from a result file of PayPal or Wise, or any table of payout ids and states. Rows are matched only by the column of references. If several rows belong to one payout, a failed or returned row counts. A row with a different amount or currency is refused. The response lists exported payouts that are missing from the result.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35025,7 +35025,7 @@ type ClientWithResponsesInterface interface {
 
 	// ListPayoutsWithResponse List payouts
 	//
-	// The program's payouts, newest first, those that are not eligible included.
+	// The program's payouts, newest first, including ineligible ones.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -35034,7 +35034,7 @@ type ClientWithResponsesInterface interface {
 
 	// DeletePayoutWithResponse Delete a payout
 	//
-	// Removes a payout that is pending, failed or not eligible; its commissions become due again and the same month's next batch run collects them. Refused while it is `processing` (a payment rail or a file has it) and once it is paid.
+	// Deletes a payout that is pending, failed or not eligible. Its commissions become due again, and the same month's next batch run collects them. Refused if it is paid or `processing` (with a payment rail or exported).
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -35052,7 +35052,7 @@ type ClientWithResponsesInterface interface {
 
 	// MarkPayoutFailedWithBodyWithResponse Mark a payout as failed
 	//
-	// Records that no money arrived of a payout that left in a file. It keeps its commissions: it can be exported again, marked as paid, or deleted, which makes them due again. What a rail has in flight only the rail ends.
+	// Records that an exported payout was not paid. It keeps its commissions. You can export it again, mark it as paid, or delete it, which makes its commissions due again. A payout in flight with a rail can only be ended by the rail.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35061,7 +35061,7 @@ type ClientWithResponsesInterface interface {
 
 	// MarkPayoutFailedWithResponse Mark a payout as failed
 	//
-	// Records that no money arrived of a payout that left in a file. It keeps its commissions: it can be exported again, marked as paid, or deleted, which makes them due again. What a rail has in flight only the rail ends.
+	// Records that an exported payout was not paid. It keeps its commissions. You can export it again, mark it as paid, or delete it, which makes its commissions due again. A payout in flight with a rail can only be ended by the rail.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35070,7 +35070,7 @@ type ClientWithResponsesInterface interface {
 
 	// MarkPayoutPaidWithBodyWithResponse Mark a payout as paid
 	//
-	// Records that a payout was paid outside the connected rails: one that is pending or failed, or `processing` because it left in a file; its commissions become paid. Refused while a rail has it in flight, when it is already paid and when it is not eligible.
+	// Records that a payout was paid outside the connected rails. It must be pending, failed, or `processing` after an export. Its commissions become paid. Refused if a rail has it in flight, if it is already paid, or if it is not eligible.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35079,7 +35079,7 @@ type ClientWithResponsesInterface interface {
 
 	// MarkPayoutPaidWithResponse Mark a payout as paid
 	//
-	// Records that a payout was paid outside the connected rails: one that is pending or failed, or `processing` because it left in a file; its commissions become paid. Refused while a rail has it in flight, when it is already paid and when it is not eligible.
+	// Records that a payout was paid outside the connected rails. It must be pending, failed, or `processing` after an export. Its commissions become paid. Refused if a rail has it in flight, if it is already paid, or if it is not eligible.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35088,7 +35088,7 @@ type ClientWithResponsesInterface interface {
 
 	// UndoPayoutPaidWithBodyWithResponse Undo a payment marked by hand
 	//
-	// Takes back what `mark_paid` did, within 24 hours: the payout has its status from before, and its commissions are due again and stay in it. Refused for a payment that a rail or a result file reported, and once a refund has clawed money of it back. The partner's mail about the payment waits for 10 minutes; undoing drops it until then.
+	// Undoes `mark_paid` within 24 hours. The payout returns to its earlier status; its commissions are due again and stay in it. Refused for a payment reported by a rail or a result file, and after a refund has clawed back a part. The partner's email about the payment is delayed by 10 minutes; undoing it earlier cancels the email.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35097,7 +35097,7 @@ type ClientWithResponsesInterface interface {
 
 	// UndoPayoutPaidWithResponse Undo a payment marked by hand
 	//
-	// Takes back what `mark_paid` did, within 24 hours: the payout has its status from before, and its commissions are due again and stay in it. Refused for a payment that a rail or a result file reported, and once a refund has clawed money of it back. The partner's mail about the payment waits for 10 minutes; undoing drops it until then.
+	// Undoes `mark_paid` within 24 hours. The payout returns to its earlier status; its commissions are due again and stay in it. Refused for a payment reported by a rail or a result file, and after a refund has clawed back a part. The partner's email about the payment is delayed by 10 minutes; undoing it earlier cancels the email.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35106,7 +35106,7 @@ type ClientWithResponsesInterface interface {
 
 	// ListProcessorConnectionsWithResponse List processor connections
 	//
-	// The program's connections to payment processors, newest first. They are made and ended by the operator and by owners at the console, not by API.
+	// The program's connections to payment processors, newest first. The operator and owners in the console create and end them; the API does not.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -35133,7 +35133,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateProgramWithBodyWithResponse Create a program
 	//
-	// Creates a program and its default group, named Default. What is left out takes the defaults shown.
+	// Creates a program and its default group, named Default. Omitted fields get the defaults shown.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35142,7 +35142,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateProgramWithResponse Create a program
 	//
-	// Creates a program and its default group, named Default. What is left out takes the defaults shown.
+	// Creates a program and its default group, named Default. Omitted fields get the defaults shown.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35160,7 +35160,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateProgramWithBodyWithResponse Update a program
 	//
-	// Changes what is sent. Existing referrals, commissions and payouts keep the terms that they were made under.
+	// Changes the given fields. Existing referrals, commissions and payouts keep their terms.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35169,7 +35169,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateProgramWithResponse Update a program
 	//
-	// Changes what is sent. Existing referrals, commissions and payouts keep the terms that they were made under.
+	// Changes the given fields. Existing referrals, commissions and payouts keep their terms.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35178,7 +35178,7 @@ type ClientWithResponsesInterface interface {
 
 	// RetrievePortalSettingsWithResponse Retrieve a program's portal settings
 	//
-	// How the program shows itself on the join page and in the portal; where nothing was set, the defaults.
+	// The appearance of the program on the join page and in the portal. Fields that were never set have defaults.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -35187,7 +35187,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdatePortalSettingsWithBodyWithResponse Update a program's portal settings
 	//
-	// Changes what is sent.
+	// Changes the given fields.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35196,16 +35196,16 @@ type ClientWithResponsesInterface interface {
 
 	// UpdatePortalSettingsWithResponse Update a program's portal settings
 	//
-	// Changes what is sent.
+	// Changes the given fields.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/programs/{id}/portal (the `UpdatePortalSettings` operationId).
 	UpdatePortalSettingsWithResponse(ctx context.Context, id ID, params *UpdatePortalSettingsParams, body UpdatePortalSettingsJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdatePortalSettingsReply, error)
 
-	// RetrieveProgramStatusWithResponse Retrieve what a program waits for
+	// RetrieveProgramStatusWithResponse Retrieve a program's open tasks
 	//
-	// What waits for somebody's decision or repair, and how far the program's set-up is.
+	// Tasks that need a decision or repair, and the program's setup progress.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -35214,7 +35214,7 @@ type ClientWithResponsesInterface interface {
 
 	// ListPublishableKeysWithResponse List publishable keys
 	//
-	// The program's publishable keys, newest first, whole: they are no secrets.
+	// The program's publishable keys, newest first. They are not secret and shown in full.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -35223,7 +35223,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreatePublishableKeyWithBodyWithResponse Create a publishable key
 	//
-	// Makes a key that pages of the allowed hosts may report clicks with. Its `tag` is the script tag to paste.
+	// Creates a key with which pages of the allowed hosts can report clicks. `tag` is the script tag for the pages.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35232,7 +35232,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreatePublishableKeyWithResponse Create a publishable key
 	//
-	// Makes a key that pages of the allowed hosts may report clicks with. Its `tag` is the script tag to paste.
+	// Creates a key with which pages of the allowed hosts can report clicks. `tag` is the script tag for the pages.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35241,7 +35241,7 @@ type ClientWithResponsesInterface interface {
 
 	// DeletePublishableKeyWithResponse Revoke a publishable key
 	//
-	// Revokes the key: within a second no server takes it any more.
+	// Revokes the key. Every server refuses it within a second.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -35259,7 +35259,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdatePublishableKeyWithBodyWithResponse Update a publishable key
 	//
-	// Changes the hosts whose pages may use the key, or whether they may report leads. The key and its tag stay: within a second every server knows the change.
+	// Changes the hosts whose pages may use the key, or whether they may report leads. Key and tag do not change. Every server applies the change within a second.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35268,7 +35268,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdatePublishableKeyWithResponse Update a publishable key
 	//
-	// Changes the hosts whose pages may use the key, or whether they may report leads. The key and its tag stay: within a second every server knows the change.
+	// Changes the hosts whose pages may use the key, or whether they may report leads. Key and tag do not change. Every server applies the change within a second.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35295,7 +35295,7 @@ type ClientWithResponsesInterface interface {
 
 	// ListRefundsWithResponse List refunds
 	//
-	// The refunds of the program, the most recently recorded first; those that wait for their sale are among them.
+	// The refunds of the program, most recently recorded first, including those that wait for their sale.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -35304,7 +35304,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateRefundWithBodyWithResponse Record a refund
 	//
-	// Records a refund by the ids of the payment processor and applies it to the sale of the charge, as `POST /v1/sales/{id}/refund` does. One that comes before its sale waits for it, for 30 days. A refund that was recorded before answers 200 and changes nothing.
+	// Records a refund by ids of the payment processor and applies it to the sale of the charge, like `POST /v1/sales/{id}/refund`. A refund that arrives before its sale waits up to 30 days. A repeated refund returns 200 and changes nothing.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35313,7 +35313,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateRefundWithResponse Record a refund
 	//
-	// Records a refund by the ids of the payment processor and applies it to the sale of the charge, as `POST /v1/sales/{id}/refund` does. One that comes before its sale waits for it, for 30 days. A refund that was recorded before answers 200 and changes nothing.
+	// Records a refund by ids of the payment processor and applies it to the sale of the charge, like `POST /v1/sales/{id}/refund`. A refund that arrives before its sale waits up to 30 days. A repeated refund returns 200 and changes nothing.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35331,7 +35331,7 @@ type ClientWithResponsesInterface interface {
 
 	// RetrieveReportWithResponse Retrieve a report
 	//
-	// Clicks, leads, customers, sales, revenue and commissions of a window of days, by one dimension, in one currency. Money without a partner is the row `direct`; filtering by partner, group or tag leaves it out.
+	// Clicks, leads, customers, sales, revenue and commissions in a window of days, by one dimension, in one currency. Revenue without a partner is in the row `direct`; filters by partner, group or tag leave it out.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -35340,7 +35340,7 @@ type ClientWithResponsesInterface interface {
 
 	// ListResourcesWithResponse List resources
 	//
-	// The program's shelf: items outside of folders first, then by folder and position. The folder's name is on each row.
+	// The program's resources for partners: items without a folder first, then by folder and position. Each row has the folder's name.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -35349,7 +35349,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateResourceWithBodyWithResponse Create a resource
 	//
-	// Puts a link at the end of its folder, published unless told otherwise. Files cannot be uploaded through the API.
+	// Adds a link to the end of its folder, published by default. Files cannot be uploaded through the API.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35358,7 +35358,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateResourceWithResponse Create a resource
 	//
-	// Puts a link at the end of its folder, published unless told otherwise. Files cannot be uploaded through the API.
+	// Adds a link to the end of its folder, published by default. Files cannot be uploaded through the API.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35367,7 +35367,7 @@ type ClientWithResponsesInterface interface {
 
 	// DeleteResourceWithResponse Delete a resource
 	//
-	// Removes the resource; the stored content of a file is removed too where that succeeds.
+	// Deletes the resource, and the stored content of a file if possible.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -35385,7 +35385,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateResourceWithBodyWithResponse Update a resource
 	//
-	// Changes what is sent. The url of a file cannot be changed.
+	// Changes the given fields. A file's URL cannot be changed.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35394,7 +35394,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateResourceWithResponse Update a resource
 	//
-	// Changes what is sent. The url of a file cannot be changed.
+	// Changes the given fields. A file's URL cannot be changed.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35403,7 +35403,7 @@ type ClientWithResponsesInterface interface {
 
 	// ListRiskFlagsWithResponse List risk flags
 	//
-	// The program's risk flags, highest severity first, newest first within a severity; paged by cursors, or by `offset`. New ones come from checks that the operator may turn off; history stays readable.
+	// The program's risk flags, highest severity first, then newest first, paged by cursor or by `offset`. The operator can turn checks off; existing flags stay readable.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -35437,9 +35437,9 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/risk_flags/{id}/resolve (the `ResolveRiskFlag` operationId).
 	ResolveRiskFlagWithResponse(ctx context.Context, id ID, params *ResolveRiskFlagParams, body ResolveRiskFlagJSONRequestBody, reqEditors ...RequestEditorFn) (*ResolveRiskFlagReply, error)
 
-	// ReviewRiskFlagWithResponse Take up a risk flag
+	// ReviewRiskFlagWithResponse Start review of a risk flag
 	//
-	// Moves an open flag to `reviewing`. One already in review stays as it is; a closed one is refused.
+	// Sets an open flag to `reviewing`. A flag in review does not change; a closed flag is refused.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -35457,7 +35457,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateSaleWithBodyWithResponse Record a sale
 	//
-	// Records a payment of a customer; sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repeat answers the same sale with 200, with the warning `differs_from_recorded` where its values differ. Refunds that came before the sale are applied with it. A sale that pays nobody succeeds with `warnings`. A fixed rate is in the currency of the program and is not converted; percentages apply in any currency.
+	// Records a customer's payment. Sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repetition returns the same sale with 200, and the warning `differs_from_recorded` if its values differ. Refunds that arrived before the sale are applied with it. A sale without commission succeeds with `warnings`. A fixed rate is in the program's currency and is not converted; percentages apply in any currency.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35466,7 +35466,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateSaleWithResponse Record a sale
 	//
-	// Records a payment of a customer; sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repeat answers the same sale with 200, with the warning `differs_from_recorded` where its values differ. Refunds that came before the sale are applied with it. A sale that pays nobody succeeds with `warnings`. A fixed rate is in the currency of the program and is not converted; percentages apply in any currency.
+	// Records a customer's payment. Sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repetition returns the same sale with 200, and the warning `differs_from_recorded` if its values differ. Refunds that arrived before the sale are applied with it. A sale without commission succeeds with `warnings`. A fixed rate is in the program's currency and is not converted; percentages apply in any currency.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35475,7 +35475,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateSaleBatchWithBodyWithResponse Record sales in a batch
 	//
-	// Records up to 500 payments in one transaction, in their order, each as `POST /v1/sales` would: with its commission, its events, and an answer of its own; a charge that is known answers its sale with 200. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole. It has 20 seconds; new customers take longest, so send fewer items where they are many and the answer is 503.
+	// Records up to 500 payments in one transaction, in order, each like a call of `POST /v1/sales`, with its own commission, events and result. A known charge returns its sale with 200. A failed item does not affect the others. Ten items count as one request. Invalid JSON or an unknown program refuses the whole batch. The time limit is 20 seconds; new customers take longest, so send fewer items after a 503.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35484,7 +35484,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateSaleBatchWithResponse Record sales in a batch
 	//
-	// Records up to 500 payments in one transaction, in their order, each as `POST /v1/sales` would: with its commission, its events, and an answer of its own; a charge that is known answers its sale with 200. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole. It has 20 seconds; new customers take longest, so send fewer items where they are many and the answer is 503.
+	// Records up to 500 payments in one transaction, in order, each like a call of `POST /v1/sales`, with its own commission, events and result. A known charge returns its sale with 200. A failed item does not affect the others. Ten items count as one request. Invalid JSON or an unknown program refuses the whole batch. The time limit is 20 seconds; new customers take longest, so send fewer items after a 503.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35502,7 +35502,7 @@ type ClientWithResponsesInterface interface {
 
 	// RefundSaleWithBodyWithResponse Refund a sale
 	//
-	// Refunds a sale as a whole or, with `amount_minor`, in part. Unpaid commissions are voided or shrink in proportion; of paid ones a clawback is taken from the next balance of the partner. Commissions made by hand for the sale are refunded as those of rules are. A sale that is refunded already stays as it is and answers 200 with both counts 0; so does an `external_refund_id` that was taken before, with its first result.
+	// Refunds a sale in full or, with `amount_minor`, in part. Unpaid commissions are voided or reduced in proportion. Paid commissions get a clawback from the partner's next balance. Manual commissions for the sale are refunded like those of rules. An already refunded sale does not change and returns 200 with both counts 0. A known `external_refund_id` returns its first result.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35511,7 +35511,7 @@ type ClientWithResponsesInterface interface {
 
 	// RefundSaleWithResponse Refund a sale
 	//
-	// Refunds a sale as a whole or, with `amount_minor`, in part. Unpaid commissions are voided or shrink in proportion; of paid ones a clawback is taken from the next balance of the partner. Commissions made by hand for the sale are refunded as those of rules are. A sale that is refunded already stays as it is and answers 200 with both counts 0; so does an `external_refund_id` that was taken before, with its first result.
+	// Refunds a sale in full or, with `amount_minor`, in part. Unpaid commissions are voided or reduced in proportion. Paid commissions get a clawback from the partner's next balance. Manual commissions for the sale are refunded like those of rules. An already refunded sale does not change and returns 200 with both counts 0. A known `external_refund_id` returns its first result.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35529,7 +35529,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateSequenceWithBodyWithResponse Create a sequence
 	//
-	// Starts an active sequence; partners are enrolled from now on.
+	// Creates an active sequence. It enrols partners from now on.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35538,7 +35538,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateSequenceWithResponse Create a sequence
 	//
-	// Starts an active sequence; partners are enrolled from now on.
+	// Creates an active sequence. It enrols partners from now on.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35547,7 +35547,7 @@ type ClientWithResponsesInterface interface {
 
 	// DeleteSequenceWithResponse Delete a sequence
 	//
-	// Removes the sequence; enrolled partners get no further mails.
+	// Deletes the sequence. Enrolled partners get no further emails.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -35565,7 +35565,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateSequenceWithBodyWithResponse Update a sequence
 	//
-	// Changes the name, the days of `idle`, or the mails; the trigger stays. New mails replace all of the old ones, and partners keep the number of their step: whoever has no step left is done, and whoever was done stays so. A delay that runs already stays as it is.
+	// Changes the name, the days of `idle`, or the emails; the trigger cannot be changed. New emails replace all old ones. Each partner keeps its step number. Partners beyond the last step are finished, and finished partners stay finished. A running delay does not change.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35574,7 +35574,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateSequenceWithResponse Update a sequence
 	//
-	// Changes the name, the days of `idle`, or the mails; the trigger stays. New mails replace all of the old ones, and partners keep the number of their step: whoever has no step left is done, and whoever was done stays so. A delay that runs already stays as it is.
+	// Changes the name, the days of `idle`, or the emails; the trigger cannot be changed. New emails replace all old ones. Each partner keeps its step number. Partners beyond the last step are finished, and finished partners stay finished. A running delay does not change.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35583,7 +35583,7 @@ type ClientWithResponsesInterface interface {
 
 	// PauseSequenceWithBodyWithResponse Pause a sequence
 	//
-	// Nobody advances any more; enrolled partners keep their step. A paused sequence stays as it is.
+	// Stops the sequence; enrolled partners keep their step. A paused sequence does not change.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35592,7 +35592,7 @@ type ClientWithResponsesInterface interface {
 
 	// PauseSequenceWithResponse Pause a sequence
 	//
-	// Nobody advances any more; enrolled partners keep their step. A paused sequence stays as it is.
+	// Stops the sequence; enrolled partners keep their step. A paused sequence does not change.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35601,7 +35601,7 @@ type ClientWithResponsesInterface interface {
 
 	// ResumeSequenceWithBodyWithResponse Resume a sequence
 	//
-	// Partners continue from their step. An active sequence stays as it is.
+	// Partners continue from their step. An active sequence does not change.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35610,7 +35610,7 @@ type ClientWithResponsesInterface interface {
 
 	// ResumeSequenceWithResponse Resume a sequence
 	//
-	// Partners continue from their step. An active sequence stays as it is.
+	// Partners continue from their step. An active sequence does not change.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35626,18 +35626,18 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/tags (the `ListTags` operationId).
 	ListTagsWithResponse(ctx context.Context, params *ListTagsParams, reqEditors ...RequestEditorFn) (*ListTagsReply, error)
 
-	// CreateTagWithBodyWithResponse Add a tag
+	// CreateTagWithBodyWithResponse Create a tag
 	//
-	// Adds a tag; without a colour it is slate.
+	// Creates a tag. The default colour is slate.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/tags (the `CreateTag` operationId).
 	CreateTagWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateTagReply, error)
 
-	// CreateTagWithResponse Add a tag
+	// CreateTagWithResponse Create a tag
 	//
-	// Adds a tag; without a colour it is slate.
+	// Creates a tag. The default colour is slate.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35646,7 +35646,7 @@ type ClientWithResponsesInterface interface {
 
 	// DeleteTagWithResponse Delete a tag
 	//
-	// Removes the tag from every partner and resource that carries it.
+	// Removes the tag from every partner and resource and deletes it.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -35664,7 +35664,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateTagWithBodyWithResponse Update a tag
 	//
-	// Changes what is sent.
+	// Changes the given fields.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35673,7 +35673,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateTagWithResponse Update a tag
 	//
-	// Changes what is sent.
+	// Changes the given fields.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35691,7 +35691,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateTaxFormStatusWithBodyWithResponse Record a tax-form status
 	//
-	// Records the status of a form collected elsewhere. A submitted form supersedes every other current one of the partner; one that has expired ends the valid one of its type, unless that was signed later.
+	// Records the status of a form collected elsewhere. A submitted form supersedes every other current form of the partner. An expired form ends the valid one of its type, unless that one was signed later.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35700,7 +35700,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateTaxFormStatusWithResponse Record a tax-form status
 	//
-	// Records the status of a form collected elsewhere. A submitted form supersedes every other current one of the partner; one that has expired ends the valid one of its type, unless that was signed later.
+	// Records the status of a form collected elsewhere. A submitted form supersedes every other current form of the partner. An expired form ends the valid one of its type, unless that one was signed later.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35718,7 +35718,7 @@ type ClientWithResponsesInterface interface {
 
 	// RetrieveWebhookDeliveryWithResponse Retrieve a delivery
 	//
-	// One delivery by its id, with the exact body that is sent. After a replay this says whether it was delivered.
+	// One delivery by its id, with the exact body sent. After a replay, call this to see whether it was delivered.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -35727,7 +35727,7 @@ type ClientWithResponsesInterface interface {
 
 	// ReplayWebhookDeliveryWithResponse Replay a delivery
 	//
-	// Queues a new delivery with the original body and event id; the old one stays in the log as it is.
+	// Queues a new delivery with the original body and event id; the old one stays in the log.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -35736,25 +35736,25 @@ type ClientWithResponsesInterface interface {
 
 	// ListWebhookEndpointsWithResponse List webhook endpoints
 	//
-	// The program's endpoints, partner postbacks included, newest first.
+	// The program's endpoints, including partner postbacks, newest first.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/webhook_endpoints (the `ListWebhookEndpoints` operationId).
 	ListWebhookEndpointsWithResponse(ctx context.Context, params *ListWebhookEndpointsParams, reqEditors ...RequestEditorFn) (*ListWebhookEndpointsReply, error)
 
-	// CreateWebhookEndpointWithBodyWithResponse Add a webhook endpoint
+	// CreateWebhookEndpointWithBodyWithResponse Create a webhook endpoint
 	//
-	// Adds an endpoint and answers its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints, and each partner at most 20 postbacks besides.
+	// Creates an endpoint and returns its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints, and each partner at most 20 postbacks.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/webhook_endpoints (the `CreateWebhookEndpoint` operationId).
 	CreateWebhookEndpointWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateWebhookEndpointReply, error)
 
-	// CreateWebhookEndpointWithResponse Add a webhook endpoint
+	// CreateWebhookEndpointWithResponse Create a webhook endpoint
 	//
-	// Adds an endpoint and answers its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints, and each partner at most 20 postbacks besides.
+	// Creates an endpoint and returns its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints, and each partner at most 20 postbacks.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35763,7 +35763,7 @@ type ClientWithResponsesInterface interface {
 
 	// DeleteWebhookEndpointWithResponse Delete a webhook endpoint
 	//
-	// Removes the endpoint; nothing more is sent to it.
+	// Deletes the endpoint; no further events are sent to it.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -35781,7 +35781,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateWebhookEndpointWithBodyWithResponse Update a webhook endpoint
 	//
-	// Changes what is sent. Turning the endpoint on again restarts the count of failures.
+	// Changes the given fields. Enabling the endpoint resets the count of failures.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35790,7 +35790,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateWebhookEndpointWithResponse Update a webhook endpoint
 	//
-	// Changes what is sent. Turning the endpoint on again restarts the count of failures.
+	// Changes the given fields. Enabling the endpoint resets the count of failures.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35799,7 +35799,7 @@ type ClientWithResponsesInterface interface {
 
 	// ListWebhookDeliveriesWithResponse List deliveries
 	//
-	// The last 50 deliveries to the endpoint, newest first, each with the exact body that is sent.
+	// The last 50 deliveries to the endpoint, newest first, each with the exact body sent.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -35808,7 +35808,7 @@ type ClientWithResponsesInterface interface {
 
 	// PingWebhookEndpointWithBodyWithResponse Send a test event
 	//
-	// Sends the example of a type now, signed, with an `evt_test_` id and without `request`, and waits up to 10 seconds. Answers 200 with the delivery whatever came of it. There is no retry and no replay; a disabled endpoint is tested too. Three tests of an organization wait for their receivers at once, one of a partner and two of all partners; another is refused with 429.
+	// Sends a signed example of a type immediately, with an `evt_test_` id and without `request`, and waits up to 10 seconds. Returns 200 with the delivery for every outcome. A test is neither retried nor replayed. Disabled endpoints can be tested too. At a time, three tests per organization can wait for their receivers, one per partner, and two of all partners; further tests are refused with 429.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35817,7 +35817,7 @@ type ClientWithResponsesInterface interface {
 
 	// PingWebhookEndpointWithResponse Send a test event
 	//
-	// Sends the example of a type now, signed, with an `evt_test_` id and without `request`, and waits up to 10 seconds. Answers 200 with the delivery whatever came of it. There is no retry and no replay; a disabled endpoint is tested too. Three tests of an organization wait for their receivers at once, one of a partner and two of all partners; another is refused with 429.
+	// Sends a signed example of a type immediately, with an `evt_test_` id and without `request`, and waits up to 10 seconds. Returns 200 with the delivery for every outcome. A test is neither retried nor replayed. Disabled endpoints can be tested too. At a time, three tests per organization can wait for their receivers, one per partner, and two of all partners; further tests are refused with 429.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35826,7 +35826,7 @@ type ClientWithResponsesInterface interface {
 
 	// ReplayWebhookEndpointWithBodyWithResponse Replay many deliveries
 	//
-	// Queues new deliveries of everything that failed since a time, or of everything in a window of up to 30 days. Each carries its original body and event id; the log keeps the old entries. Test deliveries are left out. A disabled endpoint refuses.
+	// Queues new deliveries of everything that failed since a time, or of every event in a window of up to 30 days. Each keeps its body and event id; earlier entries stay in the log. Tests are left out. A disabled endpoint is refused.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35835,7 +35835,7 @@ type ClientWithResponsesInterface interface {
 
 	// ReplayWebhookEndpointWithResponse Replay many deliveries
 	//
-	// Queues new deliveries of everything that failed since a time, or of everything in a window of up to 30 days. Each carries its original body and event id; the log keeps the old entries. Test deliveries are left out. A disabled endpoint refuses.
+	// Queues new deliveries of everything that failed since a time, or of every event in a window of up to 30 days. Each keeps its body and event id; earlier entries stay in the log. Tests are left out. A disabled endpoint is refused.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35844,7 +35844,7 @@ type ClientWithResponsesInterface interface {
 
 	// RotateWebhookEndpointSecretWithResponse Rotate the signing secret
 	//
-	// Makes a new secret and answers it, once. The old one also signs for 24 hours; rotating again within the day replaces it. The count of failures restarts.
+	// Creates a new secret and returns it, once. The old one also signs for 24 hours; a second rotation within the day replaces it. The count of failures is reset.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -35853,7 +35853,7 @@ type ClientWithResponsesInterface interface {
 
 	// ListWebhookEventsWithResponse List the event catalogue
 	//
-	// Every type that can be subscribed to, in catalogue order, with what causes it and an example body.
+	// Every type that can be subscribed to, in catalogue order, with its cause and an example body.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -41047,7 +41047,7 @@ func (c *ClientWithResponses) RetrieveLLMsTextWithResponse(ctx context.Context, 
 
 // CreateBrowserVisitWithBodyWithResponse Report a visit
 //
-// Records the visit that a page saw, as `POST /v1/clicks` does, and sets the cookie `rail_v` for as long as the program's `cookie_days`. The same visitor on the same value within an hour is the same click, which counts as the visitor's last one again. Robots, previews of links and pages that nobody has seen yet make no click: 204.
+// Records a page visit, as `POST /v1/clicks` does, and sets the cookie `rail_v` for the program's `cookie_days`. A repeated visit with the same value within an hour is the same click, and counts as the visitor's last click again. Robots, link previews and prerendered pages create no click: 204.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -41062,7 +41062,7 @@ func (c *ClientWithResponses) CreateBrowserVisitWithBodyWithResponse(ctx context
 
 // CreateBrowserVisitWithResponse Report a visit
 //
-// Records the visit that a page saw, as `POST /v1/clicks` does, and sets the cookie `rail_v` for as long as the program's `cookie_days`. The same visitor on the same value within an hour is the same click, which counts as the visitor's last one again. Robots, previews of links and pages that nobody has seen yet make no click: 204.
+// Records a page visit, as `POST /v1/clicks` does, and sets the cookie `rail_v` for the program's `cookie_days`. A repeated visit with the same value within an hour is the same click, and counts as the visitor's last click again. Robots, link previews and prerendered pages create no click: 204.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -41077,7 +41077,7 @@ func (c *ClientWithResponses) CreateBrowserVisitWithResponse(ctx context.Context
 
 // CreateBrowserLeadWithBodyWithResponse Report a lead
 //
-// Makes a customer of the visitor, as `POST /v1/customers` does with a click, if the key has `allow_leads`. An e-mail address or an identifier that the program knows already changes nothing, whichever visit brought that customer; the answer is the same. 204 when nobody brought the visitor.
+// Creates a customer from the visitor, as `POST /v1/customers` does with a click, if the key has `allow_leads`. A known email or identifier changes nothing, and the response is the same. 204 if no partner referred the visitor.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -41092,7 +41092,7 @@ func (c *ClientWithResponses) CreateBrowserLeadWithBodyWithResponse(ctx context.
 
 // CreateBrowserLeadWithResponse Report a lead
 //
-// Makes a customer of the visitor, as `POST /v1/customers` does with a click, if the key has `allow_leads`. An e-mail address or an identifier that the program knows already changes nothing, whichever visit brought that customer; the answer is the same. 204 when nobody brought the visitor.
+// Creates a customer from the visitor, as `POST /v1/customers` does with a click, if the key has `allow_leads`. A known email or identifier changes nothing, and the response is the same. 204 if no partner referred the visitor.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -41107,7 +41107,7 @@ func (c *ClientWithResponses) CreateBrowserLeadWithResponse(ctx context.Context,
 
 // RetrieveBrowserAttributionWithResponse Restore a visit
 //
-// Who brought this browser, by the cookie `rail_v`: for pages whose own storage was purged. 204 when nobody did, or the referral has expired.
+// The partner who referred this browser, found by the cookie `rail_v`, for pages whose own storage was cleared. 204 if no partner did or the referral has expired.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -41137,7 +41137,7 @@ func (c *ClientWithResponses) ListApplicationsWithResponse(ctx context.Context, 
 
 // CreateApplicationWithBodyWithResponse Submit an application
 //
-// Puts an applicant in the review queue, with a pending partner. The email of a declined partner applies again: a new application, and the partner is pending once more. A paused program refuses.
+// Creates an application and a pending partner for review. A declined partner can apply again with the same email: a new application is created and the partner is pending again. A paused program refuses applications.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -41152,7 +41152,7 @@ func (c *ClientWithResponses) CreateApplicationWithBodyWithResponse(ctx context.
 
 // CreateApplicationWithResponse Submit an application
 //
-// Puts an applicant in the review queue, with a pending partner. The email of a declined partner applies again: a new application, and the partner is pending once more. A paused program refuses.
+// Creates an application and a pending partner for review. A declined partner can apply again with the same email: a new application is created and the partner is pending again. A paused program refuses applications.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -41182,7 +41182,7 @@ func (c *ClientWithResponses) RetrieveApplicationWithResponse(ctx context.Contex
 
 // ApproveApplicationWithResponse Approve an application
 //
-// Approves a pending application: its partner becomes active (it is made where there is none) and the reviewer and the time are recorded. Emits `application.approved`, then `affiliate.confirmed`.
+// Approves a pending application. Its partner becomes active, and is created if there is none. Emits `application.approved`, then `affiliate.confirmed`.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -41227,7 +41227,7 @@ func (c *ClientWithResponses) RejectApplicationWithResponse(ctx context.Context,
 
 // WithdrawApplicationWithResponse Withdraw an application
 //
-// Takes back a pending application for the applicant; its partner is declined with the reason that the applicant withdrew. Emits `affiliate.updated`.
+// Withdraws a pending application on behalf of the applicant. Its partner is declined with a standard reason. Emits `affiliate.updated`.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -41242,7 +41242,7 @@ func (c *ClientWithResponses) WithdrawApplicationWithResponse(ctx context.Contex
 
 // ListAuditLogEntriesWithResponse List audit-log entries
 //
-// Who did what in the program, newest first.
+// The changes in the program, with actor and object, newest first.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -41317,7 +41317,7 @@ func (c *ClientWithResponses) ListCampaignsWithResponse(ctx context.Context, par
 
 // CreateCampaignWithBodyWithResponse Create a campaign
 //
-// Prepares a campaign: a draft, or scheduled when `scheduled_at` is set; a scheduled one is sent when its time comes.
+// Creates a draft, or a scheduled campaign if `scheduled_at` is set. A scheduled campaign is sent at its time.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -41332,7 +41332,7 @@ func (c *ClientWithResponses) CreateCampaignWithBodyWithResponse(ctx context.Con
 
 // CreateCampaignWithResponse Create a campaign
 //
-// Prepares a campaign: a draft, or scheduled when `scheduled_at` is set; a scheduled one is sent when its time comes.
+// Creates a draft, or a scheduled campaign if `scheduled_at` is set. A scheduled campaign is sent at its time.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -41347,7 +41347,7 @@ func (c *ClientWithResponses) CreateCampaignWithResponse(ctx context.Context, bo
 
 // DeleteCampaignWithResponse Delete a campaign
 //
-// Removes a draft, scheduled or paused campaign; others are refused.
+// Deletes a draft, scheduled or paused campaign. Other campaigns are refused.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -41377,7 +41377,7 @@ func (c *ClientWithResponses) RetrieveCampaignWithResponse(ctx context.Context, 
 
 // UpdateCampaignWithBodyWithResponse Update a campaign
 //
-// Changes what is sent, in a draft, scheduled or paused campaign; others are refused.
+// Changes the given fields of a draft, scheduled or paused campaign. Other campaigns are refused.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -41392,7 +41392,7 @@ func (c *ClientWithResponses) UpdateCampaignWithBodyWithResponse(ctx context.Con
 
 // UpdateCampaignWithResponse Update a campaign
 //
-// Changes what is sent, in a draft, scheduled or paused campaign; others are refused.
+// Changes the given fields of a draft, scheduled or paused campaign. Other campaigns are refused.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -41407,7 +41407,7 @@ func (c *ClientWithResponses) UpdateCampaignWithResponse(ctx context.Context, id
 
 // PauseCampaignWithBodyWithResponse Pause a campaign
 //
-// Holds a scheduled campaign or one that is being sent; others are refused. Mails already out stay out.
+// Pauses a campaign that is scheduled or being sent. Other campaigns are refused. Emails already sent are not affected.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -41422,7 +41422,7 @@ func (c *ClientWithResponses) PauseCampaignWithBodyWithResponse(ctx context.Cont
 
 // PauseCampaignWithResponse Pause a campaign
 //
-// Holds a scheduled campaign or one that is being sent; others are refused. Mails already out stay out.
+// Pauses a campaign that is scheduled or being sent. Other campaigns are refused. Emails already sent are not affected.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -41437,7 +41437,7 @@ func (c *ClientWithResponses) PauseCampaignWithResponse(ctx context.Context, id 
 
 // PreviewCampaignWithResponse Preview a campaign
 //
-// The text as written and as its readers will see it, its audience, and how many partners match it now.
+// The subject and text, the text as recipients will see it, the audience, and the number of partners that match it now.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -41452,7 +41452,7 @@ func (c *ClientWithResponses) PreviewCampaignWithResponse(ctx context.Context, i
 
 // ResumeCampaignWithBodyWithResponse Resume a campaign
 //
-// Lets a paused campaign go on; others are refused. It is `scheduled` again if its time is still to come. Otherwise it is sent now to its saved audience, without those who have got it; without a mail server this answers 501 and changes nothing.
+// Resumes a paused campaign. Other campaigns are refused. It is `scheduled` again if its time is in the future. Otherwise it is sent now to the rest of its saved audience. Without a mail server the response is 501 and nothing changes.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -41467,7 +41467,7 @@ func (c *ClientWithResponses) ResumeCampaignWithBodyWithResponse(ctx context.Con
 
 // ResumeCampaignWithResponse Resume a campaign
 //
-// Lets a paused campaign go on; others are refused. It is `scheduled` again if its time is still to come. Otherwise it is sent now to its saved audience, without those who have got it; without a mail server this answers 501 and changes nothing.
+// Resumes a paused campaign. Other campaigns are refused. It is `scheduled` again if its time is in the future. Otherwise it is sent now to the rest of its saved audience. Without a mail server the response is 501 and nothing changes.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -41482,7 +41482,7 @@ func (c *ClientWithResponses) ResumeCampaignWithResponse(ctx context.Context, id
 
 // SendCampaignWithBodyWithResponse Send a campaign
 //
-// Sends a draft or paused campaign now to its saved audience; it is `sent` once every mail is out. Refused in any other state and when nobody matches; without a mail server it answers 501 and changes nothing.
+// Sends a draft or paused campaign now to its saved audience. Its status is `sent` once every email is out. Refused in any other state and if no partner matches. Without a mail server the response is 501 and nothing changes.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -41497,7 +41497,7 @@ func (c *ClientWithResponses) SendCampaignWithBodyWithResponse(ctx context.Conte
 
 // SendCampaignWithResponse Send a campaign
 //
-// Sends a draft or paused campaign now to its saved audience; it is `sent` once every mail is out. Refused in any other state and when nobody matches; without a mail server it answers 501 and changes nothing.
+// Sends a draft or paused campaign now to its saved audience. Its status is `sent` once every email is out. Refused in any other state and if no partner matches. Without a mail server the response is 501 and nothing changes.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -41512,7 +41512,7 @@ func (c *ClientWithResponses) SendCampaignWithResponse(ctx context.Context, id I
 
 // TestCampaignWithResponse Send a test of a campaign
 //
-// Sends the campaign's mail once, marked as a test, to the person who asks, or for an API key to the organization's owner: never to a partner. The campaign stays as it is. Without a mail server it answers 501.
+// Sends the campaign's email once, marked as a test, to the calling user, or for an API key to the organization's owner. Partners never get it. The campaign does not change. Without a mail server the response is 501.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -41542,7 +41542,7 @@ func (c *ClientWithResponses) ListClicksWithResponse(ctx context.Context, params
 
 // CreateClickWithBodyWithResponse Record a click
 //
-// Records a visit as the tracking script does: the value is looked up among the handles of the partners, then among custom link values. The first click of a visitor token on a partner opens a referral. A paused program refuses.
+// Records a visit as the tracking script does. The value is looked up among the handles of partners, then among custom link values. The first click of a visitor token for a partner opens a referral. A paused program refuses clicks.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -41557,7 +41557,7 @@ func (c *ClientWithResponses) CreateClickWithBodyWithResponse(ctx context.Contex
 
 // CreateClickWithResponse Record a click
 //
-// Records a visit as the tracking script does: the value is looked up among the handles of the partners, then among custom link values. The first click of a visitor token on a partner opens a referral. A paused program refuses.
+// Records a visit as the tracking script does. The value is looked up among the handles of partners, then among custom link values. The first click of a visitor token for a partner opens a referral. A paused program refuses clicks.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -41572,7 +41572,7 @@ func (c *ClientWithResponses) CreateClickWithResponse(ctx context.Context, body 
 
 // CreateClickBatchWithBodyWithResponse Record clicks in a batch
 //
-// Records up to 500 visits in one transaction, each as `POST /v1/clicks` would: with its events, and with an answer of its own. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole.
+// Records up to 500 visits in one transaction, each like a call of `POST /v1/clicks`, with its own events and result. A failed item does not affect the others. Ten items count as one request. Invalid JSON or an unknown program refuses the whole batch.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -41587,7 +41587,7 @@ func (c *ClientWithResponses) CreateClickBatchWithBodyWithResponse(ctx context.C
 
 // CreateClickBatchWithResponse Record clicks in a batch
 //
-// Records up to 500 visits in one transaction, each as `POST /v1/clicks` would: with its events, and with an answer of its own. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole.
+// Records up to 500 visits in one transaction, each like a call of `POST /v1/clicks`, with its own events and result. A failed item does not affect the others. Ten items count as one request. Invalid JSON or an unknown program refuses the whole batch.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -41632,7 +41632,7 @@ func (c *ClientWithResponses) ListCommissionsWithResponse(ctx context.Context, p
 
 // CreateCommissionWithBodyWithResponse Create a manual commission
 //
-// Grants a partner an amount by hand. It is approved and held for the holding period, due at once where that is 0 days; a negative amount makes a clawback that is due at once. The reason is written to the audit log.
+// Grants a partner an amount manually. The commission is approved and held for the holding period, or due at once if that is 0 days. A negative amount creates a clawback that is due at once. The reason goes into the audit log.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -41647,7 +41647,7 @@ func (c *ClientWithResponses) CreateCommissionWithBodyWithResponse(ctx context.C
 
 // CreateCommissionWithResponse Create a manual commission
 //
-// Grants a partner an amount by hand. It is approved and held for the holding period, due at once where that is 0 days; a negative amount makes a clawback that is due at once. The reason is written to the audit log.
+// Grants a partner an amount manually. The commission is approved and held for the holding period, or due at once if that is 0 days. A negative amount creates a clawback that is due at once. The reason goes into the audit log.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -41692,7 +41692,7 @@ func (c *ClientWithResponses) RetrieveCommissionWithResponse(ctx context.Context
 
 // CorrectCommissionWithBodyWithResponse Correct a commission
 //
-// Sets the amount of an unpaid commission that is in no payout. Later refunds take their share of the corrected amount. The reason is written to the audit log and to `include[]=explanation`; the partner does not see it. An amount that the commission has already changes nothing. Reject a commission instead of setting it to 0.
+// Sets the amount of an unpaid commission outside payouts. Later refunds take their share of the corrected amount. The reason goes into the audit log and `include[]=explanation`; the partner does not see it. An unchanged amount has no effect. To set a commission to 0, reject it.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -41707,7 +41707,7 @@ func (c *ClientWithResponses) CorrectCommissionWithBodyWithResponse(ctx context.
 
 // CorrectCommissionWithResponse Correct a commission
 //
-// Sets the amount of an unpaid commission that is in no payout. Later refunds take their share of the corrected amount. The reason is written to the audit log and to `include[]=explanation`; the partner does not see it. An amount that the commission has already changes nothing. Reject a commission instead of setting it to 0.
+// Sets the amount of an unpaid commission outside payouts. Later refunds take their share of the corrected amount. The reason goes into the audit log and `include[]=explanation`; the partner does not see it. An unchanged amount has no effect. To set a commission to 0, reject it.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -41722,7 +41722,7 @@ func (c *ClientWithResponses) CorrectCommissionWithResponse(ctx context.Context,
 
 // ApproveCommissionWithBodyWithResponse Approve a commission
 //
-// Approves a pending commission: it becomes `approved`, or `due` where its holding period has run already. Any other state is refused and named.
+// Approves a pending commission. It becomes `approved`, or `due` if its holding period has ended. In any other state the call is refused, and the message names the state.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -41737,7 +41737,7 @@ func (c *ClientWithResponses) ApproveCommissionWithBodyWithResponse(ctx context.
 
 // ApproveCommissionWithResponse Approve a commission
 //
-// Approves a pending commission: it becomes `approved`, or `due` where its holding period has run already. Any other state is refused and named.
+// Approves a pending commission. It becomes `approved`, or `due` if its holding period has ended. In any other state the call is refused, and the message names the state.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -41752,7 +41752,7 @@ func (c *ClientWithResponses) ApproveCommissionWithResponse(ctx context.Context,
 
 // RejectCommissionWithBodyWithResponse Reject a commission
 //
-// Rejects an unpaid commission; one in a pending payout is taken out of it. The reason is kept as `void_reason`, written to the audit log and shown to the partner. Refused once it is paid, in a payout that is being processed, rejected or voided.
+// Rejects an unpaid commission and removes it from a pending payout. The reason is stored as `void_reason`, goes into the audit log, and is shown to the partner. Refused if the commission is paid, rejected, voided, or in a payout that is being processed.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -41767,7 +41767,7 @@ func (c *ClientWithResponses) RejectCommissionWithBodyWithResponse(ctx context.C
 
 // RejectCommissionWithResponse Reject a commission
 //
-// Rejects an unpaid commission; one in a pending payout is taken out of it. The reason is kept as `void_reason`, written to the audit log and shown to the partner. Refused once it is paid, in a payout that is being processed, rejected or voided.
+// Rejects an unpaid commission and removes it from a pending payout. The reason is stored as `void_reason`, goes into the audit log, and is shown to the partner. Refused if the commission is paid, rejected, voided, or in a payout that is being processed.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -41797,7 +41797,7 @@ func (c *ClientWithResponses) ListCouponsWithResponse(ctx context.Context, param
 
 // CreateCouponWithBodyWithResponse Register a coupon
 //
-// Registers a code that was created in the payment processor; nothing is created there. Sales are matched on `external_id` only.
+// Registers a code that already exists at the payment processor; Rail creates nothing there. Sales are matched only by `external_id`.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -41812,7 +41812,7 @@ func (c *ClientWithResponses) CreateCouponWithBodyWithResponse(ctx context.Conte
 
 // CreateCouponWithResponse Register a coupon
 //
-// Registers a code that was created in the payment processor; nothing is created there. Sales are matched on `external_id` only.
+// Registers a code that already exists at the payment processor; Rail creates nothing there. Sales are matched only by `external_id`.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -41827,7 +41827,7 @@ func (c *ClientWithResponses) CreateCouponWithResponse(ctx context.Context, body
 
 // DeleteCouponWithResponse Delete a coupon
 //
-// Removes the registration; the code in the processor stays. Customers that came by it keep their partner and lose the reference.
+// Deletes the registration; the processor's code stays. Customers who came with it keep their partner and lose the reference.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -41857,7 +41857,7 @@ func (c *ClientWithResponses) RetrieveCouponWithResponse(ctx context.Context, id
 
 // UpdateCouponWithBodyWithResponse Update a coupon
 //
-// Changes what is sent; the code itself is fixed.
+// Changes the given fields. The code itself cannot be changed.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -41872,7 +41872,7 @@ func (c *ClientWithResponses) UpdateCouponWithBodyWithResponse(ctx context.Conte
 
 // UpdateCouponWithResponse Update a coupon
 //
-// Changes what is sent; the code itself is fixed.
+// Changes the given fields. The code itself cannot be changed.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -41900,9 +41900,9 @@ func (c *ClientWithResponses) ListCustomersWithResponse(ctx context.Context, par
 	return ParseListCustomersReply(rsp)
 }
 
-// CreateCustomerWithBodyWithResponse Add a customer
+// CreateCustomerWithBodyWithResponse Create a customer
 //
-// Adds a customer through exactly one route. With `click_id` the owner of the click is the partner and the referral becomes a lead; it must not have expired. With `partner_id` the customer is attributed directly. The partner must be active; a self-referral is refused where the program blocks them. Where another customer has the same identifier or e-mail, `warnings` names it: merge the two if they are one person.
+// Creates a customer with exactly one attribution. With `click_id` the partner is the owner of the click and the referral becomes a lead; the referral must not have expired. With `partner_id` the customer is attributed directly. The partner must be active. A program that blocks self-referrals refuses them. If another customer has the same identifier or email, `warnings` names it; merge the two if they are one person.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -41915,9 +41915,9 @@ func (c *ClientWithResponses) CreateCustomerWithBodyWithResponse(ctx context.Con
 	return ParseCreateCustomerReply(rsp)
 }
 
-// CreateCustomerWithResponse Add a customer
+// CreateCustomerWithResponse Create a customer
 //
-// Adds a customer through exactly one route. With `click_id` the owner of the click is the partner and the referral becomes a lead; it must not have expired. With `partner_id` the customer is attributed directly. The partner must be active; a self-referral is refused where the program blocks them. Where another customer has the same identifier or e-mail, `warnings` names it: merge the two if they are one person.
+// Creates a customer with exactly one attribution. With `click_id` the partner is the owner of the click and the referral becomes a lead; the referral must not have expired. With `partner_id` the customer is attributed directly. The partner must be active. A program that blocks self-referrals refuses them. If another customer has the same identifier or email, `warnings` names it; merge the two if they are one person.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -41932,7 +41932,7 @@ func (c *ClientWithResponses) CreateCustomerWithResponse(ctx context.Context, bo
 
 // DeleteCustomerWithResponse Delete a customer
 //
-// Removes a customer without sales. Its referral is a visit again and a signup commission that is not paid is voided; refused once the customer has sales or a paid commission.
+// Deletes a customer without sales. Its referral returns to `visit`, and an unpaid signup commission is voided. Refused if the customer has sales or a paid commission.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -41962,7 +41962,7 @@ func (c *ClientWithResponses) RetrieveCustomerWithResponse(ctx context.Context, 
 
 // UpdateCustomerWithBodyWithResponse Update a customer
 //
-// Changes what is sent. A new `partner_id` reassigns the customer: future commissions go to that partner, past ones stay.
+// Changes the given fields. A new `partner_id` reassigns the customer: future commissions go to the new partner, existing ones do not change.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -41977,7 +41977,7 @@ func (c *ClientWithResponses) UpdateCustomerWithBodyWithResponse(ctx context.Con
 
 // UpdateCustomerWithResponse Update a customer
 //
-// Changes what is sent. A new `partner_id` reassigns the customer: future commissions go to that partner, past ones stay.
+// Changes the given fields. A new `partner_id` reassigns the customer: future commissions go to the new partner, existing ones do not change.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -41992,7 +41992,7 @@ func (c *ClientWithResponses) UpdateCustomerWithResponse(ctx context.Context, id
 
 // CreditCustomerWithBodyWithResponse Credit a partner with past sales
 //
-// Gives a customer without a partner to a partner, and lets the rules pay for its sales since a moment that have no partner. Sales of a partner are never changed. For a customer of this partner already, the call pays for the sales that still have no partner.
+// Assigns a customer without a partner to a partner, and creates commissions for its past sales since a given time that have no partner. Sales of a partner never change. If the customer already has this partner, the call creates commissions for the sales that still have no partner.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42007,7 +42007,7 @@ func (c *ClientWithResponses) CreditCustomerWithBodyWithResponse(ctx context.Con
 
 // CreditCustomerWithResponse Credit a partner with past sales
 //
-// Gives a customer without a partner to a partner, and lets the rules pay for its sales since a moment that have no partner. Sales of a partner are never changed. For a customer of this partner already, the call pays for the sales that still have no partner.
+// Assigns a customer without a partner to a partner, and creates commissions for its past sales since a given time that have no partner. Sales of a partner never change. If the customer already has this partner, the call creates commissions for the sales that still have no partner.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42022,7 +42022,7 @@ func (c *ClientWithResponses) CreditCustomerWithResponse(ctx context.Context, id
 
 // AttachExternalIDWithBodyWithResponse Attach an external id
 //
-// Attaches an id at a payment processor to the customer. Payments with that id count for the customer from then on, and payments that wait without a partner are recorded. Attaching an id that the customer has already changes nothing.
+// Attaches an id at a payment processor to the customer. Later payments with that id count for the customer, and waiting payments with it are recorded. Attaching an existing id of the customer has no effect.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42037,7 +42037,7 @@ func (c *ClientWithResponses) AttachExternalIDWithBodyWithResponse(ctx context.C
 
 // AttachExternalIDWithResponse Attach an external id
 //
-// Attaches an id at a payment processor to the customer. Payments with that id count for the customer from then on, and payments that wait without a partner are recorded. Attaching an id that the customer has already changes nothing.
+// Attaches an id at a payment processor to the customer. Later payments with that id count for the customer, and waiting payments with it are recorded. Attaching an existing id of the customer has no effect.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42067,7 +42067,7 @@ func (c *ClientWithResponses) DetachExternalIDWithResponse(ctx context.Context, 
 
 // MergeCustomerWithBodyWithResponse Merge two customers
 //
-// Merges another customer of the program into this one. Its sales, referral and external ids move here; the earlier first sale and conversion count. This customer takes the name, e-mail and identifier that it lacks. Unpaid commissions outside payouts that depend on the first sale or on the conversion are decided again by the rules; what was paid stays. The id of the merged customer keeps working and answers this customer.
+// Merges another customer of the program into this one. Its sales, referral and external ids move here. The earlier first sale and the earlier conversion count. This customer gets the name, email and identifier that it lacks. Unpaid commissions outside payouts are decided again by the rules if they depend on the first sale or on the conversion. Paid commissions do not change. Calls with the id of the merged customer return this customer.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42082,7 +42082,7 @@ func (c *ClientWithResponses) MergeCustomerWithBodyWithResponse(ctx context.Cont
 
 // MergeCustomerWithResponse Merge two customers
 //
-// Merges another customer of the program into this one. Its sales, referral and external ids move here; the earlier first sale and conversion count. This customer takes the name, e-mail and identifier that it lacks. Unpaid commissions outside payouts that depend on the first sale or on the conversion are decided again by the rules; what was paid stays. The id of the merged customer keeps working and answers this customer.
+// Merges another customer of the program into this one. Its sales, referral and external ids move here. The earlier first sale and the earlier conversion count. This customer gets the name, email and identifier that it lacks. Unpaid commissions outside payouts are decided again by the rules if they depend on the first sale or on the conversion. Paid commissions do not change. Calls with the id of the merged customer return this customer.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42097,7 +42097,7 @@ func (c *ClientWithResponses) MergeCustomerWithResponse(ctx context.Context, id 
 
 // CreateEmbedTokenWithBodyWithResponse Create an embed token
 //
-// Opens the portal within a page of your application: an element with the attribute `data-rail-embed="<url>"` and the script `/embed.js` show it. Only pages of the program's `embed_hosts` may frame it. Your own user is enrolled on the way, active at once: emits `affiliate.created` then.
+// Opens the portal inside a page of your application, with an element `data-rail-embed="<url>"` and the script `/embed.js`. Only pages of the program's `embed_hosts` may frame it. With `user`, your own user is enrolled if necessary, active at once; this emits `affiliate.created`.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42112,7 +42112,7 @@ func (c *ClientWithResponses) CreateEmbedTokenWithBodyWithResponse(ctx context.C
 
 // CreateEmbedTokenWithResponse Create an embed token
 //
-// Opens the portal within a page of your application: an element with the attribute `data-rail-embed="<url>"` and the script `/embed.js` show it. Only pages of the program's `embed_hosts` may frame it. Your own user is enrolled on the way, active at once: emits `affiliate.created` then.
+// Opens the portal inside a page of your application, with an element `data-rail-embed="<url>"` and the script `/embed.js`. Only pages of the program's `embed_hosts` may frame it. With `user`, your own user is enrolled if necessary, active at once; this emits `affiliate.created`.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42127,7 +42127,7 @@ func (c *ClientWithResponses) CreateEmbedTokenWithResponse(ctx context.Context, 
 
 // FollowEventsWithResponse Follow events
 //
-// What happened in your organization's programs since a cursor, oldest first and each event once, with the exact body that webhooks get. Without `after` there are none, and `cursor` is where what happens from now on begins: ask with the `cursor` of each answer, at once while `caught_up` is false, else every second or so. An event is here a moment after its change, and for as long as events are kept, at least 30 days.
+// The events of all your organization's programs after a cursor, oldest first, each once, with the exact body that webhooks get. Without `after` the list is empty and `cursor` marks the present. Call again with the `cursor` of each response, immediately while `caught_up` is false, else about every second. An event appears a moment after its change and is kept for at least 30 days.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -42157,7 +42157,7 @@ func (c *ClientWithResponses) RetrieveEventWithResponse(ctx context.Context, id 
 
 // ListFlowsWithResponse List flows
 //
-// The flows of the program in the order in which they are tried: by `priority`, then partner before group before program, then the oldest first.
+// The flows of the program in evaluation order: by `priority`, then partner before group before program, then oldest first.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -42170,9 +42170,9 @@ func (c *ClientWithResponses) ListFlowsWithResponse(ctx context.Context, params 
 	return ParseListFlowsReply(rsp)
 }
 
-// CreateFlowWithBodyWithResponse Add a flow
+// CreateFlowWithBodyWithResponse Create a flow
 //
-// Adds a commission rule for the program, a group or a partner (not both). It counts against the flow quota of the plan while it is active. Earlier commissions are not recomputed. More than 16 KiB of conditions, or 256 KiB in the program's active flows together, is refused with 400 `flow_too_large`. An unusual rate is saved, with a warning.
+// Creates a commission rule for the program, a group or a partner (not both). An active flow counts against the plan's flow quota. Existing commissions are not recalculated. More than 16 KiB of conditions, or 256 KiB in all active flows of the program, is refused with 400 `flow_too_large`. An unusual rate is saved with a warning.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42185,9 +42185,9 @@ func (c *ClientWithResponses) CreateFlowWithBodyWithResponse(ctx context.Context
 	return ParseCreateFlowReply(rsp)
 }
 
-// CreateFlowWithResponse Add a flow
+// CreateFlowWithResponse Create a flow
 //
-// Adds a commission rule for the program, a group or a partner (not both). It counts against the flow quota of the plan while it is active. Earlier commissions are not recomputed. More than 16 KiB of conditions, or 256 KiB in the program's active flows together, is refused with 400 `flow_too_large`. An unusual rate is saved, with a warning.
+// Creates a commission rule for the program, a group or a partner (not both). An active flow counts against the plan's flow quota. Existing commissions are not recalculated. More than 16 KiB of conditions, or 256 KiB in all active flows of the program, is refused with 400 `flow_too_large`. An unusual rate is saved with a warning.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42202,7 +42202,7 @@ func (c *ClientWithResponses) CreateFlowWithResponse(ctx context.Context, body C
 
 // PreviewFlowsWithBodyWithResponse Preview a commission
 //
-// What a payment would earn now, by which flow and branch, and in words. It asks the flows as a sale does, and records nothing. The payment is one of a customer, or the first one of a new customer whom a partner brings.
+// The commission of a payment under the current rules, with its flow and branch, and as a sentence. It evaluates the flows like a sale and records nothing. The payment belongs to a customer, or is the first one of a new customer of a partner.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42217,7 +42217,7 @@ func (c *ClientWithResponses) PreviewFlowsWithBodyWithResponse(ctx context.Conte
 
 // PreviewFlowsWithResponse Preview a commission
 //
-// What a payment would earn now, by which flow and branch, and in words. It asks the flows as a sale does, and records nothing. The payment is one of a customer, or the first one of a new customer whom a partner brings.
+// The commission of a payment under the current rules, with its flow and branch, and as a sentence. It evaluates the flows like a sale and records nothing. The payment belongs to a customer, or is the first one of a new customer of a partner.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42232,7 +42232,7 @@ func (c *ClientWithResponses) PreviewFlowsWithResponse(ctx context.Context, body
 
 // RehearseFlowsWithBodyWithResponse Rehearse a flow
 //
-// What the sales of the last days would have paid if a flow were saved like this, beside what they pay under the flows as they are. The sales are decided as new ones are, by what is known of customer and partner today; only what they count of a customer is as of the sale. Sales without a partner and those that were refunded are left out. Nothing is changed.
+// Compares the commissions of recent sales under the current flows with those under a changed flow. The sales are decided as if new, with today's data of customer and partner; only the customer's counters are those at the time of the sale. Sales without a partner and refunded sales are left out. Nothing changes.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42247,7 +42247,7 @@ func (c *ClientWithResponses) RehearseFlowsWithBodyWithResponse(ctx context.Cont
 
 // RehearseFlowsWithResponse Rehearse a flow
 //
-// What the sales of the last days would have paid if a flow were saved like this, beside what they pay under the flows as they are. The sales are decided as new ones are, by what is known of customer and partner today; only what they count of a customer is as of the sale. Sales without a partner and those that were refunded are left out. Nothing is changed.
+// Compares the commissions of recent sales under the current flows with those under a changed flow. The sales are decided as if new, with today's data of customer and partner; only the customer's counters are those at the time of the sale. Sales without a partner and refunded sales are left out. Nothing changes.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42262,7 +42262,7 @@ func (c *ClientWithResponses) RehearseFlowsWithResponse(ctx context.Context, bod
 
 // DeleteFlowWithResponse Delete a flow
 //
-// Removes the rule. Commissions that it produced keep their `flow_id`, which then expands to null.
+// Deletes the rule. Its commissions keep their `flow_id`, which then expands to null.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -42292,7 +42292,7 @@ func (c *ClientWithResponses) RetrieveFlowWithResponse(ctx context.Context, id I
 
 // UpdateFlowWithBodyWithResponse Update a flow
 //
-// Send the whole flow; what is absent stays. `branches` replaces the list: branches with an `id` are kept, new ones are created, omitted ones are deleted. Commissions keep the branch they name and are not recomputed.
+// Send the whole flow; omitted fields keep their values. `branches` replaces the list: branches with an `id` are kept, new ones are created, omitted ones are deleted. Commissions keep the branch they name and are not recalculated.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42307,7 +42307,7 @@ func (c *ClientWithResponses) UpdateFlowWithBodyWithResponse(ctx context.Context
 
 // UpdateFlowWithResponse Update a flow
 //
-// Send the whole flow; what is absent stays. `branches` replaces the list: branches with an `id` are kept, new ones are created, omitted ones are deleted. Commissions keep the branch they name and are not recomputed.
+// Send the whole flow; omitted fields keep their values. `branches` replaces the list: branches with an `id` are kept, new ones are created, omitted ones are deleted. Commissions keep the branch they name and are not recalculated.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42335,9 +42335,9 @@ func (c *ClientWithResponses) ListGroupsWithResponse(ctx context.Context, params
 	return ParseListGroupsReply(rsp)
 }
 
-// CreateGroupWithBodyWithResponse Add a group
+// CreateGroupWithBodyWithResponse Create a group
 //
-// Adds a group. Its slug is made from the name; it does not become the default by this.
+// Creates a group. Its slug is derived from the name. It does not become the default.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42350,9 +42350,9 @@ func (c *ClientWithResponses) CreateGroupWithBodyWithResponse(ctx context.Contex
 	return ParseCreateGroupReply(rsp)
 }
 
-// CreateGroupWithResponse Add a group
+// CreateGroupWithResponse Create a group
 //
-// Adds a group. Its slug is made from the name; it does not become the default by this.
+// Creates a group. Its slug is derived from the name. It does not become the default.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42367,7 +42367,7 @@ func (c *ClientWithResponses) CreateGroupWithResponse(ctx context.Context, body 
 
 // DeleteGroupWithResponse Delete a group
 //
-// Removes the group. Its partners and applications are left without a group and the flows scoped to it are deleted. The default group is refused.
+// Deletes the group. Its partners and applications remain without a group, and flows of the group are deleted. The default group is refused.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -42397,7 +42397,7 @@ func (c *ClientWithResponses) RetrieveGroupWithResponse(ctx context.Context, id 
 
 // UpdateGroupWithBodyWithResponse Update a group
 //
-// Changes what is sent. `is_default` can only be set to true; the previous default group then stops being it.
+// Changes the given fields. `is_default` can only be set to true; the previous default group loses it.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42412,7 +42412,7 @@ func (c *ClientWithResponses) UpdateGroupWithBodyWithResponse(ctx context.Contex
 
 // UpdateGroupWithResponse Update a group
 //
-// Changes what is sent. `is_default` can only be set to true; the previous default group then stops being it.
+// Changes the given fields. `is_default` can only be set to true; the previous default group loses it.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42427,7 +42427,7 @@ func (c *ClientWithResponses) UpdateGroupWithResponse(ctx context.Context, id ID
 
 // SetInboundSigningWithBodyWithResponse Require signed requests
 //
-// Says whether requests with the calling key must carry `Rail-Signature`; other keys are not affected. Any key may call it. While signing is required, the call that ends it must be signed too.
+// Sets whether requests with the calling key must have `Rail-Signature`. Other keys are not affected. Any key may call it. While signing is required, the call that ends it must be signed.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42442,7 +42442,7 @@ func (c *ClientWithResponses) SetInboundSigningWithBodyWithResponse(ctx context.
 
 // SetInboundSigningWithResponse Require signed requests
 //
-// Says whether requests with the calling key must carry `Rail-Signature`; other keys are not affected. Any key may call it. While signing is required, the call that ends it must be signed too.
+// Sets whether requests with the calling key must have `Rail-Signature`. Other keys are not affected. Any key may call it. While signing is required, the call that ends it must be signed.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42457,7 +42457,7 @@ func (c *ClientWithResponses) SetInboundSigningWithResponse(ctx context.Context,
 
 // ListInboxEventsWithResponse List inbox events
 //
-// What payment processors sent to the program's connections, newest first.
+// Events that payment processors sent to the program's connections, newest first.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -42487,7 +42487,7 @@ func (c *ClientWithResponses) RetrieveInboxEventWithResponse(ctx context.Context
 
 // ReplayInboxEventWithResponse Replay an inbox event
 //
-// Has the event worked again, as it is kept: what is recorded stays recorded once.
+// Processes the stored event again. Objects already recorded are not recorded twice.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -42502,7 +42502,7 @@ func (c *ClientWithResponses) ReplayInboxEventWithResponse(ctx context.Context, 
 
 // ResolveInboxEventWithResponse Restore a failed refund
 //
-// Settles an event with `reason_code` `refund_failed`: the refund did not reach the customer, so the sale counts again for the refunded amount, and partners get their part back as rewards. The event is then `recorded`. A second call changes nothing and answers the same event.
+// Resolves an event with `reason_code` `refund_failed`: the refund did not reach the customer, so the sale counts again for the refunded amount, and partners get their share back as rewards. The event is then `recorded`. A second call has no effect and returns the same event.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -42530,9 +42530,9 @@ func (c *ClientWithResponses) ListLinksWithResponse(ctx context.Context, params 
 	return ParseListLinksReply(rsp)
 }
 
-// CreateLinkWithBodyWithResponse Add a link
+// CreateLinkWithBodyWithResponse Create a link
 //
-// Adds a link. Without `value` it carries the partner's handle, which several links of the partner may share; a value of your own must be free in the program, handles and deleted links included.
+// Creates a link. Without `value` it has the partner's handle, which several links of the partner can share. A custom value must be unused in the program, including handles and deleted links.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42545,9 +42545,9 @@ func (c *ClientWithResponses) CreateLinkWithBodyWithResponse(ctx context.Context
 	return ParseCreateLinkReply(rsp)
 }
 
-// CreateLinkWithResponse Add a link
+// CreateLinkWithResponse Create a link
 //
-// Adds a link. Without `value` it carries the partner's handle, which several links of the partner may share; a value of your own must be free in the program, handles and deleted links included.
+// Creates a link. Without `value` it has the partner's handle, which several links of the partner can share. A custom value must be unused in the program, including handles and deleted links.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42562,7 +42562,7 @@ func (c *ClientWithResponses) CreateLinkWithResponse(ctx context.Context, body C
 
 // DeleteLinkWithResponse Delete a link
 //
-// Takes the link off the lists. Its addresses keep redirecting, its clicks stay grouped under it and its value stays reserved.
+// Removes the link from lists. Its addresses still redirect, its clicks stay grouped under it, and its value stays reserved.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -42592,7 +42592,7 @@ func (c *ClientWithResponses) RetrieveLinkWithResponse(ctx context.Context, id I
 
 // UpdateLinkWithBodyWithResponse Update a link
 //
-// Changes what is sent. A new destination never changes the tracking value.
+// Changes the given fields. A new destination does not change the tracking value.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42607,7 +42607,7 @@ func (c *ClientWithResponses) UpdateLinkWithBodyWithResponse(ctx context.Context
 
 // UpdateLinkWithResponse Update a link
 //
-// Changes what is sent. A new destination never changes the tracking value.
+// Changes the given fields. A new destination does not change the tracking value.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42620,9 +42620,9 @@ func (c *ClientWithResponses) UpdateLinkWithResponse(ctx context.Context, id ID,
 	return ParseUpdateLinkReply(rsp)
 }
 
-// ListMailsWithResponse List mails that failed
+// ListMailsWithResponse List failed emails
 //
-// The mails of your organization, of all its programs, that could not be delivered, newest first. They are kept for 30 days.
+// Emails of your organization, across all programs, that could not be delivered, newest first. They are kept for 30 days.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -42635,9 +42635,9 @@ func (c *ClientWithResponses) ListMailsWithResponse(ctx context.Context, params 
 	return ParseListMailsReply(rsp)
 }
 
-// RetrieveMailWithResponse Retrieve a mail
+// RetrieveMailWithResponse Retrieve an email
 //
-// One mail by its id, in any state and without its text: after `retryMail` this says whether it was sent. Mails are kept for 30 days.
+// One email by its id, in any state and without its text. After `retryMail`, call this to see whether it was sent. Emails are kept for 30 days.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -42650,9 +42650,9 @@ func (c *ClientWithResponses) RetrieveMailWithResponse(ctx context.Context, id I
 	return ParseRetrieveMailReply(rsp)
 }
 
-// RetryMailWithResponse Send a mail again
+// RetryMailWithResponse Resend an email
 //
-// Sends a mail that failed once more, with all attempts of a new one. A mail of a campaign is not sent again, since the campaign's text may have changed; without a mail server it answers 501.
+// Sends a failed email again, with all attempts of a new one. Emails of a campaign cannot be resent, because the campaign's text may have changed. Without a mail server the response is 501.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -42682,7 +42682,7 @@ func (c *ClientWithResponses) RetrieveOpenAPIDocumentWithResponse(ctx context.Co
 
 // ListPartnerNotesWithResponse List notes about partners
 //
-// What was noted about the program's partners, newest first. Partners never see it.
+// Notes about the program's partners, newest first. Partners never see them.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -42695,9 +42695,9 @@ func (c *ClientWithResponses) ListPartnerNotesWithResponse(ctx context.Context, 
 	return ParseListPartnerNotesReply(rsp)
 }
 
-// CreatePartnerNoteWithBodyWithResponse Write a note about a partner
+// CreatePartnerNoteWithBodyWithResponse Create a note about a partner
 //
-// Notes something about a partner, with a file of any kind if there is one. A partner has at most 500 notes, and their files together 20 MiB. They are deleted with the partner.
+// Creates a note about a partner, with an optional file of any type. A partner has at most 500 notes and 20 MiB of files. Deleting the partner deletes its notes.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42710,9 +42710,9 @@ func (c *ClientWithResponses) CreatePartnerNoteWithBodyWithResponse(ctx context.
 	return ParseCreatePartnerNoteReply(rsp)
 }
 
-// CreatePartnerNoteWithResponse Write a note about a partner
+// CreatePartnerNoteWithResponse Create a note about a partner
 //
-// Notes something about a partner, with a file of any kind if there is one. A partner has at most 500 notes, and their files together 20 MiB. They are deleted with the partner.
+// Creates a note about a partner, with an optional file of any type. A partner has at most 500 notes and 20 MiB of files. Deleting the partner deletes its notes.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42727,7 +42727,7 @@ func (c *ClientWithResponses) CreatePartnerNoteWithResponse(ctx context.Context,
 
 // DeletePartnerNoteWithResponse Delete a note about a partner
 //
-// Removes the note and its file.
+// Deletes the note and its file.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -42757,7 +42757,7 @@ func (c *ClientWithResponses) RetrievePartnerNoteWithResponse(ctx context.Contex
 
 // UpdatePartnerNoteWithBodyWithResponse Update a note about a partner
 //
-// Replaces the note's text; the file stays. `author_id` and `author_name` are from then on those of the caller.
+// Replaces the note's text; the file does not change. The caller becomes `author_id` and `author_name`.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42772,7 +42772,7 @@ func (c *ClientWithResponses) UpdatePartnerNoteWithBodyWithResponse(ctx context.
 
 // UpdatePartnerNoteWithResponse Update a note about a partner
 //
-// Replaces the note's text; the file stays. `author_id` and `author_name` are from then on those of the caller.
+// Replaces the note's text; the file does not change. The caller becomes `author_id` and `author_name`.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42787,7 +42787,7 @@ func (c *ClientWithResponses) UpdatePartnerNoteWithResponse(ctx context.Context,
 
 // RetrievePartnerNoteFileWithResponse Retrieve the file of a note
 //
-// The file with its content; 404 for a note without one.
+// The file with its content; 404 for a note without a file.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -42815,9 +42815,9 @@ func (c *ClientWithResponses) ListPartnersWithResponse(ctx context.Context, para
 	return ParseListPartnersReply(rsp)
 }
 
-// CreatePartnerWithBodyWithResponse Add a partner
+// CreatePartnerWithBodyWithResponse Create a partner
 //
-// Adds a partner. `active` adds it directly; `pending` puts it in the review queue with an application. A paused program refuses.
+// Creates a partner. An `active` partner needs no review; `pending` creates an application for review. A paused program refuses partners.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42830,9 +42830,9 @@ func (c *ClientWithResponses) CreatePartnerWithBodyWithResponse(ctx context.Cont
 	return ParseCreatePartnerReply(rsp)
 }
 
-// CreatePartnerWithResponse Add a partner
+// CreatePartnerWithResponse Create a partner
 //
-// Adds a partner. `active` adds it directly; `pending` puts it in the review queue with an application. A paused program refuses.
+// Creates a partner. An `active` partner needs no review; `pending` creates an application for review. A paused program refuses partners.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42847,7 +42847,7 @@ func (c *ClientWithResponses) CreatePartnerWithResponse(ctx context.Context, bod
 
 // DeletePartnerWithResponse Delete a partner
 //
-// Removes the partner and everything attributed to it: links, clicks, referrals, customers, commissions, payouts. Sales stay without a partner. It cannot be undone; refused while a payout is being processed.
+// Deletes the partner and all its data: links, clicks, referrals, customers, commissions, payouts. Sales stay without a partner. This cannot be undone. Refused while a payout is being processed.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -42877,7 +42877,7 @@ func (c *ClientWithResponses) RetrievePartnerWithResponse(ctx context.Context, i
 
 // UpdatePartnerWithBodyWithResponse Update a partner
 //
-// Changes what is sent. `suspended` and `active` can be set; a pending or declined partner is decided through its application.
+// Changes the given fields. `suspended` and `active` can be set. The application of a pending or declined partner decides its status.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42892,7 +42892,7 @@ func (c *ClientWithResponses) UpdatePartnerWithBodyWithResponse(ctx context.Cont
 
 // UpdatePartnerWithResponse Update a partner
 //
-// Changes what is sent. `suspended` and `active` can be set; a pending or declined partner is decided through its application.
+// Changes the given fields. `suspended` and `active` can be set. The application of a pending or declined partner decides its status.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42907,7 +42907,7 @@ func (c *ClientWithResponses) UpdatePartnerWithResponse(ctx context.Context, id 
 
 // BanPartnerWithBodyWithResponse Ban a partner
 //
-// Suspends the partner with a reason, rejects what it has earned and not been paid, turns its coupons off, and tells it by mail, all at once. Collected commissions leave a payout that has not been sent. At most 5,000 commissions are rejected at a time; `remaining_count` says how many are left. Setting the partner to `active` again brings none of that back.
+// Suspends the partner with a reason, rejects its unpaid commissions, deactivates its coupons, and notifies it by email, all at once. Commissions leave payouts that were not sent. One call rejects at most 5,000 commissions; `remaining_count` is the number left. Setting the partner to `active` again restores none of this.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42922,7 +42922,7 @@ func (c *ClientWithResponses) BanPartnerWithBodyWithResponse(ctx context.Context
 
 // BanPartnerWithResponse Ban a partner
 //
-// Suspends the partner with a reason, rejects what it has earned and not been paid, turns its coupons off, and tells it by mail, all at once. Collected commissions leave a payout that has not been sent. At most 5,000 commissions are rejected at a time; `remaining_count` says how many are left. Setting the partner to `active` again brings none of that back.
+// Suspends the partner with a reason, rejects its unpaid commissions, deactivates its coupons, and notifies it by email, all at once. Commissions leave payouts that were not sent. One call rejects at most 5,000 commissions; `remaining_count` is the number left. Setting the partner to `active` again restores none of this.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42935,9 +42935,9 @@ func (c *ClientWithResponses) BanPartnerWithResponse(ctx context.Context, id ID,
 	return ParseBanPartnerReply(rsp)
 }
 
-// CreatePartnerSSOWithBodyWithResponse Mint a sign-in link
+// CreatePartnerSSOWithBodyWithResponse Create a sign-in link
 //
-// A link that signs an active partner into the portal once. A new link voids the unused ones before it.
+// Creates a link that signs an active partner into the portal once. A new link invalidates earlier unused links.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42950,9 +42950,9 @@ func (c *ClientWithResponses) CreatePartnerSSOWithBodyWithResponse(ctx context.C
 	return ParseCreatePartnerSSOReply(rsp)
 }
 
-// CreatePartnerSSOWithResponse Mint a sign-in link
+// CreatePartnerSSOWithResponse Create a sign-in link
 //
-// A link that signs an active partner into the portal once. A new link voids the unused ones before it.
+// Creates a link that signs an active partner into the portal once. A new link invalidates earlier unused links.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42982,7 +42982,7 @@ func (c *ClientWithResponses) ListPayoutBatchesWithResponse(ctx context.Context,
 
 // CreatePayoutBatchWithBodyWithResponse Generate a payout batch
 //
-// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month of its time zone: a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
+// Collects every due commission up to `period_end` into payouts, one per partner and currency. Clawbacks are deducted, and minimum, payout method and tax form are checked. Commissions that mature by then become due first. No money moves. A program has one batch per calendar month of its time zone: a second run returns it, skips partners that have a payout, and checks ineligible partners again. The response has the payouts of up to 500 partners. Further payouts follow within seconds to minutes; until then `generating` is true.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -42997,7 +42997,7 @@ func (c *ClientWithResponses) CreatePayoutBatchWithBodyWithResponse(ctx context.
 
 // CreatePayoutBatchWithResponse Generate a payout batch
 //
-// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month of its time zone: a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
+// Collects every due commission up to `period_end` into payouts, one per partner and currency. Clawbacks are deducted, and minimum, payout method and tax form are checked. Commissions that mature by then become due first. No money moves. A program has one batch per calendar month of its time zone: a second run returns it, skips partners that have a payout, and checks ineligible partners again. The response has the payouts of up to 500 partners. Further payouts follow within seconds to minutes; until then `generating` is true.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -43012,7 +43012,7 @@ func (c *ClientWithResponses) CreatePayoutBatchWithResponse(ctx context.Context,
 
 // PreviewPayoutBatchWithBodyWithResponse Preview a payout batch
 //
-// Who would get what by `POST /v1/payout_batches` with the same body, and who would not and why. The same checks decide, and nothing is changed: what would mature by then is counted in, and stays as it is.
+// The payouts that `POST /v1/payout_batches` with the same body would create, and the partners it would leave out, with reasons. It applies the same checks and changes nothing. Commissions that would mature by then are counted but do not change.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -43027,7 +43027,7 @@ func (c *ClientWithResponses) PreviewPayoutBatchWithBodyWithResponse(ctx context
 
 // PreviewPayoutBatchWithResponse Preview a payout batch
 //
-// Who would get what by `POST /v1/payout_batches` with the same body, and who would not and why. The same checks decide, and nothing is changed: what would mature by then is counted in, and stays as it is.
+// The payouts that `POST /v1/payout_batches` with the same body would create, and the partners it would leave out, with reasons. It applies the same checks and changes nothing. Commissions that would mature by then are counted but do not change.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -43057,7 +43057,7 @@ func (c *ClientWithResponses) RetrievePayoutBatchWithResponse(ctx context.Contex
 
 // CancelPayoutBatchWithBodyWithResponse Cancel a payout batch
 //
-// Deletes every payout of a batch that is pending, failed or not eligible, in one transaction, as deleting each would; on request also those that left in a file. Commissions are due again, and the same month's next run collects them. What is paid or with a rail stays.
+// Deletes every payout of a batch that is pending, failed or not eligible, in one transaction, like deleting each one; on request also exported payouts. Their commissions are due again, and the same month's next run collects them. Payouts that are paid or with a rail stay.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -43072,7 +43072,7 @@ func (c *ClientWithResponses) CancelPayoutBatchWithBodyWithResponse(ctx context.
 
 // CancelPayoutBatchWithResponse Cancel a payout batch
 //
-// Deletes every payout of a batch that is pending, failed or not eligible, in one transaction, as deleting each would; on request also those that left in a file. Commissions are due again, and the same month's next run collects them. What is paid or with a rail stays.
+// Deletes every payout of a batch that is pending, failed or not eligible, in one transaction, like deleting each one; on request also exported payouts. Their commissions are due again, and the same month's next run collects them. Payouts that are paid or with a rail stay.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -43087,7 +43087,7 @@ func (c *ClientWithResponses) CancelPayoutBatchWithResponse(ctx context.Context,
 
 // ExportPayoutBatchWithBodyWithResponse Export a payout batch
 //
-// Writes what is not paid of a batch as a file of one currency. Its payouts are `processing` from then on, so that refunds claw them back: end each as paid or failed. Another export writes the same payouts again and says so. Refused where a payment rail pays by the method, and while the batch is being generated.
+// Exports the unpaid payouts of a batch in one currency to a file. They become `processing`, so that refunds claw them back; mark each as paid or failed afterwards. Another export writes the same payouts again and reports the repetition. Refused if a payment rail pays by the method, and while the batch is being generated.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -43102,7 +43102,7 @@ func (c *ClientWithResponses) ExportPayoutBatchWithBodyWithResponse(ctx context.
 
 // ExportPayoutBatchWithResponse Export a payout batch
 //
-// Writes what is not paid of a batch as a file of one currency. Its payouts are `processing` from then on, so that refunds claw them back: end each as paid or failed. Another export writes the same payouts again and says so. Refused where a payment rail pays by the method, and while the batch is being generated.
+// Exports the unpaid payouts of a batch in one currency to a file. They become `processing`, so that refunds claw them back; mark each as paid or failed afterwards. Another export writes the same payouts again and reports the repetition. Refused if a payment rail pays by the method, and while the batch is being generated.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -43117,7 +43117,7 @@ func (c *ClientWithResponses) ExportPayoutBatchWithResponse(ctx context.Context,
 
 // ReportPayoutResultsWithBodyWithResponse Report payout results
 //
-// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Rows are matched by the column of references alone. Where several rows are of one payout, a failed or returned one counts. A row with another amount or currency than the payout's is refused. The answer lists the payouts that left in such a file and that no row names.
+// Marks payouts of a batch as paid or failed from a result file of PayPal or Wise, or any table of payout ids and states. Rows are matched only by the column of references. If several rows belong to one payout, a failed or returned row counts. A row with a different amount or currency is refused. The response lists exported payouts that are missing from the result.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -43132,7 +43132,7 @@ func (c *ClientWithResponses) ReportPayoutResultsWithBodyWithResponse(ctx contex
 
 // ReportPayoutResultsWithResponse Report payout results
 //
-// Marks payouts of a batch as paid or failed by the result that PayPal or Wise offers to download, or by any table of payouts' ids and states. Rows are matched by the column of references alone. Where several rows are of one payout, a failed or returned one counts. A row with another amount or currency than the payout's is refused. The answer lists the payouts that left in such a file and that no row names.
+// Marks payouts of a batch as paid or failed from a result file of PayPal or Wise, or any table of payout ids and states. Rows are matched only by the column of references. If several rows belong to one payout, a failed or returned row counts. A row with a different amount or currency is refused. The response lists exported payouts that are missing from the result.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -43147,7 +43147,7 @@ func (c *ClientWithResponses) ReportPayoutResultsWithResponse(ctx context.Contex
 
 // ListPayoutsWithResponse List payouts
 //
-// The program's payouts, newest first, those that are not eligible included.
+// The program's payouts, newest first, including ineligible ones.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -43162,7 +43162,7 @@ func (c *ClientWithResponses) ListPayoutsWithResponse(ctx context.Context, param
 
 // DeletePayoutWithResponse Delete a payout
 //
-// Removes a payout that is pending, failed or not eligible; its commissions become due again and the same month's next batch run collects them. Refused while it is `processing` (a payment rail or a file has it) and once it is paid.
+// Deletes a payout that is pending, failed or not eligible. Its commissions become due again, and the same month's next batch run collects them. Refused if it is paid or `processing` (with a payment rail or exported).
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -43192,7 +43192,7 @@ func (c *ClientWithResponses) RetrievePayoutWithResponse(ctx context.Context, id
 
 // MarkPayoutFailedWithBodyWithResponse Mark a payout as failed
 //
-// Records that no money arrived of a payout that left in a file. It keeps its commissions: it can be exported again, marked as paid, or deleted, which makes them due again. What a rail has in flight only the rail ends.
+// Records that an exported payout was not paid. It keeps its commissions. You can export it again, mark it as paid, or delete it, which makes its commissions due again. A payout in flight with a rail can only be ended by the rail.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -43207,7 +43207,7 @@ func (c *ClientWithResponses) MarkPayoutFailedWithBodyWithResponse(ctx context.C
 
 // MarkPayoutFailedWithResponse Mark a payout as failed
 //
-// Records that no money arrived of a payout that left in a file. It keeps its commissions: it can be exported again, marked as paid, or deleted, which makes them due again. What a rail has in flight only the rail ends.
+// Records that an exported payout was not paid. It keeps its commissions. You can export it again, mark it as paid, or delete it, which makes its commissions due again. A payout in flight with a rail can only be ended by the rail.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -43222,7 +43222,7 @@ func (c *ClientWithResponses) MarkPayoutFailedWithResponse(ctx context.Context, 
 
 // MarkPayoutPaidWithBodyWithResponse Mark a payout as paid
 //
-// Records that a payout was paid outside the connected rails: one that is pending or failed, or `processing` because it left in a file; its commissions become paid. Refused while a rail has it in flight, when it is already paid and when it is not eligible.
+// Records that a payout was paid outside the connected rails. It must be pending, failed, or `processing` after an export. Its commissions become paid. Refused if a rail has it in flight, if it is already paid, or if it is not eligible.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -43237,7 +43237,7 @@ func (c *ClientWithResponses) MarkPayoutPaidWithBodyWithResponse(ctx context.Con
 
 // MarkPayoutPaidWithResponse Mark a payout as paid
 //
-// Records that a payout was paid outside the connected rails: one that is pending or failed, or `processing` because it left in a file; its commissions become paid. Refused while a rail has it in flight, when it is already paid and when it is not eligible.
+// Records that a payout was paid outside the connected rails. It must be pending, failed, or `processing` after an export. Its commissions become paid. Refused if a rail has it in flight, if it is already paid, or if it is not eligible.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -43252,7 +43252,7 @@ func (c *ClientWithResponses) MarkPayoutPaidWithResponse(ctx context.Context, id
 
 // UndoPayoutPaidWithBodyWithResponse Undo a payment marked by hand
 //
-// Takes back what `mark_paid` did, within 24 hours: the payout has its status from before, and its commissions are due again and stay in it. Refused for a payment that a rail or a result file reported, and once a refund has clawed money of it back. The partner's mail about the payment waits for 10 minutes; undoing drops it until then.
+// Undoes `mark_paid` within 24 hours. The payout returns to its earlier status; its commissions are due again and stay in it. Refused for a payment reported by a rail or a result file, and after a refund has clawed back a part. The partner's email about the payment is delayed by 10 minutes; undoing it earlier cancels the email.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -43267,7 +43267,7 @@ func (c *ClientWithResponses) UndoPayoutPaidWithBodyWithResponse(ctx context.Con
 
 // UndoPayoutPaidWithResponse Undo a payment marked by hand
 //
-// Takes back what `mark_paid` did, within 24 hours: the payout has its status from before, and its commissions are due again and stay in it. Refused for a payment that a rail or a result file reported, and once a refund has clawed money of it back. The partner's mail about the payment waits for 10 minutes; undoing drops it until then.
+// Undoes `mark_paid` within 24 hours. The payout returns to its earlier status; its commissions are due again and stay in it. Refused for a payment reported by a rail or a result file, and after a refund has clawed back a part. The partner's email about the payment is delayed by 10 minutes; undoing it earlier cancels the email.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -43282,7 +43282,7 @@ func (c *ClientWithResponses) UndoPayoutPaidWithResponse(ctx context.Context, id
 
 // ListProcessorConnectionsWithResponse List processor connections
 //
-// The program's connections to payment processors, newest first. They are made and ended by the operator and by owners at the console, not by API.
+// The program's connections to payment processors, newest first. The operator and owners in the console create and end them; the API does not.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -43327,7 +43327,7 @@ func (c *ClientWithResponses) ListProgramsWithResponse(ctx context.Context, para
 
 // CreateProgramWithBodyWithResponse Create a program
 //
-// Creates a program and its default group, named Default. What is left out takes the defaults shown.
+// Creates a program and its default group, named Default. Omitted fields get the defaults shown.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -43342,7 +43342,7 @@ func (c *ClientWithResponses) CreateProgramWithBodyWithResponse(ctx context.Cont
 
 // CreateProgramWithResponse Create a program
 //
-// Creates a program and its default group, named Default. What is left out takes the defaults shown.
+// Creates a program and its default group, named Default. Omitted fields get the defaults shown.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -43372,7 +43372,7 @@ func (c *ClientWithResponses) RetrieveProgramWithResponse(ctx context.Context, i
 
 // UpdateProgramWithBodyWithResponse Update a program
 //
-// Changes what is sent. Existing referrals, commissions and payouts keep the terms that they were made under.
+// Changes the given fields. Existing referrals, commissions and payouts keep their terms.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -43387,7 +43387,7 @@ func (c *ClientWithResponses) UpdateProgramWithBodyWithResponse(ctx context.Cont
 
 // UpdateProgramWithResponse Update a program
 //
-// Changes what is sent. Existing referrals, commissions and payouts keep the terms that they were made under.
+// Changes the given fields. Existing referrals, commissions and payouts keep their terms.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -43402,7 +43402,7 @@ func (c *ClientWithResponses) UpdateProgramWithResponse(ctx context.Context, id 
 
 // RetrievePortalSettingsWithResponse Retrieve a program's portal settings
 //
-// How the program shows itself on the join page and in the portal; where nothing was set, the defaults.
+// The appearance of the program on the join page and in the portal. Fields that were never set have defaults.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -43417,7 +43417,7 @@ func (c *ClientWithResponses) RetrievePortalSettingsWithResponse(ctx context.Con
 
 // UpdatePortalSettingsWithBodyWithResponse Update a program's portal settings
 //
-// Changes what is sent.
+// Changes the given fields.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -43432,7 +43432,7 @@ func (c *ClientWithResponses) UpdatePortalSettingsWithBodyWithResponse(ctx conte
 
 // UpdatePortalSettingsWithResponse Update a program's portal settings
 //
-// Changes what is sent.
+// Changes the given fields.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -43445,9 +43445,9 @@ func (c *ClientWithResponses) UpdatePortalSettingsWithResponse(ctx context.Conte
 	return ParseUpdatePortalSettingsReply(rsp)
 }
 
-// RetrieveProgramStatusWithResponse Retrieve what a program waits for
+// RetrieveProgramStatusWithResponse Retrieve a program's open tasks
 //
-// What waits for somebody's decision or repair, and how far the program's set-up is.
+// Tasks that need a decision or repair, and the program's setup progress.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -43462,7 +43462,7 @@ func (c *ClientWithResponses) RetrieveProgramStatusWithResponse(ctx context.Cont
 
 // ListPublishableKeysWithResponse List publishable keys
 //
-// The program's publishable keys, newest first, whole: they are no secrets.
+// The program's publishable keys, newest first. They are not secret and shown in full.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -43477,7 +43477,7 @@ func (c *ClientWithResponses) ListPublishableKeysWithResponse(ctx context.Contex
 
 // CreatePublishableKeyWithBodyWithResponse Create a publishable key
 //
-// Makes a key that pages of the allowed hosts may report clicks with. Its `tag` is the script tag to paste.
+// Creates a key with which pages of the allowed hosts can report clicks. `tag` is the script tag for the pages.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -43492,7 +43492,7 @@ func (c *ClientWithResponses) CreatePublishableKeyWithBodyWithResponse(ctx conte
 
 // CreatePublishableKeyWithResponse Create a publishable key
 //
-// Makes a key that pages of the allowed hosts may report clicks with. Its `tag` is the script tag to paste.
+// Creates a key with which pages of the allowed hosts can report clicks. `tag` is the script tag for the pages.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -43507,7 +43507,7 @@ func (c *ClientWithResponses) CreatePublishableKeyWithResponse(ctx context.Conte
 
 // DeletePublishableKeyWithResponse Revoke a publishable key
 //
-// Revokes the key: within a second no server takes it any more.
+// Revokes the key. Every server refuses it within a second.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -43537,7 +43537,7 @@ func (c *ClientWithResponses) RetrievePublishableKeyWithResponse(ctx context.Con
 
 // UpdatePublishableKeyWithBodyWithResponse Update a publishable key
 //
-// Changes the hosts whose pages may use the key, or whether they may report leads. The key and its tag stay: within a second every server knows the change.
+// Changes the hosts whose pages may use the key, or whether they may report leads. Key and tag do not change. Every server applies the change within a second.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -43552,7 +43552,7 @@ func (c *ClientWithResponses) UpdatePublishableKeyWithBodyWithResponse(ctx conte
 
 // UpdatePublishableKeyWithResponse Update a publishable key
 //
-// Changes the hosts whose pages may use the key, or whether they may report leads. The key and its tag stay: within a second every server knows the change.
+// Changes the hosts whose pages may use the key, or whether they may report leads. Key and tag do not change. Every server applies the change within a second.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -43597,7 +43597,7 @@ func (c *ClientWithResponses) RetrieveReferralWithResponse(ctx context.Context, 
 
 // ListRefundsWithResponse List refunds
 //
-// The refunds of the program, the most recently recorded first; those that wait for their sale are among them.
+// The refunds of the program, most recently recorded first, including those that wait for their sale.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -43612,7 +43612,7 @@ func (c *ClientWithResponses) ListRefundsWithResponse(ctx context.Context, param
 
 // CreateRefundWithBodyWithResponse Record a refund
 //
-// Records a refund by the ids of the payment processor and applies it to the sale of the charge, as `POST /v1/sales/{id}/refund` does. One that comes before its sale waits for it, for 30 days. A refund that was recorded before answers 200 and changes nothing.
+// Records a refund by ids of the payment processor and applies it to the sale of the charge, like `POST /v1/sales/{id}/refund`. A refund that arrives before its sale waits up to 30 days. A repeated refund returns 200 and changes nothing.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -43627,7 +43627,7 @@ func (c *ClientWithResponses) CreateRefundWithBodyWithResponse(ctx context.Conte
 
 // CreateRefundWithResponse Record a refund
 //
-// Records a refund by the ids of the payment processor and applies it to the sale of the charge, as `POST /v1/sales/{id}/refund` does. One that comes before its sale waits for it, for 30 days. A refund that was recorded before answers 200 and changes nothing.
+// Records a refund by ids of the payment processor and applies it to the sale of the charge, like `POST /v1/sales/{id}/refund`. A refund that arrives before its sale waits up to 30 days. A repeated refund returns 200 and changes nothing.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -43657,7 +43657,7 @@ func (c *ClientWithResponses) RetrieveRefundWithResponse(ctx context.Context, id
 
 // RetrieveReportWithResponse Retrieve a report
 //
-// Clicks, leads, customers, sales, revenue and commissions of a window of days, by one dimension, in one currency. Money without a partner is the row `direct`; filtering by partner, group or tag leaves it out.
+// Clicks, leads, customers, sales, revenue and commissions in a window of days, by one dimension, in one currency. Revenue without a partner is in the row `direct`; filters by partner, group or tag leave it out.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -43672,7 +43672,7 @@ func (c *ClientWithResponses) RetrieveReportWithResponse(ctx context.Context, pa
 
 // ListResourcesWithResponse List resources
 //
-// The program's shelf: items outside of folders first, then by folder and position. The folder's name is on each row.
+// The program's resources for partners: items without a folder first, then by folder and position. Each row has the folder's name.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -43687,7 +43687,7 @@ func (c *ClientWithResponses) ListResourcesWithResponse(ctx context.Context, par
 
 // CreateResourceWithBodyWithResponse Create a resource
 //
-// Puts a link at the end of its folder, published unless told otherwise. Files cannot be uploaded through the API.
+// Adds a link to the end of its folder, published by default. Files cannot be uploaded through the API.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -43702,7 +43702,7 @@ func (c *ClientWithResponses) CreateResourceWithBodyWithResponse(ctx context.Con
 
 // CreateResourceWithResponse Create a resource
 //
-// Puts a link at the end of its folder, published unless told otherwise. Files cannot be uploaded through the API.
+// Adds a link to the end of its folder, published by default. Files cannot be uploaded through the API.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -43717,7 +43717,7 @@ func (c *ClientWithResponses) CreateResourceWithResponse(ctx context.Context, bo
 
 // DeleteResourceWithResponse Delete a resource
 //
-// Removes the resource; the stored content of a file is removed too where that succeeds.
+// Deletes the resource, and the stored content of a file if possible.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -43747,7 +43747,7 @@ func (c *ClientWithResponses) RetrieveResourceWithResponse(ctx context.Context, 
 
 // UpdateResourceWithBodyWithResponse Update a resource
 //
-// Changes what is sent. The url of a file cannot be changed.
+// Changes the given fields. A file's URL cannot be changed.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -43762,7 +43762,7 @@ func (c *ClientWithResponses) UpdateResourceWithBodyWithResponse(ctx context.Con
 
 // UpdateResourceWithResponse Update a resource
 //
-// Changes what is sent. The url of a file cannot be changed.
+// Changes the given fields. A file's URL cannot be changed.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -43777,7 +43777,7 @@ func (c *ClientWithResponses) UpdateResourceWithResponse(ctx context.Context, id
 
 // ListRiskFlagsWithResponse List risk flags
 //
-// The program's risk flags, highest severity first, newest first within a severity; paged by cursors, or by `offset`. New ones come from checks that the operator may turn off; history stays readable.
+// The program's risk flags, highest severity first, then newest first, paged by cursor or by `offset`. The operator can turn checks off; existing flags stay readable.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -43835,9 +43835,9 @@ func (c *ClientWithResponses) ResolveRiskFlagWithResponse(ctx context.Context, i
 	return ParseResolveRiskFlagReply(rsp)
 }
 
-// ReviewRiskFlagWithResponse Take up a risk flag
+// ReviewRiskFlagWithResponse Start review of a risk flag
 //
-// Moves an open flag to `reviewing`. One already in review stays as it is; a closed one is refused.
+// Sets an open flag to `reviewing`. A flag in review does not change; a closed flag is refused.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -43867,7 +43867,7 @@ func (c *ClientWithResponses) ListSalesWithResponse(ctx context.Context, params 
 
 // CreateSaleWithBodyWithResponse Record a sale
 //
-// Records a payment of a customer; sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repeat answers the same sale with 200, with the warning `differs_from_recorded` where its values differ. Refunds that came before the sale are applied with it. A sale that pays nobody succeeds with `warnings`. A fixed rate is in the currency of the program and is not converted; percentages apply in any currency.
+// Records a customer's payment. Sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repetition returns the same sale with 200, and the warning `differs_from_recorded` if its values differ. Refunds that arrived before the sale are applied with it. A sale without commission succeeds with `warnings`. A fixed rate is in the program's currency and is not converted; percentages apply in any currency.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -43882,7 +43882,7 @@ func (c *ClientWithResponses) CreateSaleWithBodyWithResponse(ctx context.Context
 
 // CreateSaleWithResponse Record a sale
 //
-// Records a payment of a customer; sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repeat answers the same sale with 200, with the warning `differs_from_recorded` where its values differ. Refunds that came before the sale are applied with it. A sale that pays nobody succeeds with `warnings`. A fixed rate is in the currency of the program and is not converted; percentages apply in any currency.
+// Records a customer's payment. Sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repetition returns the same sale with 200, and the warning `differs_from_recorded` if its values differ. Refunds that arrived before the sale are applied with it. A sale without commission succeeds with `warnings`. A fixed rate is in the program's currency and is not converted; percentages apply in any currency.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -43897,7 +43897,7 @@ func (c *ClientWithResponses) CreateSaleWithResponse(ctx context.Context, body C
 
 // CreateSaleBatchWithBodyWithResponse Record sales in a batch
 //
-// Records up to 500 payments in one transaction, in their order, each as `POST /v1/sales` would: with its commission, its events, and an answer of its own; a charge that is known answers its sale with 200. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole. It has 20 seconds; new customers take longest, so send fewer items where they are many and the answer is 503.
+// Records up to 500 payments in one transaction, in order, each like a call of `POST /v1/sales`, with its own commission, events and result. A known charge returns its sale with 200. A failed item does not affect the others. Ten items count as one request. Invalid JSON or an unknown program refuses the whole batch. The time limit is 20 seconds; new customers take longest, so send fewer items after a 503.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -43912,7 +43912,7 @@ func (c *ClientWithResponses) CreateSaleBatchWithBodyWithResponse(ctx context.Co
 
 // CreateSaleBatchWithResponse Record sales in a batch
 //
-// Records up to 500 payments in one transaction, in their order, each as `POST /v1/sales` would: with its commission, its events, and an answer of its own; a charge that is known answers its sale with 200. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole. It has 20 seconds; new customers take longest, so send fewer items where they are many and the answer is 503.
+// Records up to 500 payments in one transaction, in order, each like a call of `POST /v1/sales`, with its own commission, events and result. A known charge returns its sale with 200. A failed item does not affect the others. Ten items count as one request. Invalid JSON or an unknown program refuses the whole batch. The time limit is 20 seconds; new customers take longest, so send fewer items after a 503.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -43942,7 +43942,7 @@ func (c *ClientWithResponses) RetrieveSaleWithResponse(ctx context.Context, id I
 
 // RefundSaleWithBodyWithResponse Refund a sale
 //
-// Refunds a sale as a whole or, with `amount_minor`, in part. Unpaid commissions are voided or shrink in proportion; of paid ones a clawback is taken from the next balance of the partner. Commissions made by hand for the sale are refunded as those of rules are. A sale that is refunded already stays as it is and answers 200 with both counts 0; so does an `external_refund_id` that was taken before, with its first result.
+// Refunds a sale in full or, with `amount_minor`, in part. Unpaid commissions are voided or reduced in proportion. Paid commissions get a clawback from the partner's next balance. Manual commissions for the sale are refunded like those of rules. An already refunded sale does not change and returns 200 with both counts 0. A known `external_refund_id` returns its first result.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -43957,7 +43957,7 @@ func (c *ClientWithResponses) RefundSaleWithBodyWithResponse(ctx context.Context
 
 // RefundSaleWithResponse Refund a sale
 //
-// Refunds a sale as a whole or, with `amount_minor`, in part. Unpaid commissions are voided or shrink in proportion; of paid ones a clawback is taken from the next balance of the partner. Commissions made by hand for the sale are refunded as those of rules are. A sale that is refunded already stays as it is and answers 200 with both counts 0; so does an `external_refund_id` that was taken before, with its first result.
+// Refunds a sale in full or, with `amount_minor`, in part. Unpaid commissions are voided or reduced in proportion. Paid commissions get a clawback from the partner's next balance. Manual commissions for the sale are refunded like those of rules. An already refunded sale does not change and returns 200 with both counts 0. A known `external_refund_id` returns its first result.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -43987,7 +43987,7 @@ func (c *ClientWithResponses) ListSequencesWithResponse(ctx context.Context, par
 
 // CreateSequenceWithBodyWithResponse Create a sequence
 //
-// Starts an active sequence; partners are enrolled from now on.
+// Creates an active sequence. It enrols partners from now on.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -44002,7 +44002,7 @@ func (c *ClientWithResponses) CreateSequenceWithBodyWithResponse(ctx context.Con
 
 // CreateSequenceWithResponse Create a sequence
 //
-// Starts an active sequence; partners are enrolled from now on.
+// Creates an active sequence. It enrols partners from now on.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -44017,7 +44017,7 @@ func (c *ClientWithResponses) CreateSequenceWithResponse(ctx context.Context, bo
 
 // DeleteSequenceWithResponse Delete a sequence
 //
-// Removes the sequence; enrolled partners get no further mails.
+// Deletes the sequence. Enrolled partners get no further emails.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -44047,7 +44047,7 @@ func (c *ClientWithResponses) RetrieveSequenceWithResponse(ctx context.Context, 
 
 // UpdateSequenceWithBodyWithResponse Update a sequence
 //
-// Changes the name, the days of `idle`, or the mails; the trigger stays. New mails replace all of the old ones, and partners keep the number of their step: whoever has no step left is done, and whoever was done stays so. A delay that runs already stays as it is.
+// Changes the name, the days of `idle`, or the emails; the trigger cannot be changed. New emails replace all old ones. Each partner keeps its step number. Partners beyond the last step are finished, and finished partners stay finished. A running delay does not change.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -44062,7 +44062,7 @@ func (c *ClientWithResponses) UpdateSequenceWithBodyWithResponse(ctx context.Con
 
 // UpdateSequenceWithResponse Update a sequence
 //
-// Changes the name, the days of `idle`, or the mails; the trigger stays. New mails replace all of the old ones, and partners keep the number of their step: whoever has no step left is done, and whoever was done stays so. A delay that runs already stays as it is.
+// Changes the name, the days of `idle`, or the emails; the trigger cannot be changed. New emails replace all old ones. Each partner keeps its step number. Partners beyond the last step are finished, and finished partners stay finished. A running delay does not change.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -44077,7 +44077,7 @@ func (c *ClientWithResponses) UpdateSequenceWithResponse(ctx context.Context, id
 
 // PauseSequenceWithBodyWithResponse Pause a sequence
 //
-// Nobody advances any more; enrolled partners keep their step. A paused sequence stays as it is.
+// Stops the sequence; enrolled partners keep their step. A paused sequence does not change.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -44092,7 +44092,7 @@ func (c *ClientWithResponses) PauseSequenceWithBodyWithResponse(ctx context.Cont
 
 // PauseSequenceWithResponse Pause a sequence
 //
-// Nobody advances any more; enrolled partners keep their step. A paused sequence stays as it is.
+// Stops the sequence; enrolled partners keep their step. A paused sequence does not change.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -44107,7 +44107,7 @@ func (c *ClientWithResponses) PauseSequenceWithResponse(ctx context.Context, id 
 
 // ResumeSequenceWithBodyWithResponse Resume a sequence
 //
-// Partners continue from their step. An active sequence stays as it is.
+// Partners continue from their step. An active sequence does not change.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -44122,7 +44122,7 @@ func (c *ClientWithResponses) ResumeSequenceWithBodyWithResponse(ctx context.Con
 
 // ResumeSequenceWithResponse Resume a sequence
 //
-// Partners continue from their step. An active sequence stays as it is.
+// Partners continue from their step. An active sequence does not change.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -44150,9 +44150,9 @@ func (c *ClientWithResponses) ListTagsWithResponse(ctx context.Context, params *
 	return ParseListTagsReply(rsp)
 }
 
-// CreateTagWithBodyWithResponse Add a tag
+// CreateTagWithBodyWithResponse Create a tag
 //
-// Adds a tag; without a colour it is slate.
+// Creates a tag. The default colour is slate.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -44165,9 +44165,9 @@ func (c *ClientWithResponses) CreateTagWithBodyWithResponse(ctx context.Context,
 	return ParseCreateTagReply(rsp)
 }
 
-// CreateTagWithResponse Add a tag
+// CreateTagWithResponse Create a tag
 //
-// Adds a tag; without a colour it is slate.
+// Creates a tag. The default colour is slate.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -44182,7 +44182,7 @@ func (c *ClientWithResponses) CreateTagWithResponse(ctx context.Context, body Cr
 
 // DeleteTagWithResponse Delete a tag
 //
-// Removes the tag from every partner and resource that carries it.
+// Removes the tag from every partner and resource and deletes it.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -44212,7 +44212,7 @@ func (c *ClientWithResponses) RetrieveTagWithResponse(ctx context.Context, id ID
 
 // UpdateTagWithBodyWithResponse Update a tag
 //
-// Changes what is sent.
+// Changes the given fields.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -44227,7 +44227,7 @@ func (c *ClientWithResponses) UpdateTagWithBodyWithResponse(ctx context.Context,
 
 // UpdateTagWithResponse Update a tag
 //
-// Changes what is sent.
+// Changes the given fields.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -44257,7 +44257,7 @@ func (c *ClientWithResponses) ListTaxFormStatusesWithResponse(ctx context.Contex
 
 // CreateTaxFormStatusWithBodyWithResponse Record a tax-form status
 //
-// Records the status of a form collected elsewhere. A submitted form supersedes every other current one of the partner; one that has expired ends the valid one of its type, unless that was signed later.
+// Records the status of a form collected elsewhere. A submitted form supersedes every other current form of the partner. An expired form ends the valid one of its type, unless that one was signed later.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -44272,7 +44272,7 @@ func (c *ClientWithResponses) CreateTaxFormStatusWithBodyWithResponse(ctx contex
 
 // CreateTaxFormStatusWithResponse Record a tax-form status
 //
-// Records the status of a form collected elsewhere. A submitted form supersedes every other current one of the partner; one that has expired ends the valid one of its type, unless that was signed later.
+// Records the status of a form collected elsewhere. A submitted form supersedes every other current form of the partner. An expired form ends the valid one of its type, unless that one was signed later.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -44302,7 +44302,7 @@ func (c *ClientWithResponses) RetrieveTaxFormStatusWithResponse(ctx context.Cont
 
 // RetrieveWebhookDeliveryWithResponse Retrieve a delivery
 //
-// One delivery by its id, with the exact body that is sent. After a replay this says whether it was delivered.
+// One delivery by its id, with the exact body sent. After a replay, call this to see whether it was delivered.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -44317,7 +44317,7 @@ func (c *ClientWithResponses) RetrieveWebhookDeliveryWithResponse(ctx context.Co
 
 // ReplayWebhookDeliveryWithResponse Replay a delivery
 //
-// Queues a new delivery with the original body and event id; the old one stays in the log as it is.
+// Queues a new delivery with the original body and event id; the old one stays in the log.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -44332,7 +44332,7 @@ func (c *ClientWithResponses) ReplayWebhookDeliveryWithResponse(ctx context.Cont
 
 // ListWebhookEndpointsWithResponse List webhook endpoints
 //
-// The program's endpoints, partner postbacks included, newest first.
+// The program's endpoints, including partner postbacks, newest first.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -44345,9 +44345,9 @@ func (c *ClientWithResponses) ListWebhookEndpointsWithResponse(ctx context.Conte
 	return ParseListWebhookEndpointsReply(rsp)
 }
 
-// CreateWebhookEndpointWithBodyWithResponse Add a webhook endpoint
+// CreateWebhookEndpointWithBodyWithResponse Create a webhook endpoint
 //
-// Adds an endpoint and answers its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints, and each partner at most 20 postbacks besides.
+// Creates an endpoint and returns its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints, and each partner at most 20 postbacks.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -44360,9 +44360,9 @@ func (c *ClientWithResponses) CreateWebhookEndpointWithBodyWithResponse(ctx cont
 	return ParseCreateWebhookEndpointReply(rsp)
 }
 
-// CreateWebhookEndpointWithResponse Add a webhook endpoint
+// CreateWebhookEndpointWithResponse Create a webhook endpoint
 //
-// Adds an endpoint and answers its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints, and each partner at most 20 postbacks besides.
+// Creates an endpoint and returns its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints, and each partner at most 20 postbacks.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -44377,7 +44377,7 @@ func (c *ClientWithResponses) CreateWebhookEndpointWithResponse(ctx context.Cont
 
 // DeleteWebhookEndpointWithResponse Delete a webhook endpoint
 //
-// Removes the endpoint; nothing more is sent to it.
+// Deletes the endpoint; no further events are sent to it.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -44407,7 +44407,7 @@ func (c *ClientWithResponses) RetrieveWebhookEndpointWithResponse(ctx context.Co
 
 // UpdateWebhookEndpointWithBodyWithResponse Update a webhook endpoint
 //
-// Changes what is sent. Turning the endpoint on again restarts the count of failures.
+// Changes the given fields. Enabling the endpoint resets the count of failures.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -44422,7 +44422,7 @@ func (c *ClientWithResponses) UpdateWebhookEndpointWithBodyWithResponse(ctx cont
 
 // UpdateWebhookEndpointWithResponse Update a webhook endpoint
 //
-// Changes what is sent. Turning the endpoint on again restarts the count of failures.
+// Changes the given fields. Enabling the endpoint resets the count of failures.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -44437,7 +44437,7 @@ func (c *ClientWithResponses) UpdateWebhookEndpointWithResponse(ctx context.Cont
 
 // ListWebhookDeliveriesWithResponse List deliveries
 //
-// The last 50 deliveries to the endpoint, newest first, each with the exact body that is sent.
+// The last 50 deliveries to the endpoint, newest first, each with the exact body sent.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -44452,7 +44452,7 @@ func (c *ClientWithResponses) ListWebhookDeliveriesWithResponse(ctx context.Cont
 
 // PingWebhookEndpointWithBodyWithResponse Send a test event
 //
-// Sends the example of a type now, signed, with an `evt_test_` id and without `request`, and waits up to 10 seconds. Answers 200 with the delivery whatever came of it. There is no retry and no replay; a disabled endpoint is tested too. Three tests of an organization wait for their receivers at once, one of a partner and two of all partners; another is refused with 429.
+// Sends a signed example of a type immediately, with an `evt_test_` id and without `request`, and waits up to 10 seconds. Returns 200 with the delivery for every outcome. A test is neither retried nor replayed. Disabled endpoints can be tested too. At a time, three tests per organization can wait for their receivers, one per partner, and two of all partners; further tests are refused with 429.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -44467,7 +44467,7 @@ func (c *ClientWithResponses) PingWebhookEndpointWithBodyWithResponse(ctx contex
 
 // PingWebhookEndpointWithResponse Send a test event
 //
-// Sends the example of a type now, signed, with an `evt_test_` id and without `request`, and waits up to 10 seconds. Answers 200 with the delivery whatever came of it. There is no retry and no replay; a disabled endpoint is tested too. Three tests of an organization wait for their receivers at once, one of a partner and two of all partners; another is refused with 429.
+// Sends a signed example of a type immediately, with an `evt_test_` id and without `request`, and waits up to 10 seconds. Returns 200 with the delivery for every outcome. A test is neither retried nor replayed. Disabled endpoints can be tested too. At a time, three tests per organization can wait for their receivers, one per partner, and two of all partners; further tests are refused with 429.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -44482,7 +44482,7 @@ func (c *ClientWithResponses) PingWebhookEndpointWithResponse(ctx context.Contex
 
 // ReplayWebhookEndpointWithBodyWithResponse Replay many deliveries
 //
-// Queues new deliveries of everything that failed since a time, or of everything in a window of up to 30 days. Each carries its original body and event id; the log keeps the old entries. Test deliveries are left out. A disabled endpoint refuses.
+// Queues new deliveries of everything that failed since a time, or of every event in a window of up to 30 days. Each keeps its body and event id; earlier entries stay in the log. Tests are left out. A disabled endpoint is refused.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -44497,7 +44497,7 @@ func (c *ClientWithResponses) ReplayWebhookEndpointWithBodyWithResponse(ctx cont
 
 // ReplayWebhookEndpointWithResponse Replay many deliveries
 //
-// Queues new deliveries of everything that failed since a time, or of everything in a window of up to 30 days. Each carries its original body and event id; the log keeps the old entries. Test deliveries are left out. A disabled endpoint refuses.
+// Queues new deliveries of everything that failed since a time, or of every event in a window of up to 30 days. Each keeps its body and event id; earlier entries stay in the log. Tests are left out. A disabled endpoint is refused.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -44512,7 +44512,7 @@ func (c *ClientWithResponses) ReplayWebhookEndpointWithResponse(ctx context.Cont
 
 // RotateWebhookEndpointSecretWithResponse Rotate the signing secret
 //
-// Makes a new secret and answers it, once. The old one also signs for 24 hours; rotating again within the day replaces it. The count of failures restarts.
+// Creates a new secret and returns it, once. The old one also signs for 24 hours; a second rotation within the day replaces it. The count of failures is reset.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -44527,7 +44527,7 @@ func (c *ClientWithResponses) RotateWebhookEndpointSecretWithResponse(ctx contex
 
 // ListWebhookEventsWithResponse List the event catalogue
 //
-// Every type that can be subscribed to, in catalogue order, with what causes it and an example body.
+// Every type that can be subscribed to, in catalogue order, with its cause and an example body.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -49015,7 +49015,7 @@ type ServerInterface interface {
 	// ListCustomers List customers
 	// (GET /v1/customers)
 	ListCustomers(ctx echo.Context, params ListCustomersParams) error
-	// CreateCustomer Add a customer
+	// CreateCustomer Create a customer
 	// (POST /v1/customers)
 	CreateCustomer(ctx echo.Context) error
 	// DeleteCustomer Delete a customer
@@ -49051,7 +49051,7 @@ type ServerInterface interface {
 	// ListFlows List flows
 	// (GET /v1/flows)
 	ListFlows(ctx echo.Context, params ListFlowsParams) error
-	// CreateFlow Add a flow
+	// CreateFlow Create a flow
 	// (POST /v1/flows)
 	CreateFlow(ctx echo.Context) error
 	// PreviewFlows Preview a commission
@@ -49072,7 +49072,7 @@ type ServerInterface interface {
 	// ListGroups List groups
 	// (GET /v1/groups)
 	ListGroups(ctx echo.Context, params ListGroupsParams) error
-	// CreateGroup Add a group
+	// CreateGroup Create a group
 	// (POST /v1/groups)
 	CreateGroup(ctx echo.Context) error
 	// DeleteGroup Delete a group
@@ -49102,7 +49102,7 @@ type ServerInterface interface {
 	// ListLinks List links
 	// (GET /v1/links)
 	ListLinks(ctx echo.Context, params ListLinksParams) error
-	// CreateLink Add a link
+	// CreateLink Create a link
 	// (POST /v1/links)
 	CreateLink(ctx echo.Context) error
 	// DeleteLink Delete a link
@@ -49114,13 +49114,13 @@ type ServerInterface interface {
 	// UpdateLink Update a link
 	// (POST /v1/links/{id})
 	UpdateLink(ctx echo.Context, id ID, params UpdateLinkParams) error
-	// ListMails List mails that failed
+	// ListMails List failed emails
 	// (GET /v1/mails)
 	ListMails(ctx echo.Context, params ListMailsParams) error
-	// RetrieveMail Retrieve a mail
+	// RetrieveMail Retrieve an email
 	// (GET /v1/mails/{id})
 	RetrieveMail(ctx echo.Context, id ID, params RetrieveMailParams) error
-	// RetryMail Send a mail again
+	// RetryMail Resend an email
 	// (POST /v1/mails/{id}/retry)
 	RetryMail(ctx echo.Context, id ID, params RetryMailParams) error
 	// RetrieveOpenAPIDocument Retrieve this description
@@ -49129,7 +49129,7 @@ type ServerInterface interface {
 	// ListPartnerNotes List notes about partners
 	// (GET /v1/partner_notes)
 	ListPartnerNotes(ctx echo.Context, params ListPartnerNotesParams) error
-	// CreatePartnerNote Write a note about a partner
+	// CreatePartnerNote Create a note about a partner
 	// (POST /v1/partner_notes)
 	CreatePartnerNote(ctx echo.Context) error
 	// DeletePartnerNote Delete a note about a partner
@@ -49147,7 +49147,7 @@ type ServerInterface interface {
 	// ListPartners List partners
 	// (GET /v1/partners)
 	ListPartners(ctx echo.Context, params ListPartnersParams) error
-	// CreatePartner Add a partner
+	// CreatePartner Create a partner
 	// (POST /v1/partners)
 	CreatePartner(ctx echo.Context) error
 	// DeletePartner Delete a partner
@@ -49162,7 +49162,7 @@ type ServerInterface interface {
 	// BanPartner Ban a partner
 	// (POST /v1/partners/{id}/ban)
 	BanPartner(ctx echo.Context, id ID, params BanPartnerParams) error
-	// CreatePartnerSSO Mint a sign-in link
+	// CreatePartnerSSO Create a sign-in link
 	// (POST /v1/partners/{id}/sso)
 	CreatePartnerSSO(ctx echo.Context, id ID, params CreatePartnerSSOParams) error
 	// ListPayoutBatches List payout batches
@@ -49228,7 +49228,7 @@ type ServerInterface interface {
 	// UpdatePortalSettings Update a program's portal settings
 	// (POST /v1/programs/{id}/portal)
 	UpdatePortalSettings(ctx echo.Context, id ID, params UpdatePortalSettingsParams) error
-	// RetrieveProgramStatus Retrieve what a program waits for
+	// RetrieveProgramStatus Retrieve a program's open tasks
 	// (GET /v1/programs/{id}/status)
 	RetrieveProgramStatus(ctx echo.Context, id ID, params RetrieveProgramStatusParams) error
 	// ListPublishableKeys List publishable keys
@@ -49288,7 +49288,7 @@ type ServerInterface interface {
 	// ResolveRiskFlag Resolve a risk flag
 	// (POST /v1/risk_flags/{id}/resolve)
 	ResolveRiskFlag(ctx echo.Context, id ID, params ResolveRiskFlagParams) error
-	// ReviewRiskFlag Take up a risk flag
+	// ReviewRiskFlag Start review of a risk flag
 	// (POST /v1/risk_flags/{id}/review)
 	ReviewRiskFlag(ctx echo.Context, id ID, params ReviewRiskFlagParams) error
 	// ListSales List sales
@@ -49330,7 +49330,7 @@ type ServerInterface interface {
 	// ListTags List tags
 	// (GET /v1/tags)
 	ListTags(ctx echo.Context, params ListTagsParams) error
-	// CreateTag Add a tag
+	// CreateTag Create a tag
 	// (POST /v1/tags)
 	CreateTag(ctx echo.Context) error
 	// DeleteTag Delete a tag
@@ -49360,7 +49360,7 @@ type ServerInterface interface {
 	// ListWebhookEndpoints List webhook endpoints
 	// (GET /v1/webhook_endpoints)
 	ListWebhookEndpoints(ctx echo.Context, params ListWebhookEndpointsParams) error
-	// CreateWebhookEndpoint Add a webhook endpoint
+	// CreateWebhookEndpoint Create a webhook endpoint
 	// (POST /v1/webhook_endpoints)
 	CreateWebhookEndpoint(ctx echo.Context) error
 	// DeleteWebhookEndpoint Delete a webhook endpoint
@@ -58885,7 +58885,7 @@ type StrictServerInterface interface {
 	// ListCustomers List customers
 	// (GET /v1/customers)
 	ListCustomers(ctx context.Context, request ListCustomersRequestObject) (ListCustomersResponseObject, error)
-	// CreateCustomer Add a customer
+	// CreateCustomer Create a customer
 	// (POST /v1/customers)
 	CreateCustomer(ctx context.Context, request CreateCustomerRequestObject) (CreateCustomerResponseObject, error)
 	// DeleteCustomer Delete a customer
@@ -58921,7 +58921,7 @@ type StrictServerInterface interface {
 	// ListFlows List flows
 	// (GET /v1/flows)
 	ListFlows(ctx context.Context, request ListFlowsRequestObject) (ListFlowsResponseObject, error)
-	// CreateFlow Add a flow
+	// CreateFlow Create a flow
 	// (POST /v1/flows)
 	CreateFlow(ctx context.Context, request CreateFlowRequestObject) (CreateFlowResponseObject, error)
 	// PreviewFlows Preview a commission
@@ -58942,7 +58942,7 @@ type StrictServerInterface interface {
 	// ListGroups List groups
 	// (GET /v1/groups)
 	ListGroups(ctx context.Context, request ListGroupsRequestObject) (ListGroupsResponseObject, error)
-	// CreateGroup Add a group
+	// CreateGroup Create a group
 	// (POST /v1/groups)
 	CreateGroup(ctx context.Context, request CreateGroupRequestObject) (CreateGroupResponseObject, error)
 	// DeleteGroup Delete a group
@@ -58972,7 +58972,7 @@ type StrictServerInterface interface {
 	// ListLinks List links
 	// (GET /v1/links)
 	ListLinks(ctx context.Context, request ListLinksRequestObject) (ListLinksResponseObject, error)
-	// CreateLink Add a link
+	// CreateLink Create a link
 	// (POST /v1/links)
 	CreateLink(ctx context.Context, request CreateLinkRequestObject) (CreateLinkResponseObject, error)
 	// DeleteLink Delete a link
@@ -58984,13 +58984,13 @@ type StrictServerInterface interface {
 	// UpdateLink Update a link
 	// (POST /v1/links/{id})
 	UpdateLink(ctx context.Context, request UpdateLinkRequestObject) (UpdateLinkResponseObject, error)
-	// ListMails List mails that failed
+	// ListMails List failed emails
 	// (GET /v1/mails)
 	ListMails(ctx context.Context, request ListMailsRequestObject) (ListMailsResponseObject, error)
-	// RetrieveMail Retrieve a mail
+	// RetrieveMail Retrieve an email
 	// (GET /v1/mails/{id})
 	RetrieveMail(ctx context.Context, request RetrieveMailRequestObject) (RetrieveMailResponseObject, error)
-	// RetryMail Send a mail again
+	// RetryMail Resend an email
 	// (POST /v1/mails/{id}/retry)
 	RetryMail(ctx context.Context, request RetryMailRequestObject) (RetryMailResponseObject, error)
 	// RetrieveOpenAPIDocument Retrieve this description
@@ -58999,7 +58999,7 @@ type StrictServerInterface interface {
 	// ListPartnerNotes List notes about partners
 	// (GET /v1/partner_notes)
 	ListPartnerNotes(ctx context.Context, request ListPartnerNotesRequestObject) (ListPartnerNotesResponseObject, error)
-	// CreatePartnerNote Write a note about a partner
+	// CreatePartnerNote Create a note about a partner
 	// (POST /v1/partner_notes)
 	CreatePartnerNote(ctx context.Context, request CreatePartnerNoteRequestObject) (CreatePartnerNoteResponseObject, error)
 	// DeletePartnerNote Delete a note about a partner
@@ -59017,7 +59017,7 @@ type StrictServerInterface interface {
 	// ListPartners List partners
 	// (GET /v1/partners)
 	ListPartners(ctx context.Context, request ListPartnersRequestObject) (ListPartnersResponseObject, error)
-	// CreatePartner Add a partner
+	// CreatePartner Create a partner
 	// (POST /v1/partners)
 	CreatePartner(ctx context.Context, request CreatePartnerRequestObject) (CreatePartnerResponseObject, error)
 	// DeletePartner Delete a partner
@@ -59032,7 +59032,7 @@ type StrictServerInterface interface {
 	// BanPartner Ban a partner
 	// (POST /v1/partners/{id}/ban)
 	BanPartner(ctx context.Context, request BanPartnerRequestObject) (BanPartnerResponseObject, error)
-	// CreatePartnerSSO Mint a sign-in link
+	// CreatePartnerSSO Create a sign-in link
 	// (POST /v1/partners/{id}/sso)
 	CreatePartnerSSO(ctx context.Context, request CreatePartnerSSORequestObject) (CreatePartnerSSOResponseObject, error)
 	// ListPayoutBatches List payout batches
@@ -59098,7 +59098,7 @@ type StrictServerInterface interface {
 	// UpdatePortalSettings Update a program's portal settings
 	// (POST /v1/programs/{id}/portal)
 	UpdatePortalSettings(ctx context.Context, request UpdatePortalSettingsRequestObject) (UpdatePortalSettingsResponseObject, error)
-	// RetrieveProgramStatus Retrieve what a program waits for
+	// RetrieveProgramStatus Retrieve a program's open tasks
 	// (GET /v1/programs/{id}/status)
 	RetrieveProgramStatus(ctx context.Context, request RetrieveProgramStatusRequestObject) (RetrieveProgramStatusResponseObject, error)
 	// ListPublishableKeys List publishable keys
@@ -59158,7 +59158,7 @@ type StrictServerInterface interface {
 	// ResolveRiskFlag Resolve a risk flag
 	// (POST /v1/risk_flags/{id}/resolve)
 	ResolveRiskFlag(ctx context.Context, request ResolveRiskFlagRequestObject) (ResolveRiskFlagResponseObject, error)
-	// ReviewRiskFlag Take up a risk flag
+	// ReviewRiskFlag Start review of a risk flag
 	// (POST /v1/risk_flags/{id}/review)
 	ReviewRiskFlag(ctx context.Context, request ReviewRiskFlagRequestObject) (ReviewRiskFlagResponseObject, error)
 	// ListSales List sales
@@ -59200,7 +59200,7 @@ type StrictServerInterface interface {
 	// ListTags List tags
 	// (GET /v1/tags)
 	ListTags(ctx context.Context, request ListTagsRequestObject) (ListTagsResponseObject, error)
-	// CreateTag Add a tag
+	// CreateTag Create a tag
 	// (POST /v1/tags)
 	CreateTag(ctx context.Context, request CreateTagRequestObject) (CreateTagResponseObject, error)
 	// DeleteTag Delete a tag
@@ -59230,7 +59230,7 @@ type StrictServerInterface interface {
 	// ListWebhookEndpoints List webhook endpoints
 	// (GET /v1/webhook_endpoints)
 	ListWebhookEndpoints(ctx context.Context, request ListWebhookEndpointsRequestObject) (ListWebhookEndpointsResponseObject, error)
-	// CreateWebhookEndpoint Add a webhook endpoint
+	// CreateWebhookEndpoint Create a webhook endpoint
 	// (POST /v1/webhook_endpoints)
 	CreateWebhookEndpoint(ctx context.Context, request CreateWebhookEndpointRequestObject) (CreateWebhookEndpointResponseObject, error)
 	// DeleteWebhookEndpoint Delete a webhook endpoint

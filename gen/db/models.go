@@ -272,7 +272,7 @@ type CustomerMerge struct {
 }
 
 type Event struct {
-	Seq         *int64
+	Seq         int64
 	ID          string
 	OrgID       string
 	ProgramID   string
@@ -1110,7 +1110,7 @@ type WebhookEndpoint struct {
 	OrgID             string
 	ProgramID         string
 	PartnerID         *string
-	Number            *int64
+	Number            int64
 	URL               string
 	EventTypes        []string
 	Enabled           bool

@@ -1,9 +1,7 @@
-// Package app puts the server together: the request path, the operations, the pages and the jobs, over one
-// database.
+// Package app assembles the server: the request path, the operations, the pages and the jobs, over one database.
 //
-// New wires the parts that the configuration says and returns an App, which serves with Serve or is a plain
-// http.Handler. Parts get what they need as arguments and look nothing up; there are no rules
-// here.
+// New wires the configured parts and returns an App, which serves with Serve or is a plain http.Handler. Parts
+// get their dependencies as arguments and look nothing up; there are no rules here.
 package app
 
 import (
@@ -50,6 +48,7 @@ import (
 	"rail/server/outbound/webhook"
 	"rail/server/postgres"
 	"rail/server/postgres/pgtx"
+	"rail/server/postgres/pgtx/share"
 	"rail/server/postgres/shortage"
 	"rail/server/postgres/standby"
 	"rail/server/program/customer"
@@ -65,27 +64,27 @@ import (
 
 var queries = db.New()
 
-// App is a server that is ready to serve.
+// App is a server, ready to serve.
 type App struct {
 	config  config.Config
 	clock   clock.Clock
 	log     *slog.Logger
 	echo    *echo.Echo
-	handler http.Handler // echo, its answers compressed
+	handler http.Handler // echo, with compressed answers
 	metrics *prometheus.Registry
 	jobs    []jobs.Job
 	runner  *jobs.Runner
 	backlog *backlog.Reader
 	sender  *webhook.Sender
 	path    *middleware.Front
-	tls     *certificates // nil where the server speaks http
+	tls     *certificates // nil without https
 	standby *standby.Set
-	// shortage hears of the errors of requests and jobs.
+	// shortage watches the errors of requests and jobs.
 	shortage *shortage.Watch
 }
 
-// The description is read once a process, in either strictness: it never
-// changes, and reading it takes a noticeable time.
+// The OpenAPI document is read once a process, in each strictness: it never changes, and reading it takes a
+// noticeable time.
 var (
 	strict = sync.OnceValues(func() (*middleware.Document, error) {
 		return middleware.LoadDocument(auth.Scopes, false)
@@ -95,7 +94,7 @@ var (
 	})
 )
 
-// description returns the description in the strictness that is configured.
+// description returns the document in the configured strictness.
 func description(ignoreUnknown bool) (*middleware.Document, error) {
 	if ignoreUnknown {
 		return lenient()
@@ -103,7 +102,7 @@ func description(ignoreUnknown bool) (*middleware.Document, error) {
 	return strict()
 }
 
-// parts are what the server is put together from.
+// parts are the components of the server.
 type parts struct {
 	*App
 	pool     *pgxpool.Pool
@@ -117,9 +116,8 @@ type parts struct {
 	visits   tracking.Service
 }
 
-// New builds the server. It reads the description, so that a server with a faulty
-// one does not start; it does not touch the database. rails are the operator's
-// payment rails, if any.
+// New builds the server. It reads the OpenAPI document, so that a server with a faulty one does not start; it
+// does not access the database. rails are the operator's payment rails, if any.
 func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock, log *slog.Logger,
 	rails ...payout.Rail) (*App, error) {
 	keeper, err := secret.New(cfg.SecretKey, cfg.FormerKeys()...)
@@ -136,8 +134,8 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	}
 	metrics := registry(pool)
 	mails.Sender.Outcomes = mail.NewOutcomes(metrics)
-	// The jobs get the same means as requests, and run only within Serve.
-	a := &App{config: cfg, clock: c, log: log, echo: echo.New(), metrics: metrics, jobs: jobs.All(jobs.Means{
+	// Jobs share the dependencies of requests, and run only within Serve.
+	a := &App{config: cfg, clock: c, log: log, echo: echo.New(), metrics: metrics, jobs: jobs.All(jobs.Deps{
 		Pool: pool, Keeper: keeper, Rails: rails, Clock: c, RetentionDays: cfg.RetentionDays,
 		ClickRetentionDays: cfg.ClickRetentionDays,
 		HoldOnHighRisk:     cfg.HoldOnHighRisk, FraudMonitoring: cfg.FraudMonitoring,
@@ -153,7 +151,7 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 		return nil, fmt.Errorf("RAIL_DATABASE_READ_URL: %w", err)
 	}
 	watched(a.metrics, a.standby)
-	// What several of the parts below share.
+	// Dependencies shared by several parts below.
 	p := parts{
 		App: a, pool: pool, rails: rails, keeper: keeper, document: document, mails: mails,
 		guard:   webhook.NewGuard(cfg.WebhookAllowCIDRs, cfg.WebhookHTTPSOnly, cfg.BaseURL),
@@ -185,8 +183,8 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	return a, err
 }
 
-// newSender returns the sender of webhooks. Private networks that its guard is configured
-// to allow are logged: webhooks would be a way into the operator's own.
+// newSender returns the sender of webhooks. It logs the private networks that the guard allows, since webhooks
+// could reach the operator's own.
 func (p parts) newSender() (*webhook.Sender, error) {
 	cfg := p.config
 	if len(cfg.WebhookAllowCIDRs) > 0 {
@@ -194,7 +192,7 @@ func (p parts) newSender() (*webhook.Sender, error) {
 			"networks", cfg.WebhookAllowCIDRs)
 	}
 	var session *pgx.ConnConfig
-	// The lock of the sender is one of a session, which a pooler of transactions cannot keep.
+	// The sender's lock belongs to a session, which a transaction pooler cannot keep.
 	if cfg.SessionURL != "" {
 		var err error
 		if session, err = postgres.Session(cfg.SessionURL); err != nil {
@@ -208,25 +206,23 @@ func (p parts) newSender() (*webhook.Sender, error) {
 }
 
 const (
-	// lone is how many writes may have a transaction of their own at once; further ones
-	// share theirs.
-	lone = 1
-	// lanes is how many transactions may be shared at once, on a small machine: while
-	// one waits for the disk, another works. On two processors a third made them smaller
-	// and each request dearer.
-	lanes = 2
-	// loneReads is how many short reads may go alone at once: to two at a moment, one
-	// trip is cheaper.
-	loneReads = 1
+	// maxAlone is the number of writes that may use an unshared transaction at once.
+	maxAlone = 1
+	// commitWorkers is the number of shared transactions at once on a small machine:
+	// while one waits for the disk, another works. With two processors, a third made
+	// batches smaller and each request more expensive.
+	commitWorkers = 2
+	// maxReadsAlone is the number of short reads that may go alone at once: for two
+	// concurrent reads, one round trip is cheaper.
+	maxReadsAlone = 1
 )
 
-// shortReads returns what short reads on a pool travel with.
-func shortReads(pool *pgxpool.Pool) *pgtx.Reads {
-	return pgtx.NewReads(pool, loneReads, runtime.NumCPU())
+// shortReads returns the Reads that batch the short reads on pool.
+func shortReads(pool *pgxpool.Pool) *share.Reads {
+	return share.NewReads(pool, maxReadsAlone, runtime.NumCPU())
 }
 
-// serveAPI registers the operations behind the path of every request, which it
-// returns.
+// serveAPI registers the operations behind the request path, which it returns.
 func (p parts) serveAPI() *middleware.Front {
 	cfg, keys := p.config, auth.NewStore(p.pool, p.keeper, p.clock)
 	customers := customer.Service{Mail: p.mails.Outbox, Keeper: p.keeper}
@@ -236,12 +232,12 @@ func (p parts) serveAPI() *middleware.Front {
 		Customers: customers, Sales: sale.Service{Customers: customers}, Rails: p.rails,
 	})
 	pageKeys := publishable.NewStore(p.pool, p.clock)
-	bus := pgtx.NewBus(p.pool, lone, max(lanes, runtime.NumCPU()/2))
+	commits := share.NewGroupCommit(p.pool, maxAlone, max(commitWorkers, runtime.NumCPU()/2))
 	reads := shortReads(p.pool)
-	p.metrics.MustRegister(sharing{"transactions", bus.Shared}, sharing{"reads", reads.Shared},
-		sharing{"clicks", p.visits.Writer.Shared})
+	p.metrics.MustRegister(batchMetrics{"transactions", commits.Stats}, batchMetrics{"reads", reads.Stats},
+		batchMetrics{"clicks", p.visits.Writer.Stats})
 	path := middleware.New(middleware.Options{
-		Pool: p.pool, Bus: bus, Reads: reads, Standbys: p.standby, Keys: keys, Pages: pageKeys,
+		Pool: p.pool, GroupCommit: commits, Reads: reads, Standbys: p.standby, Keys: keys, Pages: pageKeys,
 		Plain: !strings.HasPrefix(cfg.BaseURL, "https:"), Keeper: p.keeper, Clock: p.clock, Document: p.document, Log: p.log,
 		Metrics: middleware.NewMetrics(p.metrics), TrustedProxies: cfg.TrustedProxies, AddressLimit: cfg.AddressRateLimit,
 		Plan: cfg.Plan(), Existing: server.Existing, Wake: p.sender.Wake, Shortage: p.shortage,
@@ -254,8 +250,8 @@ func (p parts) serveAPI() *middleware.Front {
 	return path
 }
 
-// servePages registers what the description does not have: probes and documents,
-// the pages of mails, and short links.
+// servePages registers pages outside the OpenAPI document: probes and documents, the pages of mails, and short
+// links.
 func (p parts) servePages(path *middleware.Front) {
 	ready := ready(p.pool)
 	pages.Register(p.echo, ready, p.checks(ready))
@@ -263,7 +259,7 @@ func (p parts) servePages(path *middleware.Front) {
 	script.Register(p.echo, path.Beyond)
 	mailpages.Pages{Pool: p.pool, Keeper: p.keeper, Clock: p.clock}.Register(p.echo)
 	path.Beyond(mailpages.PicturePath, mailpages.Picture)
-	// Visits are recorded for the visitor's address, not for that of a proxy.
+	// Visits are recorded for the visitor's address, not a proxy's.
 	links := redirect.New(redirect.Options{
 		Tracking: p.visits, Pool: p.pool, Clock: p.clock, Log: p.log, Plan: p.config.Plan(), Wake: p.sender.Wake,
 		Address: path.ClientAddress, Secure: strings.HasPrefix(p.config.BaseURL, "https:"),
@@ -272,14 +268,14 @@ func (p parts) servePages(path *middleware.Front) {
 	path.Beyond("/r/:slug", links.Forward)
 }
 
-// serveHooks registers where payment processors send their events.
+// serveHooks registers the addresses for processors' events.
 func (p parts) serveHooks(path *middleware.Front) {
 	box := inbox.Box{Pool: p.pool, Keeper: p.keeper, Clock: p.clock}
 	p.echo.POST(hooks.Path, hooks.New(box, path, p.clock).Receive)
 	path.Free(hooks.Path, "receiveProcessorEvent")
 }
 
-// servePortal registers the pages of partners, and what pages of people load.
+// servePortal registers the pages of partners, and assets of all pages.
 func (p parts) servePortal(path *middleware.Front) error {
 	cfg := p.config
 	partners, err := portal.New(portal.Options{
@@ -297,7 +293,7 @@ func (p parts) servePortal(path *middleware.Front) error {
 	return nil
 }
 
-// serveJoin registers the pages of those who want to become partners.
+// serveJoin registers the join pages of applicants.
 func (p parts) serveJoin(path *middleware.Front) error {
 	cfg := p.config
 	doors, err := join.New(join.Options{
@@ -312,7 +308,7 @@ func (p parts) serveJoin(path *middleware.Front) error {
 	return nil
 }
 
-// serveConsole registers the pages of those who run programs.
+// serveConsole registers the pages of the console.
 func (p parts) serveConsole(path *middleware.Front) error {
 	cfg := p.config
 	var provider *oidc.Provider
@@ -344,7 +340,7 @@ func (p parts) serveConsole(path *middleware.Front) error {
 	return nil
 }
 
-// Mail returns the outbox and the sender of mails as configured. Commands use it too.
+// Mail returns the configured outbox and sender of mails. Commands use it too.
 func Mail(cfg config.Config, pool *pgxpool.Pool, keeper *secret.Keeper, c clock.Clock,
 	log *slog.Logger) (mail.Set, error) {
 	mails, err := mail.SetUp(mail.Options{
@@ -357,9 +353,8 @@ func Mail(cfg config.Config, pool *pgxpool.Pool, keeper *secret.Keeper, c clock.
 	return mails, nil
 }
 
-// notifyOwner returns what mails the organization's owner, if it has one, that an
-// endpoint was disabled. The time of the change is part of the mail's key, so
-// that a second time sends a second mail.
+// notifyOwner returns a function that mails the organization's owner, if it has one, about a disabled endpoint.
+// The time of the change is part of the mail's key, so that each change sends a mail.
 func notifyOwner(outbox *mail.Outbox, c clock.Clock) func(context.Context, db.DBTX, db.WebhookEndpoint) error {
 	return func(ctx context.Context, tx db.DBTX, e db.WebhookEndpoint) error {
 		owner, err := queries.OrganizationOwner(ctx, tx, e.OrgID)
@@ -370,11 +365,11 @@ func notifyOwner(outbox *mail.Outbox, c clock.Clock) func(context.Context, db.DB
 	}
 }
 
-// Follow watches the standbys until ctx ends, as Serve does: before, none is used.
+// Follow watches the standbys until ctx ends, as Serve does. Without it, no standby is used.
 func (a *App) Follow(ctx context.Context) { a.standby.Run(ctx) }
 
-// Handler returns the whole server as a handler, for tests and for embedding; the
-// console is not in it where it has an address of its own.
+// Handler returns the whole server as a handler, for tests and embedding, without the console if that has a
+// separate address.
 func (a *App) Handler() http.Handler {
 	if a.config.ConsoleAddr != "" {
 		return withoutConsole(a.handler)

@@ -26,7 +26,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// The only way to tell a validator, which waits and refuses by chance as those of a busy authority do.
+	// Pebble's validator, which waits and refuses at random like a busy authority, can only be configured by
+	// variables.
 	_, _ = os.Setenv("PEBBLE_VA_NOSLEEP", "1"), os.Setenv("PEBBLE_WFE_NONCEREJECT", "0")
 	pgtest.Main(m)
 }
@@ -87,9 +88,8 @@ func TestPagesCarryTheRequestIDOnly(t *testing.T) {
 	require.NotEmpty(t, h.Get("X-Rail-Version"))
 }
 
-// TestEveryPublicRouteIsLimited: beyond the allowance of its address nobody gets
-// more out of a path without a key than a refusal that can be read, or the one thing
-// that the path is for and that leaves nothing behind.
+// TestEveryPublicRouteIsLimited: beyond its address's limit, a client without a key gets only a readable refusal
+// from a path, or the path's one harmless purpose.
 func TestEveryPublicRouteIsLimited(t *testing.T) {
 	a := newAppBy(t, clock.NewManual(time.Now()), pgtest.New(t), nil)
 	ask := func(r *echo.Route, i int, kind string) *httptest.ResponseRecorder {
@@ -120,7 +120,7 @@ func TestEveryPublicRouteIsLimited(t *testing.T) {
 		}
 		require.Equal(t, http.StatusTooManyRequests, w.Code, "%s %s", r.Method, r.Path)
 		require.Equal(t, "1", w.Header().Get("Retry-After"))
-		if r.Method == http.MethodHead || r.Method == http.MethodOptions { // nobody reads more
+		if r.Method == http.MethodHead || r.Method == http.MethodOptions { // without a body
 			continue
 		}
 		require.Equal(t, programs.MatchString(r.Path),
@@ -145,7 +145,7 @@ func TestDocumentsAnswerNotModified(t *testing.T) {
 	}
 }
 
-// slow is a server with a route that waits.
+// slow is a server with a slow route.
 type slow struct {
 	address          string
 	entered, release chan struct{}
@@ -212,7 +212,7 @@ func TestStopCutsOffWhatRunsTooLong(t *testing.T) {
 	close(s.release)
 }
 
-// TestConsoleListensApart: with an address of its own the console is there and nowhere else, and the API is not there.
+// TestConsoleListensApart: a console with a separate address is only there, and the API is not.
 func TestConsoleListensApart(t *testing.T) {
 	a := newApp(t, pgtest.New(t), func(c *config.Config) { c.ConsoleAddr = "127.0.0.1:0" })
 	for path, want := range map[string][2]int{ // at the API's address, at the console's

@@ -24,16 +24,16 @@ import (
 	"rail/server/secret"
 )
 
-// certificates are what the server gets by ACME for the hosts of RAIL_TLS_DOMAIN. The authority asks for proof by
-// tls-alpn-01, on the address of the API itself. Servers share all of it through the database, so that whichever is
-// asked can answer, and one that starts has what the others got.
+// certificates gets certificates by ACME for the hosts of RAIL_TLS_DOMAIN. The authority asks for proof by
+// tls-alpn-01, on the API's address. Servers share everything through the database, so that each can answer the
+// authority, and a new one has the others' certificates.
 type certificates struct {
 	*autocert.Manager
 	hosts []string
 	log   *slog.Logger
 }
 
-// newCertificates returns nil where the server does without.
+// newCertificates returns nil for a server without https.
 func newCertificates(cfg config.Config, store certificateStore) *certificates {
 	if len(cfg.TLSDomains) == 0 {
 		return nil
@@ -48,12 +48,12 @@ func newCertificates(cfg config.Config, store certificateStore) *certificates {
 	}}
 }
 
-// config returns how https is spoken.
+// config returns the TLS configuration.
 func (c *certificates) config() *tls.Config {
 	t := c.TLSConfig()
 	t.MinVersion = tls.VersionTLS12
 	t.GetCertificate = func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-		// The manager would look for proofs of any host first.
+		// Otherwise the manager would look for proofs of any host first.
 		if !slices.Contains(c.hosts, strings.ToLower(hello.ServerName)) {
 			return nil, fmt.Errorf("%q is not a host of RAIL_TLS_DOMAIN", hello.ServerName)
 		}
@@ -62,11 +62,11 @@ func (c *certificates) config() *tls.Config {
 	return t
 }
 
-// lookEvery leaves room between tries, also where many visitors wait: of an hour's failures an authority forgives few.
+// lookEvery leaves time between tries, even if many visitors wait: an authority limits the failures in an hour.
 const lookEvery = 15 * time.Minute
 
-// watch gets certificates before the first visitor needs one. It says when one cannot be had or renewed, and when it
-// can again.
+// watch gets certificates before the first visitor needs one. It logs when one cannot be obtained or renewed,
+// and when that works again.
 func (c *certificates) watch(ctx context.Context) {
 	failing := map[string]bool{}
 	for {
@@ -76,7 +76,7 @@ func (c *certificates) watch(ctx context.Context) {
 				c.log.Warn("no certificate", "host", host, "error", err)
 			}
 			if err == nil && failing[host] {
-				c.log.Info("certificate there again", "host", host)
+				c.log.Info("certificate obtained again", "host", host)
 			}
 			failing[host] = err != nil
 		}
@@ -86,7 +86,7 @@ func (c *certificates) watch(ctx context.Context) {
 	}
 }
 
-// look returns why there is no certificate of a host, or none that lasts. The manager renews in the last third of its
+// look returns why a host has no certificate, or an expiring one. The manager renews in the last third of its
 // time.
 func (c *certificates) look(host string) error {
 	got, err := c.GetCertificate(&tls.ClientHelloInfo{
@@ -97,13 +97,13 @@ func (c *certificates) look(host string) error {
 	}
 	from, to := got.Leaf.NotBefore, got.Leaf.NotAfter
 	if to.Sub(clock.Real()) < to.Sub(from)/5 {
-		return fmt.Errorf("it is not renewed, and ends on %s", to.Format(time.DateOnly))
+		return fmt.Errorf("it is not renewed, and expires on %s", to.Format(time.DateOnly))
 	}
 	return nil
 }
 
-// strict asks browsers to use https alone for a year. A console with an address of its own does not speak it, and may
-// have the same host.
+// strict asks browsers to use https only, for a year. A console with a separate address does not use https, and
+// may have the same host.
 func (a *App) strict(h http.Handler) http.Handler {
 	if a.config.ConsoleAddr != "" {
 		return h
@@ -114,8 +114,8 @@ func (a *App) strict(h http.Handler) http.Handler {
 	})
 }
 
-// redirect leads pages from http to https. What else came with http may have carried a key in the open: it is refused,
-// so that somebody notices (decisions, 290).
+// redirect redirects pages from http to https. Other http requests may have sent a key in clear text: they are
+// refused, so that it is noticed (decisions, 290).
 func (a *App) redirect(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		http.Error(w, "Use https://.", http.StatusForbidden)
@@ -123,7 +123,7 @@ func (a *App) redirect(w http.ResponseWriter, r *http.Request) {
 	}
 	name, _, _ := strings.Cut(strings.ToLower(r.Host), ":")
 	ours := a.config.TLSDomains[max(0, slices.Index(a.config.TLSDomains, name))]
-	// The port is the one by which clients come, which need not be the one that the server listens on.
+	// The clients' port may differ from the port that the server listens on.
 	if base, err := url.Parse(a.config.BaseURL); err == nil && base.Port() != "" {
 		ours += ":" + base.Port()
 	}
@@ -131,7 +131,7 @@ func (a *App) redirect(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, to, http.StatusMovedPermanently) //nolint:gosec // the host is one of the operator's
 }
 
-// certificateStore keeps them, sealed, in the database.
+// certificateStore stores certificates, sealed, in the database.
 type certificateStore struct {
 	pool   *pgxpool.Pool
 	keeper *secret.Keeper
@@ -140,16 +140,16 @@ type certificateStore struct {
 	asked  *asked
 }
 
-// asked is when the authority was asked for what is not there, by the names of all certificates that may be asked for.
+// asked tracks when the authority was asked for missing certificates, by name.
 type asked struct {
 	mu sync.Mutex
 	of map[string]clock.Time
 }
 
-// errAsked keeps the manager from asking the authority once more.
-var errAsked = errors.New("the authority was asked for a certificate a short while ago")
+// errAsked keeps the manager from asking the authority again.
+var errAsked = errors.New("the authority was recently asked for this certificate")
 
-// missing returns the error of what is not there, upon which the manager asks the authority.
+// missing returns the error for a missing certificate, upon which the manager asks the authority.
 func (a *asked) missing(name string, now clock.Time) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -164,10 +164,10 @@ func (a *asked) missing(name string, now clock.Time) error {
 	return autocert.ErrCacheMiss
 }
 
-// CertificatePlace is where a certificate, or what it takes to get one, is sealed for.
+// CertificatePlace returns the place for sealing a certificate or an intermediate of obtaining one.
 func CertificatePlace(name string) string { return "certificates/" + name }
 
-// Get returns what has a name. What does not open is as good as lost, and is got anew.
+// Get returns the content under a name. Content that does not open counts as missing, and is obtained again.
 func (s certificateStore) Get(ctx context.Context, name string) ([]byte, error) {
 	sealed, err := queries.Certificate(ctx, s.pool, name)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -183,19 +183,19 @@ func (s certificateStore) Get(ctx context.Context, name string) ([]byte, error) 
 	return content, nil
 }
 
-// Put keeps what has a name. The manager goes on after a failure, and says nothing.
+// Put stores the content under a name. The manager ignores a failure.
 func (s certificateStore) Put(ctx context.Context, name string, content []byte) error {
 	sealed, err := s.keeper.Seal(content, CertificatePlace(name))
 	if err == nil {
 		err = queries.CertificatePut(ctx, s.pool, db.CertificatePutParams{Name: name, Content: sealed, Now: s.clock.Now()})
 	}
 	if err != nil {
-		s.log.Error("certificate not kept", "name", name, "error", err)
+		s.log.Error("certificate not stored", "name", name, "error", err)
 	}
 	return err
 }
 
-// Delete forgets what has a name.
+// Delete deletes the content under a name.
 func (s certificateStore) Delete(ctx context.Context, name string) error {
 	return queries.CertificateDelete(ctx, s.pool, name)
 }

@@ -28,14 +28,14 @@ import (
 	"rail/server/harness/process"
 )
 
-// authority is a certificate authority on this machine, which asks for proof as a real one does. It finds every host here,
-// and speaks to a port of the server's in place of 443.
+// authority is a local certificate authority with real challenges. It resolves every host to this machine, and
+// connects to a port of the server in place of 443.
 type authority struct {
 	*httptest.Server
 	roots *x509.CertPool
 }
 
-// newAuthority begins one; a validator of Pebble waits some seconds unless TestMain has said no.
+// newAuthority starts one; Pebble's validator waits some seconds unless TestMain has disabled that.
 func newAuthority(t *testing.T, port int) authority {
 	t.Helper()
 	names, err := net.Listen("tcp", "127.0.0.1:0")
@@ -47,7 +47,7 @@ func newAuthority(t *testing.T, port int) authority {
 				Hdr: dns.RR_Header{Name: one.Name, Rrtype: dns.TypeA, Class: dns.ClassINET, Ttl: 1}, A: net.IPv4(127, 0, 0, 1),
 			}}
 		}
-		_ = w.WriteMsg(answer) // who has gone needs none
+		_ = w.WriteMsg(answer) // a client that left needs no answer
 	})}
 	go func() { _ = resolver.ActivateAndServe() }() // it ends with the test
 	t.Cleanup(func() { _ = resolver.Shutdown() })
@@ -62,7 +62,7 @@ func newAuthority(t *testing.T, port int) authority {
 	return a
 }
 
-// serveTLS serves a host with a certificate of the authority's, until the test or end ends it.
+// serveTLS serves a host with a certificate of the authority, until the test or end ends it.
 func (by authority) serveTLS(t *testing.T, pool *pgxpool.Pool, l net.Listener) (end func()) {
 	t.Helper()
 	a := newApp(t, pool, func(c *config.Config) {
@@ -75,7 +75,7 @@ func (by authority) serveTLS(t *testing.T, pool *pgxpool.Pool, l net.Listener) (
 	return func() { cancel(); require.NoError(t, <-served) }
 }
 
-// ask gets the probe of a host that is at an address.
+// ask gets the probe of a host at an address.
 func (by authority) ask(t *testing.T, host string, at net.Addr) (*http.Response, error) {
 	t.Helper()
 	client := http.Client{Transport: &http.Transport{
@@ -92,8 +92,8 @@ func (by authority) ask(t *testing.T, host string, at net.Addr) (*http.Response,
 	return res, err
 }
 
-// TestCertificates: a server gets its certificate by proving that the host is its own, and one that starts later has it
-// without asking.
+// TestCertificates: a server gets its certificate by proving control of the host, and a later server has it
+// without a request.
 func TestCertificates(t *testing.T) {
 	pool := pgtest.New(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -133,7 +133,7 @@ func TestCertificates(t *testing.T) {
 	require.False(t, open, "sealed")
 }
 
-// TestCertificateFails: a host that the authority does not find here has none, and nothing hangs.
+// TestCertificateFails: a host that the authority cannot verify gets no certificate, and nothing hangs.
 func TestCertificateFails(t *testing.T) {
 	port, err := process.FreePort()
 	require.NoError(t, err)
@@ -147,8 +147,8 @@ func TestCertificateFails(t *testing.T) {
 	require.ErrorContains(t, err, "tls: ")
 }
 
-// TestAuthorityIsAskedSeldom: visitors of a host without a certificate do not use up what an authority forgives, and get the
-// one that another server was given.
+// TestAuthorityIsAskedSeldom: visitors of a host without a certificate do not exhaust the authority's rate
+// limit, and get a certificate obtained by another server.
 func TestAuthorityIsAskedSeldom(t *testing.T) {
 	now := clock.NewManual(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC))
 	store := newAppBy(t, now, pgtest.New(t), func(c *config.Config) { c.TLSDomains = []string{"rail.example"} }).tls.Cache

@@ -17,8 +17,8 @@ import (
 	"rail/server/http/site"
 )
 
-// TestEverythingLargeIsCompressed: from 1 kB on every kind of answer comes in the
-// encoding that the client accepts, and below it as it is; Vary says so of both.
+// TestEverythingLargeIsCompressed: from 1 kB on, every kind of answer comes in an encoding that the client
+// accepts, and below it uncompressed; both have Vary.
 func TestEverythingLargeIsCompressed(t *testing.T) {
 	t.Parallel()
 	a := newApp(t, pgtest.New(t), func(c *config.Config) { c.AddressRateLimit = 10_000 })
@@ -43,7 +43,7 @@ func TestEverythingLargeIsCompressed(t *testing.T) {
 		require.Empty(t, ask("GET", path, "gzip;q=0, br").Header().Get("Content-Encoding"), path)
 		for _, encoding := range []string{"gzip", "zstd"} {
 			if encoding == "zstd" && strings.Contains(path, "scalar") {
-				continue // it is kept as gzip
+				continue // stored as gzip
 			}
 			w := ask("GET", path, encoding+";q=0.5, br")
 			require.Equal(t, encoding, w.Header().Get("Content-Encoding"), path)

@@ -13,18 +13,17 @@ import (
 )
 
 const (
-	// maxConnections bounds the memory of connections: some 25 KiB each, about
-	// 100 MiB in all. Bodies come on top, of callers with a key alone.
+	// maxConnections bounds the memory of connections: some 25 KiB each, about 100 MiB in all. Bodies come in
+	// addition, from callers with a key only.
 	maxConnections = 4096
-	// maxOfAddress is how many of them one address may have, unless it is a trusted
-	// proxy: nobody alone keeps all others out.
+	// maxOfAddress bounds the connections of one address, except a trusted proxy's, so that no client can exclude all
+	// others.
 	maxOfAddress = 1024
-	// noteEvery is how often refused connections are logged at most.
+	// noteEvery is the minimum interval between log lines about refused connections.
 	noteEvery = time.Minute
 )
 
-// connections counts the open connections of a server, and closes a new one that
-// is one too many before anything of it is read.
+// connections counts the open connections of a server, and closes one beyond the limit before reading from it.
 type connections struct {
 	most, ofAddress int
 	proxies         []netip.Prefix // many callers share each of their addresses
@@ -36,7 +35,7 @@ type connections struct {
 	noted time.Time
 }
 
-// newConnections returns the counter of a server with these bounds.
+// newConnections returns the counter of a server with these limits.
 func newConnections(most, ofAddress int, proxies []netip.Prefix, log *slog.Logger) *connections {
 	return &connections{
 		most: most, ofAddress: ofAddress, proxies: proxies, log: log, open: map[net.Conn]netip.Addr{},
@@ -44,13 +43,12 @@ func newConnections(most, ofAddress int, proxies []netip.Prefix, log *slog.Logge
 	}
 }
 
-// follow is the server's ConnState hook: it runs as each connection begins and
-// ends.
+// follow is the server's ConnState hook, called when a connection begins and ends.
 func (s *connections) follow(c net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
 		if !s.enter(c) {
-			_ = c.Close() // the server sees it end, and says so here
+			_ = c.Close() // the server notices the end and calls this hook again
 		}
 	case http.StateClosed, http.StateHijacked:
 		s.leave(c)

@@ -17,8 +17,8 @@ import (
 	"rail/server/app/config"
 )
 
-// TestConnectionsAreBounded: what is beyond the bound is closed at once; those within
-// it go on, and one that ends makes room.
+// TestConnectionsAreBounded: connections beyond the limit are closed at once; others continue, and closing one
+// makes room.
 func TestConnectionsAreBounded(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -63,7 +63,7 @@ func dial(t *testing.T, s *httptest.Server) net.Conn {
 
 // answers reports whether a request on the connection is answered.
 func answers(c net.Conn) bool {
-	_ = c.SetDeadline(time.Now().Add(30 * time.Second)) // fails on a closed one alone, which the write then reports
+	_ = c.SetDeadline(time.Now().Add(30 * time.Second)) // fails only on a closed one, which the write then reports
 	if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 		return false
 	}
@@ -75,7 +75,7 @@ func answers(c net.Conn) bool {
 	return err == nil && res.StatusCode == http.StatusOK
 }
 
-// TestEveryListenerIsBounded: the console's own address and that of the metrics too.
+// TestEveryListenerIsBounded: also the separate addresses of the console and the metrics.
 func TestEveryListenerIsBounded(t *testing.T) {
 	t.Parallel()
 	a := &App{

@@ -10,11 +10,11 @@ import (
 	"rail/server/telemetry/disk"
 )
 
-// folder is a place on a disk of this machine that the server fills.
+// folder is a folder on this machine that the server fills.
 type folder struct{ name, variable, dir string }
 
-// folders returns the places that a server of the configuration fills. Where the database is another's, mails may be
-// written into the first.
+// folders returns the folders that a configured server fills. With an external database, mails may be written
+// into the first.
 func folders(cfg config.Config) (all []folder) {
 	if _, err := os.Stat(cfg.DataDir); err == nil || cfg.DatabaseURL == "" {
 		all = append(all, folder{"data", "RAIL_DATA_DIR", cfg.DataDir})
@@ -25,10 +25,10 @@ func folders(cfg config.Config) (all []folder) {
 	return all
 }
 
-// least is what a server needs to start. Tests ask for more than any disk has.
+// least is the free space that a server needs to start. Tests require more than any disk has.
 var least uint64 = disk.Least
 
-// Room returns an error where the disk of the private database is so full that a server would soon fail.
+// Room returns an error if the disk of the private database is nearly full, so that a server would soon fail.
 func Room(cfg config.Config) error {
 	if cfg.DatabaseURL != "" {
 		return nil
@@ -37,15 +37,15 @@ func Room(cfg config.Config) error {
 	if err != nil || room.Free >= least {
 		return err
 	}
-	return fmt.Errorf("the disk of RAIL_DATA_DIR (%s) has %s left, and a server needs %s to start: make room, "+
+	return fmt.Errorf("the disk of RAIL_DATA_DIR (%s) has %s free, and a server needs %s to start: free some space, "+
 		"or set RAIL_DATA_DIR to another disk", cfg.DataDir, room, disk.Room{Free: least})
 }
 
-// disks tells the room of the folders.
+// disks collects the free space of the folders.
 type disks []folder
 
 var (
-	diskFree = prometheus.NewDesc("rail_disk_free_bytes", "Room that is left on the disk of a folder: data or archive.",
+	diskFree = prometheus.NewDesc("rail_disk_free_bytes", "Free space on the disk of a folder: data or archive.",
 		[]string{"folder"}, nil)
 	diskSize = prometheus.NewDesc("rail_disk_size_bytes", "Size of that disk.", []string{"folder"}, nil)
 )
@@ -56,7 +56,7 @@ func (disks) Describe(out chan<- *prometheus.Desc) {
 	out <- diskSize
 }
 
-// Collect asks the system. A folder that is away has no metrics.
+// Collect measures the free space. A missing folder has no metrics.
 func (d disks) Collect(out chan<- prometheus.Metric) {
 	for _, f := range d {
 		room, err := disk.Of(f.dir)

@@ -8,7 +8,7 @@ import (
 	"rail/server/app/config"
 )
 
-// TestRoom: a disk that is nearly full is refused before anything is written on it, where Rail's own database is there.
+// TestRoom: a nearly full disk is refused before anything is written to it, if Rail's own database is on it.
 func TestRoom(t *testing.T) {
 	cfg := config.Config{DataDir: t.TempDir()}
 	require.NoError(t, Room(cfg))

@@ -22,8 +22,8 @@ import (
 	"rail/server/secret"
 )
 
-// The server in a program of one's own, asked through the generated Go client: a
-// program is made, and a code of the error says what is wrong with another.
+// The server embedded in another program, called through the generated Go client: it creates a program, and
+// reads an error's code for an invalid one.
 func Example() {
 	ctx := context.Background()
 	pool, done := pgtest.Scratch(ctx)
@@ -37,7 +37,7 @@ func Example() {
 	web := httptest.NewServer(a.Handler())
 	defer web.Close()
 
-	key := newKey(ctx, pool, cfg) // rail key create, or what `rail serve --first-run` printed
+	key := newKey(ctx, pool, cfg) // rail key create, or the output of `rail serve --first-run`
 	client, err := api.NewClientWithResponses(web.URL,
 		api.WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
 			r.Header.Set("Authorization", "Bearer "+key)

@@ -2,7 +2,7 @@ package app
 
 import "testing"
 
-// LeastRoom has servers want more room than there is.
+// LeastRoom makes servers require more free space than there is.
 func LeastRoom(t *testing.T, bytes uint64) {
 	before := least
 	least = bytes

@@ -8,13 +8,12 @@ import (
 	"time"
 )
 
-// easyMemory is what the process may take before it is frugal, in bytes.
+// easyMemory is the memory, in bytes, up to which the process favours speed.
 const easyMemory = 64 << 20
 
-// EaseGC lets the heap grow to five times what is live before it is collected:
-// little survives a request, so that the default would collect all the time. Past
-// easyMemory the heap grows to twice what is live, as by default. GOGC and
-// GOMEMLIMIT, where set, decide instead.
+// EaseGC lets the heap grow to five times the live data before a collection: little survives a request, so that
+// the default would collect all the time. Above easyMemory the heap grows to twice the live data, as by default.
+// GOGC and GOMEMLIMIT, if set, take precedence.
 func EaseGC(ctx context.Context) {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return
@@ -34,8 +33,7 @@ func EaseGC(ctx context.Context) {
 	}()
 }
 
-// enough returns twice what was live at the last collection, plus the memory that
-// no collection frees, in bytes.
+// enough returns twice the live data of the last collection, plus the memory that no collection frees, in bytes.
 func enough() int64 {
 	seen := []metrics.Sample{
 		{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"},

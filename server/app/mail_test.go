@@ -12,8 +12,8 @@ import (
 	"rail/server/outbound/mail"
 )
 
-// TestOwnerIsNotified: the owner of an account reads of an endpoint that was turned
-// off, once each time; an account without one has nobody to notify.
+// TestOwnerIsNotified: the owner of an account gets a mail for each time that an endpoint is disabled; an
+// account without an owner causes none.
 func TestOwnerIsNotified(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)

@@ -9,11 +9,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"rail/server/postgres/pgtx"
+	"rail/server/postgres/pgtx/share"
 	"rail/server/postgres/standby"
 )
 
-// registry returns the metrics of the process and of its pool of connections.
+// registry returns the metrics of the process and its connection pool.
 func registry(pool *pgxpool.Pool) *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -39,18 +39,18 @@ func watched(r prometheus.Registerer, standbys *standby.Set) {
 				Name: name, Help: help, ConstLabels: prometheus.Labels{"standby": s.Name},
 			}, value))
 		}
-		gauge("rail_standby_up", "1 while reads may go to the standby.", func() float64 {
+		gauge("rail_standby_up", "1 while the standby serves reads.", func() float64 {
 			if s.Up() {
 				return 1
 			}
 			return 0
 		})
-		gauge("rail_standby_lag_seconds", "How far behind the primary the standby was at most, when it was asked last.",
+		gauge("rail_standby_lag_seconds", "Upper bound of the standby's lag behind the primary, when it was last measured.",
 			func() float64 { return s.Lag().Seconds() })
 	}
 }
 
-// BuiltAs adds a metric of the binary's version.
+// BuiltAs adds a metric with the binary's version.
 func (a *App) BuiltAs(version string) {
 	a.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "rail_build_info", Help: "1, with the version of the binary and of Go.",
@@ -58,34 +58,34 @@ func (a *App) BuiltAs(version string) {
 	}, func() float64 { return 1 }))
 }
 
-// sharing has the metrics of what requests do together, of one kind.
-type sharing struct {
-	kind string
-	read func() pgtx.Shared
+// batchMetrics collects the metrics of one kind of batches.
+type batchMetrics struct {
+	kind  string
+	stats func() share.Stats
 }
 
-// What is counted of it.
 var (
-	trips = prometheus.NewDesc("rail_shared_trips_total",
-		"Transactions, and batches of reads, that requests shared.", []string{"kind"}, nil)
-	riders = prometheus.NewDesc("rail_shared_riders_total", "Requests in them.", []string{"kind"}, nil)
-	again  = prometheus.NewDesc("rail_shared_again_total",
-		"Requests of them that did their work again, alone.", []string{"kind"}, nil)
+	batches = prometheus.NewDesc("rail_batches_total",
+		"Shared transactions (transactions, clicks) and batches of reads (reads).", []string{"kind"}, nil)
+	batchRequests = prometheus.NewDesc("rail_batch_requests_total",
+		"Requests that ran in a batch.", []string{"kind"}, nil)
+	batchRetries = prometheus.NewDesc("rail_batch_retries_total",
+		"Requests that were repeated alone after their batch failed.", []string{"kind"}, nil)
 )
 
-// Describe says nothing: the same names come once for each kind.
-func (sharing) Describe(chan<- *prometheus.Desc) {}
+// Describe sends nothing, because every kind has the same metrics.
+func (batchMetrics) Describe(chan<- *prometheus.Desc) {}
 
-// Collect tells what was shared so far.
-func (s sharing) Collect(out chan<- prometheus.Metric) {
-	n := s.read()
-	for desc, value := range map[*prometheus.Desc]uint64{trips: n.Trips, riders: n.Riders, again: n.Again} {
-		out <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(value), s.kind)
+// Collect sends the current counts.
+func (m batchMetrics) Collect(out chan<- prometheus.Metric) {
+	n := m.stats()
+	counts := map[*prometheus.Desc]uint64{batches: n.Batches, batchRequests: n.Members, batchRetries: n.Retries}
+	for desc, value := range counts {
+		out <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(value), m.kind)
 	}
 }
 
-// metricsHandler serves the metrics on an address of their own, since they are
-// not for the public.
+// metricsHandler serves the metrics on a separate address, since they are not public.
 func (a *App) metricsHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(a.metrics, promhttp.HandlerOpts{}))

@@ -54,7 +54,7 @@ func TestMetricsListenApart(t *testing.T) {
 		"what is refused is counted")
 }
 
-// TestEveryRouteIsAnOperation: only what is no route at all is counted under no name.
+// TestEveryRouteIsAnOperation: only unknown paths are counted without an operation.
 func TestEveryRouteIsAnOperation(t *testing.T) {
 	a := newApp(t, pgtest.New(t), nil)
 	seen := map[string]bool{}
@@ -83,8 +83,8 @@ func TestMetricsOfEverything(t *testing.T) {
 		`rail_job_failures_total{job="fold-balances"} 0`, `rail_job_period_seconds{job="sum-reports"} 30`,
 		"rail_ledger_unfolded 0", "rail_report_sums_dirty 0", "rail_database_bytes ", "rail_archive_behind_seconds 0", "rail_database_up 1",
 		`rail_payouts{status="failed"} 0`, "rail_inbox_queue 0", "rail_inbox_oldest_seconds 0", "rail_inbox_waiting 0", "rail_inbox_failed 0",
-		`rail_shared_trips_total{kind="transactions"}`, `rail_shared_riders_total{kind="reads"}`,
-		`rail_shared_again_total{kind="reads"}`, "rail_db_connections ",
+		`rail_batches_total{kind="transactions"}`, `rail_batch_requests_total{kind="reads"}`,
+		`rail_batch_retries_total{kind="reads"}`, "rail_db_connections ",
 	} {
 		assert.Contains(t, text, "\n"+want)
 	}
@@ -93,7 +93,7 @@ func TestMetricsOfEverything(t *testing.T) {
 	}
 }
 
-// TestPromtoolTakesTheMetrics: names, units and help are as Prometheus wants them.
+// TestPromtoolTakesTheMetrics: promtool accepts names, units and help.
 func TestPromtoolTakesTheMetrics(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
@@ -108,7 +108,7 @@ func TestPromtoolTakesTheMetrics(t *testing.T) {
 	require.Empty(t, string(out))
 }
 
-// TestMetricsWithoutTheDatabase: a scrape tells what the process knows by itself, and soon.
+// TestMetricsWithoutTheDatabase: a scrape returns the process's own metrics soon.
 func TestMetricsWithoutTheDatabase(t *testing.T) {
 	pool := pgtest.New(t)
 	a := newApp(t, pool, nil)

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// lateFailing is how long something may fail before somebody is told: alerts are as patient.
+	// lateFailing is how long a failure lasts before it is shown, the same as for alerts.
 	lateFailing = 10 * time.Minute
-	// lateNight is how old the last backup and the last audit may be: both are for every night.
+	// lateNight is the maximum age of the last backup and the last audit, which run nightly.
 	lateNight = 48 * time.Hour
 )
 
-// notices returns what is wrong with the service, for the home page of a program. What is the operator's to mend is for
-// owners where there is one organization: elsewhere it is none of a tenant's business.
+// notices returns problems of the service for the home page of a program. Problems for the operator are shown to
+// owners if there is one organization: otherwise they are no concern of a tenant.
 func (p parts) notices(ctx context.Context, to console.Reader) ([]console.Notice, error) {
 	s, err := p.backlog.Read(ctx)
 	if err != nil {
@@ -28,7 +28,7 @@ func (p parts) notices(ctx context.Context, to console.Reader) ([]console.Notice
 	}
 	var out []console.Notice
 	if age := seconds(s.MailFailing); age > lateFailing {
-		out = append(out, console.Notice{Text: "The mail server has taken no mail for " + lasting(age) + "; mails wait."})
+		out = append(out, console.Notice{Text: "The mail server has accepted no mail for " + lasting(age) + "; mails wait."})
 	}
 	before := p.clock.Now().Plus(-lateFailing)
 	n, err := queries.WebhookEndpointsFailing(ctx, p.pool, db.WebhookEndpointsFailingParams{
@@ -38,9 +38,9 @@ func (p parts) notices(ctx context.Context, to console.Reader) ([]console.Notice
 		return nil, err
 	}
 	if n == 1 {
-		out = append(out, console.Notice{Text: "A webhook endpoint takes no events at present", Page: "/webhooks"})
+		out = append(out, console.Notice{Text: "A webhook endpoint is failing", Page: "/webhooks"})
 	} else if n > 1 {
-		out = append(out, console.Notice{Text: fmt.Sprintf("%d webhook endpoints take no events at present", n), Page: "/webhooks"})
+		out = append(out, console.Notice{Text: fmt.Sprintf("%d webhook endpoints are failing", n), Page: "/webhooks"})
 	}
 	if !to.Owner {
 		return out, nil
@@ -52,12 +52,12 @@ func (p parts) notices(ctx context.Context, to console.Reader) ([]console.Notice
 	return append(out, p.ofOperator(s, alone[0])...), nil
 }
 
-// ofOperator returns what the operator should look at. A database that is younger than two days needs no backup yet.
+// ofOperator returns problems for the operator. A database younger than two days needs no backup yet.
 func (p parts) ofOperator(s backlog.State, since clock.Time) []console.Notice {
 	var out []console.Notice
 	for _, f := range folders(p.config) {
 		if room, err := disk.Of(f.dir); err == nil && room.IsScarce() {
-			out = append(out, console.Notice{Text: fmt.Sprintf("The disk of %s has %s left.", f.variable, room)})
+			out = append(out, console.Notice{Text: fmt.Sprintf("The disk of %s has %s free.", f.variable, room)})
 		}
 	}
 	now := p.clock.Now()
@@ -68,8 +68,8 @@ func (p parts) ofOperator(s backlog.State, since clock.Time) []console.Notice {
 		at          float64
 		never, late string
 	}{
-		{s.BackupAt, "No backup has been made yet: rail backup makes one.", "The last backup was made %s ago."},
-		{s.AuditAt, "No audit has found the books in order yet: rail audit looks.", "The last audit without findings was %s ago."},
+		{s.BackupAt, "There is no backup yet: run rail backup.", "The last backup was made %s ago."},
+		{s.AuditAt, "No audit has succeeded yet: run rail audit.", "The last audit without findings was %s ago."},
 	} {
 		age := now.Sub(time.UnixMilli(int64(done.at * 1000)))
 		if done.at == 0 {
@@ -83,7 +83,7 @@ func (p parts) ofOperator(s backlog.State, since clock.Time) []console.Notice {
 
 func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 
-// lasting writes an age in the unit that people would use.
+// lasting formats an age in the unit that people would use.
 func lasting(age time.Duration) string {
 	switch {
 	case age < 2*time.Hour:

@@ -11,7 +11,7 @@ import (
 	"rail/server/harness/pgtest"
 )
 
-// TestPagesAreConfined: each page says what it may load, and that its address is told to no other site.
+// TestPagesAreConfined: each page restricts its resources, and sends no referrer to other sites.
 func TestPagesAreConfined(t *testing.T) {
 	a := newApp(t, pgtest.New(t), func(c *config.Config) { c.AddressRateLimit = 10_000 })
 	pages := 0

@@ -14,11 +14,10 @@ import (
 	"rail/server/postgres/shortage"
 )
 
-// ready reports whether requests can be answered: the database is there, and at
-// a version that serves this binary. The reasons are for everybody
-// to read, so they contain nothing of the connection.
+// ready reports whether requests can be answered: the database is reachable, and its version serves this binary.
+// Anyone can read the reasons, so they contain nothing about the connection.
 //
-// Those who ask at once get the same answer of one query: probes are not limited.
+// Concurrent callers share one query, since probes are not rate limited.
 func ready(pool *pgxpool.Pool) pages.Ready {
 	var asking singleflight.Group
 	return func(ctx context.Context) error {
@@ -26,24 +25,25 @@ func ready(pool *pgxpool.Pool) pages.Ready {
 		if err == nil || schemaOf(err) {
 			return err
 		}
-		return errors.New("the database is away or has no tables")
+		return errors.New("the database is unreachable or has no tables")
 	}
 }
 
-// schemaOf reports whether an error is of a database that is there, at a version that does not serve this binary.
+// schemaOf reports whether an error means that the database is reachable, at a version that does not serve this
+// binary.
 func schemaOf(err error) bool {
-	return errors.Is(err, migrate.ErrOlder) || errors.Is(err, migrate.ErrNewer) || errors.Is(err, migrate.ErrDirty)
+	return errors.Is(err, migrate.ErrUnreleased) || errors.Is(err, migrate.ErrOlder) || errors.Is(err, migrate.ErrNewer) || errors.Is(err, migrate.ErrDirty)
 }
 
-// What is due and has waited for longer is a failure: alerts are as patient.
+// Work that has waited for longer is a failure, as in the alerts.
 const (
 	lateWebhook = 5 * time.Minute
 	lateMail    = 15 * time.Minute
 	lateInbox   = 2 * time.Minute
 )
 
-// checks returns what looks at everything that a server does. As all may ask, it tells of no error, nor of anybody, and
-// reads nothing that others have not read a moment ago.
+// checks returns the check of all parts of the server. It is public, so it exposes neither errors nor people,
+// and only reads cached values.
 func (a *App) checks(ready pages.Ready) pages.Checks {
 	return func(ctx context.Context) []pages.Check {
 		away, schema := ready(ctx), ""
@@ -68,7 +68,7 @@ func (a *App) checks(ready pages.Ready) pages.Checks {
 	}
 }
 
-// queues looks at what waits.
+// queues checks the queues.
 func (a *App) queues(ctx context.Context) []pages.Check {
 	s, err := a.backlog.Read(ctx)
 	var out []pages.Check
@@ -81,21 +81,21 @@ func (a *App) queues(ctx context.Context) []pages.Check {
 	} {
 		c := pages.Check{Name: q.name}
 		if age := time.Duration(q.due * float64(time.Second)); age > q.most {
-			c.Problem = fmt.Sprintf("what was due first has waited for %s", age.Round(time.Second))
+			c.Problem = fmt.Sprintf("the oldest due entry has waited for %s", age.Round(time.Second))
 		}
 		if err != nil {
-			c.Problem = "what waits could not be read"
+			c.Problem = "the queues could not be read"
 		}
 		out = append(out, c)
 	}
 	server := pages.Check{Name: "mail server"}
 	if age := seconds(s.MailFailing); err == nil && age > lateFailing {
-		server.Problem = fmt.Sprintf("it has taken no mail for %s", age.Round(time.Second))
+		server.Problem = fmt.Sprintf("it has accepted no mail for %s", age.Round(time.Second))
 	}
 	return append(out, server)
 }
 
-// problemOf returns the text of an error, "" for none.
+// problemOf returns the text of an error, or "".
 func problemOf(err error) string {
 	if err == nil {
 		return ""

@@ -14,7 +14,7 @@ import (
 	"rail/server/jobs"
 )
 
-// TestReadinessInDetail: each thing has its line, and one that does not go well leaves requests where they are.
+// TestReadinessInDetail: each part has its line, and a failing part does not affect requests.
 func TestReadinessInDetail(t *testing.T) {
 	pool, c := pgtest.New(t), clock.NewManual(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC))
 	a := newAppBy(t, c, pool, nil)
@@ -51,10 +51,10 @@ func TestReadinessInDetail(t *testing.T) {
 	pool.Close()
 	w = get(a, "/readyz?verbose")
 	require.Equal(t, http.StatusServiceUnavailable, w.Code)
-	require.Contains(t, w.Body.String(), "[-]database failed: the database is away or has no tables\n[+]schema ok\n[+]disk ok\n[+]memory ok\n[-]job shaky")
+	require.Contains(t, w.Body.String(), "[-]database failed: the database is unreachable or has no tables\n[+]schema ok\n[+]disk ok\n[+]memory ok\n[-]job shaky")
 }
 
-// TestReadinessOfQueues: what is due for too long is told of.
+// TestReadinessOfQueues: entries overdue for too long are reported.
 func TestReadinessOfQueues(t *testing.T) {
 	pool := pgtest.New(t)
 	for _, sql := range []string{

@@ -14,15 +14,14 @@ import (
 	"rail/server/http/middleware"
 )
 
-// Serve answers on l, and runs the jobs, until ctx ends. Then it stops
-// accepting, lets the requests at work finish within the configured time,
-// ends the jobs, and returns nil when all of it went well.
+// Serve answers on l, and runs the jobs, until ctx ends. Then it stops accepting, lets running requests finish
+// within the configured time, ends the jobs, and returns nil if nothing failed.
 func (a *App) Serve(ctx context.Context, l net.Listener) error {
 	servers, err := a.listen(l)
 	if err != nil {
 		return err
 	}
-	// Jobs go on while requests finish, so they do not end with ctx.
+	// Jobs continue while requests finish, so they do not end with ctx.
 	jobsCtx, endJobs := context.WithCancel(context.WithoutCancel(ctx))
 	var jobsDone sync.WaitGroup
 	for _, j := range a.jobs {
@@ -34,9 +33,9 @@ func (a *App) Serve(ctx context.Context, l net.Listener) error {
 	jobsDone.Go(func() { a.sender.Run(jobsCtx) })
 	jobsDone.Go(func() { a.Follow(jobsCtx) })
 	if a.tls != nil {
-		go a.tls.watch(jobsCtx) // nobody waits for an authority
+		go a.tls.watch(jobsCtx) // not waited for: the authority may be slow
 	}
-	// Room for all, so that none waits for a reader that has gone.
+	// Room for all, so that no server blocks after the reader has returned.
 	failed := make(chan error, len(servers))
 	for _, s := range servers {
 		go func() { failed <- s.serve() }()
@@ -67,8 +66,7 @@ func (b bound) serve() error {
 	return b.Serve(b.listener)
 }
 
-// listen returns the server of the API and, where they are asked for, the ones of
-// the console, of the metrics and of what still comes by http.
+// listen returns the server of the API and, if configured, those of the console, the metrics and plain http.
 func (a *App) listen(l net.Listener) ([]bound, error) {
 	servers := []bound{{a.server(a.Handler()), l}}
 	if a.tls != nil {
@@ -94,8 +92,7 @@ func (a *App) listen(l net.Listener) ([]bound, error) {
 	return servers, nil
 }
 
-// consoleHandler serves the console, and what its pages load, where it has an
-// address of its own.
+// consoleHandler serves the console and its assets, if it has a separate address.
 func (a *App) consoleHandler() http.Handler {
 	mux := http.NewServeMux()
 	for _, path := range []string{"/console", "/console/", "/assets/", "/favicon.ico", "/healthz", "/readyz"} {
@@ -119,22 +116,21 @@ func withoutConsole(all http.Handler) http.Handler {
 // ErrInUse means that another program listens on an address.
 var ErrInUse = errors.New("is in use")
 
-// Listen listens on the address that a variable has. It says what to do where that
-// is not possible.
+// Listen listens on a variable's address. The error explains what to do.
 func Listen(variable, address string) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("%s %w: is Rail already running there? Set %s to another address", address, ErrInUse, variable)
 	}
-	// The cause alone: the error of package net repeats the address.
+	// The cause alone, since the error of package net repeats the address.
 	if err != nil {
 		return nil, fmt.Errorf("%s: cannot listen on %s: %w", variable, address, errors.Unwrap(err))
 	}
 	return l, nil
 }
 
-// server returns an HTTP server with the limits of the request path, and with a bound of
-// its own on connections. What clients do wrong on one is logged as debug only.
+// server returns an HTTP server with the limits of the request path, and a separate limit on connections.
+// Clients' protocol errors are logged at debug level only.
 func (a *App) server(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler:           h,
@@ -148,8 +144,7 @@ func (a *App) server(h http.Handler) *http.Server {
 	}
 }
 
-// stop lets the requests at work finish; after the time-out their connections are
-// closed.
+// stop lets running requests finish; after the time-out their connections are closed.
 func (a *App) stop(s bound) error {
 	ctx, cancel := context.WithTimeout(context.Background(), a.config.ShutdownTimeout)
 	defer cancel()

@@ -93,8 +93,7 @@ func TestAllows(t *testing.T) {
 	require.False(t, manager.Allows([]string{"payouts:write", "write"}))
 }
 
-// FuzzVerifySignature looks for a header that passes without the sum of one of
-// the times it can name.
+// FuzzVerifySignature searches for a header that passes without a valid signature.
 func FuzzVerifySignature(f *testing.F) {
 	f.Add("t=1767225600,v1=da9e")
 	f.Add("t=1,v1=00,x")

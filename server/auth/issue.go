@@ -16,23 +16,23 @@ import (
 	"rail/server/work/auditlog"
 )
 
-// Grant is what a new key may do.
+// Grant is the permission of a new key.
 type Grant struct {
 	Scopes    []string
 	Live      bool
 	RateLimit int    // requests a second
-	Version   string // the contract's version that the key was made with
-	Form      string // the form that asks for the key, which makes one however often it is sent; "" for none
+	Version   string // the API version of the key
+	Form      string // the form that creates the key, once even if sent twice; may be empty
 }
 
-// Issued is a new key. Its token is to be read now or never: the database has a keyed hash of it alone.
+// Issued is a new key. Its token cannot be read again: the database stores only a keyed hash.
 type Issued struct {
 	ID, Token string
 	Scopes    []string // sorted, each once
 }
 
-// Insert makes a key of an organization. Of the token the last four characters are kept, by which people
-// tell keys apart. The key gets a user of its own.
+// Insert creates a key of an organization. It stores the last four characters of the token, by which people
+// recognize a key. The key gets a separate user.
 func Insert(
 	ctx context.Context, q pgtx.DBTX, keeper *secret.Keeper, org string, g Grant, now clock.Time,
 ) (Issued, error) {
@@ -47,17 +47,17 @@ func Insert(
 // maxForm bounds the name of a form, in bytes.
 const maxForm = 64
 
-// maxKeys bounds the keys of an organization that people make, the revoked ones included.
+// maxKeys bounds the keys of an organization, revoked ones included.
 const maxKeys = 1000
 
-// Issue makes a key as a change of the unit's actor, which the organization's own log names.
+// Issue creates a key on behalf of the unit's actor, with an entry in the organization's audit log.
 func Issue(ctx context.Context, u *work.Unit, keeper *secret.Keeper, g Grant) (out Issued, err error) {
 	if len(g.Scopes) == 0 {
 		return out, problem.Missing("scopes")
 	}
 	for _, s := range g.Scopes {
 		if !slices.Contains(Scopes, s) {
-			return out, problem.Invalid("scopes", "scopes must be of %s.", strings.Join(Scopes, ", "))
+			return out, problem.Invalid("scopes", "scopes must be among %s.", strings.Join(Scopes, ", "))
 		}
 	}
 	if len(g.Form) > maxForm {
@@ -70,7 +70,7 @@ func Issue(ctx context.Context, u *work.Unit, keeper *secret.Keeper, g Grant) (o
 		}
 		if g.Form != "" && slices.ContainsFunc(keys, func(k db.APIKey) bool { return opt.Value(k.Form) == g.Form }) {
 			return problem.New(problem.ParameterInvalid,
-				"This form was sent before, and has made a key, which was shown then. Load the page anew to make another.")
+				"This form was sent before and created a key, which was shown then. Reload the page to create another.")
 		}
 		if len(keys) >= maxKeys {
 			return problem.New(problem.ParameterInvalid, "An organization has at most %d keys.", maxKeys)
@@ -85,7 +85,7 @@ func Issue(ctx context.Context, u *work.Unit, keeper *secret.Keeper, g Grant) (o
 	return out, err
 }
 
-// Revoke ends a key of the unit's organization. Servers that run take it for a moment longer (Settled).
+// Revoke revokes a key of the unit's organization. Running servers accept it for a moment longer (Settled).
 func Revoke(ctx context.Context, u *work.Unit, id string) error {
 	if !ident.Has(id, ident.APIKey) {
 		return problem.NotFound("")
@@ -102,7 +102,7 @@ func Revoke(ctx context.Context, u *work.Unit, id string) error {
 	})
 }
 
-// List returns the keys of the unit's organization, the oldest first, with the revoked ones.
+// List returns the keys of the unit's organization, oldest first, including revoked ones.
 func List(ctx context.Context, u *work.Unit) ([]db.APIKey, error) {
 	return queries.APIKeyList(ctx, u.DB(), u.OrgID)
 }

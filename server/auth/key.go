@@ -1,4 +1,4 @@
-// Package auth makes, recognizes and checks API keys.
+// Package auth creates, recognizes and checks API keys.
 package auth
 
 import (
@@ -7,14 +7,13 @@ import (
 	"strings"
 )
 
-// Scopes is the closed list of what a key may be given.
+// Scopes is the closed list of a key's scopes.
 var Scopes = []string{"read", "write", "partners:write", "commissions:write", "payouts:write", "webhooks:write"}
 
-// DefaultRateLimit is the requests a second of a key, unless it was made with
-// another limit.
+// DefaultRateLimit is a key's default limit of requests a second.
 const DefaultRateLimit = 25
 
-// Key is an API key as the request path needs it.
+// Key is an API key with the fields that requests need.
 type Key struct {
 	Actor
 
@@ -32,14 +31,14 @@ const (
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// A key is its prefix, 32 random characters (190 bits) and 6 of a checksum, by
-// which scanners and people spot a damaged key, and the server a random one.
+// A key is its prefix, 32 random characters (190 bits) and a checksum of 6, by which scanners and people notice
+// a damaged key, and the server a random one.
 const (
 	randomLength   = 32
 	checksumLength = 6
 )
 
-// NewToken returns a fresh API key.
+// NewToken returns a new API key.
 func NewToken(live bool) string {
 	prefix := testPrefix
 	if live {
@@ -49,15 +48,14 @@ func NewToken(live bool) string {
 	return body + checksum(body)
 }
 
-// Plausible reports whether a token has the form of a key, checksum included.
-// Every key that NewToken made has it.
+// Plausible reports whether a token has the form of a key, including the checksum.
 func Plausible(token string) bool {
 	body := len(token) - checksumLength
 	return body == len(livePrefix)+randomLength && (strings.HasPrefix(token, livePrefix) || IsTest(token)) &&
 		token[body:] == checksum(token[:body])
 }
 
-// IsTest reports whether a token is that of a test key.
+// IsTest reports whether a token is a test key.
 func IsTest(token string) bool { return strings.HasPrefix(token, testPrefix) }
 
 // NewSlug returns n random characters for a public short name.

@@ -10,19 +10,18 @@ import (
 	"time"
 )
 
-// Tolerance is how far a signature's time may lie from the server's clock, in
-// either direction: clocks differ, and a captured request is of use for as long.
+// Tolerance is the maximum difference between a signature's time and the server's clock: clocks differ, and a
+// captured request is usable for that long.
 const Tolerance = 5 * time.Minute
 
-// Reasons for which a Rail-Signature is refused.
+// Reasons to refuse a Rail-Signature.
 var (
-	ErrSignature = errors.New("Rail-Signature does not fit the body and this key")
+	ErrSignature = errors.New("Rail-Signature does not match the body and this key")
 	ErrExpired   = errors.New("Rail-Signature is more than five minutes from the server's clock")
 )
 
-// VerifySignature verifies a Rail-Signature header, `t=<unix seconds>,v1=<hex>`,
-// of a request made with token. Any v1 that matches is enough; unknown pairs are
-// ignored; exactly one t is needed.
+// VerifySignature verifies a Rail-Signature header, `t=<unix seconds>,v1=<hex>`, of a request made with token.
+// One matching v1 is enough; unknown pairs are ignored; exactly one t is required.
 func VerifySignature(header, token string, body []byte, now time.Time) error {
 	t, sums, ok := parseSignature(header)
 	if !ok {
@@ -33,7 +32,7 @@ func VerifySignature(header, token string, body []byte, now time.Time) error {
 		return ErrSignature
 	}
 	want := Sign(token, t, body)
-	// All sums are compared, whichever matches: the time it takes says nothing.
+	// All signatures are compared, so that the timing reveals nothing.
 	matches := false
 	for _, sum := range sums {
 		matches = hmac.Equal(sum, want) || matches
@@ -56,7 +55,7 @@ func Sign(key, t string, body []byte) []byte {
 	return h.Sum(nil)
 }
 
-// parseSignature returns the time as it was written, since that text is signed.
+// parseSignature returns the time as text, since the text is signed.
 func parseSignature(header string) (t string, sums [][]byte, ok bool) {
 	times := 0
 	for pair := range strings.SplitSeq(header, ",") {
@@ -77,7 +76,7 @@ func parseSignature(header string) (t string, sums [][]byte, ok bool) {
 	return t, sums, times == 1 && len(sums) > 0
 }
 
-// digits refuses a sign, which ParseInt would take.
+// digits refuses a sign, which ParseInt would accept.
 func digits(s string) bool {
 	for _, c := range s {
 		if c < '0' || c > '9' {

@@ -16,28 +16,27 @@ import (
 	"rail/server/work/quota"
 )
 
-// remember is how long a look-up is trusted, counted from before it was sent.
-const remember = 900 * time.Millisecond
+// cacheTTL is how long a look-up is cached, from before it was sent.
+const cacheTTL = 900 * time.Millisecond
 
-// Settled is how long after the commit of a change of a key, or of its
-// organization's plan, every replica goes by it: no request that begins later is
-// answered by a look-up from before the change. It leaves clocks that run at
-// different speeds a tenth.
-const Settled = remember + remember/9
+// Settled is how long after the commit of a change to a key, or to its organization's plan, every replica has
+// applied it: no later request is answered from an older look-up. It allows clocks whose speeds differ by a
+// tenth.
+const Settled = cacheTTL + cacheTTL/9
 
-// patience bounds a look-up, which several requests may wait for.
-const patience = 3 * time.Second
+// lookupTimeout bounds a look-up, which several requests may share.
+const lookupTimeout = 3 * time.Second
 
-// maxRemembered bounds the memory that invalid keys can take.
-const maxRemembered = 20_000
+// maxCached bounds the memory that invalid keys can use.
+const maxCached = 20_000
 
-// useInterval is how exact the stored time of a key's last use is.
+// useInterval is the precision of a key's stored last use.
 const useInterval = time.Minute
 
-// ErrUnknown is returned for a token that is no key.
+// ErrUnknown is returned for a token that is not a key.
 var ErrUnknown = errors.New("auth: unknown key")
 
-// ErrNotAsked is returned where the caller may not have a token looked up now.
+// ErrNotAsked is returned if the caller may not look up a token now.
 var ErrNotAsked = errors.New("auth: key not looked up")
 
 // Store finds keys by their tokens.
@@ -46,33 +45,32 @@ type Store struct {
 	keeper *secret.Keeper
 	clock  clock.Clock
 	group  singleflight.Group
-	ask    func(ctx context.Context, token string, hash []byte) (db.APIKeyByHashRow, error) // look, but for tests
+	ask    func(ctx context.Context, token string, hash []byte) (db.APIKeyByHashRow, error) // look, except in tests
 
 	mu              sync.Mutex
-	seen, strangers map[string]remembered
-	used            map[string]time.Time // last use written, by key id
+	seen, strangers map[string]cachedLookup
+	used            map[string]time.Time // stored last use, by key id
 }
 
-// remembered is the result of a look-up: a key, or that there is none.
-type remembered struct {
+// cachedLookup is the result of a look-up: a key, or that there is none.
+type cachedLookup struct {
 	key Key
 	err error
-	at  time.Time // when the look-up began, by the process's own clock
+	at  time.Time // start of the look-up, by the process's clock
 }
 
 // NewStore returns a store over the database.
 func NewStore(pool *pgxpool.Pool, keeper *secret.Keeper, c clock.Clock) *Store {
 	s := &Store{
-		pool: pool, keeper: keeper, clock: c, seen: map[string]remembered{}, strangers: map[string]remembered{},
+		pool: pool, keeper: keeper, clock: c, seen: map[string]cachedLookup{}, strangers: map[string]cachedLookup{},
 		used: map[string]time.Time{},
 	}
 	s.ask = s.look
 	return s
 }
 
-// Find returns the key of a token, also a revoked one, or ErrUnknown. A token that
-// does not look like a key is not looked up, and an unknown one only if mayAsk
-// agrees: that bounds what guesses cost the database.
+// Find returns the key of a token, also a revoked one, or ErrUnknown. It looks up only plausible tokens, and
+// unknown ones only if mayAsk allows it, which bounds the cost of guesses.
 func (s *Store) Find(ctx context.Context, token string, mayAsk func() bool) (Key, error) {
 	if !Plausible(token) {
 		return Key{}, ErrUnknown
@@ -80,7 +78,7 @@ func (s *Store) Find(ctx context.Context, token string, mayAsk func() bool) (Key
 	hash := string(s.keeper.HashAPIKey(token))
 	began := clock.Real()
 	r, known := s.recall(hash)
-	for began.Sub(r.at) >= remember { // also where the look-up of another request began too long ago
+	for began.Sub(r.at) >= cacheTTL { // again if another request's look-up began too long ago
 		found, err, _ := s.group.Do(hash, func() (any, error) {
 			if !known && !mayAsk() {
 				return nil, ErrNotAsked
@@ -90,14 +88,13 @@ func (s *Store) Find(ctx context.Context, token string, mayAsk func() bool) (Key
 		if err != nil {
 			return Key{}, err
 		}
-		r = found.(remembered) //nolint:forcetypeassert // load returns nothing else
+		r = found.(cachedLookup) //nolint:forcetypeassert // load returns nothing else
 	}
 	return r.key, r.err
 }
 
-// recall returns what the last look-up found, of whatever age, and reports whether
-// it found a key.
-func (s *Store) recall(hash string) (remembered, bool) {
+// recall returns the cached look-up of any age, and reports whether it found a key.
+func (s *Store) recall(hash string) (cachedLookup, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r, ok := s.seen[hash]; ok {
@@ -106,12 +103,12 @@ func (s *Store) recall(hash string) (remembered, bool) {
 	return s.strangers[hash], false
 }
 
-// load looks a token up and remembers the result. Several requests may wait for
-// it, so that the end of the first one's context does not end it.
+// load looks a token up and caches the result. Several requests may share it, so the first one's cancellation
+// does not end it.
 func (s *Store) load(ctx context.Context, token, hash string) (any, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
 	defer cancel()
-	r := remembered{at: clock.Real()}
+	r := cachedLookup{at: clock.Real()}
 	row, err := s.ask(ctx, token, []byte(hash))
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
@@ -124,19 +121,18 @@ func (s *Store) load(ctx context.Context, token, hash string) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	into := s.seen
-	if r.err != nil { // guesses must not push keys out
+	if r.err != nil { // guesses must not evict keys
 		into = s.strangers
 		delete(s.seen, hash)
 	}
-	if len(into) >= maxRemembered {
+	if len(into) >= maxCached {
 		clear(into)
 	}
 	into[hash] = r
 	return r, nil
 }
 
-// look finds the key by its hash. A key that is stored under a former secret key
-// of the server is stored again, under the current one.
+// look finds the key by its hash. A key hashed with a former secret key is stored again with the current one.
 func (s *Store) look(ctx context.Context, token string, hash []byte) (db.APIKeyByHashRow, error) {
 	row, err := queries.APIKeyByHash(ctx, s.pool, hash)
 	for _, old := range s.keeper.FormerAPIKeyHashes(token) {
@@ -150,8 +146,7 @@ func (s *Store) look(ctx context.Context, token string, hash []byte) (db.APIKeyB
 	return row, err
 }
 
-// Forget drops what is remembered, so that a change of a key is seen at once
-// by this replica.
+// Forget clears the cache, so that this replica sees a changed key at once.
 func (s *Store) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,7 +168,7 @@ func (s *Store) Used(ctx context.Context, k Key) error {
 		return nil
 	}
 	stale := now.Plus(-useInterval)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
 	defer cancel()
 	return queries.APIKeyUsed(ctx, s.pool, db.APIKeyUsedParams{ID: k.ID, Now: &now, StaleBefore: &stale})
 }

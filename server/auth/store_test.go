@@ -13,8 +13,8 @@ import (
 	"rail/server/secret"
 )
 
-// TestSettled: a look-up that was sent before a change is of no use to a request that
-// begins when the change has settled, however long its answer takes.
+// TestSettled: a look-up sent before a change does not answer a request that begins after the change has
+// settled, however long the look-up takes.
 func TestSettled(t *testing.T) {
 	t.Parallel()
 	keeper, err := secret.New([32]byte{})

@@ -17,8 +17,8 @@ import (
 	"rail/server/postgres/embedded"
 )
 
-// archives returns what makes base backups of the private database. The secret key is in
-// them where a passphrase is set, since nobody is there to be asked for one.
+// archives returns the keeper of base backups of the private database. They include the secret key if a
+// passphrase is set, since a server cannot ask for one.
 func (d *database) archives(env *Env) *archive.Keeper {
 	return &archive.Keeper{
 		Pool: d.pool, History: d.server.History, Days: d.config.ArchiveDays, Clock: env.Clock, Log: logger(env.Err, d.config),
@@ -33,13 +33,13 @@ func (d *database) archives(env *Env) *archive.Keeper {
 	}
 }
 
-// unattended is the passphrase of the variable alone.
+// unattended reads the passphrase only from the variable.
 var unattended = passphrase{new(string)}
 
-// keepArchive makes the base backups of a server until ctx ends.
+// keepArchive makes the server's base backups until ctx ends.
 func (d *database) keepArchive(ctx context.Context, env *Env) {
 	if !unattended.isGiven(env) {
-		fmt.Fprintf(env.Err, "The archive does not hold the secret key, without which it is of no use: keep %s in another place, or set %s.\n",
+		fmt.Fprintf(env.Err, "The archive does not contain the secret key, without which it is useless: keep %s in another place, or set %s.\n",
 			d.config.KeyFrom, passphraseVariable)
 	}
 	d.archives(env).Keep(ctx)
@@ -61,7 +61,7 @@ func archiveBase(*pflag.FlagSet) action {
 	}
 }
 
-// archiveList shows the moments that can be restored.
+// archiveList lists the times that can be restored.
 func archiveList(*pflag.FlagSet) action {
 	return func(_ context.Context, env *Env, _ []string) error {
 		cfg, err := config.Read(env.Environ)
@@ -93,15 +93,14 @@ func archiveList(*pflag.FlagSet) action {
 	}
 }
 
-// archiveHelp says what an archive is.
+// archiveHelp describes the archive.
 func archiveHelp() string {
-	return `RAIL_ARCHIVE_DIR has the private PostgreSQL of rail serve write everything that changes into that folder within a minute.
-rail serve makes a base backup a day, and removes what RAIL_ARCHIVE_DAYS do not need. rail restore FOLDER --to TIME restores.
+	return `With RAIL_ARCHIVE_DIR, the private PostgreSQL of rail serve writes every change to that folder within a minute.
+rail serve makes a base backup a day, and deletes files older than RAIL_ARCHIVE_DAYS. rail restore FOLDER --to TIME restores.
 `
 }
 
-// restoreArchive makes the private database as it was at a moment: the last one of the
-// archive where none is given.
+// restoreArchive restores the private database to a time, by default the last one of the archive.
 func restoreArchive(ctx context.Context, env *Env, dir, to string, phrase passphrase) error {
 	var moment clock.Time
 	var err error
@@ -126,11 +125,11 @@ func restoreArchive(ctx context.Context, env *Env, dir, to string, phrase passph
 		return err
 	}
 	last, err := embedded.Recover(ctx, private(cfg, nil), moment.Time, func(into string) error {
-		fmt.Fprintf(env.Err, "unpacking %s and %d files of WAL, which PostgreSQL then replays\n", b.Folder(), b.Files())
+		fmt.Fprintf(env.Err, "unpacking %s and %d WAL files for PostgreSQL to replay\n", b.Folder(), b.Files())
 		if err := b.Unpack(into, doing(env, "unpacked")); err != nil {
 			return err
 		}
-		return keep() // after what is known to be whole, and before the database
+		return keep() // after the archive is known to be complete, before the database exists
 	})
 	if err != nil {
 		return err
@@ -139,7 +138,7 @@ func restoreArchive(ctx context.Context, env *Env, dir, to string, phrase passph
 	return settle(ctx, env, cfg, last)
 }
 
-// settle brings a recovered database to this release, folds the ledger and audits it.
+// settle migrates a recovered database to this release, folds the ledger and audits it.
 func settle(ctx context.Context, env *Env, cfg config.Config, last time.Time) error {
 	at, err := locate(ctx, cfg, nil)
 	if err != nil {
@@ -154,8 +153,7 @@ func settle(ctx context.Context, env *Env, cfg config.Config, last time.Time) er
 	return errors.Join(err, at.close())
 }
 
-// checked folds the ledger into balances and audits a restored database, so that it is
-// known to be sound.
+// checked folds the ledger into balances and audits a restored database, to verify it.
 func (d *database) checked(ctx context.Context, env *Env) error {
 	if err := ledger.NewFolder(d.pool).Fold(ctx); err != nil {
 		return err

@@ -23,7 +23,7 @@ import (
 	"rail/server/postgres/embedded"
 )
 
-// archived is a server process with an archive, and the key and program of a caller.
+// archived is a server process with an archive, and a caller's key and program.
 type archived struct {
 	rail
 	binary, url, key, program string
@@ -67,14 +67,14 @@ func (a *archived) call(method, path string, body map[string]any) map[string]any
 	return out
 }
 
-// partner writes a partner with a name of its own.
+// partner writes a partner with a handle.
 func (a *archived) partner(handle string) {
 	a.call("POST", "/v1/partners", map[string]any{
 		"program_id": a.program, "handle": handle, "email": handle + "@example.com",
 	})
 }
 
-// partners returns how many there are, and which of some handles.
+// partners returns their number, and which of some handles exist.
 func (a *archived) partners(handles ...string) (total int, there []string) {
 	list := "/v1/partners?program_id=" + a.program
 	for _, h := range handles {
@@ -89,16 +89,17 @@ func (a *archived) partners(handles ...string) (total int, there []string) {
 func (a *archived) time() string {
 	var at time.Time
 	require.NoError(a, a.opened().QueryRow(a.Context(), "SELECT clock_timestamp()").Scan(&at))
-	// --to knows milliseconds: the next write comes in another one.
+	// --to has milliseconds: the next write needs another one.
 	require.NoError(a, clock.Wait(a.Context(), 5*time.Millisecond))
 	return at.Add(time.Millisecond).UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
-// leave has PostgreSQL archive all that is written.
+// leave makes PostgreSQL archive everything written.
 func (a *archived) leave() {
 	pool := a.opened()
 	var file string
-	_, err := pool.Exec(a.Context(), "CREATE TABLE IF NOT EXISTS mark (); DROP TABLE mark") // there is something to switch
+	// Without a write there is nothing to switch.
+	_, err := pool.Exec(a.Context(), "CREATE TABLE IF NOT EXISTS mark (); DROP TABLE mark")
 	require.NoError(a, err)
 	require.NoError(a, pool.QueryRow(a.Context(), "SELECT pg_walfile_name(pg_switch_wal())").Scan(&file))
 	require.Eventually(a, func() bool {
@@ -107,7 +108,7 @@ func (a *archived) leave() {
 	}, time.Minute, 20*time.Millisecond)
 }
 
-// ranges waits until the archive has so many base backups.
+// ranges waits until the archive has n base backups.
 func (a *archived) ranges(n int) []archive.Range {
 	a.Helper()
 	var printed struct{ Data []archive.Range }
@@ -118,9 +119,9 @@ func (a *archived) ranges(n int) []archive.Range {
 	return printed.Data
 }
 
-// crash kills the server and its database, which can say nothing any more.
+// crash kills the server and its database without a shutdown.
 func (a *archived) crash() {
-	require.NoError(a, a.cmd.Process.Signal(syscall.SIGSTOP)) // else it would start the database again
+	require.NoError(a, a.cmd.Process.Signal(syscall.SIGSTOP)) // otherwise it would restart the database
 	text, err := os.ReadFile(filepath.Join(a.environ["RAIL_DATA_DIR"], "data", "postmaster.pid"))
 	require.NoError(a, err)
 	first, _, _ := strings.Cut(string(text), "\n")
@@ -131,7 +132,7 @@ func (a *archived) crash() {
 	_ = a.cmd.Wait() // killed
 }
 
-// restored restores into a folder of its own and serves from there.
+// restored restores into a separate folder and serves from there.
 func (a *archived) restored(args ...string) *archived {
 	a.Helper()
 	to := *a
@@ -142,7 +143,7 @@ func (a *archived) restored(args ...string) *archived {
 	return &to
 }
 
-// serveArchived serves an empty program with an archive that has its first base backup.
+// serveArchived serves an empty program with an archive and its first base backup.
 func serveArchived(t *testing.T) *archived {
 	t.Helper()
 	a := &archived{rail: newRail(t).phrase(phraseOfTests), binary: filepath.Join(t.TempDir(), "rail")}
@@ -158,8 +159,8 @@ func serveArchived(t *testing.T) *archived {
 	return a
 }
 
-// TestArchive: what a crash leaves of an archive is restored to a moment between two writes,
-// and to the end; a restored database archives into the same folder, and is restored again.
+// TestArchive: an archive after a crash is restored to a time between two writes, and to the end; a restored
+// database archives into the same folder, and is restored again.
 func TestArchive(t *testing.T) {
 	t.Parallel()
 	a := serveArchived(t)
@@ -197,14 +198,14 @@ func TestArchive(t *testing.T) {
 	require.Equal(t, []string{"before", "afterwards", "at-last"}, there)
 	require.Equal(t, 63, total)
 
-	// What the first one wrote after the moment is still there, at its own time.
+	// Later writes of the first one are still there, at their own time.
 	abandoned := a.restored("--to", clock.At(two[1].To).String())
 	_, there = abandoned.partners("before", "after", "afterwards")
 	require.Equal(t, []string{"before", "after"}, there)
 	refusals(t, a, two)
 }
 
-// refusals asks for what the archive cannot give; nothing is made of it.
+// refusals requests restores that the archive cannot provide; none creates anything.
 func refusals(t *testing.T, a *archived, two []archive.Range) {
 	t.Helper()
 	dir := a.environ["RAIL_ARCHIVE_DIR"]
@@ -223,7 +224,7 @@ func refusals(t *testing.T, a *archived, two []archive.Range) {
 	require.Equal(t, 1, status)
 	require.Contains(t, errs, "there is a database in")
 
-	// The first history: one file is cut off, then another is gone.
+	// The first history: one file is truncated, then another is missing.
 	moment := clock.At(two[1].To).String()
 	files, err := filepath.Glob(filepath.Join(filepath.Dir(filepath.Dir(two[1].Base)), "wal", "*.gz"))
 	require.NoError(t, err)
@@ -237,7 +238,7 @@ func refusals(t *testing.T, a *archived, two []archive.Range) {
 	fails(files[len(files)-2]+" is missing", "--to", moment)
 }
 
-// TestArchiveNeeds: an archive is of a private database, and its key is asked for.
+// TestArchiveNeeds: an archive requires a private database, and a restore its key.
 func TestArchiveNeeds(t *testing.T) {
 	t.Parallel()
 	r := newRail(t).running()

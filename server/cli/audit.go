@@ -12,12 +12,12 @@ import (
 	"rail/server/money/ledger/check"
 )
 
-// auditConnections is over how many connections an audit spreads its work unless told.
+// auditConnections is the default number of connections of an audit.
 const auditConnections = 4
 
-// audited is how an audit is printed as JSON.
+// audited is the JSON of an audit.
 type audited struct {
-	// Organizations are those of the database, and there are none where only partners were looked at.
+	// Organizations is the number of organizations, omitted in an incremental audit.
 	Organizations int64     `json:"organizations"`
 	Since         *since    `json:"since"`
 	TookMS        int64     `json:"took_ms"`
@@ -25,15 +25,14 @@ type audited struct {
 	Findings      []finding `json:"findings"`
 }
 
-// since is how the audit is printed after which another looked, with the partners of
-// whom something was written since.
+// since is the JSON of an incremental audit's start, with the partners changed since.
 type since struct {
 	At       clock.Time `json:"at"`
 	WholeAt  clock.Time `json:"whole_at"`
 	Partners int64      `json:"partners"`
 }
 
-// checked is how one equation is printed, with the rows that it was computed over.
+// checked is the JSON of one equation, with the rows that it read.
 type checked struct {
 	Equation string           `json:"equation"`
 	Says     string           `json:"says"`
@@ -42,18 +41,18 @@ type checked struct {
 	Findings int              `json:"findings"`
 }
 
-// finding is how a broken invariant is printed.
+// finding is the JSON of a violated equation.
 type finding struct {
 	Equation string `json:"equation"`
 	What     string `json:"what"`
 	Message  string `json:"message"`
 }
 
-// runAudit checks the configured database. It writes nothing but that it has found
-// nothing, so that it may run beside servers at any time.
+// runAudit checks the configured database. It writes only the mark of a clean audit, so that it may run beside
+// servers at any time.
 func runAudit(fs *pflag.FlagSet) action {
-	connections := fs.Int("connections", auditConnections, "`N` connections over which the equations are spread, at least 1")
-	since := toggle(fs, "since-last", "look only at partners of whom something was written since the last audit that found nothing")
+	connections := fs.Int("connections", auditConnections, "`N` connections that share the work, at least 1")
+	since := toggle(fs, "since-last", "check only partners changed since the last clean audit")
 	return func(ctx context.Context, env *Env, _ []string) error {
 		if *connections < 1 {
 			return usagef("--connections must be at least 1")
@@ -65,19 +64,18 @@ func runAudit(fs *pflag.FlagSet) action {
 	}
 }
 
-// audit checks the data, prints every equation with its result, and returns
-// errFindings where one is broken.
+// audit checks the data, prints every equation with its result, and returns errFindings if one is violated.
 func (d *database) audit(ctx context.Context, env *Env, o check.Options) error {
 	o.Progress = func(name string, done, of int) {
-		env.progress.say("%d of %d checks are done, %s the last", done, of, name)
+		env.progress.say("%d of %d checks done, last %s", done, of, name)
 	}
 	r, err := check.Full(ctx, d.pool, o)
 	if err != nil {
-		// Findings are printed like a clean result: scripts that read the JSON need both.
+		// Findings are printed like a clean result, since scripts that read the JSON need both.
 		return err
 	}
 	if o.SinceLast && r.Since == nil {
-		fmt.Fprintln(env.Err, "no audit of this database has found nothing yet: everything is checked")
+		fmt.Fprintln(env.Err, "this database has no clean audit yet: checking everything")
 	}
 	if err := env.print(auditOf(r), func() []string { return auditTable(r) }); err != nil {
 		return err
@@ -86,38 +84,38 @@ func (d *database) audit(ctx context.Context, env *Env, o check.Options) error {
 		return errFindings
 	}
 	if err := r.Pass(ctx, d.pool); err != nil {
-		fmt.Fprintf(env.Err, "the audit found nothing, but --since-last will not know of it: %s\n", err)
+		fmt.Fprintf(env.Err, "the audit is clean, but could not be recorded for --since-last: %s\n", err)
 	}
 	return nil
 }
 
-// auditHelp says when an audit may run, and how far its result goes.
+// auditHelp describes when an audit may run, and what its result covers.
 func auditHelp() string {
-	return `All equations are computed in one snapshot, while servers work, and nothing is changed; that nothing was found is noted. With
-each goes how many rows it was computed over: an audit of no rows has found nothing. Of what is sealed (payout details, webhook
-secrets, stored answers) one value of each kind is opened with the secret key.
+	return `All equations are checked in one snapshot, while servers run. The audit changes no data; it only records that it was clean. Each
+equation shows the number of rows it read: an audit of no rows finds nothing. Of sealed values (payout details, webhook secrets,
+stored answers) one of each kind is opened with the secret key.
 
---since-last is for every hour, beside an audit of all for every night. It looks at all that partners have, of whom the ledger or an
-event tells something new, and at nobody else. It does not find what was changed by hand in old rows, or is missing there, and does not
-check sums of reports, totals of lists, refunds, first sales, events, currencies and what is sealed.
+--since-last is for an hourly audit, beside a nightly full one. It checks all data of partners with new ledger entries or events, and
+no others. It misses manual changes to old rows, and missing rows, and does not check report sums, totals of lists, refunds, first
+sales, events, currencies and sealed values.
 `
 }
 
-// auditOf returns a report in its JSON form.
+// auditOf converts a report to its JSON form.
 func auditOf(r check.Report) audited {
 	out := audited{
 		Organizations: r.Size("organizations"), TookMS: r.Took.Milliseconds(), Findings: make([]finding, len(r.Findings)),
 	}
 	if r.Since != nil {
-		out.Since = &since{r.Since.At, r.Since.Whole, r.Size("partners")}
+		out.Since = &since{r.Since.At, r.Since.Full, r.Size("partners")}
 	}
-	// A map, so that the JSON names each count; the table keeps the order of the check.
+	// A map, so that the JSON names each count; the table has the order of the checks.
 	for _, c := range r.Checks {
 		rows := map[string]int64{}
 		for _, n := range c.Rows {
 			rows[n.Table] = n.N
 		}
-		out.Checks = append(out.Checks, checked{c.Name, c.Says, rows, c.Took.Milliseconds(), c.Findings})
+		out.Checks = append(out.Checks, checked{c.Name, c.Statement, rows, c.Took.Milliseconds(), c.Findings})
 	}
 	for i, f := range r.Findings {
 		out.Findings[i] = finding(f)
@@ -125,16 +123,16 @@ func auditOf(r check.Report) audited {
 	return out
 }
 
-// auditTable returns a line for each equation, then the findings below the equation that they
-// break, and the sum at the end. Whoever reads a terminal looks at its last line.
+// auditTable returns a line for each equation, then the findings below their equation, and the total at the end,
+// since people look at the last line of a terminal.
 func auditTable(r check.Report) []string {
-	lines := []string{"EQUATION\tFOUND\tTIME\tWHAT HOLDS, AND OVER WHAT"}
+	lines := []string{"EQUATION\tFOUND\tTIME\tSTATEMENT AND ROWS"}
 	var found []string
 	for _, c := range r.Checks {
 		lines = append(lines,
-			fmt.Sprintf("%s\t%d\t%s\t%s (%s)", c.Name, c.Findings, c.Took.Round(time.Millisecond), c.Says, over(c.Rows)))
+			fmt.Sprintf("%s\t%d\t%s\t%s (%s)", c.Name, c.Findings, c.Took.Round(time.Millisecond), c.Statement, over(c.Rows)))
 		if c.Findings > 0 {
-			found = append(found, "", c.Name+" is broken: "+c.Says)
+			found = append(found, "", c.Name+" is broken: "+c.Statement)
 		}
 		for _, f := range r.Findings {
 			if f.Equation == c.Name {
@@ -150,18 +148,18 @@ func auditTable(r check.Report) []string {
 	return append(append(lines, found...), "", sum)
 }
 
-// auditScope says what an audit has looked at.
+// auditScope describes the scope of an audit.
 func auditScope(r check.Report) string {
 	if r.Since != nil {
-		return fmt.Sprintf("%s of whom something was written since %s (the last audit of all was at %s)",
-			counted(r.Size("partners"), "partner"), r.Since.At, r.Since.Whole)
+		return fmt.Sprintf("%s changed since %s (the last full audit was at %s)",
+			counted(r.Size("partners"), "partner"), r.Since.At, r.Since.Full)
 	}
 	return fmt.Sprintf("%s, %s, %s and %s", counted(r.Size("organizations"), "organization"), counted(r.Size("sales"), "sale"),
 		counted(r.Size("commissions"), "commission"), counted(r.Size("ledger_entries"), "ledger entry"))
 }
 
-// over returns the sizes of the tables that an equation was computed over. The check of what
-// is sealed has none in a database where nothing is.
+// over returns the sizes of the tables that an equation reads. The check of sealed values has none in a database
+// without any.
 func over(rows []check.Rows) string {
 	parts := make([]string, len(rows))
 	for i, r := range rows {
@@ -173,7 +171,7 @@ func over(rows []check.Rows) string {
 	return strings.Join(parts, ", ")
 }
 
-// rowsOf names rows as their number wants it: tables are named for many, and what is sealed for one.
+// rowsOf names rows in singular or plural: tables have plural names, kinds of sealed values singular ones.
 func rowsOf(r check.Rows) string {
 	noun := strings.ReplaceAll(r.Table, "_", " ")
 	if many := strings.HasSuffix(noun, "s"); many && r.N == 1 {

@@ -14,24 +14,24 @@ import (
 	"rail/server/opt"
 )
 
-// backfilled is how a backfill is printed.
+// backfilled is the JSON of a backfill.
 type backfilled struct {
 	Object      string            `json:"object"`
 	Since       clock.Time        `json:"since"`
 	Connections []backfill.Report `json:"connections"`
 }
 
-// stripeBackfill reads from Stripe what happened since a day.
+// stripeBackfill reads past events from Stripe since a day.
 func stripeBackfill(fs *pflag.FlagSet) action {
-	since := fs.String("since", "", "`DATE` from which on, such as 2026-01-31")
-	one := fs.String("connection", "", "`CONNECTION_ID`; without it all connections to Stripe")
+	since := fs.String("since", "", "first `DATE`, such as 2026-01-31")
+	one := fs.String("connection", "", "`CONNECTION_ID`; all connections to Stripe unless given")
 	return func(ctx context.Context, env *Env, _ []string) error {
 		from, _, err := clock.ParseDate(*since)
 		switch {
 		case err != nil:
 			return usagef("--since %s", err)
 		case env.Clock.Now().Before(from.Time):
-			return usagef("--since lies ahead")
+			return usagef("--since is in the future")
 		}
 		return withDatabase(ctx, env, func(d *database) error {
 			all, err := toBackfill(ctx, d, *one)
@@ -45,7 +45,7 @@ func stripeBackfill(fs *pflag.FlagSet) action {
 	}
 }
 
-// toBackfill returns the one connection, or all that work.
+// toBackfill returns the given connection, or all active ones.
 func toBackfill(ctx context.Context, d *database, one string) ([]db.ProcessorConnection, error) {
 	if one != "" {
 		c, err := connectionOf(ctx, d, one)
@@ -58,10 +58,10 @@ func toBackfill(ctx context.Context, d *database, one string) ([]db.ProcessorCon
 	return all, err
 }
 
-// backfillAll reads connection by connection. Where one fails, the others are read all the
-// same, and it is said how to go on.
+// backfillAll reads connection by connection. If one fails, it continues with the others and explains how to
+// resume.
 func backfillAll(ctx context.Context, env *Env, d *database, all []db.ProcessorConnection, found *backfilled) error {
-	means, err := means(env, d)
+	means, err := deps(env, d)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func backfillAll(ctx context.Context, env *Env, d *database, all []db.ProcessorC
 		report, err := b.Run(ctx, c, found.Since, env.Clock.Now())
 		found.Connections = append(found.Connections, report)
 		if err != nil {
-			failed = errors.Join(failed, fmt.Errorf("%w\ngo on with --connection %s --since %s", err, c.ID, report.Until))
+			failed = errors.Join(failed, fmt.Errorf("%w\nresume with --connection %s --since %s", err, c.ID, report.Until))
 		}
 	}
 	return failed
@@ -100,11 +100,11 @@ func (f *backfilled) table() []string {
 	return append(rows, differences...)
 }
 
-// backfillHelp says what is read.
+// backfillHelp describes what is read.
 func backfillHelp() string {
-	return `It reads checkouts, paid invoices, refunds and disputes by the API key of the connection (--api-key of rail processor
-connect), and records what is not recorded yet, as an event of Stripe's would be. It may run beside servers, be ended, and run again:
-nothing is recorded twice. What other code of yours has recorded under the same external_charge_id (in_…, or pi_… without an invoice)
-is known. Events reach back 30 days; what is older is read from the objects that are left.
+	return `It reads checkouts, paid invoices, refunds and disputes with the API key of the connection (--api-key of rail processor
+connect), and records missing ones like events from Stripe. It may run beside servers, be interrupted, and run again: nothing is
+recorded twice. Sales that you recorded under the same external_charge_id (in_…, or pi_… without an invoice) are recognized.
+Events reach back 30 days; older ones are reconstructed from objects.
 `
 }

@@ -24,19 +24,20 @@ import (
 	"rail/server/secret"
 )
 
-// backUp writes a backup into a new file, while servers work. The secret key is part of it
-// unless --without-key is given, since the sealed values are worth nothing without it. The
-// database may be of an older schema: a backup comes before an upgrade.
+// backUp writes a backup into a new file, while servers run. It includes the secret key unless --without-key is
+// given, since the sealed values are useless without it. The database may have an older schema: a backup comes
+// before an upgrade.
 func backUp(fs *pflag.FlagSet) action {
 	phrase := passphraseFlag(fs)
-	without := toggle(fs, "without-key", "leave the secret key out; without it nobody can use the backup")
+	without := toggle(fs, "without-key", "leave the secret key out; the backup is useless without it")
 	return func(ctx context.Context, env *Env, args []string) error {
 		return opening{asIs: true, admit: admitAny}.with(ctx, env, func(d *database) error {
 			m, err := d.manifest(ctx, env)
 			if err != nil {
 				return err
 			}
-			// The passphrase is read before anything is written: a slip must not show after an hour.
+			// The passphrase is read before anything is written, so that a mistake shows at once and not after an
+			// hour.
 			key := "with its secret key, sealed"
 			if *without {
 				key = "WITHOUT its secret key"
@@ -57,30 +58,29 @@ func backUp(fs *pflag.FlagSet) action {
 	}
 }
 
-// made notes in the database that there is a backup, for metrics and the console. A database of before has no place for
-// that, and a role that only reads may not.
+// made records the backup's time in the database, for metrics and the console. An older database has no column
+// for it, and a read-only role may not write it.
 func (d *database) made(ctx context.Context, env *Env) {
 	if err := queries.BackupMade(ctx, d.pool, env.Clock.Now()); err != nil && !noTable(err) {
-		env.say("the backup was made, but metrics and the console will not know of it: %s", err)
+		env.say("the backup was made, but could not be recorded for metrics and the console: %s", err)
 	}
 }
 
-// writtenBackup is how a backup is printed.
+// writtenBackup is the JSON of a backup.
 type writtenBackup struct {
 	File    string `json:"file"`
 	Rows    int64  `json:"rows"`
 	WithKey bool   `json:"with_key"`
 }
 
-// backupHelp says what is in the file and what is not.
+// backupHelp describes the content of the file.
 func backupHelp() string {
-	return `The rows are of one moment; servers go on meanwhile, and migrations wait. Whoever has the file has all data but what the
-secret key seals: keep it as you keep the database. What it leaves out: sessions of the portal and sign-in links.
+	return `The rows are from one point in time; servers continue to run, and migrations wait. The file contains all data, except that values
+sealed by the secret key are encrypted: protect it like the database. It excludes portal sessions and sign-in links.
 `
 }
 
-// admitAny is keyring.Admit, but also accepts a database from before fingerprints
-// of keys were kept, which has no table of them.
+// admitAny is keyring.Admit, but also accepts an older database without a table of key fingerprints.
 func admitAny(ctx context.Context, pool *pgxpool.Pool, g keyring.Given) error {
 	err := keyring.Admit(ctx, pool, g)
 	if noTable(err) {
@@ -95,12 +95,12 @@ func noTable(err error) bool {
 	return errors.As(err, &refused) && refused.Code == "42P01"
 }
 
-// manifest returns the head of the backup: the version, the time, and the
-// fingerprints of the keys that a restored database needs.
+// manifest returns the header of the backup: the version, the time, and the fingerprints of the keys that a
+// restored database needs.
 func (d *database) manifest(ctx context.Context, env *Env) (backup.Manifest, error) {
 	m := backup.Manifest{Rail: build(), CreatedAt: env.Clock.Now().Time}
 	known, err := queries.KeyFingerprints(ctx, d.pool)
-	// A database from before fingerprints of keys has no table of them.
+	// An older database has no table of fingerprints.
 	if err != nil && !noTable(err) {
 		return m, err
 	}
@@ -109,15 +109,15 @@ func (d *database) manifest(ctx context.Context, env *Env) (backup.Manifest, err
 			m.Fingerprints = append(m.Fingerprints, k.Fingerprint)
 		}
 	}
-	// Nothing is recorded yet; the given key is the only one that can be meant.
+	// Nothing is recorded yet, so the given key is the only candidate.
 	if len(m.Fingerprints) == 0 {
 		m.Fingerprints = []string{d.keeper.Fingerprint()}
 	}
 	return m, nil
 }
 
-// sealedKeys returns the current and the former keys, sealed with the passphrase. The former
-// ones are needed as long as something in the database is sealed with them.
+// sealedKeys returns the current and the former keys, sealed with the passphrase. The former ones are needed
+// while any value is sealed with them.
 func (d *database) sealedKeys(env *Env, phrase passphrase) (*backup.SealedKeys, error) {
 	text, err := phrase.read(env, true)
 	if errors.Is(err, errNoPassphrase) {
@@ -129,11 +129,11 @@ func (d *database) sealedKeys(env *Env, phrase passphrase) (*backup.SealedKeys, 
 	return backup.SealKeys(append([][32]byte{d.config.SecretKey}, d.config.FormerKeys()...), text)
 }
 
-// writeBackup writes the file under a temporary name and renames it when it is whole: a file
-// with the right name is a complete backup. It never overwrites one. It reads past any
-// pooler, since the snapshot needs one session, and returns how many rows were written.
+// writeBackup writes the file under a temporary name and renames it when it is complete: a file with the final
+// name is a complete backup. It never overwrites one. It bypasses any pooler, since the snapshot needs one
+// session, and returns how many rows were written.
 func (d *database) writeBackup(ctx context.Context, env *Env, path string, m backup.Manifest) (n int64, err error) {
-	// Lstat, since a dangling link is in the way too.
+	// Lstat, since a dangling link counts as existing too.
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return 0, cmp.Or(err, fmt.Errorf("%s exists already", path))
 	}
@@ -147,23 +147,23 @@ func (d *database) writeBackup(ctx context.Context, env *Env, path string, m bac
 		}
 	}()
 	n, err = backup.Write(ctx, d.direct, f, m, d.keeper, doing(env, "written"))
-	// On the disk before the rename: after a crash, the name must not stand for an empty file.
+	// Synced before the rename: after a crash, the name must not belong to an empty file.
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return n, err
 	}
 	return n, os.Rename(f.Name(), path)
 }
 
-// doing returns what reports a backup at work.
+// doing returns a reporter of a backup's progress.
 func doing(env *Env, verb string) backup.Progress {
 	return func(what string, bytes int64) {
 		env.progress.say("the table %s: %.1f MB of it are %s", what, float64(bytes)/(1<<20), verb)
 	}
 }
 
-// restore fills an empty database from a backup, or makes one from an archive. The whole file
-// is checked before the key is kept and the database is made, so that a damaged file leaves
-// nothing behind that looks like a database.
+// restore fills an empty database from a backup, or creates one from an archive. It checks the whole file before
+// it stores the key and creates the database, so that a damaged file leaves nothing behind that looks like a
+// database.
 func restore(fs *pflag.FlagSet) action {
 	phrase := passphraseFlag(fs)
 	to := fs.String("to", "", "`TIME` to restore an archive to, such as 2026-09-01T12:00:00Z; its last moment unless given")
@@ -172,7 +172,7 @@ func restore(fs *pflag.FlagSet) action {
 			return restoreArchive(ctx, env, args[0], *to, phrase)
 		}
 		if *to != "" {
-			return usagef("--to is for an archive, which is a folder: %s is none", args[0])
+			return usagef("--to is for an archive, which is a folder: %s is not a folder", args[0])
 		}
 		m, err := backup.Describe(args[0])
 		if err != nil {
@@ -186,11 +186,11 @@ func restore(fs *pflag.FlagSet) action {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(env.Err, "%s is of %s; checking it\n", args[0], m.CreatedAt.Format(time.RFC3339))
+		fmt.Fprintf(env.Err, "%s was made at %s; checking it\n", args[0], m.CreatedAt.Format(time.RFC3339))
 		if err := backup.Check(ctx, args[0], keeper, doing(env, "read")); err != nil {
 			return err
 		}
-		// The key first: without it, what is about to be restored could not be opened.
+		// The key first: without it, the restored values could not be opened.
 		if err := keep(); err != nil {
 			return err
 		}
@@ -202,27 +202,26 @@ func restore(fs *pflag.FlagSet) action {
 	}
 }
 
-// restoreHelp says where a backup goes, and what is old in it.
+// restoreHelp describes the target of a restore, and its outdated parts.
 func restoreHelp() string {
-	return `The database is a private one in an empty RAIL_DATA_DIR, which gets the secret key of the backup too, or the one of
-RAIL_DATABASE_URL, for which RAIL_SECRET_KEY must hold that key: rail restore key shows it. No server may run on it. The
-file is read twice: nothing is written before it is known to be whole.
+	return `The database is a private one in an empty RAIL_DATA_DIR, which also gets the secret key of the backup, or the one of
+RAIL_DATABASE_URL, for which RAIL_SECRET_KEY must be that key: rail restore key shows it. No server may run on it. The
+file is read twice: nothing is written before the whole file has been checked.
 
-A folder is an archive (RAIL_ARCHIVE_DIR), from which a private database is made as it was at a moment: rail archive list
-shows which there are.
+A folder is an archive (RAIL_ARCHIVE_DIR), from which a private database is restored to a point in time: rail archive list
+shows the available times.
 
-What came after the backup, or the moment, is not in it: payouts that were sent since are due again, API keys that were revoked since work
-again, and webhooks that were delivered since may come again. Look at these before you start the server.
+Changes after the backup, or that time, are lost: payouts sent since then are due again, API keys revoked since then work
+again, and webhooks delivered since then may be sent again. Check these before you start the server.
 `
 }
 
-// fitting returns the secret key that belongs to a backup, from the configuration or, for a new
-// private database, from the backup. In the second case keep writes it beside the new
-// database; it is called once the file is known to be whole. A key that is configured but not
-// the backup's is refused with keyring.ErrWrongKey.
+// fitting returns the secret key of a backup, from the configuration or, for a new private database, from the
+// backup. In the second case keep writes it beside the new database; call it once the file is known to be
+// complete. A configured key that differs from the backup's is refused with keyring.ErrWrongKey.
 func fitting(env *Env, cfg *config.Config, m backup.Manifest, phrase passphrase) (*secret.Keeper, func() error, error) {
 	keep := func() error { return nil }
-	// In a folder without a database no key of the operator's is lost by taking the backup's.
+	// In a folder without a database, using the backup's key loses no other key.
 	if cfg.Fresh() {
 		keys, err := keysOf(env, m, phrase)
 		if err != nil {
@@ -239,7 +238,7 @@ func fitting(env *Env, cfg *config.Config, m backup.Manifest, phrase passphrase)
 	}
 	for _, f := range m.Fingerprints {
 		if !slices.Contains(keeper.Fingerprints(), f) {
-			return nil, nil, fmt.Errorf("%w: the backup needs %s, %s has %s; rail restore key shows what it holds, for RAIL_SECRET_KEY and "+
+			return nil, nil, fmt.Errorf("%w: the backup needs %s, %s has %s; rail restore key shows its keys, for RAIL_SECRET_KEY and "+
 				"RAIL_SECRET_KEY_PREVIOUS", keyring.ErrWrongKey, strings.Join(m.Fingerprints, " and "), cfg.KeyFrom,
 				strings.Join(keeper.Fingerprints(), " and "))
 		}
@@ -247,10 +246,10 @@ func fitting(env *Env, cfg *config.Config, m backup.Manifest, phrase passphrase)
 	return keeper, keep, nil
 }
 
-// keysOf opens the keys that are in a backup, the current one first.
+// keysOf opens the keys in a backup, the current one first.
 func keysOf(env *Env, m backup.Manifest, phrase passphrase) ([][32]byte, error) {
 	if m.Keys == nil {
-		return nil, fmt.Errorf("the backup does not hold its secret key, with the fingerprint %s: set RAIL_SECRET_KEY",
+		return nil, fmt.Errorf("the backup does not contain its secret key, with the fingerprint %s: set RAIL_SECRET_KEY",
 			strings.Join(m.Fingerprints, " and "))
 	}
 	text, err := phrase.read(env, false)
@@ -270,7 +269,7 @@ func fill(ctx context.Context, env *Env, d *database, path string) error {
 	if d.pool, err = postgres.Open(ctx, d.dsn, postgres.Options{MaxConns: d.config.DBMaxConns, Check: true}); err != nil {
 		return err
 	}
-	// The keyring comes after the rows, among which its fingerprints are.
+	// The keyring comes after the rows, which include its fingerprints.
 	defer d.pool.Close()
 	if err := keyring.Admit(ctx, d.pool, d.given(env, true)); err != nil {
 		return err
@@ -278,8 +277,8 @@ func fill(ctx context.Context, env *Env, d *database, path string) error {
 	return d.checked(ctx, env)
 }
 
-// restoreKey prints the keys of a backup as variables for the environment, at most two: the
-// configuration takes one former key.
+// restoreKey prints the keys of a backup as environment variables, at most two: the configuration accepts one
+// former key.
 func restoreKey(fs *pflag.FlagSet) action {
 	phrase := passphraseFlag(fs)
 	return func(_ context.Context, env *Env, args []string) error {

@@ -46,7 +46,7 @@ func (r rail) phrase(text string) rail {
 	return r
 }
 
-// opened is a pool on the database of a rail that is running.
+// opened returns a pool on the database of a running rail.
 func (r rail) opened() *pgxpool.Pool {
 	r.Helper()
 	place, err := locate(r.Context(), r.config(), nil)
@@ -54,8 +54,8 @@ func (r rail) opened() *pgxpool.Pool {
 	return pgtest.Pool(r, place.dsn)
 }
 
-// TestBackupUnderLoad: a backup that is made while sales come in is restored
-// elsewhere, with clean books, an API key that works and a secret that opens.
+// TestBackupUnderLoad: a backup made while sales arrive is restored elsewhere, with consistent books, a working
+// API key and a readable secret.
 func TestBackupUnderLoad(t *testing.T) {
 	t.Parallel()
 	s := apitest.Real(t)
@@ -94,8 +94,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	require.Contains(t, to.must("audit"), "no findings")
 }
 
-// backedUp makes a backup while work is done all the time. It returns how often
-// the work was done before and in all.
+// backedUp makes a backup while work runs repeatedly. It returns how often the work ran before and in total.
 func backedUp(t *testing.T, s *apitest.Server, file string, work func()) (before, after int64) {
 	t.Helper()
 	var done atomic.Int64
@@ -113,7 +112,7 @@ func backedUp(t *testing.T, s *apitest.Server, file string, work func()) (before
 	require.Eventually(t, func() bool { return done.Load() > 5 }, time.Minute, 10*time.Millisecond)
 	for before = done.Load(); ; before = done.Load() {
 		at(t, s.DSN, s.Config.SecretKey).must("backup", file)
-		if done.Load() > before { // something came meanwhile
+		if done.Load() > before { // a write happened in the meantime
 			break
 		}
 		require.NoError(t, os.Remove(file))
@@ -123,8 +122,7 @@ func backedUp(t *testing.T, s *apitest.Server, file string, work func()) (before
 	return before, done.Load()
 }
 
-// contents are the rows of every table as a backup carries them, and how the
-// tables are made.
+// contents returns the rows of every table in a backup, and the tables' definitions.
 func contents(t *testing.T, pool *pgxpool.Pool) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -167,8 +165,7 @@ func contents(t *testing.T, pool *pgxpool.Pool) map[string]string {
 	return out
 }
 
-// TestBackupIsWhole: every row and every part of the tables is there again, and
-// the sequences go on where they were.
+// TestBackupIsWhole: every row and every part of the tables is restored, and the sequences continue.
 func TestBackupIsWhole(t *testing.T) {
 	t.Parallel()
 	r := newRail(t).running()
@@ -212,7 +209,7 @@ func TestBackupIsWhole(t *testing.T) {
 	require.Contains(t, errs, "the database is not empty")
 }
 
-// small is a backup of a database with one organization.
+// small returns a backup of a database with one organization.
 func small(t *testing.T, flags ...string) (file string, key [32]byte) {
 	t.Helper()
 	r := newRail(t).made().phrase(phraseOfTests)
@@ -222,7 +219,7 @@ func small(t *testing.T, flags ...string) (file string, key [32]byte) {
 	return file, r.config().SecretKey
 }
 
-// refuses runs a restore that must leave nothing behind.
+// refuses runs a restore that must fail and leave nothing behind.
 func (r rail) refuses(file, why string) {
 	r.Helper()
 	status, out, errs := r.run("restore", file)
@@ -232,7 +229,7 @@ func (r rail) refuses(file, why string) {
 	require.NoFileExists(r, filepath.Join(r.environ["RAIL_DATA_DIR"], "secret.key"))
 }
 
-// repacked is a backup with its entries changed, well formed for all that.
+// repacked returns a backup with changed entries, still well formed.
 func repacked(t *testing.T, file string, change func(name string, body []byte) (string, []byte)) string {
 	t.Helper()
 	raw, err := os.ReadFile(file)
@@ -266,8 +263,7 @@ func repacked(t *testing.T, file string, change func(name string, body []byte) (
 	return changed
 }
 
-// TestDamagedBackup: a file that is cut off or changed, wherever and however well,
-// is refused before anything is written.
+// TestDamagedBackup: a truncated or changed file is refused before anything is written.
 func TestDamagedBackup(t *testing.T) {
 	t.Parallel()
 	file, key := small(t)
@@ -312,7 +308,7 @@ func TestDamagedBackup(t *testing.T) {
 	r.refuses(file, "no passphrase")
 	r.refuses(filepath.Join(t.TempDir(), "nothing"), "no such file")
 
-	// A file that changed after it was checked leaves the tables empty.
+	// A file that changed after the check leaves the tables empty.
 	dsn := pgtest.DSN(t)
 	changed := repacked(t, file, func(n string, b []byte) (string, []byte) {
 		return n, bytes.ReplaceAll(b, []byte("Acme"), []byte("Evil"))
@@ -323,7 +319,7 @@ func TestDamagedBackup(t *testing.T) {
 	require.NoError(t, err, "and can be filled yet")
 }
 
-// dropped is a name, or "" where it begins with a prefix.
+// dropped returns a name, or "" if it has the prefix.
 func dropped(name, prefix string) string {
 	if strings.HasPrefix(name, prefix) {
 		return ""
@@ -331,7 +327,7 @@ func dropped(name, prefix string) string {
 	return name
 }
 
-// TestBackupWithoutKey: the key can be left out, which is said, and is needed then.
+// TestBackupWithoutKey: the key can be left out, with a message, and is then required.
 func TestBackupWithoutKey(t *testing.T) {
 	t.Parallel()
 	r := newRail(t).made()
@@ -363,13 +359,13 @@ func TestBackupWithoutKey(t *testing.T) {
 	require.Contains(t, errs, "does not hold its secret key")
 }
 
-// TestBackupOfAnOlderRelease: a database that the next release has not migrated
-// yet is backed up as it is, and migrated when it is restored.
+// TestBackupOfAnOlderRelease: a database that is not migrated yet is backed up unchanged, and migrated when it
+// is restored.
 func TestBackupOfAnOlderRelease(t *testing.T) {
 	t.Parallel()
 	key := [32]byte{1}
 	from := at(t, pgtest.DurableDSN(t), key)
-	require.NoError(t, migrate.To(t.Context(), from.environ["RAIL_DATABASE_URL"], 24))
+	require.NoError(t, migrate.To(t.Context(), from.environ["RAIL_DATABASE_URL"], before(t)))
 	pool := pgtest.Pool(t, from.environ["RAIL_DATABASE_URL"])
 	_, err := pool.Exec(t.Context(),
 		"INSERT INTO organizations (id, name, created_at) VALUES ('org_1', E'A\\tc\\\\me\\n', now()); CREATE TABLE foreigner (x int); INSERT INTO foreigner VALUES (1)")
@@ -378,14 +374,14 @@ func TestBackupOfAnOlderRelease(t *testing.T) {
 	from.must("backup", file)
 	var version int
 	require.NoError(t, pool.QueryRow(t.Context(), "SELECT version FROM schema_migrations").Scan(&version))
-	require.Equal(t, 24, version)
+	require.EqualValues(t, before(t), version)
 	to := at(t, pgtest.DurableDSN(t), key)
 	to.must("restore", file)
 	require.Equal(t, to.object("migrate", "version")["latest"], to.object("migrate", "version")["version"])
 	require.Contains(t, to.must("org", "list", "--json"), `A\tc\\me\n`)
 }
 
-// TestRestoreIsAlone: a server may not run on the database meanwhile.
+// TestRestoreIsAlone: no server may run on the database at the same time.
 func TestRestoreIsAlone(t *testing.T) {
 	t.Parallel()
 	file, key := small(t)

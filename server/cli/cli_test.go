@@ -23,24 +23,23 @@ import (
 	"rail/server/secret"
 )
 
-// rail is an operator at a shell, with a data directory of their own.
+// rail is an operator at a shell, with a data directory.
 type rail struct {
 	*testing.T
 	environ map[string]string
 	now     *clock.Manual
-	said    *screen // standard error of the server that serves
+	said    *screen // standard error of the running server
 }
 
 func newRail(t *testing.T) rail {
 	t.Helper()
 	dir := t.TempDir()
-	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o755)) // for PostgreSQL's account, where root runs the tests
+	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o755)) // for PostgreSQL's account, if root runs the tests
 	return rail{t, map[string]string{"RAIL_DATA_DIR": filepath.Join(dir, "data"), "RAIL_ADDR": "127.0.0.1:0"},
 		clock.NewManual(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC)), &screen{}}
 }
 
-// running keeps the private database up, as a running server does, so that
-// each command joins it.
+// running keeps the private database running, as a server does, so that commands join it.
 func (r rail) running() rail {
 	r.Helper()
 	_, err := config.Load(r.environ) // the key comes before the database
@@ -51,7 +50,7 @@ func (r rail) running() rail {
 	return r.made()
 }
 
-// made makes the database as a first start of the server does.
+// made creates the database as a server's first start does.
 func (r rail) made() rail {
 	r.Helper()
 	require.NoError(r,
@@ -79,7 +78,7 @@ func (r rail) object(args ...string) map[string]any {
 	return resultOf(r, r.must(append(args, "--json")...))
 }
 
-// resultOf returns the result in what a command with --json printed, which is nothing else.
+// resultOf returns the only output of a command with --json.
 func resultOf(t require.TestingT, printed string) map[string]any {
 	var v map[string]map[string]any
 	require.NoError(t, json.Unmarshal([]byte(printed), &v), printed)
@@ -193,8 +192,7 @@ func TestOrganizationsAndKeys(t *testing.T) {
 	require.Contains(t, errs, "rail org list")
 }
 
-// No command but serve makes anything where there is no database, and each says
-// where it looked.
+// Without a database, no command but serve creates one, and each names the folder.
 func TestNoDatabase(t *testing.T) {
 	t.Parallel()
 	r := newRail(t)
@@ -208,7 +206,7 @@ func TestNoDatabase(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// needDatabase calls every command that works on a database which is there.
+// needDatabase are commands that require an existing database.
 var needDatabase = []string{
 	"migrate up", "migrate down --yes", "migrate version", "org create --name x", "org list", "org plan org_1",
 	"key create --scope read", "key list", "key revoke key_1",
@@ -238,7 +236,7 @@ func TestCommandsAreListed(t *testing.T) {
 	}
 }
 
-// Every command that works with the secret key refuses a wrong one, and names both.
+// Every command that uses the secret key refuses a wrong one, and names both.
 func TestWrongKey(t *testing.T) {
 	t.Parallel()
 	r := newRail(t).running()
@@ -272,7 +270,7 @@ func (r rail) keyOfFile() [32]byte {
 	return cfg.SecretKey
 }
 
-// A database whose key is gone gets no other one, by any command.
+// A database without its key gets no new one, by any command.
 func TestLostKey(t *testing.T) {
 	t.Parallel()
 	r := newRail(t).made()
@@ -310,7 +308,7 @@ func TestPrivateDatabaseOutlivesCommands(t *testing.T) {
 	}
 }
 
-// An audit says what it checked and over how many rows, and what it found in words.
+// An audit reports its checks with the number of rows, and its findings.
 func TestAudit(t *testing.T) {
 	t.Parallel()
 	r := newRail(t).running()
@@ -338,7 +336,7 @@ func TestAudit(t *testing.T) {
 	}())
 }
 
-// An audit of what changed begins where the last one found nothing, and names it.
+// An incremental audit starts at the last clean one, and names it.
 func TestAuditSinceLast(t *testing.T) {
 	t.Parallel()
 	r := newRail(t).running()
@@ -346,7 +344,7 @@ func TestAuditSinceLast(t *testing.T) {
 	r.must("sample", "load")
 	status, out, errs := r.run("audit", "--since-last", "--connections", "2")
 	require.Zero(t, status, errs)
-	require.Contains(t, errs, "no audit of this database has found nothing yet: everything is checked")
+	require.Contains(t, errs, "this database has no clean audit yet: checking everything")
 	require.Regexp(t, `checks over 1 organization, .*: no findings\n$`, out)
 	status, out, errs = r.run("audit", "--since-last")
 	require.Zero(t, status)
@@ -360,7 +358,7 @@ func TestAuditSinceLast(t *testing.T) {
 	require.Contains(t, errs, "--connections must be at least 1")
 }
 
-// Progress is shown from the third second on, every ten where nobody looks.
+// Progress is shown from the third second on, every ten seconds without a terminal.
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -381,7 +379,7 @@ func TestProgress(t *testing.T) {
 	})
 }
 
-// On a terminal it is one line, which gives way to messages.
+// On a terminal it is one line, replaced by messages.
 func TestProgressOnATerminal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -397,7 +395,7 @@ func TestProgressOnATerminal(t *testing.T) {
 	})
 }
 
-// With --json every command prints one object on standard output and nothing that is none; an error is one, too.
+// With --json every command prints only one object on standard output; errors are objects, too.
 func TestJSONHasOneShape(t *testing.T) {
 	t.Parallel()
 	r := newRail(t)
@@ -421,7 +419,7 @@ func TestJSONHasOneShape(t *testing.T) {
 	}
 }
 
-// Every command has examples, and each of them is a call that the command takes.
+// Every command has examples with valid usage.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	for _, c := range commands() {
@@ -444,7 +442,7 @@ func words(line string) []string {
 	return regexp.MustCompile(`"[^"]*"|\S*\$\([^)]*\)\S*|\S+`).FindAllString(line, -1)
 }
 
-// The manual has a page for each command, the same bytes each time.
+// The manual has a page for each command, with the same bytes each time.
 func TestManual(t *testing.T) {
 	t.Parallel()
 	r := newRail(t)

@@ -6,7 +6,7 @@ import (
 	"rail/server/inbound/connection"
 )
 
-// The titles of groups that others name.
+// The titles of groups used elsewhere.
 const develop = "Developing against Rail"
 
 // groups returns the table in the order of the help.
@@ -22,42 +22,42 @@ func commands() (all []command) {
 	return all
 }
 
-// serverGroup is what runs, and whether it does.
+// serverGroup has the commands about the server.
 func serverGroup() group {
 	return group{title: "Running the server", families: map[string]string{
-		"config": "what the variables of the environment say", "job": "run background jobs by hand",
-		"migrate": "bring the database to another schema version", "upgrade": "what this binary would do to an older database",
+		"config": "the configuration in the environment", "job": "run background jobs manually",
+		"migrate": "migrate the database to another schema version", "upgrade": "check an upgrade of an older database",
 	}, commands: []command{
 		{
 			name: "serve", about: "run the server", setUp: serve, more: serveHelp, lasting: true, records: true,
 			examples: "rail serve\nRAIL_ADDR=:80 RAIL_BASE_URL=https://rail.example rail serve --migrate",
 		},
 		{
-			name: "config check", about: "say all that is wrong with the configuration; status 1 when anything is",
+			name: "config check", about: "report every mistake in the configuration; status 1 if there is one",
 			setUp: configCheck, examples: "rail config check\nrail config check --connect",
 		},
 		{
-			name: "config init", args: "FILE", about: "write a file of all variables, with what they mean, to begin with",
+			name: "config init", args: "FILE", about: "write a file with all variables and their descriptions",
 			setUp: configInit, examples: "rail config init rail.env",
 		},
 		{
-			name: "config show", about: "show every variable, with the value in force and where it is from; secrets as stars",
+			name: "config show", about: "show every variable with its effective value and source; secrets as stars",
 			setUp: configShow, examples: "rail config show\nrail config show --json",
 		},
 		{
-			name: "health", about: "ask a running server whether it can answer requests; status 1 when it cannot",
+			name: "health", about: "check whether a running server can answer requests; status 1 if it cannot",
 			setUp: health, examples: "rail health\nrail health --url https://rail.example/readyz",
 		},
 		{
-			name: "status", about: "show on one screen what waits, what fails, and when the last backup and audit were",
+			name: "status", about: "show queues, failures, and the last backup and audit on one screen",
 			setUp: showStatus, examples: "rail status\nrail status --json",
 		},
 		{
-			name: "migrate up", about: "bring the database to this binary's schema", setUp: migrateUp, records: true,
+			name: "migrate up", about: "migrate the database to this binary's schema", setUp: migrateUp, records: true,
 			examples: "rail migrate up",
 		},
 		{
-			name: "migrate down", about: "undo the last migration; its data is lost", setUp: migrateDown,
+			name: "migrate down", about: "revert the last migration; its data is lost", setUp: migrateDown,
 			examples: "rail migrate down --yes\nrail migrate down --steps 2 --yes",
 		},
 		{
@@ -65,7 +65,7 @@ func serverGroup() group {
 			examples: "rail migrate version --json",
 		},
 		{
-			name: "upgrade check", about: "say what rail migrate up would do; status 1 when something is in its way",
+			name: "upgrade check", about: "report what rail migrate up would do; status 1 if something blocks it",
 			setUp: upgradeCheck, examples: "rail upgrade check\nrail upgrade check --json",
 		},
 		{
@@ -79,11 +79,11 @@ func serverGroup() group {
 	}}
 }
 
-// tenantsGroup is about organizations, their keys, and who works in the console.
+// tenantsGroup has the commands about organizations, their keys, and console users.
 func tenantsGroup() group {
 	return group{title: "Organizations, keys and people", families: map[string]string{
-		"org": "organizations and their limits", "key": "API keys", "pubkey": "publishable keys, for pages",
-		"user": "who works in the console",
+		"org": "organizations and their limits", "key": "API keys", "pubkey": "publishable keys for pages",
+		"user": "users of the console",
 	}, commands: slices.Concat([]command{
 		{
 			name: "org create", about: "add an organization", setUp: orgCreate,
@@ -95,17 +95,17 @@ func tenantsGroup() group {
 			more: planHelp, examples: "rail org plan org_06h2\nrail org plan org_06h2 --flow-quota 20 --fraud-monitoring on",
 		},
 		{
-			name: "key create", about: "make an API key and show it, this once", setUp: keyCreate,
+			name: "key create", about: "create an API key and show it once", setUp: keyCreate,
 			examples: "rail key create --scope read,write\nrail key create --scope read --test --rate-limit 5",
 		},
 		{name: "key list", about: "list an organization's API keys", setUp: keyList, examples: "rail key list --json"},
 		{name: "key revoke", args: "KEY_ID", about: "revoke an API key", setUp: keyRevoke, examples: "rail key revoke key_06h2"},
 		{
-			name: "pubkey create", about: "make a publishable key, for a program's pages", setUp: pubkeyCreate,
+			name: "pubkey create", about: "create a publishable key for a program's pages", setUp: pubkeyCreate,
 			examples: "rail pubkey create --program prg_06h2 --host shop.example,*.shop.example",
 		},
 		{
-			name: "pubkey list", about: "list a program's publishable keys, whole", setUp: pubkeyList,
+			name: "pubkey list", about: "list a program's publishable keys in full", setUp: pubkeyList,
 			examples: "rail pubkey list --program prg_06h2",
 		},
 		{
@@ -115,28 +115,28 @@ func tenantsGroup() group {
 	}, users())}
 }
 
-// users is about who works in the console.
+// users returns the commands about console users.
 func users() []command {
 	return []command{
 		{
-			name: "user create", about: "make a user of the console, and a link to set the password", setUp: userCreate,
+			name: "user create", about: "create a user of the console, and a link to set the password", setUp: userCreate,
 			more: userHelp, examples: "rail user create --email ada@acme.example --name Ada --role owner",
 		},
 		{
-			name: "user first-link", about: "make a link to the page that makes the first user of the console", setUp: userFirstLink,
+			name: "user first-link", about: "create a link to the page that creates the first user of the console", setUp: userFirstLink,
 			more: firstLinkHelp, examples: "rail user first-link\nrail user first-link --org org_06h2",
 		},
 		{name: "user list", about: "list an organization's users", setUp: userList, examples: "rail user list"},
 		{
-			name: "user role", args: "USER", about: "give a user another role", setUp: userRole, more: userHelp,
+			name: "user role", args: "USER", about: "change a user's role", setUp: userRole, more: userHelp,
 			examples: "rail user role ada@acme.example --role manager",
 		},
 		{
-			name: "user reset", args: "USER", about: "make a link for a user who cannot sign in", setUp: userReset,
+			name: "user reset", args: "USER", about: "create a link for a user who cannot sign in", setUp: userReset,
 			more: userHelp, examples: "rail user reset ada@acme.example\nrail user reset ada@acme.example --factor",
 		},
 		{
-			name: "user disable", args: "USER", about: "end a user's sessions, and let no new ones begin", setUp: userDisable,
+			name: "user disable", args: "USER", about: "end a user's sessions and block new ones", setUp: userDisable,
 			examples: "rail user disable ada@acme.example",
 		},
 		{
@@ -146,10 +146,10 @@ func users() []command {
 	}
 }
 
-// processorsGroup is about payment processors.
+// processorsGroup has the commands about payment processors.
 func processorsGroup() group {
 	return group{title: "Payment processors", families: map[string]string{
-		"processor": "connections to payment processors", "stripe": "what Stripe alone can do",
+		"processor": "connections to payment processors", "stripe": "commands for Stripe",
 	}, commands: []command{
 		{
 			name: "processor connect", args: "PROCESSOR", about: "connect a program to a payment processor",
@@ -161,54 +161,54 @@ func processorsGroup() group {
 			examples: "rail processor list --program prg_06h2",
 		},
 		{
-			name: "processor check", args: "CONNECTION_ID", about: "show a connection; status 1 when it takes no events",
+			name: "processor check", args: "CONNECTION_ID", about: "check a connection; status 1 if it accepts no events",
 			setUp: processorCheck, examples: "rail processor check pco_06h2",
 		},
 		{
-			name: "processor disconnect", args: "CONNECTION_ID", about: "end a connection for ever", setUp: processorDisconnect,
+			name: "processor disconnect", args: "CONNECTION_ID", about: "end a connection permanently", setUp: processorDisconnect,
 			examples: "rail processor disconnect pco_06h2",
 		},
 		{
-			name: "stripe backfill", about: "read from Stripe what happened since a day, and record what is missing",
+			name: "stripe backfill", about: "read past events from Stripe since a day, and record missing ones",
 			setUp: stripeBackfill, more: backfillHelp, examples: "rail stripe backfill --since 2026-01-31",
 		},
 	}}
 }
 
-// moneyGroup is about what partners are paid.
+// moneyGroup has the commands about payouts.
 func moneyGroup() group {
 	return group{title: "Payouts and rates", families: map[string]string{
-		"payouts": "payouts that leave as files", "link": "single links of partners",
+		"payouts": "payouts exported to files", "link": "single links of partners",
 	}, commands: []command{
 		{
-			name: "payouts export", about: "write what is left to pay of a batch as a file for PayPal, Wise or a bank",
+			name: "payouts export", about: "write the unpaid payouts of a batch to a file for PayPal, Wise or a bank",
 			setUp: payoutsExport, more: exportHelp,
 			examples: "rail payouts export --batch batch_06h2 --format wise > september.csv",
 		},
 		{
-			name: "payouts paid", args: "PAYOUT_ID_OR_BATCH_ID", about: "end payouts that left in a file and were paid",
+			name: "payouts paid", args: "PAYOUT_ID_OR_BATCH_ID", about: "mark exported payouts as paid",
 			setUp: payoutsPaid, more: paidHelp, examples: "rail payouts paid batch_06h2\nrail payouts paid pyt_06h2 --external-id TR-7",
 		},
 		{
 			name: "payouts fail", args: "PAYOUT_ID",
-			about: "end a payout as failed that left in a file, or that a payment rail has in flight and will not end",
+			about: "mark an exported payout, or one stuck at a payment rail, as failed",
 			setUp: payoutsFail, examples: `rail payouts fail pyt_06h2 --reason "The account is closed."`,
 		},
 		{
-			name: "link rate-override", args: "LINK_ID", about: "set the rate of one link above every rule",
+			name: "link rate-override", args: "LINK_ID", about: "set a link's rate, which overrides every rule",
 			setUp:    linkRateOverride,
 			examples: "rail link rate-override lnk_06h2 --percent 2500\nrail link rate-override lnk_06h2 --clear",
 		},
 	}}
 }
 
-// dataGroup works on the data as a whole.
+// dataGroup has the commands about the whole database.
 func dataGroup() group {
 	return group{title: "Data", families: map[string]string{
-		"archive": "restore to any moment", "secrets": "the secret key that seals values", "sample": "a program with data to look at",
+		"archive": "restore to any point in time", "secrets": "the secret key that seals values", "sample": "a program with sample data",
 	}, commands: []command{
 		{
-			name: "audit", about: "check the data against its invariants; status 1 when one is broken", setUp: runAudit,
+			name: "audit", about: "check the data against its invariants; status 1 if one is violated", setUp: runAudit,
 			more: auditHelp, examples: "rail audit\nrail audit --since-last --json",
 		},
 		{
@@ -220,7 +220,7 @@ func dataGroup() group {
 			examples: "rail archive base",
 		},
 		{
-			name: "archive list", about: "show the moments that the archive can restore", setUp: archiveList, more: archiveHelp,
+			name: "archive list", about: "show the times that the archive can restore", setUp: archiveList, more: archiveHelp,
 			examples: "RAIL_ARCHIVE_DIR=/backups/archive rail archive list",
 		},
 		{
@@ -229,23 +229,23 @@ func dataGroup() group {
 				"RAIL_DATA_DIR=/srv/rail rail restore /backups/archive --to 2026-11-01T12:00:00Z",
 		},
 		{
-			name: "restore key", args: "FILE", about: "show the secret key that a backup holds", setUp: restoreKey,
+			name: "restore key", args: "FILE", about: "show the secret key in a backup", setUp: restoreKey,
 			examples: "rail restore key /backups/rail-2026-11-01.rail",
 		},
 		{
-			name: "secrets rotate", about: "seal everything with the current secret key that a former one has sealed",
+			name: "secrets rotate", about: "seal the values of a former secret key with the current one",
 			setUp: secretsRotate, more: rotateHelp, examples: "rail secrets rotate",
 		},
 		{
-			name: "secrets adopt", about: "make the secret key that is given the one of a database that does not know its own",
+			name: "secrets adopt", about: "record the given secret key for a database that has none recorded",
 			setUp: secretsAdopt, more: adoptHelp, examples: "rail secrets adopt --yes",
 		},
 		{name: "sample load", about: "load the sample program", setUp: sampleLoad, examples: "rail sample load"},
-		{name: "sample clear", about: "remove every sample row", setUp: sampleClear, examples: "rail sample clear"},
+		{name: "sample clear", about: "delete every sample row", setUp: sampleClear, examples: "rail sample clear"},
 	}}
 }
 
-// developGroup is for those who build on Rail.
+// developGroup has the commands for developers.
 func developGroup() group {
 	return group{title: develop, commands: []command{
 		{
@@ -259,11 +259,11 @@ func developGroup() group {
 			more: triggerHelp, words: eventTypes, examples: "rail trigger sale.created --forward-to http://localhost:3000/hooks",
 		},
 		{
-			name: "demo", about: "do the main job against a running server, and print each call as a line to paste", setUp: runDemo,
+			name: "demo", about: "run the main job against a running server, and print each call as a line to paste", setUp: runDemo,
 			more: demoHelp, examples: "rail demo\nrail demo --url https://rail.example --key -",
 		},
 		{
-			name: "doctor", args: "URL", about: "look at a page that loads rail.js, and say what is wrong; status 1 when something is",
+			name: "doctor", args: "URL", about: "check a page that loads rail.js; status 1 if something is wrong",
 			setUp: examine, more: doctorHelp, examples: "rail doctor https://shop.example/",
 		},
 		{

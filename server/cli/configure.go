@@ -15,7 +15,8 @@ import (
 	"rail/server/postgres/migrate"
 )
 
-// configShow prints what is in force and where it is from, also of a configuration with mistakes, which it says then.
+// configShow prints the effective settings with their sources, even of an invalid configuration, whose mistakes
+// it reports.
 func configShow(*pflag.FlagSet) action {
 	return func(_ context.Context, env *Env, _ []string) error {
 		cfg, wrong := config.Read(env.Environ)
@@ -34,7 +35,8 @@ func configShow(*pflag.FlagSet) action {
 	}
 }
 
-// configInit writes a file of all variables with what they mean, to begin with. It replaces none.
+// configInit writes a file of all variables with their descriptions, as a starting point. It does not overwrite
+// a file.
 func configInit(*pflag.FlagSet) action {
 	return func(_ context.Context, env *Env, args []string) error {
 		f, err := os.OpenFile(args[0], os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -45,13 +47,13 @@ func configInit(*pflag.FlagSet) action {
 		if err = errors.Join(err, f.Close()); err != nil {
 			return err
 		}
-		return env.print(map[string]string{"file": args[0]}, line("%s has every variable; none is set", args[0]))
+		return env.print(map[string]string{"file": args[0]}, line("%s has every variable, commented out", args[0]))
 	}
 }
 
-// configCheck reads the configuration as serve does, makes nothing, and says all that is wrong.
+// configCheck reads the configuration as serve does, creates nothing, and reports all mistakes.
 func configCheck(fs *pflag.FlagSet) action {
-	connect := toggle(fs, "connect", "open the database too: is it there, with tables for this binary, and is this its key?")
+	connect := toggle(fs, "connect", "also open the database and check its tables and its secret key")
 	return func(ctx context.Context, env *Env, _ []string) error {
 		cfg, err := config.Read(env.Environ)
 		if err != nil {
@@ -72,8 +74,7 @@ func configCheck(fs *pflag.FlagSet) action {
 	}
 }
 
-// findings are what a look at the configuration found: what keeps a server from starting, and what is only worth
-// saying.
+// findings are the results of a configuration check: errors that keep a server from starting, and warnings.
 type findings struct {
 	wrong error
 	notes []string
@@ -83,16 +84,16 @@ func (c *findings) note(format string, args ...any) {
 	c.notes = append(c.notes, fmt.Sprintf(format, args...))
 }
 
-// key looks for the secret key, which serve makes where it makes the database.
+// key checks the secret key, which serve creates together with the database.
 func (c *findings) key(cfg config.Config) {
 	if cfg.Fresh() {
-		c.note("There is no database in %s yet: rail serve makes it, with its secret key.", cfg.DataDir)
+		c.note("There is no database in %s yet: rail serve creates it, with its secret key.", cfg.DataDir)
 		return
 	}
 	c.wrong = errors.Join(c.wrong, cfg.LoadKey())
 }
 
-// programs looks for PostgreSQL's, of the version that the private database needs, and for room on its disk.
+// programs checks for PostgreSQL's programs, in the version of the private database, and for free disk space.
 func (c *findings) programs(cfg config.Config) {
 	if cfg.DatabaseURL != "" {
 		return
@@ -101,7 +102,7 @@ func (c *findings) programs(cfg config.Config) {
 	c.wrong = errors.Join(c.wrong, err, app.Room(cfg))
 }
 
-// addresses tries to listen. Those that are in use may be in use by the server that this configuration is for.
+// addresses tries to listen. An address in use may belong to a running server with this configuration.
 func (c *findings) addresses(cfg config.Config) {
 	for variable, address := range listening(cfg) {
 		err := tryAddress(variable, address)
@@ -113,14 +114,14 @@ func (c *findings) addresses(cfg config.Config) {
 	}
 }
 
-// database opens it, and brings it to no other version.
+// database opens the database without migrating it.
 func (c *findings) database(ctx context.Context, env *Env, cfg config.Config) {
 	if cfg.DatabaseURL == "" && !embedded.Exists(cfg.DataDir) {
-		return // key has said so
+		return // key has reported that
 	}
 	err := opening{look: true}.with(ctx, env, func(*database) error { return nil })
 	if cfg.DatabaseURL == "" && errors.Is(err, migrate.ErrOlder) {
-		c.note("The database is of an older release: rail serve brings it to this one.")
+		c.note("The database is from an older release: rail serve upgrades it.")
 		return
 	}
 	c.wrong = err

@@ -13,13 +13,13 @@ import (
 	"rail/server/app/config"
 )
 
-// checked runs `rail config check` and returns its status with all that it says.
+// checked runs `rail config check` and returns its status and output.
 func (r rail) checked(flags ...string) (int, string) {
 	status, out, errs := r.run(append([]string{"config", "check"}, flags...)...)
 	return status, out + errs
 }
 
-// TestConfigCheck: whatever keeps a server from starting is said, and nothing is made.
+// TestConfigCheck: every obstacle to a start is reported, and nothing is created.
 func TestConfigCheck(t *testing.T) {
 	t.Parallel()
 	r := newRail(t)
@@ -55,7 +55,7 @@ func TestConfigCheck(t *testing.T) {
 	}
 }
 
-// TestConfigCheckOlder: a private database of an older release is left as it is.
+// TestConfigCheckOlder: a private database of an older release stays unchanged.
 func TestConfigCheckOlder(t *testing.T) {
 	t.Parallel()
 	r := newRail(t).running()
@@ -66,7 +66,7 @@ func TestConfigCheckOlder(t *testing.T) {
 	require.Equal(t, before, r.must("migrate", "version"))
 }
 
-// TestConfigShow: what is in force, where it is from, and no secret.
+// TestConfigShow shows effective values with their sources, and no secret.
 func TestConfigShow(t *testing.T) {
 	t.Parallel()
 	r := newRail(t)

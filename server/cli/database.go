@@ -21,11 +21,10 @@ import (
 	"rail/server/telemetry/tracing"
 )
 
-// place is where the database is. server is set where this process has started
-// the private one or joined it.
+// place is the location of the database. server is set if this process has started or joined the private one.
 type place struct {
 	dsn    string
-	direct string // past any pooler of transactions, for migrations
+	direct string // past any transaction pooler, for migrations
 	server *embedded.Server
 }
 
@@ -40,8 +39,8 @@ func (p place) close() error {
 	return p.server.Stop()
 }
 
-// locate finds the configured database, starting the private one when nobody
-// else runs it. logf gets what the private one does; it may be nil.
+// locate finds the configured database, and starts the private one unless another process runs it. logf, if not
+// nil, gets its progress.
 func locate(ctx context.Context, cfg config.Config, logf func(string, ...any)) (place, error) {
 	if cfg.DatabaseURL != "" {
 		return place{dsn: cfg.DatabaseURL, direct: cmp.Or(cfg.SessionURL, cfg.DatabaseURL)}, nil
@@ -53,7 +52,7 @@ func locate(ctx context.Context, cfg config.Config, logf func(string, ...any)) (
 	return place{dsn: s.DSN("postgres"), direct: s.DSN("postgres"), server: s}, nil
 }
 
-// private returns how the private database of a configuration is started.
+// private returns the options for starting the private database.
 func private(cfg config.Config, logf func(string, ...any)) embedded.Options {
 	return embedded.Options{
 		Dir: cfg.DataDir, Durable: true, Tuned: true, ArchiveDir: cfg.ArchiveDir, BinDir: cfg.PGBinDir, Logf: logf,
@@ -66,33 +65,31 @@ type database struct {
 	config config.Config
 	pool   *pgxpool.Pool
 	keeper *secret.Keeper
-	tracer *tracing.Tracer // nil for none
+	tracer *tracing.Tracer // may be nil
 }
 
-// opening says how to open a database. Without more it must be there, have its tables
-// and know its secret key: a command in the wrong folder, or with the wrong address,
-// must not find everything in order.
+// opening describes how to open a database. By default the database, its tables and its key fingerprint must
+// exist: a command in the wrong folder, or with the wrong address, must not create a database.
 type opening struct {
-	fresh bool // make a private one where there is none
-	fill  bool // make the tables of an empty one, and note the secret key in it
-	up    bool // bring one that is not private to the right version too
-	asIs  bool // take one of an older version as it is
-	watch bool // log when connections begin to fail, and trace statements
-	look  bool // bring none to another version
+	fresh bool // create a private one if there is none
+	fill  bool // create the tables of an empty one, and store its key fingerprint
+	up    bool // migrate also an external one
+	asIs  bool // accept an older version unchanged
+	watch bool // log connection failures, and trace statements
+	look  bool // never migrate
 	logf  func(string, ...any)
-	// before is done before anything is made or started; nil for nothing.
+	// before, if not nil, runs before anything is created or started.
 	before func(config.Config) error
 	// admit checks the secret key; keyring.Admit unless set.
 	admit func(context.Context, *pgxpool.Pool, keyring.Given) error
 }
 
-// withDatabase runs work on the configured database, which is there.
+// withDatabase runs work on the configured, existing database.
 func withDatabase(ctx context.Context, env *Env, work func(*database) error) error {
 	return opening{}.with(ctx, env, work)
 }
 
-// with opens the database, runs work on it, and closes it again, also after a
-// failure.
+// with opens the database, runs work on it, and closes it again, also after a failure.
 func (o opening) with(ctx context.Context, env *Env, work func(*database) error) error {
 	cfg, err := o.configure(env)
 	if err != nil {
@@ -111,8 +108,8 @@ func (o opening) with(ctx context.Context, env *Env, work func(*database) error)
 	return errors.Join(err, at.close())
 }
 
-// configure reads the configuration with the secret key, and refuses a folder
-// without a database unless one may be made there.
+// configure reads the configuration with the secret key, and refuses a folder without a database unless one may
+// be created.
 func (o opening) configure(env *Env) (config.Config, error) {
 	cfg, err := config.Read(env.Environ)
 	if err != nil {
@@ -129,18 +126,17 @@ func (o opening) configure(env *Env) (config.Config, error) {
 	return cfg, cfg.LoadKey()
 }
 
-// noDatabase returns the error of a folder without a database, with its full
-// path: mostly the command was started in another folder.
+// noDatabase returns the error for a folder without a database, with its full path: usually the command was
+// started in another folder.
 func noDatabase(dir string) error {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
 	}
 	return fmt.Errorf("there is no Rail database in %s: set RAIL_DATA_DIR to the folder of the server (or RAIL_DATABASE_URL); "+
-		"rail serve makes a new one", dir)
+		"rail serve creates a new one", dir)
 }
 
-// open checks the schema and the secret key before anything is read: a wrong key
-// would look like broken data.
+// open checks the schema and the secret key before anything is read: a wrong key would look like damaged data.
 func (d *database) open(ctx context.Context, env *Env, o opening) (err error) {
 	if d.keeper, err = secret.New(d.config.SecretKey, d.config.FormerKeys()...); err != nil {
 		return err
@@ -165,7 +161,7 @@ func (d *database) open(ctx context.Context, env *Env, o opening) (err error) {
 	return err
 }
 
-// trace makes the tracer of a server, where a collector is configured.
+// trace creates the tracer of a server, if a collector is configured.
 func (d *database) trace(ctx context.Context, env *Env, o opening) (err error) {
 	if o.watch && d.config.OTLPEndpoint != "" {
 		outages := outage.New(logger(env.Err, d.config), env.Clock, "the collector of traces", "")
@@ -174,14 +170,14 @@ func (d *database) trace(ctx context.Context, env *Env, o opening) (err error) {
 	return err
 }
 
-// endTraces sends what is left of the traces; a collector that is away keeps nobody.
+// endTraces sends the remaining traces; an unreachable collector does not delay the exit.
 func (d *database) endTraces(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	_ = d.tracer.Stop(ctx)
 }
 
-// outages returns what tells of connections that fail, for a command that goes on without them.
+// outages returns the log of connection failures, for a command that continues without connections.
 func (o opening) outages(env *Env, cfg config.Config) *outage.Log {
 	if !o.watch {
 		return nil
@@ -189,8 +185,8 @@ func (o opening) outages(env *Env, cfg config.Config) *outage.Log {
 	return outage.New(logger(env.Err, cfg), env.Clock, "the database", "")
 }
 
-// given returns the secret key that this process has. For a database from before
-// fingerprints were kept, the API key of a first run proves it.
+// given returns the process's secret key. For a database from before fingerprints existed, the API key of a
+// first run proves it.
 func (d *database) given(env *Env, claim bool) keyring.Given {
 	g := keyring.Given{Keeper: d.keeper, From: d.config.KeyFrom, Now: env.Clock.Now(), Claim: claim}
 	if raw, err := os.ReadFile(demoKey(d.config)); err == nil && d.private() {

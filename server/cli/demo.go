@@ -12,8 +12,9 @@ import (
 	"rail/server/ident"
 )
 
-// runDemo does the main job against a running server: from a program to what its partner has earned, and a link into
-// the partner's portal. Each call bears an Idempotency-Key, so that pasting what was printed answers the same again.
+// runDemo performs the main job against a running server: from creating a program to a partner's earnings, and a
+// sign-in link to the portal. Each call has an Idempotency-Key, so that pasting a printed call returns the same
+// answer.
 func runDemo(fs *pflag.FlagSet) action {
 	from := remoteFlags(fs)
 	return func(ctx context.Context, env *Env, _ []string) error {
@@ -28,7 +29,7 @@ func runDemo(fs *pflag.FlagSet) action {
 				return fmt.Errorf("%s: %w", s.about, err)
 			}
 		}
-		d.tell("\n# The partner has earned %s: %s", d.ids["earned"], d.ids["url"])
+		d.tell("\n# The partner's earnings: %s. Portal: %s", d.ids["earned"], d.ids["url"])
 		if !env.json {
 			return nil
 		}
@@ -36,18 +37,18 @@ func runDemo(fs *pflag.FlagSet) action {
 	}
 }
 
-// demoHelp says what is left behind.
+// demoHelp describes what the demo creates.
 func demoHelp() string {
 	return `The key needs the scope write. The program, its partner, customer and sale are real and stay: on a server with
-programs of its own, take a key of another organization. The lines that are printed can be pasted; for a day they answer
-the same again instead of doing it again, by their Idempotency-Key. The link into the portal works once, within a quarter of an hour.
+other programs, use a key of another organization. You can paste the printed lines; for a day their Idempotency-Keys return
+the same answers without repeating the calls. The link to the portal works once, within 15 minutes.
 `
 }
 
-// demoStep is a call of the main job. In path and body, {name} is what an earlier answer had by that name.
+// demoStep is a call of the main job. In path and body, {name} is a value from an earlier answer.
 type demoStep struct {
 	about, method, path, body string
-	keeps                     string // the name by which the answer's id is known to later steps
+	keeps                     string // the name of the answer's id in later steps
 }
 
 // demoSteps is the main job.
@@ -74,7 +75,7 @@ var demoSteps = []demoStep{
 		"and pays 49.99", "POST", "/v1/sales", `{"program_id":"{program}","customer_id":"{customer}",` +
 			`"external_charge_id":"ch_{run}","amount_minor":4999,"currency":"USD"}`, "sale",
 	},
-	{"What the partner has earned", "GET", "/v1/balances?program_id={program}", "", ""},
+	{"The partner's earnings", "GET", "/v1/balances?program_id={program}", "", ""},
 	{"A link into the partner's portal", "POST", "/v1/partners/{partner}/sso", "", ""},
 }
 
@@ -82,12 +83,12 @@ var demoSteps = []demoStep{
 type demo struct {
 	env    *Env
 	caller *caller
-	run    string            // tells runs apart
-	ids    map[string]string // what answers had
+	run    string            // identifies the run
+	ids    map[string]string // values from answers
 	done   []demoCall
 }
 
-// demoCall is how a call is printed as JSON.
+// demoCall is the JSON of a call.
 type demoCall struct {
 	About  string          `json:"about"`
 	Curl   string          `json:"curl"`
@@ -102,15 +103,15 @@ func (d *demo) tell(format string, args ...any) {
 	}
 }
 
-// preamble sets the variable that the lines use. A key that was given is not shown.
+// preamble sets the variable used in the printed lines. A given key is not shown.
 func (d *demo) preamble() string {
 	if d.caller.keyFile != "" {
 		return keyVariable + "=$(cat '" + d.caller.keyFile + "')"
 	}
-	return "# " + keyVariable + " must hold the API key."
+	return "# " + keyVariable + " must contain the API key."
 }
 
-// step makes a call, prints it, and keeps what later ones need.
+// step makes a call, prints it, and stores values for later ones.
 func (d *demo) step(ctx context.Context, n int, s demoStep) error {
 	path, body := d.fill(s.path), d.fill(s.body)
 	key := ""
@@ -128,7 +129,7 @@ func (d *demo) step(ctx context.Context, n int, s demoStep) error {
 	return d.learn(s, answer)
 }
 
-// fill puts in what earlier answers had.
+// fill inserts values from earlier answers.
 func (d *demo) fill(text string) string {
 	text = strings.ReplaceAll(text, "{run}", d.run)
 	for name, id := range d.ids {
@@ -137,7 +138,7 @@ func (d *demo) fill(text string) string {
 	return text
 }
 
-// curl returns the call as a line for a shell.
+// curl returns the call as a shell command.
 func (d *demo) curl(method, path, body, key string) string {
 	line := fmt.Sprintf(`curl -sS -g -X %s -H "Authorization: Bearer $%s"`, method, keyVariable)
 	if key != "" {
@@ -149,7 +150,7 @@ func (d *demo) curl(method, path, body, key string) string {
 	return line + " '" + d.caller.base + path + "'"
 }
 
-// learn keeps what an answer has for later steps and for the last line.
+// learn stores values of an answer for later steps and for the last line.
 func (d *demo) learn(s demoStep, answer []byte) error {
 	var a struct {
 		ID, URL string
@@ -173,7 +174,7 @@ func (d *demo) learn(s demoStep, answer []byte) error {
 	return nil
 }
 
-// shortened returns the beginning of an answer, as much as fits a line.
+// shortened returns the beginning of an answer, cut to a line.
 func shortened(answer []byte) string {
 	const most = 100
 	if text := []rune(string(answer)); len(text) > most {

@@ -9,9 +9,9 @@ import (
 	"rail/server/http/docs/script/doctor"
 )
 
-// examine looks at a page that should load the browser's script.
+// examine checks a page that should load the browser script.
 func examine(fs *pflag.FlagSet) action {
-	program := fs.String("program", "", "`PROGRAM_ID` that the page should be for; this looks into the database")
+	program := fs.String("program", "", "`PROGRAM_ID` of the page; this reads the database")
 	return func(ctx context.Context, env *Env, args []string) error {
 		if err := checkWeb("URL", args[0]); err != nil {
 			return err
@@ -38,7 +38,7 @@ func examine(fs *pflag.FlagSet) action {
 	}
 }
 
-// programOfPage returns what pages of a program should have; "" is any.
+// programOfPage returns the settings that a program's pages should use; "" is any program.
 func programOfPage(ctx context.Context, env *Env, id string) (doctor.Program, error) {
 	out := doctor.Program{ID: id}
 	if id == "" {
@@ -63,13 +63,12 @@ func programOfPage(ctx context.Context, env *Env, id string) (doctor.Program, er
 	return out, err
 }
 
-// doctorHelp says what is looked at.
+// doctorHelp describes the checks.
 func doctorHelp() string {
-	return `It looks from outside, as a browser would, and needs no database without --program: at the page, the
-tag, the script and its integrity, the Content-Security-Policy, whether Rail takes the key from
-pages of this host, whether Rail is a path of the page's own site, and for which domain cookies
-count. Nothing is recorded. Status 1 when something is wrong; advice is not.
-A page, or a script, is read up to 2 MB, five redirects are followed, and after ten seconds
-it ends. A tag that another script writes into the page cannot be seen.
+	return `It checks from outside, like a browser, and needs no database without --program: the page, the tag, the script and its
+integrity, the Content-Security-Policy, whether Rail accepts the key from pages of this host, whether Rail is a path of
+the page's own site, and for which domain cookies count. It records nothing. Status 1 if something is wrong; advice
+does not count. It reads at most 2 MB of a page or a script, follows five redirects, and stops after ten seconds. It
+cannot see a tag that another script adds to the page.
 `
 }

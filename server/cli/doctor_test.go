@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDoctor: the status and the words of an examination; what it finds is tested beside it.
+// TestDoctor checks status and text of an examination; findings are tested in package doctor.
 func TestDoctor(t *testing.T) {
 	page := ""
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -43,7 +43,7 @@ func TestDoctor(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist, "it needs no database")
 }
 
-// TestDoctorOfAProgram: a page has the key of the program that it is for.
+// TestDoctorOfAProgram: a page must have the key of the given program.
 func TestDoctorOfAProgram(t *testing.T) {
 	t.Parallel()
 	w := newSealing(t)

@@ -22,23 +22,23 @@ import (
 	"rail/server/program/partner"
 )
 
-// demoOrg is the name of the organization that a first run makes. An organization of this name
-// is taken for the demo of an earlier run.
+// demoOrg is the name of the organization that a first run creates. An organization with this name is taken for
+// the demo of an earlier run.
 const demoOrg = "Demo"
 
-// demoKey is the file of the API key that a first run makes.
+// demoKey returns the file of the API key that a first run creates.
 func demoKey(cfg config.Config) string { return filepath.Join(cfg.DataDir, "demo.key") }
 
-// firstRun makes what is needed to try the service, while there is no organization, and prints
-// how to begin. It can be stopped anywhere and run again: each step is skipped where it was
-// done, and the key, which marks the end, is made last.
+// firstRun creates an organization with a sample to try the service, unless there is an organization, and prints
+// the first steps. It can be interrupted and run again: finished steps are skipped, and the key, which marks the
+// end, is created last.
 func firstRun(ctx context.Context, env *Env, d *database) error {
 	path := demoKey(d.config)
 	key, org, err := storedKey(ctx, d, path)
 	if err != nil {
 		return err
 	}
-	// No key yet. Without an organization to make it for, only the address is printed.
+	// No key yet. Without an organization for it, only the address is printed.
 	if key == "" {
 		if org, err = trial(ctx, env, d); err != nil {
 			return err
@@ -46,7 +46,7 @@ func firstRun(ctx context.Context, env *Env, d *database) error {
 		if org == "" {
 			return greet(ctx, env, d)
 		}
-		// The calls that are printed read and write.
+		// The printed calls read and write.
 		k, err := addKey(ctx, d.pool, d.keeper, org, newKey{
 			Scopes: []string{"read", "write"}, Livemode: true, RateLimit: auth.DefaultRateLimit, CreatedAt: env.Clock.Now(),
 		})
@@ -61,8 +61,8 @@ func firstRun(ctx context.Context, env *Env, d *database) error {
 	return printFirstSteps(ctx, env, d, org, key)
 }
 
-// storedKey returns the key of an earlier run with its organization, or nothing
-// where the file is gone, or the database no longer has the key.
+// storedKey returns the key of an earlier run with its organization, or "" if the file is missing or the
+// database no longer has the key.
 func storedKey(ctx context.Context, d *database, path string) (key, org string, err error) {
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -79,15 +79,14 @@ func storedKey(ctx context.Context, d *database, path string) (key, org string, 
 	return key, row.APIKey.OrgID, err
 }
 
-// trial returns the demo organization with its sample, made where there is no
-// organization at all. It returns "" where others use this database, which a
-// trial must not touch.
+// trial returns the demo organization with its sample, and creates both if there is no organization at all. It
+// returns "" for a database in real use.
 func trial(ctx context.Context, env *Env, d *database) (string, error) {
 	all, err := queries.OrganizationList(ctx, d.pool)
 	if err != nil {
 		return "", err
 	}
-	// The demo of an earlier run, stopped before its key was written, is taken up.
+	// Continue an earlier run that stopped before its key was written.
 	id := ""
 	for _, o := range all {
 		if o.Name == demoOrg {
@@ -111,8 +110,8 @@ func trial(ctx context.Context, env *Env, d *database) (string, error) {
 	return id, sample.Load(ctx, d.pool, d.keeper, id, env.Clock.Now())
 }
 
-// A key cut short would look like a key that does not work.
-// keep writes the key whole or not at all, readable by the owner only.
+// A truncated key would look like an invalid key. keep writes the key completely or not at all, readable by the
+// owner only.
 func keep(path, key string) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".demo-*") // mode 0600
 	if err != nil {
@@ -125,8 +124,8 @@ func keep(path, key string) error {
 	return os.Rename(f.Name(), path)
 }
 
-// sampleProgram returns the first sample program of an organization, and whether there is one.
-// It looks at the first 100 programs; a demo has one.
+// sampleProgram returns the first sample program of an organization, if there is one. It reads the first 100
+// programs; a demo has one.
 func sampleProgram(ctx context.Context, d *database, org string) (db.Program, bool, error) {
 	programs, err := queries.ProgramPage(ctx, d.pool, db.ProgramPageParams{OrgID: org, Lim: 100})
 	for _, p := range programs {
@@ -137,10 +136,10 @@ func sampleProgram(ctx context.Context, d *database, org string) (db.Program, bo
 	return db.Program{}, false, err
 }
 
-// greeting is what a server prints when it begins to serve; a first run tells more.
+// greeting is printed when a server starts; a first run prints more.
 type greeting struct {
 	Console  string   `json:"console"`
-	NewUser  bool     `json:"console_makes_first_user"` // the address of the console works once, within a day
+	NewUser  bool     `json:"console_makes_first_user"` // the console address works once, within a day
 	NoUser   bool     `json:"console_has_no_user"`
 	URL      string   `json:"url"`
 	Docs     string   `json:"docs"`
@@ -151,13 +150,13 @@ type greeting struct {
 	Try      []string `json:"try,omitempty"`
 }
 
-// lines is what people read.
+// lines returns the greeting for people.
 func (g greeting) lines() []string {
 	out := []string{"Console: " + g.Console}
 	if g.NewUser {
-		out[0] += " (makes its first user, once, within a day)"
+		out[0] += " (creates its first user, once, within a day)"
 	} else if g.NoUser {
-		out[0] += " (has no user yet: rail user first-link makes a link for the first)"
+		out[0] += " (has no user yet: rail user first-link creates a link for the first)"
 	}
 	out = append(out, "Rail listens on "+g.URL, "Docs: "+g.Docs)
 	if g.APIKey != "" {
@@ -178,7 +177,7 @@ func (g greeting) lines() []string {
 	return out
 }
 
-// greet prints where the server is reached, and where the console is.
+// greet prints the addresses of the server and the console.
 func greet(ctx context.Context, env *Env, d *database) error {
 	g, err := greetingOf(ctx, env, d, "")
 	if err != nil {
@@ -187,8 +186,8 @@ func greet(ctx context.Context, env *Env, d *database) error {
 	return g.print(env)
 }
 
-// print prints the greeting, or makes a record of it where the log is JSON. A record has no key and no link: logs are
-// read by others than who starts the server.
+// print prints the greeting, or logs it as a record if the log is JSON. A record has no key and no link, since
+// others than the operator may read logs.
 func (g greeting) print(env *Env) error {
 	if env.log == nil || env.json || env.Terminal {
 		return env.print(g, g.lines)
@@ -197,9 +196,9 @@ func (g greeting) print(env *Env) error {
 	return nil
 }
 
-// greetingOf returns what every start prints. While there is no user of the console, its address makes the first
-// one, where it is printed on a terminal: an owner of org or, for an id of "", of the only organization, or of one that
-// is made then. Each start makes another address.
+// greetingOf returns the greeting of every start. While the console has no user, its address on a terminal
+// creates the first one: an owner of org or, for an empty id, of the only organization, or of a new one. Each
+// start makes another address.
 func greetingOf(ctx context.Context, env *Env, d *database, org string) (greeting, error) {
 	base := d.config.BaseURL
 	g := greeting{Console: d.config.ConsoleBase() + "/console", URL: base, Docs: base + "/docs"}
@@ -211,7 +210,7 @@ func greetingOf(ctx context.Context, env *Env, d *database, org string) (greetin
 		org = first
 	}
 	if org == severalOrgs {
-		env.say("The console has no user yet: rail user create --role owner makes one")
+		env.say("The console has no user yet: rail user create --role owner creates one")
 		return g, nil
 	}
 	if g.NoUser = !env.Terminal; g.NoUser {
@@ -224,11 +223,11 @@ func greetingOf(ctx context.Context, env *Env, d *database, org string) (greetin
 	return g, err
 }
 
-// severalOrgs stands for the organization of the first user where there are several.
+// severalOrgs replaces the first user's organization if there are several.
 const severalOrgs = "several"
 
-// firstOrg returns the organization that the first user of the console would be of: the only one, "" where none is
-// yet, or severalOrgs. begun reports that there is a user.
+// firstOrg returns the organization of the console's first user: the only one, "" if there is none yet, or
+// severalOrgs. begun reports that there is a user.
 func (d *database) firstOrg(ctx context.Context) (org string, begun bool, err error) {
 	if begun, err = queries.UsersExist(ctx, d.pool); err != nil || begun {
 		return "", begun, err
@@ -243,22 +242,21 @@ func (d *database) firstOrg(ctx context.Context) (org string, begun bool, err er
 	return all[0].ID, false, nil
 }
 
-// portalLife is how long the printed sign-in link works: as long as the API allows.
+// portalLife is the lifetime of the printed sign-in link, the maximum that the API allows.
 const portalLife = time.Hour
 
-// printFirstSteps prints what to look at and how to call the API, in lines that can be pasted
-// into a shell.
+// printFirstSteps prints what to look at and how to call the API, as lines for a shell.
 func printFirstSteps(ctx context.Context, env *Env, d *database, org, key string) error {
 	g, err := greetingOf(ctx, env, d, org)
 	if err != nil {
 		return err
 	}
 	g.APIKey = key
-	// A first run has no mail server: what would be sent can be read in a folder.
+	// A first run has no mail server: mails are written to a folder.
 	if path, ok := strings.CutPrefix(d.config.SMTPURL, "dir:"); ok {
 		g.MailsDir = path
 	}
-	// -g, since curl would take braces and brackets in an address for patterns.
+	// -g, since curl would interpret braces and brackets in an address.
 	auth := "-H 'Authorization: Bearer " + key + "'"
 	g.Try = []string{fmt.Sprintf("curl -g %s '%s/v1/programs'", auth, g.URL)}
 	p, ok, err := sampleProgram(ctx, d, org)
@@ -272,7 +270,7 @@ func printFirstSteps(ctx context.Context, env *Env, d *database, org, key string
 	return g.print(env)
 }
 
-// show adds a partner of the sample program to look at, if there is one.
+// show adds a partner of the sample program, if there is one.
 func (g *greeting) show(ctx context.Context, env *Env, d *database, p db.Program, auth string) error {
 	shown, found, err := showcase(ctx, d, p)
 	if err != nil || !found {
@@ -284,8 +282,8 @@ func (g *greeting) show(ctx context.Context, env *Env, d *database, p db.Program
 	return err
 }
 
-// tryPartner returns calls about one partner: a visit, and another sign-in link. The printed
-// link works once.
+// tryPartner returns calls about one partner: a visit, and another sign-in link, since the printed link works
+// once.
 func tryPartner(auth, base string, p db.Program, partner db.Partner) []string {
 	visit := fmt.Sprintf(`{"program_id":%q,"value":%q,"landing_url":%q,"visitor_token":"visitor-0001"}`, p.ID,
 		partner.Handle, p.WebsiteURL)
@@ -295,8 +293,8 @@ func tryPartner(auth, base string, p db.Program, partner db.Partner) []string {
 	}
 }
 
-// showcase returns the active partner of a program who has earned the most in its currency, so
-// that the portal has something to show. It looks at the first 100 of each list.
+// showcase returns the active partner of a program with the highest earnings in its currency, so that the portal
+// has something to show. It reads the first 100 of each list.
 func showcase(ctx context.Context, d *database, p db.Program) (best db.Partner, found bool, err error) {
 	active := string(db.PartnerStatusActive)
 	partners, err := queries.PartnerPage(ctx, d.pool, db.PartnerPageParams{

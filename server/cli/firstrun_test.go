@@ -32,7 +32,7 @@ func (s *screen) Write(p []byte) (int, error) {
 	return s.Buffer.Write(p)
 }
 
-// whole is what was written up to the end of a line.
+// whole returns the complete lines written so far.
 func (s *screen) whole() string {
 	text := s.text()
 	return text[:strings.LastIndex(text, "\n")+1]
@@ -44,8 +44,7 @@ func (s *screen) text() string {
 	return s.String()
 }
 
-// serving runs `rail serve --first-run` and returns what it printed once it
-// answers, and how to end it.
+// serving runs `rail serve --first-run` and returns its output once it answers, and a function that ends it.
 func (r rail) serving() (printed string, end func()) {
 	r.Helper()
 	ctx, stop := context.WithCancel(r.Context())
@@ -73,7 +72,7 @@ func (r rail) serving() (printed string, end func()) {
 			r.Errorf("status %d: %s", got, errs.text())
 		}
 	})
-	r.Cleanup(end) // also where the test fails before it
+	r.Cleanup(end) // also if the test fails earlier
 	require.Eventually(r, ready, time.Minute, 20*time.Millisecond, "the server does not answer")
 	return out.text(), end
 }
@@ -110,8 +109,7 @@ func TestFirstRun(t *testing.T) {
 	end()
 }
 
-// starts returns the address of the console's first page, which is printed first and makes an owner
-// of the demo.
+// starts returns the printed address of the console's first page, which creates an owner of the demo.
 func (r rail) starts(printed string) string {
 	r.Helper()
 	found := regexp.MustCompile(`^Console: (http\S+/console/start/(\S+)) `).FindStringSubmatch(printed)
@@ -125,7 +123,7 @@ func (r rail) starts(printed string) string {
 	return found[1]
 }
 
-// opens follows the printed sign-in link into the portal, where money is to be seen.
+// opens follows the printed sign-in link to the portal, which shows earnings.
 func (r rail) opens(printed string) {
 	r.Helper()
 	jar, err := cookiejar.New(nil)
@@ -155,7 +153,7 @@ func (r rail) pasted(printed string) {
 	}
 }
 
-// A first run of before fingerprints were kept proves its secret key by its API key.
+// A first run from before fingerprints existed proves its secret key by its API key.
 func TestFirstRunOfBefore(t *testing.T) {
 	t.Parallel()
 	r := newRail(t)
@@ -194,7 +192,7 @@ func TestKeepReplacesAsAWhole(t *testing.T) {
 	require.Equal(t, "two\n", string(text))
 }
 
-// A second server says who has the address, before it makes anything.
+// A second server reports which server uses the address, before it creates anything.
 func TestAddressInUse(t *testing.T) {
 	t.Parallel()
 	running := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {

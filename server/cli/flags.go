@@ -12,8 +12,7 @@ import (
 	"rail/server/app/config"
 )
 
-// misused returns the usage error for an argument that package pflag has refused,
-// with the flag that was probably meant.
+// misused returns the usage error for an argument that pflag refused, and suggests the closest flag.
 func misused(c *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var bare *pflag.ValueRequiredError
@@ -32,7 +31,7 @@ func misused(c *cobra.Command, err error) error {
 	return usagef("%s", err)
 }
 
-// cause says what a value must be, in words of Rail's own where it is no number.
+// cause returns the requirement of a value, in Rail's own words unless it is a number.
 func cause(wrong *pflag.InvalidValueError) string {
 	switch err := errors.Unwrap(wrong); {
 	case errors.Is(err, strconv.ErrSyntax):
@@ -44,8 +43,7 @@ func cause(wrong *pflag.InvalidValueError) string {
 	}
 }
 
-// toggled is a flag that is on or off, in the same words as the variables of the
-// environment.
+// toggled is a boolean flag with the same values as the environment's variables.
 type toggled bool
 
 func (t *toggled) String() string { return strconv.FormatBool(bool(*t)) }
@@ -60,19 +58,19 @@ func (t *toggled) Set(v string) error {
 	return err
 }
 
-// toggle declares a flag that is off unless it is given, with or without a value.
+// toggle declares a flag that is off by default, and may be given with or without a value.
 func toggle(fs *pflag.FlagSet, name, about string) *bool {
 	on := new(bool)
 	fs.VarPF((*toggled)(on), name, "", about).NoOptDefVal = "true"
 	return on
 }
 
-// list is a flag that may be repeated and takes commas.
+// list is a flag that may be repeated and accepts commas.
 type list []string
 
 func (l *list) String() string { return strings.Join(*l, ",") }
 
-// Type is what the help shows where the flag names no value.
+// Type is shown in the help unless the flag names its value.
 func (l *list) Type() string { return "list" }
 
 // Set adds the values of one flag.
@@ -85,8 +83,8 @@ func (l *list) Set(v string) error {
 	return nil
 }
 
-// checkWeb refuses what is no address of a server, which the flag or argument what gave. A path alone, or an address
-// without its scheme, would fail later with a message about neither.
+// checkWeb refuses a value that is not a server's address; what is the flag or argument with it. A path alone,
+// or an address without a scheme, would fail later with a misleading message.
 func checkWeb(what, address string) error {
 	if u, err := url.Parse(address); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return usagef("%s must be an http:// or https:// address", what)
@@ -94,7 +92,7 @@ func checkWeb(what, address string) error {
 	return nil
 }
 
-// given returns which flags were set, whatever their values; --json, which every command has, is left out.
+// given returns which flags were set, whatever their values, except --json, which every command has.
 func given(fs *pflag.FlagSet) map[string]bool {
 	set := map[string]bool{}
 	fs.Visit(func(f *pflag.Flag) {

@@ -21,42 +21,115 @@ import (
 )
 
 var (
-	// fenced finds the blocks of a guide: their language and their text.
+	// fenced finds the code blocks of a guide: their language and text.
 	fenced = regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
-	// filed is how a block begins that belongs into a file.
+	// filed matches the beginning of a block with a file name.
 	filed = regexp.MustCompile(`^(?://|#) (\S+)\n`)
 )
 
-// TestGuides pastes the blocks of each guide into a shell beside a server:
-// sh is run, json must be in what the sh above it printed, and others are files that a
-// later sh uses.
+// TestGuides runs the code of each guide beside a server, in every language, and on the
+// host as in a container.
 func TestGuides(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"bash", "curl", "node"} {
+	needs(t, "bash", "curl", "node")
+	r := newRail(t)
+	r.now = clock.NewManual(time.Now()) // receivers compare times with their own clock
+	r.environ["RAIL_WEBHOOK_ALLOW_CIDRS"] = "127.0.0.0/8"
+	printed, _ := r.serving()
+	address := regexp.MustCompile(`listens on (\S+)`).FindStringSubmatch(printed)[1]
+	ran := map[string]int{}
+	for _, g := range guides.All() {
+		run := func(name string, run func(t *testing.T, folder string, here *strings.Replacer)) {
+			ran[name]++
+			t.Run(g.Name+"/"+name, func(t *testing.T) {
+				r.now.Advance(10 * time.Second) // refills the key's rate limit
+				folder := t.TempDir()
+				require.NoError(t, os.Symlink(r.environ["RAIL_DATA_DIR"], filepath.Join(folder, ".rail")))
+				run(t, folder, strings.NewReplacer("9009", freePort(t), "http://127.0.0.1:8080", address))
+			})
+		}
+		run("shell", func(t *testing.T, folder string, here *strings.Replacer) {
+			if strings.Contains(string(g.Text), "\nrail ") {
+				installed(t, folder)
+			}
+			pasted(t, folder, here.Replace(string(g.Text)))
+		})
+		if strings.Count(g.InContainer(), guides.InContainer) > 1 { // not only in its setup
+			run("container", func(t *testing.T, folder string, here *strings.Replacer) {
+				installed(t, folder)
+				docked(t, folder)
+				pasted(t, folder, here.Replace(g.InContainer()))
+			})
+		}
+		for file, command := range programs {
+			if code, steps := g.Program(file); len(steps) > 0 {
+				run(file, func(t *testing.T, folder string, here *strings.Replacer) {
+					needs(t, strings.Fields(command)[0])
+					programmed(t, folder, file, here.Replace(code), command, address, steps)
+				})
+			}
+		}
+	}
+	require.Equal(t, map[string]int{"shell": 8, "container": 1, "guide.mjs": 7, "guide.py": 7, "guide.go": 7}, ran)
+}
+
+// programs are the files that guides write their calls into, and the commands that run them.
+var programs = map[string]string{
+	"guide.mjs": "node guide.mjs",
+	"guide.py":  "python3 guide.py",
+	"guide.go":  "go vet guide.go && go run guide.go",
+}
+
+// needs skips a test on a machine without these programs.
+func needs(t *testing.T, names ...string) {
+	t.Helper()
+	for _, name := range names {
 		if _, err := exec.LookPath(name); err != nil {
 			t.Skip("no " + name)
 		}
 	}
-	r := newRail(t)
-	r.now = clock.NewManual(time.Now()) // receivers look at theirs
-	r.environ["RAIL_WEBHOOK_ALLOW_CIDRS"] = "127.0.0.0/8"
-	printed, _ := r.serving()
-	for _, g := range guides.All() {
-		t.Run(g.Name, func(t *testing.T) {
-			r.now.Advance(10 * time.Second) // the key's limit
-			folder := t.TempDir()
-			require.NoError(t, os.Symlink(r.environ["RAIL_DATA_DIR"], filepath.Join(folder, ".rail")))
-			if strings.Contains(string(g.Text), "\nbin/rail ") {
-				require.NoError(t, process.Build(t.Context(), filepath.Join(folder, "bin", "rail")))
-			}
-			pasted(t, folder, strings.NewReplacer("9009", freePort(t),
-				"http://127.0.0.1:8080", regexp.MustCompile(`listens on (\S+)`).FindStringSubmatch(printed)[1],
-			).Replace(string(g.Text)))
-		})
-	}
 }
 
-// freePort is one that nobody listens on.
+// installed builds bin/rail in a folder.
+func installed(t *testing.T, folder string) {
+	t.Helper()
+	require.NoError(t, process.Build(t.Context(), filepath.Join(folder, "bin", "rail")))
+}
+
+// docked makes a bin/docker that knows one command: rail in the container of compose.yaml.
+func docked(t *testing.T, folder string) {
+	t.Helper()
+	const docker = `#!/bin/sh
+[ "$1 $2 $3 $4 $5" = "compose exec -T rail /rail" ] || exit 64
+shift 5
+exec "$(dirname "$0")/rail" "$@"
+`
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "bin", "docker"), []byte(docker), 0o700)) // #nosec G306 -- it is run
+}
+
+// programmed runs the calls of a guide in a language, and compares the answers.
+func programmed(t *testing.T, folder, file, code, command, address string, steps []guides.Step) {
+	t.Helper()
+	key, err := os.ReadFile(filepath.Join(folder, ".rail", "demo.key"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(folder, file), []byte(code), 0o600))
+	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer stop()
+	cmd := exec.CommandContext(ctx, "sh", "-c", command)
+	cmd.Dir = folder
+	cmd.Env = append(os.Environ(), "GO111MODULE=off", "RAIL="+address, "KEY="+strings.TrimSpace(string(key)))
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s\n%s", out, code)
+	answers := strings.Split(strings.TrimSpace(string(out)), "\n")
+	for i, step := range steps {
+		require.GreaterOrEqual(t, len(answers), step.Calls, "%s", out)
+		answered(t, i, strings.Join(answers[:step.Calls], "\n"), step.Answer)
+		answers = answers[step.Calls:]
+	}
+	require.Empty(t, answers)
+}
+
+// freePort returns an unused port.
 func freePort(t *testing.T) string {
 	t.Helper()
 	port, err := process.FreePort()
@@ -84,8 +157,9 @@ func pasted(t *testing.T, folder, text string) {
 	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer stop()
 	cmd := exec.CommandContext(ctx, "bash", "-c", script)
-	cmd.WaitDelay = time.Second // for what the script has left behind
+	cmd.WaitDelay = time.Second // for background processes of the script
 	cmd.Dir = folder
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(folder, "bin")+":"+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	last := ""
@@ -99,27 +173,36 @@ func pasted(t *testing.T, folder, text string) {
 	}
 }
 
-// shown checks the block of JSON that follows a block of sh, if one does, against the
-// last of its answers that fits.
+// shown checks the block of JSON that follows a block of sh, if one does.
 func shown(t *testing.T, at int, out string, blocks [][]string) {
 	t.Helper()
+	answer := ""
+	if at+1 < len(blocks) && blocks[at+1][1] == "json" {
+		answer = blocks[at+1][2]
+	}
+	answered(t, at, out, answer)
+}
+
+// answered checks that one line of the output has all that the guide's answer has.
+func answered(t *testing.T, at int, out, answer string) {
+	t.Helper()
 	assert.NotRegexp(t, `"type":"(api|authentication|permission)_error"`, out)
-	if at+1 == len(blocks) || blocks[at+1][1] != "json" {
+	if answer == "" {
 		assert.NotContains(t, out, `{"error":`, "a refusal that the guide does not show")
 		return
 	}
 	var want any
-	require.NoError(t, json.Unmarshal([]byte(blocks[at+1][2]), &want))
+	require.NoError(t, json.Unmarshal([]byte(answer), &want))
 	for line := range strings.Lines(out) {
 		var got any
 		if json.Unmarshal([]byte(line), &got) == nil && within(want, got) {
 			return
 		}
 	}
-	assert.Failf(t, "no answer is like the guide's", "block %d: %s\n%s", at+1, blocks[at+1][2], out)
+	assert.Failf(t, "no answer is like the guide's", "block %d: %s\n%s", at, answer, out)
 }
 
-// within reports whether a value has all that want has.
+// within reports whether a value includes all of want.
 func within(want, got any) bool {
 	switch want := want.(type) {
 	case map[string]any:

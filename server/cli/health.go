@@ -16,11 +16,10 @@ import (
 	"rail/server/app/config"
 )
 
-// healthTimeout is longer than the probe itself takes to give up on a database.
+// healthTimeout exceeds the probe's own timeout for the database.
 const healthTimeout = 3 * time.Second
 
-// health asks a running server whether it can answer requests. Images with nothing but the
-// binary have no curl for that.
+// health asks a running server whether it can answer requests. Minimal container images have no curl for that.
 func health(fs *pflag.FlagSet) action {
 	at := fs.String("url", "", "`URL` to ask; /readyz of RAIL_ADDR on this machine unless given")
 	return func(ctx context.Context, env *Env, _ []string) error {
@@ -42,23 +41,21 @@ func health(fs *pflag.FlagSet) action {
 	}
 }
 
-// ownServer returns where the server of this configuration is reached from its own machine, with the name that its
-// certificate has, "" for none.
+// ownServer returns the local address of the configured server, with the name of its certificate, "" for none.
 func ownServer(env *Env) (base, name string, err error) {
 	addr, name := config.Address(env.Environ)
 	base, err = localAddress(addr, name != "")
 	return base, name, err
 }
 
-// localAddress returns the URL at which a server that listens on addr is reached
-// from its own machine.
+// localAddress returns the local URL of a server that listens on addr.
 func localAddress(addr string, tls bool) (string, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil || port == "" || port == "0" {
-		return "", usagef("RAIL_ADDR %q tells no port: give --url", addr)
+		return "", usagef("RAIL_ADDR %q has no port: give --url", addr)
 	}
 	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
-		host = "127.0.0.1" // an image may know no localhost
+		host = "127.0.0.1" // an image may not resolve localhost
 	}
 	scheme := "http://"
 	if tls {
@@ -67,11 +64,10 @@ func localAddress(addr string, tls bool) (string, error) {
 	return scheme + net.JoinHostPort(host, port), nil
 }
 
-// ask fails unless the address answers 200 in time, with the reason that the answer gives. At
-// most 1 KiB of it is read: the address may be anybody's. A server of this machine is asked by the name that its
-// certificate has, and believed.
+// ask fails unless the address answers 200 in time, with the answer's reason. It reads at most 1 KiB, since the
+// address may be a foreign server. A local server is asked under its certificate's name, without verification.
 func ask(ctx context.Context, address, name string) error {
-	// A probe that hangs is a failed one; whoever runs it has a limit too.
+	// A hanging probe has failed; its caller has a timeout too.
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestHealth: what a container's health check relies on is the status.
+// TestHealth: a container's health check relies on the status.
 func TestHealth(t *testing.T) {
 	answer := http.StatusOK
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -41,7 +41,7 @@ func TestHealth(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist, "a health check makes no data directory")
 }
 
-// TestHealthOfAServer asks the real one, which listens on a port of its own.
+// TestHealthOfAServer checks a real server on its own port.
 func TestHealthOfAServer(t *testing.T) {
 	r := newRail(t)
 	printed, end := r.serving()
@@ -67,7 +67,7 @@ func TestLocalAddress(t *testing.T) {
 	}
 }
 
-// A server that speaks https itself is asked by the name of its certificate; others have to prove who they are.
+// A server with https is asked by its certificate's name; other servers need a valid certificate.
 func TestHealthByTLS(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

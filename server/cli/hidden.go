@@ -11,9 +11,8 @@ import (
 	"golang.org/x/term"
 )
 
-// hidden is a secret that a command takes by a flag. Arguments are seen by whoever
-// lists processes: "-" has it read from standard input, a line each where there are
-// several, and a variable of the environment counts where the flag is not given.
+// hidden is a secret in a flag. Arguments are visible in the list of processes: "-" reads it from standard
+// input, one line for each secret, and without the flag an environment variable applies.
 type hidden struct{ flag, variable string }
 
 // The secrets of connections.
@@ -25,8 +24,7 @@ var (
 // maxHidden bounds a line of standard input, in bytes.
 const maxHidden = 4 << 10
 
-// read returns the secret for the value of its flag. in is shared by those of one
-// command.
+// read returns the secret for the value of its flag. in is shared by the secrets of one command.
 func (h hidden) read(env *Env, in *bufio.Reader, value string) (string, error) {
 	switch {
 	case value == "":

@@ -20,8 +20,7 @@ import (
 // maxRateLimit bounds a key's requests a second.
 const maxRateLimit = 1_000_000
 
-// newKey is how a key is printed when it is made, the only time that it can be read: the
-// database has a keyed hash of it alone.
+// newKey is the JSON of a new key, the only time that it can be read: the database stores a keyed hash.
 type newKey struct {
 	ID        string     `json:"id"`
 	Key       string     `json:"key"`
@@ -31,12 +30,12 @@ type newKey struct {
 	CreatedAt clock.Time `json:"created_at"`
 }
 
-// keyCreate makes a key for an organization and prints it.
+// keyCreate creates a key for an organization and prints it.
 func keyCreate(fs *pflag.FlagSet) action {
 	org := fs.String("org", "", "`ORG_ID` of the key; may be left out while there is only one")
 	var scopes list
 	fs.Var(&scopes, "scope", "`SCOPE` to grant; repeatable, or several with commas: "+strings.Join(auth.Scopes, ", "))
-	test := toggle(fs, "test", "make a rail_test_ key")
+	test := toggle(fs, "test", "create a rail_test_ key")
 	limit := fs.Int("rate-limit", auth.DefaultRateLimit, "`REQUESTS` a second")
 	return func(ctx context.Context, env *Env, _ []string) error {
 		if err := checkKey(scopes, *limit); err != nil {
@@ -54,18 +53,18 @@ func keyCreate(fs *pflag.FlagSet) action {
 				return err
 			}
 			return env.print(k, func() []string {
-				// The id is for rail key revoke; the key itself goes into the client's configuration.
+				// The id is for rail key revoke; the key goes into the client's configuration.
 				return []string{
 					"ID\t" + k.ID, "Key\t" + k.Key, "Scopes\t" + strings.Join(k.Scopes, ", "), "",
-					"The key is shown this once; only a hash of it is kept.",
+					"The key is shown only once; Rail stores a hash of it.",
 				}
 			})
 		})
 	}
 }
 
-// checkKey refuses unknown scopes here: a key with a mistyped one would only fail later, with a
-// 403. It runs before the database is opened.
+// checkKey refuses unknown scopes early: a key with a mistyped one would only fail later, with a 403. It runs
+// before the database is opened.
 func checkKey(scopes []string, limit int) error {
 	if len(scopes) == 0 {
 		return usagef("--scope is needed: %s", strings.Join(auth.Scopes, ", "))
@@ -75,14 +74,14 @@ func checkKey(scopes []string, limit int) error {
 			return usagef("there is no scope %q: choose from %s", s, strings.Join(auth.Scopes, ", "))
 		}
 	}
-	// There is no value for "unlimited": a key that leaks should not stop the service.
+	// There is no value for "unlimited": a leaked key should not stop the service.
 	if limit < 1 || limit > maxRateLimit {
 		return usagef("--rate-limit must be 1 to %d", maxRateLimit)
 	}
 	return nil
 }
 
-// addKey makes a key of an organization.
+// addKey creates a key of an organization.
 func addKey(ctx context.Context, q pgtx.DBTX, keeper *secret.Keeper, org string, k newKey) (newKey, error) {
 	made, err := auth.Insert(ctx, q, keeper, org, auth.Grant{
 		Scopes: k.Scopes, Live: k.Livemode, RateLimit: k.RateLimit, Version: middleware.Version,
@@ -91,8 +90,8 @@ func addKey(ctx context.Context, q pgtx.DBTX, keeper *secret.Keeper, org string,
 	return k, err
 }
 
-// listedKey is how a key is listed. The secret part is nowhere to be read any more; Last4 is
-// what is left of it. Times that are nil have not come.
+// listedKey is the JSON of a key in a list. The secret part cannot be read again; Last4 is its end. A nil time
+// means never.
 type listedKey struct {
 	ID              string      `json:"id"`
 	Last4           string      `json:"last4"`
@@ -105,7 +104,7 @@ type listedKey struct {
 	RevokedAt       *clock.Time `json:"revoked_at"`
 }
 
-// keyList lists all keys, with the revoked ones.
+// keyList lists all keys, including revoked ones.
 func keyList(fs *pflag.FlagSet) action {
 	org := fs.String("org", "", "`ORG_ID` of the keys; may be left out while there is only one")
 	return func(ctx context.Context, env *Env, _ []string) error {
@@ -119,7 +118,7 @@ func keyList(fs *pflag.FlagSet) action {
 				return err
 			}
 			keys := make([]listedKey, len(rows))
-			// Rows have the hash as well, which does not leave the database.
+			// Rows include the hash, which must not be printed.
 			for i, r := range rows {
 				keys[i] = listedKey{
 					r.ID, r.Last4, r.Scopes, r.Livemode, int(r.RateLimit), r.SigningRequired, r.CreatedAt, r.LastUsedAt, r.RevokedAt,
@@ -154,14 +153,14 @@ func keyTable(keys []listedKey) func() []string {
 	}
 }
 
-// revokedKey is how a key is printed that was revoked.
+// revokedKey is the JSON of a revoked key.
 type revokedKey struct {
 	ID        string     `json:"id"`
 	RevokedAt clock.Time `json:"revoked_at"`
 }
 
-// keyRevoke revokes a key and waits until no server accepts it any more: each may remember the
-// key for a moment. Who runs the command after a leak wants to know when it is over.
+// keyRevoke revokes a key and waits until no server accepts it, since each may cache the key for a moment. After
+// a leak, the operator needs to know when that is.
 func keyRevoke(*pflag.FlagSet) action {
 	return func(ctx context.Context, env *Env, args []string) error {
 		return withDatabase(ctx, env, func(d *database) error {
@@ -171,14 +170,14 @@ func keyRevoke(*pflag.FlagSet) action {
 				return err
 			}
 			if n == 0 {
-				return fmt.Errorf("%s is no key, or is revoked already", args[0])
+				return fmt.Errorf("%s is not a key, or is already revoked", args[0])
 			}
-			select { // by the machine's clock, as the servers do
+			select { // by the machine's clock, as in the servers
 			case <-time.After(auth.Settled):
 			case <-ctx.Done():
-				return fmt.Errorf("%s is revoked; servers that run may take it for another second", args[0])
+				return fmt.Errorf("%s is revoked; running servers may accept it for another second", args[0])
 			}
-			return env.print(revokedKey{args[0], now}, line("%s is revoked; no server takes it any more", args[0]))
+			return env.print(revokedKey{args[0], now}, line("%s is revoked; no server accepts it", args[0]))
 		})
 	}
 }

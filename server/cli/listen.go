@@ -24,17 +24,16 @@ import (
 )
 
 const (
-	// listenPoll is how often new events are asked for.
+	// listenPoll is the interval between requests for new events.
 	listenPoll = time.Second
-	// An event that the developer's machine does not take is sent again, up to listenTries times with a pause that
-	// doubles: about as long as a program there needs to start again.
+	// An event that the local program does not accept is sent again, up to listenTries times with doubled pauses:
+	// about the time that a program needs to restart.
 	listenTries = 6
 	listenPause = 250 * time.Millisecond
 )
 
-// listen sends an organization's events to a developer's own machine as they happen, each once,
-// signed with the same secret at every start. It needs no endpoint in the program, and so no
-// address that a server would have to reach.
+// listen sends an organization's events to a local program as they happen, each once, signed with the same
+// secret at every start. It needs no endpoint in the program, and so no public address.
 func listen(fs *pflag.FlagSet) action {
 	from := remoteFlags(fs)
 	to := fs.String("forward-to", "", "`URL` that gets the events, such as http://localhost:3000/hooks")
@@ -60,11 +59,11 @@ func listen(fs *pflag.FlagSet) action {
 	}
 }
 
-// listenHelp says how to verify what comes, and what happens in between.
+// listenHelp describes how to verify the events, and what happens to missed ones.
 func listenHelp() string {
-	return `It asks the server every second, from any machine that reaches its API, for what has happened since it was started. The secret
-that it prints belongs to the API key: it is the same at every start, on every machine. While the server is away it waits, and misses
-nothing. An event that URL does not take is sent again for some seconds, before the next one; then it is given up, with a line that says so.
+	return `It polls the server every second for new events, from any machine that can reach its API. The printed secret belongs to the
+API key: it is the same at every start, on every machine. While the server is unreachable it waits, and misses no event.
+An event that URL does not accept is retried for some seconds before the next one, then dropped with a message.
 `
 }
 
@@ -77,7 +76,7 @@ func eventTypes() []string {
 	return out
 }
 
-// known refuses what is no type of an event.
+// known refuses an unknown event type.
 func known(kind string) error {
 	all := eventTypes()
 	if slices.Contains(all, kind) {
@@ -86,21 +85,21 @@ func known(kind string) error {
 	return usagef("there is no event %q%s", kind, meant("", kind, all))
 }
 
-// localClient returns a client for the developer's own machine: a plain dialer in place of the guard, which refuses
+// localClient returns a client for the local machine: a plain dialer in place of the guard, which refuses
 // private addresses.
 func localClient() *webhook.Client {
 	return webhook.NewClient("Rail", (&net.Dialer{}).DialContext)
 }
 
-// secretOf returns what signs events for whoever has an API key.
+// secretOf derives the signing secret from an API key.
 func secretOf(key string) string {
 	h := hmac.New(sha256.New, []byte(key))
 	h.Write([]byte("rail listen"))
 	return webhook.SecretOf(h.Sum(nil))
 }
 
-// forwarder sends the events of one organization to one address. Its state is in memory: a new
-// start begins with what happens then.
+// forwarder sends the events of one organization to one address. Its state is in memory: a restart begins with
+// new events.
 type forwarder struct {
 	env    *Env
 	caller *caller
@@ -112,8 +111,8 @@ type forwarder struct {
 	away   bool // the server did not answer the last time
 }
 
-// run forwards the events from now on, in their order, until ctx ends. Errors of the server that
-// may pass are waited out, those of the address are printed.
+// run forwards new events in order, until ctx ends. It retries after transient errors of the server, and prints
+// errors of the address.
 func (f *forwarder) run(ctx context.Context) error {
 	feed, err := f.next(ctx)
 	if err != nil {
@@ -126,16 +125,16 @@ func (f *forwarder) run(ctx context.Context) error {
 		if err != nil && ctx.Err() == nil {
 			return err
 		}
-		_ = clock.Wait(ctx, wait) // the loop sees why it ended
+		_ = clock.Wait(ctx, wait) // the loop checks ctx
 	}
 	return nil
 }
 
-// round forwards what follows the cursor, and returns how long to wait for more.
+// round forwards the events after the cursor, and returns how long to wait for more.
 func (f *forwarder) round(ctx context.Context) (wait time.Duration, err error) {
 	feed, err := f.next(ctx)
 	f.heard(ctx, err)
-	if passing(err) {
+	if transient(err) {
 		return pauseAfter(err), nil
 	}
 	if err != nil {
@@ -151,7 +150,7 @@ func (f *forwarder) round(ctx context.Context) (wait time.Duration, err error) {
 	return wait, nil
 }
 
-// next returns what follows the cursor.
+// next returns the events after the cursor.
 func (f *forwarder) next(ctx context.Context) (feed api.EventFeed, err error) {
 	path := "/v1/events"
 	if f.cursor != "" {
@@ -161,7 +160,7 @@ func (f *forwarder) next(ctx context.Context) (feed api.EventFeed, err error) {
 	return feed, err
 }
 
-// pauseAfter returns how long to leave a server alone.
+// pauseAfter returns the wait before the next request.
 func pauseAfter(err error) time.Duration {
 	if r, ok := errors.AsType[*refused](err); ok {
 		return max(listenPoll, r.retryAfter)
@@ -169,12 +168,12 @@ func pauseAfter(err error) time.Duration {
 	return listenPoll
 }
 
-// heard prints once that the server has gone, as it does while it is started again, and once
-// that it is back. No event is lost meanwhile: the cursor of the last one is remembered.
+// heard prints once that the server is unreachable, as during a restart, and once that it is back. No event is
+// lost, since the cursor stays.
 func (f *forwarder) heard(ctx context.Context, err error) {
 	switch {
-	case passing(err) && !f.away && ctx.Err() == nil:
-		fmt.Fprintln(f.env.Err, "The server is away; waiting for it:", err)
+	case transient(err) && !f.away && ctx.Err() == nil:
+		fmt.Fprintln(f.env.Err, "The server is unreachable; waiting for it:", err)
 		f.away = true
 	case err == nil && f.away:
 		fmt.Fprintln(f.env.Err, "The server is back.")
@@ -182,7 +181,7 @@ func (f *forwarder) heard(ctx context.Context, err error) {
 	}
 }
 
-// forwarded is how an event is printed that was sent.
+// forwarded is the JSON of a sent event.
 type forwarded struct {
 	Type     string          `json:"type"`
 	ID       string          `json:"id"`
@@ -193,7 +192,7 @@ type forwarded struct {
 	Body     json.RawMessage `json:"body,omitempty"`
 }
 
-// line is what people read.
+// lines returns the event for people.
 func (f forwarded) lines() []string {
 	status := fmt.Sprint(f.Status)
 	if f.Status == 0 {
@@ -209,7 +208,7 @@ func (f forwarded) lines() []string {
 	return strings.Split(text, "\n")
 }
 
-// forward sends one event, and again where it is not taken, and prints what became of it.
+// forward sends one event, with retries, and prints the result.
 func (f *forwarder) forward(ctx context.Context, e api.FollowedEvent) {
 	if len(f.types) > 0 && !slices.Contains(f.types, string(e.Type)) {
 		return
@@ -233,7 +232,7 @@ func (f *forwarder) forward(ctx context.Context, e api.FollowedEvent) {
 			break
 		}
 	}
-	_ = f.env.print(done, done.lines) // a closed output ends nothing
+	_ = f.env.print(done, done.lines) // a closed output stops nothing
 }
 
 // causeOf returns the request that caused an event, or "".

@@ -18,13 +18,13 @@ import (
 	"rail/server/outbound/webhook/verify"
 )
 
-// arrived is a request that a developer's machine has got.
+// arrived is a request received by the local program.
 type arrived struct {
 	header http.Header
 	body   []byte
 }
 
-// sink is a developer's machine. It refuses the first event that comes.
+// sink is a local program that refuses the first event.
 func sink(t *testing.T) (url string, got chan arrived) {
 	t.Helper()
 	got = make(chan arrived, 100)
@@ -41,7 +41,7 @@ func sink(t *testing.T) (url string, got chan arrived) {
 	return s.URL + "/hooks", got
 }
 
-// listening runs `rail listen` and returns what it prints, with messages, once it has begun.
+// listening runs `rail listen` and returns its output and messages, once it has begun.
 func (r rail) listening(args ...string) (out *screen, end func()) {
 	r.Helper()
 	ctx, stop := context.WithCancel(r.Context())
@@ -63,7 +63,7 @@ func (r rail) says(out *screen, pattern string) {
 		20*time.Millisecond, "%s: %s", pattern, out.text())
 }
 
-// passes has time pass for the server: a key has its limit of calls.
+// passes advances the server's time, since a key has its rate limit.
 func (r rail) passes() {
 	tick := time.NewTicker(100 * time.Millisecond)
 	ctx := r.Context()
@@ -76,8 +76,8 @@ func (r rail) passes() {
 	}()
 }
 
-// TestListen: events reach the developer's machine in order, signed with the secret that was shown, again where it
-// has refused them, and through a restart of the server; those of before, and of other types, do not.
+// TestListen: events arrive in order, signed with the shown secret, again after a refusal, and through a restart
+// of the server; earlier events and other types do not.
 func TestListen(t *testing.T) {
 	t.Parallel()
 	r := newRail(t)
@@ -107,7 +107,7 @@ func TestListen(t *testing.T) {
 	next("sale.created", "1")
 	r.says(out, `affiliate\.created +evt_\w+  200  \d+ ms, attempt 2\n\{"id":"evt_`)
 	end()
-	r.says(out, "The server is away; waiting for it: ")
+	r.says(out, "The server is unreachable; waiting for it: ")
 	_, end = r.serving()
 	r.says(out, "The server is back")
 	r.must("demo")
@@ -120,7 +120,7 @@ func TestListen(t *testing.T) {
 	end()
 }
 
-// TestRefusalBounds: nobody waits for as long as a server, or what stands before it, may say.
+// TestRefusalBounds: a Retry-After from the server or a proxy is bounded.
 func TestRefusalBounds(t *testing.T) {
 	t.Parallel()
 	for said, rest := range map[string]time.Duration{
@@ -131,7 +131,7 @@ func TestRefusalBounds(t *testing.T) {
 	}
 }
 
-// Wrong calls of listen and trigger are told apart from a server that refuses.
+// Wrong usage of listen and trigger is distinguished from a server's refusal.
 func TestListenRefused(t *testing.T) {
 	t.Parallel()
 	r := newRail(t)
@@ -163,7 +163,7 @@ func TestListenRefused(t *testing.T) {
 	}
 }
 
-// TestTrigger: the example of every type comes signed as listen signs.
+// TestTrigger: the example of every type arrives, signed as by listen.
 func TestTrigger(t *testing.T) {
 	t.Parallel()
 	r := newRail(t)
@@ -181,7 +181,7 @@ func TestTrigger(t *testing.T) {
 	}
 }
 
-// TestTriggerEndpoint: the server sends it to an endpoint of its own.
+// TestTriggerEndpoint: the server sends it to a program's endpoint.
 func TestTriggerEndpoint(t *testing.T) {
 	t.Parallel()
 	r := newRail(t)
@@ -198,7 +198,7 @@ func TestTriggerEndpoint(t *testing.T) {
 	require.Equal(t, "evt_test_1", sent["id"])
 }
 
-// TestDemo pastes what demo prints into a shell, and opens the portal at its end.
+// TestDemo pastes the output of demo into a shell, and opens the portal at its end.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"bash", "curl"} {

@@ -14,8 +14,8 @@ import (
 	"rail/server/postgres/embedded"
 )
 
-// majors returns the programs of two major versions of PostgreSQL, the older first. make packages installs one by npm
-// beside that of the machine.
+// majors returns the programs of two major versions of PostgreSQL, older first. make packages installs one by
+// npm beside the machine's.
 func majors(t *testing.T) (older, newer string) {
 	t.Helper()
 	var dirs []string
@@ -42,10 +42,11 @@ func majors(t *testing.T) (older, newer string) {
 	return older, newer
 }
 
-// TestNewMajor follows the chapter of the operator's page, line by line, from one PostgreSQL to another.
+// TestNewMajor follows the upgrade chapter of the operator's guide, line by line, from one PostgreSQL to
+// another.
 func TestNewMajor(t *testing.T) {
 	older, newer := majors(t)
-	t.Setenv("PATH", newer+":"+os.Getenv("PATH")) // as a package puts it where programs are looked for
+	t.Setenv("PATH", newer+":"+os.Getenv("PATH")) // as a package puts it into the path
 	r := newRail(t)
 	r.environ["RAIL_PG_BINDIR"] = older
 	r.made().must("org", "create", "--name", "Acme")
@@ -69,7 +70,7 @@ func TestNewMajor(t *testing.T) {
 	require.Contains(t, r.must("org", "list"), "Acme", "the way back")
 }
 
-// follows does what a line of a page says: it sets a variable, or runs a command.
+// follows performs a line of the guide: it sets a variable, or runs a command.
 func (r rail) follows(line string) {
 	r.Helper()
 	if name, value, ok := strings.Cut(strings.TrimPrefix(line, "export "), "="); ok && strings.HasPrefix(line, "export ") {
@@ -91,7 +92,7 @@ func (r rail) follows(line string) {
 	r.must(words[1:]...)
 }
 
-// postgresMajor asks programs for their major version.
+// postgresMajor returns the programs' major version.
 func postgresMajor(t *testing.T, dir string) string {
 	t.Helper()
 	major, err := embedded.MajorOf(dir)

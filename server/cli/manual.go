@@ -11,7 +11,7 @@ import (
 	"rail/server/http/middleware"
 )
 
-// manual writes a page for each command. The pages bear the contract's date, so that the same binary writes the
+// manual writes a page for each command. The pages have the contract's date, so that the same binary writes the
 // same bytes.
 func manual(*pflag.FlagSet) action {
 	return func(_ context.Context, env *Env, args []string) error {

@@ -12,8 +12,8 @@ import (
 	"rail/server/postgres/migrate"
 )
 
-// onDSN runs work on the configured database whatever its version, past any pooler: migrations
-// need a session of their own.
+// onDSN runs work on the configured database whatever its version, past any pooler, since migrations need a
+// session.
 func onDSN(ctx context.Context, env *Env, work func(dsn string) error) error {
 	cfg, err := opening{}.configure(env)
 	if err != nil {
@@ -26,9 +26,8 @@ func onDSN(ctx context.Context, env *Env, work func(dsn string) error) error {
 	return errors.Join(work(at.direct), at.close())
 }
 
-// migrateUp makes or upgrades the tables. Unlike serve without --migrate, it also
-// upgrades a database that is not private. It has done its work also where the database
-// does not know its secret key yet: what begins the servers says so again.
+// migrateUp creates or upgrades the tables. Unlike serve without --migrate, it also upgrades an external
+// database. It succeeds even if the database has no key fingerprint yet; starting a server reports that.
 func migrateUp(*pflag.FlagSet) action {
 	return func(ctx context.Context, env *Env, _ []string) error {
 		admit := func(ctx context.Context, pool *pgxpool.Pool, g keyring.Given) error {
@@ -45,14 +44,14 @@ func migrateUp(*pflag.FlagSet) action {
 	}
 }
 
-// migrateDown undoes migrations, and only with --yes: their tables go with their data. The
-// binary of before can then run on the database.
+// migrateDown reverts migrations, and only with --yes: their tables are dropped with their data. The previous
+// binary can then run on the database.
 func migrateDown(fs *pflag.FlagSet) action {
-	steps := fs.Int("steps", 1, "`N` migrations to undo")
-	yes := toggle(fs, "yes", "really do it: the data of these migrations is lost")
+	steps := fs.Int("steps", 1, "`N` migrations to revert")
+	yes := toggle(fs, "yes", "confirm that the data of these migrations is lost")
 	return func(ctx context.Context, env *Env, _ []string) error {
 		if !*yes {
-			return usagef("this removes tables with their data; add --yes to do it")
+			return usagef("this drops tables with their data; add --yes to confirm")
 		}
 		return onDSN(ctx, env, func(dsn string) error {
 			if err := migrate.Down(ctx, dsn, *steps); err != nil {
@@ -63,16 +62,16 @@ func migrateDown(fs *pflag.FlagSet) action {
 	}
 }
 
-// migrateVersion prints the version without changing anything, also of a database that no other
-// command would open.
+// migrateVersion prints the version without changing anything, even of a database that no other command would
+// open.
 func migrateVersion(*pflag.FlagSet) action {
 	return func(ctx context.Context, env *Env, _ []string) error {
 		return onDSN(ctx, env, func(dsn string) error { return printVersion(ctx, env, dsn) })
 	}
 }
 
-// schemaVersion is how the version of a database is printed. Version 0 is a database without
-// tables; dirty means that a migration failed halfway.
+// schemaVersion is the JSON of a database's version. Version 0 is a database without tables; dirty means that a
+// migration failed halfway.
 type schemaVersion struct {
 	Version uint `json:"version"`
 	Latest  uint `json:"latest"`

@@ -25,13 +25,13 @@ const (
 	maxFixed   = 99_999_999
 )
 
-// linkRateOverride sets a link's own rate, which overrides every flow, or clears it.
+// linkRateOverride sets or clears a link's rate, which overrides every flow.
 func linkRateOverride(fs *pflag.FlagSet) action {
 	percent := fs.Int64("percent", 0, "`BPS` of the sale in basis points; 2000 is 20 %")
 	fixed := fs.Int64("fixed", 0, "`MINOR` units of the program's currency a commission")
 	remove := toggle(fs, "clear", "remove the override")
 	return func(ctx context.Context, env *Env, args []string) error {
-		// Which flags were given counts, not their values: --percent 0 is a rate, and pays nothing.
+		// The flags given count, not their values: --percent 0 is a rate, and pays nothing.
 		set := given(fs)
 		if len(set) != 1 {
 			return usagef("give one of --percent, --fixed and --clear")
@@ -43,9 +43,9 @@ func linkRateOverride(fs *pflag.FlagSet) action {
 			rate, err = rateOf(rules.RatePercent, *percent, maxPercent)
 		case set["fixed"]:
 			rate, err = rateOf(rules.RateFixed, *fixed, maxFixed)
-		// given has counted the flag as set, whatever its value.
+		// given includes the flag whatever its value.
 		case !*remove:
-			return usagef("--clear=false does nothing")
+			return usagef("--clear=false has no effect")
 		}
 		if err != nil {
 			return err
@@ -54,7 +54,7 @@ func linkRateOverride(fs *pflag.FlagSet) action {
 	}
 }
 
-// rateOf returns a rate within its bound; kind is the name of the flag too. 0 pays nothing.
+// rateOf returns a rate within its bound; kind is also the name of the flag. 0 pays nothing.
 func rateOf(kind rules.RateType, value, most int64) (*rules.Rate, error) {
 	if value < 0 || value > most {
 		return nil, usagef("--%s must be 0 to %d", kind, most)
@@ -62,20 +62,19 @@ func rateOf(kind rules.RateType, value, most int64) (*rules.Rate, error) {
 	return &rules.Rate{RateType: kind, RateValue: value}, nil
 }
 
-// linkRate is how the rate of a link is printed; nil is none of its own.
+// linkRate is the JSON of a link's rate; nil without one.
 type linkRate struct {
 	ID           string      `json:"id"`
 	RateOverride *rules.Rate `json:"rate_override"`
 }
 
-// setRate sets the rate of a link; nil clears it. An unusual rate is set, with a
-// warning.
+// setRate sets the rate of a link; nil clears it. An unusual rate is set with a warning.
 func setRate(ctx context.Context, env *Env, d *database, link string, r *rules.Rate) error {
 	text, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	// A rate of nil is stored as NULL but printed as null.
+	// A nil rate is stored as NULL but printed as null.
 	stored := text
 	if r == nil {
 		stored = nil
@@ -89,17 +88,16 @@ func setRate(ctx context.Context, env *Env, d *database, link string, r *rules.R
 	if n == 0 {
 		return fmt.Errorf("there is no link %q", link)
 	}
-	// A warning, not a refusal: the operator may mean it.
+	// A warning, not a refusal, since the rate may be intended.
 	if r != nil && rules.Unusual(*r) != "" {
 		fmt.Fprintf(env.Err, "warning: %s\n", rules.Unusual(*r))
 	}
 	return env.print(linkRate{link, r}, line("rate_override of %s is %s", link, text))
 }
 
-// jobRun runs one job once, also at a time that is not now: for a month's end that was missed,
-// and for trying a job out.
+// jobRun runs one job once, optionally at another time: for a missed month's end, or for trying a job.
 func jobRun(fs *pflag.FlagSet) action {
-	now := fs.String("now", "", "`TIME` that the job takes for the present, such as 2026-09-01T00:00:00Z")
+	now := fs.String("now", "", "`TIME` of the job in place of now, such as 2026-09-01T00:00:00Z")
 	return func(ctx context.Context, env *Env, args []string) error {
 		at := env.Clock.Now()
 		if *now != "" {
@@ -113,7 +111,7 @@ func jobRun(fs *pflag.FlagSet) action {
 			return usagef("there is no job %q%s", args[0], meant("", args[0], names))
 		}
 		return withDatabase(ctx, env, func(d *database) error {
-			m, err := means(env, d)
+			m, err := deps(env, d)
 			if err != nil {
 				return err
 			}
@@ -125,55 +123,54 @@ func jobRun(fs *pflag.FlagSet) action {
 					return err
 				}
 			}
-			return env.print(jobDone{args[0], at}, line("%s has run for %s", args[0], at))
+			return env.print(jobDone{args[0], at}, line("%s ran for the time %s", args[0], at))
 		})
 	}
 }
 
-// jobDone is how a job is printed that has run, with the time that it took for the present.
+// jobDone is the JSON of a finished job, with its time.
 type jobDone struct {
 	Job string     `json:"job"`
 	Now clock.Time `json:"now"`
 }
 
-// means returns what a server would give its jobs, so that mails and payments are real.
-func means(env *Env, d *database) (jobs.Means, error) {
+// deps returns the same dependencies of jobs as in a server, so that mails and payments are real.
+func deps(env *Env, d *database) (jobs.Deps, error) {
 	mails, err := app.Mail(d.config, d.pool, d.keeper, env.Clock, logger(env.Err, d.config))
-	return jobs.Means{
+	return jobs.Deps{
 		Pool: d.pool, Keeper: d.keeper, Rails: env.Rails, Clock: env.Clock, RetentionDays: d.config.RetentionDays,
 		HoldOnHighRisk: d.config.HoldOnHighRisk, FraudMonitoring: d.config.FraudMonitoring, Outbox: mails.Outbox,
 		Mail: mails.Sender, Plan: d.config.Plan(), Log: logger(env.Err, d.config), StripeURL: d.config.StripeURL,
 	}, err
 }
 
-// jobNames returns the names of all jobs, which depend on nothing.
+// jobNames returns the names of all jobs, which need no dependencies.
 func jobNames() []string {
 	var out []string
-	for _, j := range jobs.All(jobs.Means{}) {
+	for _, j := range jobs.All(jobs.Deps{}) {
 		out = append(out, j.Name)
 	}
 	return out
 }
 
-// jobHelp lists the jobs with what they do and how often.
+// jobHelp lists the jobs with their description and interval.
 func jobHelp() string {
 	var b strings.Builder
 	b.WriteString("Jobs; rail serve runs all of them by itself:\n")
-	for _, j := range jobs.All(jobs.Means{}) {
+	for _, j := range jobs.All(jobs.Deps{}) {
 		fmt.Fprintf(&b, "  %-22s %s, every %s\n", j.Name, j.About, j.Every)
 	}
 	return b.String()
 }
 
-// versions is how the versions of a binary are printed.
+// versions is the JSON of a binary's versions.
 type versions struct {
 	Version  string `json:"version"`
 	Contract string `json:"contract"`
 	Schema   uint   `json:"schema"`
 }
 
-// showVersion prints the versions of the binary, of the contract and of the
-// schema that the binary needs.
+// showVersion prints the versions of the binary, the contract and the required schema.
 func showVersion(*pflag.FlagSet) action {
 	return func(_ context.Context, env *Env, _ []string) error {
 		latest, err := migrate.Latest()
@@ -184,7 +181,7 @@ func showVersion(*pflag.FlagSet) action {
 	}
 }
 
-// versionLine says the same in a line.
+// versionLine returns the versions in one line.
 func versionLine() string {
 	latest, err := migrate.Latest()
 	if err != nil { // the migrations are in the binary
@@ -193,11 +190,11 @@ func versionLine() string {
 	return fmt.Sprintf("rail %s, contract %s, schema %d", build(), middleware.Version, latest)
 }
 
-// version is set by the linker for images, whose build sees no history. It must stay a variable
-// of this package, by whose path the linker finds it.
+// version is set by the linker for images, whose build has no history. It must stay a variable of this package,
+// since the linker finds it by the package's path.
 var version string
 
-// build returns the version of the source that the binary was made of, or "unknown".
+// build returns the version of the binary's source, or "unknown".
 func build() string {
 	if version != "" {
 		return version

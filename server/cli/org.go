@@ -18,10 +18,10 @@ import (
 	"rail/server/postgres/pgtx"
 )
 
-// queries is stateless; all commands share it.
+// queries is stateless and shared by all commands.
 var queries = db.New()
 
-// organization is how an organization is printed. OwnerEmail is nil without an owner.
+// organization is the JSON of an organization. OwnerEmail is nil without an owner.
 type organization struct {
 	ID         string     `json:"id"`
 	Name       string     `json:"name"`
@@ -44,17 +44,17 @@ func orgTable(orgs ...organization) func() []string {
 	}
 }
 
-// orgCreate adds an organization, the tenant to which all data belongs. The API cannot: every
-// key of it belongs to one already.
+// orgCreate adds an organization, the tenant of all its data. The API cannot, since every key belongs to an
+// organization already.
 func orgCreate(fs *pflag.FlagSet) action {
 	name := fs.String("name", "", "`NAME` of the organization")
-	owner := fs.String("owner-email", "", "`ADDRESS` that is told about trouble, such as a webhook that was disabled")
+	owner := fs.String("owner-email", "", "`ADDRESS` for notices, such as about a disabled webhook")
 	return func(ctx context.Context, env *Env, _ []string) error {
 		// Characters, not bytes, as the API counts names.
 		if n := utf8.RuneCountInString(strings.TrimSpace(*name)); n < 1 || n > 255 {
 			return usagef("--name must have 1 to 255 characters")
 		}
-		// Only the form is checked; whether mail arrives is seen with the first one.
+		// Only the form is checked; the first mail shows whether it arrives.
 		if _, err := mail.ParseAddress(*owner); *owner != "" && (err != nil || !plain.Addressed(*owner)) {
 			return usagef("--owner-email must be an e-mail address")
 		}
@@ -68,7 +68,7 @@ func orgCreate(fs *pflag.FlagSet) action {
 	}
 }
 
-// addOrg inserts an organization and returns it; an owner of "" is none.
+// addOrg inserts an organization and returns it; an empty owner means none.
 func addOrg(ctx context.Context, q pgtx.DBTX, now clock.Time, name, owner string) (organization, error) {
 	o := organization{ID: ident.New(ident.Organization), Name: name, CreatedAt: now}
 	if owner != "" {
@@ -96,8 +96,8 @@ func orgList(*pflag.FlagSet) action {
 	}
 }
 
-// chooseOrg returns the organization with an id, or the only one where no id is given. It never
-// chooses among several: a key or a sample in the wrong one is hard to undo.
+// chooseOrg returns the organization with an id, or the only one if no id is given. It never chooses among
+// several: a key or a sample in the wrong one is hard to undo.
 func chooseOrg(ctx context.Context, q pgtx.DBTX, id string) (string, error) {
 	if id != "" {
 		_, err := queries.OrganizationGet(ctx, q, id)

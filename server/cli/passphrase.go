@@ -10,17 +10,16 @@ import (
 	"golang.org/x/term"
 )
 
-// passphraseVariable has the passphrase for backups that run unattended.
+// passphraseVariable is the variable of the passphrase for unattended backups.
 const passphraseVariable = "RAIL_BACKUP_PASSPHRASE"
 
-// shortest is how many characters a new passphrase must have.
-const shortest = 12
+// minPassphrase is the minimum length of a new passphrase.
+const minPassphrase = 12
 
-// errNoPassphrase means that neither a file, the variable nor a terminal gives a
-// passphrase.
+// errNoPassphrase means that neither a file, the variable nor a terminal gives a passphrase.
 var errNoPassphrase = errors.New("no passphrase: set " + passphraseVariable + " or give --passphrase-file")
 
-// passphrase is the flag with the ways to give one.
+// passphrase is the flag of a passphrase.
 type passphrase struct{ file *string }
 
 func passphraseFlag(fs *pflag.FlagSet) passphrase {
@@ -30,20 +29,20 @@ func passphraseFlag(fs *pflag.FlagSet) passphrase {
 	}
 }
 
-// read returns the passphrase from the file, the variable or the terminal. A
-// fresh one must be long enough, and is typed twice.
+// read returns the passphrase from the file, the variable or the terminal. A fresh one must be long enough, and
+// is typed twice.
 func (p passphrase) read(env *Env, fresh bool) (string, error) {
 	text, err := p.given(env)
 	if errors.Is(err, errNoPassphrase) && term.IsTerminal(int(os.Stdin.Fd())) {
 		text, err = typed(env, fresh)
 	}
-	if err == nil && fresh && len([]rune(text)) < shortest {
-		err = fmt.Errorf("the passphrase must have at least %d characters", shortest)
+	if err == nil && fresh && len([]rune(text)) < minPassphrase {
+		err = fmt.Errorf("the passphrase must have at least %d characters", minPassphrase)
 	}
 	return text, err
 }
 
-// given returns the passphrase of the file or, without one, of the variable.
+// given returns the passphrase of the file or else of the variable.
 func (p passphrase) given(env *Env) (string, error) {
 	text := env.variable(passphraseVariable)
 	if *p.file != "" {
@@ -59,14 +58,14 @@ func (p passphrase) given(env *Env) (string, error) {
 	return text, nil
 }
 
-// isGiven reports whether nobody has to be asked.
+// isGiven reports whether the passphrase need not be typed.
 func (p passphrase) isGiven(env *Env) bool {
 	_, err := p.given(env)
 	return err == nil
 }
 
-// typed asks at the terminal, twice for a new passphrase: nobody could open the
-// backup after a slip.
+// typed asks at the terminal, twice for a new passphrase, since a backup with a mistyped one could not be
+// opened.
 func typed(env *Env, twice bool) (string, error) {
 	text, err := question(env, "Passphrase of the secret key: ")
 	if err != nil || !twice {
@@ -79,7 +78,7 @@ func typed(env *Env, twice bool) (string, error) {
 	return text, err
 }
 
-// question asks without showing what is typed.
+// question asks without echoing the input.
 func question(env *Env, text string) (string, error) {
 	defer env.progress.hold()()
 	fmt.Fprint(env.Err, text)

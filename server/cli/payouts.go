@@ -19,14 +19,13 @@ import (
 	"rail/server/work"
 )
 
-// payoutsExport writes the payouts of a batch as a file for PayPal or Wise, or as a table. Where
-// a payment rail pays by the same method, it refuses: everybody would be paid
-// twice.
+// payoutsExport writes the payouts of a batch as a file for PayPal or Wise, or as a table. It refuses a method
+// that a payment rail pays, since partners would be paid twice.
 func payoutsExport(fs *pflag.FlagSet) action {
 	batch := fs.String("batch", "", "`ID` of the payout batch")
 	format := fs.String("format", "", "paypal, wise or csv")
-	fresh := toggle(fs, "new", "leave out what an earlier file has")
-	currency := fs.String("currency", "", "only payouts in this `CODE`; needed where the batch has several")
+	fresh := toggle(fs, "new", "leave out payouts in earlier files")
+	currency := fs.String("currency", "", "only payouts in this `CODE`; required if the batch has several")
 	return func(ctx context.Context, env *Env, _ []string) error {
 		if *batch == "" {
 			return usagef("--batch is needed")
@@ -48,7 +47,7 @@ func payoutsExport(fs *pflag.FlagSet) action {
 	}
 }
 
-// payoutFile is how a file is printed as JSON; without, it is the output itself.
+// payoutFile is the JSON of a file; without --json, the output is the file.
 type payoutFile struct {
 	Format  string       `json:"format"`
 	File    string       `json:"file"`
@@ -57,25 +56,25 @@ type payoutFile struct {
 	LeftOut []leftPayout `json:"left_out"`
 }
 
-// leftPayout is a payout that is not in the file, and why.
+// leftPayout is a payout that is not in the file, with the reason.
 type leftPayout struct {
 	ID        string `json:"id"`
 	Why       string `json:"why"`
 	Elsewhere bool   `json:"elsewhere"`
 }
 
-// writeFile writes the file to standard output, and on standard error what it has and has not.
+// writeFile writes the file to standard output, and a summary to standard error.
 func writeFile(ctx context.Context, env *Env, u *work.Unit, f payout.File) error {
 	var text strings.Builder
 	out := env.Out
 	if env.json {
 		out = &text
 	}
-	// What was written stands in the file even where the rest failed, so it is always named.
+	// The written part is in the file even if the rest failed, so it is always reported.
 	done, err := f.Write(ctx, u, out)
 	left := summarize(env.Err, f.Format, done)
 	if env.json {
-		shown := payoutFile{Format: f.Format, File: text.String(), Payouts: done.Rows, Again: done.Again, LeftOut: []leftPayout{}}
+		shown := payoutFile{Format: f.Format, File: text.String(), Payouts: done.Rows, Again: done.Repeated, LeftOut: []leftPayout{}}
 		for _, l := range done.Left {
 			shown.LeftOut = append(shown.LeftOut, leftPayout{l.PayoutID, l.Why, l.Elsewhere})
 		}
@@ -87,9 +86,9 @@ func writeFile(ctx context.Context, env *Env, u *work.Unit, f payout.File) error
 	return err
 }
 
-// summarize prints what the file has and what it leaves out. It returns how many payouts are left
-// out that no other file has: these nobody pays unless somebody looks at them.
-func summarize(w io.Writer, format string, done payout.Written) (left int) {
+// summarize prints what the file contains and leaves out. It returns how many payouts are left out of every
+// file: these remain unpaid unless the operator acts.
+func summarize(w io.Writer, format string, done payout.ExportResult) (left int) {
 	for _, l := range done.Left {
 		fmt.Fprintf(w, "%s is left out: %s\n", l.PayoutID, l.Why)
 		if !l.Elsewhere {
@@ -104,10 +103,10 @@ func summarize(w io.Writer, format string, done payout.Written) (left int) {
 		fmt.Fprintf(w, "not in this file: %d payouts in %s %s\n", o.Payouts, o.Currency, method)
 	}
 	fmt.Fprintf(w, "%s written, %d left out\n", counted(done.Rows, "payout"), len(done.Left))
-	// Paying twice is the danger of a second file, hence the number.
-	if done.Again > 0 {
-		fmt.Fprintf(w, "%d of them were in an earlier file already (--new leaves them out): send them once only\n",
-			done.Again)
+	// A second file risks paying twice, hence the number.
+	if done.Repeated > 0 {
+		fmt.Fprintf(w, "%d of them were in an earlier file (--new leaves them out): send them only once\n",
+			done.Repeated)
 	}
 	if most := payout.FileLimits[format]; done.Rows > most {
 		fmt.Fprintf(w, "%s takes %d rows a file: split it before you send it\n", format, most)
@@ -115,23 +114,22 @@ func summarize(w io.Writer, format string, done payout.Written) (left int) {
 	return left
 }
 
-// exportHelp says where the file goes, and what to do once it was sent.
+// exportHelp describes where to upload the file, and the next step.
 func exportHelp() string {
-	return `The file goes to standard output: who is paid by the method, with what is not paid. It holds personal data.
-What is left out is named on standard error, with status 1 where no other file has it. The payouts are
-processing from then on: refunds claw them back. Once the money has been sent, end each with rail payouts
-paid (or POST /v1/payouts/{id}/mark_paid) or rail payouts fail. Another export writes the same payouts again,
-or with --new what has come since.
+	return `The file goes to standard output: the unpaid payouts of the method. It contains personal data. Payouts that are left out are
+listed on standard error, with status 1 if some are in no other file. Exported payouts are processing from then on: refunds
+claw them back. After the money is sent, finish each with rail payouts paid (or POST /v1/payouts/{id}/mark_paid) or rail
+payouts fail. Another export writes the same payouts again, or with --new only later ones.
 `
 }
 
-// payoutsPaid settles payouts that left in a file, or one of them. It does by hand what a payment
-// rail reports by itself, with the same events and mails.
+// payoutsPaid settles the payouts of an exported batch, or one of them. It does manually what a payment rail
+// does by itself, with the same events and mails.
 func payoutsPaid(fs *pflag.FlagSet) action {
-	external := fs.String("external-id", "", "`ID` of the transfer at whoever sent the money")
+	external := fs.String("external-id", "", "`ID` of the transfer at the payment provider")
 	at := fs.String("paid-at", "", "`TIME` of the payment, such as 2026-09-30T09:00:00Z; now when left out")
 	return func(ctx context.Context, env *Env, args []string) error {
-		// The time may be given, since a file is often paid days before somebody runs this.
+		// The time may be given, since a file is often paid days before this command runs.
 		payment := payout.Payment{At: env.Clock.Now()}
 		if *external != "" {
 			payment.ExternalID = external
@@ -142,7 +140,7 @@ func payoutsPaid(fs *pflag.FlagSet) action {
 				return usagef("--paid-at %s", err)
 			}
 			if payment.At.After(env.Clock.Now().Time) {
-				return usagef("--paid-at lies in the future")
+				return usagef("--paid-at is in the future")
 			}
 		}
 		return withDatabase(ctx, env, func(d *database) error {
@@ -152,24 +150,24 @@ func payoutsPaid(fs *pflag.FlagSet) action {
 			}
 			sender := payout.Sender{Pool: d.pool, Keeper: d.keeper, Mail: mails.Outbox}
 			n, err := paid(ctx, d, byHand(env, d, "payouts paid"), sender, args[0], payment)
-			// Also after an error: these are paid all the same.
+			// Also after an error, since these are paid.
 			return errors.Join(env.print(map[string]int{"paid": n}, line("%s paid", counted(n, "payout"))), err)
 		})
 	}
 }
 
-// paidHelp says in which order to report what a batch came to.
+// paidHelp describes in which order to report the results of a batch.
 func paidHelp() string {
-	return "PAYOUT_ID_OR_BATCH_ID is one payout, or the batch of which everything is paid that left in a file: end what was not\n" +
-		"paid first (rail payouts fail).\n"
+	return "PAYOUT_ID_OR_BATCH_ID is one payout, or a batch whose exported payouts are all paid: first mark the others\n" +
+		"as failed (rail payouts fail).\n"
 }
 
-// paid settles one payout, or those of a batch, and returns how many. A payout that cannot be
-// settled does not stop the others: their money has been sent, whatever is wrong with it.
+// paid settles one payout, or those of a batch, and returns how many. A payout that cannot be settled does not
+// stop the others, whose money has been sent.
 func paid(
 	ctx context.Context, d *database, u *work.Unit, sender payout.Sender, id string, payment payout.Payment,
 ) (n int, err error) {
-	// The prefix of the id says what it names; the command takes both.
+	// The prefix tells a batch's id from a payout's; the command accepts both.
 	if !strings.HasPrefix(id, string(ident.Batch)) {
 		p, err := processing(ctx, d, id)
 		if err != nil {
@@ -191,14 +189,13 @@ func paid(
 	return n, err
 }
 
-// byHand returns the unit of work of an operator's command, which the audit log
-// names as the actor.
+// byHand returns the unit of work of an operator's command, which the audit log names as the actor.
 func byHand(env *Env, d *database, command string) *work.Unit {
 	return work.NewRun(d.pool, work.Actor{Kind: work.Operator, ID: command}, env.Clock.Now())
 }
 
-// payoutsFail ends a payout as failed that left in a file or that a rail does not end. Only
-// the operator can know that no money has left.
+// payoutsFail fails a payout that left in a file or that a rail does not finish. Only the operator can know that
+// no money has left.
 func payoutsFail(fs *pflag.FlagSet) action {
 	reason := fs.String("reason", "", "`WORDS` for the payout's error message")
 	return func(ctx context.Context, env *Env, args []string) error {
@@ -219,8 +216,7 @@ func payoutsFail(fs *pflag.FlagSet) action {
 	}
 }
 
-// processing returns a payout that is being paid, of any organization: an
-// operator has no tenant.
+// processing returns a processing payout of any organization: an operator has no tenant.
 func processing(ctx context.Context, d *database, id string) (db.Payout, error) {
 	p, err := queries.PayoutInFlight(ctx, d.pool, id)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -229,7 +225,7 @@ func processing(ctx context.Context, d *database, id string) (db.Payout, error) 
 	return p, err
 }
 
-// batchOf returns a batch of any organization. An operator has no tenant.
+// batchOf returns a batch of any organization: an operator has no tenant.
 func batchOf(ctx context.Context, d *database, id string) (db.PayoutBatch, error) {
 	b, err := queries.BatchOperated(ctx, d.pool, id)
 	if errors.Is(err, pgx.ErrNoRows) {

@@ -14,8 +14,8 @@ import (
 	"rail/server/work/quota"
 )
 
-// planOf is how an organization's plan is printed: what is in force, and whether it is the
-// organization's own or the server's default.
+// planOf is the JSON of an organization's plan: the effective limits, and whether each is the organization's or
+// the server's default.
 type planOf struct {
 	ID                string     `json:"id"`
 	FlowQuota         planLimit  `json:"flow_quota"`
@@ -23,26 +23,25 @@ type planOf struct {
 	FraudMonitoring   planSwitch `json:"fraud_monitoring"`
 }
 
-// planLimit is a limit of a plan and who set it; null means no limit.
+// planLimit is a limit with its origin; null means no limit.
 type planLimit struct {
 	Source string `json:"source"`
 	Limit  *int64 `json:"limit"`
 }
 
-// planSwitch is a part of a plan that is on or off, and who set it.
+// planSwitch is a switch with its origin.
 type planSwitch struct {
 	Source string `json:"source"`
 	On     bool   `json:"on"`
 }
 
-// orgPlan changes the limits that flags name and prints all of them. A limit that no flag names
-// stays as it is.
+// orgPlan changes the given limits and prints all of them. Other limits stay.
 func orgPlan(fs *pflag.FlagSet) action {
 	change := db.OrganizationPlanParams{}
-	// Func, since each value has two words besides numbers.
+	// Func, since each value accepts two words besides numbers.
 	fs.Func("flow-quota", "active flows a program: `N`, none or default", limit(&change.SetFlowQuota, &change.FlowQuota))
 	fs.Func("revenue-meter-minor",
-		"what each program may take a month in its own currency, in minor units, before its approvals stop: `N`, none or default",
+		"monthly revenue of a program in its currency, in minor units, above which approvals stop: `N`, none or default",
 		limit(&change.SetRevenueMeterMinor, &change.RevenueMeterMinor))
 	fs.Func("fraud-monitoring", "the risk checks: `on`, off or default",
 		onOff(&change.SetFraudMonitoring, &change.FraudMonitoring))
@@ -63,16 +62,15 @@ func orgPlan(fs *pflag.FlagSet) action {
 	}
 }
 
-// planHelp says what the words of the flags mean, and when a change is in force.
+// planHelp describes the values of the flags, and when a change takes effect.
 func planHelp() string {
-	return `Without flags the plan is shown. default is what the environment says: RAIL_FLOW_QUOTA, RAIL_REVENUE_METER_MINOR and
-RAIL_FRAUD_MONITORING, here of this command; none is no limit, also where the environment has one. Servers that run heed a
-change within a second.
+	return `Without flags it shows the plan. default refers to the environment of this command (RAIL_FLOW_QUOTA, RAIL_REVENUE_METER_MINOR
+and RAIL_FRAUD_MONITORING); none is no limit, even if the environment has one. Running servers apply a change within a second.
 `
 }
 
-// limit returns the reader of a limit: a number from 1 on, none (stored as 0) or default (stored
-// as NULL). set records that the flag was given, since NULL alone would not say so.
+// limit returns the parser of a limit: a number from 1 on, none (stored as 0) or default (stored as NULL). set
+// records that the flag was given, since NULL alone would not.
 func limit(set *bool, into **int64) func(string) error {
 	return func(v string) error {
 		*set, *into = true, nil
@@ -92,7 +90,7 @@ func limit(set *bool, into **int64) func(string) error {
 	}
 }
 
-// onOff returns the reader of a switch: on, off or default (stored as NULL).
+// onOff returns the parser of a switch: on, off or default (stored as NULL).
 func onOff(set *bool, into **bool) func(string) error {
 	return func(v string) error {
 		*set, *into = true, nil
@@ -108,13 +106,13 @@ func onOff(set *bool, into **bool) func(string) error {
 	}
 }
 
-// inForce returns the plan that is in force for an organization, with the origin of each limit.
+// inForce returns the effective plan of an organization, with the origin of each limit.
 func inForce(o db.Organization, server quota.Plan) planOf {
 	p := server.With(quota.Own{
 		FlowQuota: o.FlowQuota, RevenueMeterMinor: o.RevenueMeterMinor, FraudMonitoring: o.FraudMonitoring,
 	})
 	return planOf{
-		// What is in force, not what is stored: an operator asks why something was refused.
+		// The effective values, not the stored ones: an operator asks why something was refused.
 		ID:                o.ID,
 		FlowQuota:         planLimit{source(o.FlowQuota), unlessNone(p.FlowQuota)},
 		RevenueMeterMinor: planLimit{source(o.RevenueMeterMinor), unlessNone(p.RevenueMeterMinor)},
@@ -122,7 +120,7 @@ func inForce(o db.Organization, server quota.Plan) planOf {
 	}
 }
 
-// source returns who set a limit: the organization's own, or the server's default.
+// source returns the origin of a limit: the organization, or the server's default.
 func source[T any](own *T) string {
 	if own == nil {
 		return "default"

@@ -9,8 +9,7 @@ import (
 
 type object = map[string]any
 
-// TestOrgPlan: the operator's limits of one organization, beside those of the
-// environment.
+// TestOrgPlan: the operator's limits of one organization, beside the environment's.
 func TestOrgPlan(t *testing.T) {
 	t.Parallel()
 	r := newRail(t).running()

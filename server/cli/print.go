@@ -7,8 +7,8 @@ import (
 	"text/tabwriter"
 )
 
-// print writes a command's result v as JSON where --json is given, else as the table that rows
-// returns: a line of tab-separated cells each, the heading first.
+// print writes a command's result v as JSON if --json is given, else as the table of rows: each a line of
+// tab-separated cells, the heading first.
 func (env *Env) print(v any, rows func() []string) error {
 	if env.json {
 		e := json.NewEncoder(env.Out)
@@ -24,7 +24,7 @@ func (env *Env) print(v any, rows func() []string) error {
 	return t.Flush()
 }
 
-// line returns what print takes for a result of one line.
+// line returns the rows of a one-line result.
 func line(format string, args ...any) func() []string {
 	return func() []string { return []string{fmt.Sprintf(format, args...)} }
 }
@@ -32,7 +32,7 @@ func line(format string, args ...any) func() []string {
 // counted returns a number with its noun, such as "1 sale" and "2 entries".
 func counted[N int | int64](n N, one string) string { return fmt.Sprintf("%d %s", n, plural(n, one)) }
 
-// plural returns a noun as a number wants it.
+// plural returns the noun in the form for a number.
 func plural[N int | int64](n N, one string) string {
 	switch stem, y := strings.CutSuffix(one, "y"); {
 	case n == 1:
@@ -45,7 +45,7 @@ func plural[N int | int64](n N, one string) string {
 	return one + "s"
 }
 
-// single returns the noun of one of many.
+// single returns the singular of a plural.
 func single(many string) string {
 	if stem, ok := strings.CutSuffix(many, "ies"); ok {
 		return stem + "y"

@@ -22,8 +22,7 @@ import (
 	"rail/server/work"
 )
 
-// printedConnection is how a connection is printed. Secret is there once, when Rail
-// has made it.
+// printedConnection is the JSON of a connection. Secret is set once, if Rail has made it.
 type printedConnection struct {
 	ID              string      `json:"id"`
 	Object          string      `json:"object"`
@@ -72,10 +71,10 @@ func processorConnect(fs *pflag.FlagSet) action {
 	fs.StringVar(&in.ProgramID, "program", "", "`PROGRAM_ID` whose payments it records")
 	fs.StringVar(&in.Secret, "secret", "", "`SECRET` with which the processor signs its events, or - to read it; Rail can make it for generic, chargebee and lemon_squeezy")
 	fs.StringVar(&in.APIKey, "api-key", "", "`KEY` of the processor's API, or - to read it; Rail makes the endpoint at Stripe with it")
-	test := toggle(fs, "test", "take test events, and no live ones")
-	direct := toggle(fs, "record-direct", "record payments that no partner brought, too")
-	outside := toggle(fs, "outside-checkout", "record payments outside Stripe's checkout and invoices, too")
-	replace := toggle(fs, "replace", "end the connection that works until now")
+	test := toggle(fs, "test", "accept only test events")
+	direct := toggle(fs, "record-direct", "also record payments without a partner")
+	outside := toggle(fs, "outside-checkout", "also record payments outside Stripe's checkout and invoices")
+	replace := toggle(fs, "replace", "end the present connection")
 	return func(ctx context.Context, env *Env, args []string) error {
 		if in.ProgramID == "" {
 			return usagef("--program is needed")
@@ -104,7 +103,7 @@ func processorConnect(fs *pflag.FlagSet) action {
 	}
 }
 
-// unhide reads the secrets of a connection that are not arguments.
+// unhide reads a connection's secrets from outside the arguments.
 func unhide(env *Env, in *connection.Input) (err error) {
 	lines := env.input()
 	if in.Secret, err = hiddenSecret.read(env, lines, in.Secret); err == nil {
@@ -113,40 +112,39 @@ func unhide(env *Env, in *connection.Input) (err error) {
 	return err
 }
 
-// connect makes a connection in the program's organization.
-func connect(ctx context.Context, env *Env, d *database, in connection.Input) (hookup.Made, error) {
+// connect creates a connection in the program's organization.
+func connect(ctx context.Context, env *Env, d *database, in connection.Input) (hookup.Connected, error) {
 	u, err := ofProgram(ctx, env, d, "processor connect", in.ProgramID)
 	if err != nil {
-		return hookup.Made{}, err
+		return hookup.Connected{}, err
 	}
 	made, err := hookups(d).Connect(ctx, u, in)
-	stays(env, made.Left)
+	stays(env, made.EndpointErr)
 	return made, err
 }
 
-// hookups connects as the configuration says.
+// hookups returns the configured service for connections.
 func hookups(d *database) hookup.Service {
 	return hookup.Service{Keeper: d.keeper, BaseURL: d.config.BaseURL, StripeURL: d.config.StripeURL}
 }
 
-// stays says why the endpoint of a connection that has ended is at Stripe still, if it is.
+// stays explains why the endpoint of an ended connection still exists at Stripe, if it does.
 func stays(env *Env, left error) {
 	if left != nil {
-		fmt.Fprintf(env.Err, "its endpoint stays at Stripe, take it away there: %v\n", left)
+		fmt.Fprintf(env.Err, "its endpoint still exists at Stripe; delete it there: %v\n", left)
 	}
 }
 
-// connected says what to do with a new connection.
+// connected describes what to do with a new connection.
 func connected(c printedConnection) []string {
 	rows := []string{"ID\t" + c.ID, "URL\t" + c.URL}
 	if c.Secret != "" {
-		rows = append(rows, "Secret\t"+c.Secret, "", "The secret is shown this once.")
+		rows = append(rows, "Secret\t"+c.Secret, "", "The secret is shown only once.")
 	}
 	return rows
 }
 
-// ofProgram returns the unit of an operator's command in the organization of a
-// program.
+// ofProgram returns the unit of an operator's command in the organization of a program.
 func ofProgram(ctx context.Context, env *Env, d *database, command, program string) (*work.Unit, error) {
 	org, err := queries.ProgramOperated(ctx, d.pool, program)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -182,7 +180,7 @@ func processorList(fs *pflag.FlagSet) action {
 	}
 }
 
-// processorCheck shows one connection, and fails where it cannot record payments.
+// processorCheck shows one connection, and fails if it cannot record payments.
 func processorCheck(*pflag.FlagSet) action {
 	return func(ctx context.Context, env *Env, args []string) error {
 		return withDatabase(ctx, env, func(d *database) error {
@@ -221,7 +219,7 @@ func processorDisconnect(*pflag.FlagSet) action {
 	}
 }
 
-// connectionOf returns a connection of any organization. An operator has no tenant.
+// connectionOf returns a connection of any organization: an operator has no tenant.
 func connectionOf(ctx context.Context, d *database, id string) (db.ProcessorConnection, error) {
 	c, err := queries.ConnectionOperated(ctx, d.pool, id)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -230,27 +228,27 @@ func connectionOf(ctx context.Context, d *database, id string) (db.ProcessorConn
 	return c, err
 }
 
-// processorHelp says what can be connected, and what comes next.
+// processorHelp describes which processors can be connected, and the next step.
 func processorHelp() string {
-	return "PROCESSOR is " + strings.Join(connection.Processors, ", ") + `. Give the printed URL to it, and to generic the secret: it signs its events as
-Standard Webhooks does (webhook-id, webhook-timestamp, webhook-signature). A program has one connection
-a processor and mode at a time.
+	return "PROCESSOR is " + strings.Join(connection.Processors, ", ") + `. Enter the printed URL at the processor. A generic processor also gets the secret, and signs its events
+as Standard Webhooks (webhook-id, webhook-timestamp, webhook-signature). A program has one connection for
+each processor and mode.
 
-Arguments can be seen by whoever lists processes. --secret - and --api-key - read standard input instead, a
-line each in this order; without the flags ` +
-		hiddenSecret.variable + " and\n" + hiddenKey.variable + ` count.
+Arguments are visible in the list of processes. --secret - and --api-key - read standard input instead, a
+line each in this order; without the flags, ` +
+		hiddenSecret.variable + " and\n" + hiddenKey.variable + ` apply.
 
-stripe takes --api-key, a restricted key that may write webhook endpoints: Rail then makes the endpoint
-there, and takes it away on disconnect. Without a key, make an endpoint at Stripe with the events below,
-give its secret (whsec_…) with --secret, and then change the endpoint's URL to the printed one:
+stripe takes --api-key, a restricted key that may write webhook endpoints: Rail then creates the endpoint
+there, and deletes it on disconnect. Without a key, create an endpoint at Stripe with the events below,
+enter its secret (whsec_…) with --secret, and then change the endpoint's URL to the printed one:
 ` + "  " + strings.Join(stripe.Events(), "\n  ") + `
 
 paddle takes the secret of a notification destination (pdl_ntfset_…), whose URL you then change to the
-printed one. The sandbox is an account of its own: connect it with --test. The events that Rail reads:
+printed one. The sandbox is a separate account: connect it with --test. The events that Rail reads:
 ` + "  " + strings.Join(paddle.Events(), "\n  ") + `
 
-chargebee takes the printed URL with basic authentication: the secret is user:password. It proves who sent an
-event, and nothing else does. Let a checkout fill the custom field cf_rail_click of the subscription or the
+chargebee takes the printed URL with basic authentication: the secret is user:password. Only it authenticates
+events. Let a checkout fill the custom field cf_rail_click of the subscription or the
 customer with the click; metadata's rail_click counts, too. Each site is a mode: connect a test site with
 --test. The events that Rail reads:
 ` + "  " + strings.Join(chargebee.Events(), "\n  ") + `

@@ -11,8 +11,8 @@ import (
 	"rail/server/inbound/connection"
 )
 
-// One connection works for a program, processor and mode; a second one is refused
-// with the first one's id, and replaces it where that is asked for.
+// A program has one active connection for a processor and mode; a second one is refused with the first one's id,
+// and replaces it on request.
 func TestProcessor(t *testing.T) {
 	t.Parallel()
 	w := newSealing(t)
@@ -57,8 +57,8 @@ func TestProcessor(t *testing.T) {
 	}
 }
 
-// The secrets of a connection come from standard input and the environment, too,
-// where nobody who lists processes sees them.
+// The secrets of a connection come from standard input and the environment, too, so that the list of processes
+// does not show them.
 func TestProcessorSecretsHidden(t *testing.T) {
 	t.Parallel()
 	w := newSealing(t)

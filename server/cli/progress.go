@@ -12,28 +12,28 @@ import (
 	"rail/server/clock"
 )
 
-// progress is standard error with a line that says what a command does, once it has taken two seconds: every second
-// on a terminal, over the same line, else every ten seconds.
+// progress is standard error with a progress line for commands that take more than two seconds: on a terminal
+// updated in place every second, else every ten seconds.
 type progress struct {
 	w             io.Writer
 	every         time.Duration
 	before, after string
 	mu            sync.Mutex
 	doing         string
-	shown         bool // the line stands on the terminal
-	held          bool // somebody is asked something on the same terminal
+	shown         bool // the line is visible on the terminal
+	held          bool // a question is open on the same terminal
 }
 
-// silence is how long a command may work without a word.
+// silence is how long a command works before it shows progress.
 const silence = 2 * time.Second
 
-// isTerminal reports whether somebody reads what is written there.
+// isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// newProgress returns the progress that is shown on w.
+// newProgress returns a progress on w.
 func newProgress(w io.Writer) *progress {
 	p := &progress{w: w, every: 10 * time.Second, after: "\n", doing: "at work"}
 	if isTerminal(w) {
@@ -42,7 +42,7 @@ func newProgress(w io.Writer) *progress {
 	return p
 }
 
-// Write writes a message in the place of the line.
+// Write writes a message in place of the line.
 func (p *progress) Write(text []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -50,7 +50,7 @@ func (p *progress) Write(text []byte) (int, error) {
 	return p.w.Write(text)
 }
 
-// clear takes the line of a terminal away.
+// clear erases the line on a terminal.
 func (p *progress) clear() {
 	if p.shown {
 		_, _ = io.WriteString(p.w, p.before) // the next write fails as well
@@ -58,7 +58,7 @@ func (p *progress) clear() {
 	p.shown = false
 }
 
-// say tells what is done now. The next line shows it. Without a progress nobody hears it.
+// say sets the current step, which the next line shows. On a nil progress it does nothing.
 func (p *progress) say(format string, args ...any) {
 	if p == nil {
 		return
@@ -68,7 +68,7 @@ func (p *progress) say(format string, args ...any) {
 	p.doing = fmt.Sprintf(format, args...)
 }
 
-// start shows the line from now on, until the function that it returns is called.
+// start shows the line until the returned function is called.
 func (p *progress) start() (stop func()) {
 	ended, done := make(chan struct{}), make(chan struct{})
 	// By the machine's clock: Env.Clock may stand still.
@@ -105,7 +105,7 @@ func (p *progress) show(since time.Duration) {
 	}
 }
 
-// hold shows no line while somebody is asked, until the function that it returns is called.
+// hold hides the line during a question, until the returned function is called.
 func (p *progress) hold() (release func()) {
 	set := func(held bool) {
 		p.mu.Lock()

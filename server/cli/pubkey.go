@@ -16,7 +16,7 @@ import (
 	"rail/server/work"
 )
 
-// printedPubkey is how a publishable key is printed, as the API shows it.
+// printedPubkey is the JSON of a publishable key, as in the API.
 type printedPubkey struct {
 	ID           string      `json:"id"`
 	Object       string      `json:"object"`
@@ -59,13 +59,13 @@ func pubkeyTable(all ...printedPubkey) func() []string {
 	}
 }
 
-// pubkeyCreate makes a key for the pages of a program.
+// pubkeyCreate creates a key for the pages of a program.
 func pubkeyCreate(fs *pflag.FlagSet) action {
 	in := publishable.Input{}
 	fs.StringVar(&in.ProgramID, "program", "", "`PROGRAM_ID` whose visits the pages report")
 	fs.Var((*list)(&in.AllowedHosts), "host",
 		"`HOST` whose pages may use it, such as shop.example or *.shop.example; repeatable, or several with commas")
-	leads := toggle(fs, "allow-leads", "let pages report leads, too")
+	leads := toggle(fs, "allow-leads", "also let pages report leads")
 	return func(ctx context.Context, env *Env, _ []string) error {
 		switch {
 		case in.ProgramID == "":
@@ -96,7 +96,7 @@ func pubkeyCreate(fs *pflag.FlagSet) action {
 	}
 }
 
-// pubkeyList lists the keys of a program, with the revoked ones.
+// pubkeyList lists the keys of a program, including revoked ones.
 func pubkeyList(fs *pflag.FlagSet) action {
 	program := fs.String("program", "", "`PROGRAM_ID` of the keys")
 	return func(ctx context.Context, env *Env, _ []string) error {
@@ -123,7 +123,7 @@ func pubkeyList(fs *pflag.FlagSet) action {
 	}
 }
 
-// pubkeyRevoke revokes a key; servers that run take it for another second at most.
+// pubkeyRevoke revokes a key; running servers accept it for another second at most.
 func pubkeyRevoke(*pflag.FlagSet) action {
 	return func(ctx context.Context, env *Env, args []string) error {
 		return withDatabase(ctx, env, func(d *database) error {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A publishable key is made, listed whole, and revoked once.
+// A publishable key is created, listed in full, and revoked once.
 func TestPubkey(t *testing.T) {
 	t.Parallel()
 	w := newSealing(t)

@@ -11,11 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// noting makes curl leave the head of each answer in a file of its own.
+// noting makes curl write the header of each answer to a file.
 const noting = `curl() { command curl "$@" --dump-header "$(mktemp heads/XXXXXX)"; }` + "\n"
 
-// TestReadmeCalls pastes the calls of the README, and those that
-// cmd/example/README.md goes on with, into a shell beside a first run.
+// TestReadmeCalls pastes the calls of the README, and those of cmd/example/README.md after them, into a shell
+// beside a first run.
 func TestReadmeCalls(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"bash", "curl"} {
@@ -48,7 +48,7 @@ func TestReadmeCalls(t *testing.T) {
 	require.Contains(t, string(out), `"due_minor":1000`, "what the README says that the partner earned")
 }
 
-// shellBlock is the one block of sh in a page, named from the module's folder.
+// shellBlock returns the only sh block of a page, by its path in the module.
 func shellBlock(t *testing.T, page string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", page))

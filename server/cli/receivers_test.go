@@ -21,8 +21,8 @@ import (
 	"rail/server/outbound/webhook/vectors"
 )
 
-// TestReceiversSurvive starts each receiver of the guide on webhooks, sends it
-// every header and body that anybody can, and then a delivery, which it must still take.
+// TestReceiversSurvive starts each receiver of the webhook guide and sends it hostile headers and bodies, and
+// then a valid delivery, which it must accept.
 func TestReceiversSurvive(t *testing.T) {
 	t.Parallel()
 	var text string
@@ -51,7 +51,7 @@ func TestReceiversSurvive(t *testing.T) {
 	require.Equal(t, len(runs), found)
 }
 
-// received holds one receiver against strangers.
+// received tests one receiver against strangers.
 func received(t *testing.T, name, code string, run []string) {
 	t.Helper()
 	if _, err := exec.LookPath(run[0]); err != nil && name != "receive.go" {
@@ -85,7 +85,7 @@ func received(t *testing.T, name, code string, run []string) {
 	require.JSONEq(t, `{"took":"sale.created","id":"evt_1"}`, out.String())
 }
 
-// strangers sends what nobody signed: each request that is one must be answered 400.
+// strangers sends unsigned requests: each must be answered 400.
 func strangers(t *testing.T, address string) {
 	t.Helper()
 	now := time.Now()
@@ -115,7 +115,7 @@ func strangers(t *testing.T, address string) {
 	}
 }
 
-// sent posts a body with a header as it is, and returns the status.
+// sent posts a body with a raw header, and returns the status.
 func sent(t *testing.T, address, header, body string) int {
 	t.Helper()
 	c, err := net.Dial("tcp", address)

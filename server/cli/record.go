@@ -11,17 +11,17 @@ import (
 	"rail/server/app/config"
 )
 
-// record has every message of a command be a record of the log where the log is JSON, so that what collects it can read
-// each line. Servers do, and what runs before them.
+// record makes every message a log record if the log is JSON, so that a log collector can parse each line. The
+// server does so, and the steps before it.
 func (env *Env) record() {
-	// What is wrong with the configuration is said later; the format of the log is known all the same.
+	// Mistakes in the configuration are reported later; the log format is known anyway.
 	if cfg, _ := config.Read(env.Environ); cfg.LogFormat == "json" {
 		env.log = logger(env.Err, cfg)
 		env.Err = recorder{env.Err, env.log}
 	}
 }
 
-// recorder makes a record of each message that is written. What is a record already stays as it is.
+// recorder converts each message to a record, and passes records through.
 type recorder struct {
 	w   io.Writer
 	log *slog.Logger
@@ -43,7 +43,7 @@ func (r recorder) Write(text []byte) (int, error) {
 // say writes a message for the operator.
 func (env *Env) say(format string, args ...any) { fmt.Fprintf(env.Err, format+"\n", args...) }
 
-// milliseconds has a duration tell its unit in JSON, which has numbers alone: "took":50802680 would say neither.
+// milliseconds adds the unit to durations in JSON, which has only numbers: "took":50802680 would be unclear.
 func milliseconds(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() != slog.KindDuration {
 		return a

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// recordsOf reads what a server has written: lines of JSON, each an object.
+// recordsOf parses a server's output: lines of JSON objects.
 func recordsOf(t *testing.T, text string) (all []map[string]any) {
 	t.Helper()
 	for line := range strings.Lines(text) {
@@ -23,7 +23,7 @@ func recordsOf(t *testing.T, text string) (all []map[string]any) {
 	return all
 }
 
-// logged returns the first record that has a message.
+// logged returns the first record with a message.
 func logged(records []map[string]any, message string) map[string]any {
 	for _, r := range records {
 		if said, _ := r["msg"].(string); strings.Contains(said, message) {
@@ -33,8 +33,8 @@ func logged(records []map[string]any, message string) map[string]any {
 	return nil
 }
 
-// TestEveryLineIsJSON: with a log that is JSON a server writes nothing else, no link to the first user among it, and
-// durations tell their unit.
+// TestEveryLineIsJSON: with a JSON log a server writes nothing else, no link to the first user, and durations
+// have their unit.
 func TestEveryLineIsJSON(t *testing.T) {
 	r := newRail(t)
 	r.environ["RAIL_LOG_FORMAT"], r.environ["RAIL_URL"] = "json", "https://rail.example"
@@ -85,7 +85,7 @@ func TestEveryLineIsJSON(t *testing.T) {
 	require.Len(t, recordsOf(t, wrong), 1, "however many mistakes")
 }
 
-// TestLinkOnTerminalsAlone: what is no terminal gets no link that makes an owner.
+// TestLinkOnTerminalsAlone: only a terminal gets a link that creates an owner.
 func TestLinkOnTerminalsAlone(t *testing.T) {
 	t.Parallel()
 	r := newRail(t).running()

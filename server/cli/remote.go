@@ -19,19 +19,19 @@ import (
 	"rail/server/app/config"
 )
 
-// Variables of those who ask a server over its API.
+// Variables of commands that use a server's API.
 const (
 	urlVariable = "RAIL_API_URL"
 	keyVariable = "RAIL_API_KEY"
 )
 
-// hiddenAPIKey is the key that a server is asked with.
+// hiddenAPIKey is the API key for a server.
 var hiddenAPIKey = hidden{"--key", keyVariable}
 
-// remote is the server that a command asks over its API, which may be anywhere.
+// remote is a server that a command uses over its API, possibly on another machine.
 type remote struct{ url, key *string }
 
-// remoteFlags declares which server it is.
+// remoteFlags declares the flags of the server.
 func remoteFlags(fs *pflag.FlagSet) remote {
 	return remote{
 		url: fs.String("url", "", "`URL` of the server; without it "+urlVariable+", or RAIL_ADDR on this machine"),
@@ -39,22 +39,21 @@ func remoteFlags(fs *pflag.FlagSet) remote {
 	}
 }
 
-// caller asks a server over its API.
+// caller calls a server's API.
 type caller struct {
 	base, key string
-	keyFile   string // of a first run, where the key is from there
+	keyFile   string // file of the first run's key, if the key is from there
 	http      http.Client
 }
 
-// A call takes at most callTime, and at most maxAnswer of its answer is read. A server that is busy is asked
-// again after maxRest at the latest.
+// Limits of a call's time, of its answer's size, and of the wait before a retry.
 const (
 	callTime  = 30 * time.Second
 	maxAnswer = 4 << 20
 	maxRest   = time.Minute
 )
 
-// caller returns what asks the server, with the key that was given or found.
+// caller returns a caller of the server, with the given or found key.
 func (r remote) caller(env *Env) (c *caller, err error) {
 	c = &caller{http: http.Client{Timeout: callTime}}
 	if c.base, err = r.base(env); err != nil {
@@ -64,21 +63,21 @@ func (r remote) caller(env *Env) (c *caller, err error) {
 	return c, err
 }
 
-// base returns the address of the server, without a slash at its end.
+// base returns the address of the server, without a trailing slash.
 func (r remote) base(env *Env) (string, error) {
 	base := cmp.Or(*r.url, env.variable(urlVariable))
 	if base == "" {
 		addr, name := config.Address(env.Environ)
 		if name != "" {
-			return "https://" + name, nil // by which its certificate can be checked
+			return "https://" + name, nil // the name in its certificate
 		}
 		return localAddress(addr, false)
 	}
 	return strings.TrimSuffix(base, "/"), checkWeb("--url", base)
 }
 
-// apiKey returns the key, and the file that a first run has left it in where nobody gave one: that key is of this
-// machine's server, and goes to no other.
+// apiKey returns the key, or that of a first run with its file if none was given: the latter belongs to this
+// machine's server, and is sent to no other.
 func (r remote) apiKey(env *Env) (key, file string, err error) {
 	if key, err = hiddenAPIKey.read(env, env.input(), *r.key); err != nil || key != "" {
 		return key, "", err
@@ -88,7 +87,7 @@ func (r remote) apiKey(env *Env) (key, file string, err error) {
 		return "", "", err
 	}
 	if *r.url != "" || env.variable(urlVariable) != "" {
-		return "", "", usagef("a server elsewhere needs its own API key: give --key, or set %s", keyVariable)
+		return "", "", usagef("a remote server needs its own API key: give --key, or set %s", keyVariable)
 	}
 	file = demoKey(cfg)
 	raw, err := os.ReadFile(file)
@@ -98,7 +97,7 @@ func (r remote) apiKey(env *Env) (key, file string, err error) {
 	return strings.TrimSpace(string(raw)), file, err
 }
 
-// refused is an answer of the API that is no success.
+// refused is an unsuccessful answer of the API.
 type refused struct {
 	status     int
 	retryAfter time.Duration
@@ -109,7 +108,7 @@ func (r *refused) Error() string {
 	return fmt.Sprintf("the server answers %d: %s", r.status, r.message)
 }
 
-// ask makes a call and reads its answer into out. body may be nil; key is its Idempotency-Key, or "".
+// ask makes a call and decodes its answer into out. body may be nil; key is its Idempotency-Key, or "".
 func (c *caller) ask(ctx context.Context, method, path string, body []byte, key string, out any) (status int, err error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
 	if err != nil {
@@ -137,7 +136,7 @@ func (c *caller) ask(ctx context.Context, method, path string, body []byte, key 
 	return res.StatusCode, json.Unmarshal(text, out)
 }
 
-// refusal returns the error that an answer tells, or its beginning where it is not Rail's.
+// refusal returns the error in an answer, or the beginning of an answer that is not Rail's.
 func refusal(res *http.Response, text []byte) error {
 	var told struct {
 		Error struct{ Message string }
@@ -152,8 +151,8 @@ func refusal(res *http.Response, text []byte) error {
 	return &refused{status: res.StatusCode, retryAfter: min(seconds, maxRest), message: told.Error.Message}
 }
 
-// passing reports whether a call may do better later, as while a server starts again.
-func passing(err error) bool {
+// transient reports whether a call may succeed later, as during a restart.
+func transient(err error) bool {
 	if r, ok := errors.AsType[*refused](err); ok {
 		return r.status >= http.StatusInternalServerError || r.status == http.StatusTooManyRequests
 	}

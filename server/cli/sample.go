@@ -11,13 +11,13 @@ import (
 // sampleOrgHelp is the help of --org.
 const sampleOrgHelp = "`ORG_ID` of the sample; may be left out while there is only one"
 
-// sampled is how an organization is printed that has got a sample, or has none any more.
+// sampled is the JSON of an organization after loading or clearing a sample.
 type sampled struct {
 	OrganizationID string `json:"organization_id"`
 	Sample         bool   `json:"sample"`
 }
 
-// sampleLoad adds the sample program to an organization. It fails where there is one.
+// sampleLoad adds the sample program to an organization. It fails if there is one.
 func sampleLoad(fs *pflag.FlagSet) action {
 	org := fs.String("org", "", sampleOrgHelp)
 	return func(ctx context.Context, env *Env, _ []string) error {
@@ -34,8 +34,8 @@ func sampleLoad(fs *pflag.FlagSet) action {
 	}
 }
 
-// sampleClear removes the sample program with all that belongs to it, also what was added since.
-// Data that is not a sample's is never touched.
+// sampleClear deletes the sample program with all its data, including later additions. It never touches other
+// data.
 func sampleClear(fs *pflag.FlagSet) action {
 	org := fs.String("org", "", sampleOrgHelp)
 	return func(ctx context.Context, env *Env, _ []string) error {
@@ -48,7 +48,7 @@ func sampleClear(fs *pflag.FlagSet) action {
 			if err := sample.Clear(ctx, d.pool, id); err != nil {
 				return err
 			}
-			return env.print(sampled{id, false}, line("%s has no sample rows any more", id))
+			return env.print(sampled{id, false}, line("the sample rows of %s are deleted", id))
 		})
 	}
 }

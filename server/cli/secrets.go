@@ -18,14 +18,12 @@ import (
 	"rail/server/team"
 )
 
-// resealBatch is how many rows are read at once: a page of them fits in memory, however many
-// there are.
+// resealBatch is the number of rows read at once.
 const resealBatch = 500
 
-// secretsRotate seals with the current key what former keys have sealed. Servers may run
-// meanwhile: each row is changed only if it is still as it was read, so one that a server
-// has changed is left to it, which seals with the current key as well. It can be stopped
-// and run again.
+// secretsRotate seals values of former keys with the current key. Servers may run at the same time: a row is
+// changed only if it is unchanged since the read; a server that changed it used the current key as well. The
+// command can be stopped and run again.
 func secretsRotate(*pflag.FlagSet) action {
 	return func(ctx context.Context, env *Env, _ []string) error {
 		return withDatabase(ctx, env, func(d *database) error {
@@ -35,7 +33,7 @@ func secretsRotate(*pflag.FlagSet) action {
 					return err
 				}
 			}
-			// Last: it checks that nothing is sealed with a former key any more, and forgets those.
+			// Last: it checks that no value is sealed with a former key, and deletes their fingerprints.
 			if err := keyring.Rotated(ctx, d.pool, d.given(env, false)); err != nil {
 				return err
 			}
@@ -45,20 +43,19 @@ func secretsRotate(*pflag.FlagSet) action {
 	}
 }
 
-// rotateHelp says how to replace the secret key, step by step.
+// rotateHelp describes how to replace the secret key, step by step.
 func rotateHelp() string {
 	return `To replace the secret key: start every server with the new RAIL_SECRET_KEY and the old one as RAIL_SECRET_KEY_PREVIOUS,
-run this command with the same two, and drop RAIL_SECRET_KEY_PREVIOUS once every API key has been used (an API key moves to
-the new key with its next use; one that was not used by then no longer works).
+run this command with the same two, and remove RAIL_SECRET_KEY_PREVIOUS once every API key has been used: an API key moves to
+the new secret key with its next use, and stops working if it was not used by then.
 `
 }
 
-// secretsAdopt records the given secret key as that of a database which cannot recognize its key
-// by its own data.
+// secretsAdopt records the given secret key for a database whose data cannot prove it.
 func secretsAdopt(fs *pflag.FlagSet) action {
-	token := fs.String("api-key", "", "`API_KEY` of this database, as a proof of the secret key")
+	token := fs.String("api-key", "", "`API_KEY` of this database, which proves the secret key")
 	yes := toggle(fs, "yes",
-		"without a proof: what other secret keys have sealed, and the API keys of their time, may be lost")
+		"accept without proof: values and API keys of other secret keys may be lost")
 	return func(ctx context.Context, env *Env, _ []string) error {
 		if (*token != "") == *yes {
 			return usagef("give --api-key or --yes")
@@ -73,30 +70,29 @@ func secretsAdopt(fs *pflag.FlagSet) action {
 		}
 		return opening{admit: admit}.with(ctx, env, func(d *database) error {
 			return env.print(map[string]string{"fingerprint": d.keeper.Fingerprint(), "from": d.config.KeyFrom},
-				line("this database's secret key is the one with the fingerprint %s, from %s", d.keeper.Fingerprint(),
+				line("this database's secret key has the fingerprint %s, from %s", d.keeper.Fingerprint(),
 					d.config.KeyFrom))
 		})
 	}
 }
 
-// adoptHelp says which databases need this, and what is lost with a secret key.
+// adoptHelp describes which databases need this, and the consequences of losing a secret key.
 func adoptHelp() string {
-	return `A database notes the fingerprint of its secret key when it is made, and refuses every other key. One of Rail 0.1 learns it at
-its next start from what is sealed in it. Where nothing is, give an API key of it once, which proves the secret key. Where the
-secret key is lost for good, --yes makes the one given its key: then make new API keys, replace the secrets of webhook
-endpoints, and have partners enter their payout details again. rail audit says what does not open.
+	return `A database records the fingerprint of its secret key when it is created, and refuses every other key. A database of Rail 0.1
+records it at its next start, proven by its sealed values. If it has none, give one of its API keys once, which proves the
+secret key. If the secret key is lost, --yes accepts the given one: then create new API keys, replace the secrets of webhook
+endpoints, and ask partners to enter their payout details again. rail audit lists values that do not open.
 `
 }
 
-// resealing goes through the sealed values of a database; n counts those that
-// were sealed anew.
+// resealing seals the values of a database again; n counts them.
 type resealing struct {
 	d *database
 	n int
 }
 
-// again seals a value with the current key and reports whether it did: a value of
-// the current key is left alone, so that the command can be repeated.
+// again seals a value with the current key and reports whether it did: a value of the current key is skipped, so
+// that the command can be repeated.
 func (r *resealing) again(sealed []byte, where string) ([]byte, bool, error) {
 	if len(sealed) == 0 || r.d.keeper.Current(sealed) {
 		return sealed, false, nil
@@ -110,9 +106,8 @@ func (r *resealing) again(sealed []byte, where string) ([]byte, bool, error) {
 	return out, true, err
 }
 
-// details goes through the payout details of partners, in the order of their ids.
-// By id, a page at a time, in short statements rather than in one transaction: a rotation
-// of many rows must not lock any of them for long.
+// details reseals the payout details of partners, in the order of their ids, a page at a time, in short
+// statements rather than one transaction: a rotation of many rows must not lock any of them for long.
 func (r *resealing) details(ctx context.Context) error {
 	for after := ""; ; {
 		rows, err := queries.PayoutDetailsSealed(ctx, r.d.pool, db.PayoutDetailsSealedParams{After: after, Lim: resealBatch})
@@ -128,8 +123,8 @@ func (r *resealing) details(ctx context.Context) error {
 	}
 }
 
-// detail seals one partner's details anew and replaces their hash, which depends
-// on the key: hashes under two keys cannot be compared.
+// detail reseals one partner's details and replaces their hash, which depends on the key: hashes under two keys
+// cannot be compared.
 func (r *resealing) detail(ctx context.Context, row db.PayoutDetailsSealedRow) error {
 	where := payout.DetailsPlace(row.ID)
 	fresh, changed, err := r.again(row.PayoutDetails, where)
@@ -149,8 +144,8 @@ func (r *resealing) detail(ctx context.Context, row db.PayoutDetailsSealedRow) e
 	})
 }
 
-// secrets goes through the webhook secrets, each with the previous one that still signs. The
-// two are sealed for different places, so that neither opens as the other.
+// secrets reseals the webhook secrets, each with the previous one that still signs. The two are sealed for
+// different places, so that neither opens as the other.
 func (r *resealing) secrets(ctx context.Context) error {
 	for after := ""; ; {
 		rows, err := queries.WebhookSecretsSealed(ctx, r.d.pool, db.WebhookSecretsSealedParams{
@@ -178,7 +173,7 @@ func (r *resealing) secrets(ctx context.Context) error {
 	}
 }
 
-// connections goes through the secrets and API keys of processor connections.
+// connections reseals the secrets and API keys of processor connections.
 func (r *resealing) connections(ctx context.Context) error {
 	for after := ""; ; {
 		rows, err := queries.ConnectionSecretsSealed(ctx, r.d.pool, db.ConnectionSecretsSealedParams{
@@ -206,7 +201,7 @@ func (r *resealing) connections(ctx context.Context) error {
 	}
 }
 
-// factors goes through the second factors of users.
+// factors reseals the second factors of users.
 func (r *resealing) factors(ctx context.Context) error {
 	for after := ""; ; {
 		rows, err := queries.UserSecretsSealed(ctx, r.d.pool, db.UserSecretsSealedParams{After: after, Lim: resealBatch})
@@ -232,7 +227,7 @@ func (r *resealing) factors(ctx context.Context) error {
 	}
 }
 
-// certificates goes through those that servers got.
+// certificates reseals the servers' certificates.
 func (r *resealing) certificates(ctx context.Context) error {
 	rows, err := queries.CertificateList(ctx, r.d.pool)
 	for _, row := range rows {
@@ -247,7 +242,7 @@ func (r *resealing) certificates(ctx context.Context) error {
 	return err
 }
 
-// events goes through what payment processors sent.
+// events reseals the events of payment processors.
 func (r *resealing) events(ctx context.Context) error {
 	for after := ""; ; {
 		rows, err := queries.InboxSealed(ctx, r.d.pool, db.InboxSealedParams{After: after, Lim: resealBatch / 10})
@@ -267,8 +262,7 @@ func (r *resealing) events(ctx context.Context) error {
 	}
 }
 
-// responses goes through the stored answers of Idempotency-Keys. Replays must
-// work until these expire.
+// responses reseals the stored answers of Idempotency-Keys, which must be repeatable until they expire.
 func (r *resealing) responses(ctx context.Context) error {
 	for org, key := "", ""; ; {
 		rows, err := queries.IdempotencySealed(ctx, r.d.pool, db.IdempotencySealedParams{

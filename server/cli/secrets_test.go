@@ -25,7 +25,7 @@ const (
 	factorSecret  = "JBSWY3DPEHPK3PXP"
 )
 
-// sealing is a rail with an API key and values that its secret key has sealed.
+// sealing is a rail with an API key and sealed values.
 type sealing struct {
 	rail
 	pool *pgxpool.Pool
@@ -91,7 +91,7 @@ func (w sealing) exec(sql string, args ...any) {
 	require.NoError(w, err)
 }
 
-// replaceKey gives the servers a new secret key, beside the one they had.
+// replaceKey gives the servers a new secret key, beside the old one.
 func (w sealing) replaceKey() {
 	w.Helper()
 	former, err := os.ReadFile(filepath.Join(w.environ["RAIL_DATA_DIR"], "secret.key"))
@@ -100,11 +100,11 @@ func (w sealing) replaceKey() {
 	w.environ["RAIL_SECRET_KEY"], w.environ["RAIL_SECRET_KEY_PREVIOUS"] = fresh, strings.TrimSpace(string(former))
 }
 
-// TestSecretsRotate: under a new secret key everything opens, and API keys move
-// with their use, until the old one is dropped; then too.
-// asked lets every key be looked up.
+// asked allows every look-up.
 func asked() bool { return true }
 
+// TestSecretsRotate: under a new secret key everything opens, and API keys are rehashed when they are used,
+// until the old key is dropped, and afterwards too.
 func TestSecretsRotate(t *testing.T) {
 	t.Parallel()
 	w := newSealing(t)
@@ -127,8 +127,8 @@ func TestSecretsRotate(t *testing.T) {
 	require.Contains(t, errs, "was replaced on 2026-09-01")
 }
 
-// TestSecretsAdopt: a database of before fingerprints were kept, with nothing sealed,
-// learns its secret key by one of its API keys.
+// TestSecretsAdopt: a database from before fingerprints existed, without sealed values, accepts its secret key
+// by one of its API keys.
 func TestSecretsAdopt(t *testing.T) {
 	t.Parallel()
 	w := newSealing(t)
@@ -139,7 +139,7 @@ func TestSecretsAdopt(t *testing.T) {
 	w.exec("UPDATE partners SET payout_method = NULL, payout_details = NULL, payout_details_hash = NULL")
 	status, _, errs := w.run("org", "list")
 	require.Equal(t, 1, status)
-	require.Contains(t, errs, "run rail secrets adopt once, with an API key that works")
+	require.Contains(t, errs, "run rail secrets adopt once, with a valid API key")
 	for _, args := range []string{"", "--api-key x --yes"} {
 		status, _, errs = w.run(strings.Fields("secrets adopt " + args)...)
 		require.Equal(t, 2, status)
@@ -151,7 +151,7 @@ func TestSecretsAdopt(t *testing.T) {
 	w.must("org", "list")
 }
 
-// opens fails the test unless the keeper opens what seal has stored.
+// opens fails the test unless the keeper opens the values that seal stored.
 func (w sealing) opens(keeper *secret.Keeper) {
 	w.Helper()
 	var signing, details, hash, factor []byte

@@ -19,19 +19,18 @@ import (
 	"rail/server/money/ledger"
 )
 
-// serve runs the server until its context ends. It makes or joins the private database where none
-// is configured; another is migrated only with --migrate.
+// serve runs the server until its context ends. It creates or joins the private database if no other is
+// configured; an external one is migrated only with --migrate.
 func serve(fs *pflag.FlagSet) action {
-	up := toggle(fs, "migrate", "first bring the database to this binary's schema")
+	up := toggle(fs, "migrate", "first migrate the database to this binary's schema")
 	first := toggle(fs, "first-run",
-		"while there is no organization, make one with a key and the sample program; show what to look at "+
+		"if there is no organization, create one with a key and the sample program; show what to try "+
 			"and how to call the API; write mails into RAIL_DATA_DIR unless RAIL_SMTP_URL is set")
 	return func(ctx context.Context, env *Env, _ []string) error {
 		logf := env.say
 		err := opening{fresh: true, fill: true, up: *up, watch: true, logf: logf, before: tryAddresses}.with(ctx, env,
 			func(d *database) error {
-				// Listening comes before the slow steps below: the address is known, and a second server
-				// fails here.
+				// Listening precedes the slow steps below: the address is known, and a second server fails here.
 				l, err := app.Listen("RAIL_ADDR", d.config.Addr)
 				if err != nil {
 					return err
@@ -41,8 +40,7 @@ func serve(fs *pflag.FlagSet) action {
 				if *first {
 					d.config.SMTPURL = cmp.Or(d.config.SMTPURL, mailFolder(d))
 				}
-				// Before balances are read: what another cluster has folded, as before a restore, is
-				// folded anew.
+				// Before balances are read: entries folded by another cluster, as before a restore, are folded again.
 				if err := ledger.Unfold(ctx, d.pool); err != nil {
 					return err
 				}
@@ -54,7 +52,7 @@ func serve(fs *pflag.FlagSet) action {
 				a.BuiltAs(build())
 				a.Trace(d.tracer)
 				defer d.endTraces(ctx)
-				// Starts the private database again where it died.
+				// Restarts the private database if it died.
 				if d.private() {
 					go d.server.Keep(ctx)
 				}
@@ -76,17 +74,17 @@ func serve(fs *pflag.FlagSet) action {
 	}
 }
 
-// warn says what is no mistake, and should be seen.
+// warn prints the configuration's warnings.
 func (d *database) warn(logf func(string, ...any)) {
 	for _, w := range d.config.Warnings {
 		logf("warning: %s", w)
 	}
 	if os.Geteuid() == 0 {
-		logf("warning: the server runs as root: run it as a user of its own")
+		logf("warning: the server runs as root: use a separate user account")
 	}
 }
 
-// orRunning names the server that has the address already, where it is Rail.
+// orRunning names the server that uses the address, if it is Rail.
 func orRunning(ctx context.Context, env *Env, err error) error {
 	if !errors.Is(err, app.ErrInUse) {
 		return err
@@ -112,7 +110,7 @@ func listening(cfg config.Config) iter.Seq2[string, string] {
 	}
 }
 
-// tryAddresses fails where another program listens, or the disk is full, before a database is started.
+// tryAddresses fails if another program listens, or the disk is full, before a database is started.
 func tryAddresses(cfg config.Config) error {
 	if err := app.Room(cfg); err != nil {
 		return err
@@ -125,7 +123,8 @@ func tryAddresses(cfg config.Config) error {
 	return nil
 }
 
-// tryAddress listens and stops again: until there is a database, callers are to be refused rather than kept waiting.
+// tryAddress listens and closes again: until there is a database, callers should be refused rather than kept
+// waiting.
 func tryAddress(variable, address string) error {
 	l, err := app.Listen(variable, address)
 	if err != nil {
@@ -134,8 +133,8 @@ func tryAddress(variable, address string) error {
 	return l.Close()
 }
 
-// mailFolder returns where a first run writes mails unless RAIL_SMTP_URL is set:
-// the data directory, or "" without a private database.
+// mailFolder returns the folder for a first run's mails unless RAIL_SMTP_URL is set: the data directory, or ""
+// without a private database.
 func mailFolder(d *database) string {
 	if !d.private() {
 		return ""
@@ -143,12 +142,11 @@ func mailFolder(d *database) string {
 	return "dir:" + filepath.Join(d.config.DataDir, "mail")
 }
 
-// serveHelp lists the variables of the environment.
+// serveHelp lists the environment's variables.
 func serveHelp() string { return "Environment:\n" + config.Usage() }
 
-// reachable returns the service's address for links and messages. Where it follows from RAIL_ADDR,
-// it is that of the listener: with the port that the system chose, and a host that can be
-// called.
+// reachable returns the service's address for links and messages. If it follows from RAIL_ADDR, it is the
+// listener's: with the port that the system chose, and a host that can be called.
 func reachable(cfg config.Config, l net.Listener) string {
 	if cfg.BaseURL != "http://"+cfg.Addr {
 		return cfg.BaseURL

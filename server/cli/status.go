@@ -12,15 +12,15 @@ import (
 	"rail/server/telemetry/disk"
 )
 
-// state is how rail status is printed. Ages are in seconds, and -1 for what never was.
+// state is the JSON of rail status. Ages are in seconds, and -1 for never.
 type state struct {
 	Version           string  `json:"version"`
 	Schema            uint    `json:"schema"`
 	Latest            uint    `json:"latest"`
-	Server            string  `json:"server"` // "ok", or why it does not answer
+	Server            string  `json:"server"` // "ok", or the reason for no answer
 	Database          string  `json:"database"`
 	DatabaseBytes     int64   `json:"database_bytes"`
-	DiskFreeBytes     *uint64 `json:"disk_free_bytes"` // null where the database is elsewhere
+	DiskFreeBytes     *uint64 `json:"disk_free_bytes"` // null for an external database
 	Webhooks          queue   `json:"webhooks"`
 	Mails             queue   `json:"mails"`
 	ProcessorEvents   queue   `json:"processor_events"`
@@ -34,13 +34,13 @@ type state struct {
 	disk string
 }
 
-// queue is what waits, counted up to backlog.Most, and for how long that has been due which was due first.
+// queue is a queue's length, counted up to backlog.Most, and the age of its oldest due entry.
 type queue struct {
 	Waits int64 `json:"waits"`
 	Due   int64 `json:"due_for"`
 }
 
-// showStatus prints how Rail is, on one screen. It looks into the database and asks the server of this machine.
+// showStatus prints the state of the service on one screen. It reads the database and asks the local server.
 func showStatus(*pflag.FlagSet) action {
 	return func(ctx context.Context, env *Env, _ []string) error {
 		return withDatabase(ctx, env, func(d *database) error {
@@ -75,7 +75,7 @@ func (d *database) state(ctx context.Context, env *Env) (s state, err error) {
 	if d.private() {
 		s.Database = "private, in " + d.config.DataDir
 		if room, err := disk.Of(d.config.DataDir); err == nil {
-			s.DiskFreeBytes, s.disk = &room.Free, fmt.Sprintf("; its disk has %s left", room)
+			s.DiskFreeBytes, s.disk = &room.Free, fmt.Sprintf("; its disk has %s free", room)
 		}
 	}
 	if at, name, err := ownServer(env); err != nil {
@@ -86,7 +86,7 @@ func (d *database) state(ctx context.Context, env *Env) (s state, err error) {
 	return s, nil
 }
 
-// ageOf returns how long ago a moment was, which is 0 for never.
+// ageOf returns the age of a time, -1 for 0, which means never.
 func ageOf(env *Env, at float64) int64 {
 	if at == 0 {
 		return -1
@@ -94,7 +94,7 @@ func ageOf(env *Env, at float64) int64 {
 	return max(0, int64(env.Clock.Now().Sub(time.UnixMilli(int64(at*1000))).Seconds()))
 }
 
-// lines is what people read.
+// lines returns the state for people.
 func (s state) lines() []string {
 	due := func(q queue) string {
 		out := fmt.Sprintf("%d wait", q.Waits)
@@ -102,7 +102,7 @@ func (s state) lines() []string {
 			out = fmt.Sprintf("%d or more wait", q.Waits)
 		}
 		if q.Due > 0 {
-			out += ", the first has been due for " + span(q.Due)
+			out += ", the oldest has been due for " + span(q.Due)
 		}
 		return out
 	}
@@ -111,7 +111,7 @@ func (s state) lines() []string {
 		webhooks += fmt.Sprintf("; endpoints: %d failing, %d off", s.EndpointsFailing, s.EndpointsOff)
 	}
 	if s.MailServerFailing > 0 {
-		mails += "; the mail server has taken none for " + span(s.MailServerFailing)
+		mails += "; the mail server has accepted none for " + span(s.MailServerFailing)
 	}
 	if s.FailedEvents > 0 {
 		events += fmt.Sprintf("; %d failed", s.FailedEvents)
@@ -125,7 +125,7 @@ func (s state) lines() []string {
 	}
 }
 
-// span writes seconds as people do.
+// span formats seconds for people.
 func span(seconds int64) string {
 	age := time.Duration(seconds) * time.Second
 	if age >= 48*time.Hour {

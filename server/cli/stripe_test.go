@@ -16,7 +16,7 @@ import (
 	"rail/server/inbound/connection"
 )
 
-// stripeAPI keeps webhook endpoints as Stripe does, for keys that may write them.
+// stripeAPI imitates Stripe's webhook endpoints, for keys that may write them.
 type stripeAPI struct {
 	mu        sync.Mutex
 	endpoints []map[string]any
@@ -57,8 +57,7 @@ func (a *stripeAPI) urls() []any {
 	return all
 }
 
-// TestStripeBackfill: what a connection's key shows is read and printed, and where
-// nothing can be read it is said why.
+// TestStripeBackfill: events visible to a connection's key are read and printed, and an obstacle is explained.
 func TestStripeBackfill(t *testing.T) {
 	t.Parallel()
 	api := &stripetest.API{}
@@ -99,8 +98,7 @@ func TestStripeBackfill(t *testing.T) {
 	}
 }
 
-// TestProcessorStripe: with a key, the endpoint at Stripe is made with the
-// connection, and goes with it.
+// TestProcessorStripe: with a key, the endpoint at Stripe is created and deleted with the connection.
 func TestProcessorStripe(t *testing.T) {
 	t.Parallel()
 	api := &stripeAPI{}

@@ -11,11 +11,11 @@ import (
 	"rail/server/problem"
 )
 
-// action does the work of a command, given its positional arguments.
+// action runs a command, given its positional arguments.
 type action func(ctx context.Context, env *Env, args []string) error
 
-// command is one entry of the table. setUp declares the flags and returns what to do with them;
-// it must touch nothing, since the help declares flags as well.
+// command is one entry of the table. setUp declares the flags and returns the action; it must have no side
+// effects, since the help declares flags as well.
 type command struct {
 	name     string // one or two words
 	args     string // the positional arguments, for the help
@@ -23,14 +23,14 @@ type command struct {
 	setUp    func(fs *pflag.FlagSet) action
 	more     func() string   // further help, or nil
 	examples string          // a line each
-	words    func() []string // what the argument may be, for completion, or nil
-	lasting  bool            // it works until it is stopped, and so shows no progress
-	records  bool            // its messages are records of a log that is JSON
-	hidden   bool            // it is for Rail itself, and not in the help
+	words    func() []string // completions of the argument, or nil
+	lasting  bool            // runs until it is stopped, and so shows no progress
+	records  bool            // its messages become log records if the log is JSON
+	hidden   bool            // internal, and not in the help
 }
 
-// group is a part of the help. families are the first words that several of its commands share, with what they
-// are about.
+// group is a section of the help. families are the first words shared by several of its commands, with a
+// description.
 type group struct {
 	title    string
 	families map[string]string
@@ -40,20 +40,19 @@ type group struct {
 // rootHelp is the end of the first help.
 const rootHelp = `Rail runs affiliate programs behind a REST API.
 
-Every command heeds RAIL_DATABASE_URL and RAIL_DATA_DIR; rail serve --help lists all variables of the environment.
+Every command uses RAIL_DATABASE_URL and RAIL_DATA_DIR; rail serve --help lists all variables of the environment.
 With --json a command prints {"data": …}, and an error as {"error": {"message": …}} on standard error.
 
-Exit status: 0 when all is well; 1 when something failed, or audit, doctor or a check found something; 2 when the
-command was called wrongly.`
+Exit status: 0 for success; 1 if something failed, or audit, doctor or a check has findings; 2 for wrong usage.`
 
-// tree returns the commands as package cobra takes them.
+// tree returns the commands for cobra.
 func tree(env *Env) *cobra.Command {
 	root := &cobra.Command{
 		Use: "rail COMMAND", Long: rootHelp, Version: versionLine(), SilenceErrors: true, SilenceUsage: true,
 		DisableFlagsInUseLine: true, Args: cobra.ArbitraryArgs, RunE: missing,
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
-	// A family is no command by itself: its line of use says that a word is missing.
+	// A family is not a command: its usage line asks for another word.
 	root.SetUsageTemplate(strings.NewReplacer("\n  {{.CommandPath}} [command]", "", "{{.CommandPath}} [command] --help",
 		"{{.CommandPath}} COMMAND --help").Replace(root.UsageTemplate()))
 	root.SetOut(env.Out)
@@ -84,10 +83,10 @@ func tree(env *Env) *cobra.Command {
 	return root
 }
 
-// strict has package cobra's own completion refuse wrong calls as all commands do.
+// strict makes cobra's completion refuse wrong usage as all commands do.
 func strict(completion *cobra.Command) {
 	completion.Args, completion.RunE = cobra.ArbitraryArgs, missing
-	completion.Use, completion.Short = "completion SHELL", "Write what a shell needs to complete commands"
+	completion.Use, completion.Short = "completion SHELL", "Write a shell completion script"
 	completion.DisableFlagsInUseLine = true
 	for _, shell := range completion.Commands() {
 		shell.Args, shell.DisableFlagsInUseLine = exactly(""), true
@@ -95,7 +94,7 @@ func strict(completion *cobra.Command) {
 	}
 }
 
-// exactly refuses another number of arguments than the names that are given, by those that are missing or too many.
+// exactly refuses a wrong number of arguments, and names the missing or extra ones.
 func exactly(named string) cobra.PositionalArgs {
 	wanted := strings.Fields(named)
 	return func(cmd *cobra.Command, args []string) error {
@@ -103,16 +102,16 @@ func exactly(named string) cobra.PositionalArgs {
 		case len(args) < len(wanted):
 			return usagef("%s is missing", strings.Join(wanted[len(args):], " and "))
 		case len(args) > len(wanted) && len(wanted) == 0:
-			return usagef("%s takes no arguments: %q is too much", cmd.CommandPath(), args[0])
+			return usagef("%s takes no arguments: %q is not expected", cmd.CommandPath(), args[0])
 		case len(args) > len(wanted):
-			return usagef("%s takes %s alone: %q is too much", cmd.CommandPath(), named, args[len(wanted)])
+			return usagef("%s takes only %s: %q is not expected", cmd.CommandPath(), named, args[len(wanted)])
 		}
 		return nil
 	}
 }
 
-// family returns the command of the first word that several commands share. It may be a command
-// itself, as restore is beside restore key.
+// family returns the command of the first word shared by several commands. It may be a command itself, as
+// restore is beside restore key.
 func (g group) family(root *cobra.Command, name string) *cobra.Command {
 	for _, c := range root.Commands() {
 		if c.Name() == name {
@@ -127,7 +126,7 @@ func (g group) family(root *cobra.Command, name string) *cobra.Command {
 	return c
 }
 
-// cobra returns the command as package cobra takes it.
+// cobra converts the command for cobra.
 func (c command) cobra(env *Env) *cobra.Command {
 	out := &cobra.Command{
 		Use:   strings.TrimSpace(c.name[strings.LastIndex(c.name, " ")+1:] + " " + c.args),
@@ -139,7 +138,7 @@ func (c command) cobra(env *Env) *cobra.Command {
 	do := c.setUp(out.Flags())
 	out.Args = exactly(c.args)
 	out.RunE = func(cmd *cobra.Command, args []string) error {
-		env.progress.say("%s is at work", cmd.CommandPath())
+		env.progress.say("%s is running", cmd.CommandPath())
 		if c.records {
 			env.record()
 		}
@@ -158,10 +157,10 @@ func (c command) cobra(env *Env) *cobra.Command {
 	return out
 }
 
-// capital begins what the table says of a command with a capital.
+// capital capitalizes a description in the table.
 func capital(about string) string { return strings.ToUpper(about[:1]) + about[1:] }
 
-// indented sets lines in by two columns, as the help does.
+// indented indents lines by two columns, as the help does.
 func indented(lines string) string {
 	if lines == "" {
 		return ""
@@ -169,8 +168,7 @@ func indented(lines string) string {
 	return "  " + strings.ReplaceAll(strings.TrimSpace(lines), "\n", "\n  ")
 }
 
-// missing answers where a command's name ends too soon or goes wrong: with the commands that there
-// are, or with the nearest one.
+// missing reports an incomplete or unknown command name, with the existing commands or the closest one.
 func missing(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		if asked, err := c.Flags().GetBool("json"); err != nil || !asked {
@@ -187,8 +185,7 @@ func missing(c *cobra.Command, args []string) error {
 	return usagef("there is no command %q%s", args[0], meant(c.CommandPath()+" ", args[0], known))
 }
 
-// meant returns a question for the known name that is nearest to a mistyped one,
-// or "".
+// meant returns a question with the known name closest to a mistyped one, or "".
 func meant(before, name string, known []string) string {
 	near := problem.Nearest(name, known)
 	if near == "" {
@@ -197,10 +194,10 @@ func meant(before, name string, known []string) string {
 	return "; did you mean " + before + near + "?"
 }
 
-// helpCommand returns `rail help`, which unlike package cobra's own fails for what is no command.
+// helpCommand returns `rail help`, which unlike cobra's own fails for an unknown command.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "help [COMMAND]", Short: "Tell more about a command", DisableFlagsInUseLine: true,
+		Use: "help [COMMAND]", Short: "Show the help of a command", DisableFlagsInUseLine: true,
 		RunE: func(c *cobra.Command, args []string) error {
 			about, rest, err := c.Root().Find(args)
 			if err != nil || len(rest) > 0 {

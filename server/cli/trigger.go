@@ -15,12 +15,12 @@ import (
 	"rail/server/outbound/webhook"
 )
 
-// trigger sends the example of a type of event: to an address of the developer's, signed as listen signs, or by the
-// server to an endpoint of a program.
+// trigger sends the example of an event type: to a local address, signed as listen signs, or by the server to an
+// endpoint of a program.
 func trigger(fs *pflag.FlagSet) action {
 	from := remoteFlags(fs)
 	to := fs.String("forward-to", "", "`URL` on your own machine, such as http://localhost:3000/hooks")
-	endpoint := fs.String("endpoint", "", "`ENDPOINT_ID` of a webhook endpoint, to which the server sends it")
+	endpoint := fs.String("endpoint", "", "`ENDPOINT_ID` of a webhook endpoint to which the server sends it")
 	return func(ctx context.Context, env *Env, args []string) error {
 		if err := known(args[0]); err != nil {
 			return err
@@ -45,11 +45,11 @@ func trigger(fs *pflag.FlagSet) action {
 	}
 }
 
-// triggerHelp says what is sent, and what is not.
+// triggerHelp describes the sent request.
 func triggerHelp() string {
-	return `What is sent is the type's example of the API's description, whose objects do not exist; its id begins with evt_test_, and nothing is
-recorded. With --forward-to this command sends it, once, signed with the secret that rail listen prints for the same API key. With --endpoint the
-server sends it, signed with the endpoint's own secret. rail demo makes events of real objects.
+	return `It sends the type's example from the API description, whose objects do not exist; its id begins with evt_test_, and it is not
+recorded. With --forward-to this command sends it, once, signed with the secret that rail listen prints for the same API key.
+With --endpoint the server sends it, signed with the endpoint's secret. rail demo creates events of real objects.
 `
 }
 
@@ -75,7 +75,7 @@ func (r remote) example(ctx context.Context, env *Env, kind, to string) (forward
 	}, nil
 }
 
-// ping has the server send the example to an endpoint.
+// ping makes the server send the example to an endpoint.
 func (r remote) ping(ctx context.Context, env *Env, kind, endpoint string) (forwarded, error) {
 	c, err := r.caller(env)
 	if err != nil {
@@ -93,7 +93,7 @@ func (r remote) ping(ctx context.Context, env *Env, kind, endpoint string) (forw
 	}, err
 }
 
-// failure is the error of an event that was not taken.
+// failure is the error of an event that was not accepted.
 func (f forwarded) failure() error {
 	if f.Error == "" {
 		return nil

@@ -16,12 +16,12 @@ import (
 	"rail/server/postgres/migrate"
 )
 
-// keptUpgrades is how many backups from before an upgrade are kept. An upgrade that fails and is begun again makes
+// maxUpgrades is the number of pre-upgrade backups to keep. A failed upgrade that is started again makes
 // another.
-const keptUpgrades = 3
+const maxUpgrades = 3
 
-// raise brings a database to this binary's version where o allows it, and refuses it otherwise: an upgrade of a
-// database that is not private is for the operator to begin.
+// raise migrates a database to this binary's version if o allows it, and refuses it otherwise: the operator
+// decides on upgrading an external database.
 func (d *database) raise(ctx context.Context, env *Env, o opening) error {
 	at, refused, err := d.version(ctx)
 	if err != nil {
@@ -36,18 +36,18 @@ func (d *database) raise(ctx context.Context, env *Env, o opening) error {
 	case older && !o.look && (d.private() || o.up):
 		return d.upgrade(ctx, env, at, o.saying(env))
 	case empty:
-		return fmt.Errorf("%w: rail serve or rail migrate up makes them", refused)
+		return fmt.Errorf("%w: run rail serve or rail migrate up to create them", refused)
 	case older:
 		return fmt.Errorf("%w: run rail migrate up", refused)
 	case errors.Is(refused, migrate.ErrNewer):
-		return fmt.Errorf("%w. Start the release that it was upgraded by, or restore a backup from before%s", refused, d.kept())
+		return fmt.Errorf("%w. Start the newer release, or restore a backup from before the upgrade%s", refused, d.lastUpgrade())
 	case refused == nil && o.watch:
 		return o.warnAhead(env, at)
 	}
 	return refused
 }
 
-// version returns the version of the database, and why it does not serve this binary; refused is nil where it does.
+// version returns the version of the database, and why it does not serve this binary; refused is nil if it does.
 func (d *database) version(ctx context.Context) (at uint, refused, err error) {
 	conn, err := pgx.Connect(ctx, d.direct)
 	if err != nil {
@@ -58,7 +58,7 @@ func (d *database) version(ctx context.Context) (at uint, refused, err error) {
 	return at, refused, errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
 }
 
-// saying returns what tells of steps that take a while.
+// saying returns a reporter of slow steps.
 func (o opening) saying(env *Env) func(string, ...any) {
 	if o.logf != nil {
 		return o.logf
@@ -66,18 +66,18 @@ func (o opening) saying(env *Env) func(string, ...any) {
 	return env.say
 }
 
-// warnAhead says that a newer release has upgraded the database, which this binary can still serve.
+// warnAhead warns that a newer release has upgraded the database, which this binary can still serve.
 func (o opening) warnAhead(env *Env, at uint) error {
 	latest, err := migrate.Latest()
 	if err == nil && at > latest {
-		o.saying(env)("warning: the database is at schema %d, and this binary knows %d: it can serve it, but start the newer release soon",
+		o.saying(env)("warning: the database is at schema %d, and this binary has %d: it can serve it, but start the newer release soon",
 			at, latest)
 	}
 	return err
 }
 
-// upgrade brings an older database to this binary's version. Of a private one it makes a backup first: nobody was
-// asked, and the release of before can read no newer one.
+// upgrade migrates an older database to this binary's version. It first makes a backup of a private one, since
+// the upgrade is automatic and the previous release cannot read a newer one.
 func (d *database) upgrade(ctx context.Context, env *Env, from uint, say func(string, ...any)) error {
 	latest, err := migrate.Latest()
 	if err != nil {
@@ -91,7 +91,7 @@ func (d *database) upgrade(ctx context.Context, env *Env, from uint, say func(st
 	if d.private() && d.config.UpgradeBackup {
 		path, err := d.backedUp(ctx, env, from)
 		if err != nil {
-			return fmt.Errorf("no backup could be made before the upgrade, and so nothing was upgraded: %w; make room for one, "+
+			return fmt.Errorf("the backup before the upgrade failed, so nothing was upgraded: %w; free some space, "+
 				"or set RAIL_UPGRADE_BACKUP=off", err)
 		}
 		say("A backup from before the upgrade is in %s", path)
@@ -103,9 +103,9 @@ func (d *database) upgrade(ctx context.Context, env *Env, from uint, say func(st
 	return nil
 }
 
-// migrate applies the migrations that are missing. An error says where the database is then.
+// migrate applies the missing migrations. An error includes the resulting version.
 func (d *database) migrate(ctx context.Context, env *Env) error {
-	tell := func(version int) { env.progress.say("bringing the database to schema version %d", version) }
+	tell := func(version int) { env.progress.say("migrating the database to schema version %d", version) }
 	failed := migrate.Schema().Telling(tell).Up(ctx, d.direct)
 	if failed == nil {
 		return nil
@@ -118,13 +118,13 @@ func (d *database) migrate(ctx context.Context, env *Env) error {
 	return fmt.Errorf("%w. The database is at schema %d of %d", failed, at, latest)
 }
 
-// upgrades is the folder of the backups from before upgrades.
+// upgrades returns the folder of pre-upgrade backups.
 func (d *database) upgrades() string { return filepath.Join(d.config.DataDir, "upgrades") }
 
-// backedUp writes a backup from before an upgrade, and removes those that are older than the last three. The secret key
-// is not in it: that lies beside, and an upgrade leaves it as it is.
+// backedUp writes a pre-upgrade backup, and deletes all but the last ones. The secret key is not in it: its file
+// is beside the database, and an upgrade does not change it.
 func (d *database) backedUp(ctx context.Context, env *Env, from uint) (path string, err error) {
-	// With the session's settings of other commands, and no longer than the backup.
+	// With the session settings of other commands, and no longer than the backup.
 	if d.pool, err = postgres.Open(ctx, d.dsn, postgres.Options{MaxConns: 2}); err != nil {
 		return "", err
 	}
@@ -143,10 +143,10 @@ func (d *database) backedUp(ctx context.Context, env *Env, from uint) (path stri
 	return path, d.forgetUpgrades()
 }
 
-// forgetUpgrades removes all backups from before upgrades but the last ones.
+// forgetUpgrades deletes all pre-upgrade backups but the last ones.
 func (d *database) forgetUpgrades() error {
 	made := d.madeUpgrades()
-	for len(made) > keptUpgrades {
+	for len(made) > maxUpgrades {
 		if err := os.Remove(made[0]); err != nil {
 			return err
 		}
@@ -155,38 +155,38 @@ func (d *database) forgetUpgrades() error {
 	return nil
 }
 
-// madeUpgrades returns the backups from before upgrades, the oldest first.
+// madeUpgrades returns the pre-upgrade backups, oldest first.
 func (d *database) madeUpgrades() []string {
 	made, _ := filepath.Glob(filepath.Join(d.upgrades(), "*.backup")) // the pattern is well-formed
 	slices.SortFunc(made, strings.Compare)
 	return made
 }
 
-// kept names the last backup from before an upgrade, for a binary that is too old for the database.
-func (d *database) kept() string {
+// lastUpgrade names the last pre-upgrade backup, for a binary that is too old for the database.
+func (d *database) lastUpgrade() string {
 	if made := d.madeUpgrades(); d.private() && len(made) > 0 {
 		return ", such as " + made[len(made)-1] + ", into another folder"
 	}
 	return ""
 }
 
-// upgradeable is how a check before an upgrade is printed.
+// upgradeable is the JSON of a check before an upgrade.
 type upgradeable struct {
 	Schema     uint     `json:"schema"`
 	Latest     uint     `json:"latest"`
 	Migrations int      `json:"migrations"`
-	Floor      uint     `json:"serves_from"` // the oldest schema of servers that go on afterwards
+	Floor      uint     `json:"serves_from"` // the oldest schema of servers that can continue afterwards
 	Notes      []string `json:"notes"`
 	Problems   []string `json:"problems"`
 }
 
-// oldTransactions finds what a migration would have to wait for.
+// oldTransactions finds transactions that a migration would have to wait for.
 const oldTransactions = `SELECT format('session %s (%s) has been in a transaction for %s s: a migration of its tables waits for it',
 	a.pid, a.application_name, extract(epoch FROM now() - a.xact_start)::int) FROM pg_stat_activity a
 	WHERE a.datname = current_database() AND a.pid <> pg_backend_pid() AND a.xact_start < now() - interval '10 seconds'
 	ORDER BY a.xact_start LIMIT 5`
 
-// upgradeCheck says what rail migrate up would do, and changes nothing.
+// upgradeCheck reports what rail migrate up would do, and changes nothing.
 func upgradeCheck(*pflag.FlagSet) action {
 	return func(ctx context.Context, env *Env, _ []string) error {
 		var out upgradeable
@@ -204,7 +204,7 @@ func upgradeCheck(*pflag.FlagSet) action {
 	}
 }
 
-// checkUpgrade looks at a database of any version.
+// checkUpgrade checks a database of any version.
 func checkUpgrade(ctx context.Context, dsn string) (out upgradeable, err error) {
 	set := migrate.Schema()
 	conn, err := pgx.Connect(ctx, dsn)
@@ -240,7 +240,7 @@ func checkUpgrade(ctx context.Context, dsn string) (out upgradeable, err error) 
 	return out, err
 }
 
-// look adds what an operator should know before an upgrade begins.
+// look adds what an operator should know before an upgrade.
 func (u *upgradeable) look(ctx context.Context, conn *pgx.Conn) error {
 	if u.Schema == 0 {
 		u.Notes = append(u.Notes, "the database has no tables yet")
@@ -250,10 +250,10 @@ func (u *upgradeable) look(ctx context.Context, conn *pgx.Conn) error {
 		return nil
 	}
 	if u.Schema < u.Floor {
-		u.Notes = append(u.Notes, fmt.Sprintf("servers of schema %d are refused once the database is upgraded: stop them before, or expect "+
+		u.Notes = append(u.Notes, fmt.Sprintf("servers of schema %d are refused after the upgrade: stop them before it, or expect "+
 			"them to answer /readyz with 503", u.Schema))
 	} else {
-		u.Notes = append(u.Notes, fmt.Sprintf("servers of schema %d go on meanwhile", u.Schema))
+		u.Notes = append(u.Notes, fmt.Sprintf("servers of schema %d can continue", u.Schema))
 	}
 	rows, err := conn.Query(ctx, oldTransactions)
 	if err != nil {
@@ -264,7 +264,7 @@ func (u *upgradeable) look(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-// lines is what people read.
+// lines returns the check for people.
 func (u upgradeable) lines() []string {
 	first := fmt.Sprintf("schema %d → %d, %s", u.Schema, u.Latest, counted(u.Migrations, "migration"))
 	if u.Schema == u.Latest {
@@ -272,7 +272,7 @@ func (u upgradeable) lines() []string {
 	}
 	out := append([]string{first}, u.Notes...)
 	for _, p := range u.Problems {
-		out = append(out, "in the way: "+p)
+		out = append(out, "blocked by: "+p)
 	}
 	return out
 }

@@ -19,7 +19,7 @@ import (
 	"rail/server/postgres/migrate"
 )
 
-// schema sets what a database says of itself: the version that it is at, and the oldest program that it serves.
+// schema sets the database's version, and the oldest program that it serves.
 func (r rail) schema(version, floor uint) {
 	r.Helper()
 	_, err := r.opened().Exec(r.Context(), "UPDATE schema_migrations SET version = $1", version)
@@ -28,7 +28,7 @@ func (r rail) schema(version, floor uint) {
 	require.NoError(r, err)
 }
 
-// older takes a private database back to an earlier version, as the release of then had it.
+// older migrates a private database back to an earlier version.
 func (r rail) older(version uint) {
 	r.Helper()
 	place, err := locate(r.Context(), r.config(), nil)
@@ -48,17 +48,17 @@ func before(t *testing.T) (v uint) {
 	}
 }
 
-// TestUpgradeOfPrivate: whatever command brings a private database to another version says so, and leaves a backup from
-// before, with which the way back goes.
+// TestUpgradeOfPrivate: any command that migrates a private database reports it, and leaves a backup from
+// before, with which the upgrade can be reverted.
 func TestUpgradeOfPrivate(t *testing.T) {
 	r := newRail(t).running()
 	r.must("org", "create", "--name", "Acme")
-	r.older(40)
+	r.older(before(t))
 	status, _, errs := r.run("org", "list")
 	require.Zero(t, status, errs)
-	require.Regexp(t, `Upgrading the database: schema 40 → \d+, \d\d migrations\nA backup from before the upgrade is in (\S+)\nThe database is at schema \d+\n`, errs)
+	require.Regexp(t, `Upgrading the database: schema \d+ → \d+, 1 migration\nA backup from before the upgrade is in (\S+)\nThe database is at schema \d+\n`, errs)
 	file := regexp.MustCompile(`is in (\S+)`).FindStringSubmatch(errs)[1]
-	require.Regexp(t, `/upgrades/\S+-schema-40\.backup$`, file)
+	require.Regexp(t, `/upgrades/\S+-schema-\d+\.backup$`, file)
 	_, _, again := r.run("org", "list")
 	require.Empty(t, again, "once")
 
@@ -71,7 +71,7 @@ func TestUpgradeOfPrivate(t *testing.T) {
 	require.Contains(t, to.must("org", "list"), "Acme")
 
 	r.now.Advance(time.Hour)
-	for range 3 { // kept are the last three
+	for range 3 { // the last three stay
 		r.older(before(t))
 		_, _, errs = r.run("org", "list")
 		require.Contains(t, errs, "1 migration\n")
@@ -88,7 +88,7 @@ func TestUpgradeOfPrivate(t *testing.T) {
 	require.NotContains(t, errs, "backup")
 }
 
-// TestUpgradeNeedsItsBackup: without one nothing is changed.
+// TestUpgradeNeedsItsBackup: without a backup nothing is changed.
 func TestUpgradeNeedsItsBackup(t *testing.T) {
 	r := newRail(t).running()
 	r.older(before(t))
@@ -100,8 +100,7 @@ func TestUpgradeNeedsItsBackup(t *testing.T) {
 	require.EqualValues(t, before(t), r.object("migrate", "version")["version"])
 }
 
-// TestNewerDatabase: a binary that the database does not serve any more says so in a line, and one that it serves
-// warns.
+// TestNewerDatabase: a binary too old for the database reports that in a line, and a compatible one warns.
 func TestNewerDatabase(t *testing.T) {
 	r := newRail(t).running()
 	latest, err := migrate.Latest()
@@ -121,12 +120,24 @@ func TestNewerDatabase(t *testing.T) {
 	require.Contains(t, r.said.text(), "warning: the database is at schema")
 }
 
-// TestMigrateUpOfUnproven: tables that are ready are status 0, whatever else is to be done before a server starts.
+// TestUnreleasedDatabase: a database with the migrations of before the first release is refused in one line.
+func TestUnreleasedDatabase(t *testing.T) {
+	r := newRail(t).running()
+	r.schema(64, 56)
+	for _, command := range []string{"serve", "org list", "migrate up"} {
+		status, _, errs := r.run(strings.Fields(command)...)
+		require.Equal(t, 1, status)
+		require.Contains(t, errs, "rail "+command+": the database is from before the first release and cannot be upgraded: "+
+			"start with an empty one (it is at migration 64)\n")
+	}
+}
+
+// TestMigrateUpOfUnproven: migrating succeeds with status 0, whatever else a server needs before its start.
 func TestMigrateUpOfUnproven(t *testing.T) {
 	t.Parallel()
 	r := at(t, pgtest.DurableDSN(t), [32]byte{1})
 	pool := pgtest.Pool(t, r.environ["RAIL_DATABASE_URL"])
-	require.NoError(t, migrate.To(t.Context(), r.environ["RAIL_DATABASE_URL"], 24))
+	require.NoError(t, migrate.To(t.Context(), r.environ["RAIL_DATABASE_URL"], before(t)))
 	_, err := pool.Exec(t.Context(), `INSERT INTO organizations (id, name, created_at) VALUES ('org_1', 'Acme', now());
 		INSERT INTO api_keys (id, org_id, user_id, hash, last4, scopes, livemode, rate_limit, version, created_at)
 		VALUES ('key_1', 'org_1', 'usr_1', '\x00', 'abcd', '{read}', true, 25, '2026-08-21', now())`)
@@ -134,13 +145,13 @@ func TestMigrateUpOfUnproven(t *testing.T) {
 	status, out, errs := r.run("migrate", "up")
 	require.Zero(t, status, errs)
 	require.Contains(t, out, "schema version")
-	require.Contains(t, errs, "The tables are ready. Before a server starts: the database does not know its secret key yet")
+	require.Contains(t, errs, "The tables are ready. Before a server starts: the database has no secret key recorded yet")
 	status, _, errs = r.run("serve")
 	require.Equal(t, 1, status)
 	require.Contains(t, errs, "does not know its secret key yet")
 }
 
-// TestUpgradeCheck: what an upgrade would do is told before, and nothing is done.
+// TestUpgradeCheck reports what an upgrade would do, and does nothing.
 func TestUpgradeCheck(t *testing.T) {
 	t.Parallel()
 	r := at(t, pgtest.DurableDSN(t), [32]byte{1})
@@ -148,12 +159,11 @@ func TestUpgradeCheck(t *testing.T) {
 	require.Contains(t, r.must("upgrade", "check"), "the database is at the version of this binary")
 	latest, err := migrate.Latest()
 	require.NoError(t, err)
-	for from, says := range map[uint]string{24: "servers of schema 24 are refused", before(t): "go on meanwhile"} {
-		require.NoError(t, migrate.To(t.Context(), dsn, from))
-		require.Contains(t, r.must("upgrade", "check"), says)
-		require.EqualValues(t, from, r.object("upgrade", "check")["schema"])
-		require.EqualValues(t, from, r.object("migrate", "version")["version"])
-	}
+	from := before(t)
+	require.NoError(t, migrate.To(t.Context(), dsn, from))
+	require.Contains(t, r.must("upgrade", "check"), fmt.Sprintf("servers of schema %d are refused", from))
+	require.EqualValues(t, from, r.object("upgrade", "check")["schema"])
+	require.EqualValues(t, from, r.object("migrate", "version")["version"])
 	_, err = pgtest.Pool(t, dsn).Exec(t.Context(), "UPDATE schema_migrations SET version = $1", latest+5)
 	require.NoError(t, err)
 	status, out, _ := r.run("upgrade", "check")
@@ -173,12 +183,12 @@ func TestNouns(t *testing.T) {
 	}
 }
 
-// TestForeignVariable: what is not Rail's keeps no server down, and is told of.
+// TestForeignVariable: other programs' variables do not stop a server, and cause a warning.
 func TestForeignVariable(t *testing.T) {
 	r := newRail(t)
 	r.environ["RAIL_URL"] = "https://rail.example"
 	_, end := r.serving()
-	require.Contains(t, r.said.text(), "warning: RAIL_URL is not a variable of this program, and does nothing")
+	require.Contains(t, r.said.text(), "warning: RAIL_URL is not a variable of this program, and is ignored")
 	end()
 	require.Contains(t, r.must("config", "check"), "RAIL_URL is not a variable")
 	file := filepath.Join(t.TempDir(), "rail.env")
@@ -191,7 +201,7 @@ func TestForeignVariable(t *testing.T) {
 	require.Contains(t, string(text), "#RAIL_PG_BINDIR=")
 }
 
-// TestFullDisk: a server does not begin on a disk that is nearly full, and a check of the configuration says so.
+// TestFullDisk: a server does not start on a nearly full disk, and the configuration check reports it.
 func TestFullDisk(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can make a small disk")
@@ -210,7 +220,8 @@ func TestFullDisk(t *testing.T) {
 	require.NoDirExists(t, r.environ["RAIL_DATA_DIR"], "nothing was written")
 }
 
-// TestBackupIsNoted: what comes after a backup knows that it was made, and the backup does not.
+// TestBackupIsNoted: the database records a backup after it is made, so the backup itself does not have the
+// record.
 func TestBackupIsNoted(t *testing.T) {
 	t.Parallel()
 	r := at(t, pgtest.DurableDSN(t), [32]byte{1})
@@ -229,7 +240,7 @@ func TestBackupIsNoted(t *testing.T) {
 	require.Zero(t, made(to))
 }
 
-// TestStatus: one screen tells how Rail is, also while no server answers.
+// TestStatus: one screen shows the state of Rail, even without a running server.
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	r := at(t, pgtest.DurableDSN(t), [32]byte{1})
@@ -244,7 +255,7 @@ func TestStatus(t *testing.T) {
 	require.NoError(t, err)
 	out := r.must("status")
 	require.LessOrEqual(t, len(strings.Split(out, "\n")), 24, "one screen")
-	require.Regexp(t, `Mails +1 wait, the first has been due for 1h0m0s; the mail server has taken none for 2h0m0s\n`, out)
+	require.Regexp(t, `Mails +1 wait, the oldest has been due for 1h0m0s; the mail server has accepted none for 2h0m0s\n`, out)
 	require.Regexp(t, `Last backup +3h0m0s ago\n`, out)
 	s := r.object("status")
 	require.EqualValues(t, 7200, s["mail_server_failing"])

@@ -15,11 +15,10 @@ import (
 	"rail/server/work"
 )
 
-// maxNamesakes bounds the organizations in which the operator's word for a user is looked for.
+// maxNamesakes bounds the organizations searched for the operator's name of a user.
 const maxNamesakes = 100
 
-// printedUser is how a user of the console is printed. Link is there where one was made, the
-// only time that it can be read. Times that are nil have not come.
+// printedUser is the JSON of a console user. Link is set once, when it is created. A nil time means never.
 type printedUser struct {
 	ID           string      `json:"id"`
 	OrgID        string      `json:"org_id"`
@@ -56,7 +55,7 @@ func userTable(all ...printedUser) func() []string {
 			link = u.Link
 		}
 		if link != "" {
-			rows = append(rows, "", "Hand this on; it sets the password, once, within a day:", link)
+			rows = append(rows, "", "Pass this link on; it sets the password, once, within a day:", link)
 		}
 		return rows
 	}
@@ -67,8 +66,8 @@ func people(env *Env, d *database) *team.Service {
 	return team.New(team.Service{Pool: d.pool, Keeper: d.keeper, Clock: env.Clock, BaseURL: d.config.ConsoleBase()})
 }
 
-// userCreate makes a user and prints a link to set the password: a password that was typed here
-// would be in the shell's history, and known to two.
+// userCreate creates a user and prints a link to set the password: a typed password would be in the shell's
+// history, and known to two people.
 func userCreate(fs *pflag.FlagSet) action {
 	org := fs.String("org", "", "`ORG_ID` of the user; may be left out while there is only one")
 	email := fs.String("email", "", "`ADDRESS` to sign in with")
@@ -110,7 +109,7 @@ func roleNames() string {
 	return strings.Join(names, ", ")
 }
 
-// checkRole refuses what is no role before the database is opened.
+// checkRole refuses an unknown role before the database is opened.
 func checkRole(role string) error {
 	switch {
 	case role == "":
@@ -143,7 +142,7 @@ func userList(fs *pflag.FlagSet) action {
 	}
 }
 
-// userRole gives a user another role.
+// userRole changes a user's role.
 func userRole(fs *pflag.FlagSet) action {
 	role := roleFlag(fs)
 	return changeUser(fs, "user role", func() error { return checkRole(*role) },
@@ -152,16 +151,16 @@ func userRole(fs *pflag.FlagSet) action {
 		})
 }
 
-// userReset lets back in who cannot sign in, also where nobody can.
+// userReset restores the access of a user, even if no owner can sign in.
 func userReset(fs *pflag.FlagSet) action {
-	factor := toggle(fs, "factor", "turn the second factor off, too")
+	factor := toggle(fs, "factor", "also turn the second factor off")
 	return changeUser(fs, "user reset", nil,
 		func(ctx context.Context, s *team.Service, u *work.Unit, id string) (string, error) {
 			return s.ResetLinkFor(ctx, u, id, *factor)
 		})
 }
 
-// userDisable ends a user's sessions and lets no new ones begin.
+// userDisable ends a user's sessions and blocks new ones.
 func userDisable(fs *pflag.FlagSet) action {
 	return changeUser(fs, "user disable", nil,
 		func(ctx context.Context, s *team.Service, u *work.Unit, id string) (string, error) {
@@ -177,8 +176,8 @@ func userEnable(fs *pflag.FlagSet) action {
 		})
 }
 
-// changeUser returns the action of a command that changes one user, whom its argument names, and
-// prints them. check is done before the database is opened; it may be nil.
+// changeUser returns the action of a command that changes one user, named by its argument, and prints them.
+// check, if not nil, runs before the database is opened.
 func changeUser(
 	fs *pflag.FlagSet, command string, check func() error,
 	change func(ctx context.Context, s *team.Service, u *work.Unit, id string) (link string, err error),
@@ -210,8 +209,8 @@ func changeUser(
 	}
 }
 
-// chooseUser returns the user with an id or an address, in the organization that is given where
-// there is one. It never chooses among several.
+// chooseUser returns the user with an id or an address, in the given organization if there is one. It never
+// chooses among several.
 func chooseUser(ctx context.Context, d *database, who, org string) (db.User, error) {
 	found, err := queries.UsersOperated(ctx, d.pool, db.UsersOperatedParams{
 		Who: strings.ToLower(strings.TrimSpace(who)), Lim: maxNamesakes,
@@ -231,23 +230,23 @@ func chooseUser(ctx context.Context, d *database, who, org string) (db.User, err
 	return db.User{}, usagef("%d organizations have a user %s: choose one with --org", len(found), who)
 }
 
-// userHelp says how users come about and what roles may do.
+// userHelp describes how users are created and what roles may do.
 func userHelp() string {
-	return `USER is an id or an e-mail address. The link that is printed sets the user's password, once, within a day.
+	return `USER is an id or an e-mail address. The printed link sets the user's password, once, within a day.
 
 Roles:
-  owner    everything, and alone invites and changes users
-  manager  everything but users and payouts
+  owner    everything, including users
+  manager  everything except users and payouts
   finance  reads everything, decides on commissions, and confirms payouts
   viewer   reads everything
 
-rail user reset lets somebody back in, also where nobody can sign in any more: it takes the password away and ends the
-sessions; --factor is for a lost phone. An organization keeps at least one owner who can sign in.
+rail user reset restores a user's access, even if no owner can sign in: it removes the password and ends the sessions;
+--factor is for a lost phone. An organization keeps at least one owner who can sign in.
 `
 }
 
-// userFirstLink prints what a start prints on a terminal: where the first user of the console is made. A link that was
-// made before is void then.
+// userFirstLink prints the address that a start prints on a terminal: the page for the first console user. It
+// voids an earlier link.
 func userFirstLink(fs *pflag.FlagSet) action {
 	org := fs.String("org", "", "`ORG_ID` of the user; may be left out while there is one organization, or none")
 	return func(ctx context.Context, env *Env, _ []string) error {
@@ -257,7 +256,7 @@ func userFirstLink(fs *pflag.FlagSet) action {
 				return err
 			}
 			if begun {
-				return errors.New("the console has users: rail user create makes another, rail user reset lets one in again")
+				return errors.New("the console has users: rail user create creates another, rail user reset restores access")
 			}
 			if *org != "" || id == severalOrgs {
 				if id, err = chooseOrg(ctx, d.pool, *org); err != nil {
@@ -273,9 +272,9 @@ func userFirstLink(fs *pflag.FlagSet) action {
 	}
 }
 
-// firstLinkHelp says what the link is.
+// firstLinkHelp describes the link.
 func firstLinkHelp() string {
-	return `Whoever opens it first makes an owner. It works once, within a day, and makes the one before void. A server prints
-such a link at its start on a terminal alone: what else reads it, such as a collector of logs, should not be an owner.
+	return `Opening the link creates an owner. It works once, within a day, and voids an earlier link. A server prints such a link at its
+start only on a terminal, since the readers of a log, such as a log collector, should not become owners.
 `
 }

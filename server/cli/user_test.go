@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Users are made, changed and let back in by hand.
+// The operator creates, changes and resets users.
 func TestUsers(t *testing.T) {
 	t.Parallel()
 	r := newRail(t).running()
@@ -59,8 +59,8 @@ func TestUsers(t *testing.T) {
 	r.must("audit")
 }
 
-// The first page makes an organization where there is none, and an owner of the only one; with
-// several the operator makes the first user.
+// The first page creates an organization if there is none, and an owner of the only one; with several, the
+// operator creates the first user.
 func TestStartLink(t *testing.T) {
 	t.Parallel()
 	r := newRail(t).running()

@@ -18,26 +18,25 @@ import (
 const (
 	// purgeBatch bounds the rows, and so the locks, of one statement.
 	purgeBatch = 1000
-	// minRetention is how many days events and deliveries are kept at least: a
-	// replay may ask for as many.
+	// minRetention is the minimum retention of events and deliveries in days: a replay may go back that far.
 	minRetention = 30
-	// idleBucketDays is after how many days the bucket of a silent key is forgotten.
+	// idleBucketDays is after how many days the bucket of an unused key is deleted.
 	idleBucketDays = 1
-	// aliasDays is how long a processor's other ids of a payment are kept. Who refunds or
-	// disputes later is not told by them: banks give their customers 18 months at most.
+	// aliasDays is the retention of a processor's other ids of a payment. Later refunds and disputes do not use them:
+	// banks give their customers 18 months at most.
 	aliasDays = 730
 )
 
 var queries = db.New()
 
-// cleanUp removes what has expired, table by table. A failure in one does not stop the others.
-func cleanUp(m Means) Job {
+// cleanUp deletes expired rows, table by table. A failure in one table does not stop the others.
+func cleanUp(m Deps) Job {
 	return Job{
 		Name:  "clean-up",
-		About: "remove expired Idempotency-Key records, sign-in links, sessions and applications that nobody confirmed, and mails and partners' addresses past their retention", Every: time.Minute,
+		About: "delete expired Idempotency-Key records, sign-in links, sessions and unconfirmed applications, and mails and partners' addresses past their retention", Every: time.Minute,
 		Run: func(ctx context.Context, now clock.Time) error {
 			failed := queries.WebhookCancelOff(ctx, m.Pool, &now)
-			for _, purge := range purges(ctx, m.Pool, now, m.kept(now)) {
+			for _, purge := range purges(ctx, m.Pool, now, m.retentionStart(now)) {
 				failed = errors.Join(failed, drain(purgeBatch, purge))
 			}
 			return failed
@@ -45,13 +44,12 @@ func cleanUp(m Means) Job {
 	}
 }
 
-// kept is the time from which on events and what was made of them are kept.
-func (m Means) kept(now clock.Time) clock.Time {
+// retentionStart returns the time before which events and their deliveries expire.
+func (m Deps) retentionStart(now clock.Time) clock.Time {
 	return now.Days(-int64(max(m.RetentionDays, minRetention)))
 }
 
-// purges returns functions that each remove one batch.
-// kept is the time from which on events and what was made of them are kept.
+// purges returns functions that each delete one batch. kept is the result of retentionStart.
 func purges(ctx context.Context, pool *pgxpool.Pool, now, kept clock.Time) []func() (int64, error) {
 	return []func() (int64, error){
 		func() (int64, error) {

@@ -22,13 +22,13 @@ func TestPurgeRemovesExpiredKeysInBatches(t *testing.T) {
 		SELECT o.id, n::text, '', 200, '', CASE WHEN n <= $3 THEN $2 ELSE $1 END::timestamptz FROM o, generate_series(1, $3 + 5) n`,
 		now, now.Plus(-work.Replay), 2*purgeBatch+1)
 	require.NoError(t, err)
-	require.NoError(t, cleanUp(Means{Pool: pool}).Run(t.Context(), now))
+	require.NoError(t, cleanUp(Deps{Pool: pool}).Run(t.Context(), now))
 	var left int
 	require.NoError(t, pool.QueryRow(t.Context(), "SELECT count(*) FROM idempotency_keys").Scan(&left))
 	require.Equal(t, 5, left)
 }
 
-// Other ids of payments go after two years: the old ones, in batches, and no younger.
+// Other ids of payments are deleted after two years, in batches.
 func TestPurgeRemovesOldAliases(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
@@ -41,7 +41,7 @@ func TestPurgeRemovesOldAliases(t *testing.T) {
 		SELECT 'org_1', 'prg_1', 'pi_' || n, 'in_' || n, CASE WHEN n <= $3 THEN $1::timestamptz ELSE $2 END
 		FROM generate_series(1, $3 + 5) n`, now.Days(-aliasDays).Plus(-time.Second), now.Days(-aliasDays), purgeBatch+1)
 	require.NoError(t, err)
-	require.NoError(t, cleanUp(Means{Pool: pool}).Run(t.Context(), now))
+	require.NoError(t, cleanUp(Deps{Pool: pool}).Run(t.Context(), now))
 	var left int
 	require.NoError(t, pool.QueryRow(t.Context(), "SELECT count(*) FROM charge_aliases").Scan(&left))
 	require.Equal(t, 5, left)

@@ -10,8 +10,8 @@ import (
 	"rail/server/money/ledger"
 )
 
-// foldBalances folds ledger entries into the balances, so that whoever reads a balance has few entries to add.
-// The folder keeps its place between runs.
+// foldBalances folds ledger entries into the balances, so that a reader of a balance has few entries to add. The
+// folder keeps its position between runs.
 func foldBalances(pool *pgxpool.Pool) Job {
 	folder := ledger.NewFolder(pool)
 	return Job{

@@ -11,9 +11,8 @@ import (
 	"rail/server/harness/pgtest"
 )
 
-// visited are clicks and referrals of 150, 120 and 0 days ago in partitions of their own
-// (see months): of the first, one brought a customer and one is of a visitor whose
-// referral is still open.
+// visited are clicks and referrals of 150, 120 and 0 days ago in separate partitions (see months): of the first,
+// one brought a customer and one is of a visitor whose referral is still open.
 var visited = []string{
 	`UPDATE programs SET created_at = now() - interval '200 days'`,
 	`INSERT INTO referrals (id, org_id, program_id, partner_id, link_id, visitor, current, tracked_by, status, expires_at, created_at, updated_at)
@@ -27,7 +26,7 @@ var visited = []string{
 		SELECT 'cus_1', 'org_1', 'prg_1', 'x', 'lead', 'link', k.partner_id, k.link_id, k.referral_id, k.id, now(), now(), now() FROM clicks k WHERE k.id LIKE '%1paid'`,
 }
 
-// figures are what a program, its partners and its links show of clicks and referrals.
+// figures returns the counts of clicks and referrals of a program, its partners and its links.
 func figures(t *testing.T, pool *pgxpool.Pool) (out []int64) {
 	t.Helper()
 	g, err := queries.ProgramStats(t.Context(), pool, db.ProgramStatsParams{OrgID: "org_1", Ids: []string{"prg_1"}})
@@ -50,7 +49,7 @@ func figures(t *testing.T, pool *pgxpool.Pool) (out []int64) {
 	return out
 }
 
-// clean checks what reports and lists have summed against the rows.
+// clean compares the sums of reports and lists with the rows.
 func clean(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
 	days, err := queries.AuditReportDays(t.Context(), pool)
@@ -69,7 +68,7 @@ func TestForgottenClicksAreCounted(t *testing.T) {
 		_, err := pool.Exec(t.Context(), sql)
 		require.NoError(t, err, sql)
 	}
-	m, now := Means{Pool: pool, Clock: clock.System{}, ClickRetentionDays: 90}, clock.System{}.Now()
+	m, now := Deps{Pool: pool, Clock: clock.System{}, ClickRetentionDays: 90}, clock.System{}.Now()
 	counted := []int64{15, 5, 9, 3, 6, 2, 9, 3, 6, 2}
 	listed := func(want int64) {
 		t.Helper()
@@ -85,8 +84,8 @@ func TestForgottenClicksAreCounted(t *testing.T) {
 		require.Zero(t, none, "the link is another partner's")
 	}
 	require.Equal(t, counted, figures(t, pool))
-	require.NoError(t, forgetClicks(Means{Pool: pool}).Run(t.Context(), now))
-	listed(15) // for ever, unless somebody says otherwise
+	require.NoError(t, forgetClicks(Deps{Pool: pool}).Run(t.Context(), now))
+	listed(15) // kept by default
 
 	job := forgetClicks(m)
 	require.NoError(t, job.Run(t.Context(), now))
@@ -115,8 +114,7 @@ func TestForgottenClicksAreCounted(t *testing.T) {
 	require.Empty(t, tallies, "a partner takes its figures along")
 }
 
-// TestForgettingGivesWay: who reads clicks for long is not waited for, and nothing is
-// half done.
+// TestForgettingGivesWay: the job does not wait for long readers of clicks, and leaves nothing half done.
 func TestForgettingGivesWay(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)

@@ -8,11 +8,11 @@ import (
 	"rail/server/program/customer"
 )
 
-// inboxDays is how long an event of a payment processor is kept after its last work.
+// inboxDays is the retention of a processor's event after it was processed last.
 const inboxDays = 90
 
-// inboxWorker returns what works events of payment processors.
-func inboxWorker(m Means) inbox.Worker {
+// inboxWorker returns a worker for events of payment processors.
+func inboxWorker(m Deps) inbox.Worker {
 	customers := customer.Service{Mail: m.Outbox, Keeper: m.Keeper}
 	return inbox.Worker{
 		Pool: m.Pool, Keeper: m.Keeper, Clock: m.Clock, Sales: sale.Service{Customers: customers}, Customers: customers,
@@ -20,10 +20,10 @@ func inboxWorker(m Means) inbox.Worker {
 	}
 }
 
-// workInbox works the events of payment processors, often enough that each is worked within two seconds.
-func workInbox(m Means) Job {
+// workInbox processes events of payment processors, each within two seconds.
+func workInbox(m Deps) Job {
 	return Job{
-		Name: "work-inbox", About: "record what payment processors sent", Every: 500 * time.Millisecond,
+		Name: "work-inbox", About: "process events of payment processors", Every: 500 * time.Millisecond,
 		Run: inboxWorker(m).Run,
 	}
 }

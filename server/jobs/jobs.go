@@ -1,9 +1,9 @@
-// Package jobs is the work that no request asks for.
+// Package jobs has the background work of the server.
 //
 // The same list runs inside rail serve and, one job at a time, from rail job run. A job is safe with several
-// replicas: its statements cannot do the same work twice. It works through what is due in batches, each a short
-// transaction, so that it can be stopped at any time and goes on in the next round. What is due follows from the
-// time that the job is given, not from when it ran last, so nothing is missed while no server runs.
+// replicas: its statements cannot do the same work twice. It processes due rows in batches, each a short
+// transaction, so that it can be stopped at any time and continues in the next round. The job's time decides
+// what is due, not the time of its last run, so nothing is missed while no server runs.
 package jobs
 
 import (
@@ -23,44 +23,44 @@ import (
 	"rail/server/work/quota"
 )
 
-// Job is one kind of work. Run does all that is due at now and returns. Every is the time between the starts of two
-// rounds, unless one takes longer.
+// Job is one kind of work. Run does everything due at now and returns. Every is the interval between the starts
+// of two rounds, unless one takes longer.
 type Job struct {
 	Name  string
 	About string
 	Every time.Duration
-	// First means that nothing is served before the first round has ended.
+	// First means that the server starts serving after the first round.
 	First bool
 	Run   func(ctx context.Context, now clock.Time) error
 }
 
-// Means is what jobs work with. Rails may be empty. Clock is the true time: money
-// and reports do not run ahead of it, whatever time a job is given.
-type Means struct {
+// Deps holds the dependencies of all jobs. Rails may be empty. Clock is the true time: money and reports must
+// not run ahead of it, whatever time a job is given.
+type Deps struct {
 	Pool   *pgxpool.Pool
 	Keeper *secret.Keeper
 	Rails  []payout.Rail
 	Clock  clock.Clock
 	Outbox *mail.Outbox // may be nil
-	// HoldOnHighRisk keeps partners with an open high risk flag out of payouts.
+	// HoldOnHighRisk excludes partners with an open high risk flag from payouts.
 	HoldOnHighRisk bool
-	// FraudMonitoring is whether organizations are swept that do not say so themselves.
+	// FraudMonitoring is the default for organizations without their own setting.
 	FraudMonitoring bool
-	// Mail sends the mails of the outbox, where a way to send is configured.
+	// Mail sends the mails of the outbox, if mail is configured.
 	Mail mail.Sender
-	// Plan is the limits of organizations that have none of their own.
+	// Plan has the default limits of organizations.
 	Plan quota.Plan
 	Log  *slog.Logger
-	// StripeURL is where Stripe's API is asked; "" for its own address.
+	// StripeURL is the address of Stripe's API; "" for the default.
 	StripeURL string
-	// RetentionDays is how long events and deliveries are kept; at least 30.
+	// RetentionDays is the retention of events and deliveries; at least 30.
 	RetentionDays int
-	// ClickRetentionDays is how long clicks are kept that brought no customer; 0 for ever.
+	// ClickRetentionDays is the retention of clicks without a customer; 0 keeps them.
 	ClickRetentionDays int
 }
 
-// All returns every job. Their order does not matter: each runs by itself.
-func All(m Means) []Job {
+// All returns every job, in no particular order.
+func All(m Deps) []Job {
 	return []Job{
 		mature(m.Pool),
 		approve(m.Pool),
@@ -92,8 +92,7 @@ func unit(pool *pgxpool.Pool, job string, now clock.Time) *work.Unit {
 	return work.NewRun(pool, work.Actor{Kind: work.Job, ID: job}, now)
 }
 
-// guarded turns a panic into an error: a mistake in a job must not end the
-// server.
+// guarded turns a panic into an error: a bug in a job must not crash the server.
 func (j Job) guarded(ctx context.Context, now clock.Time) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -103,7 +102,8 @@ func (j Job) guarded(ctx context.Context, now clock.Time) (err error) {
 	return j.Run(ctx, now)
 }
 
-// drain calls some until it returns less than a full batch. Each call is bounded, so that no row is locked for long.
+// drain calls some until it returns less than a full batch. Each call is bounded, so that no row is locked for
+// long.
 func drain[N int | int64](batch N, some func() (N, error)) error {
 	for {
 		n, err := some()

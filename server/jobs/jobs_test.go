@@ -40,7 +40,7 @@ func TestLoopOutlivesFailuresAndPanics(t *testing.T) {
 
 func TestNamesAreUnique(t *testing.T) {
 	seen := map[string]bool{}
-	for _, j := range All(Means{}) {
+	for _, j := range All(Deps{}) {
 		if seen[j.Name] || j.Every <= 0 || j.About == "" {
 			t.Errorf("%+v", j)
 		}

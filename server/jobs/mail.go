@@ -9,18 +9,19 @@ import (
 	"rail/server/outbound/sequence"
 )
 
-// sendMail sends the mails of the outbox. Transactions that write a mail do not wait for a mail server.
-func sendMail(m Means) Job {
+// sendMail sends the mails of the outbox, so that transactions that queue a mail need not wait for a mail
+// server.
+func sendMail(m Deps) Job {
 	return Job{
 		Name: "send-mail", About: "send the mails of the outbox", Every: 5 * time.Second,
 		Run: func(ctx context.Context, now clock.Time) error { return m.Mail.Run(ctx, now) },
 	}
 }
 
-// sendCampaigns moves campaigns on. Without a way to send mail they wait, and go out once there is one.
-func sendCampaigns(m Means) Job {
+// sendCampaigns advances campaigns. Without a mail server they wait until there is one.
+func sendCampaigns(m Deps) Job {
 	return Job{
-		Name: "send-campaigns", About: "send the campaigns whose time has come", Every: 5 * time.Second,
+		Name: "send-campaigns", About: "send due campaigns", Every: 5 * time.Second,
 		Run: func(ctx context.Context, now clock.Time) error {
 			if m.Mail.Transport == nil {
 				return nil
@@ -30,10 +31,10 @@ func sendCampaigns(m Means) Job {
 	}
 }
 
-// advanceSequences moves partners on to their next mail, where it can be sent.
-func advanceSequences(m Means) Job {
+// advanceSequences sends partners the next mail of their sequence, if mail is configured.
+func advanceSequences(m Deps) Job {
 	return Job{
-		Name: "advance-sequences", About: "send the mails of sequences that are due", Every: time.Minute,
+		Name: "advance-sequences", About: "send due mails of sequences", Every: time.Minute,
 		Run: func(ctx context.Context, now clock.Time) error {
 			if m.Mail.Transport == nil {
 				return nil

@@ -13,13 +13,13 @@ import (
 	"rail/server/work"
 )
 
-// moveBatch bounds the commissions of one transaction, so that no request waits long for a row that a job has locked.
+// moveBatch bounds the commissions of one transaction, so that no request waits long for a locked row.
 const moveBatch = 500
 
-// mature makes approved commissions due when their holding period has run.
+// mature makes approved commissions due when their holding period is over.
 func mature(pool *pgxpool.Pool) Job {
 	return Job{
-		Name: "mature-commissions", About: "make approved commissions due when their holding period has run",
+		Name: "mature-commissions", About: "make approved commissions due at the end of their holding period",
 		Every: 10 * time.Second,
 		Run: func(ctx context.Context, now clock.Time) error {
 			return move(ctx, unit(pool, "mature-commissions", now), db.CommissionStatusApproved,
@@ -30,10 +30,10 @@ func mature(pool *pgxpool.Pool) Job {
 	}
 }
 
-// approve approves pending commissions whose delay has run.
+// approve approves pending commissions when their delay is over.
 func approve(pool *pgxpool.Pool) Job {
 	return Job{
-		Name: "approve-commissions", About: "approve pending commissions when their approval delay has run",
+		Name: "approve-commissions", About: "approve pending commissions at the end of their approval delay",
 		Every: 10 * time.Second,
 		Run: func(ctx context.Context, now clock.Time) error {
 			return move(ctx, unit(pool, "approve-commissions", now), db.CommissionStatusPending,
@@ -44,15 +44,15 @@ func approve(pool *pgxpool.Pool) Job {
 	}
 }
 
-// move takes commissions out of a state until none is left, in batches that are
-// each one transaction with their ledger entries and events.
+// move moves commissions out of a state until none is left, in batches that are each one transaction with their
+// ledger entries and events.
 func move(ctx context.Context, u *work.Unit, previous db.CommissionStatus,
 	take func(pgtx.DBTX) ([]db.Commission, error)) error {
 	return drain(moveBatch, func() (int, error) { return moveSome(ctx, u, previous, take) })
 }
 
-// moveSome moves one batch. A batch has rows of many organizations, and events are
-// an organization's, so it works for each in turn.
+// moveSome moves one batch. A batch has rows of many organizations, and events belong to one, so it handles each
+// in turn.
 func moveSome(
 	ctx context.Context, u *work.Unit, previous db.CommissionStatus, take func(pgtx.DBTX) ([]db.Commission, error),
 ) (n int, err error) {
@@ -62,7 +62,7 @@ func moveSome(
 			return err
 		}
 		owned := map[string][]db.Commission{}
-		// By organization, as the ledger's entries and events are.
+		// By organization, like the ledger entries and events.
 		for _, k := range taken {
 			owned[k.OrgID] = append(owned[k.OrgID], k)
 		}
@@ -77,11 +77,11 @@ func moveSome(
 	return n, err
 }
 
-// expire retires referrals whose cookie window has passed. Attribution checks the time itself, so that being
-// late does no harm; the status is for people and lists.
+// expire expires referrals after their cookie window. Attribution checks the time itself, so a delay does no
+// harm; the status is for people and lists.
 func expire(pool *pgxpool.Pool) Job {
 	return Job{
-		Name: "expire-referrals", About: "retire referrals whose cookie window has run", Every: time.Minute,
+		Name: "expire-referrals", About: "expire referrals at the end of their cookie window", Every: time.Minute,
 		Run: func(ctx context.Context, now clock.Time) error {
 			return drain(purgeBatch, func() (int64, error) {
 				return queries.ReferralsExpire(ctx, pool, db.ReferralsExpireParams{Now: now, Lim: purgeBatch})

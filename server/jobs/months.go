@@ -10,9 +10,8 @@ import (
 	"rail/server/ident"
 )
 
-// monthly are the lists that lie in partitions by month, with the prefixes of their
-// ids. What is past its retention is dropped where that is whole months: deliveries
-// before the events that they bring.
+// monthly are the tables partitioned by month, with the prefixes of their ids. A month past its retention is
+// dropped as a whole: deliveries before their events.
 var monthly = []struct {
 	list   string
 	prefix ident.Prefix
@@ -23,18 +22,17 @@ var monthly = []struct {
 	{"clicks", ident.Click, false},
 }
 
-// keepMonths makes the partitions of months to come and drops those that are past
-// their retention. There always are two months ahead, so that a server's clock may
-// be ahead a little; an id of a later time is refused. It runs before anything is
-// served, since nobody made any while no server ran.
-func keepMonths(m Means) Job {
+// keepMonths creates the partitions of coming months and drops those past their retention. There are always two
+// months in advance, for a server whose clock is ahead; an id of a later time is refused. It runs before the
+// server starts, since no partitions were created while it was down.
+func keepMonths(m Deps) Job {
 	return Job{
 		Name: "keep-months",
-		About: "make room for the events, deliveries and clicks of coming months, and drop months that are past " +
+		About: "create partitions for the events, deliveries and clicks of coming months, and drop months past " +
 			"their retention", Every: time.Hour,
 		First: true,
 		Run: func(ctx context.Context, now clock.Time) (failed error) {
-			// What is to be written matters more than what is to be forgotten.
+			// New partitions are more urgent than dropping old ones.
 			for _, l := range monthly {
 				_, err := queries.MonthsMake(ctx, m.Pool, db.MonthsMakeParams{List: l.list, Prefix: string(l.prefix)})
 				failed = errors.Join(failed, err)
@@ -42,7 +40,7 @@ func keepMonths(m Means) Job {
 			for _, l := range monthly {
 				if l.drop {
 					_, err := queries.MonthsDrop(ctx, m.Pool, db.MonthsDropParams{
-						List: l.list, Prefix: string(l.prefix), Before: m.kept(now),
+						List: l.list, Prefix: string(l.prefix), Before: m.retentionStart(now),
 					})
 					failed = errors.Join(failed, err)
 				}
@@ -52,13 +50,12 @@ func keepMonths(m Means) Job {
 	}
 }
 
-// forgetClicks keeps, of the months of clicks that are past their retention, those
-// that brought a customer, and deletes referrals that led to nothing. Figures go on
-// counting all of them.
-func forgetClicks(m Means) Job {
+// forgetClicks keeps, of the months of clicks past their retention, clicks with a customer, and deletes
+// referrals without one. Reports still count all of them.
+func forgetClicks(m Deps) Job {
 	return Job{
 		Name:  "forget-clicks",
-		About: "sum up clicks and referrals that are past their retention and that brought no customer", Every: time.Hour,
+		About: "sum up and delete clicks and referrals without a customer past their retention", Every: time.Hour,
 		Run: func(ctx context.Context, now clock.Time) error {
 			if m.ClickRetentionDays == 0 {
 				return nil
@@ -75,7 +72,7 @@ func forgetClicks(m Means) Job {
 				}
 				taken = true
 			}
-			// Of the other referrals clicks tell still: to walk them every hour would find none.
+			// Clicks still belong to the remaining referrals, so an hourly scan would find none.
 			if !taken {
 				return nil
 			}
@@ -84,8 +81,8 @@ func forgetClicks(m Means) Job {
 	}
 }
 
-// forgetReferrals walks all referrals from before a time, batch by batch.
-func (m Means) forgetReferrals(ctx context.Context, before clock.Time) error {
+// forgetReferrals scans all referrals from before a time, batch by batch.
+func (m Deps) forgetReferrals(ctx context.Context, before clock.Time) error {
 	for after := string(ident.Referral); after != ""; {
 		var err error
 		after, err = queries.ReferralsForget(ctx, m.Pool, db.ReferralsForgetParams{

@@ -14,8 +14,8 @@ import (
 	"rail/server/ident"
 )
 
-// months makes partitions of a list that ended so many days ago, the first with all
-// that is older, and one of now.
+// months creates partitions that ended the given numbers of days ago, the first with all older rows, and a
+// present one.
 func months(t *testing.T, pool *pgxpool.Pool, list, prefix string, first, second int) {
 	t.Helper()
 	fill := strings.NewReplacer("$list", list, "$prefix", prefix, "$first", fmt.Sprint(first), "$second", fmt.Sprint(second))
@@ -33,8 +33,8 @@ func months(t *testing.T, pool *pgxpool.Pool, list, prefix string, first, second
 	}
 }
 
-// eventMonths are events with a partition that ended forty days ago and one that
-// ended twenty days ago, with one event in each, and one of now.
+// eventMonths returns events with partitions that ended forty and twenty days ago, with
+// one event in each, and a present one.
 func eventMonths(t *testing.T) *pgxpool.Pool {
 	t.Helper()
 	pool := pgtest.New(t)
@@ -45,7 +45,7 @@ func eventMonths(t *testing.T) *pgxpool.Pool {
 	return pool
 }
 
-// rows lists what a query of one column finds.
+// rows returns the results of a query with one column.
 func rows[T any](t *testing.T, pool *pgxpool.Pool, sql string) []T {
 	t.Helper()
 	found, err := pool.Query(t.Context(), sql)
@@ -69,7 +69,7 @@ func TestMonthsPastTheirRetentionGo(t *testing.T) {
 		require.NoError(t, err, sql)
 	}
 	now := clock.System{}.Now()
-	job := keepMonths(Means{Pool: pool, RetentionDays: 30})
+	job := keepMonths(Deps{Pool: pool, RetentionDays: 30})
 
 	require.NoError(t, job.Run(t.Context(), now))
 	require.Equal(t, []string{"sale_50", "sale_30", "sale_0"}, rows[string](t, pool, subjects), "a delivery needs the first")
@@ -105,7 +105,7 @@ func TestMonthsAreMadeAhead(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Error(t, write(0), "as after months without a server")
-	job := keepMonths(Means{Pool: pool, RetentionDays: 30})
+	job := keepMonths(Deps{Pool: pool, RetentionDays: 30})
 	require.True(t, job.First)
 	require.NoError(t, job.Run(t.Context(), clock.System{}.Now()))
 	for _, days := range []int{-19, 0, 28, 59} {
@@ -114,8 +114,8 @@ func TestMonthsAreMadeAhead(t *testing.T) {
 	require.Equal(t, []int64{0}, rows[int64](t, pool, "SELECT make_partitions('events', 'evt_')"))
 }
 
-// TestMonthsOfDeliveries: a month of deliveries goes when all of it have ended, and
-// the events of that month with it.
+// TestMonthsOfDeliveries: a month of deliveries is dropped when all have ended, together with the events of that
+// month.
 func TestMonthsOfDeliveries(t *testing.T) {
 	t.Parallel()
 	pool := eventMonths(t)
@@ -130,7 +130,7 @@ func TestMonthsOfDeliveries(t *testing.T) {
 		_, err := pool.Exec(t.Context(), sql)
 		require.NoError(t, err, sql)
 	}
-	job := keepMonths(Means{Pool: pool, RetentionDays: 30})
+	job := keepMonths(Deps{Pool: pool, RetentionDays: 30})
 	require.NoError(t, job.Run(t.Context(), clock.System{}.Now()))
 	require.Len(t, rows[string](t, pool, "SELECT id FROM webhook_deliveries"), 4, "the first waits still")
 	_, err := pool.Exec(t.Context(), "UPDATE webhook_deliveries SET status = 'failed', next_attempt_at = NULL WHERE status = 'retrying'")
@@ -142,14 +142,14 @@ func TestMonthsOfDeliveries(t *testing.T) {
 	require.NoError(t, err, "samples come and go as before")
 }
 
-// sampled is a delivery of a sample program, which waits for ever, so many days old.
+// sampled is a delivery of a sample program, never finished, of an age in days.
 func sampled(id string, days int) string {
 	return fmt.Sprintf(`INSERT INTO webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, event_type, event_seq, status, next_attempt_at, created_at)
 		SELECT 'sample_whd_%s', 'org_1', 'prg_1', 'whe_1', id_at('evt_', m.at), 'sale.created', 0, 'pending', m.at, m.at FROM (SELECT now() - interval '%d days' AS at) m`, id, days)
 }
 
-// TestMonthsOfOthers: a role that may write and delete rows, but makes no tables, keeps
-// the months; one that may only read them does not.
+// TestMonthsOfOthers: a role that may write and delete rows, but creates no tables, can maintain the months; a
+// read-only one cannot.
 func TestMonthsOfOthers(t *testing.T) {
 	t.Parallel()
 	pool := eventMonths(t)
@@ -165,7 +165,7 @@ func TestMonthsOfOthers(t *testing.T) {
 		_, err := pool.Exec(t.Context(), fmt.Sprintf("DROP OWNED BY %[1]q; DROP ROLE %[1]q", role))
 		require.NoError(t, err)
 	}()
-	job := keepMonths(Means{Pool: other, RetentionDays: 30})
+	job := keepMonths(Deps{Pool: other, RetentionDays: 30})
 	err = job.Run(t.Context(), clock.System{}.Now())
 	require.ErrorContains(t, err, "may not insert into events")
 	require.ErrorContains(t, err, "may not delete from events")
@@ -175,7 +175,7 @@ func TestMonthsOfOthers(t *testing.T) {
 	require.Equal(t, []string{"sale_30", "sale_0"}, rows[string](t, pool, subjects))
 }
 
-// TestIDsOfATime: the database knows where the ids of a time begin that the program makes.
+// TestIDsOfATime: the database computes the same first id of a time as the program.
 func TestIDsOfATime(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)

@@ -18,14 +18,13 @@ import (
 	"rail/server/work/event"
 )
 
-// batchDelay is how long after midnight of the first the month's batches are
-// made (decisions, 124).
+// batchDelay is how long after midnight of the first the month's batches are created (decisions, 124).
 const batchDelay = 10 * time.Minute
 
-// payoutsDue records an event, once, when a payout is due.
+// payoutsDue emits payout.due, once, for payouts whose due date has passed.
 func payoutsDue(pool *pgxpool.Pool) Job {
 	return Job{
-		Name: "payouts-due", About: "tell of pending payouts whose day has come", Every: time.Minute,
+		Name: "payouts-due", About: "emit payout.due for payouts whose due date has passed", Every: time.Minute,
 		Run: func(ctx context.Context, now clock.Time) error {
 			u := unit(pool, "payouts-due", now)
 			return drain(moveBatch, func() (int, error) { return recordDue(ctx, u) })
@@ -33,8 +32,7 @@ func payoutsDue(pool *pgxpool.Pool) Job {
 	}
 }
 
-// recordDue records a batch of events; the statement marks their payouts, so that
-// each is recorded once.
+// recordDue records a batch of events; the statement marks their payouts, so that each is recorded once.
 func recordDue(ctx context.Context, u *work.Unit) (n int, err error) {
 	err = u.Within(ctx, func(u *work.Unit) error {
 		due, err := queries.PayoutsDue(ctx, u.Tx, db.PayoutsDueParams{Now: u.Now, Lim: moveBatch})
@@ -50,23 +48,22 @@ func recordDue(ctx context.Context, u *work.Unit) (n int, err error) {
 	return n, err
 }
 
-// autoPayouts makes last month's batch of each program that wants that, from ten
-// minutes into the month in the program's zone on. It goes by whether the month's automatic run was made,
-// not by whether there is a batch: a batch that somebody asked for may lack
-// partners. With any number of replicas, and after a late start, each run is made
-// once. A program that fails delays no other, and is tried again.
-func autoPayouts(m Means) Job {
+// autoPayouts creates last month's batch of each program that wants it, from ten minutes into the month in the
+// program's time zone. It checks whether the month's automatic run was made, not whether there is a batch: a
+// manual batch may lack partners. Each run is made once, with any number of replicas and after a late start. A
+// failing program delays no other, and is retried.
+func autoPayouts(m Deps) Job {
 	return Job{
-		Name: "auto-payouts", About: "make last month's payout batch of programs that want it", Every: time.Minute,
+		Name: "auto-payouts", About: "create last month's payout batch of programs with automatic payouts", Every: time.Minute,
 		Run: func(ctx context.Context, now clock.Time) error {
 			var failed error
 			u := unit(m.Pool, "auto-payouts", now)
-			// By id, a page at a time; a failed program is passed over until the next round.
+			// By id, a page at a time; a failed program is skipped until the next round.
 			for after := ""; ; {
 				programs, err := queries.ProgramsToBatch(ctx, m.Pool, db.ProgramsToBatchParams{
 					After: after, Now: now, Settled: now.Plus(-batchDelay), Lim: moveBatch,
 				})
-				// Finish goes on with batches of many partners, those just begun among them.
+				// Finish continues batches with many partners, including those just begun.
 				if err != nil || len(programs) == 0 {
 					return errors.Join(failed, err, runs(m).Finish(ctx, u))
 				}
@@ -81,11 +78,11 @@ func autoPayouts(m Means) Job {
 	}
 }
 
-// makeBatch begins one program's batch in a transaction of its own. The lock on
-// the program makes another replica wait until the batch is there.
-func makeBatch(ctx context.Context, m Means, u *work.Unit, p db.ProgramsToBatchRow) error {
+// makeBatch begins one program's batch in a separate transaction. The lock on the program makes another replica
+// wait until the batch exists.
+func makeBatch(ctx context.Context, m Deps, u *work.Unit, p db.ProgramsToBatchRow) error {
 	return u.For(p.OrgID).Within(ctx, func(u *work.Unit) error {
-		// A batch of many partners takes longer than a request may.
+		// A batch with many partners takes longer than a request may.
 		if _, err := u.Later().Exec(ctx, pgtx.Unhurried); err != nil {
 			return err
 		}
@@ -102,28 +99,28 @@ func makeBatch(ctx context.Context, m Means, u *work.Unit, p db.ProgramsToBatchR
 	})
 }
 
-// generatePayouts finishes batches of more partners than a request collects.
-func generatePayouts(m Means) Job {
+// generatePayouts finishes batches with more partners than a request collects.
+func generatePayouts(m Deps) Job {
 	return Job{
-		Name: "generate-payouts", About: "go on with payout batches of many partners", Every: 2 * time.Second,
+		Name: "generate-payouts", About: "continue payout batches with many partners", Every: 2 * time.Second,
 		Run: func(ctx context.Context, now clock.Time) error {
 			return runs(m).Finish(ctx, unit(m.Pool, "generate-payouts", now))
 		},
 	}
 }
 
-// runs returns what continues unfinished batches.
-func runs(m Means) payout.Runs { return payout.Runs{Pool: m.Pool, HoldOnHighRisk: m.HoldOnHighRisk} }
+// runs continues unfinished batches.
+func runs(m Deps) payout.Runs { return payout.Runs{Pool: m.Pool, HoldOnHighRisk: m.HoldOnHighRisk} }
 
-// sendPayouts gives due payouts to the operator's payment rails, if there are any,
-// and follows them until they are paid or have failed.
-func sendPayouts(m Means) Job {
+// sendPayouts sends due payouts to the operator's payment rails, if there are any, and follows them until they
+// are paid or failed.
+func sendPayouts(m Deps) Job {
 	return Job{
-		Name: "send-payouts", About: "give payouts that are due to payment rails, and settle what those have paid",
+		Name: "send-payouts", About: "send due payouts to payment rails, and settle paid ones",
 		Every: 10 * time.Second,
 		Run: func(ctx context.Context, now clock.Time) error {
 			if actual := m.Clock.Now(); actual.Before(now.Time) {
-				now = actual // no money moves ahead of its time, whatever time the job is given
+				now = actual // no money moves early, whatever time the job is given
 			}
 			sender := payout.Sender{
 				Pool: m.Pool, Keeper: m.Keeper, Rails: m.Rails, Mail: m.Outbox, HoldOnHighRisk: m.HoldOnHighRisk,

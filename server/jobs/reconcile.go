@@ -16,30 +16,30 @@ import (
 )
 
 const (
-	// reconcileDays is how far back a night looks: Stripe lists events for 30 days.
+	// reconcileDays is how far back a nightly run reads: Stripe lists events for 30 days.
 	reconcileDays = 29
-	// reconcileHour is when nights begin, in UTC.
+	// reconcileHour is the hour of the nightly run, in UTC.
 	reconcileHour = 3
-	// reconcileAgain is when a night that came to no end is tried again.
+	// reconcileAgain is when a failed run is retried.
 	reconcileAgain = 6 * time.Hour
-	// underway is how old an event must be to be missing: younger ones may be on their way.
-	underway = 15 * time.Minute
+	// minMissingAge is the minimum age of a missing event: younger ones may still be delivered.
+	minMissingAge = 15 * time.Minute
 	// maxLogged bounds the differences of a log line.
 	maxLogged = 50
 )
 
-// Backfill returns what reads from Stripe what happened.
-func (m Means) Backfill() backfill.Backfill {
+// Backfill returns a reader of past Stripe events.
+func (m Deps) Backfill() backfill.Backfill {
 	return backfill.Backfill{
 		Box: inbox.Box{Pool: m.Pool, Keeper: m.Keeper, Clock: m.Clock}, Worker: inboxWorker(m), Stripe: m.StripeURL,
 	}
 }
 
-// reconcile compares once a night what Stripe knows with what was recorded. It looks no
-// further back than a connection's beginning: what was before may be recorded otherwise.
-func reconcile(m Means) Job {
+// reconcile compares Stripe's events with the recorded ones, every night. It starts at a connection's creation
+// at the earliest: events before that may have been recorded in another way.
+func reconcile(m Deps) Job {
 	return Job{
-		Name: "reconcile", About: "have what Stripe knows of the last 30 days and the inbox did not get recorded, each night",
+		Name: "reconcile", About: "record Stripe events of the last 30 days that the inbox missed, every night",
 		Every: 5 * time.Minute,
 		Run: func(ctx context.Context, now clock.Time) error {
 			var failed error
@@ -59,8 +59,8 @@ func reconcile(m Means) Job {
 	}
 }
 
-func (m Means) reconcileOne(ctx context.Context, c db.ProcessorConnection, now clock.Time) error {
-	since, until := now.Days(-reconcileDays), now.Plus(-underway)
+func (m Deps) reconcileOne(ctx context.Context, c db.ProcessorConnection, now clock.Time) error {
+	since, until := now.Days(-reconcileDays), now.Plus(-minMissingAge)
 	if since.Before(c.CreatedAt.Time) {
 		since = c.CreatedAt
 	}
@@ -74,7 +74,7 @@ func (m Means) reconcileOne(ctx context.Context, c db.ProcessorConnection, now c
 	})
 }
 
-// nextNight is the next beginning of a night that is not about now.
+// nextNight returns the start of the next nightly run that is not about now.
 func nextNight(now clock.Time) clock.Time {
 	day := now.UTC().Truncate(24 * time.Hour).Add(reconcileHour * time.Hour)
 	for day.Sub(now.Time) < 12*time.Hour {
@@ -83,8 +83,8 @@ func nextNight(now clock.Time) clock.Time {
 	return clock.At(day)
 }
 
-// logReport writes a report in one line, as a warning where something is to be looked at.
-func (m Means) logReport(ctx context.Context, r backfill.Report) {
+// logReport logs a report in one line, as a warning if it needs attention.
+func (m Deps) logReport(ctx context.Context, r backfill.Report) {
 	if m.Log == nil {
 		return
 	}

@@ -17,7 +17,7 @@ const refundWaitDays = 30
 // expireRefunds gives up on refunds whose sale has not come. They stay in the list, as unmatched.
 func expireRefunds(pool *pgxpool.Pool) Job {
 	return Job{
-		Name: "expire-refunds", About: "give up on refunds whose sale has not come for 30 days", Every: time.Minute,
+		Name: "expire-refunds", About: "give up on refunds that have waited 30 days for their sale", Every: time.Minute,
 		Run: func(ctx context.Context, now clock.Time) error {
 			return drain(purgeBatch, func() (n int64, err error) {
 				err = unit(pool, "expire-refunds", now).Within(ctx, func(u *work.Unit) (err error) {

@@ -8,11 +8,11 @@ import (
 	"rail/server/money/report"
 )
 
-// sumReports sums days that are over, which keeps reports fast. It never runs ahead
-// of the true time, whatever time it is given: that day is not over.
-func sumReports(m Means) Job {
+// sumReports sums past days, which keeps reports fast. It never runs ahead of the true time, whatever time it is
+// given: the day is not over yet.
+func sumReports(m Deps) Job {
 	return Job{
-		Name: "sum-reports", About: "sum the days that reports are read from, and spans of them", Every: 30 * time.Second,
+		Name: "sum-reports", About: "sum days and spans of days for reports", Every: 30 * time.Second,
 		Run: func(ctx context.Context, now clock.Time) error {
 			if actual := m.Clock.Now(); actual.Before(now.Time) {
 				now = actual

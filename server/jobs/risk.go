@@ -12,11 +12,11 @@ import (
 	"rail/server/program/risk"
 )
 
-// riskSweep runs the risk checks that no request makes, in every program of an organization with fraud monitoring. A
-// program that fails delays no other. It runs once an hour, since it looks at days and weeks.
-func riskSweep(m Means) Job {
+// riskSweep runs the risk checks that requests do not make, in every program of an organization with fraud
+// monitoring. A failing program delays no other. It runs hourly, since it checks days and weeks.
+func riskSweep(m Deps) Job {
 	return Job{
-		Name: "risk-sweep", About: "flag what looks wrong about partners over time", Every: time.Hour,
+		Name: "risk-sweep", About: "flag suspicious partners", Every: time.Hour,
 		Run: func(ctx context.Context, now clock.Time) error {
 			// Duplicates are found by hashes of payout details, which old rows may lack.
 			failed := payout.HashRest(ctx, m.Pool, m.Keeper)

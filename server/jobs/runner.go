@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	// lateRounds is after how many of its periods without success a job is late, and leastLate the least time.
+	// lateRounds is after how many of its periods without success a job is late, and leastLate the minimum time.
 	lateRounds = 10
 	leastLate  = time.Minute
 )
 
-// Runner runs jobs again and again, measures their rounds, and knows which of them do not succeed.
+// Runner runs jobs periodically, measures their rounds, and tracks which fail.
 type Runner struct {
 	clock   clock.Clock
 	outages *outage.Log
@@ -27,27 +27,27 @@ type Runner struct {
 	failed  *prometheus.CounterVec
 	last    *prometheus.GaugeVec
 	period  *prometheus.GaugeVec
-	// Noted gets the error of each round, nil where it went well; it may be nil itself.
+	// Noted, if not nil, gets the error of each round, nil for success.
 	Noted func(error)
 
 	mu        sync.Mutex
-	succeeded map[string]clock.Time // or when the job was first run
+	succeeded map[string]clock.Time // or the time of the job's first run
 }
 
-// NewRunner returns a runner whose metrics are in r; nil for none.
+// NewRunner returns a runner with its metrics in r, which may be nil.
 func NewRunner(c clock.Clock, log *slog.Logger, r prometheus.Registerer) *Runner {
 	made, job := promauto.With(r), []string{"job"}
 	return &Runner{
 		clock: c, outages: outage.New(log, c, "job", "job"), succeeded: map[string]clock.Time{},
 		seconds: made.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "rail_job_seconds", Help: "Time that a round of a job took.",
+			Name: "rail_job_seconds", Help: "Duration of a round of a job.",
 			Buckets: []float64{.001, .005, .025, .1, .5, 2.5, 10, 60, 300},
 		}, job),
 		failed: made.NewCounterVec(prometheus.CounterOpts{
-			Name: "rail_job_failures_total", Help: "Rounds of a job that failed.",
+			Name: "rail_job_failures_total", Help: "Failed rounds of a job.",
 		}, job),
 		last: made.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "rail_job_last_success_timestamp_seconds", Help: "When a round of a job last went well; before the first, when it began.",
+			Name: "rail_job_last_success_timestamp_seconds", Help: "Time of a job's last successful round; before the first, of its start.",
 		}, job),
 		period: made.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "rail_job_period_seconds", Help: "Time between the starts of two rounds of a job.",
@@ -55,7 +55,7 @@ func NewRunner(c clock.Clock, log *slog.Logger, r prometheus.Registerer) *Runner
 	}
 }
 
-// Loop runs the job again and again until ctx ends. The next round tries again what failed.
+// Loop runs the job periodically until ctx ends. A failed round is retried by the next one.
 func (r *Runner) Loop(ctx context.Context, j Job) {
 	// A ticker drops ticks while a round runs, so that a slow job does not queue up.
 	tick := time.NewTicker(j.Every)
@@ -76,7 +76,7 @@ func (r *Runner) Round(ctx context.Context, j Job) {
 	began := clock.Real()
 	err := j.guarded(ctx, r.clock.Now())
 	if ctx.Err() != nil {
-		return // what fails because the server stops is no failure
+		return // stopping the server is not a failure
 	}
 	r.seconds.WithLabelValues(j.Name).Observe(time.Since(began).Seconds())
 	r.outages.Note(j.Name, err)
@@ -92,14 +92,14 @@ func (r *Runner) Round(ctx context.Context, j Job) {
 	r.success(j.Name)
 }
 
-// success notes that all is well with a job. The caller holds mu.
+// success records a success of a job. The caller holds mu.
 func (r *Runner) success(job string) {
 	now := r.clock.Now()
 	r.succeeded[job] = now
 	r.last.WithLabelValues(job).Set(float64(now.UnixMilli()) / 1000)
 }
 
-// begin notes when the job first ran, and makes its metrics, so that they are there before anything goes wrong.
+// begin records a job's first run, and creates its metrics, so that they exist before a failure.
 func (r *Runner) begin(j Job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -111,8 +111,8 @@ func (r *Runner) begin(j Job) {
 	r.period.WithLabelValues(j.Name).Set(j.Every.Seconds())
 }
 
-// Late returns for how long a job has had no success, where that is ten of its periods, and a minute at least; else 0.
-// A job that does not run here is not late.
+// Late returns how long a job has had no success, if that is at least ten of its periods and a minute; else 0. A
+// job that does not run here is not late.
 func (r *Runner) Late(j Job) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()

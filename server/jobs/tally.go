@@ -13,11 +13,11 @@ import (
 // tallyBatch bounds the differences that one transaction folds.
 const tallyBatch = 5000
 
-// foldTallies folds differences into the tallies, so that whoever reads a total has few to add. Transactions write
-// differences instead of totals: a total would be one row for all of them to wait for.
+// foldTallies folds differences into the tallies, so that a reader of a total has few to add. Transactions write
+// differences instead of totals, since all of them would have to wait for the row of a total.
 func foldTallies(pool *pgxpool.Pool) Job {
 	return Job{
-		Name: "fold-tallies", About: "fold the differences of changed rows into the totals of lists", Every: time.Second,
+		Name: "fold-tallies", About: "fold differences into the totals of lists", Every: time.Second,
 		Run: func(ctx context.Context, _ clock.Time) error {
 			return drain(tallyBatch, func() (folded int64, err error) {
 				err = pgtx.WithinUnhurried(ctx, pool, func(tx *pgtx.Tx) (err error) {
@@ -30,8 +30,7 @@ func foldTallies(pool *pgxpool.Pool) Job {
 	}
 }
 
-// foldTally folds one batch, unless another replica is at it: then it returns 0,
-// which ends the job's round.
+// foldTally folds one batch, unless another replica does: then it returns 0, which ends the job's round.
 func foldTally(ctx context.Context, tx pgtx.DBTX) (folded int64, err error) {
 	if mine, err := queries.TallyLock(ctx, tx); err != nil || !mine {
 		return 0, err
@@ -39,11 +38,11 @@ func foldTally(ctx context.Context, tx pgtx.DBTX) (folded int64, err error) {
 	return queries.TallyFold(ctx, tx, tallyBatch)
 }
 
-// forgetTallies removes totals that are 0, such as those of deleted owners. It takes the lock of the fold, so
-// that the two do not meet.
+// forgetTallies deletes totals that are 0, such as those of deleted owners. It takes the lock of the fold, so
+// that the two do not overlap.
 func forgetTallies(pool *pgxpool.Pool) Job {
 	return Job{
-		Name: "forget-tallies", About: "remove totals that have become nothing", Every: time.Hour,
+		Name: "forget-tallies", About: "delete totals of zero", Every: time.Hour,
 		Run: func(ctx context.Context, _ clock.Time) error {
 			return pgtx.WithinUnhurried(ctx, pool, func(tx *pgtx.Tx) error {
 				if mine, err := queries.TallyLock(ctx, tx); err != nil || !mine {

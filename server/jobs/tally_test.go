@@ -28,7 +28,7 @@ var tallied = []string{
 		SELECT 'lnk_' || n, 'org_1', 'prg_1', 'part_' || n, 'ref', 'v' || n, 'v' || n, 'https://x.example', '', 's' || n, now(), now() FROM generate_series(0, 1) n`,
 }
 
-// changes are what writers do; $1 is a number below 100.
+// changes are the writers' changes; $1 is a number below 100.
 var changes = []string{
 	`INSERT INTO referrals (id, org_id, program_id, partner_id, link_id, visitor, tracked_by, status, expires_at, created_at, updated_at)
 		SELECT 'ref_' || gen_random_uuid(), 'org_1', 'prg_1', 'part_' || $1 % 2, CASE WHEN $1 % 3 > 0 THEN 'lnk_' || $1 % 2 END, uuid_send(gen_random_uuid()), 'link', 'visit', now(), now(), now() FROM generate_series(0, $1 % 5) n`,
@@ -37,7 +37,7 @@ var changes = []string{
 	`DELETE FROM referrals WHERE id IN (SELECT id FROM referrals WHERE hashtext(id) % 100 = $1 ORDER BY id FOR UPDATE)`,
 }
 
-// Whoever reads while others write, undo and fold sees as many as there are.
+// A reader gets exact totals while others write, roll back and fold.
 func TestTalliesAreExact(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
@@ -102,7 +102,7 @@ func write(ctx context.Context, pool *pgxpool.Pool, r *rand.Rand, times int) err
 	return nil
 }
 
-// compare compares totals with the rows of the same moment.
+// compare compares totals with the rows in one snapshot.
 func compare(ctx context.Context, pool *pgxpool.Pool, times int) error {
 	for range times {
 		err := pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(tx pgx.Tx) error {
@@ -137,8 +137,8 @@ func same(ctx context.Context, tx pgx.Tx, owner string) error {
 	return err
 }
 
-// Whoever may add a list's rows counts them, and needs only to add to the differences
-// for it; what was changed past the triggers can be counted anew.
+// A role that may add a list's rows counts them, and only needs to insert differences; rows changed without
+// triggers can be counted again.
 func TestTalliesOfOthers(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)

@@ -15,7 +15,7 @@ import (
 // expireTaxForms retires tax forms that have expired, and asks for new ones.
 func expireTaxForms(pool *pgxpool.Pool) Job {
 	return Job{
-		Name: "expire-tax-forms", About: "retire tax forms that have run out, and ask for new ones", Every: time.Minute,
+		Name: "expire-tax-forms", About: "expire tax forms, and request new ones", Every: time.Minute,
 		Run: func(ctx context.Context, now clock.Time) error {
 			return errors.Join(drain(moveBatch, func() (int, error) { return expireSomeForms(ctx, pool, now) }),
 				tax.AskRest(ctx, pool, now))

@@ -1,6 +1,5 @@
-// Package program has the rules of programs themselves: what a new one begins
-// with, and what its settings may become. The packages below it have who takes
-// part in one.
+// Package program has the rules of programs: the defaults of a new one, and which changes are allowed. The
+// packages below it are about partners, links and customers.
 package program
 
 import (
@@ -29,15 +28,14 @@ const subdomainMax = 63
 
 var queries = db.New()
 
-// Settings are what a new program may be given and may change later; what is nil
-// stays.
+// Settings are the settings of a program that can be set at creation and later; nil members stay.
 type Settings struct {
 	ProductName                                   *string
 	Status                                        *db.ProgramStatus
 	CookieDays, HoldingPeriodDays, MinPayoutMinor *int64
 	PayoutTerm                                    *db.PayoutTerm
 	CommissionOnNetRevenue                        *bool
-	CommissionBase                                *rules.Base // the other name of it
+	CommissionBase                                *rules.Base // the newer name of it
 	BlockSelfReferrals                            *bool
 	RequireTaxForms                               *bool
 	AttributionModel                              *db.AttributionModel
@@ -46,10 +44,10 @@ type Settings struct {
 	LeadMatchDays                                 nullable.Nullable[int64] // null: the cookie's days
 	TimeZone                                      *string                  // an IANA name
 	CouponBeatsLink, IgnoreLateClicks             *bool
-	BlockedCountries                              []string // in any case; all of them
+	BlockedCountries                              []string // in any case; the whole list
 }
 
-// Input is a program to be added. What is nil gets a default.
+// Input is a program to add; nil members get defaults.
 type Input struct {
 	Name, WebsiteURL, Currency string
 	TermsURL, Subdomain        *string
@@ -58,16 +56,16 @@ type Input struct {
 	Settings
 }
 
-// Changes are the changes of a program; what is nil or not specified stays.
+// Changes are changes to a program; nil and unspecified members stay.
 type Changes struct {
 	Name, WebsiteURL *string
 	TermsURL         nullable.Nullable[string]
 	Settings
 }
 
-// Create adds a program together with its Default group.
+// Create adds a program with its Default group.
 func Create(ctx context.Context, u *work.Unit, in Input) (db.Program, error) {
-	p, err := begun(u, in)
+	p, err := newProgram(u, in)
 	if err != nil {
 		return p, err
 	}
@@ -83,9 +81,8 @@ func Create(ctx context.Context, u *work.Unit, in Input) (db.Program, error) {
 	})
 }
 
-// begun returns a program with the defaults for what the input leaves out
-// (decisions, 35 and 180).
-func begun(u *work.Unit, in Input) (db.Program, error) {
+// newProgram returns a program with defaults for members that the input leaves out (decisions, 35 and 180).
+func newProgram(u *work.Unit, in Input) (db.Program, error) {
 	code, err := currency.Parse(in.Currency)
 	if err != nil {
 		return db.Program{}, err
@@ -107,15 +104,13 @@ func begun(u *work.Unit, in Input) (db.Program, error) {
 	return p, in.apply(&p)
 }
 
-// subdomainOf returns the name as a label of a domain; a name without a usable
-// letter becomes "program".
+// subdomainOf returns the name as a DNS label; a name without a usable letter becomes "program".
 func subdomainOf(name string) string {
 	return cmp.Or(slug.Of(name, subdomainMax), "program")
 }
 
-// Update changes a program; what exists under its old settings, such as the end of
-// a referral, keeps them. A change to the same values keeps UpdatedAt and writes
-// nothing.
+// Update changes a program. Values derived from its old settings, such as the end of a referral, stay. A change
+// without effect keeps UpdatedAt and writes nothing.
 func Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.Program, error) {
 	before, err := queries.ProgramLock(ctx, u.DB(), db.ProgramLockParams{ID: id, OrgID: u.OrgID})
 	if err != nil {
@@ -149,7 +144,7 @@ func Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.Progra
 // errZone refuses a time zone.
 var errZone = problem.Invalid("time_zone", "time_zone must be an IANA time zone, such as Australia/Sydney.")
 
-// checkZone refuses a time zone that the database does not know: no query could use it.
+// checkZone refuses a time zone that the database does not know, since no query could use it.
 func checkZone(ctx context.Context, u *work.Unit, p db.Program) error {
 	if p.TimeZone == "UTC" {
 		return nil
@@ -161,7 +156,7 @@ func checkZone(ctx context.Context, u *work.Unit, p db.Program) error {
 	return err
 }
 
-// rezone checks the zone that a program gets, and has its days summed again.
+// rezone checks a program's new time zone, and has its days summed again.
 func rezone(ctx context.Context, u *work.Unit, p *db.Program) error {
 	if err := checkZone(ctx, u, *p); err != nil {
 		return err
@@ -170,8 +165,7 @@ func rezone(ctx context.Context, u *work.Unit, p *db.Program) error {
 	return report.Rezone(ctx, u, *p)
 }
 
-// apply sets the settings that are given. New programs get theirs here too, so that
-// both read them alike.
+// apply sets the given settings, for new programs too, so that both are treated alike.
 func (s Settings) apply(p *db.Program) error {
 	opt.Change(&p.ProductName, s.ProductName)
 	opt.Change(&p.Status, s.Status)
@@ -199,8 +193,8 @@ func (s Settings) apply(p *db.Program) error {
 	return s.pay(p)
 }
 
-// pay sets what a percentage is taken of, by either of its names. A program that
-// takes the tax off keeps what it does beside that when it is told so again.
+// pay sets the base of percentages, by either of its names. Setting "without tax" again keeps the setting for
+// fees.
 func (s Settings) pay(p *db.Program) error {
 	base, net := rules.BaseOf(p.CommissionOnNetRevenue, p.CommissionNetOfFee), s.CommissionOnNetRevenue
 	switch {
@@ -218,7 +212,7 @@ func (s Settings) pay(p *db.Program) error {
 	return nil
 }
 
-// countries returns country codes in upper case, each once.
+// countries returns country codes in upper case, without duplicates.
 func countries(codes []string) []string {
 	up := make([]string, len(codes))
 	for i, code := range codes {
@@ -242,7 +236,7 @@ func save(ctx context.Context, u *work.Unit, p db.Program) error {
 	})
 }
 
-// askForTaxForms asks all partners for a form, or no longer does (decisions, 156).
+// askForTaxForms starts or stops asking all partners for a form (decisions, 156).
 func askForTaxForms(ctx context.Context, u *work.Unit, p db.Program) error {
 	if p.RequireTaxForms {
 		return tax.Ask(ctx, u.Tx, p.OrgID, p.ID, u.Now)

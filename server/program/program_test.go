@@ -35,7 +35,7 @@ func update(x *worktest.Tenant, id string, to Changes) (p db.Program) {
 	return p
 }
 
-// A new program has a default group, and a default for whatever it was not given.
+// A new program has a default group, and defaults for missing settings.
 func TestCreate(t *testing.T) {
 	t.Parallel()
 	x := worktest.New(t)
@@ -70,8 +70,7 @@ func TestSubdomain(t *testing.T) {
 	}
 }
 
-// A change sets what it names and leaves the rest; one that changes nothing leaves
-// the time too.
+// A change sets the given fields only; one without effect keeps the time.
 func TestUpdate(t *testing.T) {
 	t.Parallel()
 	x := worktest.New(t, func(p *db.Program) { p.TermsURL = new("https://shop.example/terms") })
@@ -89,7 +88,7 @@ func TestUpdate(t *testing.T) {
 	require.Equal(t, want, stored)
 }
 
-// A unit that is confined to another program finds this one absent.
+// A unit restricted to another program does not find this one.
 func TestUpdateElsewhere(t *testing.T) {
 	t.Parallel()
 	x := worktest.New(t)
@@ -100,8 +99,7 @@ func TestUpdateElsewhere(t *testing.T) {
 	})
 }
 
-// A program that requires tax forms asks its partners, and excuses them when it no
-// longer does.
+// A program that starts to require tax forms asks its partners, and excuses them when it stops.
 func TestTaxForms(t *testing.T) {
 	t.Parallel()
 	x := worktest.New(t)

@@ -7,19 +7,18 @@ import (
 	"rail/server/team/attempt"
 )
 
-// perAccount, perAddress and perProvider bound the failures to sign in within attempt.Window:
-// of an account, of an address, and of the addresses that one customer of a provider has.
-// Whoever has more waits for the rest of it, also with the right password.
+// perAccount, perAddress and perProvider limit failed sign-ins within attempt.Window: of an account, of an
+// address, and of all addresses of one customer of an internet provider. Beyond the limit, even the right
+// password must wait.
 const (
 	perAccount  = 10
 	perAddress  = 50
 	perProvider = 200
 )
 
-// limited runs try, which counts as a failure of the account and the address if it ends
-// with ErrWrong, and if it did not get its turn: a flood is not to stay uncounted. Too many
-// failures refuse it. A browser in which the account's person has signed in before counts
-// for itself alone: what others try from elsewhere does not keep them out.
+// limited runs try, which counts as a failure of the account and the address if it returns ErrWrong or gets no
+// turn, so that a flood counts too. Too many failures are refused. If browser names a user, who signed in from
+// that browser before, failures count for that user alone, so that strangers cannot lock the user out.
 func (s *Service) limited(ctx context.Context, account, browser, from string, try func() error) error {
 	noted, err := s.attempt(ctx, account, browser, from)
 	if err != nil {
@@ -31,11 +30,11 @@ func (s *Service) limited(ctx context.Context, account, browser, from string, tr
 	return errors.Join(err, s.book().Forget(ctx, noted))
 }
 
-// attempt notes an attempt of an account, by a browser or from an address, and refuses one too
-// many.
+// attempt counts an attempt for an account, by the user of a known browser or from an address, and refuses one
+// beyond the limit.
 func (s *Service) attempt(ctx context.Context, account, browser, from string) (attempt.Noted, error) {
 	if browser != "" {
-		return s.book().Note(ctx, attempt.Subject{Key: "browser:" + browser, Most: perAccount})
+		return s.book().Note(ctx, attempt.Subject{Key: "browser:" + browser + " " + account, Most: perAccount})
 	}
 	subjects := []attempt.Subject{{Key: "account:" + account, Most: perAccount}}
 	if from != "" {

@@ -1,41 +1,40 @@
 package team
 
 import (
-	"crypto/rand"
 	"strings"
 	"time"
 )
 
-// RememberedLife is how long a browser is known after somebody has signed in.
+// RememberedLife is how long a browser is remembered after a sign-in.
 const RememberedLife = 365 * 24 * time.Hour
 
-// rememberedPlace is what a browser's token is sealed for.
+// rememberedPlace is the place for sealing a browser's token.
 const rememberedPlace = "team/browser"
 
-// From is where somebody signs in from.
+// From is the origin of a sign-in.
 type From struct {
-	Address string // "" for one that no stranger has
-	Browser string // the token of Remember, if the browser has one
+	Address string // "" if it is not a public address
+	Browser string // the token of Remember, if any
 }
 
-// remembered is what the token of a browser says. Until is in microseconds.
+// remembered is the content of a browser's token. Until is in microseconds.
 type remembered struct {
-	ID, Email string
-	Until     int64
+	UserID, Email string
+	Until         int64
 }
 
-// Remember returns a token for the browser of who has signed in. With it, what strangers try
-// keeps nobody out: attempts of the person are counted by the browser, and have turns of
-// their own. It opens nothing by itself.
+// Remember returns a token for the browser of a signed-in user. With it, the user's attempts are counted apart
+// and have separate turns, so that strangers cannot lock the user out. It grants no access. Attempts are
+// counted by user, not by browser: the owner of another organization can make a user with the same address
+// there, and sign in from any number of browsers.
 func (s *Service) Remember(c Challenge) (string, error) {
 	if !c.ready {
 		return "", ErrSignedOut
 	}
-	return s.seal(remembered{rand.Text(), c.User.Email, s.Clock.Now().Plus(RememberedLife).UnixMicro()}, rememberedPlace)
+	return s.seal(remembered{c.User.ID, c.User.Email, s.Clock.Now().Plus(RememberedLife).UnixMicro()}, rememberedPlace)
 }
 
-// browser returns what the browser of an address's user is called; "" for one in which they have
-// not signed in.
+// browser returns the id of the user of an address who signed in from a browser before; "" for none.
 func (s *Service) browser(from From, email string) string {
 	var r remembered
 	if from.Browser == "" || s.unseal(from.Browser, rememberedPlace, &r) != nil {
@@ -44,5 +43,5 @@ func (s *Service) browser(from From, email string) string {
 	if r.Email != strings.ToLower(strings.TrimSpace(email)) || s.Clock.Now().UnixMicro() >= r.Until {
 		return ""
 	}
-	return r.ID
+	return r.UserID
 }

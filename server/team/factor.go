@@ -20,27 +20,25 @@ import (
 )
 
 const (
-	// step is how many seconds a code stands for, and drift how many codes before and after
-	// the present one are taken: clocks differ, and fingers are slow (RFC 6238, 5.2).
+	// step is the validity of a code in seconds, and drift the number of codes accepted before and after the present
+	// one, since clocks differ and people type slowly (RFC 6238, 5.2).
 	step  = 30
 	drift = 1
-	// recoveryCodes is how many there are. Each has 80 random bits, so that a plain hash
-	// protects it.
+	// recoveryCodes is their number. Each has 80 random bits, so that a plain hash protects it.
 	recoveryCodes  = 10
 	recoveryLength = 10
 )
 
-// FactorPlace is what the secret of a user's second factor is sealed for.
+// FactorPlace returns the place for sealing a user's second factor.
 func FactorPlace(id string) string { return "users.totp/" + id }
 
-// Enrolment is what an authenticator needs.
+// Enrolment is the input of an authenticator app.
 type Enrolment struct {
 	Secret string // in base 32, for typing
 	URL    string // otpauth://, for a QR code
 }
 
-// EnrolFactor makes the secret of a second factor for the person who acts. It is pending
-// until ConfirmFactor.
+// EnrolFactor creates the secret of a second factor for the caller. It is pending until ConfirmFactor.
 func (s *Service) EnrolFactor(ctx context.Context, u *work.Unit) (Enrolment, error) {
 	me, err := acting(ctx, u)
 	if err != nil {
@@ -65,8 +63,8 @@ func (s *Service) EnrolFactor(ctx context.Context, u *work.Unit) (Enrolment, err
 	return Enrolment{Secret: key.Secret(), URL: key.URL()}, err
 }
 
-// ConfirmFactor turns the second factor on by a first code, and returns the recovery
-// codes. It ends all sessions but keep, which did without.
+// ConfirmFactor turns the second factor on with a first code, and returns the recovery codes. It ends all
+// sessions but keep, since they began without it.
 func (s *Service) ConfirmFactor(ctx context.Context, u *work.Unit, code, keep string) ([]string, error) {
 	me, err := acting(ctx, u)
 	if err != nil {
@@ -86,7 +84,7 @@ func (s *Service) ConfirmFactor(ctx context.Context, u *work.Unit, code, keep st
 			TOTPUsed: at, RecoveryHashes: hashes, Now: u.Now, OrgID: u.OrgID, ID: me.ID, TOTPPending: me.TOTPPending,
 		})
 		if err == nil && n == 0 {
-			return wrongCode(ErrWrong) // another enrolment has begun meanwhile
+			return wrongCode(ErrWrong) // another enrolment has begun since
 		}
 		if err != nil {
 			return err
@@ -98,7 +96,7 @@ func (s *Service) ConfirmFactor(ctx context.Context, u *work.Unit, code, keep st
 	})
 }
 
-// RenewRecovery returns new recovery codes for a code; the old ones work no more.
+// RenewRecovery replaces the recovery codes, for a code.
 func (s *Service) RenewRecovery(ctx context.Context, u *work.Unit, code string) ([]string, error) {
 	shown, hashes := newRecovery()
 	return shown, s.proving(ctx, u, code, func(u *work.Unit, id string) error {
@@ -110,12 +108,12 @@ func (s *Service) RenewRecovery(ctx context.Context, u *work.Unit, code string) 
 	})
 }
 
-// DropFactor turns the second factor off, for a code of it.
+// DropFactor turns the second factor off, for a code.
 func (s *Service) DropFactor(ctx context.Context, u *work.Unit, code string) error {
 	return s.proving(ctx, u, code, dropFactor(ctx))
 }
 
-// dropFactor returns what turns the second factor of a user off.
+// dropFactor returns a function that turns a user's second factor off.
 func dropFactor(ctx context.Context) func(*work.Unit, string) error {
 	return func(u *work.Unit, id string) error {
 		p := db.UserDropFactorParams{Now: u.Now, OrgID: u.OrgID, ID: id}
@@ -126,7 +124,7 @@ func dropFactor(ctx context.Context) func(*work.Unit, string) error {
 	}
 }
 
-// proving takes a code of the person who acts, and then writes what do does.
+// proving checks a code of the caller, and then runs do.
 func (s *Service) proving(ctx context.Context, u *work.Unit, code string, do func(*work.Unit, string) error) error {
 	me, err := acting(ctx, u)
 	if err != nil {
@@ -138,15 +136,15 @@ func (s *Service) proving(ctx context.Context, u *work.Unit, code string, do fun
 	return u.Within(ctx, func(u *work.Unit) error { return do(u, me.ID) })
 }
 
-// wrongCode names the field where a code was wrong.
+// wrongCode names the field of a wrong code.
 func wrongCode(err error) error {
 	if errors.Is(err, ErrWrong) {
-		return problem.Invalid("code", "That code is not right, or was used already. Wait for the next one.")
+		return problem.Invalid("code", "The code is wrong, or was used already. Wait for the next one.")
 	}
 	return err
 }
 
-// takeCode takes a code of a user once, or returns ErrWrong.
+// takeCode uses a code of a user once, or returns ErrWrong.
 func (s *Service) takeCode(ctx context.Context, u db.User, code string) error {
 	code = asMade(code)
 	var n int64
@@ -168,7 +166,7 @@ func (s *Service) takeCode(ctx context.Context, u db.User, code string) error {
 	return err
 }
 
-// stepOf returns the step of time whose code it is, or ErrWrong.
+// stepOf returns the time step of a code, or ErrWrong.
 func (s *Service) stepOf(id string, sealed []byte, code string, now clock.Time) (int64, error) {
 	if sealed == nil {
 		return 0, ErrWrong
@@ -186,15 +184,15 @@ func (s *Service) stepOf(id string, sealed []byte, code string, now clock.Time) 
 	return 0, ErrWrong
 }
 
-// asMade returns a code as it was made, without what people write between its parts.
+// asMade normalizes a code, without separators that people type.
 func asMade(code string) string {
 	return strings.ToLower(strings.NewReplacer(" ", "", "-", "").Replace(strings.TrimSpace(code)))
 }
 
-// letters of recovery codes are those of ids, of which none looks like another.
+// letters is the alphabet of recovery codes, the same as in ids, without look-alike characters.
 var letters = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
 
-// newRecovery returns recovery codes as they are shown, and their hashes.
+// newRecovery returns new recovery codes, and their hashes.
 func newRecovery() (shown []string, hashes [][]byte) {
 	for range recoveryCodes {
 		var raw [recoveryLength]byte

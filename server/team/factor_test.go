@@ -11,7 +11,7 @@ import (
 	"rail/server/problem"
 )
 
-// code is what an authenticator shows, so many steps from now.
+// code returns an authenticator's code, some steps from now.
 func (o *office) code(key string, steps int) string {
 	o.Helper()
 	code, err := totp.GenerateCode(key, o.clock.Now().Add(time.Duration(steps)*step*time.Second))
@@ -19,7 +19,7 @@ func (o *office) code(key string, steps int) string {
 	return code
 }
 
-// enrolled turns the second factor of a user on, a moment ago, and returns its secret.
+// enrolled turns on a user's second factor, a moment ago, and returns its secret.
 func (o *office) enrolled(u User) (key string, recovery []string) {
 	o.Helper()
 	e, err := o.EnrolFactor(o.Context(), o.as(u))
@@ -95,7 +95,7 @@ func TestFactor(t *testing.T) {
 	require.NoError(t, err, "as people type it")
 }
 
-// A code works once, and so does a recovery code, also for those who come at once.
+// A code and a recovery code work once, even when used concurrently.
 func TestCodesOnce(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -126,7 +126,7 @@ func TestFactorIsLimited(t *testing.T) {
 	refused(t, err, problem.RateLimitExceeded, "")
 }
 
-// A challenge is for five minutes, and for the user as they were.
+// A challenge is valid for five minutes, and only for the unchanged user.
 func TestChallenge(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -150,7 +150,7 @@ func TestChallenge(t *testing.T) {
 	require.ErrorIs(t, err, ErrSignedOut)
 }
 
-// Whoever enrols between password and session shows the second factor, too.
+// A user who enrols between password and session must enter the second factor, too.
 func TestFactorMeanwhile(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -163,7 +163,7 @@ func TestFactorMeanwhile(t *testing.T) {
 	require.ErrorIs(t, err, ErrSignedOut)
 }
 
-// Two windows that enrol at once turn one second factor on: the later.
+// Two concurrent enrolments turn on one second factor: the later one.
 func TestEnrolTwice(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)

@@ -13,8 +13,7 @@ import (
 	"rail/server/work"
 )
 
-// Invited is an invitation that still works. InvitedBy is the name of an owner, "" for the
-// operator and for who has gone.
+// Invited is an open invitation. InvitedBy is the name of an owner, "" for the operator and for removed users.
 type Invited struct {
 	Email                string
 	Role                 Role
@@ -22,7 +21,7 @@ type Invited struct {
 	CreatedAt, ExpiresAt clock.Time
 }
 
-// Invited returns the open invitations of the organization, the latest first.
+// Invited returns the open invitations of the organization, latest first.
 func (s *Service) Invited(ctx context.Context, u *work.Unit) ([]Invited, error) {
 	rows, err := queries.InvitationList(ctx, u.DB(), db.InvitationListParams{OrgID: &u.OrgID, Now: u.Now, Lim: maxUsers})
 	out := make([]Invited, len(rows))
@@ -32,9 +31,9 @@ func (s *Service) Invited(ctx context.Context, u *work.Unit) ([]Invited, error) 
 	return out, err
 }
 
-// Invite offers an address a role, and mails the link to it. Where no mail is set up it returns
-// the link instead: whoever has seen the link could accept it, and the address would be proven
-// by nothing. It takes the place of an earlier invitation of the address.
+// Invite offers an address a role, and mails the link. Without mail it returns the link instead; otherwise it
+// does not, since accepting a link that others have seen would not prove the address. It replaces an earlier
+// invitation of the address.
 func (s *Service) Invite(ctx context.Context, u *work.Unit, email string, role Role) (url string, err error) {
 	if email, err = address(email); err != nil {
 		return "", err
@@ -77,7 +76,7 @@ func (s *Service) mailInvitation(ctx context.Context, u *work.Unit, email, url s
 	return s.Mail.Queue(ctx, u.DB(), u.OrgID, mail.Invitation(email, secret.NameOf(url), org.Name, url), u.Now)
 }
 
-// Uninvite takes the open invitation of an address back.
+// Uninvite revokes the open invitation of an address.
 func (s *Service) Uninvite(ctx context.Context, u *work.Unit, email string) error {
 	email, err := address(email)
 	if err != nil {
@@ -95,14 +94,14 @@ func (s *Service) Uninvite(ctx context.Context, u *work.Unit, email string) erro
 	})
 }
 
-// Accept makes a user of who was invited, and signs in.
+// Accept creates the invited user, and signs in.
 func (s *Service) Accept(ctx context.Context, token, name, password string) (Challenge, error) {
 	l, err := s.look(ctx, token, Invitation)
 	if err != nil {
 		return Challenge{}, err
 	}
 	row := db.UserInsertParams{ID: ident.New(ident.User), OrgID: l.OrgID, Email: l.Email, Role: string(l.Role)}
-	if row.Name, err = named("name", name); err != nil {
+	if row.Name, err = cleanName("name", name); err != nil {
 		return Challenge{}, err
 	}
 	if err := checkPassword(password, l.Email); err != nil {
@@ -122,7 +121,7 @@ func (s *Service) Accept(ctx context.Context, token, name, password string) (Cha
 	})
 }
 
-// joining makes a user, by what allow has found, and signs in.
+// joining creates a user if allow permits it, and signs in.
 func (s *Service) joining(
 	ctx context.Context, row db.UserInsertParams, allow func(*work.Unit) error,
 ) (Challenge, error) {

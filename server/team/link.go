@@ -18,41 +18,39 @@ import (
 	"rail/server/work"
 )
 
-// Kind is what a link does.
+// Kind is the purpose of a link.
 type Kind string
 
 // The kinds of links. Each works once.
 const (
-	SetUpLink  Kind = "setup"      // makes the first owner
-	Invitation Kind = "invitation" // makes a user
-	SignInLink Kind = "sign_in"    // signs a user in, but for the second factor
+	SetUpLink  Kind = "setup"      // creates the first owner
+	Invitation Kind = "invitation" // creates a user
+	SignInLink Kind = "sign_in"    // signs a user in, up to the second factor
 	ResetLink  Kind = "reset"      // sets a user's password
 )
 
-// How long links work.
+// Lifetimes of links.
 const (
 	setUpLife      = 24 * time.Hour
 	invitationLife = 7 * 24 * time.Hour
 	signInLife     = 15 * time.Minute
 	resetLife      = time.Hour
-	helpLife       = 24 * time.Hour // of a link that an owner or the operator hands on
+	helpLife       = 24 * time.Hour // of a link passed on by an owner or the operator
 )
 
-// paths are the pages of the console that take links.
+// paths are the console pages of links.
 var paths = map[Kind]string{SetUpLink: "start", Invitation: "invitation", SignInLink: "link", ResetLink: "password"}
 
-// Link is a link that works, as its page shows it. Whoever set Rail up has no
-// organization yet, where OrgID is "".
+// Link is a valid link, as its page shows it. OrgID is "" in a setup without an organization.
 type Link struct {
 	Kind                             Kind
 	OrgID, Organization, Email, Name string
 	Role                             Role
-	Mailed                           bool // to the address alone
+	Mailed                           bool // sent to the address only
 	ExpiresAt                        clock.Time
 }
 
-// LookUp returns what a link is for, and does not use it: programs that scan mails open
-// links.
+// LookUp returns a link without using it, since mail scanners open links.
 func (s *Service) LookUp(ctx context.Context, token string) (Link, error) {
 	row, err := queries.UserLinkFind(ctx, s.Pool, db.UserLinkFindParams{
 		TokenHash: secret.HashToken(token), Now: s.Clock.Now(),
@@ -89,7 +87,7 @@ func gone(err error) error {
 	return err
 }
 
-// newLink stores a link and returns its token, of which only the hash is kept.
+// newLink stores a link and returns its token, of which only the hash is stored.
 func newLink(
 	ctx context.Context, q db.DBTX, kind Kind, row db.UserLinkInsertParams, life time.Duration,
 ) (string, error) {
@@ -98,13 +96,13 @@ func newLink(
 	return token, queries.UserLinkInsert(ctx, q, row)
 }
 
-// linkTo makes a link for a user, which somebody hands on, in place of earlier ones of its
-// kind, and returns its address.
+// linkTo creates a link for a user, for another person to pass on, replaces earlier ones of its kind, and
+// returns its address.
 func (s *Service) linkTo(ctx context.Context, u *work.Unit, kind Kind, id string, life time.Duration) (string, error) {
 	return s.linkOf(ctx, u, kind, db.UserLinkInsertParams{UserID: &id}, life)
 }
 
-// linkOf makes the link of a row in place of earlier ones of its user and kind.
+// linkOf stores a link and replaces earlier ones of its user and kind.
 func (s *Service) linkOf(
 	ctx context.Context, u *work.Unit, kind Kind, row db.UserLinkInsertParams, life time.Duration,
 ) (string, error) {
@@ -121,14 +119,14 @@ func (s *Service) url(kind Kind, token string) string {
 	return s.BaseURL + "/console/" + paths[kind] + "/" + token
 }
 
-// LinkByMail mails a link to sign in, or to set a password, to the users of an address.
-// It says the same for an address that is nobody's. Links are bounded as failures are.
+// LinkByMail mails a sign-in or password link to the users of an address. The result is the same for an unknown
+// address. Links have the same limits as failures.
 func (s *Service) LinkByMail(ctx context.Context, kind Kind, email string, from From) error {
 	if !s.Mail.Ready() {
 		return problem.New(problem.EmailNotConfigured, "This server sends no mails. Ask an owner for a link.")
 	}
 	if kind != SignInLink {
-		kind = ResetLink // the other one that a mail may bring to whoever asks
+		kind = ResetLink // the other kind that may be mailed on request
 	}
 	account := "mail:" + strings.ToLower(strings.TrimSpace(email))
 	if _, err := s.attempt(ctx, account, s.browser(from, email), from.Address); err != nil {
@@ -184,7 +182,7 @@ func (s *Service) Use(ctx context.Context, token string) (Challenge, error) {
 	return s.challenge(u)
 }
 
-// prove notes that a link which was mailed has come back: its user's address is theirs.
+// prove records that a mailed link was used, which proves the user's address.
 func (s *Service) prove(ctx context.Context, q db.DBTX, l db.UserLink) error {
 	if !l.Mailed {
 		return nil
@@ -230,8 +228,8 @@ func (s *Service) Reset(ctx context.Context, token, password string) (Challenge,
 	return s.challenge(signed)
 }
 
-// ResetLinkFor helps a user who cannot sign in: it takes the password away, and the second
-// factor if that is asked for, ends their sessions, and returns a link to set another.
+// ResetLinkFor helps a user who cannot sign in: it removes the password and, on request, the second factor, ends
+// their sessions, and returns a link to set a password.
 func (s *Service) ResetLinkFor(ctx context.Context, u *work.Unit, id string, drop bool) (url string, err error) {
 	err = s.managing(ctx, u, func(u *work.Unit) error {
 		if _, err := find(ctx, u, id); err != nil {

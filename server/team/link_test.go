@@ -20,7 +20,7 @@ func (o *office) mailed(purpose string) string {
 	return path.Base(url)
 }
 
-// invite invites an address and returns the token that is mailed to it.
+// invite invites an address and returns the mailed token.
 func (o *office) invite(by User, email string, role Role) string {
 	o.Helper()
 	url, err := o.Invite(o.Context(), o.as(by), email, role)
@@ -66,7 +66,7 @@ func TestLinkByMail(t *testing.T) {
 	refused(t, o.LinkByMail(t.Context(), SignInLink, ada.Email, atHome), problem.EmailNotConfigured, "")
 }
 
-// A link works for its time, for a user who may sign in, and up to the second factor.
+// A link works within its lifetime, for an enabled user, and up to the second factor.
 func TestLinkEnds(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -110,7 +110,7 @@ func TestReset(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A sign-in link that several use at once signs one in.
+// A sign-in link used concurrently signs in once.
 func TestLinkOnce(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -181,7 +181,7 @@ func TestInvite(t *testing.T) {
 	refused(t, err, problem.InsufficientScope, "")
 }
 
-// An invitation ends when it is taken back, and with the right of who made it.
+// An invitation ends when it is revoked, or when its author may no longer invite.
 func TestInvitationEnds(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -210,7 +210,7 @@ func TestInvitationEnds(t *testing.T) {
 	}
 }
 
-// Who was invited and made a user meanwhile is one user.
+// An invited person who is created in the meantime is one user.
 func TestInvitedAndMade(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -238,7 +238,7 @@ func TestInvitedAndMade(t *testing.T) {
 	}
 }
 
-// An organization has so many users and open invitations at most.
+// An organization has a maximum of users and open invitations.
 func TestPlaces(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)

@@ -17,22 +17,22 @@ import (
 	"rail/server/work"
 )
 
-// maxSubject bounds what a provider calls somebody (OpenID Connect Core, 2).
+// maxSubject bounds a provider's subject identifier (OpenID Connect Core, 2).
 const maxSubject = 255
 
-// choiceLife is how long somebody may take to choose an organization.
+// choiceLife is the time limit for choosing an organization.
 const choiceLife = 5 * time.Minute
 
-// choicePlace is what the token of a choice is sealed for.
+// choicePlace is the place for sealing the token of a choice.
 const choicePlace = "team/oidc-choice"
 
-// maxEntries bounds the organizations that somebody may choose from.
+// maxEntries bounds the organizations to choose from.
 const maxEntries = 20
 
-// Identity is whom an OpenID provider has signed in. The provider has verified the address.
+// Identity is a user signed in by an OpenID provider, which verified the address.
 type Identity struct{ Issuer, Subject, Email, Name string }
 
-// Entry is an organization that somebody may enter: as a user of it, or by an invitation.
+// Entry is an organization that a person may enter, as a user or by an invitation.
 type Entry struct {
 	OrgID, Organization string
 	Role                Role
@@ -42,19 +42,18 @@ type Entry struct {
 	open db.UserLink
 }
 
-// Known is what comes of a provider's word: a challenge, or a choice between entries, whose
-// Token Choose takes.
+// Known is the result of a provider's sign-in: a challenge, or a choice between entries, whose Token Choose
+// takes.
 type Known struct {
 	Challenge Challenge
 	Entries   []Entry
 	Token     string
 }
 
-// SignInOIDC signs in whom a provider knows: the user it is linked to; else a user with its
-// address who has shown that the address is theirs, or somebody invited, who is linked
-// then. Where that is not one user, they choose the organization: others may have invited the
-// address too. Anybody else gets the role first, where there is one organization; without
-// a role they must be invited.
+// SignInOIDC signs in a provider's user: the linked user; else a user with its proven address or an invited
+// person, who is then linked. If there is more than one candidate, they choose the organization, since strangers
+// may have invited the address too. Anyone else gets the role first, if there is one organization; without a
+// role they must be invited.
 func (s *Service) SignInOIDC(ctx context.Context, id Identity, first Role) (Known, error) {
 	email, err := address(id.Email)
 	if err != nil || id.Issuer == "" || !sound(id.Subject) {
@@ -76,7 +75,7 @@ func (s *Service) SignInOIDC(ctx context.Context, id Identity, first Role) (Know
 	return Known{Challenge: c}, err
 }
 
-// Choose signs in whom a provider knows to the organization that they have chosen.
+// Choose signs a provider's user in to the chosen organization.
 func (s *Service) Choose(ctx context.Context, token, orgID string) (Challenge, error) {
 	var c choice
 	if err := s.unseal(token, choicePlace, &c); err != nil {
@@ -97,7 +96,7 @@ func (s *Service) Choose(ctx context.Context, token, orgID string) (Challenge, e
 	return Challenge{}, ErrNotInvited
 }
 
-// ConnectOIDC links the person who acts to a provider's identity, which must have their address.
+// ConnectOIDC links the caller to a provider's identity, which must have the caller's address.
 func (s *Service) ConnectOIDC(ctx context.Context, u *work.Unit, id Identity) error {
 	me, err := acting(ctx, u)
 	if err != nil {
@@ -105,13 +104,13 @@ func (s *Service) ConnectOIDC(ctx context.Context, u *work.Unit, id Identity) er
 	}
 	email, err := address(id.Email)
 	if err != nil || email != me.Email || id.Issuer == "" || !sound(id.Subject) {
-		return problem.New(problem.ParameterInvalid, "Your provider knows you by another address than %s.", me.Email)
+		return problem.New(problem.ParameterInvalid, "Your provider has another address for you than %s.", me.Email)
 	}
 	_, err = s.linkSubject(ctx, me, id)
 	return err
 }
 
-// choice is what the token of a choice says. Until is in microseconds.
+// choice is the content of a choice's token. Until is in microseconds.
 type choice struct {
 	Identity Identity
 	Until    int64
@@ -126,8 +125,8 @@ func (s *Service) choice(id Identity, entries []Entry, err error) (Known, error)
 	return Known{Entries: entries, Token: token}, err
 }
 
-// sure reports whether nobody need be asked: a single user, or a single invitation where there
-// is one organization.
+// sure reports whether no choice is needed: there is a single user, or a single invitation in the only
+// organization.
 func (s *Service) sure(ctx context.Context, entries []Entry) (bool, error) {
 	if len(entries) > 1 || !entries[0].Invited {
 		return len(entries) == 1, nil
@@ -168,8 +167,8 @@ func (s *Service) entries(ctx context.Context, id Identity) ([]Entry, error) {
 	return out, err
 }
 
-// mayEnter returns the users whom a provider's word signs in: those it is linked to, and those
-// of its address who have shown that the address is theirs.
+// mayEnter returns the users whom a provider's identity signs in: linked users, and users with its proven
+// address.
 func (s *Service) mayEnter(ctx context.Context, id Identity) ([]db.User, error) {
 	linked, err := queries.UsersOfSubject(ctx, s.Pool, db.UsersOfSubjectParams{
 		OIDCIssuer: &id.Issuer, OIDCSubject: &id.Subject, Lim: maxEntries,
@@ -184,7 +183,7 @@ func (s *Service) mayEnter(ctx context.Context, id Identity) ([]db.User, error) 
 	), err
 }
 
-// enterBy signs in to an organization by a provider's word.
+// enterBy signs in to an organization by a provider's identity.
 func (s *Service) enterBy(ctx context.Context, e Entry, id Identity) (Challenge, error) {
 	switch {
 	case e.Invited:
@@ -197,19 +196,19 @@ func (s *Service) enterBy(ctx context.Context, e Entry, id Identity) (Challenge,
 	return s.challenge(e.user)
 }
 
-// sound reports whether a subject can be kept.
+// sound reports whether a subject can be stored.
 func sound(subject string) bool {
 	return subject != "" && len(subject) <= maxSubject && !strings.ContainsFunc(subject, unprintable)
 }
 
-// linkSubject links a user to the provider's, and signs in.
+// linkSubject links a user to the provider's identity, and signs in.
 func (s *Service) linkSubject(ctx context.Context, found db.User, id Identity) (Challenge, error) {
 	err := s.by(found.OrgID, found.ID).Within(ctx, func(u *work.Unit) error {
 		n, err := queries.UserSetSubject(ctx, u.DB(), db.UserSetSubjectParams{
 			OIDCIssuer: &id.Issuer, OIDCSubject: &id.Subject, Now: u.Now, OrgID: u.OrgID, ID: found.ID,
 		})
 		if err == nil && n == 0 {
-			return ErrSignedOut // somebody else was quicker, or disabled the user
+			return ErrSignedOut // another request linked or disabled the user
 		}
 		if err != nil {
 			return err
@@ -223,9 +222,9 @@ func (s *Service) linkSubject(ctx context.Context, found db.User, id Identity) (
 	return s.challenge(found)
 }
 
-// joiner is the row of a user whom a provider has made known, all but where.
+// joiner returns the row of a provider's new user, without the organization.
 func (s *Service) joiner(id Identity, role Role) db.UserInsertParams {
-	name, err := named("name", id.Name)
+	name, err := cleanName("name", id.Name)
 	if err != nil {
 		name = id.Email
 	}
@@ -235,7 +234,7 @@ func (s *Service) joiner(id Identity, role Role) db.UserInsertParams {
 	}
 }
 
-// joinFirst makes a user of whom the provider knows, by the role that everybody gets.
+// joinFirst creates a provider's user with the default role.
 func (s *Service) joinFirst(ctx context.Context, id Identity, first Role) (Challenge, error) {
 	refusal, err := s.unentered(ctx, id)
 	if err != nil || first == "" {
@@ -248,7 +247,7 @@ func (s *Service) joinFirst(ctx context.Context, id Identity, first Role) (Chall
 	row := s.joiner(id, first)
 	row.OrgID = orgs[0].ID
 	return s.joining(ctx, row, func(u *work.Unit) error {
-		// A user of the address is disabled, another provider's, or unproven.
+		// A user with the address exists: disabled, of another provider, or unproven.
 		_, err := queries.UserByEmail(ctx, u.DB(), db.UserByEmailParams{OrgID: u.OrgID, Email: row.Email})
 		if err == nil {
 			return refusal
@@ -260,7 +259,7 @@ func (s *Service) joinFirst(ctx context.Context, id Identity, first Role) (Chall
 	})
 }
 
-// unentered says why a provider's word opens no organization.
+// unentered returns why an identity may enter no organization.
 func (s *Service) unentered(ctx context.Context, id Identity) (refusal, err error) {
 	users, err := s.usersOf(ctx, id.Email)
 	for _, u := range users {
@@ -271,7 +270,7 @@ func (s *Service) unentered(ctx context.Context, id Identity) (refusal, err erro
 	return ErrNotInvited, err
 }
 
-// accepted uses an invitation up by its row.
+// accepted uses an invitation up, by its row.
 func (s *Service) accepted(ctx context.Context, u *work.Unit, open db.UserLink) error {
 	_, err := queries.UserLinkUse(ctx, u.DB(), db.UserLinkUseParams{
 		Now: u.Now, TokenHash: open.TokenHash, Kind: string(Invitation),

@@ -106,9 +106,9 @@ func TestJoinByOIDC(t *testing.T) {
 	require.ErrorIs(t, err, ErrNotInvited, "of which organization is not known")
 }
 
-// TestOIDCAsks: an organization whose owner wrote an address, and even accepted the invitation in its
-// place, gets nobody by the provider; who may enter several organizations, or is invited by one of
-// several, is asked.
+// TestOIDCAsks: an organization whose owner entered an address, and even accepted the invitation in its place,
+// does not get the person by the provider; a person with several organizations, or invited by one of several,
+// must choose.
 func TestOIDCAsks(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -138,7 +138,7 @@ func TestOIDCAsks(t *testing.T) {
 	require.Equal(t, c.User.ID, again.User.ID)
 	require.False(t, o.get(stolen.User).OIDC)
 
-	// Cleo comes by the mail that names Evil Ltd, too.
+	// Cleo also uses the mail that names Evil Ltd.
 	require.NoError(t, queries.UserProve(t.Context(), o.pool, db.UserProveParams{Now: o.clock.Now(), OrgID: evil, ID: stolen.User.ID}))
 	known, err = o.SignInOIDC(t.Context(), identity("cleo"), "")
 	require.NoError(t, err)
@@ -148,7 +148,7 @@ func TestOIDCAsks(t *testing.T) {
 	require.ErrorIs(t, err, ErrSignedOut)
 }
 
-// offered is what somebody may choose from.
+// offered returns the entries of a choice.
 func offered(k Known) (out [][]any) {
 	for _, e := range k.Entries {
 		out = append(out, []any{e.OrgID, e.Organization, e.Role, e.Invited})
@@ -156,7 +156,7 @@ func offered(k Known) (out [][]any) {
 	return out
 }
 
-// TestMailedLinksProve: a link that was mailed proves the address, one that was handed on does not.
+// TestMailedLinksProve: a mailed link proves the address, one passed on in another way does not.
 func TestMailedLinksProve(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -183,7 +183,7 @@ func TestMailedLinksProve(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestUnseenCharacters: people have none in their addresses and names, also where a provider says so.
+// TestUnseenCharacters: addresses and names have no invisible characters, even from a provider.
 func TestUnseenCharacters(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)

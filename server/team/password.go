@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	// minPassword and maxPassword bound a password in characters. Length is what makes it
-	// strong; no kind of character is asked for (NIST SP 800-63B).
+	// minPassword and maxPassword bound a password in characters. Length makes it strong; no kind of character is
+	// required (NIST SP 800-63B).
 	minPassword = 12
 	maxPassword = 200
-	// minDistinct refuses a character or two held down.
+	// minDistinct refuses passwords of one or two repeated characters.
 	minDistinct = 5
 )
 
-// cost is what OWASP advises for argon2id: 19 MiB, two passes, one lane.
+// cost is OWASP's recommendation for argon2id: 19 MiB, two passes, one lane.
 var cost = &argon2id.Params{Memory: 19 * 1024, Iterations: 2, Parallelism: 1, SaltLength: 16, KeyLength: 32}
 
-// nobody is a hash that no password has, for those who have none: to compare with it
-// takes as long as with anybody's.
+// nobody is a hash that no password matches, for users without one: comparing with it takes as long as with a
+// real one.
 const nobody = "$argon2id$v=19$m=19456,t=2,p=1$cmFpbC9ub2JvZHkvcmFpbA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 
 // checkPassword refuses a weak password for the user of an address.
@@ -52,8 +52,7 @@ func checkPassword(password, email string) error {
 	return nil
 }
 
-// hash returns what is kept of the password of somebody known: a link or a session has brought
-// them.
+// hash returns the hash of a known user's password: a link or a session identified the user.
 func (s *Service) hash(ctx context.Context, email, password string) (string, error) {
 	done, err := s.turns.take(ctx, email, true, s.patience)
 	if err != nil {
@@ -63,9 +62,9 @@ func (s *Service) hash(ctx context.Context, email, password string) (string, err
 	return argon2id.CreateHash(password, cost)
 }
 
-// match returns the first of the users whose password it is, or ErrWrong, in the turn of a key. A
-// miss costs the same number of hashes for any number of users, so that time tells nobody
-// whether an address is known: as many as the address with the most users costs.
+// match returns the first of the users with that password, or ErrWrong, in a key's turn. A miss costs the same
+// number of hashes for any number of users, that of the address with the most users, so that the timing does not
+// reveal whether an address is known.
 func (s *Service) match(ctx context.Context, users []db.User, password, key string, known bool) (db.User, error) {
 	if utf8.RuneCountInString(password) > maxPassword {
 		return db.User{}, ErrWrong
@@ -95,8 +94,8 @@ func (s *Service) match(ctx context.Context, users []db.User, password, key stri
 	return db.User{}, ErrWrong
 }
 
-// ChangePassword gives the person who acts another password, for the current one where
-// there is one, and ends all their sessions but keep.
+// ChangePassword changes the caller's password, given the current one if there is one, and ends all their
+// sessions but keep.
 func (s *Service) ChangePassword(ctx context.Context, u *work.Unit, current, password, keep string) error {
 	me, err := acting(ctx, u)
 	if err != nil {
@@ -126,8 +125,7 @@ func (s *Service) ChangePassword(ctx context.Context, u *work.Unit, current, pas
 	})
 }
 
-// setPassword writes a password, or none, and ends what it does not protect: sessions
-// but keep, and links.
+// setPassword sets or removes a password, and ends the sessions (but keep) and links that the old one protected.
 func setPassword(ctx context.Context, u *work.Unit, id string, kept *string, keep, action string) error {
 	p := db.UserSetPasswordParams{PasswordHash: kept, Now: u.Now, OrgID: u.OrgID, ID: id}
 	if err := queries.UserSetPassword(ctx, u.DB(), p); err != nil {

@@ -2,10 +2,10 @@ package team
 
 import "slices"
 
-// Role is what a person may do in the console.
+// Role is a person's role in the console.
 type Role string
 
-// The roles. An owner may do everything, and alone manages people.
+// The roles. An owner may do everything, and only owners manage people.
 const (
 	Owner   Role = "owner"
 	Manager Role = "manager"
@@ -13,15 +13,14 @@ const (
 	Viewer  Role = "viewer"
 )
 
-// Roles are all roles, the mightiest first.
+// Roles are all roles, the most powerful first.
 var Roles = []Role{Owner, Manager, Finance, Viewer}
 
 // payouts is the scope of confirming payouts, which a manager lacks.
 const payouts = "payouts:write"
 
-// Scopes returns what a person of the role may call, in the words of API keys. without
-// is what is taken from it again: write stands for every scope, but a manager confirms
-// no payouts. A role that is none may do nothing.
+// Scopes returns the API scopes of a role. without are exceptions from them: write includes every scope, but a
+// manager confirms no payouts. An invalid role has no scopes.
 func (r Role) Scopes() (scopes, without []string) {
 	switch r {
 	case Owner:
@@ -39,8 +38,8 @@ func (r Role) Scopes() (scopes, without []string) {
 // ManagesPeople reports whether the role may invite, change and remove users.
 func (r Role) ManagesPeople() bool { return r == Owner }
 
-// ConfirmsPayouts reports whether the role may say that money was paid.
+// ConfirmsPayouts reports whether the role may mark payouts as paid.
 func (r Role) ConfirmsPayouts() bool { return r == Owner || r == Finance }
 
-// known reports whether the role is one.
+// known reports whether the role exists.
 func (r Role) known() bool { return slices.Contains(Roles, r) }

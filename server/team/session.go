@@ -22,17 +22,17 @@ import (
 )
 
 const (
-	// Idle and absolute bound a session: since its last use, and since it began.
+	// Idle and absolute bound a session: since its last use, and since its start.
 	Idle     = 12 * time.Hour
 	absolute = 14 * 24 * time.Hour
-	// noted is how exact the last use is.
-	noted = time.Minute
-	// maxSessions bounds the sessions of a user; one more ends the oldest.
+	// useInterval is the precision of the last use.
+	useInterval = time.Minute
+	// maxSessions bounds the sessions of a user; another one ends the oldest.
 	maxSessions = 50
 	maxAgent    = 255
 )
 
-// Session is somebody who is signed in.
+// Session is a signed-in user.
 type Session struct {
 	ID                           string
 	User                         User
@@ -46,13 +46,13 @@ func (s Session) Actor() auth.Actor {
 	return auth.OfPerson(s.User.ID, s.Org, scopes, without)
 }
 
-// Opened is a session as it is listed. The address is that of a network.
+// Opened is a session in a list. The address is that of a network.
 type Opened struct {
 	ID, UserAgent, Address       string
 	CreatedAt, SeenAt, ExpiresAt clock.Time
 }
 
-// Begin begins a session for a challenge that is ready, and returns its token.
+// Begin starts a session for a ready challenge, and returns its token.
 func (s *Service) Begin(ctx context.Context, c Challenge, agent, from string) (string, error) {
 	if !c.ready {
 		return "", ErrSignedOut
@@ -77,7 +77,7 @@ func (s *Service) Begin(ctx context.Context, c Challenge, agent, from string) (s
 	})
 }
 
-// Session returns who is signed in by a token, and notes the use.
+// Session returns the user signed in by a token, and records the use.
 func (s *Service) Session(ctx context.Context, token string) (Session, error) {
 	now := s.Clock.Now()
 	row, err := queries.UserSession(ctx, s.Pool, db.UserSessionParams{
@@ -90,10 +90,10 @@ func (s *Service) Session(ctx context.Context, token string) (Session, error) {
 		return Session{}, err
 	}
 	at := row.UserSession
-	if now.Sub(at.SeenAt.Time) >= noted {
+	if now.Sub(at.SeenAt.Time) >= useInterval {
 		err = queries.UserSessionSeen(ctx, s.Pool, db.UserSessionSeenParams{Now: now, OrgID: at.OrgID, ID: at.ID})
 		if shortage.Of(err) != shortage.None {
-			err = nil // pages that read go on, and say why nothing can be saved
+			err = nil // pages stay readable, and explain why nothing can be saved
 		}
 		at.SeenAt = now
 	}
@@ -108,8 +108,7 @@ func (s *Service) End(ctx context.Context, token string) error {
 	return queries.UserSessionEnd(ctx, s.Pool, secret.HashToken(token))
 }
 
-// Sessions returns the sessions of a user, the latest first: one's own, and to an owner
-// everybody's.
+// Sessions returns the sessions of a user, latest first. Only owners may list another user's sessions.
 func (s *Service) Sessions(ctx context.Context, u *work.Unit, userID string) ([]Opened, error) {
 	if err := mayOpen(ctx, u, userID); err != nil {
 		return nil, err
@@ -124,7 +123,7 @@ func (s *Service) Sessions(ctx context.Context, u *work.Unit, userID string) ([]
 	return out, err
 }
 
-// Revoke ends a session of a user, or all of them for an id of "".
+// Revoke ends a session of a user, or all of them for an empty id.
 func (s *Service) Revoke(ctx context.Context, u *work.Unit, userID, id string) error {
 	return u.Within(ctx, func(u *work.Unit) error {
 		if err := mayOpen(ctx, u, userID); err != nil {
@@ -150,7 +149,7 @@ func (s *Service) Revoke(ctx context.Context, u *work.Unit, userID, id string) e
 	})
 }
 
-// mayOpen refuses others' sessions to who is no owner, as if there were none.
+// mayOpen hides other users' sessions from callers who are not owners.
 func mayOpen(ctx context.Context, u *work.Unit, userID string) error {
 	if _, err := find(ctx, u, userID); err != nil || u.Actor.Kind == work.Operator || u.Actor.ID == userID {
 		return err
@@ -162,12 +161,12 @@ func mayOpen(ctx context.Context, u *work.Unit, userID string) error {
 	return err
 }
 
-// endSessions ends every session of a user but one; "" keeps none.
+// endSessions ends every session of a user except keep; "" ends all.
 func endSessions(ctx context.Context, u *work.Unit, id, keep string) error {
 	return queries.UserSessionsEnd(ctx, u.DB(), db.UserSessionsEndParams{OrgID: u.OrgID, UserID: id, Keep: keep})
 }
 
-// cut returns what a browser says of itself as it is kept.
+// cut returns the stored form of a User-Agent.
 func cut(agent string) string {
 	agent = strings.ReplaceAll(strings.ToValidUTF8(agent, ""), "\x00", "")
 	for n := range agent {
@@ -178,8 +177,8 @@ func cut(agent string) string {
 	return agent
 }
 
-// neighbourhood returns what is kept of an address: enough to recognize where one was, and
-// of nobody in particular.
+// neighbourhood returns the stored form of an address: its network, enough to recognize a place without
+// identifying a person.
 func neighbourhood(from string) string {
 	a, err := netip.ParseAddr(from)
 	if err != nil {
@@ -191,7 +190,7 @@ func neighbourhood(from string) string {
 	return masked(a, 48)
 }
 
-// masked is the network of an address.
+// masked returns the network of an address.
 func masked(a netip.Addr, bits int) string {
 	p, err := a.Prefix(bits)
 	if err != nil {

@@ -8,12 +8,11 @@ import (
 	"rail/server/work"
 )
 
-// SetUp is what the first owner says. Organization is asked for where there is none yet.
+// SetUp is the first owner's input. Organization is required if there is none yet.
 type SetUp struct{ Organization, Name, Email, Password string }
 
-// StartLink returns the address of the page that makes the first owner, of an organization
-// or, for an id of "", of one that is made then. It takes the place of earlier ones. Once
-// there is a user it returns "".
+// StartLink returns the address of the page that creates the first owner of an organization or, for an empty id,
+// of a new one. It replaces earlier links. Once there is a user it returns "".
 func (s *Service) StartLink(ctx context.Context, orgID string) (url string, err error) {
 	err = work.NewRun(s.Pool, work.Actor{Kind: work.Operator}, s.Clock.Now()).Within(ctx, func(u *work.Unit) error {
 		if err := queries.SetUpLock(ctx, u.DB()); err != nil {
@@ -36,7 +35,7 @@ func (s *Service) StartLink(ctx context.Context, orgID string) (url string, err 
 	return url, err
 }
 
-// SetUp makes the first owner, with the organization where there is none, and signs in.
+// SetUp creates the first owner, with the organization if there is none, and signs in.
 func (s *Service) SetUp(ctx context.Context, token string, in SetUp) (Challenge, error) {
 	l, err := s.look(ctx, token, SetUpLink)
 	if err != nil {
@@ -48,7 +47,7 @@ func (s *Service) SetUp(ctx context.Context, token string, in SetUp) (Challenge,
 	}
 	org := db.OrganizationInsertParams{ID: ident.New(ident.Organization), OwnerEmail: &row.Email}
 	if l.OrgID == "" {
-		if org.Name, err = named("organization", in.Organization); err != nil {
+		if org.Name, err = cleanName("organization", in.Organization); err != nil {
 			return Challenge{}, err
 		}
 		l.OrgID = org.ID
@@ -76,13 +75,13 @@ func (s *Service) SetUp(ctx context.Context, token string, in SetUp) (Challenge,
 	return s.challenge(made)
 }
 
-// firstOwner returns the row of the first owner, all but where and when.
+// firstOwner returns the row of the first owner, without organization and time.
 func (s *Service) firstOwner(ctx context.Context, in SetUp) (row db.UserInsertParams, err error) {
 	row = db.UserInsertParams{ID: ident.New(ident.User), Role: string(Owner)}
 	if row.Email, err = address(in.Email); err != nil {
 		return row, err
 	}
-	if row.Name, err = named("name", in.Name); err != nil {
+	if row.Name, err = cleanName("name", in.Name); err != nil {
 		return row, err
 	}
 	if err = checkPassword(in.Password, row.Email); err != nil {
@@ -93,7 +92,7 @@ func (s *Service) firstOwner(ctx context.Context, in SetUp) (row db.UserInsertPa
 	return row, err
 }
 
-// claim uses the link up, as long as nobody else has set Rail up.
+// claim uses the link up, unless another person has set Rail up.
 func (s *Service) claim(ctx context.Context, u *work.Unit, token string) error {
 	if err := queries.SetUpLock(ctx, u.DB()); err != nil {
 		return err
@@ -109,7 +108,7 @@ func (s *Service) claim(ctx context.Context, u *work.Unit, token string) error {
 	return err
 }
 
-// begin makes the organization of a unit, where it is the one that is to be made.
+// begin creates the unit's organization, if it is the new one.
 func begin(ctx context.Context, u *work.Unit, org db.OrganizationInsertParams) error {
 	if u.OrgID != org.ID {
 		return nil

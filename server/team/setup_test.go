@@ -55,7 +55,7 @@ func TestSetUp(t *testing.T) {
 	require.Empty(t, url, "there is a user")
 }
 
-// The first owner of an organization that is there already.
+// The first owner of an existing organization.
 func TestSetUpOfOrganization(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -70,7 +70,7 @@ func TestSetUpOfOrganization(t *testing.T) {
 	require.Equal(t, int64(1), o.count("SELECT count(*) FROM organizations"))
 }
 
-// A link of a moment ago makes no second first owner.
+// An earlier link creates no second first owner.
 func TestSetUpMeanwhile(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)

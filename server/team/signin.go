@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// maxTried bounds the organizations in which an address is looked for.
+	// maxTried bounds the organizations searched for an address.
 	maxTried = 4
-	// challengeLife is how long a code may take to be entered.
+	// challengeLife is the time limit for entering a code.
 	challengeLife = 5 * time.Minute
 )
 
-// Challenge is how far somebody has come in signing in. A session begins with one that
-// is ready. Any other has a token, with which Factor takes a code.
+// Challenge is an incomplete or complete sign-in. A ready one begins a session. Any other has a token, with
+// which Factor takes a code.
 type Challenge struct {
 	User  User
 	Token string
@@ -33,8 +33,8 @@ type Challenge struct {
 // Ready reports whether a session may begin.
 func (c Challenge) Ready() bool { return c.ready }
 
-// SignIn takes a password. An address may be a user of several organizations: the first
-// whose password it is signs in.
+// SignIn checks a password. An address may be a user of several organizations: the first one with that password
+// signs in.
 func (s *Service) SignIn(ctx context.Context, email, password string, from From) (Challenge, error) {
 	var found db.User
 	account, browser := strings.ToLower(strings.TrimSpace(email)), s.browser(from, email)
@@ -56,7 +56,7 @@ func (s *Service) SignIn(ctx context.Context, email, password string, from From)
 	return s.challenge(found)
 }
 
-// usersOf returns who may sign in with an address: nobody with what is none.
+// usersOf returns the users with an address, none if it is malformed.
 func (s *Service) usersOf(ctx context.Context, email string) ([]db.User, error) {
 	email, err := address(email)
 	if err != nil {
@@ -65,18 +65,16 @@ func (s *Service) usersOf(ctx context.Context, email string) ([]db.User, error) 
 	return queries.UsersOfEmail(ctx, s.Pool, db.UsersOfEmailParams{Email: email, Lim: maxTried})
 }
 
-// pending is what the token of a challenge says. State is the time of the user's last
-// change, which voids it.
+// pending is the content of a challenge's token. State is the time of the user's last change, which voids it.
 type pending struct {
 	OrgID, ID    string
 	Until, State int64 // microseconds
 }
 
-// challengePlace is what the token of a challenge is sealed for.
+// challengePlace is the place for sealing a challenge's token.
 const challengePlace = "team/challenge"
 
-// challenge returns a challenge that is ready, or asks for the second factor where it is
-// on.
+// challenge returns a ready challenge, or requires the second factor if it is on.
 func (s *Service) challenge(u db.User) (Challenge, error) {
 	c := Challenge{User: userOf(u), ready: u.TOTPSecret == nil}
 	if c.ready {
@@ -89,7 +87,7 @@ func (s *Service) challenge(u db.User) (Challenge, error) {
 	return c, err
 }
 
-// seal returns a token that says what only this server can read.
+// seal returns an encrypted token that only this server can read.
 func (s *Service) seal(what any, place string) (string, error) {
 	text, err := json.Marshal(what)
 	if err != nil {
@@ -99,7 +97,7 @@ func (s *Service) seal(what any, place string) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(sealed), err
 }
 
-// unseal reads a token of seal into what, or returns ErrSignedOut.
+// unseal decrypts a token of seal into what, or returns ErrSignedOut.
 func (s *Service) unseal(token, place string, what any) error {
 	sealed, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil {
@@ -112,7 +110,7 @@ func (s *Service) unseal(token, place string, what any) error {
 	return json.Unmarshal(text, what)
 }
 
-// challenged returns whom a token asks for a code.
+// challenged returns the user of a challenge's token.
 func (s *Service) challenged(ctx context.Context, token string) (db.User, error) {
 	var p pending
 	if err := s.unseal(token, challengePlace, &p); err != nil {
@@ -129,18 +127,22 @@ func (s *Service) challenged(ctx context.Context, token string) (db.User, error)
 	return u, nil
 }
 
-// Factor takes a code of the authenticator, or a recovery code, which is used up.
+// Factor checks an authenticator code, or uses up a recovery code.
 func (s *Service) Factor(ctx context.Context, challenge, code string, from From) (Challenge, error) {
 	u, err := s.challenged(ctx, challenge)
 	if err != nil {
 		return Challenge{}, err
 	}
-	err = s.limited(ctx, u.ID, s.browser(from, u.Email), from.Address, func() error { return s.takeCode(ctx, u, code) })
+	browser := s.browser(from, u.Email)
+	if browser != u.ID { // another organization's user of the address
+		browser = ""
+	}
+	err = s.limited(ctx, u.ID, browser, from.Address, func() error { return s.takeCode(ctx, u, code) })
 	if err != nil {
 		return Challenge{}, err
 	}
 	return Challenge{User: userOf(u), ready: true, factor: true}, nil
 }
 
-// idleSince is the time since which a session must have been used.
+// idleSince returns the time since which a session must have been used.
 func idleSince(now clock.Time) clock.Time { return now.Plus(-Idle) }

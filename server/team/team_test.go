@@ -25,17 +25,17 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// good is the password of everybody in the tests, hashed once.
+// good is every user's password in the tests, hashed once.
 const good = "correct horse battery"
 
 var hashed = sync.OnceValues(func() (string, error) { return argon2id.CreateHash(good, cost) })
 
-// home is the network that the tests sign in from.
+// home is the network of sign-ins in the tests.
 const home = "203.0.113.7"
 
 var atHome = From{Address: home}
 
-// office is a service with an organization on a database of its own.
+// office is a service with an organization on a separate database.
 type office struct {
 	testing.TB
 	*Service
@@ -65,7 +65,7 @@ func (o *office) newOrg(name string) string {
 	return id
 }
 
-// person makes a user of the organization whose password is good.
+// person creates a user of the organization with the password good.
 func (o *office) person(name string, role Role) User { return o.personOf(o.org, name, role) }
 
 func (o *office) personOf(org, name string, role Role) User {
@@ -80,15 +80,15 @@ func (o *office) personOf(org, name string, role Role) User {
 	return o.get(User{ID: row.ID, OrgID: org})
 }
 
-// as is a unit in which somebody acts.
+// as returns a unit with a user as its actor.
 func (o *office) as(u User) *work.Unit { return o.by(u.OrgID, u.ID) }
 
-// operator is a unit of the command line.
+// operator returns a unit of the command line.
 func (o *office) operator() *work.Unit {
 	return work.NewRun(o.pool, work.Actor{Kind: work.Operator}, o.clock.Now()).For(o.org)
 }
 
-// get reads a user anew.
+// get reads a user again.
 func (o *office) get(u User) User {
 	o.Helper()
 	got, err := o.User(o.Context(), o.as(u), u.ID)
@@ -107,7 +107,7 @@ func (o *office) signedIn(u User) string {
 	return token
 }
 
-// in reports whether a token is that of a session.
+// in reports whether a token belongs to a session.
 func (o *office) in(token string) bool {
 	o.Helper()
 	_, err := o.Session(o.Context(), token)
@@ -124,15 +124,14 @@ func refused(t require.TestingT, err error, code problem.Code, param string) {
 	require.Equal(t, []any{code, param}, []any{p.Code, p.Param}, p.Message)
 }
 
-// count returns a number that a statement reads.
+// count returns a number from a statement.
 func (o *office) count(sql string, args ...any) (n int64) {
 	o.Helper()
 	require.NoError(o, o.pool.QueryRow(o.Context(), sql, args...).Scan(&n))
 	return n
 }
 
-// race runs do so many times at once and returns how many succeeded; the others must end
-// with one of the errors.
+// race runs do n times concurrently and returns how many succeeded; the others must end with one of the errors.
 func race(t testing.TB, n int, do func(i int) error, lost ...error) (won int) {
 	t.Helper()
 	errs := make([]error, n)
@@ -185,7 +184,7 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
-// An address may be a user of several organizations. The password says of which.
+// An address may be a user of several organizations; the password decides.
 func TestSignInOfSeveral(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -203,7 +202,7 @@ func TestSignInOfSeveral(t *testing.T) {
 	require.Equal(t, o.org, c.User.OrgID)
 }
 
-// A hash is made in its turn, or not at all, which counts as an attempt.
+// A hash waits for its turn, and a timeout counts as an attempt.
 func TestHashesAtOnce(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -226,8 +225,7 @@ func TestHashesAtOnce(t *testing.T) {
 	require.Equal(t, int64(2), o.count("SELECT count(*) FROM sign_in_failures"), "a flood that finds no place is counted")
 }
 
-// TestTurns: strangers have one place, people whom the server knows the other one, and networks
-// take turns.
+// TestTurns: strangers have one place, known users the other, and networks take turns.
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	var line turns
@@ -267,8 +265,8 @@ func TestTurns(t *testing.T) {
 	require.ErrorIs(t, err, errBusy, "too many of a network wait")
 }
 
-// TestFlood: wrong passwords from 100 networks, for the account of a person too, keep that person
-// out of no browser in which they have signed in before.
+// TestFlood: wrong passwords from 100 networks, also for a user's account, do not lock the user out of a browser
+// with an earlier sign-in.
 func TestFlood(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -314,7 +312,7 @@ func TestFlood(t *testing.T) {
 	require.Empty(t, o.browser(From{Browser: "forged"}, ada.Email))
 }
 
-// TestAttemptsOfProvider: whoever has many networks of IPv6 is one all the same.
+// TestAttemptsOfProvider: many IPv6 networks of one customer count as one.
 func TestAttemptsOfProvider(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -350,7 +348,7 @@ func TestAttempts(t *testing.T) {
 	require.Equal(t, int64(2*perAccount), o.count("SELECT count(*) FROM sign_in_failures"), "what succeeded counts not")
 }
 
-// All of an IPv6 network is one address.
+// A whole IPv6 network counts as one address.
 func TestAttemptsByAddress(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -366,7 +364,7 @@ func TestAttemptsByAddress(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Many attempts at once are no more than one by one.
+// Concurrent attempts count like sequential ones.
 func TestAttemptsRace(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -421,7 +419,7 @@ func TestPasswords(t *testing.T) {
 	}
 }
 
-// A hash is in the form of the PHC, with what OWASP advises.
+// A hash has the PHC format, with OWASP's parameters.
 func TestHashForm(t *testing.T) {
 	t.Parallel()
 	kept, err := hashed()
@@ -512,7 +510,7 @@ func TestRevoke(t *testing.T) {
 	require.False(t, o.in(third))
 }
 
-// A user has so many sessions at most; what browsers say is cut.
+// A user has a maximum of sessions; user agents are cut.
 func TestBegin(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)

@@ -12,38 +12,37 @@ import (
 )
 
 const (
-	// hashesAtOnce bounds the memory and the processors that hashing takes of a server.
+	// hashesAtOnce bounds the memory and CPU that hashing uses.
 	hashesAtOnce = 2
-	// strangersAtOnce are those of them that browsers may have in which nobody has signed in.
+	// strangersAtOnce bounds the hashes for browsers without an earlier sign-in.
 	strangersAtOnce = 1
-	// waitingAtOnce bounds the strangers of a network who wait.
+	// waitingAtOnce bounds the waiting strangers of a network.
 	waitingAtOnce = 16
 	// patience is how long a hash waits for its turn.
 	patience = 2 * time.Second
 )
 
-// errBusy refuses who has not got a turn in time. It is no 5xx, which a flood of wrong passwords
-// would fill the log with.
+// errBusy refuses a request without a turn in time. It is not a 5xx, with which a flood of wrong passwords would
+// fill the log.
 var errBusy = &problem.Error{
-	Code: problem.RateLimitExceeded, Message: "One moment: many people are signing in. Try again.", RetryAfter: 1,
+	Code: problem.RateLimitExceeded, Message: "Many people are signing in. Try again in a moment.", RetryAfter: 1,
 }
 
-// turns says whose password is hashed next. People whom the server knows go first, and have a
-// place that no stranger takes; strangers take turns by their networks, so that many requests
-// of one delay the others by one.
+// turns decides whose password is hashed next. Known users go first, and have a place reserved for them;
+// strangers take turns by network, so that many requests of one network delay another only by one.
 type turns struct {
 	mu               sync.Mutex
 	known, strangers line
-	busy, strange    int // hashes at work, and those of them for strangers
+	busy, strange    int // running hashes, and those among them for strangers
 }
 
-// line are those who wait, in a queue for each key, and the keys in the order of their turns.
+// line holds the waiting requests in a queue for each key, and the keys in the order of their turns.
 type line struct {
 	keys    []string
 	waiting map[string][]chan struct{}
 }
 
-// take waits until a password may be hashed for a key, and returns what ends the turn.
+// take waits until a password may be hashed for a key, and returns a function that ends the turn.
 func (t *turns) take(ctx context.Context, key string, known bool, patience time.Duration) (func(), error) {
 	own := make(chan struct{}, 1)
 	if !t.enter(own, key, known) {
@@ -64,10 +63,10 @@ func (t *turns) take(ctx context.Context, key string, known bool, patience time.
 	if t.leave(own, key, known) {
 		return nil, err
 	}
-	return done, nil // the turn came in the same moment
+	return done, nil // the turn came at the same moment
 }
 
-// enter puts somebody in the line, unless too many of the key wait.
+// enter adds a request to the line, unless too many of the key wait.
 func (t *turns) enter(own chan struct{}, key string, known bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -80,7 +79,7 @@ func (t *turns) enter(own chan struct{}, key string, known bool) bool {
 	return true
 }
 
-// leave takes somebody out of the line, and reports whether they were still in it.
+// leave removes a request from the line, and reports whether it was still there.
 func (t *turns) leave(own chan struct{}, key string, known bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -105,7 +104,7 @@ func (t *turns) line(known bool) *line {
 	return &t.strangers
 }
 
-// next gives the turns that are free. The caller holds t.mu.
+// next assigns the free turns. The caller holds t.mu.
 func (t *turns) next() {
 	for t.busy < hashesAtOnce && t.known.give() {
 		t.busy++
@@ -116,7 +115,7 @@ func (t *turns) next() {
 	}
 }
 
-// add puts somebody at the end of the key's queue.
+// add appends to the key's queue.
 func (l *line) add(own chan struct{}, key string) {
 	if l.waiting == nil {
 		l.waiting = map[string][]chan struct{}{}
@@ -127,7 +126,7 @@ func (l *line) add(own chan struct{}, key string) {
 	l.waiting[key] = append(l.waiting[key], own)
 }
 
-// give gives the first key's first a turn; the rest of the key wait behind the other keys.
+// give assigns a turn to the head of the first key's queue and moves the key behind the others.
 func (l *line) give() bool {
 	if len(l.keys) == 0 {
 		return false
@@ -142,7 +141,7 @@ func (l *line) give() bool {
 	return true
 }
 
-// remove takes somebody out, and the key with the last of it.
+// remove removes a request, and its key if that has no others.
 func (l *line) remove(own chan struct{}, key string) bool {
 	i := slices.Index(l.waiting[key], own)
 	if i < 0 {
@@ -155,8 +154,8 @@ func (l *line) remove(own chan struct{}, key string) bool {
 	return true
 }
 
-// wide is the network by which strangers take turns: of IPv6 what one customer of a provider has
-// at most.
+// wide returns the network by which strangers take turns: for IPv6 the largest block that an internet provider
+// gives one customer.
 func wide(from string) string {
 	a, err := netip.ParseAddr(from)
 	if err != nil || a.Unmap().Is4() {

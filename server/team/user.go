@@ -23,19 +23,19 @@ const (
 	maxUsers = 200
 	// maxLogged bounds the page of the log.
 	maxLogged = 100
-	// maxEmail is as long as an address of a mail can be.
+	// maxEmail is the maximum length of an e-mail address.
 	maxEmail = 254
 	maxName  = 255
 )
 
-// User is somebody who works in the console. Times that are nil have not come.
+// User is a user of the console. A nil time means never.
 type User struct {
 	ID, OrgID, Email, Name string
 	Role                   Role
-	// Password, Factor and OIDC are whether there is a password, whether the second factor
-	// is on, and whether an OpenID provider knows the user.
+	// Password, Factor and OIDC report whether the user has a password, a second factor, and a link to an OpenID
+	// provider.
 	Password, Factor, OIDC bool
-	RecoveryCodes          int // that are left
+	RecoveryCodes          int // the unused ones
 	DisabledAt, SeenAt     *clock.Time
 	CreatedAt              clock.Time
 }
@@ -48,7 +48,7 @@ func userOf(u db.User) User {
 	}
 }
 
-// described is what the log keeps of a user: the row may go.
+// described is the audit log's copy of a user, whose row may be deleted.
 type described struct {
 	Email string `json:"email,omitempty"`
 	Name  string `json:"name,omitempty"`
@@ -66,7 +66,7 @@ func find(ctx context.Context, u *work.Unit, id string) (db.User, error) {
 	return row, absent(err)
 }
 
-// Users returns the users of the organization by their names.
+// Users returns the users of the organization, by name.
 func (s *Service) Users(ctx context.Context, u *work.Unit) ([]User, error) {
 	rows, err := queries.UserList(ctx, u.DB(), db.UserListParams{OrgID: u.OrgID, Lim: maxUsers})
 	out := make([]User, len(rows))
@@ -82,19 +82,19 @@ func (s *Service) User(ctx context.Context, u *work.Unit, id string) (User, erro
 	return userOf(row), err
 }
 
-// NewUser is somebody whom the operator makes a user.
+// NewUser is a user that the operator creates.
 type NewUser struct {
 	Email, Name string
 	Role        Role
 }
 
-// Create makes a user without a password, and returns a link to set one.
+// Create creates a user without a password, and returns a link to set one.
 func (s *Service) Create(ctx context.Context, u *work.Unit, in NewUser) (made User, url string, err error) {
 	row := db.UserInsertParams{ID: ident.New(ident.User), OrgID: u.OrgID, Role: string(in.Role), CreatedAt: u.Now}
 	if row.Email, err = address(in.Email); err != nil {
 		return made, "", err
 	}
-	if row.Name, err = named("name", in.Name); err != nil {
+	if row.Name, err = cleanName("name", in.Name); err != nil {
 		return made, "", err
 	}
 	if err := in.Role.check(); err != nil {
@@ -118,7 +118,7 @@ func (s *Service) Create(ctx context.Context, u *work.Unit, in NewUser) (made Us
 	return made, url, err
 }
 
-// insert adds a user, whose open invitation is then of no use, and logs it.
+// insert adds a user, deletes their open invitation, and logs it.
 func insert(ctx context.Context, u *work.Unit, row db.UserInsertParams, action string) error {
 	of := db.InvitationVoidParams{OrgID: &u.OrgID, Email: row.Email}
 	if _, err := queries.InvitationVoid(ctx, u.DB(), of); err != nil {
@@ -130,11 +130,11 @@ func insert(ctx context.Context, u *work.Unit, row db.UserInsertParams, action s
 	return note(ctx, u, action, row.ID, nil, described{row.Email, row.Name, Role(row.Role)})
 }
 
-// vacant refuses an address that is a user's already, and one user too many.
+// vacant refuses the address of an existing user, and a user beyond the limit.
 func (s *Service) vacant(ctx context.Context, u *work.Unit, email string) error {
 	_, err := queries.UserByEmail(ctx, u.DB(), db.UserByEmailParams{OrgID: u.OrgID, Email: email})
 	if err == nil {
-		return problem.Invalid("email", "%s is a user here already.", email)
+		return problem.Invalid("email", "%s is already a user here.", email)
 	}
 	if !errors.Is(err, pgx.ErrNoRows) {
 		return err
@@ -146,7 +146,7 @@ func (s *Service) vacant(ctx context.Context, u *work.Unit, email string) error 
 	return err
 }
 
-// ChangeRole gives a user another role.
+// ChangeRole changes a user's role.
 func (s *Service) ChangeRole(ctx context.Context, u *work.Unit, id string, role Role) error {
 	if err := role.check(); err != nil {
 		return err
@@ -168,7 +168,7 @@ func (s *Service) ChangeRole(ctx context.Context, u *work.Unit, id string, role 
 	})
 }
 
-// Disable ends a user's sessions and links, and lets no new ones begin.
+// Disable ends a user's sessions and links, and blocks new ones.
 func (s *Service) Disable(ctx context.Context, u *work.Unit, id string) error {
 	return s.changing(ctx, u, id, func(u *work.Unit, was db.User) error {
 		if was.DisabledAt != nil {
@@ -212,7 +212,7 @@ func (s *Service) Remove(ctx context.Context, u *work.Unit, id string) error {
 	})
 }
 
-// changing runs do on a user as a change of people. Of an owner it must leave another.
+// changing runs do on a user as a change of users. An owner may be changed only if another one remains.
 func (s *Service) changing(ctx context.Context, u *work.Unit, id string, do func(*work.Unit, db.User) error) error {
 	return s.managing(ctx, u, func(u *work.Unit) error {
 		was, err := find(ctx, u, id)
@@ -230,7 +230,7 @@ func (s *Service) changing(ctx context.Context, u *work.Unit, id string, do func
 	})
 }
 
-// expel ends all that a user can get in by, and what they have offered to others.
+// expel ends a user's access, and their open invitations to others.
 func expel(ctx context.Context, u *work.Unit, id string) error {
 	if err := endSessions(ctx, u, id, ""); err != nil {
 		return err
@@ -241,14 +241,14 @@ func expel(ctx context.Context, u *work.Unit, id string) error {
 	return withdraw(ctx, u, id)
 }
 
-// withdraw takes back the open invitations of who may invite no longer.
+// withdraw revokes the open invitations by a user who may no longer invite.
 func withdraw(ctx context.Context, u *work.Unit, id string) error {
 	return queries.InvitationsVoidBy(ctx, u.DB(), db.InvitationsVoidByParams{OrgID: &u.OrgID, InvitedBy: id})
 }
 
-// Rename gives the person who acts another name.
+// Rename changes the caller's name.
 func (s *Service) Rename(ctx context.Context, u *work.Unit, name string) error {
-	name, err := named("name", name)
+	name, err := cleanName("name", name)
 	if err != nil {
 		return err
 	}
@@ -265,12 +265,12 @@ func (s *Service) Rename(ctx context.Context, u *work.Unit, name string) error {
 	})
 }
 
-// Log returns what happened to the organization's people, the latest first.
+// Log returns changes to the organization's users, latest first.
 func (s *Service) Log(ctx context.Context, u *work.Unit) ([]db.AuditLogEntry, error) {
 	return queries.PeopleLog(ctx, u.DB(), db.PeopleLogParams{OrgID: u.OrgID, Lim: maxLogged})
 }
 
-// Names returns the names of users by their ids, also of those who were removed.
+// Names returns the names of users by their ids, including removed ones.
 func (s *Service) Names(ctx context.Context, u *work.Unit, ids []string) (map[string]string, error) {
 	rows, err := queries.PeopleNames(ctx, u.DB(), db.PeopleNamesParams{OrgID: u.OrgID, Ids: ids})
 	out := make(map[string]string, len(rows))
@@ -280,7 +280,7 @@ func (s *Service) Names(ctx context.Context, u *work.Unit, ids []string) (map[st
 	return out, err
 }
 
-// check refuses a role that is none.
+// check refuses an invalid role.
 func (r Role) check() error {
 	if r.known() {
 		return nil
@@ -292,7 +292,7 @@ func (r Role) check() error {
 	return problem.NotOneOf("role", string(r), allowed)
 }
 
-// address returns an e-mail address as it is kept and looked up, in lower case.
+// address normalizes an e-mail address to lower case.
 func address(given string) (string, error) {
 	email := strings.ToLower(strings.TrimSpace(given))
 	if email == "" {
@@ -305,8 +305,8 @@ func address(given string) (string, error) {
 	return email, nil
 }
 
-// named returns a name without spaces around it, and without invisible characters.
-func named(param, given string) (string, error) {
+// cleanName returns a name without surrounding spaces and invisible characters.
+func cleanName(param, given string) (string, error) {
 	name := strings.TrimSpace(plain.Name(given))
 	if name == "" {
 		return "", problem.Missing(param)
@@ -317,5 +317,5 @@ func named(param, given string) (string, error) {
 	return name, nil
 }
 
-// unprintable reports whether a character has no place in a line.
+// unprintable reports whether a character must not appear in a line.
 func unprintable(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError }

@@ -36,7 +36,7 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// Another organization's users are absent, and only owners change any.
+// Users of another organization are not found, and only owners change users.
 func TestManaging(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -73,7 +73,7 @@ func TestManaging(t *testing.T) {
 	refused(t, o.ChangeRole(t.Context(), o.as(ada), ben.ID, "king"), problem.ParameterInvalid, "role")
 }
 
-// What is changed takes effect at once: sessions and links end.
+// A change takes effect at once: sessions and links end.
 func TestDisable(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -92,7 +92,7 @@ func TestDisable(t *testing.T) {
 	require.ErrorIs(t, err, ErrWrong)
 }
 
-// Two owners who demote, disable or remove each other at once: one stays.
+// Two owners demote, disable or remove each other concurrently: one stays.
 func TestOwnersRace(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -144,7 +144,7 @@ func TestLastOwner(t *testing.T) {
 	require.NoError(t, o.ChangeRole(t.Context(), o.operator().For(cleo.OrgID), cleo.ID, Viewer), "there was none before")
 }
 
-// Whatever owners do to one another, in whatever order, one who can sign in stays.
+// Whatever owners do to one another, in any order, one who can sign in stays.
 func TestOwnersStay(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -170,7 +170,7 @@ func TestOwnersStay(t *testing.T) {
 	})
 }
 
-// Every change is in the log, under the name of who made it, which stays.
+// Every change is in the log, with the name of its actor, which stays.
 func TestLog(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)

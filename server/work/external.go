@@ -8,14 +8,13 @@ import (
 	"rail/server/problem"
 )
 
-// Member is a member of a request by its name; Value is nil where it was not
-// given.
+// Member is a named member of a request; Value is nil if it is missing.
 type Member struct {
 	Name  string
 	Value *string
 }
 
-// AtMostOne refuses the second of members that exclude each other.
+// AtMostOne refuses the second of mutually exclusive members.
 func AtMostOne(members ...Member) error {
 	first := ""
 	for _, m := range members {
@@ -30,10 +29,9 @@ func AtMostOne(members ...Member) error {
 	return nil
 }
 
-// InProgram runs reads in one round trip with the check of the program that the
-// field program_id names, and returns the first error that is not "no rows". The
-// reads must be bound to the organization, since they run before the check is
-// seen.
+// InProgram runs reads in one round trip with the check of the program in the field program_id, and returns the
+// first error that is not "no rows". The reads must be bound to the organization, since they run before the
+// check is known.
 func (u *Unit) InProgram(ctx context.Context, programID string, reads ...pgtx.Read) error {
 	exists := func(tx pgtx.DBTX) error { return u.ProgramExists(ctx, tx, programID) }
 	errs := u.Each(ctx, append([]pgtx.Read{exists}, reads...)...)
@@ -43,9 +41,8 @@ func (u *Unit) InProgram(ctx context.Context, programID string, reads ...pgtx.Re
 	return pgtx.First(errs[1:])
 }
 
-// Customer returns the id of the customer that customer_id or
-// external_customer_id names; nil where neither does. An unknown one is a 404. The id of a
-// merged customer is that of the customer that stays.
+// Customer returns the id of the customer in customer_id or external_customer_id; nil if neither is given. An
+// unknown one is a 404. A merged customer's id becomes the survivor's.
 func (u *Unit) Customer(ctx context.Context, programID string, id, externalID *string) (*string, error) {
 	if id != nil && externalID == nil {
 		survivor, err := queries.CustomerMergedInto(ctx, u.DB(), db.CustomerMergedIntoParams{ID: *id, OrgID: u.OrgID})
@@ -63,8 +60,8 @@ func (u *Unit) Customer(ctx context.Context, programID string, id, externalID *s
 	})
 }
 
-// Sale returns the id of the sale that sale_id or external_charge_id names; nil
-// where neither does. An unknown one is a 404.
+// Sale returns the id of the sale in sale_id or external_charge_id; nil if neither is given. An unknown one is a
+// 404.
 func (u *Unit) Sale(ctx context.Context, programID string, id, chargeID *string) (*string, error) {
 	ours, external := Member{"sale_id", id}, Member{"external_charge_id", chargeID}
 	return u.resolve(ctx, programID, ours, external, func(tx pgtx.DBTX) (string, error) {
@@ -74,8 +71,8 @@ func (u *Unit) Sale(ctx context.Context, programID string, id, chargeID *string)
 	})
 }
 
-// resolve returns the id of an object that a request names by Rail's id or by an
-// external one, which find looks up. Rail's own id is returned without a check.
+// resolve returns the id of an object that a request names by Rail's id or by an external one, which find looks
+// up. Rail's id is returned without a check.
 func (u *Unit) resolve(
 	ctx context.Context, programID string, ours, external Member, find func(pgtx.DBTX) (string, error),
 ) (*string, error) {

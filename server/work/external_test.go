@@ -24,7 +24,7 @@ func requireProblem(t *testing.T, code problem.Code, param string, err error) {
 	require.Equal(t, []any{code, param}, []any{p.Code, p.Param})
 }
 
-// The second of two members is refused, whatever stands between them.
+// The second of two members is refused, whatever is between them.
 func TestAtMostOne(t *testing.T) {
 	t.Parallel()
 	given, absent := work.Member{Name: "a", Value: new("1")}, work.Member{Name: "b"}
@@ -50,8 +50,7 @@ func customer(x *worktest.Tenant, id, external string) {
 	require.NoError(x, err)
 }
 
-// A customer is found by the id that the caller gave it, in its program and by its
-// tenant only. Rail's own id is taken as it is.
+// A customer is found by its external id, in its program and by its tenant only. Rail's id is used unchecked.
 func TestCustomer(t *testing.T) {
 	t.Parallel()
 	x := worktest.New(t)
@@ -114,7 +113,7 @@ func TestSale(t *testing.T) {
 	}
 }
 
-// The program is checked before what the reads found counts.
+// The check of the program precedes the results of the reads.
 func TestInProgram(t *testing.T) {
 	t.Parallel()
 	x := worktest.New(t)

@@ -14,8 +14,8 @@ import (
 
 var queries = db.New()
 
-// Found turns "no row" into the 404 that absent and foreign objects share.
-// param names the field that refers to the object; "" is the path.
+// Found converts "no row" to the same 404 for missing and foreign objects. param names the field that refers to
+// the object; "" is the path.
 func Found(err error, param string) error {
 	if errors.Is(err, pgx.ErrNoRows) {
 		return problem.NotFound(param)
@@ -31,8 +31,7 @@ func IgnoreNoRows(err error) error {
 	return err
 }
 
-// SameProgram refuses an object of another program of the tenant's (decisions,
-// 196).
+// SameProgram refuses an object of another program of the tenant (decisions, 196).
 func SameProgram(objectProgram, programID, param string) error {
 	if objectProgram != programID {
 		return problem.On(param, problem.InvalidReference, "%s belongs to another program.", param)
@@ -40,21 +39,20 @@ func SameProgram(objectProgram, programID, param string) error {
 	return nil
 }
 
-// Program returns a program of the tenant's that the field program_id names.
+// Program returns a program of the tenant, named by the field program_id.
 func (u *Unit) Program(ctx context.Context, id string) (db.Program, error) {
 	p, err := queries.ProgramGet(ctx, u.DB(), db.ProgramGetParams{ID: id, OrgID: u.OrgID})
 	return p, Found(err, "program_id")
 }
 
-// ProgramExists returns the 404 of a program that is not the tenant's, which the
-// field program_id names.
+// ProgramExists returns a 404 unless the field program_id names a program of the tenant.
 func (u *Unit) ProgramExists(ctx context.Context, tx pgtx.DBTX, id string) error {
 	_, err := queries.ProgramExists(ctx, tx, db.ProgramExistsParams{ID: id, OrgID: u.OrgID})
 	return Found(err, "program_id")
 }
 
-// Reference is an id in a filter or a body that must be of the tenant and of the
-// program at hand. One whose ID is nil is not checked.
+// Reference is an id in a filter or a body that must belong to the tenant and the program. A nil ID is not
+// checked.
 type Reference struct {
 	Param string
 	ID    *string
@@ -62,14 +60,14 @@ type Reference struct {
 	find func(ctx context.Context, tx pgtx.DBTX, org, id string) (string, error)
 }
 
-// References checks references in a round trip that the caller makes anyway.
+// References checks references in a round trip of the caller.
 type References struct {
 	asked    []Reference
 	programs []string
 	errs     []error
 }
 
-// NewReferences returns the check of those references whose id is given.
+// NewReferences returns a check of the references with an id.
 func NewReferences(refs ...Reference) *References {
 	k := &References{}
 	for _, r := range refs {
@@ -81,7 +79,7 @@ func NewReferences(refs ...Reference) *References {
 	return k
 }
 
-// Reads returns one read for each reference. What they find is kept for Verdict.
+// Reads returns one read for each reference. Verdict uses their results.
 func (k *References) Reads(ctx context.Context, u *Unit) []pgtx.Read {
 	out := make([]pgtx.Read, len(k.asked))
 	for i, r := range k.asked {
@@ -93,9 +91,8 @@ func (k *References) Reads(ctx context.Context, u *Unit) []pgtx.Read {
 	return out
 }
 
-// Verdict returns the first refusal, after the reads have run. Unknown and foreign
-// ids get the same 404; an id of another program of the tenant's is refused as
-// such (decisions, 22 and 196).
+// Verdict returns the first refusal, after the reads have run. Unknown and foreign ids get the same 404; an id
+// of another program of the tenant gets a separate refusal (decisions, 22 and 196).
 func (k *References) Verdict(programID string) error {
 	for i, r := range k.asked {
 		if err := Found(k.errs[i], r.Param); err != nil {
@@ -108,7 +105,7 @@ func (k *References) Verdict(programID string) error {
 	return nil
 }
 
-// Check checks references in a round trip of their own.
+// Check checks references in a separate round trip.
 func (u *Unit) Check(ctx context.Context, programID string, refs ...Reference) error {
 	k := NewReferences(refs...)
 	if len(k.asked) == 0 {
@@ -127,8 +124,8 @@ func ListRef(r db.Ref) Reference {
 	}}
 }
 
-// ProgramRef lets the program of a body be checked in the trip of the body's
-// other references; it stands first among them.
+// ProgramRef is the program of a body, checked in the round trip of the body's other references; it must be the
+// first of them.
 func ProgramRef(param string, id *string) Reference {
 	return Reference{param, id, func(ctx context.Context, tx pgtx.DBTX, org, id string) (string, error) {
 		return queries.ProgramExists(ctx, tx, db.ProgramExistsParams{ID: id, OrgID: org})
@@ -191,9 +188,8 @@ func TagRef(param string, id *string) Reference {
 	}}
 }
 
-// AudienceRefs are the references to the groups and tags that something is for.
-// Each names its place in the body, below the member at, so that a refusal does
-// too.
+// AudienceRefs are the references to the groups and tags of an audience. Each names its place in the body, below
+// the member at, for refusals.
 func AudienceRefs(at string, groups, tags []string) []Reference {
 	var refs []Reference
 	for i, id := range groups {

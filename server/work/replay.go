@@ -2,6 +2,5 @@ package work
 
 import "time"
 
-// Replay is how long the answer to a request with an Idempotency-Key is kept and
-// given again.
+// Replay is how long the answer to a request with an Idempotency-Key is stored and repeated.
 const Replay = 24 * time.Hour

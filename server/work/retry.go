@@ -9,12 +9,11 @@ import (
 	"rail/server/postgres/pgtx"
 )
 
-// maxAttempts bounds how often work that lost a race is done.
+// maxAttempts bounds the attempts of work that lost a race.
 const maxAttempts = 4
 
-// Retry runs do again if it lost a race, a deadlock or a serialization conflict,
-// after which nothing of it was kept. If it loses maxAttempts times, Retry returns
-// its last error; the request path answers that the request may be repeated.
+// Retry repeats do after a lost race, a deadlock or a serialization conflict, each of which rolls it back. After
+// maxAttempts it returns the last error; the request path then answers that the request may be repeated.
 func Retry(ctx context.Context, do func() error) error {
 	for attempt := 1; ; attempt++ {
 		err := do()
@@ -25,8 +24,8 @@ func Retry(ctx context.Context, do func() error) error {
 	}
 }
 
-// pause is how long the winner of a race may take to finish: a random time of at
-// most 4, 16 or 36 milliseconds, so that two losers do not meet again.
+// pause returns the wait for the winner of a race: a random time of at most 4, 16 or 36 milliseconds, so that
+// two losers do not collide again.
 func pause(attempt int) time.Duration {
 	return time.Duration(rand.IntN(4*attempt*attempt)+1) * time.Millisecond
 }

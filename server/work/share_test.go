@@ -12,8 +12,8 @@ import (
 	"rail/server/work"
 )
 
-// TestShareForgetsRefusals has a refusal that would stay be undone with the
-// transaction that it shared: the next attempt says how the work went.
+// TestShareForgetsRefusals: a refusal that keeps its effects is rolled back with its shared transaction; the
+// next attempt decides the result.
 func TestShareForgetsRefusals(t *testing.T) {
 	t.Parallel()
 	x := worktest.New(t)

@@ -1,7 +1,6 @@
-// Package work is the unit of work: one tenant, one actor, one time, and, for
-// a write, one transaction with the events that it makes. A request, a form, a
-// job's run and a processor's webhook are each turned into units; the rules of
-// packages money and program run on one and know nothing of where it came from.
+// Package work is the unit of work: one tenant, one actor, one time, and, for a write, one transaction with its
+// events. Requests, forms, job runs and processors' webhooks each become units; the rules of packages money and
+// program run in one and are independent of its origin.
 package work
 
 import (
@@ -16,27 +15,28 @@ import (
 	"rail/server/clock"
 	"rail/server/ident"
 	"rail/server/postgres/pgtx"
+	"rail/server/postgres/pgtx/share"
 	"rail/server/problem"
 	"rail/server/work/event"
 	"rail/server/work/quota"
 )
 
-// Unit is one unit of work. Now is read once, so that everything that a unit
-// writes bears one time. A unit that only reads has no transaction.
+// Unit is one unit of work. Now is read once, so that all writes of a unit have one time. A unit that only reads
+// has no transaction.
 type Unit struct {
-	OrgID     string // the tenant: every statement is bound to it
+	OrgID     string // the tenant, to which every statement is bound
 	Plan      quota.Plan
 	Actor     Actor
-	RequestID string // req_ of a request or run_ of a job, which the events name
+	RequestID string // req_ of a request or run_ of a job, for its events
 	Now       clock.Time
-	// Programs confine the unit: an object of any other program is absent to it.
-	// They are the program_id of a request's query and body, or a partner's own.
+	// Programs restrict the unit: objects of other programs are not found. They are the program_id of a request's
+	// query and body, or a partner's program.
 	Programs []string
 	Tx       *pgtx.Tx
 	Events   *event.Recorder
 	// Reads is what short reads of a unit without a transaction travel with; it may
 	// be nil.
-	Reads *pgtx.Reads
+	Reads *share.Reads
 	// Wake is called after a commit that wrote events; it may be nil.
 	Wake func()
 
@@ -51,8 +51,8 @@ func New(pool *pgxpool.Pool, u Unit) *Unit {
 	return &u
 }
 
-// NewRun returns a unit of no tenant that runs by itself, such as a job's, under
-// a run id of its own; For makes it a tenant's.
+// NewRun returns a unit of no tenant for background work such as a job, with a new run id; For makes it a
+// tenant's.
 func NewRun(pool *pgxpool.Pool, by Actor, now clock.Time) *Unit {
 	return New(pool, Unit{Actor: by, RequestID: ident.New(ident.Run), Now: now})
 }
@@ -65,16 +65,14 @@ func (u *Unit) WithTx(tx *pgtx.Tx) *Unit {
 	return &w
 }
 
-// For returns the unit for another tenant, in the same transaction: a job works
-// for many.
+// For returns the unit for another tenant, in the same transaction, since a job serves many.
 func (u *Unit) For(orgID string) *Unit {
 	w := *u
 	w.OrgID = orgID
 	return &w
 }
 
-// DB returns what queries of this unit run on: its transaction, or the pool for
-// a unit that only reads.
+// DB returns the database handle for queries: the transaction, or the pool for a unit that only reads.
 func (u *Unit) DB() pgtx.DBTX {
 	if u.Tx != nil {
 		return u.Tx
@@ -82,8 +80,8 @@ func (u *Unit) DB() pgtx.DBTX {
 	return u.pool
 }
 
-// Short returns what queries run on that are known to be short, such as a look-up
-// by an id: where the unit only reads, they travel with those of others.
+// Short returns the database handle for short queries, such as a look-up by an id: a unit that only reads
+// batches them with those of others.
 func (u *Unit) Short() pgtx.DBTX {
 	if u.Tx == nil && u.Reads != nil {
 		return u.Reads.For(u.OrgID)
@@ -91,38 +89,37 @@ func (u *Unit) Short() pgtx.DBTX {
 	return u.DB()
 }
 
-// Outside returns the unit without its transaction, for reads before something
-// that takes long: a transaction that has not begun occupies no connection.
+// Outside returns the unit without its transaction, for reads before something slow: a transaction that has not
+// begun occupies no connection.
 func (u *Unit) Outside() *Unit {
 	w := *u
 	w.Tx, w.Events, w.committed = nil, nil, nil
 	return &w
 }
 
-// Later returns what writes of this unit run on if nothing depends on their result
-// before the commit: they travel with it and cost no round trip.
+// Later returns the database handle for writes whose result is not needed before the commit: they are sent with
+// it and cost no round trip.
 func (u *Unit) Later() pgtx.DBTX { return u.Tx.Later() }
 
-// Record notes an event of the unit's tenant, to be written with its changes.
+// Record adds an event of the unit's tenant, to be written with its changes.
 func (u *Unit) Record(about event.Subject, e events.Event) {
 	u.Events.Record(u.OrgID, about, e)
 }
 
-// Log notes that the audit log has a line of this change.
+// Log notes that the audit log has an entry for this change.
 func (u *Unit) Log() {
 	if u.logged != nil {
 		*u.logged = true
 	}
 }
 
-// Logged reports whether the audit log has a line of this change.
+// Logged reports whether the audit log has an entry for this change.
 func (u *Unit) Logged() bool { return u.logged != nil && *u.logged }
 
-// OnCommit runs f once the unit's transaction has been committed.
+// OnCommit runs f after the commit of the unit's transaction.
 func (u *Unit) OnCommit(f func()) { *u.committed = append(*u.committed, f) }
 
-// Committed runs the functions of OnCommit, and wakes the sender if the unit
-// wrote events.
+// Committed runs the functions of OnCommit, and wakes the sender if the unit wrote events.
 func (u *Unit) Committed() {
 	for _, f := range *u.committed {
 		f()
@@ -132,8 +129,7 @@ func (u *Unit) Committed() {
 	}
 }
 
-// CheckProgram returns a 404 for an object of a program to which the unit is not
-// confined.
+// CheckProgram returns a 404 for a program outside the unit's programs.
 func (u *Unit) CheckProgram(programID string) error {
 	if slices.ContainsFunc(u.Programs, func(named string) bool { return named != programID }) {
 		return problem.NotFound("program_id")
@@ -155,18 +151,17 @@ func (u *Unit) Each(ctx context.Context, reads ...pgtx.Read) []error {
 	return pgtx.Together(ctx, u.pool, reads...)
 }
 
-// Read runs one read, also in a transaction that the unit shares.
+// Read runs one read, also in a shared transaction.
 func (u *Unit) Read(ctx context.Context, read pgtx.Read) error { return u.Each(ctx, read)[0] }
 
-// Claim names objects of the tenant about which only one of the units that share
-// a transaction may decide: those that the unit locks.
+// Claim names objects of the tenant that the unit locks: only one of the units that share a transaction may
+// decide about each.
 func (u *Unit) Claim(kind string, ids ...string) error {
 	return u.Tx.Claim(kind + " " + u.OrgID + " " + strings.Join(ids, " "))
 }
 
-// Within runs do as a write: in a transaction of its own with the events that it
-// records, and then the functions of OnCommit. If the transaction lost a race, do
-// runs again, so it must keep nothing from an earlier run.
+// Within runs do as a write: in a separate transaction with its events, and then the functions of OnCommit.
+// After a lost race, do runs again, so it must keep nothing from an earlier run.
 func (u *Unit) Within(ctx context.Context, do func(*Unit) error) error {
 	return Retry(ctx, func() error {
 		var w *Unit
@@ -184,14 +179,13 @@ func (u *Unit) Within(ctx context.Context, do func(*Unit) error) error {
 	})
 }
 
-// Share does n pieces of work as writes inside the unit's transaction, with as few
-// statements as one, and returns the error of each. Of those with one nothing is
-// kept, unless it says that its effects stay.
+// Share does n pieces of work as writes inside the unit's transaction, with as few statements as one, and
+// returns the error of each. A piece with an error is rolled back, unless the error keeps its effects.
 func (u *Unit) Share(ctx context.Context, n int, do func(i int, u *Unit) error) []error {
 	refused, parts := make([]error, n), make([]*Unit, n)
-	errs := u.Tx.Share(ctx, n, func(i int, tx *pgtx.Tx) error {
+	errs := share.Nested(ctx, u.Tx, n, func(i int, tx *pgtx.Tx) error {
 		w := u.WithTx(tx)
-		refused[i] = nil // by an attempt before, of which nothing was kept
+		refused[i] = nil // from an earlier attempt, which was rolled back
 		err := do(i, w)
 		var p *problem.Error
 		if errors.As(err, &p) && p.Committed {
@@ -212,18 +206,17 @@ func (u *Unit) Share(ctx context.Context, n int, do func(i int, u *Unit) error) 
 	return errs
 }
 
-// key is the type of the context's key, which no other package can have.
+// key is the type of the context's key, private to this package.
 type key struct{}
 
-// Into returns a context that carries the unit.
+// Into returns a context with the unit.
 func Into(ctx context.Context, u *Unit) context.Context { return context.WithValue(ctx, key{}, u) }
 
-// From returns the unit that ctx carries; it panics where the request path put
-// none, which is a mistake of wiring and not of a client.
+// From returns the unit in ctx; it panics without one, which is a programming error, not a client's.
 func From(ctx context.Context) *Unit {
 	u, ok := ctx.Value(key{}).(*Unit)
 	if !ok {
-		panic("work: the context carries no unit of work")
+		panic("work: the context has no unit of work")
 	}
 	return u
 }

@@ -1,7 +1,7 @@
 //go:build ignore
 
 // This program reads manifests as Kubernetes does that refuses what it does not know: by its own types. It exits with 1
-// where one has a field that there is not, or a value of another kind. Its module is .ci/kubernetes.mod.
+// where one has a field that there is not, or a value of another kind. Its module is .ci/check.mod.
 package main
 
 import (

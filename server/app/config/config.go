@@ -1,9 +1,9 @@
-// Package config is the program's configuration: one struct, read from the environment and checked as a whole before
-// anything starts.
+// Package config is the program's configuration: one struct, read from the environment and checked as a whole
+// before anything starts.
 //
-// There is no configuration file. Read checks and changes nothing; Load also finds or makes the secret key.
-// Every mistake is reported at once, each with what the value must be. A RAIL_ variable that does not exist is a
-// mistake where it is close to one that does, and else a warning: other programs have settings of that name too.
+// There is no configuration file. Read checks and changes nothing; Load also finds or creates the secret key.
+// Every mistake is reported at once, each with the valid values. An unknown RAIL_ variable is a mistake if it
+// resembles a known one, and otherwise a warning, since other programs may use the prefix.
 package config
 
 import (
@@ -32,64 +32,64 @@ import (
 	"rail/server/work/quota"
 )
 
-// Config is everything that an operator can set. The tags of a field are its variable, its default and, in desc, its
-// meaning, from which the help is made; secret marks what nobody should see. Fields that end in Text are as written;
-// what they mean is in another field.
+// Config is everything that an operator can set. The tags of a field are its variable, its default and, in desc,
+// its description, from which the help is generated; secret marks values that must not be shown. Fields that end
+// in Text hold raw values; their parsed values are in other fields.
 type Config struct {
 	Addr                string            `env:"RAIL_ADDR" desc:"address to listen on; 127.0.0.1:8080 unless set, and :443 with RAIL_TLS_DOMAIN"`
 	BaseURL             string            `env:"RAIL_BASE_URL" desc:"address at which clients reach the service; http:// and RAIL_ADDR, or https:// and RAIL_TLS_DOMAIN, unless set"`
-	TLSDomains          []string          `env:"RAIL_TLS_DOMAIN" desc:"host names, comma-separated, that the server gets certificates for by ACME; RAIL_ADDR then speaks https, and has to be reached on port 443"`
-	TLSEmail            string            `env:"RAIL_TLS_EMAIL" desc:"address that the certificate authority may write to; none unless set"`
+	TLSDomains          []string          `env:"RAIL_TLS_DOMAIN" desc:"comma-separated host names for which the server gets certificates by ACME; RAIL_ADDR then serves https, and must be reachable on port 443"`
+	TLSEmail            string            `env:"RAIL_TLS_EMAIL" desc:"e-mail address for the certificate authority's notices; none unless set"`
 	TLSDirectory        string            `env:"RAIL_TLS_DIRECTORY" envDefault:"https://acme-v02.api.letsencrypt.org/directory" desc:"the certificate authority's ACME directory"`
-	RedirectAddr        string            `env:"RAIL_TLS_HTTP_ADDR" desc:"address that leads from http:// to https://; :80 with RAIL_TLS_DOMAIN unless set; off for none"`
+	RedirectAddr        string            `env:"RAIL_TLS_HTTP_ADDR" desc:"address that redirects from http:// to https://; :80 with RAIL_TLS_DOMAIN unless set; off disables it"`
 	DatabaseURL         string            `env:"RAIL_DATABASE_URL" secret:"" desc:"PostgreSQL to use; a private one in RAIL_DATA_DIR unless set"`
-	SessionURL          string            `env:"RAIL_DATABASE_SESSION_URL" secret:"" desc:"the same database past a pooler of transactions, for migrations and for one lock; RAIL_DATABASE_URL unless set"`
-	ReadURL             string            `env:"RAIL_DATABASE_READ_URL" secret:"" desc:"standbys of RAIL_DATABASE_URL for the API's reads, each by an address of its own, with spaces between; none unless set"`
-	DataDir             string            `env:"RAIL_DATA_DIR" envDefault:".rail" desc:"where the private PostgreSQL and the generated secret key live"`
+	SessionURL          string            `env:"RAIL_DATABASE_SESSION_URL" secret:"" desc:"the same database without a transaction pooler, for migrations and one lock; RAIL_DATABASE_URL unless set"`
+	ReadURL             string            `env:"RAIL_DATABASE_READ_URL" secret:"" desc:"space-separated addresses of standbys of RAIL_DATABASE_URL, for the API's reads; none unless set"`
+	DataDir             string            `env:"RAIL_DATA_DIR" envDefault:".rail" desc:"folder of the private PostgreSQL and the generated secret key"`
 	PGBinDir            string            `env:"RAIL_PG_BINDIR" desc:"folder with the programs (postgres, initdb) of the private PostgreSQL; those of the version that made the database, or the newest ones for a new database, unless set"`
-	ArchiveDir          string            `env:"RAIL_ARCHIVE_DIR" desc:"folder for a continuous archive of the private PostgreSQL, from which rail restore brings back any moment; none unless set"`
-	ArchiveDays         int               `env:"RAIL_ARCHIVE_DAYS" envDefault:"7" desc:"days back that the archive reaches"`
+	ArchiveDir          string            `env:"RAIL_ARCHIVE_DIR" desc:"folder for a continuous archive of the private PostgreSQL, from which rail restore can restore any point in time; none unless set"`
+	ArchiveDays         int               `env:"RAIL_ARCHIVE_DAYS" envDefault:"7" desc:"days that the archive reaches back"`
 	UpgradeBackup       bool              `env:"RAIL_UPGRADE_BACKUP" envDefault:"true" desc:"make a backup of the private PostgreSQL in RAIL_DATA_DIR/upgrades before a new release upgrades it"`
 	SecretText          string            `env:"RAIL_SECRET_KEY" secret:"" desc:"32 bytes as 64 hex digits or base64; needed with RAIL_DATABASE_URL, else generated into RAIL_DATA_DIR"`
 	PreviousText        string            `env:"RAIL_SECRET_KEY_PREVIOUS" secret:"" desc:"the former key while it is being replaced; see rail secrets rotate"`
 	MetricsAddr         string            `env:"RAIL_METRICS_ADDR" desc:"address of the Prometheus /metrics; off unless set"`
 	OTLPEndpoint        string            `env:"OTEL_EXPORTER_OTLP_ENDPOINT" desc:"OpenTelemetry collector that gets traces by OTLP over HTTP, such as http://127.0.0.1:4318; none unless set"`
 	ConsoleAddr         string            `env:"RAIL_CONSOLE_ADDR" desc:"address of the console alone; RAIL_ADDR serves it unless set"`
-	ConsoleURL          string            `env:"RAIL_CONSOLE_URL" desc:"where browsers reach the console; RAIL_BASE_URL, or http:// and RAIL_CONSOLE_ADDR, unless set"`
+	ConsoleURL          string            `env:"RAIL_CONSOLE_URL" desc:"address at which browsers reach the console; RAIL_BASE_URL, or http:// and RAIL_CONSOLE_ADDR, unless set"`
 	LogFormat           string            `env:"RAIL_LOG_FORMAT" envDefault:"text" desc:"text or json"`
 	LogLevel            string            `env:"RAIL_LOG_LEVEL" envDefault:"info" desc:"debug, info, warn or error"`
 	ServiceName         string            `env:"RAIL_SERVICE_NAME" envDefault:"Rail" desc:"product name in webhooks' User-Agent and in mails"`
-	ShortURL            string            `env:"RAIL_SHORT_URL" desc:"where short links live; RAIL_BASE_URL with /r unless set"`
-	StripeURL           string            `env:"RAIL_STRIPE_URL" desc:"where Stripe's API is asked; Stripe's own address unless set"`
+	ShortURL            string            `env:"RAIL_SHORT_URL" desc:"address of short links; RAIL_BASE_URL with /r unless set"`
+	StripeURL           string            `env:"RAIL_STRIPE_URL" desc:"address of Stripe's API; Stripe's own unless set"`
 	SMTPURL             string            `env:"RAIL_SMTP_URL" secret:"" desc:"smtp://user:pass@host:port, or dir:PATH to write mails as files; no mail unless set"`
-	MailFrom            string            `env:"RAIL_MAIL_FROM" desc:"address that mails come from; rail@ and the host of RAIL_BASE_URL unless set"`
-	MailPixel           bool              `env:"RAIL_MAIL_PIXEL" envDefault:"true" desc:"measure by a picture in campaigns how many open them"`
-	OIDCIssuer          string            `env:"RAIL_OIDC_ISSUER" desc:"OpenID Connect provider that users of the console may sign in by, such as https://accounts.google.com; none unless set"`
-	OIDCClientID        string            `env:"RAIL_OIDC_CLIENT_ID" desc:"what the provider calls this service; needed with RAIL_OIDC_ISSUER"`
-	OIDCClientSecret    string            `env:"RAIL_OIDC_CLIENT_SECRET" secret:"" desc:"its password at the provider; needed with RAIL_OIDC_ISSUER"`
-	OIDCRole            string            `env:"RAIL_OIDC_ROLE" desc:"role of whoever the provider knows and nobody invited, while there is one organization: owner, manager, finance or viewer; none unless set"`
+	MailFrom            string            `env:"RAIL_MAIL_FROM" desc:"sender address of mails; rail@ and the host of RAIL_BASE_URL unless set"`
+	MailPixel           bool              `env:"RAIL_MAIL_PIXEL" envDefault:"true" desc:"measure openings of campaigns with an image"`
+	OIDCIssuer          string            `env:"RAIL_OIDC_ISSUER" desc:"OpenID Connect provider for signing in to the console, such as https://accounts.google.com; none unless set"`
+	OIDCClientID        string            `env:"RAIL_OIDC_CLIENT_ID" desc:"this service's client id at the provider; required with RAIL_OIDC_ISSUER"`
+	OIDCClientSecret    string            `env:"RAIL_OIDC_CLIENT_SECRET" secret:"" desc:"its client secret; required with RAIL_OIDC_ISSUER"`
+	OIDCRole            string            `env:"RAIL_OIDC_ROLE" desc:"role of users of the provider without an invitation, while there is one organization: owner, manager, finance or viewer; none unless set"`
 	WebhookAllowCIDRs   []netip.Prefix    `env:"RAIL_WEBHOOK_ALLOW_CIDRS" desc:"private networks that webhooks may reach, comma-separated; for development only"`
 	WebhookHTTPSOnly    bool              `env:"RAIL_WEBHOOK_REQUIRE_HTTPS" envDefault:"false" desc:"refuse http:// webhook addresses"`
-	TrustedProxies      []netip.Prefix    `env:"RAIL_TRUSTED_PROXIES" desc:"addresses or networks whose X-Forwarded-For counts, comma-separated"`
-	AddressRateLimit    int               `env:"RAIL_ADDRESS_RATE_LIMIT" envDefault:"25" desc:"requests a second of one address without a valid API key, with its pages and short links"`
+	TrustedProxies      []netip.Prefix    `env:"RAIL_TRUSTED_PROXIES" desc:"comma-separated addresses or networks whose X-Forwarded-For is trusted"`
+	AddressRateLimit    int               `env:"RAIL_ADDRESS_RATE_LIMIT" envDefault:"25" desc:"requests a second of one network address without a valid API key, including pages and short links"`
 	FlowQuota           int64             `env:"RAIL_FLOW_QUOTA" envDefault:"0" desc:"active flows a program; 0 for no limit"`
-	RevenueMeterMinor   int64             `env:"RAIL_REVENUE_METER_MINOR" envDefault:"0" desc:"what a program may take a month in its own currency, in minor units, before its approvals stop; 0 for no limit"`
+	RevenueMeterMinor   int64             `env:"RAIL_REVENUE_METER_MINOR" envDefault:"0" desc:"monthly revenue of a program in its currency, in minor units, above which approvals stop; 0 for no limit"`
 	FraudMonitoring     bool              `env:"RAIL_FRAUD_MONITORING" envDefault:"true" desc:"run the risk checks"`
-	HoldOnHighRisk      bool              `env:"RAIL_HOLD_ON_HIGH_RISK" envDefault:"false" desc:"keep partners with an open high risk flag out of payouts, and payouts of theirs from payment rails"`
-	IgnoreUnknownFields bool              `env:"RAIL_IGNORE_UNKNOWN_FIELDS" envDefault:"false" desc:"ignore body members that the description does not know, instead of refusing them"`
+	HoldOnHighRisk      bool              `env:"RAIL_HOLD_ON_HIGH_RISK" envDefault:"false" desc:"exclude partners with an open high risk flag from payouts, and hold their payouts back from payment rails"`
+	IgnoreUnknownFields bool              `env:"RAIL_IGNORE_UNKNOWN_FIELDS" envDefault:"false" desc:"ignore unknown body members instead of refusing them"`
 	DBMaxConns          int               `env:"RAIL_DB_MAX_CONNS" envDefault:"20" desc:"connections to the database"`
 	ShutdownTimeout     time.Duration     `env:"RAIL_SHUTDOWN_TIMEOUT" envDefault:"30s" desc:"time for requests in flight to end when the server stops"`
-	RetentionDays       int               `env:"RAIL_RETENTION_DAYS" envDefault:"30" desc:"days for which events and deliveries are kept; at least 30; they go by whole months"`
-	ClickRetentionDays  int               `env:"RAIL_CLICK_RETENTION_DAYS" envDefault:"760" desc:"days for which clicks, and referrals that led to nothing, are kept; at least 90; 0 keeps them for ever; what brought a customer stays, and the figures do"`
-	Warnings            []string          `env:"-"` // what an operator should see, and a server starts in spite of
+	RetentionDays       int               `env:"RAIL_RETENTION_DAYS" envDefault:"30" desc:"retention of events and deliveries in days, at least 30; whole months are dropped"`
+	ClickRetentionDays  int               `env:"RAIL_CLICK_RETENTION_DAYS" envDefault:"760" desc:"retention of clicks and referrals without a customer in days, at least 90; 0 keeps them; figures and those with a customer stay"`
+	Warnings            []string          `env:"-"` // shown to the operator; they do not stop the server
 	SecretKey           [32]byte          `env:"-"` // from SecretText or the data directory
-	KeyFrom             string            `env:"-"` // the variable or the file that SecretKey is from
+	KeyFrom             string            `env:"-"` // the variable or the file of SecretKey
 	previousKey         [32]byte          `env:"-"`
 	sources             map[string]string `env:"-"` // environment, or the file, of each variable that is set
 }
 
-// Load reads the configuration from environ (a map of variables; nil for the
-// process's own environment) with the secret key, and names every problem at once.
+// Load reads the configuration from environ (a map of variables; nil for the process's environment) with the
+// secret key, and reports every problem at once.
 func Load(environ map[string]string) (Config, error) {
 	c, err := Read(environ)
 	if err == nil {
@@ -110,7 +110,7 @@ func Read(environ map[string]string) (Config, error) {
 		reflect.TypeFor[[]string]():       func(v string) (any, error) { return hosts(v) },
 		reflect.TypeFor[bool]():           func(v string) (any, error) { return Switch(v) },
 	}})
-	// A value that does not parse is in unparsed, so that it is reported like one that is out of range.
+	// A value that does not parse is in unparsed, so that it is reported like one out of range.
 	mistyped, foreign := unknown(environ)
 	c.Warnings = foreign
 	problems := append(c.check(environ, unparsed(err), refused), mistyped...)
@@ -121,11 +121,10 @@ func Read(environ map[string]string) (Config, error) {
 	return c, nil
 }
 
-// unparsed returns the variables whose values cannot be parsed as a number, a
-// switch or a duration.
+// unparsed returns the variables whose values cannot be parsed as a number, a switch or a duration.
 func unparsed(err error) map[string]bool {
 	out := map[string]bool{}
-	// Fields that did parse are set in spite of the error.
+	// Fields that parsed are set in spite of the error.
 	var all env.AggregateError
 	errors.As(err, &all)
 	for _, one := range all.Errors {
@@ -137,8 +136,8 @@ func unparsed(err error) map[string]bool {
 	return out
 }
 
-// check returns what is wrong with the values, all of it: an operator should not
-// have to start again for each mistake. A secret that was refused has none.
+// check returns every invalid value, so that an operator need not restart for each mistake. A refused secret has
+// no value.
 func (c *Config) check(environ map[string]string, unparsed map[string]bool, refused map[string]error) []error {
 	out := slices.Collect(maps.Values(refused))
 	slices.SortFunc(out, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
@@ -151,10 +150,9 @@ func (c *Config) check(environ map[string]string, unparsed map[string]bool, refu
 		}
 	}
 	return out
-	// The message of package env names the Go field; these name the variable.
 }
 
-// fill sets the defaults that follow from other values.
+// fill sets defaults that depend on other values.
 func (c *Config) fill() {
 	c.Addr = cmp.Or(c.Addr, address(len(c.TLSDomains) > 0))
 	if len(c.TLSDomains) > 0 {
@@ -169,7 +167,7 @@ func (c *Config) fill() {
 	c.LogFormat = strings.ToLower(c.LogFormat)
 }
 
-// local returns where something that listens on an address is reached from this machine.
+// local returns the address of a listener for this machine.
 func local(addr string) string {
 	if strings.HasPrefix(addr, ":") {
 		return "http://127.0.0.1" + addr
@@ -180,7 +178,7 @@ func local(addr string) string {
 // ReadURLs returns the addresses of the standbys.
 func (c *Config) ReadURLs() []string { return strings.Fields(c.ReadURL) }
 
-// overTLS returns the address of a host that listens on addr for https, without the port that is the usual one.
+// overTLS returns the https address of a host that listens on addr, without the default port.
 func overTLS(host, addr string) string {
 	if _, port, _ := net.SplitHostPort(addr); port != "443" {
 		host += ":" + port
@@ -188,7 +186,7 @@ func overTLS(host, addr string) string {
 	return "https://" + host
 }
 
-// address returns where the server listens unless RAIL_ADDR is set.
+// address returns the default of RAIL_ADDR.
 func address(tls bool) string {
 	if tls {
 		return ":443"
@@ -196,8 +194,8 @@ func address(tls bool) string {
 	return "127.0.0.1:8080"
 }
 
-// Address returns RAIL_ADDR and the first host of RAIL_TLS_DOMAIN, or "", for commands that only call a server: it
-// reads no other variable and makes no key, so it works where the rest of the configuration is missing.
+// Address returns RAIL_ADDR and the first host of RAIL_TLS_DOMAIN, or "", for commands that only call a server:
+// it reads no other variable and creates no key, so it works without the rest of the configuration.
 func Address(environ map[string]string) (addr, host string) {
 	if environ == nil {
 		environ = env.ToMap(os.Environ())
@@ -208,13 +206,13 @@ func Address(environ map[string]string) (addr, host string) {
 	return cmp.Or(environ["RAIL_ADDR"], address(host != "")), host
 }
 
-// ofCommands are the variables that commands read, with their meaning. A server may have them in its environment too.
+// ofCommands are the variables of commands, with their descriptions. They may be set for a server too.
 var ofCommands = [][2]string{
-	{"RAIL_BACKUP_PASSPHRASE", "what seals the secret key in backups, and in the archive's base backups"},
-	{"RAIL_API_URL", "the server that rail listen and rail demo ask; RAIL_ADDR on this machine unless set"},
-	{"RAIL_API_KEY", "the API key of rail listen and rail demo; that of a first run unless set"},
+	{"RAIL_BACKUP_PASSPHRASE", "passphrase for the secret key in backups, and in the archive's base backups"},
+	{"RAIL_API_URL", "the server for rail listen and rail demo; RAIL_ADDR on this machine unless set"},
+	{"RAIL_API_KEY", "the API key for rail listen and rail demo; the first run's unless set"},
 	{"RAIL_PROCESSOR_API_KEY", "the processor's API key, for rail processor connect"},
-	{"RAIL_PROCESSOR_SECRET", "the secret that the processor signs with, for rail processor connect"},
+	{"RAIL_PROCESSOR_SECRET", "the processor's signing secret, for rail processor connect"},
 }
 
 // known returns the names of all variables.
@@ -231,8 +229,8 @@ func known() (all []string) {
 	return all
 }
 
-// unknown returns an error for each RAIL_ variable without a meaning that is close to one with a meaning: a mistyped
-// name must not be ignored silently. It returns a warning for each other one, such as a client's own RAIL_URL.
+// unknown returns an error for each unknown RAIL_ variable that resembles a known one: a mistyped name must not
+// be ignored silently. For others, such as a client's RAIL_URL, it returns a warning.
 func unknown(environ map[string]string) (mistyped []error, foreign []string) {
 	all := known()
 	// A map has no order; two runs with the same mistakes should print the same.
@@ -244,28 +242,28 @@ func unknown(environ map[string]string) (mistyped []error, foreign []string) {
 		if meant := near(name, all); meant != "" {
 			mistyped = append(mistyped, fmt.Errorf("%s is not a variable of this program: did you mean %s?", name, meant))
 		} else {
-			foreign = append(foreign, name+" is not a variable of this program, and does nothing")
+			foreign = append(foreign, name+" is not a variable of this program, and is ignored")
 		}
 	}
 	return mistyped, foreign
 }
 
-// near returns the variable that was probably meant, "" where none is close.
+// near returns the variable that was probably meant, "" if none is close.
 func near(name string, all []string) string {
 	if plain, ok := strings.CutSuffix(name, fileSuffix); ok && slices.Contains(all, plain) {
-		return plain // of which there is no file
+		return plain // it has no file variant
 	}
 	return problem.Nearest(name, slices.DeleteFunc(slices.Clone(all), func(k string) bool {
 		return strings.HasSuffix(k, fileSuffix) != strings.HasSuffix(name, fileSuffix)
 	}))
 }
 
-// ErrNoKey means that a private database exists without its secret key. Another
-// key would open nothing, so none is made.
-var ErrNoKey = errors.New("the database has no secret key beside it")
+// ErrNoKey means that a private database exists without its secret key. A new key could open nothing, so none is
+// created.
+var ErrNoKey = errors.New("the secret key of the database is missing")
 
-// LoadKey reads the secret key from its file where no variable has it. It makes a key only where there is neither a key
-// nor a private database yet, and returns ErrNoKey where there is a database alone.
+// LoadKey reads the secret key from its file if no variable has it. It creates a key only if there is neither a
+// key nor a private database yet, and returns ErrNoKey if there is only a database.
 func (c *Config) LoadKey() error {
 	if c.SecretText != "" {
 		c.KeyFrom = "RAIL_SECRET_KEY"
@@ -279,18 +277,18 @@ func (c *Config) LoadKey() error {
 		return err
 	}
 	c.KeyFrom = path
-	// Looked at before the key: a server that makes both makes the key first.
+	// Checked before the key: a server that creates both creates the key first.
 	there := embedded.Exists(c.DataDir)
 	if err := c.readKey(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if there {
-		return fmt.Errorf("%w: %s is missing; put it back, or set RAIL_SECRET_KEY to what it held", ErrNoKey, path)
+		return fmt.Errorf("%w: restore %s, or set RAIL_SECRET_KEY to its content", ErrNoKey, path)
 	}
 	if err := c.makeKey(path); err != nil {
 		return err
 	}
-	return c.readKey(path) // as it is on the disk: another process may have been first
+	return c.readKey(path) // from the disk: another process may have been first
 }
 
 // keyFile returns the path of the secret key of a private database.
@@ -298,8 +296,7 @@ func (c *Config) keyFile() (string, error) {
 	return filepath.Abs(filepath.Join(c.DataDir, "secret.key"))
 }
 
-// Fresh reports whether LoadKey would make a key: none is given, and there is no
-// private database that needs one.
+// Fresh reports whether LoadKey would create a key: none is given, and no private database needs one.
 func (c *Config) Fresh() bool {
 	path, err := c.keyFile()
 	if err == nil {
@@ -308,7 +305,7 @@ func (c *Config) Fresh() bool {
 	return c.SecretText == "" && errors.Is(err, fs.ErrNotExist) && !embedded.Exists(c.DataDir)
 }
 
-// KeepKey writes the secret key for a private database that is about to be made.
+// KeepKey writes the secret key for a private database that is about to be created.
 func (c *Config) KeepKey(key [32]byte) error {
 	path, err := c.keyFile()
 	if err != nil {
@@ -317,24 +314,24 @@ func (c *Config) KeepKey(key [32]byte) error {
 	return c.writeKey(path, key)
 }
 
-// readKey reads the key from a file that only its owner can read. It refuses a file that others can read rather than to
-// narrow its mode: they may have read it already.
+// readKey reads the key from a file that only its owner can read. It refuses a file that others can read instead
+// of changing its mode: they may have read it already.
 func (c *Config) readKey(path string) error {
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
 	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 {
-		return fmt.Errorf("%s can be read by others (%o): chmod 600 it, and change the key if others may have read it", path,
+		return fmt.Errorf("%s can be read by other users (%o): run chmod 600 on it, and change the key if it may have been read", path,
 			info.Mode().Perm())
 	}
 	if !parseKey(strings.TrimSpace(string(raw)), &c.SecretKey) {
-		return fmt.Errorf("%s must hold %s", path, aKey)
+		return fmt.Errorf("%s must contain %s", path, aKey)
 	}
 	return nil
 }
 
-// makeKey writes a fresh key.
+// makeKey writes a new key.
 func (c *Config) makeKey(path string) error {
 	var key [32]byte
 	if _, err := rand.Read(key[:]); err != nil {
@@ -343,10 +340,10 @@ func (c *Config) makeKey(path string) error {
 	return c.writeKey(path, key)
 }
 
-// writeKey writes a key under a temporary name and links it to the right one, so that nobody reads half a key. A key
-// that exists stays: a link, unlike a rename, does not replace what is there.
+// writeKey writes a key under a temporary name and links it to the final one, so that no process reads half a
+// key. An existing key stays: unlike a rename, a link does not replace it.
 func (c *Config) writeKey(path string, key [32]byte) error {
-	if err := os.MkdirAll(c.DataDir, 0o755); err != nil { // PostgreSQL's account must pass through
+	if err := os.MkdirAll(c.DataDir, 0o755); err != nil { // PostgreSQL's account must be able to enter
 		return err
 	}
 	f, err := os.CreateTemp(c.DataDir, "secret.key.*") // 0600
@@ -364,13 +361,13 @@ func (c *Config) writeKey(path string, key [32]byte) error {
 	return nil
 }
 
-// Plan returns the limits of organizations that have none of their own. 0 is no limit.
+// Plan returns the default limits of organizations. 0 is no limit.
 func (c *Config) Plan() quota.Plan {
 	return quota.Plan{FlowQuota: c.FlowQuota, RevenueMeterMinor: c.RevenueMeterMinor, FraudMonitoring: c.FraudMonitoring}
 }
 
-// MailSender returns the address that mails come from. Without a host of its own, the service sends as rail@localhost,
-// which few mail servers accept.
+// MailSender returns the sender address of mails. Without a public host, that is rail@localhost, which few mail
+// servers accept.
 func (c *Config) MailSender() string {
 	if c.MailFrom != "" {
 		return c.MailFrom
@@ -382,7 +379,7 @@ func (c *Config) MailSender() string {
 	return "rail@" + u.Hostname()
 }
 
-// FormerKeys returns the keys that still open what they have sealed.
+// FormerKeys returns the former keys, which still open values that they sealed.
 func (c *Config) FormerKeys() [][32]byte {
 	if c.PreviousText == "" {
 		return nil
@@ -404,18 +401,18 @@ func Usage() string {
 		}
 		b.WriteByte('\n')
 	}
-	b.WriteString("Some commands read these, too:\n")
+	b.WriteString("Variables of commands:\n")
 	for _, v := range ofCommands {
 		fmt.Fprintf(&b, "  %-28s %s\n", v[0], v[1])
 	}
-	b.WriteString("A secret may be in a file, which another variable names:\n")
+	b.WriteString("A secret may be in a file, named by another variable:\n")
 	for name := range secrets() {
 		fmt.Fprintf(&b, "  %s\n", name+fileSuffix)
 	}
 	return b.String()
 }
 
-// ConsoleBase returns where browsers reach the console.
+// ConsoleBase returns the public address of the console.
 func (c *Config) ConsoleBase() string {
 	switch {
 	case c.ConsoleURL != "":
@@ -426,14 +423,14 @@ func (c *Config) ConsoleBase() string {
 	return c.BaseURL
 }
 
-// usageLine matches a variable in the help, with what it means and its default.
+// usageLine matches a variable in the help, with its description and its default.
 var usageLine = regexp.MustCompile(`(?m)^  ((?:RAIL|OTEL)_\w+)(?: +(.*?)(?: \(default (.*)\))?)?$`)
 
-// Example returns a file of all variables for an environment, none of which is set.
+// Example returns an environment file with all variables, commented out.
 func Example() string {
 	var b strings.Builder
-	b.WriteString("# Every variable of Rail with its default. What is here may be read by systemd (EnvironmentFile), Docker\n" +
-		"# (--env-file) and a shell; secrets are better kept in files of their own, which the variables in _FILE name.\n")
+	b.WriteString("# Every variable of Rail with its default. This file can be used by systemd (EnvironmentFile), Docker\n" +
+		"# (--env-file) and a shell; keep secrets in separate files, named by the variables in _FILE.\n")
 	for _, m := range usageLine.FindAllStringSubmatch(Usage(), -1) {
 		if m[2] != "" {
 			fmt.Fprintf(&b, "\n# %s\n", m[2])

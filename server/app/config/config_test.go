@@ -42,7 +42,7 @@ func TestAllProblemsAtOnce(t *testing.T) {
 	}
 }
 
-// TestRetention: what people do is not kept for ever unless somebody says so.
+// TestRetention: by default, personal data is not kept for ever.
 func TestRetention(t *testing.T) {
 	t.Parallel()
 	c, err := Read(map[string]string{})
@@ -54,12 +54,12 @@ func TestRetention(t *testing.T) {
 	require.Zero(t, c.ClickRetentionDays)
 }
 
-// TestUnknownVariables: a name that is close to one of Rail's stops the start, and another does not.
+// TestUnknownVariables: a name that resembles one of Rail's stops the start, others do not.
 func TestUnknownVariables(t *testing.T) {
 	t.Parallel()
 	for name, meant := range map[string]string{
 		"RAIL_URL": "", "RAIL_KEY": "", "RAIL_HOST": "", "RAIL_TOKEN": "", "RAIL_WEBHOOK_SECRET": "", "RAIL_ENV": "",
-		// What Kubernetes sets in a pod beside a service of the name rail.
+		// Variables that Kubernetes sets in a pod beside a service named rail.
 		"RAIL_PORT": "", "RAIL_PORT_80_TCP": "", "RAIL_PORT_80_TCP_ADDR": "", "RAIL_SERVICE_HOST": "", "RAIL_SERVICE_PORT": "", "RAIL_SERVICE_PORT_HTTP": "",
 		"RAIL_ADR": "RAIL_ADDR", "RAIL_BASEURL": "RAIL_BASE_URL", "RAIL_DATABASE_URI": "RAIL_DATABASE_URL", "RAIL_SMTP": "RAIL_SMTP_URL",
 		"RAIL_SECRET_KEYS": "RAIL_SECRET_KEY", "RAIL_TRUSTED_PROXY": "RAIL_TRUSTED_PROXIES", "RAIL_PG_BINDIRS": "RAIL_PG_BINDIR",
@@ -68,7 +68,7 @@ func TestUnknownVariables(t *testing.T) {
 		c, err := Read(map[string]string{name: "x"})
 		if meant == "" {
 			require.NoError(t, err)
-			require.Equal(t, []string{name + " is not a variable of this program, and does nothing"}, c.Warnings)
+			require.Equal(t, []string{name + " is not a variable of this program, and is ignored"}, c.Warnings)
 			continue
 		}
 		require.ErrorContains(t, err, name+" is not a variable of this program: did you mean "+meant+"?", name)
@@ -83,7 +83,7 @@ const (
 	notASwitch = "must be on or off (or yes, no, true, false, 1, 0)"
 )
 
-// variables has every variable with good values, and with bad ones that say why.
+// variables has every variable with valid values, and with invalid ones and the reasons.
 var variables = map[string]struct {
 	good, bad []string
 	says      string
@@ -159,8 +159,8 @@ var variables = map[string]struct {
 	"RAIL_OIDC_ISSUER": {
 		[]string{""}, []string{"id.example", "https://u:p@id.example", "https://id.example?x"}, "must be an http or https address",
 	},
-	"RAIL_OIDC_CLIENT_ID":     {[]string{""}, []string{"rail"}, "must be set with RAIL_OIDC_ISSUER, and not without"},
-	"RAIL_OIDC_CLIENT_SECRET": {[]string{""}, []string{"hunter2"}, "must be set with RAIL_OIDC_ISSUER, and not without"},
+	"RAIL_OIDC_CLIENT_ID":     {[]string{""}, []string{"rail"}, "must be set together with RAIL_OIDC_ISSUER"},
+	"RAIL_OIDC_CLIENT_SECRET": {[]string{""}, []string{"hunter2"}, "must be set together with RAIL_OIDC_ISSUER"},
 	"RAIL_OIDC_ROLE":          {[]string{""}, []string{"king", "Owner"}, "must be owner, manager, finance or viewer"},
 	"RAIL_WEBHOOK_ALLOW_CIDRS": {
 		[]string{"127.0.0.0/8, ::1", ""}, []string{"here", "10.0.0.0/33", "10.0.0.0/8,"}, "must be addresses or networks",
@@ -192,8 +192,7 @@ var variables = map[string]struct {
 
 var switches = []string{"on", "off", "yes", "No", "true", "false", "1", "0", "ON", "True"}
 
-// Each variable takes what it should, and refuses the rest by its own name, with
-// the value and what is allowed.
+// Each variable accepts valid values, and refuses others with its name, the value and the valid values.
 func TestVariables(t *testing.T) {
 	t.Parallel()
 	for f := range reflect.TypeFor[Config]().Fields() {
@@ -235,7 +234,7 @@ func TestNetworks(t *testing.T) {
 	require.Equal(t, "[172.30.7.1/32 10.0.0.0/8 ::1/128]", fmt.Sprint(c.TrustedProxies))
 }
 
-// The console is where it is said to be, or follows from where it listens.
+// The console's address is set, or follows from its listener.
 func TestConsoleBase(t *testing.T) {
 	t.Parallel()
 	for want, environ := range map[string]map[string]string{
@@ -250,7 +249,7 @@ func TestConsoleBase(t *testing.T) {
 	}
 }
 
-// What one variable needs of another.
+// Requirements between variables.
 func TestVariablesTogether(t *testing.T) {
 	t.Parallel()
 	_, err := Read(map[string]string{"RAIL_DATABASE_SESSION_URL": "postgres://h/n"})
@@ -280,7 +279,7 @@ func TestVariablesTogether(t *testing.T) {
 	require.Equal(t, []string{"postgres://a/n", "postgresql://b/n"}, c.ReadURLs())
 }
 
-// One variable is enough to speak https.
+// One variable is enough for https.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ domain, addr, redirect, wantAddr, wantRedirect, wantURL string }{
@@ -297,7 +296,7 @@ func TestTLS(t *testing.T) {
 	}
 	_, err := Read(map[string]string{"RAIL_TLS_DOMAIN": "rail.example", "RAIL_BASE_URL": "http://rail.example"})
 	require.ErrorContains(t, err, "must begin with https://")
-	_, err = Read(map[string]string{"RAIL_TLS_DOMAIN": strings.Repeat("a.example,", mostHosts) + "a.example"})
+	_, err = Read(map[string]string{"RAIL_TLS_DOMAIN": strings.Repeat("a.example,", maxHosts) + "a.example"})
 	require.ErrorContains(t, err, "RAIL_TLS_DOMAIN")
 }
 
@@ -344,7 +343,7 @@ func TestBaseURL(t *testing.T) {
 	require.Equal(t, "https://rail.example", c.BaseURL)
 }
 
-// A private database without its key gets no other one.
+// A private database without its key gets no new one.
 func TestLostKey(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// fileSuffix ends the variable that names a file with a secret's value, as systemd's credentials and the secrets of
-	// containers are: it then shows neither in the environment nor in what describes a container.
+	// fileSuffix ends the variable for a file with a secret's value, such as a systemd credential or a container
+	// secret: the secret then appears neither in the environment nor in a container's description.
 	fileSuffix = "_FILE"
-	// maxSecretFile is more than any of them needs.
+	// maxSecretFile exceeds the size of any secret.
 	maxSecretFile = 16 << 10
 )
 
-// secrets yields the variables whose values nobody should see. Each has another for a file.
+// secrets yields the variables whose values must not be shown. Each also has a file variable.
 func secrets() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for f := range reflect.TypeFor[Config]().Fields() {
@@ -31,7 +31,7 @@ func secrets() iter.Seq[string] {
 	}
 }
 
-// isSecret reports whether nobody should see the value of a variable.
+// isSecret reports whether the value of a variable must not be shown.
 func isSecret(variable string) bool {
 	for s := range secrets() {
 		if s == variable {
@@ -41,8 +41,8 @@ func isSecret(variable string) bool {
 	return false
 }
 
-// readFiles returns environ with the secrets that are in files, and where each value is from. What cannot be had is in
-// refused, by the secret's variable.
+// readFiles returns environ with the secrets from files, and the source of each value. refused has the errors,
+// by the secret's variable.
 func readFiles(environ map[string]string) (values, sources map[string]string, refused map[string]error) {
 	values, sources, refused = maps.Clone(environ), map[string]string{}, map[string]error{}
 	for name, value := range environ {
@@ -59,9 +59,9 @@ func readFiles(environ map[string]string) (values, sources map[string]string, re
 		value, err := readSecret(path)
 		switch {
 		case environ[name] != "":
-			refused[name] = fmt.Errorf("%s and %s are both set: one of them must go", name, name+fileSuffix)
+			refused[name] = fmt.Errorf("%s and %s are both set: unset one of them", name, name+fileSuffix)
 		case err != nil:
-			refused[name] = fmt.Errorf("%s is %q: it must be a file with one line, of at most 16 KiB: %w", name+fileSuffix, path, err)
+			refused[name] = fmt.Errorf("%s is %q: it must name a file with one line, of at most 16 KiB: %w", name+fileSuffix, path, err)
 		default:
 			values[name], sources[name] = value, path
 		}

@@ -19,7 +19,7 @@ func secretFile(t *testing.T, text string) string {
 	return path
 }
 
-// Every secret may be in a file, with or without the end of its line.
+// Every secret may be in a file, with or without a newline at the end.
 func TestSecretFiles(t *testing.T) {
 	t.Parallel()
 	values := map[string]string{
@@ -40,7 +40,7 @@ func TestSecretFiles(t *testing.T) {
 	require.Equal(t, environ["RAIL_SECRET_KEY_FILE"], c.KeyFrom)
 }
 
-// What a file cannot be is said once, by the variable and the path.
+// An invalid file is reported once, by the variable and the path.
 func TestSecretFilesRefused(t *testing.T) {
 	t.Parallel()
 	missing := filepath.Join(t.TempDir(), "none")

@@ -22,27 +22,27 @@ import (
 	"rail/server/team"
 )
 
-// rule says what a variable must be. Its value is shown with a refusal, unless it is a secret. A variable may have
+// rule is a variable's requirement. A refusal shows the value, unless it is a secret. A variable may have
 // several rules; one without valid only has to parse.
 type rule struct {
 	variable, must string
 	valid          func(*Config) bool
 }
 
-// What several variables must be, in words that follow "must be".
+// Requirements of several variables, to follow "must be".
 const (
 	anAddress = "host:port, such as 127.0.0.1:8080"
 	aWebSite  = "an http or https address without user, query and fragment, such as https://rail.example"
 	aDatabase = "a PostgreSQL address, such as postgres://user:password@host:5432/name"
 	aKey      = "32 bytes as 64 hex digits or base64, such as openssl rand -hex 32 prints"
 	aSwitch   = "on or off (or yes, no, true, false, 1, 0)"
-	// A provider is of use only to a service that it knows.
-	withIssuer = "be set with RAIL_OIDC_ISSUER, and not without"
+	// A provider's settings need the provider's address.
+	withIssuer = "be set together with RAIL_OIDC_ISSUER"
 	aNetwork   = "addresses or networks with commas between, such as 10.0.0.0/8,192.0.2.1"
 )
 
-// rules has every variable, since a value that does not parse is refused with the words of its rule. The bounds are
-// wide: they catch slips, such as a missing unit, and leave decisions to the operator.
+// rules covers every variable, since a value that does not parse is refused with the text of its rule. The
+// bounds are wide: they catch slips, such as a missing unit, and leave decisions to the operator.
 var rules = []rule{
 	{variable: "RAIL_ADDR", must: "be " + anAddress, valid: func(c *Config) bool { return unset(c.Addr, listenAddress) }},
 	{variable: "RAIL_TLS_DOMAIN", must: "be host names with commas between, such as rail.example"},
@@ -83,7 +83,7 @@ var rules = []rule{
 		valid: func(c *Config) bool { return unset(c.BaseURL, webAddress) },
 	},
 	{
-		variable: "RAIL_BASE_URL", must: "begin with https:// where RAIL_TLS_DOMAIN is set",
+		variable: "RAIL_BASE_URL", must: "begin with https:// if RAIL_TLS_DOMAIN is set",
 		valid: func(c *Config) bool {
 			return c.BaseURL == "" || len(c.TLSDomains) == 0 || strings.HasPrefix(c.BaseURL, "https:")
 		},
@@ -119,7 +119,7 @@ var rules = []rule{
 			return c.ReadURL == "" || c.DatabaseURL != ""
 		}},
 	{
-		variable: "RAIL_DATA_DIR", must: "be a folder, or where one can be made",
+		variable: "RAIL_DATA_DIR", must: "be a folder that exists or can be created",
 		valid: func(c *Config) bool { return folder(c.DataDir) },
 	},
 	{
@@ -127,10 +127,10 @@ var rules = []rule{
 		valid: func(c *Config) bool { return unset(c.PGBinDir, isFolder) },
 	},
 	{
-		variable: "RAIL_ARCHIVE_DIR", must: "be a folder, or where one can be made",
+		variable: "RAIL_ARCHIVE_DIR", must: "be a folder that exists or can be created",
 		valid: func(c *Config) bool { return unset(c.ArchiveDir, folder) },
 	},
-	{variable: "RAIL_ARCHIVE_DIR", must: "not be set with RAIL_DATABASE_URL: PostgreSQL of your own has an archive of its own",
+	{variable: "RAIL_ARCHIVE_DIR", must: "not be set with RAIL_DATABASE_URL: an external PostgreSQL has its own archive",
 		valid: func(c *Config) bool {
 			return c.ArchiveDir == "" || c.DatabaseURL == ""
 		}},
@@ -139,7 +139,7 @@ var rules = []rule{
 	{variable: "RAIL_SECRET_KEY", must: "be " + aKey, valid: func(c *Config) bool {
 		return unset(c.SecretText, func(v string) bool { return parseKey(v, &c.SecretKey) })
 	}},
-	// Beside a database of the operator's there is no place of Rail's own for a generated key.
+	// With the operator's own database, there is no place for a generated key.
 	{variable: "RAIL_SECRET_KEY", must: "be set with RAIL_DATABASE_URL: " + aKey,
 		valid: func(c *Config) bool {
 			return c.SecretText != "" || c.DatabaseURL == ""
@@ -211,7 +211,7 @@ func number(variable string, least, most int64, value func(*Config) int64) rule 
 		}}
 }
 
-// refusal names the variable, what it is and what it must be.
+// refusal returns an error with the variable, its value and its requirement.
 func (r rule) refusal(value string) error {
 	if isSecret(r.variable) || value == "" {
 		return fmt.Errorf("%s must %s", r.variable, r.must)
@@ -219,14 +219,14 @@ func (r rule) refusal(value string) error {
 	return fmt.Errorf("%s is %q: it must %s", r.variable, value, r.must)
 }
 
-// unset is true for what is not set, and else where is does: most variables may be left out.
+// unset reports whether a value is empty or valid; most variables are optional.
 func unset(v string, is func(string) bool) bool { return v == "" || is(v) }
 
-// among reports whether v is one of the words, in capitals or not.
+// among reports whether v is one of the words, in any case.
 func among(v string, words ...string) bool { return slices.Contains(words, strings.ToLower(v)) }
 
-// Switch reads a switch as it is written in variables and flags. It fails for anything else: a mistyped
-// "of" must not switch something on.
+// Switch parses a switch in variables and flags. It fails for anything else: a mistyped "of" must not turn
+// something on.
 func Switch(v string) (bool, error) {
 	switch strings.ToLower(v) {
 	case "on", "yes", "true", "1":
@@ -237,7 +237,7 @@ func Switch(v string) (bool, error) {
 	return false, errors.New("it must be " + aSwitch)
 }
 
-// networks reads networks with commas between.
+// networks parses comma-separated networks.
 func networks(v string) ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	for one := range strings.SplitSeq(v, ",") {
@@ -250,11 +250,11 @@ func networks(v string) ([]netip.Prefix, error) {
 	return out, nil
 }
 
-// mostHosts is as many as a certificate authority gives certificates for in a while.
-const mostHosts = 50
+// maxHosts is the number of certificates that an authority issues within its rate limit.
+const maxHosts = 50
 
-// hosts reads host names with commas between, in the form that certificates have. Of a name without a dot no authority
-// gives one.
+// hosts parses comma-separated host names, in the form that certificates use. No authority issues one for a name
+// without a dot.
 func hosts(v string) ([]string, error) {
 	var out []string
 	for one := range strings.SplitSeq(v, ",") {
@@ -265,13 +265,13 @@ func hosts(v string) ([]string, error) {
 		}
 		out = append(out, host)
 	}
-	if len(out) > mostHosts {
-		return nil, fmt.Errorf("more than %d", mostHosts)
+	if len(out) > maxHosts {
+		return nil, fmt.Errorf("more than %d", maxHosts)
 	}
 	return out, nil
 }
 
-// network reads a network, or a single address as the network of itself.
+// network parses a network, or a single address as a network.
 func network(v string) (netip.Prefix, error) {
 	v = strings.TrimSpace(v)
 	if p, err := netip.ParsePrefix(v); err == nil {
@@ -284,42 +284,42 @@ func network(v string) (netip.Prefix, error) {
 	return netip.PrefixFrom(a, a.BitLen()), nil
 }
 
-// listenAddress reports whether v is host:port with a port that exists.
+// listenAddress reports whether v is host:port with a valid port.
 func listenAddress(v string) bool {
 	_, port, err := net.SplitHostPort(v)
 	return err == nil && isPort(port)
 }
 
-// isPort reports whether v is the number of a port. 0 is one: the system then chooses.
+// isPort reports whether v is a port number, including 0, with which the system chooses one.
 func isPort(v string) bool {
 	_, err := strconv.ParseUint(v, 10, 16)
 	return err == nil
 }
 
-// database reports whether v can be an address of PostgreSQL; nothing is opened.
+// database reports whether v can be an address of PostgreSQL, without connecting.
 func database(v string) bool {
 	_, err := pgx.ParseConfig(v)
 	return err == nil
 }
 
-// folder reports whether v is one, or nothing yet. It is made later, where it is needed.
+// folder reports whether v is a folder or does not exist. It is created when it is needed.
 func folder(v string) bool {
 	st, err := os.Stat(v)
 	return errors.Is(err, os.ErrNotExist) || err == nil && st.IsDir()
 }
 
-// isFolder reports whether v is one.
+// isFolder reports whether v is a folder.
 func isFolder(v string) bool {
 	st, err := os.Stat(v)
 	return err == nil && st.IsDir()
 }
 
-// oneLine reports whether v can stand in a header and in a mail's sender.
+// oneLine reports whether v can be used in a header and as a mail's sender.
 func oneLine(v string) bool {
 	return strings.TrimSpace(v) != "" && len([]rune(v)) <= 64 && !strings.ContainsFunc(v, unicode.IsControl)
 }
 
-// mailServer reports whether v says how mails are sent: by a server, or as files into a folder.
+// mailServer reports whether v is a way to send mails: by a server, or as files into a folder.
 func mailServer(v string) bool {
 	if path, ok := strings.CutPrefix(v, "dir:"); ok {
 		return path != ""
@@ -328,21 +328,21 @@ func mailServer(v string) bool {
 	return err == nil && (u.Scheme == "smtp" || u.Scheme == "smtps") && u.Hostname() != "" && unset(u.Port(), isPort)
 }
 
-// mailAddress reports whether v is an address alone, without a name: the name is the service's or a program's.
+// mailAddress reports whether v is an address without a name: the name is the service's or a program's.
 func mailAddress(v string) bool {
 	a, err := mail.ParseAddress(v)
 	return err == nil && a.Address == v
 }
 
-// webAddress reports whether paths can be added to v.
+// webAddress reports whether v is an address to which paths can be added.
 func webAddress(v string) bool {
 	u, err := url.Parse(v)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && unset(u.Port(), isPort) &&
 		u.User == nil && !strings.ContainsAny(v, "?#")
 }
 
-// parseKey reads exactly 32 bytes, as hex or base64, and reports whether it could. 64 hex digits are base64 as well, of
-// 48 bytes, and so hex is tried first.
+// parseKey parses exactly 32 bytes, as hex or base64, and reports success. 64 hex digits are valid base64 too,
+// of 48 bytes, so hex is tried first.
 func parseKey(text string, into *[32]byte) bool {
 	raw, err := hex.DecodeString(text)
 	if err != nil {

@@ -10,18 +10,18 @@ import (
 	"rail/server/secret"
 )
 
-// environment is where most values are from.
+// environment is the source of most values.
 const environment = "environment"
 
-// Setting is a variable with the value in force, and where that is from.
+// Setting is a variable with its effective value and source.
 type Setting struct {
 	Variable string `json:"variable"`
 	Value    string `json:"value"` // stars for a secret
 	From     string `json:"from"`  // environment, default, or the path of a file
 }
 
-// Settings returns every variable in the order of the help. Of the secret keys it has the fingerprints, by which a
-// wrong key is told as well.
+// Settings returns every variable in the order of the help. Secret keys are shown as fingerprints, which are
+// enough to recognize a wrong key.
 func (c *Config) Settings() []Setting {
 	var out []Setting
 	for f, v := range reflect.ValueOf(*c).Fields() {
@@ -46,7 +46,7 @@ func (c *Config) Settings() []Setting {
 	return out
 }
 
-// masked returns what may be seen of a key.
+// masked returns the visible part of a key.
 func masked(key [32]byte) string {
 	k, err := secret.New(key)
 	if err != nil {
@@ -55,7 +55,7 @@ func masked(key [32]byte) string {
 	return "*** (fingerprint " + k.Fingerprint() + ")"
 }
 
-// written returns a value as a variable has it.
+// written returns a value as its variable would have it.
 func written(v reflect.Value) string {
 	switch v := v.Interface().(type) {
 	case bool:

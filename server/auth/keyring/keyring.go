@@ -1,8 +1,6 @@
-// Package keyring knows which secret keys of the server a database depends on. The
-// database keeps their fingerprints, so that a program with another key is refused
-// before it writes anything. With the wrong key nothing else would look wrong: every
-// API key would be unknown and no secret readable, and what is sealed meanwhile would
-// need that key for ever.
+// Package keyring tracks which secret keys of the server a database depends on. The database stores their
+// fingerprints, so that a program with another key is refused before it writes. With the wrong key, every API
+// key would be unknown and no secret readable, and values sealed with it would need that key permanently.
 package keyring
 
 import (
@@ -20,31 +18,30 @@ import (
 	"rail/server/secret"
 )
 
-// ErrWrongKey means that the database depends on a key that was not given.
-var ErrWrongKey = errors.New("the secret key is not the one of this database")
+// ErrWrongKey means that the database depends on another key.
+var ErrWrongKey = errors.New("the secret key does not belong to this database")
 
-// ErrUnproven means that the database does not say yet which key it depends on, and
-// has nothing that could prove the given one.
-var ErrUnproven = errors.New("the database does not know its secret key yet")
+// ErrUnproven means that the database has no fingerprint of its key yet, and no sealed value that could prove
+// the given one.
+var ErrUnproven = errors.New("the database has no secret key recorded yet")
 
 var queries = db.New()
 
-// Given is the secret key that a program was given.
+// Given is the secret key of a program.
 type Given struct {
 	Keeper *secret.Keeper
-	// From says where the key came from: a variable or a file.
+	// From is the variable or the file of the key.
 	From string
 	Now  clock.Time
-	// Claim makes the key the database's own where nothing depends on any yet.
+	// Claim assigns the key to a database that depends on no key yet.
 	Claim bool
-	// APIKeys are tokens that prove the key where the database has their hashes.
+	// APIKeys are tokens whose stored hashes prove the key.
 	APIKeys []string
 }
 
-// Admit returns nil where the given keys are all that the database depends on, and
-// notes the current one. A database that has no note of its keys, as one of an
-// earlier release, takes those that open what is sealed in it. Otherwise Admit fails
-// with ErrWrongKey or ErrUnproven, and has changed nothing.
+// Admit returns nil if the given keys are all that the database depends on, and stores the current one's
+// fingerprint. A database without fingerprints, as of an earlier release, accepts keys that open its sealed
+// values. Otherwise Admit fails with ErrWrongKey or ErrUnproven, and changes nothing.
 func Admit(ctx context.Context, pool *pgxpool.Pool, g Given) error {
 	// The usual case needs no lock.
 	known, err := queries.KeyFingerprints(ctx, pool)
@@ -69,8 +66,8 @@ func Admit(ctx context.Context, pool *pgxpool.Pool, g Given) error {
 	})
 }
 
-// Adopt makes the current key the database's own, whatever sealed what is in it:
-// that needs the keys that sealed it, and is lost without them.
+// Adopt makes the current key the database's key, whatever sealed its values: these need the keys that sealed
+// them, and are lost without.
 func Adopt(ctx context.Context, pool *pgxpool.Pool, g Given) error {
 	return locked(ctx, pool, func(tx pgx.Tx) error {
 		if err := note(ctx, tx, g.Now, []string{g.Keeper.Fingerprint()}); err != nil {
@@ -80,8 +77,8 @@ func Adopt(ctx context.Context, pool *pgxpool.Pool, g Given) error {
 	})
 }
 
-// Rotated records that everything is sealed with the current key. It fails if a
-// server that still has a former key alone has sealed something meanwhile.
+// Rotated records that every value is sealed with the current key. It fails if a server that still has only a
+// former key has sealed something in the meantime.
 func Rotated(ctx context.Context, pool *pgxpool.Pool, g Given) error {
 	return locked(ctx, pool, func(tx pgx.Tx) error {
 		sealed, err := Open(ctx, tx, g.Keeper)
@@ -90,7 +87,7 @@ func Rotated(ctx context.Context, pool *pgxpool.Pool, g Given) error {
 		}
 		for _, s := range sealed {
 			if s.By != g.Keeper.Fingerprint() {
-				return fmt.Errorf("%s was sealed with %s meanwhile: start every server with the new key, and run this again",
+				return fmt.Errorf("%s was sealed with %s in the meantime: start every server with the new key, and run this again",
 					s.Place, s.By)
 			}
 		}
@@ -105,15 +102,15 @@ func (g Given) only(ctx context.Context, tx pgx.Tx) error {
 	})
 }
 
-// unhurried is what looking for sealed values needs, which may read whole tables: more
-// time than is allowed to a request, and plans for it.
-const unhurried = "SET LOCAL statement_timeout = '10min'; SET LOCAL lock_timeout = '10min'; SET LOCAL enable_seqscan = on; " +
+// longTimeouts gives the search for sealed values, which may read whole tables, more time than a request gets,
+// and suitable plans.
+const longTimeouts = "SET LOCAL statement_timeout = '10min'; SET LOCAL lock_timeout = '10min'; SET LOCAL enable_seqscan = on; " +
 	"SET LOCAL idle_in_transaction_session_timeout = '10min'"
 
 // locked runs work in a transaction, one program at a time.
 func locked(ctx context.Context, pool *pgxpool.Pool, work func(pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, unhurried); err != nil {
+		if _, err := tx.Exec(ctx, longTimeouts); err != nil {
 			return err
 		}
 		if err := queries.KeyFingerprintsLock(ctx, tx); err != nil {
@@ -144,21 +141,20 @@ func inUse(known []db.KeyFingerprint) []string {
 	return out
 }
 
-// noted reports whether there is nothing to record: the current key is in use, and
-// every other key in use was given as a former one.
+// noted reports whether there is nothing to record: the current key is in use, and every other key in use is
+// among the former ones.
 func (g Given) noted(known []db.KeyFingerprint) bool {
 	used := inUse(known)
 	return slices.Contains(used, g.Keeper.Fingerprint()) && len(g.missing(used)) == 0
 }
 
-// missing returns those of wanted that were not given.
+// missing returns the wanted keys that were not given.
 func (g Given) missing(wanted []string) []string {
 	return slices.DeleteFunc(slices.Clone(wanted),
 		func(f string) bool { return slices.Contains(g.Keeper.Fingerprints(), f) })
 }
 
-// refusal returns an error that names the missing key and the given one; nil if
-// all keys are at hand.
+// refusal returns an error that names the missing key and the given one; nil if none is missing.
 func (g Given) refusal(known []db.KeyFingerprint) error {
 	missing := g.missing(inUse(known))
 	if len(missing) == 0 {
@@ -170,13 +166,13 @@ func (g Given) refusal(known []db.KeyFingerprint) error {
 		}
 	}
 	if len(missing) < len(inUse(known)) {
-		return fmt.Errorf("%w: one is replacing the other: give both, one as RAIL_SECRET_KEY_PREVIOUS, until rail secrets rotate has run",
+		return fmt.Errorf("%w: a rotation is in progress: give both keys, one as RAIL_SECRET_KEY_PREVIOUS, until rail secrets rotate has run",
 			g.wrong(missing))
 	}
 	return g.wrong(missing)
 }
 
-// wrong returns ErrWrongKey with the fingerprints that are wanted and given.
+// wrong returns ErrWrongKey with the fingerprints of the wanted and the given key.
 func (g Given) wrong(wanted []string) error {
 	given := g.Keeper.Fingerprints()
 	former := ""

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 var now = clock.System{}.Now()
 
-// given is the secret key of which every byte is n, with former ones alike.
+// given is a secret key with every byte n, and similar former ones.
 func given(t *testing.T, n byte, former ...byte) keyring.Given {
 	t.Helper()
 	key := func(n byte) (out [32]byte) {
@@ -52,7 +52,7 @@ func exec(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) {
 	require.NoError(t, err)
 }
 
-// places are where each kind is sealed, with how a value gets there.
+// places are the places of sealed values of each kind, with statements that store one.
 var places = map[string]struct{ place, sql string }{
 	"payout details": {
 		payout.DetailsPlace("part_1"),
@@ -74,7 +74,7 @@ var places = map[string]struct{ place, sql string }{
 	},
 }
 
-// database has a row of each kind, and nothing that is sealed.
+// database has a row of each kind, and no sealed values.
 func database(t *testing.T) *pgxpool.Pool {
 	t.Helper()
 	pool := pgtest.New(t)
@@ -108,7 +108,7 @@ func apiKey(t *testing.T, pool *pgxpool.Pool, g keyring.Given, token string) {
 		g.Keeper.HashAPIKey(token))
 }
 
-// A new database takes the first key that may claim it, and refuses any other.
+// A new database accepts the first key that may claim it, and refuses others.
 func TestNewDatabase(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
@@ -127,7 +127,7 @@ func TestNewDatabase(t *testing.T) {
 	}
 }
 
-// Of programs with different keys that begin at once one wins.
+// Of programs that start concurrently with different keys, one wins.
 func TestClaimedOnce(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
@@ -149,8 +149,7 @@ func TestClaimedOnce(t *testing.T) {
 	require.Equal(t, 1, admitted, errors.Join(errs...))
 }
 
-// A database without a note takes the key that opens what is sealed in it, of
-// whatever kind, and no other.
+// A database without fingerprints accepts the key that opens its sealed values, of any kind, and no other.
 func TestProvedBySealed(t *testing.T) {
 	t.Parallel()
 	for kind := range places {
@@ -167,7 +166,7 @@ func TestProvedBySealed(t *testing.T) {
 	}
 }
 
-// Where a rotation was under way, both keys are needed until it is done.
+// During a rotation, both keys are needed until it is finished.
 func TestProvedBySealedOfTwo(t *testing.T) {
 	t.Parallel()
 	pool := database(t)
@@ -178,7 +177,7 @@ func TestProvedBySealedOfTwo(t *testing.T) {
 	require.ErrorContains(t, keyring.Admit(t.Context(), pool, given(t, 2)), "give both")
 }
 
-// Where nothing is sealed an API key proves the secret key, and nothing else.
+// Without sealed values, only an API key proves the secret key.
 func TestProvedByAPIKey(t *testing.T) {
 	t.Parallel()
 	pool := database(t)
@@ -193,8 +192,7 @@ func TestProvedByAPIKey(t *testing.T) {
 	require.ErrorIs(t, keyring.Admit(t.Context(), pool, wrong), keyring.ErrWrongKey)
 }
 
-// A key is replaced by another that is given with it; both are needed until
-// everything is sealed anew.
+// A key is replaced by another that is given with it; both are needed until everything is sealed again.
 func TestReplacement(t *testing.T) {
 	t.Parallel()
 	pool := database(t)
@@ -216,7 +214,7 @@ func TestReplacement(t *testing.T) {
 	require.Error(t, keyring.Admit(t.Context(), pool, given(t, 2)))
 }
 
-// Every kind is opened, one value for each key.
+// One value of every kind is opened for each key.
 func TestOpen(t *testing.T) {
 	t.Parallel()
 	pool := database(t)
@@ -233,8 +231,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestOpenLarge: values that were compressed before they were sealed name their key
-// too, so that one of each key is opened.
+// TestOpenLarge: values compressed before sealing name their key too, so that one of each key is opened.
 func TestOpenLarge(t *testing.T) {
 	t.Parallel()
 	pool := database(t)
@@ -252,7 +249,7 @@ func TestOpenLarge(t *testing.T) {
 	require.Error(t, keyring.Rotated(t.Context(), pool, given(t, 1)), "the other key is still needed")
 }
 
-// Whatever is stored as bytes is a kind that is opened, or is read by nobody.
+// Every bytea column is a kind that is opened, or is not sealed.
 func TestKindsAreAll(t *testing.T) {
 	t.Parallel()
 	rows, err := pgtest.New(t).Query(t.Context(),
@@ -266,7 +263,7 @@ func TestKindsAreAll(t *testing.T) {
 		"processor_connections.secret", "processor_connections.api_key", "inbox_events.payload",
 		"users.totp_secret", "users.totp_pending", "certificates.content",
 	}
-	open := []string{"partner_note_files.content", "portal_logos.image"} // what people of the program have given to be seen
+	open := []string{"partner_note_files.content", "portal_logos.image"} // shown publicly, given by the program's users
 	for _, column := range columns {
 		_, name, _ := strings.Cut(column, ".")
 		if slices.Contains(open, column) {

@@ -13,13 +13,12 @@ import (
 	"rail/server/secret"
 )
 
-// Sealed is one stored value of a kind and of the key that sealed it, and whether
-// it opens.
+// Sealed is one stored value of a kind and key, and whether it opens.
 type Sealed struct {
 	Kind  string // such as payout details
-	Place string // the row that it was sealed for
-	N     int64  // how many there are
-	// By is the fingerprint of the key that sealed it, "" where it does not say.
+	Place string // the row for which it was sealed
+	N     int64  // number of such values
+	// By is the fingerprint of the sealing key, "" if unknown.
 	By    string
 	Opens bool
 }
@@ -38,8 +37,8 @@ func Open(ctx context.Context, q pgtx.DBTX, keeper *secret.Keeper) ([]Sealed, er
 	return out, nil
 }
 
-// prove returns the keys that a database without recorded fingerprints depends on,
-// the current one included. It fails unless the given keys open everything.
+// prove returns the keys that a database without fingerprints depends on, including the current one. It fails
+// unless the given keys open everything.
 func (g Given) prove(ctx context.Context, tx pgx.Tx) ([]string, error) {
 	sealed, err := Open(ctx, tx, g.Keeper)
 	if err != nil {
@@ -65,8 +64,8 @@ func (g Given) prove(ctx context.Context, tx pgx.Tx) ([]string, error) {
 	return use, nil
 }
 
-// proveByAPIKeys is prove for a database in which nothing is sealed. The stored
-// hashes of API keys depend on the secret key too: a hash that is found proves it.
+// proveByAPIKeys is prove for a database without sealed values. The stored hashes of API keys depend on the
+// secret key too: a matching hash proves it.
 func (g Given) proveByAPIKeys(ctx context.Context, tx pgx.Tx) ([]string, error) {
 	exist, err := queries.APIKeysExist(ctx, tx)
 	if err != nil {
@@ -77,7 +76,7 @@ func (g Given) proveByAPIKeys(ctx context.Context, tx pgx.Tx) ([]string, error) 
 		return own, nil
 	}
 	if !exist {
-		return nil, fmt.Errorf("%w: start rail serve, or run rail migrate up, with the key that it is to have", ErrUnproven)
+		return nil, fmt.Errorf("%w: start rail serve, or run rail migrate up, with the key to use", ErrUnproven)
 	}
 	for _, token := range g.APIKeys {
 		_, err := queries.APIKeyByHash(ctx, tx, g.Keeper.HashAPIKey(token))
@@ -85,6 +84,6 @@ func (g Given) proveByAPIKeys(ctx context.Context, tx pgx.Tx) ([]string, error) 
 			return own, err
 		}
 	}
-	return nil, fmt.Errorf("%w, and nothing is sealed in it that could prove %s with the fingerprint %s: "+
-		"run rail secrets adopt once, with an API key that works", ErrUnproven, g.From, own[0])
+	return nil, fmt.Errorf("%w, and has no sealed value that could prove %s with the fingerprint %s: "+
+		"run rail secrets adopt once, with a valid API key", ErrUnproven, g.From, own[0])
 }

@@ -10,8 +10,8 @@ import (
 	"rail/server/secret"
 )
 
-// The program is a little older than its first clicks: partners join and make their
-// links before anybody follows one.
+// The program is a little older than its first clicks: partners join and create links before visitors click
+// them.
 const (
 	day = 24 * time.Hour
 	// year is the span of the clicks.
@@ -23,22 +23,21 @@ const (
 	holdingDays = 30
 	site        = "https://northwind-notes.example"
 
-	// seed fixes every random choice. A date is as good as any other number; another
-	// seed gives another program, of about the same size.
+	// seed fixes every random choice. Any number is as good as another; another seed gives another program, of about
+	// the same size.
 	seed = 20260901
 )
 
-// builder makes the rows of the sample, sheet by sheet. It keeps what later rows
-// depend on: customers need partners, commissions need sales. The same seed and time
-// give the same program except for ids, hashes and short links, which must be unique.
-// A builder is used once, by one goroutine.
+// builder creates the rows of the sample, sheet by sheet. It keeps what later rows depend on: customers need
+// partners, commissions need sales. The same seed and time give the same program except for ids, hashes and
+// short links, which must be unique. A builder is used once, by one goroutine.
 type builder struct {
 	sheets
 	orgID, programID string
 	now, start       clock.Time
 	rnd              *rand.Rand
 
-	// The groups and tags that partners are put into.
+	// The groups and tags of partners.
 	defaultGroup, creators, vips string
 	tagIDs                       []string
 	partners                     []*partner
@@ -49,7 +48,7 @@ type builder struct {
 	commissions                  []*commission
 	keeper                       *secret.Keeper
 	entries                      []entry
-	owed                         map[[2]string]clock.Time // first commission by partner and currency; makes the balances
+	owed                         map[[2]string]clock.Time // first commission by partner and currency, for the balances
 }
 
 // newBuilder returns a builder whose program began some thirteen months before now.
@@ -60,9 +59,8 @@ func newBuilder(orgID string, now clock.Time, keeper *secret.Keeper) *builder {
 	}
 }
 
-// build fills the sheets. The order matters twice: later steps read what earlier ones
-// have drawn, and each takes its random numbers from the same source, so that a step
-// put in between changes everything after it.
+// build fills the sheets. The order matters twice: later steps read earlier results, and all steps share one
+// random source, so that an additional step changes everything after it.
 func (b *builder) build() error {
 	b.program()
 	if err := b.flowRows(); err != nil {

@@ -62,7 +62,7 @@ func TestPast(t *testing.T) {
 	}
 }
 
-// Clear deletes everything of the program, also rows added later, and nothing of another.
+// Clear deletes everything of the program, including later rows, and nothing of another.
 func TestClearTakesAll(t *testing.T) {
 	t.Parallel()
 	pool, org, now := loaded(t)
@@ -94,7 +94,7 @@ func TestClearTakesAll(t *testing.T) {
 	require.NoError(t, sample.Load(ctx, pool, keeper(t), org, now))
 }
 
-// columns returns the tables and names of the columns that meet a condition.
+// columns returns the tables and columns that match a condition.
 func columns(t *testing.T, pool *pgxpool.Pool, where string) [][2]string {
 	t.Helper()
 	rows, err := pool.Query(t.Context(),

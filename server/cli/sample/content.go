@@ -8,10 +8,10 @@ import (
 	"rail/server/ident"
 )
 
-// contentRows adds resources, a campaign in each state, a sequence of three mails and some notes.
-// It uses no random numbers, so that the money does not depend on it.
+// contentRows adds resources, a campaign in each state, a sequence of three mails and some notes. It uses no
+// random numbers, so that the money does not depend on it.
 func (b *builder) contentRows() {
-	// The resources stand in two folders and outside of any; the last is for one group.
+	// The resources are in two folders and outside of any; the last is for one group.
 	for i, r := range []struct {
 		title, url string
 		folder     *string
@@ -33,7 +33,7 @@ func (b *builder) contentRows() {
 	b.noteRows()
 }
 
-// noteRows adds what somebody who has left since noted about the first partners.
+// noteRows adds a former employee's notes on the first partners.
 func (b *builder) noteRows() {
 	for i, text := range []string{
 		"Met at the fair. Wants to know of new features before they are out.",
@@ -45,7 +45,7 @@ func (b *builder) noteRows() {
 	}
 }
 
-// listed returns an empty list for nil: the columns take no NULL.
+// listed returns an empty list for nil, since the columns allow no NULL.
 func listed(ids []string) []string {
 	if ids == nil {
 		return []string{}
@@ -53,11 +53,9 @@ func listed(ids []string) []string {
 	return ids
 }
 
-// campaigns adds a campaign sent to every partner who was active at its time, and one in
-// each other state.
+// campaigns adds a campaign sent to every partner who was active at its time, and one in each other state.
 func (b *builder) campaigns() {
-	// The campaign of two months ago went to whoever was active then, so its counts must
-	// be those of the recipients' rows.
+	// The campaign of two months ago went to the partners active then, so its counts must match the recipients' rows.
 	sent, at := ident.NewSample(ident.Campaign), b.now.Plus(-60*day)
 	var total, opened int64
 	for i, p := range b.partners {
@@ -78,7 +76,7 @@ func (b *builder) campaigns() {
 	b.add(b.sheets.campaigns, sent, "Summer news", "What is new in Northwind Notes",
 		"Hello,\n\nthe **AI pack** is here. Show it to your readers.\n",
 		[]string{}, []string{}, []string{}, "sent", nil, at, done, total, total, opened, at.Plus(-day), done)
-	// Those of the other states have no recipients.
+	// Campaigns in other states have no recipients.
 	began, written := b.now.Plus(-20*time.Minute), b.now.Plus(-2*day)
 	for _, c := range []struct {
 		name, subject, status string
@@ -95,8 +93,7 @@ func (b *builder) campaigns() {
 	}
 }
 
-// welcome adds a sequence, completed by the partners who joined two weeks ago or earlier,
-// and a paused one.
+// welcome adds a sequence, completed by the partners who joined two weeks ago or earlier, and a paused one.
 func (b *builder) welcome() {
 	id, steps := ident.NewSample(ident.Sequence), []struct {
 		days          int64
@@ -112,8 +109,7 @@ func (b *builder) welcome() {
 	}
 	b.add(b.sheets.sequences, ident.NewSample(ident.Sequence), "After the first commission", "paused", "first_commission",
 		b.start, b.start)
-	// Partners who joined in the last two weeks have no enrolment: every enrolment that
-	// exists is complete.
+	// Partners who joined in the last two weeks are not enrolled: every enrolment is complete.
 	for _, p := range b.partners {
 		if done := p.joined.Plus(14 * day); p.works(done) && done.Before(b.now.Time) {
 			b.add(b.sheets.enrolments, id, p.id, int64(len(steps)), p.joined, done)

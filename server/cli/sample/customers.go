@@ -8,16 +8,15 @@ import (
 	"rail/server/ident"
 )
 
-// How many customers there are, and how many of them came without a link. The rest
-// come by links, so that attribution by link is the common case, as in real programs.
+// The number of customers, and of those without a link. The others come by links, so that attribution by link is
+// the common case, as in real programs.
 const (
 	customerCount = 2500
 	byCoupon      = 220
 	byHand        = 40
 )
 
-// customer is a customer with the way by which it came (a visit, a coupon or by hand),
-// and what became of it.
+// customer is a customer with its origin (a visit, a coupon or manual), and its history.
 type customer struct {
 	id, status, trackedBy, country string
 	n                              int
@@ -25,8 +24,7 @@ type customer struct {
 	visit                          *visit
 	linkID, couponID, clickID      *string
 	override                       bool
-	// The times of signing up, of the first payment (nil without one) and of the last
-	// change of the row.
+	// The times of the sign-up, of the first payment (nil without one) and of the row's last change.
 	lead      clock.Time
 	converted *clock.Time
 	updated   clock.Time
@@ -48,18 +46,18 @@ func (b *builder) customerRows() {
 			partner: p, trackedBy: "api", country: pick(b, customerCountries), lead: b.between(p.joined, b.now),
 		})
 	}
-	// In a random order: otherwise all customers would be of the first months.
+	// In a random order: otherwise all customers would be from the first months.
 	visits := append([]*visit{}, b.visits...)
 	b.rnd.Shuffle(len(visits), func(i, j int) { visits[i], visits[j] = visits[j], visits[i] })
 	for _, v := range visits {
 		if len(b.customers) == customerCount {
 			break
 		}
-		// Customers sign up within a day and a half of their last click, which gets them.
+		// Customers sign up within a day and a half of their last click, which gets the attribution.
 		last := v.clicks[len(v.clicks)-1]
 		lead := last.at.Plus(b.within(time.Minute, 36*time.Hour))
-		// Left out: those still to come, those of partners who were no longer active, and
-		// those whose cookie, which the first click sets, might have expired.
+		// Left out: future ones, those of partners who were no longer active, and those whose cookie, set by the
+		// first click, might have expired.
 		if !b.past(lead) || !v.partner.works(lead) || last.at.Sub(v.clicks[0].at.Time) > (cookieDays-2)*day {
 			continue
 		}
@@ -70,8 +68,7 @@ func (b *builder) customerRows() {
 	}
 }
 
-// customer draws the payments of a customer and adds the row, with the state that
-// follows from them.
+// customer draws the payments of a customer and adds the row with the resulting state.
 func (b *builder) customer(c *customer) {
 	c.id, c.n, c.status, c.updated = ident.NewSample(ident.Customer), len(b.customers)+1, "lead", c.lead
 	b.customers = append(b.customers, c)

@@ -10,12 +10,10 @@ import (
 	"rail/server/outbound/webhook"
 )
 
-// never is in how many days the sample's events are worked: they only show what
-// there can be.
+// never is the delay in days of the sample's events, which are only for show.
 const never = 36_500
 
-// inboxRows adds a connection that works and one that has ended, and an event of a
-// processor in each state.
+// inboxRows adds an active connection and an ended one, and an event of a processor in each state.
 func (b *builder) inboxRows() error {
 	ended, err := b.connection("disconnected")
 	if err != nil {
@@ -36,7 +34,7 @@ func (b *builder) inboxRows() error {
 		{ended, "sale", "ignored", "no_partner", "No partner brought the customer.", false, nil, nil, "ch_nobody"},
 		{works, "sale", "recorded", nil, nil, false, sale[3], sale[2], sale[5]},
 		{works, "refund", "waiting", "unknown_sale", "The refunded payment is not recorded.", true, nil, nil, "ch_unknown"},
-		{works, "sale", "failed", "malformed", "amount_minor is missing or was not understood.", false, nil, nil, "ch_broken"},
+		{works, "sale", "failed", "malformed", "amount_minor is missing or invalid.", false, nil, nil, "ch_broken"},
 		{works, "sale", "pending", nil, nil, true, nil, nil, "ch_new"},
 	} {
 		id, at := ident.NewSample(ident.InboxEvent), b.now.Plus(-time.Duration(20-i)*time.Minute)
@@ -62,8 +60,7 @@ func (b *builder) inboxRows() error {
 	return nil
 }
 
-// connection adds a connection with a real secret, as an endpoint has one, and
-// returns its id.
+// connection adds a connection with a valid secret, and returns its id.
 func (b *builder) connection(status string) (string, error) {
 	id := ident.NewSample(ident.Connection)
 	sealed, err := b.keeper.Seal([]byte(webhook.NewSecret()), connection.SecretPlace(id))

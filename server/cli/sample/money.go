@@ -12,15 +12,15 @@ import (
 	"rail/server/money/rules"
 )
 
-// overrideJSON is the rate of the few links with a rate of their own.
+// overrideJSON is the rate of the few links with a rate override.
 const overrideJSON = `{"rate_type":"percent","rate_value":4500}`
 
-// override is overrideJSON as the rules read it.
+// override is overrideJSON for the rules.
 var override = rules.Rate{RateType: rules.RatePercent, RateValue: 4500}
 
 // The warnings of recording a sale.
 const (
-	noRate      = `[{"code":"no_commission_from_rules","message":"The flow that fits this sale pays nothing for it."}]`
+	noRate      = `[{"code":"no_commission_from_rules","message":"The matching flow pays nothing for this sale."}]`
 	noPartner   = `[{"code":"no_commission_from_rules","message":"The partner is suspended; its customers' sales pay nothing."}]`
 	refundCause = "sale_refunded"
 )
@@ -32,9 +32,8 @@ type entry struct {
 	at                                          clock.Time
 }
 
-// commission is a commission with its later states. It is made by a rule (referral), by
-// hand (reward) or by a refund after the payment (clawback). A time is nil until its
-// state has been reached.
+// commission is a commission with its later states. It is created by a rule (referral), manually (reward) or by
+// a refund after the payment (clawback). A time is nil until its state has been reached.
 type commission struct {
 	id, kind, currency string
 	partner            *partner
@@ -51,16 +50,16 @@ type commission struct {
 	due                *clock.Time
 	payout             *payout
 	ended              *clock.Time
-	before             string // its status when it ended
+	before             string // its status before it ended
 	endAs, reason      string
 	clawed             int64       // minor units that the clawback took back
 	back               *commission // the clawback
 	metadata           []byte      // of a clawback only
 }
 
-// money adds the sales in the order of time, the commissions of sales and sign-ups, their
-// monthly payouts, and then the ledger and the balances. Commissions are written last:
-// whether one was paid, voided or taken back is known only after all the payouts.
+// money adds the sales in the order of time, the commissions of sales and sign-ups, their monthly payouts, and
+// then the ledger and the balances. Commissions are written last: whether one was paid, voided or taken back is
+// known only after all the payouts.
 func (b *builder) money() {
 	type payment struct {
 		c *customer
@@ -97,9 +96,8 @@ func (b *builder) rewards() {
 	}
 }
 
-// sale adds a sale with its commission. Flow and amount come from package rules, as for
-// a sale that is recorded by the API: the sample shows what the rules pay, not an
-// imitation of them.
+// sale adds a sale with its commission. Flow and amount come from package rules, as for a sale recorded by the
+// API, so that the sample shows real results.
 func (b *builder) sale(c *customer, s *sale) {
 	base, outcome, warnings := rules.BaseNetOfTax.Of(s.amount, s.tax, nil), "sale_recorded", noPartner
 	var k *commission
@@ -119,7 +117,7 @@ func (b *builder) sale(c *customer, s *sale) {
 			}
 		}
 	}
-	// A refund changes the sale's row and nothing else does.
+	// Only a refund changes the sale's row.
 	updated := s.at
 	if s.refunded != nil {
 		updated = *s.refunded
@@ -127,8 +125,8 @@ func (b *builder) sale(c *customer, s *sale) {
 	b.add(b.sheets.sales, s.id, c.id, c.partner.id, s.charge(), "stripe", s.amount, s.tax, s.fee(),
 		s.currency, s.plan.billing, s.plan.interval, s.plan.product, s.plan.name, s.first, outcome,
 		[]byte(warnings), s.at, s.refunded, s.at, updated)
-	// The refund of a sale with a commission is written with the commission's row, which
-	// knows what became of it.
+	// The refund of a sale with a commission is written with the commission's row, which has the commission's final
+	// state.
 	if k == nil {
 		b.refunded(s, nil)
 		return
@@ -139,22 +137,21 @@ func (b *builder) sale(c *customer, s *sale) {
 	} else {
 		k.approved = &s.at
 	}
-	// A sale without refund leaves k.ended nil, which makes the other two irrelevant.
+	// A sale without a refund leaves k.ended nil, which makes the other two irrelevant.
 	k.ended, k.endAs, k.reason = s.refunded, "voided", refundCause
 	b.commission(k)
 }
 
-// refunded adds the refund of a refunded sale, with its effect on the commission k, or
-// none where k is nil. A paid commission stays paid and gets a clawback; another is
-// voided.
+// refunded adds the refund of a refunded sale, with its effect on the commission k, which may be nil. A paid
+// commission stays paid and gets a clawback; another is voided.
 func (b *builder) refunded(s *sale, k *commission) {
 	if s.refunded == nil {
 		return
 	}
 	voided, clawback, effects := 0, int64(0), []byte("[]")
 	if k != nil {
-		// effects is what the API stores: each commission before and after. Here it is put
-		// together as text, since change differs in its form as well.
+		// effects is the JSON that the API stores: each commission before and after. It is assembled as text, since
+		// change has two forms.
 		var change string
 		if k.back != nil {
 			clawback = k.clawed
@@ -174,8 +171,8 @@ func (b *builder) refunded(s *sale, k *commission) {
 		s.refunded, s.refunded, s.refunded)
 }
 
-// earlyRefunds adds a refund that waits for its sale, and one whose sale never came. A
-// processor may report a refund before the payment that it belongs to.
+// earlyRefunds adds a refund that waits for its sale, and one whose sale never came. A processor may report a
+// refund before its payment.
 func (b *builder) earlyRefunds() {
 	for i, status := range []string{"waiting", "unmatched"} {
 		at := b.now.Days(-int64(35*i + 1))
@@ -187,10 +184,10 @@ func (b *builder) earlyRefunds() {
 // charge returns the payment processor's id of the sale.
 func (s *sale) charge() string { return "ch_nw" + number(s.n, 6) }
 
-// fee returns what the processor kept of the sale: 2.9 % and 30 more.
+// fee returns the processor's fee for the sale: 2.9 % and 30 more.
 func (s *sale) fee() int64 { return min(s.amount, rules.Percent(s.amount, 290)+30) }
 
-// facts returns what the conditions of flows are evaluated on.
+// facts returns the facts for the conditions of flows.
 func (b *builder) facts(c *customer, s *sale) *rules.Facts {
 	return &rules.Facts{
 		ProgramCurrency: currency,
@@ -210,8 +207,8 @@ func (b *builder) facts(c *customer, s *sale) *rules.Facts {
 	}
 }
 
-// bounty adds the commission of a sign-up, which takes a decision by hand. It is approved
-// or rejected within 16 days, so that only the newest are pending.
+// bounty adds the commission of a sign-up, which needs a manual approval. It is approved or rejected within 16
+// days, so that only the newest are pending.
 func (b *builder) bounty(c *customer) {
 	f := &rules.Facts{
 		ProgramCurrency: currency,
@@ -228,7 +225,7 @@ func (b *builder) bounty(c *customer) {
 	}
 	seen := c.lead.Plus(b.within(2*day, 16*day))
 	switch {
-	// Still to be looked at: pending.
+	// Not reviewed yet: pending.
 	case !b.past(seen):
 	case b.chance(0.05):
 		k.ended, k.endAs, k.reason = &seen, "rejected", "The account was opened twice."
@@ -238,9 +235,8 @@ func (b *builder) bounty(c *customer) {
 	b.commission(k)
 }
 
-// commission adds a commission in the state that it has reached by now: approved, and due
-// at the end of the holding period unless it ended before. A planned approval that lies
-// in the future, or behind the refund, never happened.
+// commission adds a commission in its present state: approved, and due at the end of the holding period unless
+// it ended before. A planned approval in the future, or after the refund, never happened.
 func (b *builder) commission(k *commission) {
 	k.id = ident.NewSample(ident.Commission)
 	if !b.reached(k.approved, k.ended) {
@@ -255,9 +251,8 @@ func (b *builder) commission(k *commission) {
 	b.commissions = append(b.commissions, k)
 }
 
-// takeBack adds the clawback of a commission that was paid before its sale was refunded:
-// the commission stays paid, since money that has left is a fact, and a negative one
-// takes it back. It is due at once and goes into a later payout.
+// takeBack adds the clawback of a commission that was paid before its sale was refunded: the commission stays
+// paid, and a negative one takes it back. It is due at once and goes into a later payout.
 func (b *builder) takeBack(k *commission) *commission {
 	back := &commission{
 		id: ident.NewSample(ident.Commission), kind: "clawback", currency: k.currency, partner: k.partner,
@@ -270,8 +265,8 @@ func (b *builder) takeBack(k *commission) *commission {
 	return back
 }
 
-// commissionRow adds a commission and its ledger entries: one for each state that it went
-// through, in this order, so that the sum of each bucket is what the balance shows.
+// commissionRow adds a commission and its ledger entries, one for each past state in order, so that the sum of
+// each bucket equals the balance.
 func (b *builder) commissionRow(k *commission) {
 	status, at := "pending", k.created
 	first, matures := ledger.Pending, rules.MatureAt(k.created, holdingDays)
@@ -279,7 +274,7 @@ func (b *builder) commissionRow(k *commission) {
 	if k.kind == "clawback" {
 		first, matures = ledger.Due, k.created
 	}
-	// Every amount comes from source and, where it is undone, ends in sink.
+	// Every amount comes from source and, if reversed, ends in sink.
 	b.move(k, ledger.Source, first, k.created)
 	if k.approved != nil {
 		status, at = "approved", *k.approved
@@ -298,7 +293,7 @@ func (b *builder) commissionRow(k *commission) {
 			b.move(k, ledger.Due, ledger.Paid, at)
 		}
 	}
-	// The refund of the sale says in which state it found the commission.
+	// The refund of the sale has the commission's state before it.
 	k.before = status
 	if k.ended != nil {
 		b.move(k, ledger.Bucket(db.CommissionStatus(status)), ledger.Sink, *k.ended)
@@ -330,13 +325,12 @@ func (b *builder) reached(at, end *clock.Time) bool {
 	return at != nil && b.past(*at) && (end == nil || at.Before(end.Time))
 }
 
-// move records an entry of the ledger, to be written in the order of time.
+// move adds an entry of the ledger, to be written in the order of time.
 func (b *builder) move(k *commission, from, to string, at clock.Time) {
 	b.entries = append(b.entries, entry{k.partner.id, k.id, k.currency, from, to, k.amount, at})
 }
 
-// ledgerRows writes the ledger in the order of time, and a balance for each
-// partner and currency in it.
+// ledgerRows writes the ledger in the order of time, and a balance for each partner and currency in it.
 func (b *builder) ledgerRows() {
 	slices.SortStableFunc(b.entries, func(x, y entry) int { return x.at.Compare(y.at.Time) })
 	for _, e := range b.entries {

@@ -14,8 +14,8 @@ import (
 // partnerCount is large enough for several pages of every list.
 const partnerCount = 300
 
-// partner is a partner with what later rows depend on. weight is its share of the
-// traffic, relative to the others'.
+// partner is a partner with the data for later rows. weight is its share of the traffic, relative to the
+// others'.
 type partner struct {
 	id, handle, status, groupID, country string
 	method                               *string
@@ -26,19 +26,19 @@ type partner struct {
 	links                                []link
 }
 
-// withdrew is the reason for a withdrawn application. It marks the application as
-// withdrawn rather than rejected; the application itself has no reason.
-const withdrew = "Withdrawn by the applicant."
+// withdrawnReason is the reason for a withdrawn application. It marks the application as withdrawn rather than
+// rejected; the application itself has no reason.
+const withdrawnReason = "Withdrawn by the applicant."
 
-// link is a link of a partner; override marks the few with a rate of their own.
+// link is a link of a partner; override marks the few with a rate override.
 type link struct {
 	id, value, destination string
 	override               bool
 	created                clock.Time
 }
 
-// coupon is an active coupon of a partner, for customers to use. Coupons of groups are
-// not among them: no partner earns from those.
+// coupon is an active coupon of a partner, for customers to use. Coupons of groups are not included, since no
+// partner earns from those.
 type coupon struct {
 	id      string
 	owner   *partner
@@ -50,9 +50,8 @@ func (p *partner) works(t clock.Time) bool {
 	return p.joined.Before(t.Time) && (p.status == "active" || p.status == "suspended" && t.Before(p.left.Time))
 }
 
-// partnerRows adds the partners in descending order of their share of the traffic, which
-// is uneven.
-// Handles are unique in a program; a namesake gets a number, as in the API.
+// partnerRows adds the partners in descending order of their share of the traffic, which is uneven. Handles are
+// unique in a program; a repeated name gets a number, as in the API.
 func (b *builder) partnerRows() {
 	taken := map[string]bool{}
 	for i := range partnerCount {
@@ -64,7 +63,7 @@ func (b *builder) partnerRows() {
 		taken[handle] = true
 		p := &partner{
 			id: ident.NewSample(ident.Partner), handle: handle, status: partnerStatus(i), groupID: b.groupOf(i),
-			// The share falls with the rank by a power law: few partners bring most.
+			// The share falls with the rank by a power law: a few partners bring most of the traffic.
 			country: pick(b, partnerCountries), weight: math.Pow(float64(i+2), -0.8), joined: b.joined(i),
 		}
 		b.partners = append(b.partners, p)
@@ -72,8 +71,7 @@ func (b *builder) partnerRows() {
 	}
 }
 
-// partnerStatus returns the status of the ith partner: the last ones are
-// applicants, pending or declined.
+// partnerStatus returns the status of the ith partner: the last ones are applicants, pending or declined.
 func partnerStatus(i int) string {
 	switch {
 	case i >= partnerCount-14:
@@ -86,8 +84,8 @@ func partnerStatus(i int) string {
 	return "active"
 }
 
-// groupOf returns the group of the ith partner; the best twelve are VIPs, and about a
-// third of the others are creators.
+// groupOf returns the group of the ith partner; the best twelve are VIPs, and about a third of the others are
+// creators.
 func (b *builder) groupOf(i int) string {
 	switch {
 	case i < 12:
@@ -98,8 +96,8 @@ func (b *builder) groupOf(i int) string {
 	return b.defaultGroup
 }
 
-// joined returns when the ith partner joined: the first forty at the beginning, which makes
-// them the best, the others over the year, and the applicants in the last days.
+// joined returns when the ith partner joined: the first forty at the beginning, which makes them the best, the
+// others over the year, and the applicants in the last days.
 func (b *builder) joined(i int) clock.Time {
 	switch {
 	case i >= partnerCount-14:
@@ -123,14 +121,14 @@ func (b *builder) partner(p *partner, first, last string) {
 	if l, ok := languages[p.country]; ok {
 		language = &l
 	}
-	// worked is whether the partner was ever admitted: only then are there terms accepted,
-	// a payout method and links.
+	// worked reports whether the partner was ever admitted: only then are there accepted terms, a payout method and
+	// links.
 	updated, worked := p.joined, p.status == "active" || p.status == "suspended"
 	switch p.status {
 	case "declined":
 		decline, updated = new("The site is not about productivity."), b.between(p.joined, b.now)
 		if len(b.partners)%4 == 0 {
-			decline = new(withdrew)
+			decline = new(withdrawnReason)
 		}
 	case "suspended":
 		// In the second half of its time, so that it has earned before.
@@ -146,14 +144,14 @@ func (b *builder) partner(p *partner, first, last string) {
 	b.add(b.sheets.partners, p.id, p.groupID, email, first, last, first+" "+last, company, page, p.country, language,
 		p.handle, p.status,
 		decline, suspension, accepted, terms, worked, method, p.joined, updated)
-	// The handle is one of the program's tracking values, as those of links are.
+	// The handle is a tracking value of the program, like links' values.
 	b.add(b.sheets.values, p.handle, "handle", p.id, nil)
 	b.tagsOf(p)
 	if !worked {
 		b.application(p, email, decline, updated)
 		return
 	}
-	// One in nine of those admitted has applied; the others were added by the program.
+	// One in nine admitted partners has applied; the program added the others.
 	if len(b.partners)%9 == 0 {
 		b.application(p, email, nil, p.joined)
 	}
@@ -170,15 +168,14 @@ func (b *builder) tagsOf(p *partner) {
 	}
 }
 
-// application adds the application of a partner, in the state that follows from the
-// partner's. decided is the time of the decision, or of the application while there is
-// none.
+// application adds the application of a partner, in the state that matches the partner's. decided is the time of
+// the decision, or of the application while it is open.
 func (b *builder) application(p *partner, email string, reason *string, decided clock.Time) {
 	status, reviewed := "approved", &decided
 	switch {
 	case p.status == "pending":
 		status, reviewed = "pending", nil
-	case reason != nil && *reason == withdrew:
+	case reason != nil && *reason == withdrawnReason:
 		status, reviewed, reason = "withdrawn", nil, nil
 	case reason != nil:
 		status = "rejected"
@@ -189,9 +186,8 @@ func (b *builder) application(p *partner, email string, reason *string, decided 
 		reviewed, reason, p.joined, decided)
 }
 
-// linksOf adds the link to the front page, and for some partners further links, of which
-// a few have a value or a rate of their own.
-// Every partner has the link to the front page; traffic relies on it.
+// linksOf adds the link to the front page, and for some partners further links, of which a few have their own
+// value or rate. Every partner has the link to the front page; traffic relies on it.
 func (b *builder) linksOf(p *partner) {
 	b.link(p, pages[0], p.handle, p.joined, false)
 	for _, page := range pages[1:] {
@@ -206,8 +202,7 @@ func (b *builder) linksOf(p *partner) {
 	}
 }
 
-// link adds a link, and its tracking value unless that is the handle, which is
-// registered with the partner.
+// link adds a link, and its tracking value unless that is the handle, which is registered with the partner.
 func (b *builder) link(p *partner, page, value string, at clock.Time, override bool) {
 	l := link{id: ident.NewSample(ident.Link), value: value, destination: site + page, override: override, created: at}
 	p.links = append(p.links, l)
@@ -224,8 +219,8 @@ func (b *builder) link(p *partner, page, value string, at clock.Time, override b
 	}
 }
 
-// couponRows adds 40 coupons: most of partners, some of a group, one without an owner.
-// Every thirteenth is inactive, and no customer uses it.
+// couponRows adds 40 coupons: most of partners, some of a group, one without an owner. Every thirteenth is
+// inactive, and no customer uses it.
 func (b *builder) couponRows() {
 	for i := range 40 {
 		var owner, group *string

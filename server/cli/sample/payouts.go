@@ -16,9 +16,8 @@ const (
 	minPayout = 5000 // of the program's currency
 )
 
-// payout is a payout of a partner for a month. The texts that are nil belong to other
-// states: reason to not_eligible, code to failed, external to paid, rail to processing
-// and failed.
+// payout is a payout of a partner for a month. Nil texts belong to other states: reason to not_eligible, code to
+// failed, external to paid, rail to processing and failed.
 type payout struct {
 	id, partnerID, currency, status string
 	method, reason, text            *string
@@ -36,9 +35,8 @@ type month struct {
 	latest        bool
 }
 
-// payouts makes the batch of each month and pays it. Payouts of the last month are still
-// in progress, and some have failed. A month whose batch would be made in the future
-// has none yet.
+// payouts creates the batch of each month and pays it. Payouts of the last month are still in progress, and some
+// have failed. A month whose batch would be in the future has none yet.
 func (b *builder) payouts() {
 	for first := monthOf(b.start.Time); ; first = first.AddDate(0, 1, 0) {
 		end := clock.At(first.AddDate(0, 1, 0).Add(-time.Microsecond))
@@ -51,7 +49,7 @@ func (b *builder) payouts() {
 		if !b.past(m.made) {
 			return
 		}
-		// The batch is the latest while that of the month after has not been made.
+		// The batch is the latest until that of the next month exists.
 		m.latest = !b.past(clock.At(first.AddDate(0, 2, 0)).Plus(10 * time.Minute))
 		b.batch(m)
 	}
@@ -62,9 +60,9 @@ func monthOf(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC)
 }
 
-// batch adds the batch of a month with a payout for each partner and currency that is owed
-// something. A commission that ended before the batch was made is not owed. The payouts
-// are sorted: the order of a map differs between runs, and the seed must give the same.
+// batch adds the batch of a month with a payout for each partner and currency with an amount due. Commissions
+// that ended before the batch do not count. The payouts are sorted, since the order of a map differs between
+// runs, and the seed must give the same result.
 func (b *builder) batch(m month) {
 	owed := map[[2]string][]*commission{}
 	for _, k := range b.commissions {
@@ -83,14 +81,14 @@ func (b *builder) batch(m month) {
 	}
 }
 
-// payout adds the payout of one partner and currency, with clawbacks for commissions that
-// were refunded after the payment. Commissions refunded before are not in it.
+// payout adds the payout of one partner and currency, with clawbacks for commissions that were refunded after
+// the payment. Commissions refunded before are not in it.
 func (b *builder) payout(m month, owed []*commission) {
 	p := &payout{
 		id: ident.NewSample(ident.Payout), partnerID: owed[0].partner.id, currency: owed[0].currency,
 		method: owed[0].partner.method,
 	}
-	// The outcome first: when the payout was paid decides which refunds came too late.
+	// The outcome first: the payment's time decides which refunds came too late.
 	b.outcome(m, p)
 	until := b.now
 	if p.paid != nil {
@@ -99,16 +97,16 @@ func (b *builder) payout(m month, owed []*commission) {
 	attached := slices.DeleteFunc(owed, func(k *commission) bool {
 		return k.ended != nil && !k.ended.After(until.Time)
 	})
-	// Clawbacks are among them with negative amounts. Where they outweigh the rest, nothing
-	// is paid, and all wait for the next month.
+	// Clawbacks are included with negative amounts. If they exceed the rest, nothing is paid, and all wait for the
+	// next month.
 	for _, k := range attached {
 		p.amount += k.amount
 	}
 	if p.amount <= 0 {
 		return
 	}
-	// A payout that is not eligible attaches nothing: its commissions stay due and are
-	// collected again by the next batch.
+	// A payout that is not eligible attaches nothing: its commissions stay due and are collected again by the next
+	// batch.
 	if p.eligible(owed[0].partner, m) {
 		for _, k := range attached {
 			k.payout = p
@@ -126,9 +124,8 @@ func (b *builder) payout(m month, owed []*commission) {
 		m.first, m.end, m.due, p.paid, p.status == "paid" || p.status == "pending" && b.past(m.due), p.rail, m.made, updated)
 }
 
-// outcome sets the state of the payout. One in five of the last month is processing and
-// one has failed; a fifth stays pending whatever the day, so that the list has payouts
-// in every state on any day.
+// outcome sets the state of the payout. One in five of the last month is processing and one has failed; a fifth
+// stays pending whatever the day, so that the list has payouts in every state on any day.
 func (b *builder) outcome(m month, p *payout) {
 	n := len(b.sheets.payouts.rows)
 	p.status = "pending"
@@ -144,12 +141,12 @@ func (b *builder) outcome(m month, p *payout) {
 	}
 }
 
-// decimal is an amount of the program's currency in words.
+// decimal formats an amount of the program's currency.
 func decimal(minor int64) string { return fmt.Sprintf("%d.%02d %s", minor/100, minor%100, currency) }
 
-// eligible reports whether the partner is paid, by the rules of a batch: it must be active,
-// and the amount at least the minimum, which is in the program's currency and does not
-// apply to others. If not, it makes the payout one that is not eligible, with the reason.
+// eligible reports whether the partner is paid, by the rules of a batch: it must be active, and the amount at
+// least the minimum, which is in the program's currency and does not apply to others. Otherwise it makes the
+// payout ineligible, with the reason.
 func (p *payout) eligible(owner *partner, m month) bool {
 	var reason, text string
 	switch {

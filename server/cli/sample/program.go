@@ -9,11 +9,11 @@ import (
 	"rail/server/opt"
 )
 
-// addOn is a product on which no flow pays anything, for sales with a warning.
+// addOn is a product without a commission, for sales with a warning.
 const addOn = "prod_ai_pack"
 
-// program adds the program with its groups and tags. It is active, but pays out by hand:
-// nothing of the sample may send money.
+// program adds the program with its groups and tags. It is active, but pays out manually: the sample must not
+// send money.
 func (b *builder) program() {
 	at := b.start
 	b.sheets.programs.rows = append(b.sheets.programs.rows, []any{
@@ -36,8 +36,7 @@ func (b *builder) program() {
 	}
 }
 
-// group adds a group and returns its id. standard marks the one that partners get when no
-// other is chosen.
+// group adds a group and returns its id. standard marks the default group.
 func (b *builder) group(name, slug, description string, private, standard bool) string {
 	id := ident.NewSample(ident.Group)
 	landing := site + "/partners/" + slug
@@ -59,8 +58,8 @@ func percent(label, conditions string, value int64) branch {
 	return branch{ident.NewSample(ident.Branch), label, json.RawMessage(conditions), rules.RatePercent, value}
 }
 
-// isAddOn returns the branch that pays nothing on the add-on. It stands first,
-// since the first branch that fits decides.
+// isAddOn returns the branch that pays nothing on the add-on. It comes first, since the first matching branch
+// decides.
 func isAddOn() branch {
 	return percent("Nothing on the AI pack", `[{"field":"sale.product_id","operator":"eq","value":"`+addOn+`"}]`, 0)
 }
@@ -75,16 +74,15 @@ func firstYear(value int64) branch {
 	return percent("First year", `[{"field":"customer.months_since_conversion","operator":"lt","value":12}]`, value)
 }
 
-// flow is a flow with what the rules do not need: its texts and its branches as
-// they are stored.
+// flow is a flow with the fields that the rules do not need: its texts and its stored branches.
 type flow struct {
 	rules.Flow
 	name, description, status string
 	branches                  []branch
 }
 
-// flowRows adds the flows and keeps the active ones, by which sales are computed. Lower
-// priorities come first, so a group's flow goes before the standard one.
+// flowRows adds the flows and keeps the active ones for computing sales. Lower priorities come first, so a
+// group's flow precedes the standard one.
 func (b *builder) flowRows() error {
 	for i, f := range []flow{
 		{rules.Flow{
@@ -122,10 +120,9 @@ func (b *builder) flowRows() error {
 	return nil
 }
 
-// flow adds a flow. Its conditions are parsed as those of a request, so that the
-// sample cannot contain what the API would refuse.
+// flow adds a flow. Its conditions are parsed as in a request, so that the sample cannot contain invalid ones.
 func (b *builder) flow(f flow) error {
-	// The column takes no NULL, and nil would be stored as null.
+	// The column allows no NULL, and nil would be stored as null.
 	if f.branches == nil {
 		f.branches = []branch{}
 	}

@@ -7,8 +7,8 @@ import (
 	"rail/server/ident"
 )
 
-// plan is a product's price plan. The price is gross, in US cents; weight is how often
-// the plan is chosen, relative to the others.
+// plan is a product's price plan. The price is gross, in US cents; weight is how often the plan is chosen,
+// relative to the others.
 type plan struct {
 	product, name, billing string
 	interval               *string
@@ -17,7 +17,7 @@ type plan struct {
 	months                 int // between charges, 0 for one charge
 }
 
-// plans are what customers subscribe to.
+// plans are the subscription plans.
 var plans = []plan{
 	{"prod_personal", "Personal", "subscription", new("month"), 900, 46, 1},
 	{"prod_personal", "Personal", "subscription", new("year"), 8400, 20, 12},
@@ -26,24 +26,24 @@ var plans = []plan{
 	{"prod_lifetime", "Personal, for life", "one_time", nil, 14900, 6, 0},
 }
 
-// pack is the add-on that subscribers buy now and then; no flow pays for it.
+// pack is the add-on that subscribers buy occasionally; no flow pays for it.
 var pack = plan{product: addOn, name: "AI pack", billing: "one_time", price: 500}
 
 // sale is one payment, with its refund if there was one.
 type sale struct {
 	id       string
-	plan     plan   // what was paid for
+	plan     plan   // the plan paid for
 	amount   int64  // gross, in minor units of currency
-	tax      *int64 // within amount; nil where none is known
+	tax      *int64 // included in amount; nil if unknown
 	currency string
 	at       clock.Time
 	refunded *clock.Time
 	first    bool
-	n        int // its place among all payments, from 1 on
+	n        int // its position among all payments, from 1 on
 }
 
-// subscribe decides what a customer does after signing up: 27 % never pay, those whose first
-// payment would be in the future are on trial, and the others pay.
+// subscribe decides what a customer does after signing up: 27 % never pay, those whose first payment would be in
+// the future are on trial, and the others pay.
 func (b *builder) subscribe(c *customer) {
 	at := c.lead.Plus(b.within(10*time.Minute, 14*day))
 	if b.chance(0.27) {
@@ -56,15 +56,15 @@ func (b *builder) subscribe(c *customer) {
 	c.status, c.converted = "active", &at
 	b.charges(c, weighted(b, plans, func(p plan) float64 { return p.weight }), at)
 	b.refund(c)
-	// The first payment changes the row too, where nothing later did.
+	// The first payment changes the row too, unless something did later.
 	c.updated = latest(c.updated, at)
 }
 
-// charges bills a plan from its first payment until its cancellation or now. Each payment
-// may be followed by an add-on, and by a cancellation before the next is due.
+// charges bills a plan from its first payment until its cancellation or now. Each payment may be followed by an
+// add-on, and by a cancellation before the next is due.
 func (b *builder) charges(c *customer, p plan, first clock.Time) {
 	for n := 0; ; n++ {
-		// AddDate as the processors do: a month is as long as the calendar says.
+		// AddDate, as processors do: a month is a calendar month.
 		at := clock.At(first.AddDate(0, n*p.months, 0))
 		if !b.past(at) {
 			return
@@ -90,9 +90,8 @@ func (b *builder) cancel(c *customer) {
 	}
 }
 
-// charge adds a payment in the currency of the customer's country. Prices there are the
-// same number of cents, or 1.5 yen a cent, whatever the rates: the sample has to be
-// plain, not realistic.
+// charge adds a payment in the currency of the customer's country. Prices there are the same number of cents, or
+// 1.5 yen a cent, whatever the exchange rates: the sample should be plain, not realistic.
 func (b *builder) charge(c *customer, p plan, at clock.Time) {
 	s := &sale{
 		id: ident.NewSample(ident.Sale), plan: p, at: at, currency: currency, amount: p.price, first: len(c.sales) == 0,
@@ -100,7 +99,7 @@ func (b *builder) charge(c *customer, p plan, at clock.Time) {
 	switch {
 	case isEuro(c.country):
 		s.currency = "EUR"
-		s.tax = new((p.price*19 + 59) / 119) // 19 % within the price
+		s.tax = new((p.price*19 + 59) / 119) // 19 % included in the price
 	case c.country == "JP":
 		s.currency, s.amount = "JPY", p.price*3/2
 		s.tax = new((s.amount*10 + 55) / 110) // 10 %
@@ -108,8 +107,7 @@ func (b *builder) charge(c *customer, p plan, at clock.Time) {
 	c.sales = append(c.sales, s)
 }
 
-// refund refunds the last payment of some customers and ends their subscription, mostly
-// soon after the payment.
+// refund refunds the last payment of some customers and ends their subscription, mostly soon after the payment.
 func (b *builder) refund(c *customer) {
 	if !b.chance(0.11) {
 		return
@@ -118,7 +116,7 @@ func (b *builder) refund(c *customer) {
 	if b.chance(0.25) {
 		after = b.within(33*day, 180*day) // for some after the commission was paid
 	}
-	// A refund that lies in the future has not happened.
+	// A refund in the future has not happened.
 	if at := s.at.Plus(after); b.past(at) {
 		s.refunded, c.status, c.updated = &at, "refunded", latest(at, c.updated)
 	}

@@ -1,6 +1,6 @@
-// Package sample loads and removes a believable program, "Northwind Notes", so
-// that lists, balances and reports can be tried without a year of waiting. Its
-// rows carry sample_ ids, are never paid and make no events (decisions, 24).
+// Package sample loads and removes a realistic program, "Northwind Notes", so that lists, balances and reports
+// can be tried at once, with a year of data. Its rows have sample_ ids, are never paid and emit no events
+// (decisions, 24).
 package sample
 
 import (
@@ -18,19 +18,19 @@ import (
 	"rail/server/secret"
 )
 
-// ErrLoaded is returned for an organization that has a sample program.
+// ErrLoaded is returned for an organization with a sample program.
 var ErrLoaded = errors.New("the organization has a sample program; clear it before loading another")
 
-// ErrNoOrganization is returned for an id of no organization.
+// ErrNoOrganization is returned for an unknown organization.
 var ErrNoOrganization = errors.New("there is no such organization")
 
 var queries = db.New()
 
-// Load adds the sample program to an organization, with the data of a year up to now:
-// every list has objects in each of its states. It does so in one transaction, and seals
-// the program's secrets with keeper. It returns ErrLoaded where there is a sample.
+// Load adds the sample program to an organization, with the data of a year up to now: every list has objects in
+// each of its states. It does so in one transaction, and seals the program's secrets with keeper. It returns
+// ErrLoaded if there is a sample.
 func Load(ctx context.Context, pool *pgxpool.Pool, keeper *secret.Keeper, orgID string, now clock.Time) error {
-	// Outside of the transaction, which holds locks: a slow machine takes seconds for it.
+	// Outside of the transaction, which holds locks: a slow machine needs seconds for it.
 	b := newBuilder(orgID, now, keeper)
 	if err := b.build(); err != nil {
 		return fmt.Errorf("sample: %w", err)
@@ -46,9 +46,9 @@ func Load(ctx context.Context, pool *pgxpool.Pool, keeper *secret.Keeper, orgID 
 	})
 }
 
-// Clear deletes the sample program of an organization with everything in it, also rows
-// that were added later. The ledger keeps its entries and gets new ones that remove
-// their money. Without a sample program, Clear does nothing.
+// Clear deletes the sample program of an organization with everything in it, including later additions. The
+// ledger keeps its entries and gets new ones that remove their money. Without a sample program, Clear does
+// nothing.
 func Clear(ctx context.Context, pool *pgxpool.Pool, orgID string) error {
 	return within(ctx, pool, orgID, func(tx pgx.Tx, programs []string) error {
 		for _, id := range programs {
@@ -83,9 +83,8 @@ func within(ctx context.Context, pool *pgxpool.Pool, orgID string, f func(tx pgx
 	return nil
 }
 
-// owned lists the tables with rows of a program, referring tables before those
-// that they refer to. The ledger and the audit log are append-only and not among
-// them.
+// owned lists the tables with rows of a program, referring tables before referenced ones. The ledger and the
+// audit log are append-only and not included.
 var owned = []string{
 	"commissions", "payouts", "payout_runs", "payout_batches", "refunds", "sales", "webhook_deliveries",
 	"webhook_endpoints", "customer_external_ids", "customer_duplicates", "customer_merges", "customers", "clicks", "referrals", "tracking_values", "links", "coupons",
@@ -95,8 +94,8 @@ var owned = []string{
 	"groups", "events",
 }
 
-// clearProgram deletes the rows of a program. The partners are locked first, so
-// that nothing of theirs changes meanwhile.
+// clearProgram deletes the rows of a program. The partners are locked first, so that nothing of theirs changes
+// at the same time.
 func clearProgram(ctx context.Context, tx pgx.Tx, orgID, id string) error {
 	if _, err := queries.SampleLockPartners(ctx, tx,
 		db.SampleLockPartnersParams{ProgramID: id, OrgID: orgID}); err != nil {

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// TestLoadOnASlowMachine: how long the rows take to make does not matter to the database.
+// TestLoadOnASlowMachine: creating the rows may take longer than the database's timeouts.
 func TestLoadOnASlowMachine(t *testing.T) {
 	t.Parallel()
 	ctx, cfg := t.Context(), pgtest.New(t).Config().Copy()

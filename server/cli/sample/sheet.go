@@ -8,22 +8,21 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// sheet has the rows of one table. Every row begins with the organization and the
-// program, which method add fills in.
+// sheet has the rows of one table. Every row begins with the organization and the program, which method add
+// fills in.
 type sheet struct {
 	table   string
 	columns []string
 	rows    [][]any
 }
 
-// newSheet returns the empty sheet of a table with these columns, in the order of
-// the values.
+// newSheet returns an empty sheet for these columns of a table, in the order of the values.
 func newSheet(table, columns string) *sheet {
 	return &sheet{table: table, columns: strings.Fields(columns)}
 }
 
-// sheets has a sheet for each table of the sample. Its methods named after a subject
-// make the sheets of that subject; all gives the order in which they are inserted.
+// sheets has a sheet for each table of the sample. Methods named after a subject create the sheets of that
+// subject; all gives the order of insertion.
 type sheets struct {
 	programs, groups, tags, partners, partnerTags, applications, links, values, coupons             *sheet
 	referrals, clicks, customers, externalIDs, flows, sales, refunds, commissions, ledger, balances *sheet
@@ -31,8 +30,7 @@ type sheets struct {
 	batches, payouts, flags, forms, endpoints, deliveries, connections, inbox, notes                *sheet
 }
 
-// newSheets returns the sheets with the columns that the sample sets; the others
-// keep their defaults.
+// newSheets returns the sheets with the columns that the sample sets; the others keep their defaults.
 func newSheets() sheets {
 	var s sheets
 	s.ofPrograms()
@@ -44,7 +42,7 @@ func newSheets() sheets {
 	return s
 }
 
-// ofPrograms makes the sheets of the program and of what partners are sorted by.
+// ofPrograms creates the sheets of the program, its groups and tags.
 func (s *sheets) ofPrograms() {
 	s.programs = newSheet("programs",
 		`org_id id name product_name website_url currency status subdomain terms_url terms_version cookie_days url_params
@@ -55,7 +53,7 @@ func (s *sheets) ofPrograms() {
 	s.tags = newSheet("tags", `org_id program_id id name color created_at updated_at`)
 }
 
-// ofPartners makes the sheets of partners and of what their visitors come by.
+// ofPartners creates the sheets of partners, their links and coupons.
 func (s *sheets) ofPartners() {
 	s.partners = newSheet("partners",
 		`org_id program_id id group_id email first_name last_name display_name company_name website_url country_code
@@ -74,7 +72,7 @@ func (s *sheets) ofPartners() {
 		`org_id program_id id partner_id group_id code external_id active created_at updated_at`)
 }
 
-// ofCustomers makes the sheets of visits and of the customers that they become.
+// ofCustomers creates the sheets of visits and customers.
 func (s *sheets) ofCustomers() {
 	s.referrals = newSheet("referrals",
 		`org_id program_id id partner_id link_id visitor landing_url utm tracked_by status expires_at created_at updated_at`)
@@ -87,7 +85,7 @@ func (s *sheets) ofCustomers() {
 	s.externalIDs = newSheet("customer_external_ids", `org_id program_id external_customer_id customer_id processor created_at`)
 }
 
-// ofMoney makes the sheets of what is earned: the rules, sales, commissions, payouts and the ledger.
+// ofMoney creates the sheets of flows, sales, commissions, payouts and the ledger.
 func (s *sheets) ofMoney() {
 	s.flows = newSheet("flows",
 		`org_id program_id id name description group_id trigger action rate_type rate_value approval_mode
@@ -112,7 +110,7 @@ func (s *sheets) ofMoney() {
 		error_code error_message period_month period_end due_at paid_at due_told rail created_at updated_at`)
 }
 
-// ofContent makes the sheets of what partners read: resources, campaigns and sequences.
+// ofContent creates the sheets of resources, campaigns and sequences.
 func (s *sheets) ofContent() {
 	s.resources = newSheet("resources",
 		`org_id program_id id kind title url folder group_ids tag_ids position published published_at created_at updated_at`)
@@ -127,7 +125,7 @@ func (s *sheets) ofContent() {
 		`org_id program_id sequence_id partner_id position enrolled_at completed_at`)
 }
 
-// ofWatch makes the sheets of risk flags, tax forms and webhooks.
+// ofWatch creates the sheets of risk flags, tax forms and webhooks.
 func (s *sheets) ofWatch() {
 	s.flags = newSheet("risk_flags",
 		`org_id program_id id partner_id kind severity status evidence resolved_at resolution_note created_at`)
@@ -146,7 +144,7 @@ func (s *sheets) ofWatch() {
 		sale_id attempts failures payload headers due_at processed_at created_at`)
 }
 
-// all returns the sheets in the order in which they can be inserted.
+// all returns the sheets in a valid order of insertion.
 func (s *sheets) all() []*sheet {
 	return []*sheet{
 		s.programs, s.groups, s.tags, s.partners, s.partnerTags, s.notes, s.applications, s.links, s.values, s.coupons, s.referrals,
@@ -157,7 +155,7 @@ func (s *sheets) all() []*sheet {
 	}
 }
 
-// add adds a row with its values behind organization and program.
+// add adds a row with its values after organization and program.
 func (b *builder) add(s *sheet, values ...any) {
 	s.rows = append(s.rows, append([]any{b.orgID, b.programID}, values...))
 }
@@ -173,8 +171,8 @@ func (b *builder) copy(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// analyze reads the statistics of what was filled: without those of so many new rows, query plans are bad. Other
-// tables are left alone, the catalogs that all databases share above all.
+// analyze updates the statistics of the filled tables: without them, query plans for so many new rows are bad.
+// It skips other tables, above all the catalogs that all databases share.
 func (b *builder) analyze(ctx context.Context, tx pgx.Tx) error {
 	var tables []string
 	for _, s := range b.all() {

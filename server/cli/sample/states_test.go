@@ -20,7 +20,7 @@ func values(s *sheet, column string) map[any]int {
 	return out
 }
 
-// Money is in every state on whatever day the sample is loaded.
+// Money is in every state on any day of loading.
 func TestEveryDay(t *testing.T) {
 	t.Parallel()
 	keeper, err := secret.New([32]byte{1})

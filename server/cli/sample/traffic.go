@@ -12,10 +12,10 @@ import (
 	"rail/server/opt"
 )
 
-// clickCount is how many clicks are drawn, at least: the last visitor may bring more.
+// clickCount is the minimum number of clicks: the last visitor may bring more.
 const clickCount = 20_000
 
-// seasons weighs the months: notes sell in autumn and at the new year.
+// seasons weights the months: notes sell in autumn and at the new year.
 var seasons = map[time.Month]float64{
 	time.January: 1.3, time.February: 1, time.March: 0.95, time.April: 0.9, time.May: 0.9, time.June: 0.75,
 	time.July: 0.7, time.August: 0.9, time.September: 1.35, time.October: 1.1, time.November: 1.3, time.December: 0.9,
@@ -54,8 +54,8 @@ type dayWeight struct {
 	weight float64
 }
 
-// days weighs each day of the last year by trend (from 0.4 up to 1.4), season and weekday:
-// people take notes at work.
+// days weights each day of the last year by trend (from 0.4 up to 1.4), season and weekday: people take notes at
+// work.
 func (b *builder) days() []dayWeight {
 	const n = 365
 	out := make([]dayWeight, n)
@@ -72,17 +72,16 @@ func (b *builder) days() []dayWeight {
 
 // moment returns a past time within the day after at, more often in its middle.
 func (b *builder) moment(at clock.Time) clock.Time {
-	// The sum of two equal draws makes a triangle. It stays under a day, so that the
-	// moment is past also on the last day.
+	// The sum of two equal draws has a triangular distribution. It stays under a day, so that the moment is past also
+	// on the last day.
 	half := int64(12*time.Hour) - int64(time.Minute)
 	return at.Plus(time.Duration(b.rnd.Int64N(half) + b.rnd.Int64N(half)))
 }
 
-// visit draws a visitor who comes by a link of a partner and may come again,
-// while the partner is active.
+// visit draws a visitor who comes by a partner's link and may come again, while the partner is active.
 func (b *builder) visit(at clock.Time) *visit {
 	p := b.partnerAt(at)
-	// Each further link takes the place of the one before with a probability of 40 %.
+	// Each further link replaces the previous one with a probability of 40 %.
 	l := p.links[0]
 	for _, other := range p.links[1:] {
 		if other.created.Before(at.Time) && b.chance(0.4) {
@@ -103,8 +102,7 @@ func (b *builder) visit(at clock.Time) *visit {
 	return v
 }
 
-// partnerAt picks a partner who was active at a time.
-// Ends, since some partners have been active at any time of the clicks.
+// partnerAt picks a partner who was active at a time. The loop ends, since some partners are active throughout.
 func (b *builder) partnerAt(at clock.Time) *partner {
 	for {
 		p := weighted(b, b.partners, func(p *partner) float64 { return p.weight })
@@ -127,8 +125,7 @@ func (b *builder) landing(l link) (address string, utm []byte) {
 	return l.destination + "?" + q.Encode(), utm
 }
 
-// visitRows adds referrals and clicks. It runs after the customers, which decide the status
-// of the referrals.
+// visitRows adds referrals and clicks. It runs after the customers, which decide the status of the referrals.
 func (b *builder) visitRows() {
 	for _, v := range b.visits {
 		first := v.clicks[0].at
@@ -142,8 +139,7 @@ func (b *builder) visitRows() {
 	}
 }
 
-// hash returns n random bytes in place of a keyed hash. There is no visitor behind it, so
-// no request can ever match.
+// hash returns n random bytes in place of a keyed hash. No visitor has it, so no request can ever match.
 func hash(n int) []byte {
 	out := make([]byte, n)
 	_, _ = rand.Read(out) // never fails

@@ -10,8 +10,8 @@ import (
 	"rail/server/outbound/webhook"
 )
 
-// riskRows adds a risk flag in each state. The flags say what the checks would have said;
-// the data behind them does not have to bear it out, and no check runs on it.
+// riskRows adds a risk flag in each state, with the texts of the checks; the data behind them need not match,
+// and no check runs on it.
 func (b *builder) riskRows() error {
 	for i, f := range []struct {
 		kind, severity, status, summary string
@@ -32,7 +32,7 @@ func (b *builder) riskRows() error {
 		},
 		{"conversion_spike", "low", "dismissed", "Three times as many customers as in the weeks before.", nil},
 	} {
-		// Three days apart, the newest first.
+		// Three days apart, newest first.
 		at := b.now.Days(int64(-3 * (i + 1)))
 		var closed *clock.Time
 		var note *string
@@ -52,8 +52,8 @@ func (b *builder) riskRows() error {
 	return nil
 }
 
-// formRows adds a tax form in each state, and a second form of the partner whose first is
-// superseded. signed and expiry are days from now; 0 is no time.
+// formRows adds a tax form in each state, and a second form of the partner whose first is superseded. signed and
+// expiry are days from now; 0 is no time.
 func (b *builder) formRows() {
 	for i, f := range []struct {
 		partner        int
@@ -66,7 +66,7 @@ func (b *builder) formRows() {
 		{2, "w8bene", "expired", "company", -1200, -20}, {3, "w8ben", "required", "individual", 0, 0},
 		{4, "w9", "not_required", "individual", 0, 0},
 	} {
-		// Made one a day, in this order: the form that supersedes must be the later one.
+		// One a day, in this order: the superseding form must be the later one.
 		at := b.now.Days(int64(i - 39))
 		var signed, expires *clock.Time
 		if f.signed != 0 {
@@ -81,9 +81,8 @@ func (b *builder) formRows() {
 	}
 }
 
-// endpointRows adds an endpoint of the program with deliveries in each state, a disabled
-// one, and the postback of a partner. Nothing is sent to them: the
-// sender leases no endpoint of a sample.
+// endpointRows adds an endpoint of the program with deliveries in each state, a disabled one, and the postback
+// of a partner. Nothing is sent to them: the sender leases no endpoint of a sample.
 func (b *builder) endpointRows() error {
 	at := b.now.Days(-90)
 	id, err := b.endpoint(nil, "/webhooks/rail", []string{}, true, at)
@@ -108,13 +107,13 @@ func (b *builder) endpointRows() error {
 		{"sale.refunded", "pending", 0, nil, nil},
 	} {
 		made := b.now.Plus(-time.Duration(10-i) * time.Hour)
-		// nil for what has not happened yet: these columns are NULL then.
+		// nil if it has not happened yet: these columns are NULL then.
 		var last, next, done, took any
 		if d.attempts > 0 {
 			last, took = made.Plus(time.Minute), int64(80+i)
 		}
 		if d.status == "pending" || d.status == "retrying" {
-			// The planned attempt of what is not finished.
+			// The planned attempt of an unfinished delivery.
 			next = b.now.Days(1)
 		} else {
 			done = made.Plus(time.Minute)
@@ -126,8 +125,8 @@ func (b *builder) endpointRows() error {
 	return nil
 }
 
-// endpoint adds an endpoint and returns its id. The secret is a real one, sealed as
-// always, since rotating the secret key opens every secret that it finds.
+// endpoint adds an endpoint and returns its id. The secret is valid and sealed as usual, since rotating the
+// secret key opens every secret.
 func (b *builder) endpoint(partnerID *string, path string, types []string, enabled bool,
 	at clock.Time) (string, error) {
 	id := ident.NewSample(ident.Endpoint)

@@ -2,9 +2,8 @@ package sample
 
 import "strings"
 
-// The parts of names, pages and devices. RFC 2606 reserves the domains for examples, so
-// that no mail to a sample partner can reach anybody. A word that stands in a list
-// several times is drawn as often.
+// Parts of names, pages and devices. RFC 2606 reserves the domains for examples, so that mail to sample partners
+// reaches no one. A repeated word is drawn more often.
 var (
 	firstNames = strings.Fields(`Maya Jonas Priya Luca Amelie Kenji Sofia Noah Aisha Mateo Freya Oliver Yuki Chloe
 		Rafael Ingrid Samuel Leila Viktor Hannah
@@ -32,8 +31,7 @@ var (
 		"/meeting-notes": "Meeting notes tour",
 	}
 
-	// Browsers as they named themselves in 2024, with the kind that Rail derives from the
-	// name.
+	// User agents of 2024, with the kind that Rail derives from them.
 	devices = []struct{ kind, agent string }{
 		{
 			"desktop",
@@ -64,5 +62,5 @@ var (
 	campaigns = []string{"", "", "", "launch", "back-to-school", "review", "newsletter"}
 )
 
-// slug returns words in the form of handles and paths: in lower case, joined by hyphens.
+// slug joins words in the form of handles and paths: in lower case, with hyphens.
 func slug(words ...string) string { return strings.ToLower(strings.Join(words, "-")) }

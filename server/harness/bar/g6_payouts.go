@@ -83,7 +83,7 @@ func monthEnds(ctx context.Context, fx *raceFixture) {
 	fx.run(ctx, func(i int) (string, string, any) {
 		switch i % 4 {
 		case 0:
-			for _, j := range jobs.All(jobs.Means{Pool: fx.sys.pool, Clock: clock.System{}}) {
+			for _, j := range jobs.All(jobs.Deps{Pool: fx.sys.pool, Clock: clock.System{}}) {
 				if j.Name != "auto-payouts" {
 					continue
 				}

@@ -319,7 +319,7 @@ func refundMaturity(ctx context.Context, fx *raceFixture) {
 
 // mature runs the jobs that approve and mature commissions, beside those of the servers.
 func (fx *raceFixture) mature(ctx context.Context) {
-	for _, j := range jobs.All(jobs.Means{Pool: fx.sys.pool, Clock: clock.System{}}) {
+	for _, j := range jobs.All(jobs.Deps{Pool: fx.sys.pool, Clock: clock.System{}}) {
 		if j.Name != "mature-commissions" && j.Name != "approve-commissions" {
 			continue
 		}

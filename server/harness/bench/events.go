@@ -60,7 +60,7 @@ func (b *bench) events(ctx context.Context, base run) (out []paid, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	runner := jobs.NewRunner(clock.System{}, slog.New(slog.DiscardHandler), nil)
-	for _, j := range jobs.All(jobs.Means{
+	for _, j := range jobs.All(jobs.Deps{
 		Pool: b.server.pool, Keeper: s.keeper, Clock: clock.System{}, Plan: b.config.Plan(), Log: slog.New(slog.DiscardHandler),
 	}) {
 		if j.Name == "work-inbox" {

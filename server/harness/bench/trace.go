@@ -12,7 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"rail/server/postgres/pgtx"
+	"rail/server/postgres/pgtx/share"
 )
 
 // statement is a statement of the server, with its arguments as Go values.
@@ -42,7 +42,7 @@ func (t *tracer) add(trip ...statement) {
 	var kept []statement
 	for _, s := range trip {
 		s.sql = plain(s.sql)
-		if s.sql != "" && s.sql != pgtx.LockWait && !strings.Contains(s.sql, "api_keys") {
+		if s.sql != "" && s.sql != share.LockWait && !strings.Contains(s.sql, "api_keys") {
 			kept = append(kept, s)
 		}
 	}

@@ -43,7 +43,7 @@ func TestEverythingIsMeasured(t *testing.T) {
 			require.Contains(t, out.String(), o.ID+" ", o.Path)
 		}
 	}
-	for _, j := range jobs.All(jobs.Means{}) {
+	for _, j := range jobs.All(jobs.Deps{}) {
 		require.Contains(t, out.String(), "job "+j.Name)
 	}
 	found, err := check.Run(t.Context(), pool)

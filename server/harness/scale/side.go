@@ -95,7 +95,7 @@ func (s *side) setUp(ctx context.Context) error {
 	}
 	s.handler, s.key = a.Handler(), auth.NewToken(true)
 	// The clock of the jobs is later than every step, the times of which are arguments.
-	s.jobs = jobs.All(jobs.Means{Pool: s.pool, Keeper: keeper, Clock: clock.NewManual(s.now.Days(60).Time),
+	s.jobs = jobs.All(jobs.Deps{Pool: s.pool, Keeper: keeper, Clock: clock.NewManual(s.now.Days(60).Time),
 		RetentionDays:   cfg.RetentionDays,
 		FraudMonitoring: true, Outbox: mails.Outbox, Mail: mails.Sender})
 	return db.New().APIKeyInsert(ctx, s.pool, db.APIKeyInsertParams{

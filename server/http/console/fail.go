@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"strconv"
 
 	"rail/server/http/middleware"
 	"rail/server/http/site"
@@ -21,9 +20,7 @@ func (v *visit) fail(err error) error {
 		return v.Redirect(http.StatusSeeOther, "/console/sign-in"+v.comeBack())
 	}
 	status, title, text := explain(err)
-	if wait := middleware.Problem(err).RetryAfter; wait > 0 {
-		v.Response().Header().Set("Retry-After", strconv.Itoa(wait))
-	}
+	site.RetryAfter(v.Response().Header(), err)
 	return site.Failed(v, err, status, func() error { return v.note(status, title, text) })
 }
 

@@ -34,7 +34,7 @@ func (s *fixture) works() {
 	s.T.Helper()
 	keeper, err := secret.New(s.Config.SecretKey)
 	require.NoError(s.T, err)
-	for _, j := range jobs.All(jobs.Means{Pool: s.Pool, Clock: s.Clock, Keeper: keeper}) {
+	for _, j := range jobs.All(jobs.Deps{Pool: s.Pool, Clock: s.Clock, Keeper: keeper}) {
 		if j.Name == "work-inbox" {
 			require.NoError(s.T, j.Run(s.T.Context(), s.Clock.Now()))
 		}

@@ -20,7 +20,7 @@ var processorRoutes = map[string]route{
 }
 
 // guide is the path of the guides to processors.
-const guide = "/docs/guides/tag#the-connection"
+const guide = "/docs/guides/tag#connect-a-payment-processor"
 
 // processorKinds lists the processors and their requirements.
 var processorKinds = []processorKind{
@@ -125,7 +125,7 @@ func connectProcessor(v *visit) error {
 	}
 	data := connectedData{
 		Processor: kind.Processor, URL: v.console.Processors.URL(made.ProcessorConnection), Guide: guide,
-		Events: hookup.Events(kind.Processor), Ready: in.Secret == "" && in.APIKey != "", Left: made.Left != nil,
+		Events: hookup.Events(kind.Processor), Ready: in.Secret == "" && in.APIKey != "", Left: made.EndpointErr != nil,
 	}
 	if in.Secret == "" && in.APIKey == "" {
 		data.Secret = made.Secret

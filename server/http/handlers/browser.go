@@ -32,7 +32,7 @@ func (s *Server) CreateBrowserVisit(
 		return nil, err
 	}
 	by.Recognize(b.Visitor)
-	visit := tracking.Browsed{Again: handed}
+	visit := tracking.BrowserVisit{Repeated: handed}
 	if !handed {
 		if !by.Sighted {
 			return api.CreateBrowserVisit204Response{}, nil
@@ -50,7 +50,7 @@ func (s *Server) CreateBrowserVisit(
 		return api.CreateBrowserVisit204Response{}, nil
 	case err != nil:
 		return nil, err
-	case visit.Again:
+	case visit.Repeated:
 		return api.CreateBrowserVisit200JSONResponse(toAttribution(by.Visitor, visit.Standing)), nil
 	}
 	return api.CreateBrowserVisit201JSONResponse(toAttribution(by.Visitor, visit.Standing)), nil
@@ -59,7 +59,7 @@ func (s *Server) CreateBrowserVisit(
 // browse records a visit.
 func (s *Server) browse(
 	ctx context.Context, u *work.Unit, by *browser.Caller, b *api.BrowserVisit,
-) (out tracking.Browsed, err error) {
+) (out tracking.BrowserVisit, err error) {
 	visit := tracking.Visit{
 		Param: opt.Value(b.Param), VisitorToken: by.Visitor, LandingURL: cmp.Or(opt.Value(b.URL), by.Page()),
 		IP: by.Address, UserAgent: &by.UserAgent, Referer: b.Referrer,
@@ -80,7 +80,7 @@ func takeOver(ctx context.Context, u *work.Unit, by *browser.Caller, b *api.Brow
 	if b.ClickID == nil {
 		return false, nil
 	}
-	handed, err := tracking.Handed(ctx, u, by.Key.ProgramID, *b.ClickID)
+	handed, err := tracking.HandedOver(ctx, u, by.Key.ProgramID, *b.ClickID)
 	switch {
 	case err != nil:
 		return false, err

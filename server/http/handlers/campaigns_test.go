@@ -92,7 +92,7 @@ func (m mailing) run(names ...string) {
 // try runs a job that may fail.
 func (m mailing) try(name string) error {
 	m.T.Helper()
-	all := jobs.All(jobs.Means{Pool: m.Pool, Clock: m.Clock, Mail: m.sender(m.post)})
+	all := jobs.All(jobs.Deps{Pool: m.Pool, Clock: m.Clock, Mail: m.sender(m.post)})
 	at := slices.IndexFunc(all, func(j jobs.Job) bool { return j.Name == name })
 	require.NotEqual(m.T, -1, at, name)
 	return all[at].Run(m.T.Context(), m.Clock.Now())

@@ -25,7 +25,7 @@ func runJobAt(t *testing.T, s *apitest.Server, name string, now clock.Time) {
 	t.Helper()
 	keeper, err := secret.New(s.Config.SecretKey)
 	require.NoError(t, err)
-	for _, j := range jobs.All(jobs.Means{
+	for _, j := range jobs.All(jobs.Deps{
 		Pool: s.Pool, Clock: s.Clock, Keeper: keeper, FraudMonitoring: s.Config.FraudMonitoring,
 		StripeURL: s.Config.StripeURL, Plan: s.Config.Plan(),
 	}) {

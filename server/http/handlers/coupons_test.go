@@ -69,6 +69,10 @@ func TestCouponRefusals(t *testing.T) {
 	stranger := apitest.On(t, s.DSN, s.Clock)
 	foreign := stranger.Partner(stranger.Program())
 	existing := s.Must(201, s.Post("/v1/coupons", M{"program_id": program, "code": "Taken"}))
+	for _, code := range []string{"Ta\u200bken", "Taken\u3164", "Ta\u2800ken"} { // looks like the other one
+		unseen := s.Must(400, s.Post("/v1/coupons", M{"program_id": program, "code": code}))
+		require.Equal(t, "code", unseen.Body["error"].(M)["param"])
+	}
 	require.Nil(t, existing.Body["partner_id"])
 	require.Nil(t, existing.Body["group_id"])
 	before := len(s.Events(program))

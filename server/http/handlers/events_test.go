@@ -61,15 +61,12 @@ func described(t *testing.T, e apitest.Answer) {
 	require.NoError(t, schema.Value.VisitJSON(v, openapi3.EnableFormatValidation()), "%s", e.Raw)
 }
 
-// TestEventBodies provokes every event type of these resources: recorded once, in
-// its order, by the call that caused it, as the description says.
-func TestEventBodies(t *testing.T) {
-	t.Parallel()
-	s := apitest.New(t)
-	program := s.Program(M{"holding_period_days": 30})
-	seen := map[string]bool{}
+// stepper returns a function that checks the events of each request in turn. It adds
+// their types to seen.
+func stepper(t *testing.T, s *apitest.Server, program string, seen map[string]bool) func(apitest.Answer, ...string) apitest.Answer {
+	t.Helper()
 	earlier := 0
-	step := func(a apitest.Answer, types ...string) apitest.Answer {
+	return func(a apitest.Answer, types ...string) apitest.Answer {
 		t.Helper()
 		require.Contains(t, []int{200, 201, 409}, a.Status, "%s", a.Raw)
 		all := s.Events(program)
@@ -88,6 +85,16 @@ func TestEventBodies(t *testing.T) {
 		require.Equal(t, types, got)
 		return a
 	}
+}
+
+// TestEventBodies provokes every event type of these resources: recorded once, in
+// its order, by the call that caused it, as the description says.
+func TestEventBodies(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program(M{"holding_period_days": 30})
+	seen := map[string]bool{}
+	step := stepper(t, s, program, seen)
 	ann := step(s.Post("/v1/partners", M{"program_id": program, "email": "ann@example.com", "handle": "ann"}),
 		"affiliate.created").String("id")
 	bob := step(s.Post("/v1/partners", M{"program_id": program, "email": "bob@example.com"}),

@@ -41,7 +41,7 @@ func TestExplanation(t *testing.T) {
 	says(of(sale), "12.5 % of 100.00 USD, by the flow Creators.", came)
 	says(of(s.Sale(program, byLink, M{"product_id": "box"})), "A fixed amount, by the branch Box of the flow Creators.", came)
 	s.Must(200, s.Post("/v1/sales/"+sale.String("id")+"/refund", M{"amount_minor": 4000}))
-	says(of(sale), "12.5 % of 60.00 USD, which refunds have left, by the flow Creators.", came)
+	says(of(sale), "12.5 % of 60.00 USD, the rest after refunds, by the flow Creators.", came)
 	s.Must(201, s.Post("/v1/links", M{"program_id": program, "partner_id": partner, "value": "spring", "destination_url": "https://shop.example/"}))
 	linked := s.Must(201, s.Post("/v1/customers", M{
 		"program_id": program, "click_id": s.Click(program, "spring", M{"visitor_token": "another_visitor"}).String("id"),
@@ -56,7 +56,7 @@ func TestExplanation(t *testing.T) {
 	granted := s.Must(201, s.Post("/v1/commissions", M{
 		"program_id": program, "partner_id": partner, "amount_minor": 500, "currency": "USD", "reason": "Thanks.",
 	}))
-	says(granted, "Granted by hand.", nil)
+	says(granted, "Granted manually.", nil)
 	s.Must(200, s.Delete("/v1/flows/"+flow))
 	says(reported, "12.5 % of 20.00 USD, by a flow that was deleted.", "The customer was reported as the partner's on "+day+".")
 	for _, path := range []string{"/v1/commissions?", "/v1/commissions/maturing?from=2020-01-01&to=2099-01-01&"} {

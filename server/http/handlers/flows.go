@@ -176,7 +176,7 @@ func (s *Server) PreviewFlows(
 	ctx context.Context, r api.PreviewFlowsRequestObject,
 ) (api.PreviewFlowsResponseObject, error) {
 	u, b := work.From(ctx), r.Body
-	p, err := sale.Look(ctx, u, sale.Payment{
+	p, err := sale.PreviewPayment(ctx, u, sale.Payment{
 		ProgramID: b.ProgramID, AmountMinor: b.AmountMinor, TaxMinor: b.TaxMinor, FeeMinor: b.FeeMinor, Currency: b.Currency,
 		BillingType: (*string)(b.BillingType), Interval: (*string)(b.Interval), ProductID: b.ProductID,
 		ProductName: b.ProductName, OccurredAt: b.OccurredAt, Metadata: b.Metadata,

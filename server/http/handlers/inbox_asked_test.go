@@ -37,7 +37,7 @@ func TestStripeAsked(t *testing.T) {
 	api.Answer(http.StatusServiceUnavailable)
 	h.deliver(p.Event("invoice.paid", p.Invoice()))
 	e := h.last("waiting", "processor_away")
-	require.Equal(t, "Stripe answered 503: No. What the event lacks is asked for again.", e.String("reason"))
+	require.Equal(t, "Stripe answered 503: No. The missing data is requested again.", e.String("reason"))
 	h.deliver(p.Event("customer.updated", p.CustomerObject()))
 	h.last("ignored", "binds_only")
 	api.Answer(0)

@@ -23,7 +23,7 @@ func (h inboxed) backfill(days int64) (backfill.Report, error) {
 	require.NoError(h.t, err)
 	c, err := db.New().ConnectionOperated(h.t.Context(), h.Pool, h.c.ID)
 	require.NoError(h.t, err)
-	b := jobs.Means{Pool: h.Pool, Clock: h.Clock, Keeper: keeper, StripeURL: h.Config.StripeURL}.Backfill()
+	b := jobs.Deps{Pool: h.Pool, Clock: h.Clock, Keeper: keeper, StripeURL: h.Config.StripeURL}.Backfill()
 	now := h.Clock.Now()
 	return b.Run(h.t.Context(), c, now.Days(-days), now)
 }
@@ -180,7 +180,7 @@ func (h inboxed) reconcile() error {
 	h.t.Helper()
 	keeper, err := secret.New(h.Config.SecretKey)
 	require.NoError(h.t, err)
-	for _, j := range jobs.All(jobs.Means{Pool: h.Pool, Clock: h.Clock, Keeper: keeper, StripeURL: h.Config.StripeURL}) {
+	for _, j := range jobs.All(jobs.Deps{Pool: h.Pool, Clock: h.Clock, Keeper: keeper, StripeURL: h.Config.StripeURL}) {
 		if j.Name == "reconcile" {
 			return j.Run(h.t.Context(), clock.At(h.Clock.Now().Time))
 		}

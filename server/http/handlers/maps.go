@@ -183,7 +183,7 @@ func toSale(k db.Sale) api.Sale {
 }
 
 // toCommission shows a commission as the audit log does.
-func toCommission(k db.Commission) api.Commission { return commission.Shown(k) }
+func toCommission(k db.Commission) api.Commission { return commission.ToAPI(k) }
 
 // toFlow shows a flow. Its branches are stored as the JSON that the API shows.
 func toFlow(f db.Flow) (api.Flow, error) {

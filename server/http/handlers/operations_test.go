@@ -232,6 +232,14 @@ func populate(s *apitest.Server, stem string) objects {
 		"program_id": program, "name": stem, "trigger": "approved",
 		"steps": []M{{"delay_days": 0, "subject": stem, "body": stem}},
 	})
+	populateByJobs(s, own, stem)
+	return own
+}
+
+// populateByJobs adds the objects that other objects, jobs and processors make.
+func populateByJobs(s *apitest.Server, own objects, stem string) {
+	s.T.Helper()
+	program := own["prg_"]
 	own["mail_"] = failedMail(s)
 	own["rsk_"] = s.Get("/v1/risk_flags?program_id=" + program).Data()[0]["id"].(string)
 	own["whd_"] = ident.New(ident.Delivery)
@@ -267,7 +275,6 @@ func populate(s *apitest.Server, stem string) objects {
 		SELECT $1, w.org_id, w.program_id, w.id, e.id, e.type, 0, 'pending', e.created_at, e.created_at
 		FROM webhook_endpoints w JOIN events e ON e.program_id = w.program_id WHERE w.id = $2 LIMIT 1`, own["whd_"], own["whe_"])
 	require.NoError(s.T, err)
-	return own
 }
 
 // rows is a fingerprint of everything that an organization owns, by table.

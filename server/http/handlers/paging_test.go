@@ -48,44 +48,10 @@ func fill(s *apitest.Server) (program string) {
 		s.Must(201, s.Post("/v1/resources", M{
 			"program_id": program, "title": handle, "url": "https://x.example", "folder": []any{nil, "b", "a"}[i%3],
 		}))
-		connection := ident.New(ident.Connection)
 		s.Must(201, s.Post("/v1/publishable_keys", M{"program_id": program, "allowed_hosts": []string{"x.example"}}))
-		_, err := s.Pool.Exec(s.T.Context(),
-			`INSERT INTO processor_connections (id, org_id, program_id, processor, livemode, status, record_direct,
-				outside_checkout, secret, created_at, updated_at)
-			VALUES ($1, $2, $3, 'generic', true, 'disconnected', false, false, '', $4, $4)`,
-			connection, s.Org, program, s.Clock.Now())
-		require.NoError(s.T, err)
-		_, err = s.Pool.Exec(s.T.Context(),
-			`INSERT INTO inbox_events (id, org_id, program_id, connection_id, processor, external_event_id, type, livemode,
-				status, attempts, failures, payload, headers, processed_at, created_at)
-			VALUES ($1, $2, $3, $4, 'generic', $1, 'sale', true, 'recorded', 1, 0, '', '{}', $5, $5)`,
-			ident.New(ident.InboxEvent), s.Org, program, connection, s.Clock.Now())
-		require.NoError(s.T, err)
-		_, err = s.Pool.Exec(s.T.Context(),
-			`INSERT INTO applications (id, org_id, program_id, partner_id, email, status, created_at, updated_at)
-			VALUES ($1, $2, $3, $4, 'x', 'withdrawn', $5, $5)`,
-			ident.New(ident.Application), s.Org, program, partner, s.Clock.Now())
-		require.NoError(s.T, err)
 		s.Must(201, s.Post("/v1/webhook_endpoints", M{"program_id": program, "url": "https://hooks.example/" + handle}))
 		s.Must(201, s.Post("/v1/tax_form_statuses", M{"partner_id": partner, "type": "w9", "status": "submitted"}))
-		_, err = s.Pool.Exec(s.T.Context(),
-			`INSERT INTO risk_flags (id, org_id, program_id, partner_id, kind, severity, status, evidence, created_at)
-			VALUES ($1, $2, $3, $4, 'self_referral', $5, 'open', '{"check": "self_referral", "summary": "x"}', $6)`,
-			ident.New(ident.RiskFlag), s.Org, program, partner, []string{"low", "high", "medium"}[i%3], s.Clock.Now())
-		require.NoError(s.T, err)
-		batch := ident.New(ident.Batch)
-		_, err = s.Pool.Exec(s.T.Context(),
-			`INSERT INTO payout_batches (id, org_id, program_id, period_month, period_end, created_at, updated_at)
-			VALUES ($1, $2, $3, date '2025-01-01' + $4 * interval '1 month', $5, $5, $5)`, batch, s.Org, program, i,
-			s.Clock.Now())
-		require.NoError(s.T, err)
-		_, err = s.Pool.Exec(s.T.Context(),
-			`INSERT INTO payouts (id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, reason,
-				period_month, period_end, due_at, created_at, updated_at)
-			VALUES ($1, $2, $3, $4, $5, 5, 'USD', 'not_eligible', 'below_minimum', '2025-01-01', $6, $6, $6, $6)`,
-			ident.New(ident.Payout), s.Org, program, partner, batch, s.Clock.Now())
-		require.NoError(s.T, err)
+		fillRows(s, program, partner, i)
 		customer := s.Customer(program, partner)
 		s.Sale(program, customer, M{"currency": []string{"USD", "EUR"}[i%2]})
 		s.Must(202, s.Post("/v1/refunds", refundBody(program, handle, handle)))
@@ -103,6 +69,46 @@ func fill(s *apitest.Server) (program string) {
 		}
 	}
 	return program
+}
+
+// fillRows adds the i-th rows of the lists that jobs and processors fill.
+func fillRows(s *apitest.Server, program, partner string, i int) {
+	s.T.Helper()
+	connection := ident.New(ident.Connection)
+	_, err := s.Pool.Exec(s.T.Context(),
+		`INSERT INTO processor_connections (id, org_id, program_id, processor, livemode, status, record_direct,
+			outside_checkout, secret, created_at, updated_at)
+		VALUES ($1, $2, $3, 'generic', true, 'disconnected', false, false, '', $4, $4)`,
+		connection, s.Org, program, s.Clock.Now())
+	require.NoError(s.T, err)
+	_, err = s.Pool.Exec(s.T.Context(),
+		`INSERT INTO inbox_events (id, org_id, program_id, connection_id, processor, external_event_id, type, livemode,
+			status, attempts, failures, payload, headers, processed_at, created_at)
+		VALUES ($1, $2, $3, $4, 'generic', $1, 'sale', true, 'recorded', 1, 0, '', '{}', $5, $5)`,
+		ident.New(ident.InboxEvent), s.Org, program, connection, s.Clock.Now())
+	require.NoError(s.T, err)
+	_, err = s.Pool.Exec(s.T.Context(),
+		`INSERT INTO applications (id, org_id, program_id, partner_id, email, status, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, 'x', 'withdrawn', $5, $5)`,
+		ident.New(ident.Application), s.Org, program, partner, s.Clock.Now())
+	require.NoError(s.T, err)
+	_, err = s.Pool.Exec(s.T.Context(),
+		`INSERT INTO risk_flags (id, org_id, program_id, partner_id, kind, severity, status, evidence, created_at)
+		VALUES ($1, $2, $3, $4, 'self_referral', $5, 'open', '{"check": "self_referral", "summary": "x"}', $6)`,
+		ident.New(ident.RiskFlag), s.Org, program, partner, []string{"low", "high", "medium"}[i%3], s.Clock.Now())
+	require.NoError(s.T, err)
+	batch := ident.New(ident.Batch)
+	_, err = s.Pool.Exec(s.T.Context(),
+		`INSERT INTO payout_batches (id, org_id, program_id, period_month, period_end, created_at, updated_at)
+		VALUES ($1, $2, $3, date '2025-01-01' + $4 * interval '1 month', $5, $5, $5)`, batch, s.Org, program, i,
+		s.Clock.Now())
+	require.NoError(s.T, err)
+	_, err = s.Pool.Exec(s.T.Context(),
+		`INSERT INTO payouts (id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, reason,
+			period_month, period_end, due_at, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, 5, 'USD', 'not_eligible', 'below_minimum', '2025-01-01', $6, $6, $6, $6)`,
+		ident.New(ident.Payout), s.Org, program, partner, batch, s.Clock.Now())
+	require.NoError(s.T, err)
 }
 
 // lists are the implemented lists with cursors.

@@ -115,7 +115,7 @@ func (s *Server) BanPartner(
 	var err error
 	dry := b.DryRun != nil && *b.DryRun
 	if dry {
-		done, err = partner.LookBan(ctx, u, r.ID)
+		done, err = partner.PreviewBan(ctx, u, r.ID)
 	} else {
 		done, err = s.Partners.Ban(ctx, u, r.ID, b.Reason, b.TellPartner == nil || *b.TellPartner)
 	}

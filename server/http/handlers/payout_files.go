@@ -50,9 +50,9 @@ func (s *Server) ExportPayoutBatch(ctx context.Context,
 	return api.ExportPayoutBatch200JSONResponse{
 		Object: "payout_file", BatchID: f.Batch.ID, Format: b.Format, Currency: opt.OrNil(done.Currency),
 		FileName: f.Name(done.Currency), ContentType: "text/csv; charset=utf-8", Content: text,
-		PayoutCount: int64(done.Rows), AmountMinor: done.AmountMinor, AgainCount: int64(done.Again), HasMore: more,
+		PayoutCount: int64(done.Rows), AmountMinor: done.AmountMinor, AgainCount: int64(done.Repeated), HasMore: more,
 		LeftCount: int64(len(done.Left)),
-		Left: mapped(done.Left[:min(len(done.Left), shownLeft)], func(l payout.Left) api.PayoutLeftOut {
+		Left: mapped(done.Left[:min(len(done.Left), shownLeft)], func(l payout.Omission) api.PayoutLeftOut {
 			return api.PayoutLeftOut{PayoutID: l.PayoutID, PartnerID: l.PartnerID, Reason: l.Why, Elsewhere: l.Elsewhere}
 		}),
 		Other: mapped(done.Other, func(o db.PayoutsUnpaidRow) api.PayoutFileOther {
@@ -76,7 +76,7 @@ func (s *Server) ReportPayoutResults(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	counts := map[payout.Ended]int64{}
+	counts := map[payout.RowOutcome]int64{}
 	for _, result := range report.Results {
 		counts[result.Outcome]++
 	}
@@ -114,7 +114,7 @@ func (s *Server) CancelPayoutBatch(ctx context.Context,
 		return nil, err
 	}
 	out := api.CancelPayoutBatch200JSONResponse{
-		Object: "payout_batch_cancellation", BatchID: r.ID, NotEligibleCount: done.NotEligible, KeptCount: done.Kept,
+		Object: "payout_batch_cancellation", BatchID: r.ID, NotEligibleCount: done.NotEligible, KeptCount: done.Remaining,
 		HasMore: done.More, Totals: []api.PayoutBatchTotal{},
 	}
 	for _, sum := range done.Payouts {

@@ -176,7 +176,7 @@ func TestFilesNameWhatTheyLeaveOut(t *testing.T) {
 	for id, why := range map[string]string{
 		ids[moved]:     "it was made for paypal, and its partner now wants wise",
 		ids[arrived]:   "it was made for bank_transfer, and its partner now wants paypal",
-		ids[suspended]: "its partner is suspended", ids[nowhere]: "its recipient is no address", inEuros: "it is in EUR",
+		ids[suspended]: "its partner is suspended", ids[nowhere]: "its recipient is not a valid address", inEuros: "it is in EUR",
 	} {
 		require.Contains(t, errs, id+" is left out: "+why+"\n")
 	}
@@ -190,7 +190,7 @@ func TestFilesNameWhatTheyLeaveOut(t *testing.T) {
 	require.Contains(t, errs, ids[moved]+" is left out")
 	s.Must(200, s.Post("/v1/partners/"+euros, M{"status": "suspended"}))
 	_, _, errs = f.export("paypal", "--currency", "USD")
-	require.Contains(t, errs, ids[euros]+" is left out: its partner is suspended; it has left in an earlier file\n")
+	require.Contains(t, errs, ids[euros]+" is left out: its partner is suspended; it was in an earlier file\n")
 	f.tallied(t)
 }
 

@@ -107,6 +107,24 @@ func TestPayoutPreview(t *testing.T) {
 	p = e.preview(t, at)
 	want := foretold(p)
 	require.Len(t, want, 6)
+	require.Equal(t, want, e.previewPages(t, at, p.Totals))
+	only := e.preview(t, at, func(b *api.PayoutPreviewRequest) { b.Outcome = new(api.PayoutPreviewOutcomeNextMonth) })
+	require.Len(t, only.Data, 1)
+	require.Equal(t, early, only.Data[0].PartnerID)
+	require.Contains(t, *only.Data[0].ReasonText, "already")
+
+	earlier := map[string]bool{}
+	for _, y := range e.payouts("") {
+		earlier[y.String("id")] = true
+	}
+	e.batch(200, M{"period_end": s.Clock.Now().String()})
+	require.Equal(t, want, e.madeSince(earlier))
+	e.tallied(t)
+}
+
+// previewPages collects the lines of a preview, one a page.
+func (e *earner) previewPages(t *testing.T, at func(*api.PayoutPreviewRequest), totals []api.PayoutPreviewTotal) map[told]bool {
+	t.Helper()
 	paged := map[told]bool{}
 	for after := ""; ; {
 		some := e.preview(t, at, func(b *api.PayoutPreviewRequest) {
@@ -115,29 +133,22 @@ func TestPayoutPreview(t *testing.T) {
 				b.StartingAfter = &after
 			}
 		})
-		require.Equal(t, p.Totals, some.Totals, "of all, whatever the page")
-		for told := range foretold(some) {
-			paged[told] = true
+		require.Equal(t, totals, some.Totals, "of all, whatever the page")
+		for line := range foretold(some) {
+			paged[line] = true
 		}
 		if !some.HasMore {
-			break
+			return paged
 		}
 		after = some.Data[len(some.Data)-1].PartnerID
 	}
-	require.Equal(t, want, paged)
-	only := e.preview(t, at, func(b *api.PayoutPreviewRequest) { b.Outcome = new(api.PayoutPreviewOutcomeNextMonth) })
-	require.Len(t, only.Data, 1)
-	require.Equal(t, early, only.Data[0].PartnerID)
-	require.Contains(t, *only.Data[0].ReasonText, "already")
+}
 
-	known := map[string]bool{}
-	for _, y := range e.payouts("") {
-		known[y.String("id")] = true
-	}
-	e.batch(200, M{"period_end": s.Clock.Now().String()})
+// madeSince returns the payouts that are not among earlier.
+func (e *earner) madeSince(earlier map[string]bool) map[told]bool {
 	got := map[told]bool{}
 	for _, y := range e.payouts("&limit=100") {
-		if !known[y.String("id")] {
+		if !earlier[y.String("id")] {
 			reason, _ := y.Body["reason"].(string)
 			text, _ := y.Body["reason_text"].(string)
 			got[told{
@@ -145,8 +156,7 @@ func TestPayoutPreview(t *testing.T) {
 			}] = true
 		}
 	}
-	require.Equal(t, want, got)
-	e.tallied(t)
+	return got
 }
 
 // TestPayoutPreviewNarrows: a preview takes what a batch takes, and refuses what it refuses.

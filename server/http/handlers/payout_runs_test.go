@@ -54,7 +54,7 @@ func (e earner) run(ctx context.Context, name string, tracer pgx.QueryTracer) er
 	pool, err := postgres.Open(e.s.T.Context(), e.s.DSN, postgres.Options{MaxConns: 1, Tracer: tracer})
 	require.NoError(e.s.T, err)
 	defer pool.Close()
-	for _, j := range jobs.All(jobs.Means{Pool: pool, Clock: e.s.Clock}) {
+	for _, j := range jobs.All(jobs.Deps{Pool: pool, Clock: e.s.Clock}) {
 		if j.Name == name {
 			return j.Run(ctx, e.s.Clock.Now())
 		}

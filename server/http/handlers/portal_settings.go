@@ -82,7 +82,7 @@ func autoApprovalOf(a api.AutoApprovalInput) api.AutoApproval { return api.AutoA
 func (s *Server) toPortalSettings(
 	ctx context.Context, u *work.Unit, p portalsettings.Settings,
 ) (api.PortalSettings, error) {
-	door, err := joining.Door(ctx, u.Short(), p.OrgID, p.ProgramID)
+	door, err := joining.PageName(ctx, u.Short(), p.OrgID, p.ProgramID)
 	out := api.PortalSettings{
 		Object: "portal_settings", ProgramID: p.ProgramID, Join: api.JoinMode(p.Join),
 		JoinURL: s.BaseURL + join.PathOf(door), AccentColor: p.AccentColor,

@@ -26,7 +26,7 @@ func (s *Server) RefundSale(ctx context.Context, r api.RefundSaleRequestObject) 
 	}
 	refund := sale.Refund
 	if opt.Value(body.DryRun) {
-		refund = sale.LookRefund
+		refund = sale.PreviewRefund
 	}
 	done, err := refund(ctx, work.From(ctx), sale.RefundInput{
 		SaleID: r.ID, ExternalID: body.ExternalRefundID, AmountMinor: body.AmountMinor, At: body.RefundedAt,

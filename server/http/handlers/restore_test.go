@@ -37,29 +37,32 @@ func (h inboxed) one() books {
 	return books{}
 }
 
+// wonChargebacks are what TestWonChargeback takes, gives back and expects.
+var wonChargebacks = []struct {
+	name           string
+	taken, back    int64
+	mode           string
+	paid           bool
+	status         string // of the commission that gives back
+	sale, share    int64
+	half, halfLeft int64 // a later refund, and the share after it
+}{
+	{"voided", 2400, 2400, "immediate", false, "due", 2400, 480, 1200, 240},
+	{"voided, waiting for approval", 2400, 2400, "manual", false, "pending", 2400, 480, 1200, 240},
+	{"voided, back in part", 2400, 600, "immediate", false, "due", 600, 120, 300, 60},
+	{"shrunk", 900, 900, "immediate", false, "due", 2400, 480, 1200, 240},
+	{"shrunk, waiting for approval", 900, 900, "manual", false, "pending", 2400, 480, 1200, 240},
+	{"shrunk, back in part", 900, 300, "immediate", false, "due", 1800, 360, 600, 240},
+	{"paid", 2400, 2400, "immediate", true, "due", 2400, 480, 1200, 240},
+	{"paid, in part", 900, 900, "immediate", true, "due", 2400, 480, 1200, 240},
+	{"paid, back in part", 2400, 601, "immediate", true, "due", 601, 120, 300, 60},
+}
+
 // Field case 8 (a won chargeback at Paddle): it gives the partner's share back, whatever became of
 // the commission, and later refunds and chargebacks take their share of it, whole or in part.
 func TestWonChargeback(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		name           string
-		taken, back    int64
-		mode           string
-		paid           bool
-		status         string // of the commission that gives back
-		sale, share    int64
-		half, halfLeft int64 // a later refund, and the share after it
-	}{
-		{"voided", 2400, 2400, "immediate", false, "due", 2400, 480, 1200, 240},
-		{"voided, waiting for approval", 2400, 2400, "manual", false, "pending", 2400, 480, 1200, 240},
-		{"voided, back in part", 2400, 600, "immediate", false, "due", 600, 120, 300, 60},
-		{"shrunk", 900, 900, "immediate", false, "due", 2400, 480, 1200, 240},
-		{"shrunk, waiting for approval", 900, 900, "manual", false, "pending", 2400, 480, 1200, 240},
-		{"shrunk, back in part", 900, 300, "immediate", false, "due", 1800, 360, 600, 240},
-		{"paid", 2400, 2400, "immediate", true, "due", 2400, 480, 1200, 240},
-		{"paid, in part", 900, 900, "immediate", true, "due", 2400, 480, 1200, 240},
-		{"paid, back in part", 2400, 601, "immediate", true, "due", 601, 120, 300, 60},
-	} {
+	for _, c := range wonChargebacks {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			h := newMoney(t, paddleMoney)

@@ -374,6 +374,24 @@ func TestReplayAndPing(t *testing.T) {
 		}
 	}
 
+	h.replaysOfTimes(t, id)
+	s.Clock.Advance(30*24*time.Hour + time.Second)
+	s.Refused(409, "webhook_event_expired", "", s.Post("/v1/webhook_deliveries/"+original.String("id")+"/replay", nil))
+	s.Must(200, s.Post("/v1/webhook_endpoints/"+id, M{"enabled": false}))
+	s.Refused(409, "webhook_endpoint_disabled", "", s.Post("/v1/webhook_endpoints/"+id+"/replay", M{
+		"failed_since": s.Clock.Now().String(),
+	}))
+	s.Must(200, s.Post("/v1/webhook_endpoints/"+id+"/ping", nil))
+	types := s.Must(200, s.Get("/v1/webhook_events"))
+	require.Len(t, types.Data(), 47)
+	require.Equal(t, "affiliate.updated",
+		s.Must(200, s.Get("/v1/webhook_events?limit=1&starting_after=affiliate.created")).Data()[0]["type"])
+}
+
+// replaysOfTimes replays what an endpoint was sent in a range of time.
+func (h hooked) replaysOfTimes(t *testing.T, id string) {
+	t.Helper()
+	s := h.s
 	now := s.Clock.Now()
 	window := s.Must(202, s.Post("/v1/webhook_endpoints/"+id+"/replay", M{
 		"from": now.Days(-1).String(), "to": now.String(),
@@ -394,17 +412,6 @@ func TestReplayAndPing(t *testing.T) {
 	} {
 		s.Refused(400, c.code, c.param, s.Post("/v1/webhook_endpoints/"+id+"/replay", c.body))
 	}
-	s.Clock.Advance(30*24*time.Hour + time.Second)
-	s.Refused(409, "webhook_event_expired", "", s.Post("/v1/webhook_deliveries/"+original.String("id")+"/replay", nil))
-	s.Must(200, s.Post("/v1/webhook_endpoints/"+id, M{"enabled": false}))
-	s.Refused(409, "webhook_endpoint_disabled", "", s.Post("/v1/webhook_endpoints/"+id+"/replay", M{
-		"failed_since": s.Clock.Now().String(),
-	}))
-	s.Must(200, s.Post("/v1/webhook_endpoints/"+id+"/ping", nil))
-	types := s.Must(200, s.Get("/v1/webhook_events"))
-	require.Len(t, types.Data(), 47)
-	require.Equal(t, "affiliate.updated",
-		s.Must(200, s.Get("/v1/webhook_events?limit=1&starting_after=affiliate.created")).Data()[0]["type"])
 }
 
 // TestRotationByTime: after a rotation both secrets sign for a day, the new one

@@ -23,7 +23,7 @@ func window(from, to string) (start, end clock.Time, err error) {
 		end = end.Plus(24*time.Hour - time.Microsecond)
 	}
 	if end.Before(start.Time) {
-		return start, end, problem.Invalid("to", "to must not lie before from.")
+		return start, end, problem.Invalid("to", "to must not be before from.")
 	}
 	return start, end, nil
 }

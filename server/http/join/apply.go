@@ -12,6 +12,7 @@ import (
 
 	"rail/gen/api"
 	"rail/server/http/site"
+	"rail/server/locale/plain"
 	"rail/server/opt"
 	"rail/server/program/joining"
 	"rail/server/program/partner"
@@ -167,10 +168,10 @@ func (v *visit) again(wrong site.Faults) error {
 }
 
 // read reads the form and its faults.
-func (v *visit) read() (joining.Asked, site.Faults) {
+func (v *visit) read() (joining.Submission, site.Faults) {
 	wrong := site.Faults{}
 	for _, name := range []string{"email", "first_name", "country_code"} {
-		if v.form.Value(name) == "" {
+		if v.name(name) == "" {
 			wrong[name] = v.locale.T("Please fill this in.")
 		}
 	}
@@ -184,14 +185,14 @@ func (v *visit) read() (joining.Asked, site.Faults) {
 	}
 	answers := v.answers(wrong)
 	body := api.ApplicationCreate{
-		ProgramID: v.program.ID, Email: v.form.Value("email"), FirstName: opt.OrNil(v.form.Value("first_name")),
-		LastName: opt.OrNil(v.form.Value("last_name")), CountryCode: opt.OrNil(country),
+		ProgramID: v.program.ID, Email: v.form.Value("email"), FirstName: opt.OrNil(v.name("first_name")),
+		LastName: opt.OrNil(v.name("last_name")), CountryCode: opt.OrNil(country),
 		WebsiteURL: opt.OrNil(address(v.form.Value("website_url"))), Answers: answers,
 	}
 	if len(wrong) == 0 {
 		maps.Copy(wrong, v.faults(v.check(&body)))
 	}
-	return joining.Asked{
+	return joining.Submission{
 		Email: body.Email, Locale: v.locale,
 		AddressHash: v.pages.Keeper.HashIP(v.program.ID, attempt.Network(v.pages.Address(v))),
 		Application: joining.Application{
@@ -251,8 +252,11 @@ func (v *visit) answer(field string) string {
 	for i, text := range v.form[field] {
 		v.form[field][i] = lineBreaks.Replace(text)
 	}
-	return v.form.Value(field)
+	return v.name(field)
 }
+
+// name returns a field of one line without invisible characters.
+func (v *visit) name(field string) string { return strings.TrimSpace(plain.Name(v.form.Value(field))) }
 
 // answerOf returns an answer as it is stored, or its fault.
 func answerOf(q api.PortalQuestion, text string) (answer any, fault string) {

@@ -97,6 +97,7 @@ func (v *visit) unit(own quota.Own) *work.Unit {
 // fail answers an error with a page. It returns internal errors, for the log.
 func (v *visit) fail(err error) error {
 	status, title, text := explain(err)
+	site.RetryAfter(v.Response().Header(), err)
 	err = site.Failed(v, err, status, func() error { return v.note(status, v.locale.Said(title), v.locale.Said(text)) })
 	if errors.Is(err, errNoMail) || errors.Is(err, joining.ErrFull) { // not a fault of the server
 		return nil

@@ -11,8 +11,7 @@ import (
 	"rail/server/problem"
 )
 
-// maxToken bounds the characters that are hashed and looked up; real keys are
-// shorter.
+// maxToken bounds the length of a token that is looked up; real keys are shorter.
 const maxToken = 256
 
 // authenticate finds the key of the request (step 4). A request without a valid
@@ -28,7 +27,7 @@ func (f *Front) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		err := f.identify(c, s)
 		if err != nil && toProblem(err).Status() == http.StatusUnauthorized {
-			// Guessing keys costs tokens also where no look-up was needed.
+			// Guessing keys costs tokens even without a look-up.
 			if limited := f.pay(c, s); limited != nil {
 				return limited
 			}
@@ -42,8 +41,8 @@ func (f *Front) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// identify finds the key and notes its use. A look-up in the database costs a
-// token of the address's bucket, so that unknown keys cannot flood the database.
+// identify finds the key and records its use. A look-up in the database costs a token of the
+// address's bucket, so that unknown keys cannot flood the database.
 func (f *Front) identify(c echo.Context, s *state) error {
 	token, err := bearer(c)
 	if err != nil {
@@ -61,13 +60,13 @@ func (f *Front) identify(c echo.Context, s *state) error {
 		return problem.New(problem.APIKeyRevoked, "This API key was revoked.")
 	}
 	s.actor, s.key, s.keyed, s.token = key.Actor, key, true, token
-	if err := f.Keys.Used(c.Request().Context(), key); err != nil { // bookkeeping; no reason to refuse
-		f.Log.Warn("last use of a key not noted", "key", key.ID, "error", err)
+	if err := f.Keys.Used(c.Request().Context(), key); err != nil { // not a reason to refuse
+		f.Log.Warn("cannot record the last use of a key", "key", key.ID, "error", err)
 	}
 	return nil
 }
 
-// unknownKey says of a token that is no API key what it is, where its form tells.
+// unknownKey describes a token that is not an API key, if its form identifies it.
 func unknownKey(token string) string {
 	switch {
 	case strings.HasPrefix(token, "rail_pub_"):
@@ -78,16 +77,16 @@ func unknownKey(token string) string {
 	return "This API key is not known."
 }
 
-// markTest marks every response to a test key. The key's form is enough to know,
-// so that refusals before the look-up are marked too.
+// markTest marks every response to a test key. It goes by the key's form, so that refusals before
+// the look-up are marked too.
 func markTest(c echo.Context) {
 	if token, err := bearer(c); err == nil && auth.IsTest(token) {
 		c.Response().Header().Set("X-Rail-Livemode", "false")
 	}
 }
 
-// bearer returns the token of the one Authorization header. A second header is
-// refused: proxies differ in which one they take.
+// bearer returns the token of the Authorization header. A second header is refused, because proxies
+// differ in which one they take.
 func bearer(c echo.Context) (string, error) {
 	given := c.Request().Header.Values(echo.HeaderAuthorization)
 	if len(given) == 0 || len(given) == 1 && given[0] == "" {
@@ -101,9 +100,8 @@ func bearer(c echo.Context) (string, error) {
 	return token, nil
 }
 
-// signature verifies a signature whenever one is sent, and requires it where the
-// key asks for signatures (step 7). A wrong signature is a mistake of the client
-// even where none is required.
+// signature verifies the signature of a request, and requires one if the key does (step 7). A wrong
+// signature is refused even if none is required.
 func (f *Front) signature(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if s := stateOf(c); s.keyed {

@@ -8,11 +8,11 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// itemsPerRequest is how many items of a batch count as one request.
+// itemsPerRequest is the number of a batch's items that count as one request.
 const itemsPerRequest = 10
 
-// leaveItems takes the schema of the items out of that of a batch and returns
-// it: what is wrong with one item must not refuse the others.
+// leaveItems removes the schema of the items from that of a batch and returns it: a fault in one
+// item must not refuse the others.
 func leaveItems(batch *openapi3.Schema) *openapi3.Schema {
 	list := batch.Properties["items"].Value
 	item := list.Items.Value
@@ -20,11 +20,10 @@ func leaveItems(batch *openapi3.Schema) *openapi3.Schema {
 	return item
 }
 
-// faultsKey is the context's key of a batch's faults.
+// faultsKey is the context key of a batch's faults.
 type faultsKey struct{}
 
-// ItemFault returns what is wrong with an item of the batch that ctx belongs to,
-// as the description has it; nil for nothing.
+// ItemFault returns the validation error of an item of ctx's batch, or nil.
 func ItemFault(ctx context.Context, i int) error {
 	faults, ok := ctx.Value(faultsKey{}).([]error)
 	if !ok || i >= len(faults) {
@@ -33,13 +32,12 @@ func ItemFault(ctx context.Context, i int) error {
 	return faults[i]
 }
 
-// checkItems validates each item of a batch, for the handler to ask, and counts
-// them: only now it is known how many requests the batch is worth.
+// checkItems validates each item of a batch for ItemFault, and charges the key for their number.
 func (f *Front) checkItems(c echo.Context, s *state) {
 	var in struct {
 		Items []json.RawMessage `json:"items"`
 	}
-	_ = json.Unmarshal(s.body, &in) // the batch is valid but for its items
+	_ = json.Unmarshal(s.body, &in) // the batch is valid except for its items
 	faults := make([]error, len(in.Items))
 	for i, item := range in.Items {
 		if faults[i] = f.Document.validateBody(s.route.item, item); faults[i] == nil && f.Document.lenient {

@@ -11,22 +11,22 @@ import (
 	"rail/server/problem"
 )
 
-// checkBody takes a body only as JSON in UTF-8 (step 10). A body on an operation
-// that takes none is refused rather than ignored. Names lose invisible characters.
+// checkBody accepts a body only as JSON in UTF-8 (step 10). It refuses a body on an operation
+// without one. It removes invisible characters from names.
 func (f *Front) checkBody(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		s := stateOf(c)
 		if len(s.body) == 0 && s.unread == nil {
 			return next(c)
 		}
-		// The scope has been checked by now, so the refusal gives nothing away.
+		// The scope has been checked, so the refusal reveals nothing.
 		if s.route.Body == nil {
-			if err := f.Document.spare(s); err != nil {
+			if err := f.Document.checkNoBody(s); err != nil {
 				return err
 			}
 			return next(c)
 		}
-		// limits could not read the body, and left the reason here.
+		// limits could not read the body.
 		if s.unread != nil {
 			return s.unread
 		}

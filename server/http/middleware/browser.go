@@ -14,17 +14,16 @@ import (
 )
 
 const (
-	// maxBrowserBody is the largest body of a page's request, which anybody can send: two
-	// addresses of tracking.MostURL characters, as browsers escape them, and the rest.
+	// maxBrowserBody is the largest body of a page's request, which needs no secret: two escaped
+	// addresses of tracking.MostURL characters, and the other members.
 	maxBrowserBody = 40 << 10
-	// publishableLimit is how many requests a second each server takes with one
-	// publishable key: anybody can read it, so that it must not take all there is.
+	// publishableLimit is the number of requests a second that each server accepts with one
+	// publishable key. The key is public, so it must not use up the server.
 	publishableLimit = 1000
 )
 
-// browser finds the publishable key of a page's request and checks its origin
-// (step 11). It comes before the body is validated, so that pages can read what is
-// wrong with it.
+// browser finds the publishable key of a page's request and checks its origin (step 11). It runs
+// before the validation of the body, so that pages may read the validation error.
 func (f *Front) browser(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		s := stateOf(c)
@@ -48,20 +47,20 @@ func (f *Front) browser(next echo.HandlerFunc) echo.HandlerFunc {
 		if !ok {
 			return limited(b.limit)
 		}
-		if err := f.Pages.Used(r.Context(), k); err != nil { // bookkeeping; no reason to refuse
-			f.Log.Warn("last use of a key not noted", "key", k.ID, "error", err)
+		if err := f.Pages.Used(r.Context(), k); err != nil { // not a reason to refuse
+			f.Log.Warn("cannot record the last use of a key", "key", k.ID, "error", err)
 		}
 		s.caller = browser.Read(r, h, k, origin, f.ClientAddress(c), f.Plain)
 		return next(c)
 	}
 }
 
-// publishable returns the key that the query or the body has.
+// publishable returns the key in the query or the body.
 func (f *Front) publishable(c echo.Context, s *state) (publishable.Key, error) {
 	var in struct {
 		Key any `json:"key"`
 	}
-	if len(s.body) > 0 { // checkBody has read it as JSON; what is no object has no key
+	if len(s.body) > 0 { // valid JSON, but perhaps not an object
 		_ = json.Unmarshal(s.body, &in)
 	}
 	token, given := c.QueryParam("key"), in.Key != nil
@@ -76,7 +75,7 @@ func (f *Front) publishable(c echo.Context, s *state) (publishable.Key, error) {
 	k, err := f.Pages.Find(c.Request().Context(), token)
 	switch {
 	case errors.Is(err, publishable.ErrUnknown):
-		return k, problem.On("key", problem.APIKeyInvalid, "This publishable key is not known.")
+		return k, problem.On("key", problem.APIKeyInvalid, "This publishable key does not exist.")
 	case err != nil:
 		return k, databaseProblem(err)
 	case k.Revoked:
@@ -85,9 +84,8 @@ func (f *Front) publishable(c echo.Context, s *state) (publishable.Key, error) {
 	return k, nil
 }
 
-// originOf returns the origin of a page's request, if the key is for its pages.
-// Browsers send none with a GET within one origin, so that there its absence is no
-// fault: no page of another origin can read the answer.
+// originOf returns the origin of a page's request, if the key allows it. A GET may have none,
+// because browsers omit it within one origin, and pages of other origins cannot read the answer.
 func originOf(r *http.Request, k publishable.Key) (publishable.Origin, error) {
 	given := r.Header.Values("Origin")
 	if len(given) == 0 && r.Method != http.MethodPost {

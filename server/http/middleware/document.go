@@ -17,7 +17,7 @@ import (
 	"rail/server/locale/plain"
 )
 
-// Document is the description of the API, ready to be asked about a route.
+// Document is the API description, indexed by route.
 type Document struct {
 	spec    *openapi3.T
 	lenient bool // unknown members of bodies are ignored
@@ -25,44 +25,41 @@ type Document struct {
 	ids     []idKind
 }
 
-// routeKey identifies an operation; the path is in the router's form, with ":id"
-// for "{id}".
+// routeKey identifies an operation. The path has the router's form, with ":id" for "{id}".
 type routeKey struct{ method, path string }
 
-// route is what the request path knows about one operation.
+// route describes one operation for the request path.
 type route struct {
 	openapi.Operation
 	query map[string]queryParam
-	body  *openapi3.Schema // with program_id, which every body tolerates
-	table *table           // nil where the answer is no table
-	item  *openapi3.Schema // of a batch, whose items are checked one by one; else nil
+	body  *openapi3.Schema // with program_id, which every body may have
+	table *table           // nil if the answer has no table
+	item  *openapi3.Schema // of a batch, or nil; items are checked one by one
 }
 
-// queryParam says how a query parameter may be written, for checkQuery.
+// queryParam describes the forms of a query parameter for checkQuery.
 type queryParam struct {
 	integer    bool
 	repeatable bool // a list of repetitions, such as expand[]
 	commas     bool // a list of one text, such as status=due,paid
 }
 
-// waits reports whether an operation waits for somebody else's server. No
-// transaction is open meanwhile, and the work has the longer for it.
+// waits reports whether an operation waits for an external server. No transaction is open
+// meanwhile, and the work has more time.
 func (r *route) waits() bool { return r.ID == "pingWebhookEndpoint" }
 
-// rides reports whether many send an operation at once, which reads first and
-// writes last, so that requests may share a transaction.
-func (r *route) rides() bool { return r.ID == "createSale" || r.ID == "createClick" }
+// shares reports whether concurrent requests of an operation may share a transaction: it is
+// frequent, reads first and writes last. Clicks are batched in program/tracking instead.
+func (r *route) shares() bool { return r.ID == "createSale" }
 
-// atPrimary reports whether a read asks what a standby cannot know: who is about to
-// commit.
+// atPrimary reports whether a read needs the primary, because it depends on running transactions.
 func (r *route) atPrimary() bool { return r.ID == "followEvents" }
 
-// batches reports whether the items of an operation's body are requests of their own.
+// batches reports whether each item of an operation's body is a request.
 func (r *route) batches() bool { return r.ID == "createSaleBatch" || r.ID == "createClickBatch" }
 
-// LoadDocument reads the description. It fails when an operation declares neither
-// a scope nor that it is public, or names a scope that does not exist: a server
-// must not start with an operation that is open by mistake.
+// LoadDocument reads the description. It fails if an operation is neither public nor has a scope,
+// or names an unknown scope: a server must not start with an operation that is open by mistake.
 func LoadDocument(knownScopes []string, ignoreUnknown bool) (*Document, error) {
 	registerFormats.Do(defineFormats)
 	spec, err := openapi.Read(openapi.Bundle)
@@ -89,8 +86,7 @@ func LoadDocument(knownScopes []string, ignoreUnknown bool) (*Document, error) {
 	return d, nil
 }
 
-// route returns the operation of a method and a path as the router writes it;
-// nil where there is none. HEAD is as GET.
+// route returns the operation of a method and a router path, or nil. HEAD is treated as GET.
 func (d *Document) route(method, path string) *route {
 	if method == http.MethodHead {
 		method = http.MethodGet
@@ -116,17 +112,16 @@ func (d *Document) Bodies() map[string]*openapi3.Schema {
 	return out
 }
 
-// echoPath returns the description's path as the router writes it.
+// echoPath returns the router's form of a path of the description.
 func echoPath(path string) string {
 	return strings.NewReplacer("{", ":", "}", "").Replace(path)
 }
 
-// newRoute returns the operation with what the request path asks about it, so
-// that no request searches the description.
+// newRoute returns the route of an operation, so that no request searches the description.
 func newRoute(spec *openapi3.T, o openapi.Operation) *route {
 	r := &route{Operation: o, query: map[string]queryParam{}, body: programBody(spec, o.Body), table: newTable(o)}
 	for _, p := range o.Query {
-		// explode is on unless the description turns it off, as OpenAPI has it.
+		// In OpenAPI, explode is true by default.
 		list, explode := p.Schema.Value.Type.Is("array"), p.Explode == nil || *p.Explode
 		r.query[p.Name] = queryParam{
 			integer: p.Schema.Value.Type.Is("integer"), repeatable: list && explode, commas: list && !explode,
@@ -138,16 +133,15 @@ func newRoute(spec *openapi3.T, o openapi.Operation) *route {
 	return r
 }
 
-// leaveConditions leaves the conditions of branches to their own parser, whose
-// refusals name the code and the path (decisions, 3.1).
+// leaveConditions removes the schemas of conditions: their parser's refusals name the code and the
+// path (decisions, 3.1).
 func leaveConditions(spec *openapi3.T) {
 	if branch := spec.Components.Schemas["FlowBranchInput"]; branch != nil {
 		branch.Value.Properties["conditions"] = openapi3.NewSchemaRef("", openapi3.NewSchema())
 	}
 }
 
-// openRequestBodies lets request bodies carry members that the document does
-// not know (decisions, 10).
+// openRequestBodies allows unknown members in request bodies (decisions, 10).
 func openRequestBodies(spec *openapi3.T) {
 	for _, s := range spec.Components.Schemas {
 		if has := s.Value.AdditionalProperties.Has; has != nil && !*has {
@@ -159,11 +153,11 @@ func openRequestBodies(spec *openapi3.T) {
 // registerFormats guards the library's global table of formats.
 var registerFormats sync.Once
 
-// defineFormats replaces the library's formats by checks whose messages name what
-// is wanted. They are looked up by name while requests are validated.
+// defineFormats replaces the library's formats with checks whose messages describe the valid form.
+// Validation looks them up by name.
 func defineFormats() {
-	// Minimum and maximum check integers; these would refuse what is beyond
-	// both in words that name no bound.
+	// Minimum and maximum check integers. The library's formats would refuse large values with a
+	// message that names no bound.
 	delete(openapi3.SchemaIntegerFormats, "int32")
 	delete(openapi3.SchemaIntegerFormats, "int64")
 	openapi3.DefineStringFormatValidator("email", openapi3.NewCallbackValidator(checkEmail))
@@ -176,13 +170,11 @@ func defineFormats() {
 	}))
 }
 
-// errEmail completes a sentence that begins with the parameter's name, as do the
-// errors below.
+// errEmail and the errors below complete a sentence that begins with the parameter's name.
 var errEmail = errors.New("must be an e-mail address such as ada@example.com")
 
-// checkEmail requires one @ between a local part of at most 64 bytes and a domain
-// with a dot, and no space or other invisible character. What else an address may contain
-// is for mail servers to decide.
+// checkEmail requires one @ between a local part of at most 64 bytes and a domain with a dot, and
+// no space or invisible character. It leaves the rest to mail servers.
 func checkEmail(v string) error {
 	at := strings.LastIndexByte(v, '@')
 	if at < 1 || at > 64 || at == len(v)-1 || strings.ContainsAny(v, " <>,;\"()\\") {
@@ -209,15 +201,14 @@ func checkDay(v string) error {
 	return nil
 }
 
-// checkPage is checkURL for the address of a visited page. Browsers take a percent sign
-// there that begins no escape, as in /50%-off.
+// checkPage is checkURL for the address of a visited page. Browsers accept a percent sign that
+// begins no escape there, as in /50%-off.
 func checkPage(v string) error { return checkURL(strings.ReplaceAll(v, "%", "")) }
 
 var errURL = errors.New("must be an absolute http or https URL")
 
-// checkURL requires an absolute http or https address. Such addresses are stored
-// and shown, never fetched; webhook addresses, which are called, have a guard of
-// their own.
+// checkURL requires an absolute http or https address. Rail stores and shows such addresses, and
+// never fetches them; package webhook checks the addresses of endpoints.
 func checkURL(v string) error {
 	u, err := url.Parse(v)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Opaque != "" {

@@ -24,8 +24,7 @@ type envelope struct {
 	Existing any       `json:"existing,omitempty"`
 }
 
-// errorBody is what went wrong; param names the part of the request that is at
-// fault.
+// errorBody describes a failure; param names the invalid part of the request.
 type errorBody struct {
 	Type      string       `json:"type"`
 	Code      problem.Code `json:"code"`
@@ -34,14 +33,13 @@ type errorBody struct {
 	RequestID string       `json:"request_id"`
 }
 
-// The bounds of Problem, in bytes.
+// The limits of Problem, in bytes.
 const (
 	maxMessage = 4 << 10
 	maxParam   = 255
 )
 
-// brief returns at most so many bytes of a text, without cutting a character in
-// two.
+// brief truncates a text to a number of bytes, at the end of a character.
 func brief(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -49,8 +47,8 @@ func brief(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// writeError is the only writer of errors, so that all have the same form. After
-// a response has begun it only records the problem for the log.
+// writeError writes all errors, so that they have the same form. After a response has begun, it
+// only records the problem for the log.
 func (f *Front) writeError(err error, c echo.Context) {
 	f.Shortage.Note(err)
 	p, id := Problem(err), ""
@@ -80,8 +78,7 @@ func (f *Front) writeError(err error, c echo.Context) {
 	}
 }
 
-// existing returns the row that a conflict is with, as the API shows it, so that
-// a client need not ask for it.
+// existing returns the object that a request conflicts with, so that a client need not retrieve it.
 func (f *Front) existing(row any) any {
 	if row == nil || f.Existing == nil {
 		return nil
@@ -89,7 +86,7 @@ func (f *Front) existing(row any) any {
 	return f.Existing(row)
 }
 
-// toProblem maps any error to the one that the client gets.
+// toProblem maps any error to the client's error.
 func toProblem(err error) *problem.Error {
 	var p *problem.Error
 	var he *echo.HTTPError
@@ -105,25 +102,25 @@ func toProblem(err error) *problem.Error {
 	}
 }
 
-// echoProblem maps what the router and the generated binder refuse.
+// echoProblem maps errors of the router and the generated binder.
 func echoProblem(he *echo.HTTPError) *problem.Error {
 	switch he.Code {
 	case http.StatusNotFound:
 		return problem.New(problem.RouteNotFound, "No such path.")
 	case http.StatusMethodNotAllowed:
-		return problem.New(problem.MethodNotAllowed, "This path does not know the method.")
+		return problem.New(problem.MethodNotAllowed, "This path does not support the method.")
 	case http.StatusUnsupportedMediaType:
 		return problem.New(problem.UnsupportedMediaType, "Content-Type must be application/json.")
 	case http.StatusBadRequest:
-		// The binder's error may contain a piece of the body, so it is not kept.
+		// The binder's error may contain a part of the body, so it is dropped.
 		return problem.New(problem.ParameterInvalid, "A parameter cannot be read.")
 	default:
 		return problem.Internal(he)
 	}
 }
 
-// databaseProblem returns 503 for a database that is away, which a client may try
-// again, and 500 for a mistake of the server's.
+// databaseProblem returns 503 if the database is unavailable, so that clients retry, and 500 for a
+// bug.
 func databaseProblem(err error) *problem.Error {
 	var pg *pgconn.PgError
 	var connect *pgconn.ConnectError
@@ -132,7 +129,7 @@ func databaseProblem(err error) *problem.Error {
 	case shortage.Of(err) == shortage.Disk:
 		return problem.Full(err)
 	case errors.As(err, &pg):
-		if away(pg.Code) || pgtx.Again(err) {
+		if unavailable(pg.Code) || pgtx.Again(err) {
 			return problem.Away(err)
 		}
 		return problem.Internal(err)
@@ -144,10 +141,10 @@ func databaseProblem(err error) *problem.Error {
 	}
 }
 
-// away lists the states in which a database cannot serve right now: lock and
-// statement time-outs, shutdown, recovery, a primary that has become a standby; and the classes of lost
-// connections (08) and of what it has too little of (53): room, memory, files, connections.
-func away(code string) bool {
+// unavailable lists the SQLSTATEs of a database that cannot serve at the moment: lock and statement
+// timeouts, shutdown, recovery, a primary that has become a standby; and the classes of lost
+// connections (08) and insufficient resources (53).
+func unavailable(code string) bool {
 	switch code {
 	case "25006", "55P03", "57014", "57P01", "57P02", "57P03", "57P05", "25P03", "25P04", "40001", "40P01", "58030":
 		return true

@@ -10,9 +10,8 @@ import (
 	"rail/server/problem"
 )
 
-// ValidateBody validates a body that did not come as a request of the API, such
-// as a form of the portal, by the schema of the request's body. It refuses
-// exactly what the API would.
+// ValidateBody validates a body from elsewhere, such as a form of the portal, against the schema of
+// an API request's body. It refuses exactly the bodies that the API refuses.
 func (d *Document) ValidateBody(schema string, body any) error {
 	s := d.spec.Components.Schemas[schema]
 	if s == nil {
@@ -41,9 +40,8 @@ func (d *Document) validateBody(schema *openapi3.Schema, raw []byte) error {
 	return err
 }
 
-// Problem returns the error that a client gets for err, for those who show it in
-// their own form. Its texts are shortened: names of members in them may be as long
-// as a body.
+// Problem returns the client's error for err, for callers that show it in their own form. It
+// truncates the texts, because member names in them may be as long as a body.
 func Problem(err error) *problem.Error {
 	p := *toProblem(err)
 	p.Message, p.Param = brief(p.Message, maxMessage), brief(p.Param, maxParam)

@@ -63,7 +63,7 @@ func TestRefusalsOfThePath(t *testing.T) {
 	}
 	refuse(t, 415, "invalid_request_error", "unsupported_media_type",
 		s.Do("POST", "/v1/tags", s.Key, tag, "Content-Encoding", "gzip"))
-	// An operation without a body answers as the description says, whatever body is sent.
+	// An operation without a body ignores an empty object.
 	s.Must(200, s.Do("GET", "/v1/programs", s.Key, nil, "Content-Encoding", "gzip"))
 	for _, body := range []string{`{"a":1}`, `"` + strings.Repeat("x", 1<<20) + `"`} {
 		refuse(t, 400, "invalid_request_error", "parameter_unknown",
@@ -75,7 +75,7 @@ func TestRefusalsOfThePath(t *testing.T) {
 		s.Do("GET", "/v1/programs", s.Key, nil, "X-Rail-Version", "2020-01-01"))
 }
 
-// TestMessages: a refusal says what was mistaken for what, and the way out.
+// TestMessages: a refusal names the mistake and the remedy.
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -86,8 +86,8 @@ func TestMessages(t *testing.T) {
 	sale := M{"program_id": program, "customer_id": customer, "external_charge_id": "ch_1", "amount_minor": 1, "currency": "USD"}
 	sale["occurred_at"] = 1760000000
 	local := M{"program_id": program, "url": "http://127.0.0.1:3000/"}
-	allowed := "url: the address is not public. On your own machine receive with rail listen, " +
-		"or open its network with RAIL_WEBHOOK_ALLOW_CIDRS."
+	allowed := "url: the address is not public. On your own machine use rail listen, " +
+		"or allow its network in RAIL_WEBHOOK_ALLOW_CIDRS."
 	everything := "event_types[0] must be a type of event; leave event_types empty for all of them."
 	for _, c := range []struct {
 		want string
@@ -103,6 +103,8 @@ func TestMessages(t *testing.T) {
 		{"No such sale.", s.Get("/v1/sales/x")},
 		{"No such path. Did you mean /v1/programs?", s.Get("/v2/programs")},
 		{"No such path. Did you mean /v1/sales/sale_1?", s.Get("/v10/sales/sale_1")},
+		{"No such event; part_… is a partner's id.", s.Get("/v1/events/" + partner)},
+		{"No such partner; evt_… is an event's id.", s.Get("/v1/partners/evt_1")},
 		{"This is a publishable key, which pages send as key; send an API key: rail_live_… or rail_test_….",
 			s.Do("GET", "/v1/programs", "rail_pub_"+strings.Repeat("a", 32), nil)},
 		{"This is the secret of a webhook endpoint; send an API key: rail_live_… or rail_test_….",
@@ -119,14 +121,17 @@ func TestMessages(t *testing.T) {
 		{everything, s.Post("/v1/webhook_endpoints", M{
 			"program_id": program, "url": "https://hooks.example/", "event_types": []string{"*"},
 		})},
+		{everything, s.Post("/v1/webhook_endpoints", M{
+			"program_id": program, "url": "https://hooks.example/", "event_types": []string{"sale.*"},
+		})},
 	} {
 		e, _ := c.got.Body["error"].(M)
 		assert.Equal(t, c.want, e["message"], "%s", c.got.Raw)
 	}
 }
 
-// TestFiltersRepeated: each filter that is a list takes its values in every form in
-// which clients write lists; one that is a single value is still refused twice.
+// TestFiltersRepeated: a list filter accepts its values in every form that clients use; a repeated
+// single value is refused.
 func TestFiltersRepeated(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -193,8 +198,7 @@ func TestBadBodies(t *testing.T) {
 	s.Must(201, s.Post("/v1/tags", `{"program_id":"`+program+`","name":"\ud83d\ude00 ok"}`))
 }
 
-// TestOddNames: whatever the name of a member is, the refusal names it, and is no
-// answer of the size of the request.
+// TestOddNames: the refusal of a member names it, and stays small even for a long name.
 func TestOddNames(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -247,8 +251,8 @@ func TestBadQueries(t *testing.T) {
 	s.Refused(400, "invalid_expand", "expand[]", s.Get("/v1/tags?program_id="+program+"&expand=partner"))
 }
 
-// TestAuthentication: the scheme may be in any case, and answers to a test key say so.
-// What is no credential is stage G3 of the bar, on every operation.
+// TestAuthentication: the scheme is case-insensitive, and answers to a test key are marked. Stage
+// G3 of the bar tests invalid credentials on every operation.
 func TestAuthentication(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -281,8 +285,8 @@ func TestRevoked(t *testing.T) {
 	refuse(t, 401, "authentication_error", "api_key_revoked", s.Do("GET", "/v1/programs", key, nil))
 }
 
-// TestNoServerTakesARevokedKey: no request that begins after `rail key revoke` has
-// returned is accepted, by any of several servers that are all asked meanwhile.
+// TestNoServerTakesARevokedKey: no server accepts a request that begins after `rail key revoke` has
+// returned, even under load.
 func TestNoServerTakesARevokedKey(t *testing.T) {
 	t.Parallel()
 	s := apitest.Real(t)
@@ -369,8 +373,7 @@ func TestRateLimit(t *testing.T) {
 	s.Must(200, s.Do("GET", "/v1/programs", key, nil))
 }
 
-// TestRateLimitOverReplicas: the burst of a key is one burst, whoever answers, and
-// so is what comes after it.
+// TestRateLimitOverReplicas: all replicas together allow one burst of a key, and then its rate.
 func TestRateLimitOverReplicas(t *testing.T) {
 	t.Parallel()
 	a := apitest.New(t)
@@ -403,8 +406,8 @@ func TestRateLimitOverReplicas(t *testing.T) {
 	require.Equal(t, 50, burst(60), "without the table each limits for itself")
 }
 
-// TestIdempotencyOfWhatActsOnTheKey: two keys of one organization that turn signing
-// on with one Idempotency-Key are two requests.
+// TestIdempotencyOfWhatActsOnTheKey: two keys of one organization that turn signing on with one
+// Idempotency-Key are different requests.
 func TestIdempotencyOfWhatActsOnTheKey(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -417,9 +420,9 @@ func TestIdempotencyOfWhatActsOnTheKey(t *testing.T) {
 	refuse(t, 401, "authentication_error", "signature_required", sign(one))
 }
 
-// TestKeptAnswersAreBounded: a large answer that cannot be kept is not given, and
-// its key stays free; small ones are kept all the same.
-func TestKeptAnswersAreBounded(t *testing.T) {
+// TestStoredAnswersAreBounded: a large answer that cannot be stored is refused, and its key stays
+// unused; small ones are still stored.
+func TestStoredAnswersAreBounded(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	program := s.Program()

@@ -13,9 +13,8 @@ import (
 // responses.
 const headerVersion = "X-Rail-Version"
 
-// headers sets what every API response carries (step 2): the version, the rate
-// headers, and that the response may be neither cached nor sniffed. It refuses a
-// version that this server does not speak.
+// headers sets the headers of every API response (step 2): the version, the rate limit, no caching
+// and no sniffing. It refuses an unsupported version.
 func (f *Front) headers(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		h := c.Response().Header()
@@ -25,28 +24,27 @@ func (f *Front) headers(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		h.Set(headerVersion, Version)
 		h.Set("Cache-Control", "no-store")
-		if c.Request().TransferEncoding != nil { // what follows such a request on the connection may be another's
+		if c.Request().TransferEncoding != nil { // against request smuggling
 			h.Set("Connection", "close")
 		}
 		markTest(c)
-		// The budget is known only after the rate limit, so the headers are
-		// written last.
+		// The budget is known only after the rate limit step, so write its headers last.
 		c.Response().Before(func() { f.writeRate(c) })
 		if v := c.Request().Header.Get(headerVersion); v != "" && v != Version {
-			return problem.On(headerVersion, problem.UnsupportedVersion, "This server speaks version %s only.", Version)
+			return problem.On(headerVersion, problem.UnsupportedVersion, "This server supports only version %s.", Version)
 		}
 		return next(c)
 	}
 }
 
-// describedPath reports whether a path belongs to the described API or its
-// documents (decisions, 193).
+// describedPath reports whether a path belongs to the described API or its documents (decisions,
+// 193).
 func describedPath(path string) bool {
 	return path == "/v1" || strings.HasPrefix(path, "/v1/") || strings.HasPrefix(path, "/t/") || path == "/llms.txt" || path == "/llms-full.txt"
 }
 
-// writeRate writes the rate headers; a request that ended before it was
-// counted is shown the whole allowance of an unknown caller.
+// writeRate writes the rate headers. A request that ended before it was counted gets the full
+// allowance of an unknown caller.
 func (f *Front) writeRate(c echo.Context) {
 	s := stateOf(c)
 	b := s.budget

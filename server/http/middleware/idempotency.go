@@ -22,30 +22,28 @@ import (
 	"rail/server/work"
 )
 
-// HeaderIdempotencyKey is the header with which a client may send a POST again
-// without doing its work twice.
+// HeaderIdempotencyKey is the header that lets a client repeat a POST without repeating its work.
 const HeaderIdempotencyKey = "Idempotency-Key"
 
-// replay is how long a key replays its first response; after that the key is new.
-const replay = work.Replay
+// replayFor is how long a key replays its first response; after that the key is new.
+const replayFor = work.Replay
 
 const (
 	// inFlight is the status of a claim that is committed before its answer.
 	inFlight = http.StatusProcessing
-	// claimTerm is how long such a claim keeps its key, where its server has ended
-	// meanwhile: longer than the work may take.
-	claimTerm = 30 * time.Second
-	// releaseTimeout bounds giving a claim up when the request's time is over.
+	// claimTTL is how long such a claim keeps its key if its server crashes. It is longer than the
+	// work may take.
+	claimTTL = 30 * time.Second
+	// releaseTimeout bounds the release of a claim after the request's time is over.
 	releaseTimeout = time.Second
 )
 
 const (
-	// smallAnswer is the largest answer, as it is kept, that is not counted: the work
-	// itself writes as much.
+	// smallAnswer is the largest stored answer that is not counted: the work itself writes as much.
 	smallAnswer = 4 << 10
-	// keptAnswers bounds the bytes of larger ones that an organization may have kept,
-	// at once and again within a day.
-	keptAnswers = 256 << 20
+	// maxStoredBytes bounds the bytes of an organization's larger answers: at once, and again
+	// within a day.
+	maxStoredBytes = 256 << 20
 )
 
 var queries = db.New()
@@ -54,12 +52,12 @@ var queries = db.New()
 type record struct {
 	org, key    string
 	fingerprint []byte
-	ahead       bool // its claim is committed before the work begins
-	claimed     bool // the claim is committed, and no answer yet
+	ahead       bool // the claim is committed before the work begins
+	claimed     bool // the claim is committed without an answer
 }
 
-// newRecord returns the claim of a POST that carries a key, or nil: other methods
-// change nothing when they are repeated, and ignore the header.
+// newRecord returns the claim of a POST with a key, or nil. Other methods ignore the header,
+// because repeating them changes nothing.
 func (f *Front) newRecord(c echo.Context, s *state) (*record, error) {
 	given := c.Request().Header.Values(HeaderIdempotencyKey)
 	if c.Request().Method != http.MethodPost || len(given) == 0 {
@@ -72,12 +70,11 @@ func (f *Front) newRecord(c echo.Context, s *state) (*record, error) {
 	return &record{org: s.actor.OrgID, key: given[0], fingerprint: fingerprint(c, s), ahead: s.route.waits()}, nil
 }
 
-// ActsOnKey reports whether what an operation does, it does to the API key that
-// asks: another key with the same Idempotency-Key makes another request.
+// ActsOnKey reports whether an operation changes the caller's API key: another key with the same
+// Idempotency-Key makes another request.
 func ActsOnKey(operation string) bool { return operation == "setInboundSigning" }
 
-// printable reports whether a key is 1 to 255 printable ASCII characters, the
-// space among them.
+// printable reports whether a key is 1 to 255 printable ASCII characters or spaces.
 func printable(key string) bool {
 	if len(key) < 1 || len(key) > 255 {
 		return false
@@ -90,9 +87,8 @@ func printable(key string) bool {
 	return true
 }
 
-// fingerprint distinguishes requests by method, path, query and body, and by the API
-// key where it matters. The order of names and the white space of a body do not
-// matter, its numbers do.
+// fingerprint distinguishes requests by method, path, query and body, and by the API key if
+// ActsOnKey. It ignores the order of names and white space in the body.
 func fingerprint(c echo.Context, s *state) []byte {
 	h, body := sha256.New(), s.body
 	_, _ = io.WriteString(h, c.Request().Method+" "+c.Request().URL.Path+"?"+c.QueryParams().Encode()+"\n")
@@ -101,7 +97,7 @@ func fingerprint(c echo.Context, s *state) []byte {
 	}
 	var v any
 	dec := json.NewDecoder(bytes.NewReader(body))
-	// As float64, large numbers that differ would become equal.
+	// As float64, different large numbers would become equal.
 	dec.UseNumber()
 	if dec.Decode(&v) == nil {
 		if canonical, err := json.Marshal(v); err == nil {
@@ -112,17 +108,15 @@ func fingerprint(c echo.Context, s *state) []byte {
 	return h.Sum(nil)
 }
 
-// repeated is the error of work that has been done before: its first response is what
-// there is to answer.
-type repeated struct{ response *buffered }
+// alreadyDone is the error of work that was done before; it carries the first response.
+type alreadyDone struct{ response *buffered }
 
-func (repeated) Error() string { return "middleware: the work has been done before" }
+func (alreadyDone) Error() string { return "middleware: the work has been done before" }
 
-// take claims the key for work in tx. Of the attempts of one request, only the first
-// claims ahead.
+// take claims the key for work in tx. Only the first attempt of a request claims ahead.
 func (f *Front) take(ctx context.Context, tx *pgtx.Tx, c echo.Context, r *record) error {
 	switch {
-	case r.claimed: // by an attempt before
+	case r.claimed: // by an earlier attempt
 		return nil
 	case r.ahead:
 		return f.claimAhead(ctx, c, r)
@@ -130,9 +124,8 @@ func (f *Front) take(ctx context.Context, tx *pgtx.Tx, c echo.Context, r *record
 	return f.claim(ctx, tx, c, r)
 }
 
-// claimAhead claims the key in a transaction of its own, for work during which no
-// transaction is open. A crash before the answer leaves the claim behind, for as long
-// as claimTerm.
+// claimAhead claims the key in a separate transaction, for work during which no transaction is
+// open. After a crash before the answer, the claim remains for claimTTL.
 func (f *Front) claimAhead(ctx context.Context, c echo.Context, r *record) error {
 	err := pgtx.Within(ctx, f.Pool, func(tx *pgtx.Tx) error {
 		if err := f.claim(ctx, tx, c, r); err != nil {
@@ -142,14 +135,14 @@ func (f *Front) claimAhead(ctx context.Context, c echo.Context, r *record) error
 		if err != nil {
 			return err
 		}
-		return put(ctx, tx.Later(), r, inFlight, none, stateOf(c).now)
+		return writeRow(ctx, tx.Later(), r, inFlight, none, stateOf(c).now)
 	})
 	r.claimed = err == nil
 	return err
 }
 
-// release gives up a claim that no answer followed, as if the key were new. Where
-// the database does not hear of it, the claim ends by itself.
+// release deletes a claim without an answer, so that the key is unused again. If that fails, the
+// claim expires.
 func (f *Front) release(ctx context.Context, r *record) {
 	if r == nil || !r.claimed {
 		return
@@ -157,30 +150,29 @@ func (f *Front) release(ctx context.Context, r *record) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	if err := queries.IdempotencyRelease(ctx, f.Pool, db.IdempotencyReleaseParams{OrgID: r.org, Key: r.key}); err != nil {
-		f.Log.Warn("An Idempotency-Key stays claimed for a while.", "org_id", r.org, "error", err)
+		f.Log.Warn("cannot release an Idempotency-Key; it expires later", "org_id", r.org, "error", err)
 	}
 }
 
-// claim locks the key for this transaction, in one round trip with its BEGIN and, where
-// that is shared, with the first reads of the work: their error is that of a key that
-// another request has, or has had. Such a request may wait for the locks of its work,
-// for as long as LockWait, as do those who share with it; all are done again alone, and it
-// learns so what became of the key. The lock vanishes
-// with the connection, so that a crash leaves nothing behind.
+// claim locks the key for this transaction, in one round trip with its BEGIN. In a shared
+// transaction it travels with the first reads of the work, which fail if another request has or had
+// the key. A repeated request may then wait for the locks of its work, up to share.LockWait,
+// together with the other members; all retry alone, and the retry sees the stored answer. The lock
+// ends with the connection, so that a crash leaves nothing behind.
 func (f *Front) claim(ctx context.Context, tx *pgtx.Tx, c echo.Context, r *record) error {
 	s := stateOf(c)
 	if err := tx.Claim("key " + r.org + " " + r.key); err != nil {
 		return err
 	}
 	locked := false
-	return tx.Ahead(ctx,
+	return tx.Precheck(ctx,
 		func(q pgtx.DBTX) (err error) {
 			locked, err = queries.IdempotencyLock(ctx, q, db.IdempotencyLockParams{OrgID: r.org, Key: r.key})
 			return err
 		},
 		func(q pgtx.DBTX) error {
 			row, err := queries.IdempotencyGet(ctx, q, db.IdempotencyGetParams{
-				OrgID: r.org, Key: r.key, ValidSince: s.now.Plus(-replay),
+				OrgID: r.org, Key: r.key, ValidSince: s.now.Plus(-replayFor),
 			})
 			if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 				return err
@@ -189,13 +181,13 @@ func (f *Front) claim(ctx context.Context, tx *pgtx.Tx, c echo.Context, r *recor
 		})
 }
 
-// denial returns why a request does not have its key: it has been answered, or another
-// request has the lock, or a claim of its own that is not yet too old.
+// denial returns the reason why a request does not get its key: the key has an answer, or another
+// request holds the lock or a claim that has not expired.
 func (f *Front) denial(c echo.Context, r *record, locked, found bool, row db.IdempotencyKey) error {
 	switch {
 	case found && row.Status != inFlight:
 		return f.replay(c, r, row)
-	case !locked, found && row.CreatedAt.After(stateOf(c).now.Add(-claimTerm)):
+	case !locked, found && row.CreatedAt.After(stateOf(c).now.Add(-claimTTL)):
 		e := problem.New(problem.IdempotencyInProgress, "The first request with this Idempotency-Key is still running.")
 		e.RetryAfter = 1
 		return e
@@ -203,9 +195,9 @@ func (f *Front) denial(c echo.Context, r *record, locked, found bool, row db.Ide
 	return nil
 }
 
-// replay returns the stored response, marked as a replay, as the error of work that is
-// not done twice. A key that comes with another request is refused: answering it with
-// the first response would hide that the second was not done.
+// replay returns the stored response, marked as a replay, as an error that prevents the work. It
+// refuses a key that comes with another request: the first response would hide that the second
+// request was not done.
 func (f *Front) replay(c echo.Context, r *record, row db.IdempotencyKey) error {
 	if !hmac.Equal(row.Fingerprint, r.fingerprint) {
 		return problem.On(HeaderIdempotencyKey, problem.IdempotencyKeyReused,
@@ -220,13 +212,12 @@ func (f *Front) replay(c echo.Context, r *record, row db.IdempotencyKey) error {
 	out.header.Set("Idempotent-Replayed", "true")
 	out.header.Set(echo.HeaderContentType, echo.MIMEApplicationJSON)
 	out.body.Write(body)
-	return repeated{out}
+	return alreadyDone{out}
 }
 
-// keep stores the response in the transaction of the work: either both are
-// committed or neither is. The body is sealed since it may contain a secret that is
-// shown once.
-func (f *Front) keep(ctx context.Context, work *work.Unit, r *record, out *buffered) error {
+// store stores the response in the transaction of the work, so that both are committed or neither
+// is. It seals the body, which may contain a secret.
+func (f *Front) store(ctx context.Context, work *work.Unit, r *record, out *buffered) error {
 	sealed, err := f.Keeper.Seal(out.body.Bytes(), IdempotencyPlace(r.org, r.key))
 	if err != nil {
 		return err
@@ -236,22 +227,21 @@ func (f *Front) keep(ctx context.Context, work *work.Unit, r *record, out *buffe
 			return err
 		}
 	}
-	return put(ctx, work.Later(), r, out.status, sealed, work.Now)
+	return writeRow(ctx, work.Later(), r, out.status, sealed, work.Now)
 }
 
-// put writes the row of a key, over the claim where there is one.
-func put(ctx context.Context, to pgtx.DBTX, r *record, status int, sealed []byte, at clock.Time) error {
+// writeRow writes the row of a key, and replaces its claim.
+func writeRow(ctx context.Context, to pgtx.DBTX, r *record, status int, sealed []byte, at clock.Time) error {
 	return queries.IdempotencyPut(ctx, to, db.IdempotencyPutParams{
 		OrgID: r.org, Key: r.key, Fingerprint: r.fingerprint, Status: int32(status), Body: sealed, CreatedAt: at,
 	})
 }
 
-// spend takes the bytes of a large answer from the organization's allowance.
-// Where too little is left, the whole work is undone: an answer that was given
-// under a key is always kept.
+// spend takes the bytes of a large answer from the organization's allowance. If too little is left,
+// the work is rolled back: an answer to a request with a key is always stored.
 func (f *Front) spend(ctx context.Context, work *work.Unit, org string, bytes int) error {
 	left, err := queries.RateSpend(ctx, work.DB(), db.RateSpendParams{
-		ID: "answers " + org, Size: keptAnswers, Tokens: float64(keptAnswers - bytes), Granted: int64(bytes),
+		ID: "answers " + org, Size: maxStoredBytes, Tokens: float64(maxStoredBytes - bytes), Granted: int64(bytes),
 		At: f.shared.time(work.Now),
 	})
 	if err != nil || left >= 0 {
@@ -260,15 +250,15 @@ func (f *Front) spend(ctx context.Context, work *work.Unit, org string, bytes in
 	e := problem.On(HeaderIdempotencyKey, problem.RateLimitExceeded,
 		"Nothing was done: the answer is large, and of those not more than "+
 			"%d MiB a day can be kept for an organization's Idempotency-Keys. Send the request later, or without the key.",
-		keptAnswers>>20)
-	// The allowance flows back evenly over a day: this is when the missing bytes
-	// are there.
-	e.RetryAfter = int(math.Ceil(-left / keptAnswers * replay.Seconds()))
+		maxStoredBytes>>20)
+	// The allowance refills evenly over a day; this is the time until the missing bytes are
+	// available.
+	e.RetryAfter = int(math.Ceil(-left / maxStoredBytes * replayFor.Seconds()))
 	return e
 }
 
-// storable reports whether a refusal is stored as the first response. A refusal
-// that another key, a later moment or another try may turn into a success is not.
+// storable reports whether a refusal is stored as the first response. It is not if another key, a
+// later time or a retry may succeed.
 func storable(p *problem.Error) bool {
 	switch p.Status() {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
@@ -277,6 +267,6 @@ func storable(p *problem.Error) bool {
 	return p.Status() < http.StatusInternalServerError
 }
 
-// IdempotencyPlace returns the place for which a response is sealed: copied to
-// another row it does not open.
+// IdempotencyPlace returns the place for which a response is sealed: in another row it cannot be
+// decrypted.
 func IdempotencyPlace(org, key string) string { return "idempotency/" + org + "/" + key }

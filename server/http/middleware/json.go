@@ -17,21 +17,18 @@ import (
 // maxDepth bounds the nesting of a body: decoders are recursive.
 const maxDepth = 32
 
-// freeform lists the members in which numbers may be of any form: they are the
-// client's own text, or are validated by the parser of conditions, which names
-// the path.
+// freeform lists the members in which numbers may have any form: the client's own data, and
+// conditions, whose parser names the path.
 var freeform = map[string]bool{"metadata": true, "answers": true, "payout_details": true, "conditions": true}
 
-// CheckJSON checks the raw bytes of a body before anything decodes them, for
-// what decoders pass over in silence: bytes that are not UTF-8, NUL, lone
-// surrogates, member names given twice (also when they differ only by case),
-// trailing data, depth, and numbers such as 10.0 or 1e2 where an integer is
-// meant (decisions, 190).
+// CheckJSON checks the raw bytes of a body for errors that decoders ignore: invalid UTF-8, NUL,
+// lone surrogates, duplicate member names (even if they differ by case), trailing data, depth, and
+// numbers such as 10.0 or 1e2 for integers (decisions, 190).
 func CheckJSON(body []byte) *problem.Error {
 	if !utf8.Valid(body) {
 		return problem.New(problem.InvalidJSON, "The body is not valid UTF-8.")
 	}
-	// text finds duplicate names itself, also those that differ only by case.
+	// text finds duplicate names itself, including those that differ only by case.
 	d := jsonReader{Decoder: jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true))}
 	for {
 		if err := d.next(); err != nil {
@@ -47,14 +44,14 @@ func CheckJSON(body []byte) *problem.Error {
 	return nil
 }
 
-// jsonReader reads one JSON text, token by token. names are those of the
-// objects that are open, the innermost last, in lower case.
+// jsonReader reads one JSON text, token by token. names holds the lower-case names of each open
+// object, the innermost last.
 type jsonReader struct {
 	*jsontext.Decoder
 	names []map[string]bool
 }
 
-// fail returns a refusal that names the byte up to which the text was read.
+// fail returns a refusal that names the byte offset.
 func (d *jsonReader) fail(format string, args ...any) *problem.Error {
 	return problem.New(problem.InvalidJSON, "The body is not valid JSON: %s at byte %d.", fmt.Sprintf(format, args...),
 		d.InputOffset())
@@ -91,8 +88,7 @@ func (d *jsonReader) next() *problem.Error {
 	return nil
 }
 
-// broken returns the refusal of a text that ends too early or breaks the grammar,
-// with the byte at which it does.
+// broken returns the refusal of a text that ends too early or is malformed, with the byte offset.
 func (d *jsonReader) broken(err error) *problem.Error {
 	var syntax *jsontext.SyntacticError
 	if errors.As(err, &syntax) && !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -101,8 +97,8 @@ func (d *jsonReader) broken(err error) *problem.Error {
 	return d.fail("it ends too early")
 }
 
-// text checks a string: PostgreSQL cannot keep NUL, and a name may stand only
-// once in its object, since parsers differ in which one counts.
+// text checks a string: PostgreSQL cannot store NUL, and a name must be unique in its object,
+// because parsers differ in which duplicate they use.
 func (d *jsonReader) text(s string) *problem.Error {
 	if strings.IndexByte(s, 0) >= 0 {
 		return d.fail("a NUL character in a string")
@@ -121,8 +117,8 @@ func (d *jsonReader) text(s string) *problem.Error {
 	return nil
 }
 
-// number refuses a number that is not written as an integer, outside of free-form
-// members. Amounts are in minor units, so a point is a misunderstanding.
+// number refuses a number that is not written as an integer, except in free-form members. Amounts
+// are in minor units, so a decimal point is a mistake.
 func (d *jsonReader) number(text string) *problem.Error {
 	if !strings.ContainsAny(text, ".eE") {
 		return nil
@@ -135,8 +131,8 @@ func (d *jsonReader) number(text string) *problem.Error {
 	return problem.Invalid(param, "%s must be an integer without a point or exponent, not %s.", param, text)
 }
 
-// path returns the path of the current value in the form of error.param: the
-// names of members, and indexes in brackets.
+// path returns the path of the current value in the form of error.param: member names, and indexes
+// in brackets.
 func (d *jsonReader) path() []string {
 	path := slices.Collect(d.StackPointer().Tokens())
 	for i := range path {

@@ -10,9 +10,8 @@ import (
 	"rail/server/problem"
 )
 
-// checkNames refuses, where unknown members are ignored, a member whose
-// name differs from a known one only by case: Go would read it as the known
-// one, which the validator has not seen.
+// checkNames refuses a member whose name differs from a known one only by case, if unknown members
+// are ignored: Go would decode it as the known one without validation.
 func checkNames(schema *openapi3.Schema, body []byte) error {
 	if len(body) == 0 {
 		return nil
@@ -48,8 +47,7 @@ func namesOf(schema *openapi3.Schema, v any, path string) error {
 	return nil
 }
 
-// nameOf checks one member. Unknown members stay unknown, with everything in
-// them.
+// nameOf checks one member. It ignores unknown members and their contents.
 func nameOf(schema *openapi3.Schema, name string, value any, path string) error {
 	if known := schema.Properties[name]; known != nil {
 		return namesOf(known.Value, value, path)

@@ -18,13 +18,11 @@ import (
 // MaxBody is the largest body that is read, in bytes (decisions, 11).
 const MaxBody = 1 << 20
 
-// maxPublicBody is room for the empty object, which some clients send for "no
-// body".
+// maxPublicBody has room for an empty object, which some clients send instead of no body.
 const maxPublicBody = 64
 
-// Limits of a connection. The time of the work, the statement time-out and these
-// grow in that order, so that the inner layer gives up first and its failure can
-// still be answered.
+// Timeouts of a connection. The timeouts of the work, of statements and of the connection grow in
+// that order, so that the innermost fails first and its failure can still be answered.
 const (
 	ReadHeaderTimeout = 5 * time.Second
 	ReadTimeout       = 15 * time.Second
@@ -33,10 +31,9 @@ const (
 	MaxHeaderBytes    = 32 << 10
 )
 
-// limits reads the whole body, within bounds, and bounds the time of the work
-// (step 6). From here on the work does not end when the client goes away: a write
-// that has begun is finished or undone as a whole. A fault of the body is
-// reported by checkBody, which knows whether the operation takes one.
+// limits reads the whole body, up to maxBody, and bounds the time of the work (step 6). From here
+// on the work continues when the client disconnects: a write is finished or rolled back as a whole.
+// checkBody reports a fault of the body, since it knows whether the operation takes one.
 func (f *Front) limits(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		s := stateOf(c)
@@ -53,17 +50,15 @@ func (f *Front) limits(next echo.HandlerFunc) echo.HandlerFunc {
 		r := c.Request().WithContext(ctx)
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		r.ContentLength = int64(len(body))
-		// The body is a plain buffer by now; the validator must not see how it
-		// came.
+		// The body is now a plain buffer; hide its original encoding from the validator.
 		r.TransferEncoding = nil
 		c.SetRequest(r)
 		return next(c)
 	}
 }
 
-// maxBody returns how many bytes of the request's body are read. No public
-// operation takes a body, so of a caller without a key only its presence matters,
-// and a page's is small.
+// maxBody returns the largest body of the request. Public operations take no body, so of a caller
+// without a key only its presence matters, and a page's body is small.
 func (s *state) maxBody() int64 {
 	switch {
 	case s.route.Public:
@@ -74,12 +69,10 @@ func (s *state) maxBody() int64 {
 	return MaxBody
 }
 
-// batchTime is what a batch may take in addition: each new customer in it costs
-// round trips of its own.
+// batchTime is the additional time of a batch, in which each new customer costs round trips.
 const batchTime = 12 * time.Second
 
-// timeout returns the time that the work may take; a ping may take that of the
-// receiver's answer in addition.
+// timeout returns the time limit of the work; a ping also has the time of the receiver's answer.
 func (f *Front) timeout(r *route) time.Duration {
 	switch {
 	case r.waits():
@@ -90,8 +83,8 @@ func (f *Front) timeout(r *route) time.Duration {
 	return f.Timeout
 }
 
-// readBody returns the body, or why it cannot be read. A compressed body is
-// refused: a few bytes could unpack to any amount.
+// readBody returns the body, or the reason why it cannot be read. It refuses a compressed body,
+// which could unpack to any size.
 func readBody(r *http.Request, limit int64) ([]byte, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil, nil
@@ -104,7 +97,7 @@ func readBody(r *http.Request, limit int64) ([]byte, error) {
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, limit+1))
 	if err != nil {
-		// The time ran out, which is no fault of the body.
+		// A timeout is not a fault of the body.
 		if errors.Is(err, context.DeadlineExceeded) {
 			return nil, problem.Away(err)
 		}
@@ -116,7 +109,7 @@ func readBody(r *http.Request, limit int64) ([]byte, error) {
 	return body, nil
 }
 
-// tooLarge returns the 413; where no body is taken at all, it speaks of keyed requests.
+// tooLarge returns the 413. For an operation without a body, the message refers to requests with a key.
 func tooLarge(limit int64) error {
 	if limit == maxPublicBody {
 		limit = MaxBody

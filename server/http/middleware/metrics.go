@@ -19,24 +19,24 @@ type Metrics struct {
 func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "rail_requests_total", Help: "Requests answered, by operation, HTTP status and via (console: made by its pages).",
+			Name: "rail_requests_total", Help: "HTTP requests by operation, status and via (console: made by its pages).",
 		}, []string{"operation", "status", "via"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "rail_request_seconds", Help: "Time to answer a request from outside, by operation.",
+			Name: "rail_request_seconds", Help: "Duration of requests from outside in seconds by operation.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"operation"}),
 		reads: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "rail_reads_total", Help: "Reads of the API by the server that answered them, where there are standbys.",
+			Name: "rail_reads_total", Help: "API reads by the database server that answered them: primary or standby.",
 		}, []string{"target"}),
 	}
 	r.MustRegister(m.requests, m.seconds, m.reads)
 	for _, target := range []string{"primary", "standby"} {
-		m.reads.WithLabelValues(target) // told of from the start
+		m.reads.WithLabelValues(target) // so that the series exists from the start
 	}
 	return m
 }
 
-// read counts a read by what has answered it.
+// read counts a read by the server that answered it.
 func (m *Metrics) read(target string) {
 	if m != nil {
 		m.reads.WithLabelValues(target).Inc()

@@ -1,5 +1,5 @@
-// Package middleware is the path that every request takes before its handler and
-// after it. The steps, each in a file of its own:
+// Package middleware is the path of every request before and after its handler. The steps, one a
+// file:
 //
 //  1. request id                    requestid.go
 //  2. version and rate headers      headers.go
@@ -16,9 +16,8 @@
 //  13. a table of the answer        table.go
 //  14. transaction and idempotency  work.go, idempotency.go; a read's standby, standby.go
 //
-// Who asks is decided by the headers alone: nothing that a caller without a key
-// sends is kept, and a look-up in the database needs a token of the address's
-// bucket. Everything that goes wrong is written by one writer, errors.go.
+// The headers alone identify the caller: the server stores nothing from a caller without a key, and
+// a look-up in the database needs a token of the address's bucket. errors.go writes all errors.
 package middleware
 
 import (
@@ -31,7 +30,7 @@ import (
 
 	"rail/server/auth"
 	"rail/server/clock"
-	"rail/server/postgres/pgtx"
+	"rail/server/postgres/pgtx/share"
 	"rail/server/postgres/shortage"
 	"rail/server/postgres/standby"
 	"rail/server/program/publishable"
@@ -40,35 +39,35 @@ import (
 	"rail/server/work/quota"
 )
 
-// Version is the contract's version: a date, which additions never change.
+// Version is the contract's version: a date, which additions do not change.
 const Version = "2026-08-21"
 
-// Options is what the request path depends on.
+// Options holds the dependencies and settings of the request path.
 type Options struct {
 	Pool           *pgxpool.Pool
-	Bus            *pgtx.Bus   // of operations that many send at once; nil for none
-	Reads          *pgtx.Reads // of short reads; nil for none
+	GroupCommit    *share.GroupCommit // for operations of route.shares; may be nil
+	Reads          *share.Reads       // batches short reads; may be nil
 	Standbys       *standby.Set
 	Keys           *auth.Store
-	Pages          *publishable.Store // the keys that stand in pages
-	Plain          bool               // the service is reached without TLS
+	Pages          *publishable.Store // publishable keys
+	Plain          bool               // clients reach the service without TLS
 	Keeper         *secret.Keeper
 	Clock          clock.Clock
 	Document       *Document
 	Log            *slog.Logger
 	Metrics        *Metrics
-	Tracer         *tracing.Tracer // nil for none
-	Shortage       *shortage.Watch // of errors of the database; nil for none
+	Tracer         *tracing.Tracer // may be nil
+	Shortage       *shortage.Watch // counts database errors; may be nil
 	TrustedProxies []netip.Prefix
-	// Plan is the limits of organizations that have none of their own.
+	// Plan holds the default limits of organizations.
 	Plan quota.Plan
-	// Existing maps the row of a conflict to what the API shows; nil shows none.
+	// Existing converts the row of a conflict to its API object; may be nil.
 	Existing func(row any) any
-	// Wake is called when events have been committed; it may be nil.
+	// Wake is called after events have been committed; may be nil.
 	Wake func()
-	// AddressLimit is the requests a second of one address without a valid key.
+	// AddressLimit is the number of requests a second for one address without a valid key.
 	AddressLimit int
-	// Timeout bounds the work of one request; 8 s where it is zero.
+	// Timeout bounds the work of one request; the default is 8 s.
 	Timeout time.Duration
 }
 
@@ -76,11 +75,11 @@ type Options struct {
 type Front struct {
 	Options
 	limiter *limiter
-	pages   *limiter // of browsers' requests, by address and by key
+	pages   *limiter // for browsers' requests, by address and by key
 	shared  *sharedLimiter
 	beyond  map[string]echo.HandlerFunc
-	free    map[string]string // operations outside of the path's limits, by path
-	sheets  chan struct{}     // one for each table that is being made
+	free    map[string]string // operations without the path's limits, by path
+	sheets  chan struct{}     // one element for each table in progress
 }
 
 // New returns the request path.

@@ -11,18 +11,18 @@ import (
 	"rail/server/locale/plain"
 )
 
-// nameMembers are the members of bodies that name somebody or something, in one line. Those of freeform
-// are the caller's own.
+// nameMembers lists the members of bodies that hold a name in one line. It does not apply inside
+// freeform members.
 var nameMembers = map[string]bool{
 	"name": true, "first_name": true, "last_name": true, "company_name": true, "display_name": true, "product_name": true,
 	"label": true, "title": true, "subject": true,
 }
 
-// fileMember is a file, whose name has rules of its own.
+// fileMember is a file, whose name has other rules.
 const fileMember = "file"
 
-// cleanNames returns a valid body whose names have no invisible characters. Most
-// bodies have none at all, and are returned as they are.
+// cleanNames returns a valid body without invisible characters in its names. Most bodies have none,
+// and are returned unchanged.
 func cleanNames(body []byte) ([]byte, error) {
 	text := string(body)
 	if plain.Lined(text) && !strings.Contains(text, `\`) {
@@ -30,7 +30,7 @@ func cleanNames(body []byte) ([]byte, error) {
 	}
 	var out bytes.Buffer
 	d, e := jsontext.NewDecoder(bytes.NewBuffer(body)), jsontext.NewEncoder(&out)
-	var within []string // the members that are open, by depth
+	var within []string // the open members, by depth
 	for {
 		token, err := d.ReadToken()
 		if err == io.EOF { //nolint:errorlint // as it is documented
@@ -48,7 +48,7 @@ func cleanNames(body []byte) ([]byte, error) {
 	}
 }
 
-// cleanName returns a text as it is to be written, and the members that are open then.
+// cleanName returns the token to write, and the open members after it.
 func cleanName(d *jsontext.Decoder, within []string, token jsontext.Token) ([]string, jsontext.Token) {
 	depth := d.StackDepth()
 	kind, n := d.StackIndex(depth)

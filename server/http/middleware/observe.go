@@ -10,9 +10,8 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// observe writes the error, if any, logs the request as one line with all its
-// facts, and counts it. The line has the route's pattern, never the path, a
-// body, a header, an e-mail or an address: none of them may get into logs.
+// observe writes the error, if any, logs the request in one line, and counts it. The line has the
+// route's pattern. It never has the path, the body, a header, an e-mail or an address.
 func (f *Front) observe(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		s := stateOf(c)
@@ -38,11 +37,10 @@ func (f *Front) observe(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// logLine writes the line of a request, as an error where the fault is the
-// server's.
+// logLine logs a request, with level error for a fault of the server.
 func (f *Front) logLine(c echo.Context, s *state, operation string, status int, took time.Duration) {
 	level := slog.LevelInfo
-	// Enough for every attribute below, so that appending does not allocate.
+	// Large enough for all attributes below, so that append does not allocate.
 	attrs := make([]slog.Attr, 0, 13)
 	attrs = append(attrs,
 		slog.String("request_id", s.id), slog.String("method", c.Request().Method), slog.String("route", c.Path()),

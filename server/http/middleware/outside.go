@@ -8,29 +8,28 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// probes are exempt from the rate limit: a balancer that is refused takes the
-// server out of service.
+// probes are exempt from the rate limit: a load balancer would take the server out of service after
+// a refusal.
 var probes = map[string]bool{"/healthz": true, "/readyz": true}
 
 //go:embed limited.html
 var limitedPage string
 
-// Beyond sets the handler that serves a path when the address asks too often, in
-// place of the refusal: a short link, for example, still redirects but records
-// nothing.
+// Beyond sets the handler of a path for addresses beyond their rate limit, in place of the refusal:
+// a short link, for example, still redirects but records nothing.
 func (f *Front) Beyond(path string, h echo.HandlerFunc) { f.beyond[path] = h }
 
-// Free leaves the limits of a path to its handler, which knows better whom to charge.
-// Its requests are counted under the operation's name.
+// Free exempts a path from the limits here; its handler charges requests itself. Metrics count them
+// under the operation's name.
 func (f *Front) Free(path, operation string) { f.free[path] = operation }
 
-// Charge counts a request against its address, at most once.
+// Charge charges a request to its address, at most once.
 func (f *Front) Charge(c echo.Context) error { return f.pay(c, stateOf(c)) }
 
-// GiveBack takes back that a request counts against its address.
+// GiveBack undoes the charge of a request to its address.
 func (f *Front) GiveBack(c echo.Context) { f.giveBack(c, stateOf(c)) }
 
-// ChargeTo counts a request against a name, at this replica.
+// ChargeTo charges a request to a name, on this replica.
 func (f *Front) ChargeTo(name string, perSecond int) error {
 	if _, ok := f.limiter.take(name, perSecond); !ok {
 		return limited(perSecond)
@@ -38,8 +37,8 @@ func (f *Front) ChargeTo(name string, perSecond int) error {
 	return nil
 }
 
-// outside serves what is not in the description (pages, short links, probes)
-// within the allowance of an address, as for requests without a valid key.
+// outside serves routes outside the description (pages, short links, probes) within the rate limit
+// of an address without a valid key.
 func (f *Front) outside(c echo.Context) error {
 	s := stateOf(c)
 	if probes[c.Path()] || f.free[c.Path()] != "" {
@@ -58,7 +57,7 @@ func (f *Front) outside(c echo.Context) error {
 	return refusal
 }
 
-// tooOften writes the refusal for people as a page that loads no other file: that
+// tooOften writes the refusal as a page for people. The page loads no other file, because that
 // request might be refused too.
 func tooOften(c echo.Context, s *state, refusal error) error {
 	s.problem = toProblem(refusal)

@@ -8,11 +8,15 @@ import (
 	"rail/server/problem"
 )
 
-// otherVersion is the beginning of a path of a version that does not exist.
-var otherVersion = regexp.MustCompile(`^/v[0-9]{1,3}/`)
+// otherBeginning matches the beginning of a path: a version, /api, both, or only the slash.
+var otherBeginning = regexp.MustCompile(`^(?i:/api)?(?i:/v[0-9]{1,3})?/`)
 
-// noPath returns the 404 of a path that nothing answers, with the path that was
-// probably meant.
+// otherWords maps what events call an object to the collection of the paths.
+var otherWords = map[string]string{
+	"affiliates": "partners", "affiliate_links": "links", "affiliate_coupons": "coupons", "rules": "flows",
+}
+
+// noPath returns the 404 of an unknown path, and suggests the most similar one.
 func (d *Document) noPath(path string) *problem.Error {
 	if meant := d.nearestPath(path); meant != "" {
 		return problem.New(problem.RouteNotFound, "No such path. Did you mean %s?", meant)
@@ -20,32 +24,46 @@ func (d *Document) noPath(path string) *problem.Error {
 	return problem.New(problem.RouteNotFound, "No such path.")
 }
 
-// nearestPath returns the most similar described path, or "". It compares with
-// those of as many segments, with the given ids in the places of theirs. A
-// missing /v1 is the usual mistake, another version in its place the next.
+// nearestPath returns the most similar described path, or "". It compares paths with the same
+// number of segments, and inserts the given ids. The usual mistakes are a missing /v1 and another
+// version.
 func (d *Document) nearestPath(path string) string {
 	path = strings.TrimSuffix(path, "/")
 	if !plausibleID(path) {
 		return ""
 	}
-	path = otherVersion.ReplaceAllString(path, "/v1/")
-	if !strings.HasPrefix(path, "/v1/") && !strings.HasSuffix(path, ".txt") {
-		path = "/v1" + path
+	if !strings.HasSuffix(path, ".txt") {
+		path = otherBeginning.ReplaceAllString(path, "/v1/")
 	}
 	given := strings.Split(path, "/")
+	if len(given) > 2 && otherWords[given[2]] != "" {
+		given[2] = otherWords[given[2]]
+		path = strings.Join(given, "/")
+	}
 	var known []string
 	for key := range d.routes {
 		segments := strings.Split(key.path, "/")
-		if len(segments) != len(given) {
-			continue
+		if fill(segments, given) {
+			known = append(known, strings.Join(segments, "/"))
 		}
-		for i, s := range segments {
-			if strings.HasPrefix(s, ":") {
-				segments[i] = given[i]
-			}
-		}
-		known = append(known, strings.Join(segments, "/"))
 	}
 	slices.Sort(known)
 	return problem.Nearest(path, slices.Compact(known))
+}
+
+// fill copies the given ids into the segments of a described path. It reports whether each other segment is similar to
+// the given one: /v1/tags/x is no suggestion for /v1/programs/x.
+func fill(segments, given []string) bool {
+	if len(segments) != len(given) {
+		return false
+	}
+	for i, s := range segments {
+		switch {
+		case strings.HasPrefix(s, ":") && given[i] != "":
+			segments[i] = given[i]
+		case s != given[i] && problem.Nearest(given[i], []string{s}) == "":
+			return false
+		}
+	}
+	return true
 }

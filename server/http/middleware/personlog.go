@@ -12,20 +12,20 @@ import (
 	"rail/server/work/auditlog"
 )
 
-// logPerson writes a line of the audit log for a change by a person, unless the change has written its own: what
-// people do is always there under their names. It names the operation, what it was done to and the members
-// that were sent, but none of their values, which may be secret.
+// logPerson writes a line of the audit log for a change by a person, unless the change has written
+// one: the log shows all changes by people under their names. The line names the operation, the
+// object and the members of the body, but not their values, which may be secret.
 func logPerson(ctx context.Context, s *state, u *work.Unit, out *buffered) error {
 	if !s.actor.Person || u.Logged() || slices.Contains(s.route.Scopes, "read") {
 		return nil
 	}
 	var sent map[string]json.RawMessage
-	_ = json.Unmarshal(s.body, &sent) // without a body nothing was sent
+	_ = json.Unmarshal(s.body, &sent) // no members without a body
 	var made struct {
 		ID        string `json:"id"`
 		ProgramID string `json:"program_id"`
 	}
-	_ = json.Unmarshal(out.body.Bytes(), &made) // an answer without an id has nothing to name
+	_ = json.Unmarshal(out.body.Bytes(), &made) // no id without a body
 	delete(sent, "program_id")
 	program := made.ProgramID
 	for _, id := range append(u.Programs, u.OrgID) {
@@ -39,14 +39,14 @@ func logPerson(ctx context.Context, s *state, u *work.Unit, out *buffered) error
 	})
 }
 
-// past are the verbs of operations as the audit log has them; others stay as they are.
-var past = map[string]string{
+// pastTense maps verbs of operations to those of the audit log.
+var pastTense = map[string]string{
 	"create": "created", "update": "updated", "delete": "deleted", "send": "sent", "pause": "paused", "resume": "resumed",
 	"replay": "replayed", "rotate": "rotated", "ping": "pinged", "resolve": "resolved", "review": "reviewed",
 	"withdraw": "withdrawn", "refund": "refunded", "cancel": "canceled", "export": "exported",
 }
 
-// actionOf is an operation as the audit log names it: updateProgram is program.updated.
+// actionOf returns the audit log's name of an operation: updateProgram is program.updated.
 func actionOf(operation string) string {
 	at := strings.IndexFunc(operation, unicode.IsUpper)
 	if at < 0 {
@@ -60,7 +60,7 @@ func actionOf(operation string) string {
 		}
 		b.WriteRune(unicode.ToLower(r))
 	}
-	if done := past[verb]; done != "" {
+	if done := pastTense[verb]; done != "" {
 		verb = done
 	}
 	return b.String() + "." + verb

@@ -12,9 +12,8 @@ import (
 	"rail/server/problem"
 )
 
-// canonical brings the query into one form (step 8): expand=a,b, expand[]=a and
-// their repetitions become one list. What a lenient parser would drop or choose
-// from is refused: the client would never learn that it was ignored.
+// canonical normalizes the query (step 8): expand=a,b, expand[]=a and their repetitions become one
+// list. It refuses ambiguous queries instead of ignoring a part of them.
 func (f *Front) canonical(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if _, err := url.ParseQuery(c.Request().URL.RawQuery); err != nil {
@@ -37,13 +36,13 @@ func (f *Front) canonical(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// plausible reports whether a parameter of the path can be asked of the database. Ids of
-// payment processors may have any characters.
+// plausible reports whether the ids of a path may be queried. Ids of payment processors may have
+// any characters.
 func plausible(c echo.Context, name, value string) bool {
 	if name != "external_customer_id" {
 		return plausibleID(value)
 	}
-	if c.Request().URL.RawPath != "" { // echo matches the path as it came
+	if c.Request().URL.RawPath != "" { // echo matches the path as sent
 		unescaped, err := url.PathUnescape(value)
 		if err != nil {
 			return false
@@ -54,11 +53,10 @@ func plausible(c echo.Context, name, value string) bool {
 		utf8.RuneCountInString(value) <= 255
 }
 
-// plausibleID reports whether an id of a path can be asked of the database, which
-// takes no NUL and no broken UTF-8. What cannot be an id is answered like an id
-// that does not exist.
+// plausibleID reports whether an id of a path may be queried: PostgreSQL accepts no NUL and no
+// invalid UTF-8. Others get the same answer as an unknown id.
 func plausibleID(escaped string) bool {
-	id, err := url.PathUnescape(escaped) // echo keeps some paths as they came
+	id, err := url.PathUnescape(escaped) // echo does not unescape all paths
 	if err != nil || id == "" || len(id) > 128 {
 		return false
 	}
@@ -93,9 +91,8 @@ func mergeList(q url.Values, name string) {
 	q[name+"[]"] = out
 }
 
-// joinFilters joins the repetitions of a comma list, status=a&status=b, to one text, as
-// status=a,b is; status[]=a counts as status=a. Many clients write a list in these ways,
-// whatever the description says.
+// joinFilters joins the repetitions of a comma list, such as status=a&status=b, into status=a,b;
+// status[]=a counts as status=a. Many clients write lists in these ways.
 func joinFilters(q url.Values, r *route) {
 	for name, p := range r.query {
 		if !p.commas {
@@ -108,8 +105,8 @@ func joinFilters(q url.Values, r *route) {
 	}
 }
 
-// checkQuery refuses unknown parameters (a mistyped filter must not return
-// everything), repeated parameters, and integers in anything but plain digits.
+// checkQuery refuses unknown parameters (a misspelled filter must not return everything), repeated
+// parameters, and integers that are not plain digits.
 func checkQuery(q url.Values, r *route) error {
 	for name, given := range q {
 		p, known := r.query[name]
@@ -146,15 +143,15 @@ func spaceless(list string) string {
 	return strings.Join(values, ",")
 }
 
-// unknownParameter returns the refusal of a parameter that the operation does not
-// take, nil for program_id. A name that cannot be shown is replaced by "query".
+// unknownParameter returns the refusal of an unknown parameter, or nil for program_id. It replaces
+// an unprintable name by "query".
 func unknownParameter(name string, r *route) error {
 	switch name {
 	case "expand[]":
 		return problem.On(name, problem.InvalidExpand, "This operation has no relations to expand.")
 	case "include[]":
 		return problem.On(name, problem.InvalidInclude, "This operation has nothing to include.")
-	case "program_id": // tolerated on every route (decisions, 10)
+	case "program_id": // accepted on every route (decisions, 10)
 		return nil
 	}
 	if !utf8.ValidString(name) || strings.ContainsRune(name, 0) || len(name) > 255 {

@@ -11,8 +11,8 @@ import (
 	"rail/server/problem"
 )
 
-// recoverPanic answers a panic like any other failure. The stack is logged;
-// the panic's value may contain data of a request, so only its type is.
+// recoverPanic answers a panic like any other failure. It logs the stack and the type of the
+// panic's value, which may contain data of the request.
 func (f *Front) recoverPanic(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) (err error) {
 		defer func() {

@@ -10,8 +10,8 @@ import (
 // HeaderRequestID carries the id of the request on every response.
 const HeaderRequestID = "Rail-Request-Id"
 
-// begin gives the request its id and its present (step 1). The duration is
-// measured by the machine's clock; now may be a clock that a test has set.
+// begin gives the request its id and its time (step 1). The system clock measures the duration; now
+// may come from a test's clock.
 func (f *Front) begin(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		s := &state{id: ident.New(ident.Request), started: clock.Real(), now: f.Clock.Now(), via: via(c.Request().Context())}

@@ -8,9 +8,8 @@ import (
 	"rail/server/problem"
 )
 
-// scope checks the key against the scopes that the document gives the operation
-// (step 9). It comes before any look-up, so that a refusal does not show whether
-// an object exists.
+// scope checks the key against the operation's scopes (step 9). It comes before any look-up, so
+// that a refusal does not reveal whether an object exists.
 func (f *Front) scope(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		s := stateOf(c)

@@ -9,17 +9,17 @@ import (
 	"rail/server/work"
 )
 
-// HeaderPosition says where the database was after a write. Sent back with a read, it
-// makes any server show that write.
+// HeaderPosition is the database position after a write. A client that sends it with a read sees
+// that write on every server.
 const HeaderPosition = "Rail-Position"
 
-// read runs the handler of a read: at a standby that shows what the caller has
-// written, else at the primary. What a standby refuses, be it gone or behind, the
-// primary is asked, so that nobody is told of an absence which has ended.
+// read runs the handler of a read on a standby that has replayed the caller's writes, or on the
+// primary. If the standby fails or does not find the object, the primary answers, because the
+// standby may lag.
 func (f *Front) read(ctx context.Context, c echo.Context, next echo.HandlerFunc) error {
 	s := stateOf(c)
 	if f.Standbys != nil && s.keyed && !s.route.atPrimary() {
-		seen, _ := pgtx.ParsePosition(c.Request().Header.Get(HeaderPosition)) // validate has refused others
+		seen, _ := pgtx.ParsePosition(c.Request().Header.Get(HeaderPosition)) // validate refuses invalid ones
 		if at := f.Standbys.Choose(s.actor.ID, seen); at != nil {
 			there, end := at.Bound(ctx)
 			err := f.readAt(there, c, next, f.unit(c, s, at.Pool, at.Reads))
@@ -40,12 +40,12 @@ func (f *Front) readAt(ctx context.Context, c echo.Context, next echo.HandlerFun
 	return next(c)
 }
 
-// wrote notes the position of what a request has committed, and tells it.
+// wrote records the position of a request's commit and sends it in HeaderPosition.
 func (f *Front) wrote(ctx context.Context, s *state, out *buffered, at pgtx.Position) {
 	if f.Standbys == nil {
 		return
 	}
-	// What it did is committed, but not by its own transaction: perhaps at another server.
+	// Another transaction, perhaps on another server, has committed its work.
 	if at == (pgtx.Position{}) {
 		at = pgtx.Current(ctx, f.Pool)
 	}

@@ -29,7 +29,7 @@ func at(standby *pgtest.Standby) apitest.Option {
 	return func(c *config.Config) { c.ReadURL = standby.DSN() }
 }
 
-// used waits until reads of a key are answered by the standby.
+// used waits until the standby answers the reads of a key.
 func used(s *apitest.Server, key string) {
 	s.T.Helper()
 	before := strings.Count(s.Log(), "standby=true")
@@ -39,14 +39,14 @@ func used(s *apitest.Server, key string) {
 	}, time.Minute, 5*time.Millisecond)
 }
 
-// total returns how many programs a key sees.
+// total returns the number of programs that a key sees.
 func total(s *apitest.Server, key string, headers ...string) int64 {
 	s.T.Helper()
 	return s.Must(200, s.Do("GET", "/v1/programs", key, nil, headers...)).Int("total_count")
 }
 
-// TestReadsAtAStandby: who writes reads its own writes while the standby shows nothing
-// new; all others read at the standby, also the writer once the standby has caught up.
+// TestReadsAtAStandby: a key reads its own writes while the standby lags. Other keys read from the
+// standby, and so does the writer once the standby has caught up.
 func TestReadsAtAStandby(t *testing.T) {
 	t.Parallel()
 	s, standby := replicated(t)
@@ -59,7 +59,7 @@ func TestReadsAtAStandby(t *testing.T) {
 	require.Equal(t, before+1, total(s, s.Key), "the writer's own")
 	require.Equal(t, before, total(s, other), "at the standby")
 	require.Equal(t, before+1, total(s, other, "Rail-Position", position), "the position came along")
-	s.Must(200, s.Do("GET", "/v1/programs/"+made.String("id"), other, nil)) // what is absent there is asked for at the primary
+	s.Must(200, s.Do("GET", "/v1/programs/"+made.String("id"), other, nil)) // the primary answers for objects that the standby lacks
 	require.Equal(t, before, total(s, other, "Rail-Position", "1-0"), "an old position")
 
 	standby.Resume()
@@ -71,8 +71,8 @@ func TestReadsAtAStandby(t *testing.T) {
 	require.Equal(t, before+2, total(s, other))
 }
 
-// TestStandbyGone: reads go on while a standby is away, which the log says once, and use
-// it again when it is back, or has become a primary itself, which it may not be.
+// TestStandbyGone: reads continue while a standby is unavailable, which is logged once. They use it
+// again when it is back, unless it has become a primary.
 func TestStandbyGone(t *testing.T) {
 	t.Parallel()
 	s, standby := replicated(t)
@@ -95,8 +95,8 @@ func TestStandbyGone(t *testing.T) {
 	require.Equal(t, n+1, total(s, s.Key))
 }
 
-// TestPositions: writes that share a transaction have one, too, and so has a replay at
-// another server, which then shows what it told of.
+// TestPositions: writes that share a transaction have a position, and so does a replay on another
+// server, which then shows the write.
 func TestPositions(t *testing.T) {
 	t.Parallel()
 	s, standby := replicated(t)

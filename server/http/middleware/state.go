@@ -13,31 +13,31 @@ import (
 	"rail/server/problem"
 )
 
-// state is what the steps of one request pass on to later steps.
+// state holds the results of a request's steps for later steps.
 type state struct {
 	id       string
 	started  time.Time
 	now      clock.Time
-	route    *route // nil outside of the description
+	route    *route // nil outside the description
 	actor    auth.Actor
 	key      auth.Key // the actor's; empty for a person of the console
 	keyed    bool     // authentication succeeded
-	via      string   // how the request came, as via() names it
-	token    string   // the key as it was sent
+	via      string   // the source of the request, as via() names it
+	token    string   // the key as sent
 	paid     bool     // a token of the address's bucket was taken
 	body     []byte
-	unread   error // why there is no body although one was sent
+	unread   error // the reason why a body could not be read
 	replayed bool
-	limited  bool // its address had no token left, and it was served less
-	standby  bool // a standby of the database has answered
+	limited  bool // served by Beyond's handler
+	standby  bool // a standby answered
 	problem  *problem.Error
-	budget   *budget         // what the rate headers say
+	budget   *budget         // for the rate headers
 	caller   *browser.Caller // of a page's request
 }
 
 const stateKey = "rail.state"
 
-// stateOf returns the state that begin has set.
+// stateOf returns the state set by begin.
 func stateOf(c echo.Context) *state {
 	s, ok := c.Get(stateKey).(*state)
 	if !ok {
@@ -46,8 +46,8 @@ func stateOf(c echo.Context) *state {
 	return s
 }
 
-// match finds the operation. Paths beyond the description (pages, probes)
-// leave the request path here; unknown paths and methods end here.
+// match finds the operation. Paths outside the description (pages, probes) leave the request path
+// here; unknown paths and methods are refused.
 func (f *Front) match(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		s := stateOf(c)
@@ -65,8 +65,7 @@ func (f *Front) match(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// isAPI reports whether the path that was asked for is one of the API, whatever
-// route the router took for it.
+// isAPI reports whether the requested path is one of the API, whatever route the router chose.
 func isAPI(c echo.Context) bool { return strings.HasPrefix(c.Request().URL.Path, "/v1/") }
 
 // methodNotAllowed returns the 405 with the methods that the path has. The router
@@ -81,5 +80,5 @@ func methodNotAllowed(c echo.Context, allowed string) error {
 	}
 	list := strings.Join(kept, ", ")
 	c.Response().Header().Set(echo.HeaderAllow, list)
-	return problem.New(problem.MethodNotAllowed, "This path knows %s.", list)
+	return problem.New(problem.MethodNotAllowed, "This path supports %s.", list)
 }

@@ -18,10 +18,10 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// limit is an option of servers that let an address without a key ask n times.
+// limit is the option of a server that allows an address without a key n requests.
 func limit(n int) apitest.Option { return func(c *config.Config) { c.AddressRateLimit = n } }
 
-// junk is a token that has the form of a key, but for its last character.
+// junk is a token in the form of a key, except for its last character.
 func junk(live bool) string {
 	token := auth.NewToken(live)
 	last := byte('0')
@@ -49,8 +49,8 @@ func TestAddressLimit(t *testing.T) {
 	s.Must(200, s.Do("GET", "/v1/openapi.json", "", nil))
 }
 
-// TestJunkAsksNobody: what cannot be a key is no question to the database, and what
-// can be one only while its address has a token left.
+// TestJunkAsksNobody: a token that cannot be a key is not looked up, and one that can be is only
+// looked up while its address has a token left.
 func TestJunkAsksNobody(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, limit(25))
@@ -64,8 +64,7 @@ func TestJunkAsksNobody(t *testing.T) {
 	refuse(t, 429, "rate_limit_error", "rate_limit_exceeded", ask(auth.NewToken(true)))
 }
 
-// TestKeysOfOneAddress: valid keys cost their address nothing, however many are
-// asked with for the first time.
+// TestKeysOfOneAddress: the first use of any number of valid keys costs their address nothing.
 func TestKeysOfOneAddress(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, limit(1))
@@ -79,8 +78,8 @@ func TestKeysOfOneAddress(t *testing.T) {
 	}
 }
 
-// TestBodiesOfStrangersAreNotRead: whoever has no key is answered before a byte of
-// the body has come.
+// TestBodiesOfStrangersAreNotRead: a request without a key is answered before a byte of its body
+// has arrived.
 func TestBodiesOfStrangersAreNotRead(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, limit(4))
@@ -100,26 +99,24 @@ func TestBodiesOfStrangersAreNotRead(t *testing.T) {
 	}
 }
 
-// withoutBody sends the head of a request with a large body, and returns the status
-// of what is answered to that.
+// withoutBody sends the head of a request with a large body, and returns the status of the answer.
 func withoutBody(t *testing.T, s *apitest.Server, method, path, key string) int {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
 	require.NoError(t, err)
-	defer conn.Close() // nothing is under way
+	defer conn.Close() // no response is pending
 	require.NoError(t, conn.SetDeadline(time.Now().Add(30*time.Second)))
 	_, err = fmt.Fprintf(conn,
 		"%s %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 1048575\r\n\r\n", method, path, key)
 	require.NoError(t, err)
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	require.NoError(t, err, "the server waits for the body")
-	defer res.Body.Close() // it is read
+	defer res.Body.Close() // already read
 	_, _ = io.Copy(io.Discard, res.Body)
 	return res.StatusCode
 }
 
-// TestLivemodeOnEveryRefusal: whatever goes wrong, a test key's answer says that it
-// is one, and a live key's does not.
+// TestLivemodeOnEveryRefusal: every refusal of a test key is marked, and none of a live key.
 func TestLivemodeOnEveryRefusal(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

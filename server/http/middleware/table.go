@@ -18,27 +18,26 @@ import (
 )
 
 const (
-	// tablePage is how many rows of a table count as one request: a page's most.
+	// tablePage is the number of rows of a table that count as one request: the largest page.
 	tablePage = 100
-	// maxTableRows and maxTableBytes bound a table, which is made before it is sent: an
-	// error in the midst of it is answered as one.
+	// maxTableRows and maxTableBytes bound a table. The whole table is made before it is sent, so
+	// that an error can be answered.
 	maxTableRows  = 10_000
 	maxTableBytes = 16 << 20
-	// maxTables is how many a server makes at the same time; others wait, as long as a
-	// request may take. What a key owes for one is known too late to hold its next ones back.
+	// maxTables is the number of tables that a server makes at once; others wait for up to a
+	// request's timeout. The charge for a table comes too late to delay the key's next ones.
 	maxTables = 8
 )
 
-// table is how an operation's answer becomes one.
+// table describes an operation's answer as a table.
 type table struct {
-	rows    string   // the member of the answer that has them
-	columns []string // the members of every row, in the order of the description
-	pages   bool     // there may be more than one
-	offset  bool     // pages follow by their offset, not by the last id
+	rows    string   // the member of the answer with the rows
+	columns []string // the members of every row, in the description's order
+	pages   bool     // the operation has pages
+	offset  bool     // pages follow by offset, not by the last id
 }
 
-// newTable returns nil for an operation whose answer the description has not as a
-// table.
+// newTable returns the table of an operation, or nil if its answer is not one.
 func newTable(o openapi.Operation) *table {
 	ok := o.Operation.Responses.Status(http.StatusOK)
 	if ok == nil || ok.Value.Content["text/csv"] == nil {
@@ -57,8 +56,8 @@ func newTable(o openapi.Operation) *table {
 	return t
 }
 
-// tables answers with a table where one is asked for (step 13). Its rows are those
-// of the JSON that the operation answers, page by page.
+// tables answers with a table if the caller asks for one (step 13). Its rows come from the
+// operation's JSON, page by page.
 func (f *Front) tables(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		s := stateOf(c)
@@ -81,8 +80,8 @@ func (f *Front) tables(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// fill makes a table when there is room for one, and charges the key for its pages, also
-// for those before one that failed.
+// fill makes a table as soon as fewer than maxTables are in progress, and charges the key for its
+// pages, including those before a failed one.
 func (f *Front) fill(c echo.Context, t *sheet, next echo.HandlerFunc) error {
 	ctx, s := c.Request().Context(), stateOf(c)
 	select {
@@ -110,7 +109,7 @@ func wantsTable(c echo.Context) (bool, error) {
 	return strings.EqualFold(strings.TrimSpace(kind), "text/csv"), nil
 }
 
-// sheet is a table while it is made.
+// sheet is a table in progress.
 type sheet struct {
 	*table
 	out     bytes.Buffer
@@ -127,8 +126,8 @@ func newSheet(t *table) *sheet {
 	return s
 }
 
-// walk takes the pages of a list until it ends or the table is full, and returns
-// how many. A caller who gives a limit, or walks backwards, has one page.
+// walk reads the pages of a list until it ends or the table is full, and returns their number. With
+// a limit or backwards it reads one page.
 func (t *sheet) walk(c echo.Context, next echo.HandlerFunc) (pages int, err error) {
 	q := values(c)
 	whole := t.pages && !q.Has("limit") && !q.Has("ending_before")
@@ -177,7 +176,7 @@ func (t *sheet) add(answer []byte) (more bool, err error) {
 		for i, name := range t.header {
 			cells[i] = cell(row[name])
 		}
-		_ = t.csv.Write(cells) // to a buffer
+		_ = t.csv.Write(cells) // a buffer never fails
 		t.last = cell(row["id"])
 	}
 	t.csv.Flush()
@@ -185,8 +184,7 @@ func (t *sheet) add(answer []byte) (more bool, err error) {
 	return string(members["has_more"]) == "true", nil
 }
 
-// begin writes the names of the members: those of every row, and those that these
-// rows were asked to include.
+// begin writes the header: the members of every row, and those requested by include.
 func (t *sheet) begin(rows []map[string]json.RawMessage) {
 	more := map[string]bool{}
 	for _, row := range rows {
@@ -196,18 +194,18 @@ func (t *sheet) begin(rows []map[string]json.RawMessage) {
 	}
 	maps.DeleteFunc(more, func(_ string, extra bool) bool { return !extra })
 	t.header = slices.Concat(t.columns, slices.Sorted(maps.Keys(more)))
-	_ = t.csv.Write(t.header) // to a buffer
+	_ = t.csv.Write(t.header) // a buffer never fails
 }
 
-// cell returns a value as it stands in a table. A text that a spreadsheet would take
-// for a formula is made one that it shows.
+// cell returns the text of a value in a table. It escapes a text that a spreadsheet would evaluate
+// as a formula.
 func cell(value json.RawMessage) string {
 	if len(value) == 0 || string(value) == "null" {
 		return ""
 	}
 	var text string
 	if json.Unmarshal(value, &text) != nil {
-		return string(value) // a number, a truth, an object or a list
+		return string(value) // a number, a boolean, an object or a list
 	}
 	if text != "" && strings.ContainsRune("=+-@\t\r\n", rune(text[0])) {
 		return "'" + text
@@ -215,7 +213,7 @@ func cell(value json.RawMessage) string {
 	return text
 }
 
-// send answers with the table.
+// send sends the table.
 func (t *sheet) send(c echo.Context) error {
 	h := c.Response().Header()
 	h.Set(echo.HeaderContentDisposition, `attachment; filename="`+path.Base(c.Request().URL.Path)+`.csv"`)

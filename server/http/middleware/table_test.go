@@ -29,7 +29,7 @@ func TestCell(t *testing.T) {
 	}
 }
 
-// list is an operation with n rows, whose ids are numbers from 1 on.
+// list is an operation with n rows, whose ids count from 1.
 func list(n int, more string) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		after, _ := strconv.Atoi(c.QueryParam("starting_after"))
@@ -44,9 +44,8 @@ func list(n int, more string) echo.HandlerFunc {
 	}
 }
 
-// walked asks for a table of a list, and returns its rows and the query of its next
-// part.
-func walked(t *testing.T, query string, next echo.HandlerFunc) (rows [][]string, pages int, link url.Values) {
+// tableOf requests a table of a list, and returns its rows and the query of its next part.
+func tableOf(t *testing.T, query string, next echo.HandlerFunc) (rows [][]string, pages int, link url.Values) {
 	t.Helper()
 	w := httptest.NewRecorder()
 	c := echo.New().NewContext(httptest.NewRequest(http.MethodGet, "/v1/things?"+query, nil), w)
@@ -65,32 +64,32 @@ func walked(t *testing.T, query string, next echo.HandlerFunc) (rows [][]string,
 
 func TestTableWalksAllPages(t *testing.T) {
 	t.Parallel()
-	rows, pages, link := walked(t, "format=csv", list(250, ""))
+	rows, pages, link := tableOf(t, "format=csv", list(250, ""))
 	require.Equal(t, []any{251, 3, url.Values(nil)}, []any{len(rows), pages, link})
 	require.Equal(t, [][]string{{"id", "name"}, {"1", `a,"b"`}}, rows[:2])
 	require.Equal(t, "250", rows[250][0])
-	rows, pages, _ = walked(t, "limit=7", list(250, ""))
+	rows, pages, _ = tableOf(t, "limit=7", list(250, ""))
 	require.Equal(t, []int{8, 1}, []int{len(rows), pages}, "who gives a limit has one page")
-	rows, _, _ = walked(t, "", list(0, ""))
+	rows, _, _ = tableOf(t, "", list(0, ""))
 	require.Equal(t, [][]string{{"id", "name"}}, rows)
-	rows, _, _ = walked(t, "", list(2, `","stats":{"clicks":1},"also":"x`))
+	rows, _, _ = tableOf(t, "", list(2, `","stats":{"clicks":1},"also":"x`))
 	require.Equal(t, []string{"id", "name", "also", "stats"}, rows[0], "what is included comes behind")
 }
 
 func TestTableIsBounded(t *testing.T) {
 	t.Parallel()
-	rows, _, link := walked(t, "status=due", list(maxTableRows+150, ""))
+	rows, _, link := tableOf(t, "status=due", list(maxTableRows+150, ""))
 	require.Len(t, rows, maxTableRows+1)
 	require.Equal(t, url.Values{"status": {"due"}, "format": {"csv"}, "starting_after": {strconv.Itoa(maxTableRows)}}, link)
-	rest, _, end := walked(t, link.Encode(), list(maxTableRows+150, ""))
+	rest, _, end := tableOf(t, link.Encode(), list(maxTableRows+150, ""))
 	require.Equal(t, []any{151, "10001", url.Values(nil)}, []any{len(rest), rest[1][0], end})
-	rows, _, link = walked(t, "", list(1000, strings.Repeat("x", 100_000)))
+	rows, _, link = tableOf(t, "", list(1000, strings.Repeat("x", 100_000)))
 	require.Less(t, len(rows), 400, "large rows fill a table, too")
 	require.NotEmpty(t, link)
 }
 
-// TestTablesTakeTurns: no more are made at once than the server has memory for, and who
-// waits too long is told to come back.
+// TestTablesTakeTurns: the server makes at most maxTables at once, and a request that waits too
+// long must retry.
 func TestTablesTakeTurns(t *testing.T) {
 	t.Parallel()
 	f := New(Options{Clock: clock.System{}})

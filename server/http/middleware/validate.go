@@ -16,8 +16,8 @@ import (
 	"rail/server/problem"
 )
 
-// validation leaves authentication to its own step, and bodies as they were sent:
-// a default that is filled in could not be distinguished from a value that was given.
+// validation skips authentication, which is a separate step, and does not set defaults: a default
+// could not be distinguished from a given value.
 var validation = &openapi3filter.Options{
 	AuthenticationFunc:  openapi3filter.NoopAuthenticationFunc,
 	SkipSettingDefaults: true,
@@ -46,7 +46,7 @@ func (f *Front) validate(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// pathParams returns the parameters of the path as the validator wants them.
+// pathParams returns the path parameters in the validator's form.
 func pathParams(c echo.Context) map[string]string {
 	names := c.ParamNames()
 	out := make(map[string]string, len(names))
@@ -56,7 +56,7 @@ func pathParams(c echo.Context) map[string]string {
 	return out
 }
 
-// refusal turns the validator's error into one that names the parameter.
+// refusal converts the validator's error into one that names the parameter.
 func (d *Document) refusal(err error) *problem.Error {
 	param := ""
 	if re, ok := errors.AsType[*openapi3filter.RequestError](err); ok {
@@ -80,7 +80,7 @@ func (d *Document) refusal(err error) *problem.Error {
 	return problem.New(problem.InvalidJSON, "The body cannot be read as JSON.")
 }
 
-// requestRefusal returns the refusals that need no look at a schema, or nil.
+// requestRefusal returns a refusal that does not depend on a schema, or nil.
 func requestRefusal(re *openapi3filter.RequestError) *problem.Error {
 	missing := errors.Is(re.Err, openapi3filter.ErrInvalidRequired)
 	empty := errors.Is(re.Err, openapi3filter.ErrInvalidEmptyValue)
@@ -97,18 +97,18 @@ func requestRefusal(re *openapi3filter.RequestError) *problem.Error {
 	return nil
 }
 
-// unsupported matches the validator's only mention of an unknown member's name.
+// unsupported extracts an unknown member's name from the validator's message, its only source.
 var unsupported = regexp.MustCompile(`^property "(.*)" is unsupported$`)
 
-// schemaRefusal returns the refusal of a member of a body, named by its path, or
-// of the parameter param.
+// schemaRefusal returns the refusal of a body's member, named by its path, or of the parameter
+// param.
 func (d *Document) schemaRefusal(se *openapi3.SchemaError, param string) *problem.Error {
 	if param != "" {
 		return d.parameterRefusal(se, param)
 	}
 	path := pointer(se.JSONPointer())
 	if m := unsupported.FindStringSubmatch(se.Reason); m != nil { // the pointer stops at the parent
-		name, err := strconv.Unquote(`"` + m[1] + `"`) // as it was sent
+		name, err := strconv.Unquote(`"` + m[1] + `"`) // the name as sent
 		if err != nil {
 			name = m[1]
 		}
@@ -137,8 +137,7 @@ func (d *Document) parameterRefusal(se *openapi3.SchemaError, param string) *pro
 	return p
 }
 
-// deepest follows the wrappers of oneOf to the error that a client can act on:
-// that of the branch that is not "null".
+// deepest unwraps the errors of oneOf to that of the branch that is not "null".
 func deepest(se *openapi3.SchemaError) *openapi3.SchemaError {
 	for se.Origin != nil {
 		var inner *openapi3.SchemaError
@@ -150,8 +149,7 @@ func deepest(se *openapi3.SchemaError) *openapi3.SchemaError {
 	return se
 }
 
-// pointer returns a JSON pointer as error.param writes it, such as
-// branches[0].rate_value.
+// pointer converts a JSON pointer to the form of error.param, such as branches[0].rate_value.
 func pointer(p []string) string {
 	var b strings.Builder
 	for _, s := range p {
@@ -175,6 +173,6 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// values returns the query that echo keeps for the request. The generated binder
-// reads the same map, so that changes to it reach the handler.
+// values returns echo's parsed query. The generated binder reads the same map, so changes to it
+// reach the handler.
 func values(c echo.Context) url.Values { return c.QueryParams() }

@@ -14,8 +14,8 @@ import (
 	"rail/server/problem"
 )
 
-// patterns are the regular expressions of requests in words that end a sentence
-// which begins with the name of the member.
+// patterns maps the regular expressions of requests to words that complete a sentence beginning
+// with the member's name.
 var patterns = map[string]string{
 	`^[A-Za-z]{3}$`:     "must be an ISO 4217 code of three letters, such as USD",
 	`^[A-Za-z]{2}$`:     "must be an ISO 3166 code of two letters, such as DE",
@@ -34,22 +34,23 @@ var patterns = map[string]string{
 	`^[A-Za-z0-9_-]{1,32}$`:      "must be 1 to 32 letters, digits, hyphens and underscores, such as ref",
 }
 
-// idKind is one type of ids, as its schema describes it: the prefix before the
-// random part, whose id it is in words, and an example.
+// idKind is a type of ids from its schema: the prefix before the random part, its object in words,
+// and an example.
 type idKind struct{ pattern, prefix, owner, whose, example string }
 
-// idKinds reads the types of ids from the schemas that are named after them, such
-// as PartnerId. A new type of ids thus gets its message without code.
+// idKinds reads the types of ids from the schemas named after them, such as PartnerId, so that a
+// new type needs no code.
 func idKinds(spec *openapi3.T) []idKind {
 	var out []idKind
 	for name, s := range spec.Components.Schemas {
 		owner, isID := strings.CutSuffix(name, "Id")
-		prefix, prefixed := strings.CutPrefix(s.Value.Pattern, "^(sample_)?")
+		// Some objects, such as events, have no samples.
+		prefix, prefixed := strings.CutPrefix(strings.Replace(s.Value.Pattern, "^(sample_)?", "^", 1), "^")
 		if !isID || !prefixed {
 			continue
 		}
 		k := idKind{
-			pattern: s.Value.Pattern, prefix: prefix[:strings.IndexByte(prefix, '[')], owner: owner, whose: whose(owner),
+			pattern: s.Value.Pattern, prefix: prefix[:strings.IndexAny(prefix, "[(")], owner: owner, whose: whose(owner),
 		}
 		k.example = k.prefix + "…"
 		if examples := s.Value.Examples; len(examples) > 0 {
@@ -78,8 +79,7 @@ func whose(owner string) string {
 	return "a " + name + "'s id"
 }
 
-// kindOf returns the kind of objects that a collection of the paths has, such as
-// payout_batches.
+// kindOf returns the kind of objects in a collection of the paths, such as payout_batches.
 func (d *Document) kindOf(collection string) *idKind {
 	for i, k := range d.ids {
 		var name strings.Builder
@@ -97,8 +97,9 @@ func (d *Document) kindOf(collection string) *idKind {
 	return nil
 }
 
-// absent says in the refusal of an id in the path what there is none of, and whose
-// id it is, if it is another kind's. Nothing but the id's own form decides the message.
+// absent completes the refusal of an id in the path: it names the kind of object that does not
+// exist, and the kind of the given id if it differs. The message depends only on the form of the
+// id.
 func (d *Document) absent(r *route, p *problem.Error, given string) *problem.Error {
 	if r == nil || strings.Count(r.Path, "{") != 1 || !strings.Contains(r.Path, "/{id}") {
 		return p
@@ -117,7 +118,7 @@ func (d *Document) absent(r *route, p *problem.Error, given string) *problem.Err
 	return &said
 }
 
-// mistaken says whose id was given in the place of a kind's, or "".
+// mistaken names the kind of an id that was given in place of another kind's, or returns "".
 func (d *Document) mistaken(kind idKind, given string) string {
 	for _, k := range d.ids {
 		if k.pattern != kind.pattern && strings.HasPrefix(strings.TrimPrefix(given, "sample_"), k.prefix) {
@@ -127,9 +128,8 @@ func (d *Document) mistaken(kind idKind, given string) string {
 	return ""
 }
 
-// pattern says in words what a text must be to match a pattern, or "" where the
-// pattern has no words. An id of another type is named as such: mixing up two ids
-// is the usual mistake.
+// pattern describes in words how a text matches a pattern, or returns "" if the pattern has no
+// words. It names the type of an id of another type: mixing up two ids is the usual mistake.
 func (d *Document) pattern(pattern, given string) string {
 	i := slices.IndexFunc(d.ids, func(k idKind) bool { return k.pattern == pattern })
 	if i < 0 {
@@ -142,8 +142,7 @@ func (d *Document) pattern(pattern, given string) string {
 	return text
 }
 
-// must says in words what a value must be, or "" where the validator's own words
-// have to do.
+// must describes in words how a value is valid, or returns "" to use the validator's message.
 func (d *Document) must(se *openapi3.SchemaError) string {
 	s := se.Schema
 	switch se.SchemaField {
@@ -172,7 +171,7 @@ func (d *Document) must(se *openapi3.SchemaError) string {
 		return "must be at most " + digits(s.Max)
 	case "minimum":
 		return "must be at least " + digits(s.Min)
-	// The remaining kinds of fault, by the name of the schema's keyword.
+	// The other faults, by the schema's keyword.
 	case "nullable":
 		return "must not be null"
 	case "type":
@@ -188,7 +187,7 @@ func (d *Document) must(se *openapi3.SchemaError) string {
 	return ""
 }
 
-// counted is a number of things in words.
+// counted returns a number of things in words.
 func counted(n uint64, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -196,23 +195,39 @@ func counted(n uint64, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// digits writes a bound without an exponent: 1e+06 is not what a client has
-// typed.
+// digits formats a bound without an exponent: 1000000 instead of 1e+06.
 func digits(bound *float64) string { return strconv.FormatFloat(*bound, 'f', -1, 64) }
 
-// fault returns the refusal of a value by the rule of its schema that it breaks;
-// param names the value as the client sent it.
+// eventName replaces the API's name of an object by its name in events: partner.created becomes affiliate.created.
+func eventName(given string) string {
+	object, change, _ := strings.Cut(given, ".")
+	if word := objectsOfEvents[object]; word != "" {
+		return word + "." + change
+	}
+	return given
+}
+
+// objectsOfEvents maps the API's name of an object to its name in events.
+var objectsOfEvents = map[string]string{
+	"partner": "affiliate", "link": "affiliate_link", "coupon": "affiliate_coupon", "flow": "rule",
+}
+
+// fault returns the refusal of a value that breaks a rule of its schema; param names the value as
+// the client sent it.
 func (d *Document) fault(se *openapi3.SchemaError, param string) *problem.Error {
 	if se.SchemaField == "enum" {
 		allowed := make([]string, 0, len(se.Schema.Enum))
 		for _, v := range se.Schema.Enum {
 			allowed = append(allowed, fmt.Sprint(v))
 		}
-		p := problem.NotOneOf(param, fmt.Sprint(se.Value), allowed)
-		if se.Value == "*" && strings.HasPrefix(param, "event_types[") {
-			p.Message = param + " must be a type of event; leave event_types empty for all of them."
+		given := fmt.Sprint(se.Value)
+		if !strings.HasPrefix(param, "event_types[") {
+			return problem.NotOneOf(param, given, allowed)
 		}
-		return p
+		if given == "all" || strings.Contains(given, "*") {
+			return problem.Invalid(param, "%s must be a type of event; leave event_types empty for all of them.", param)
+		}
+		return problem.NotOneOf(param, eventName(given), allowed)
 	}
 	if text := d.must(se); text != "" {
 		return problem.Invalid(param, "%s %s.", param, text)

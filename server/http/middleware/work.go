@@ -12,12 +12,13 @@ import (
 	"rail/server/http/docs/static"
 	"rail/server/http/site/browser"
 	"rail/server/postgres/pgtx"
+	"rail/server/postgres/pgtx/share"
 	"rail/server/problem"
 	"rail/server/work"
 )
 
-// buffered keeps a response back until its transaction has committed: a client
-// must not read of a change that is then undone. Its headers come on top of those that the response has.
+// buffered holds a response until its transaction has committed: a client must not see a change
+// that is then rolled back. Its headers are added to those of the response.
 type buffered struct {
 	header http.Header
 	status int
@@ -28,11 +29,10 @@ func (b *buffered) Header() http.Header         { return b.header }
 func (b *buffered) WriteHeader(status int)      { b.status = status }
 func (b *buffered) Write(p []byte) (int, error) { return b.body.Write(p) }
 
-// work runs the handler (step 14). A read gets the pool; a write gets one
-// transaction with its changes, its events and its idempotency record, and
-// its response leaves only after the commit. An operation that waits for another
-// server first claims its key in a transaction of its own; the transaction of the
-// work begins when the wait is over.
+// work runs the handler (step 14). A read uses the pool. A write has one transaction with its
+// changes, events and idempotency record, and its response is sent after the commit. An operation
+// that waits for another server claims its key in a separate transaction first; the transaction of
+// the work begins after the wait.
 func (f *Front) work(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		s := stateOf(c)
@@ -42,8 +42,7 @@ func (f *Front) work(next echo.HandlerFunc) echo.HandlerFunc {
 			return next(c)
 		}
 		if s.route.Method == http.MethodGet || s.route.Public {
-			// The generated handlers do not get the request, but the documents
-			// need the header.
+			// Generated handlers do not see the request, but documents need this header.
 			ctx = static.Accepting(ctx, c.Request().Header.Get("Accept-Encoding"))
 			return f.read(ctx, c, next)
 		}
@@ -54,9 +53,8 @@ func (f *Front) work(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		defer f.release(ctx, record)
 		var out *buffered
-		begin := f.boards(s)
-		// Deadlocks and serialization failures are tried again, each time from
-		// the start.
+		begin := f.beginner(s)
+		// Deadlocks and serialization failures are retried from the start.
 		err = work.Retry(ctx, func() (err error) {
 			out, err = f.attempt(c, next, base.WithTx(begin()), record)
 			return err
@@ -68,9 +66,8 @@ func (f *Front) work(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// unit returns the request as a unit of work: whose data it may see and who is
-// noted as the actor of its changes.
-func (f *Front) unit(c echo.Context, s *state, pool *pgxpool.Pool, reads *pgtx.Reads) *work.Unit {
+// unit returns the request as a unit of work: its tenant and the actor of its changes.
+func (f *Front) unit(c echo.Context, s *state, pool *pgxpool.Pool, reads *share.Reads) *work.Unit {
 	return work.New(pool, work.Unit{
 		OrgID: s.actor.OrgID, Plan: f.Plan.With(s.actor.Plan),
 		Actor:     s.actor.Work(),
@@ -79,14 +76,14 @@ func (f *Front) unit(c echo.Context, s *state, pool *pgxpool.Pool, reads *pgtx.R
 	})
 }
 
-// boards returns what begins the transaction of each attempt. The first one of
-// an operation that many send at once may share its transaction.
-func (f *Front) boards(s *state) func() *pgtx.Tx {
-	rides := f.Bus != nil && s.route.rides()
+// beginner returns the function that begins each attempt's transaction. The first
+// attempt of a frequent operation may share its transaction.
+func (f *Front) beginner(s *state) func() *pgtx.Tx {
+	share := f.GroupCommit != nil && s.route.shares()
 	return func() (tx *pgtx.Tx) {
-		if rides {
-			rides = false
-			tx = f.Bus.Begin(s.actor.OrgID)
+		if share {
+			share = false
+			tx = f.GroupCommit.Begin(s.actor.OrgID)
 		} else {
 			tx = pgtx.Begin(f.Pool)
 		}
@@ -97,25 +94,24 @@ func (f *Front) boards(s *state) func() *pgtx.Tx {
 	}
 }
 
-// attempt does the work once, in the unit's transaction. It returns the response
-// to send, or an error after which nothing was written.
+// attempt runs the work once, in the unit's transaction. It returns the response to send, or an
+// error if nothing was written.
 func (f *Front) attempt(c echo.Context, next echo.HandlerFunc, u *work.Unit, r *record) (*buffered, error) {
 	ctx, tx := c.Request().Context(), u.Tx
 	defer tx.Rollback()
 	if r != nil {
 		if err := f.take(ctx, tx, c, r); err != nil {
-			return f.unclaimed(c, tx, err)
+			return f.withoutKey(c, tx, err)
 		}
-		// A refusal is undone up to here, so that the refusal itself can be
-		// stored.
+		// A refusal rolls back to here, so that the refusal itself can be stored.
 		tx.Savepoint()
 	}
 	out, p, err := f.capture(c, next, u)
 	if pgtx.Again(err) {
-		return nil, err // what goes ahead goes with the next attempt
+		return nil, err // the next attempt repeats the prechecks
 	}
 	if err := tx.Settle(ctx); err != nil {
-		return f.unclaimed(c, tx, err)
+		return f.withoutKey(c, tx, err)
 	}
 	if err != nil {
 		return nil, err
@@ -131,8 +127,7 @@ func (f *Front) attempt(c echo.Context, next echo.HandlerFunc, u *work.Unit, r *
 	if done {
 		err = u.Events.Flush(ctx, u.Later())
 	} else {
-		// Without a key there is nothing to keep: the transaction ends with the
-		// refusal.
+		// Without a key, the refusal is not stored, and the transaction ends.
 		if r == nil || !storable(p) {
 			return out, nil // rolled back by the deferred call
 		}
@@ -142,7 +137,7 @@ func (f *Front) attempt(c echo.Context, next echo.HandlerFunc, u *work.Unit, r *
 		return nil, err
 	}
 	if r != nil {
-		if err := f.keep(ctx, u, r, out); err != nil {
+		if err := f.store(ctx, u, r, out); err != nil {
 			return nil, err
 		}
 	}
@@ -155,18 +150,16 @@ func (f *Front) attempt(c echo.Context, next echo.HandlerFunc, u *work.Unit, r *
 		r.claimed = false
 	}
 	if done {
-		// Only now, since the workers that this wakes must find what was
-		// committed.
+		// After the commit, because the workers that this wakes must find the rows.
 		u.Committed()
 	}
 	return out, nil
 }
 
-// unclaimed returns the response to send by a request that does not have its key, if
-// there is one.
-func (f *Front) unclaimed(c echo.Context, tx *pgtx.Tx, err error) (*buffered, error) {
+// withoutKey returns the stored response of a key that the request does not get, if there is one.
+func (f *Front) withoutKey(c echo.Context, tx *pgtx.Tx, err error) (*buffered, error) {
 	tx.Rollback()
-	var done repeated
+	var done alreadyDone
 	if !errors.As(err, &done) {
 		return nil, err
 	}
@@ -174,9 +167,8 @@ func (f *Front) unclaimed(c echo.Context, tx *pgtx.Tx, err error) (*buffered, er
 	return done.response, nil
 }
 
-// capture runs the handler into a buffer. A refusal is rendered there, as part of
-// the response that may be stored; an error that another attempt may avoid is
-// returned.
+// capture runs the handler into a buffer. It renders a refusal there, since the response may be
+// stored, and returns an error that a retry may avoid.
 func (f *Front) capture(c echo.Context, next echo.HandlerFunc, u *work.Unit) (*buffered, *problem.Error, error) {
 	req := c.Request()
 	c.SetRequest(req.WithContext(work.Into(req.Context(), u)))
@@ -201,8 +193,8 @@ func (f *Front) capture(c echo.Context, next echo.HandlerFunc, u *work.Unit) (*b
 	return out, p, nil
 }
 
-// buffer runs a handler and keeps its answer back. Afterwards the response looks
-// unused, as another attempt and the writer of errors need it.
+// buffer runs a handler into a buffer. It resets the response, so that a retry or the writer of
+// errors can use it.
 func buffer(c echo.Context, next echo.HandlerFunc) (*buffered, error) {
 	res := c.Response()
 	out := &buffered{header: http.Header{}, status: http.StatusOK}
@@ -215,7 +207,7 @@ func buffer(c echo.Context, next echo.HandlerFunc) (*buffered, error) {
 	return out, next(c)
 }
 
-// rewind sets the body back to its start for another attempt.
+// rewind rewinds the body for another attempt.
 func rewind(req *http.Request) {
 	if req.GetBody == nil {
 		return
@@ -225,13 +217,13 @@ func rewind(req *http.Request) {
 	}
 }
 
-// send writes a response that was kept back.
+// send writes a buffered response.
 func send(c echo.Context, out *buffered) error {
 	h := c.Response().Header()
 	maps.Copy(h, out.header)
 	c.Response().WriteHeader(out.status)
 	if _, err := c.Response().Write(out.body.Bytes()); err != nil && !errors.Is(err, http.ErrBodyNotAllowed) {
-		return nil // the client is gone; the work stands
+		return nil // the client has disconnected; the work is committed
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ func TestOwnLinks(t *testing.T) {
 	partner := s.PartnerObject(program, M{"handle": "ada"}).String("id")
 	b := signIn(s, partner)
 	b.moved("/portal/links?done=link", b.send("/portal/links/add",
-		"destination_url", "shop.example/pricing?plan=pro#top", "label", "May", "slug", "Spring26", "utm_source", "news & co", "utm_campaign", "may"))
+		"destination_url", "shop.example/pricing?plan=pro#top", "label", "M\u2066ay\u200b", "slug", "Spring26", "utm_source", "news & co", "utm_campaign", "may"))
 	l := s.Get("/v1/links?program_id=" + program).Data()[0]
 	require.Equal(t, []any{
 		"https://shop.example/pricing?plan=pro&utm_source=news+%26+co&utm_campaign=may&ref=spring26#top", "May", "spring26", "spring26", partner,
@@ -32,6 +32,11 @@ func TestOwnLinks(t *testing.T) {
 	id := l["id"].(string)
 	b.moved("/portal/links?done=renamed", b.send("/portal/links/rename", "id", id, "label", "June"))
 	require.Equal(t, "June", s.Get("/v1/links/"+id).String("label"))
+	b.moved("/portal/links?done=renamed", b.send("/portal/links/rename", "id", id, "label", "Ju\u202ene\u200b\u3164"))
+	require.Equal(t, "June", s.Get("/v1/links/"+id).String("label"), "managers see it")
+	b.moved("/portal/links?done=renamed", b.send("/portal/links/rename", "id", id, "label", "\u200b"))
+	require.Nil(t, s.Get("/v1/links/" + id).Body["label"])
+	b.moved("/portal/links?done=renamed", b.send("/portal/links/rename", "id", id, "label", "June"))
 	b.moved("/portal/links?done=away", b.send("/portal/links/delete", "id", id))
 	s.Must(404, s.Get("/v1/links/"+id))
 	require.Len(t, s.Get("/v1/links?program_id="+program).Data(), 1)

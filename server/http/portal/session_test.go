@@ -292,7 +292,7 @@ func TestExpiredSignInsAreForgotten(t *testing.T) {
 	}
 	require.Equal(t, []int{2, 4}, []int{count("portal_sessions"), count("magic_links")})
 	fresh := link(s, s.Partner(program))
-	for _, j := range jobs.All(jobs.Means{Pool: s.Pool, Clock: s.Clock, RetentionDays: 30}) {
+	for _, j := range jobs.All(jobs.Deps{Pool: s.Pool, Clock: s.Clock, RetentionDays: 30}) {
 		if j.Name == "clean-up" {
 			require.NoError(t, j.Run(t.Context(), clock.At(s.Clock.Now().Time)))
 		}

@@ -113,7 +113,7 @@ func (p *Portal) useMailed(v *visit, token string) error {
 
 // again emails the signed-in partner a link to sign in again.
 func again(v *visit) error {
-	err := v.portal.Partners.LinkAgain(v.ctx(), v.portal.Attempts, v.partner, v.program)
+	err := v.portal.Partners.RenewLink(v.ctx(), v.portal.Attempts, v.partner, v.program)
 	if err != nil {
 		return err
 	}

@@ -71,9 +71,7 @@ func (v *visit) fail(err error) error {
 		if errors.Is(err, errSignedOut) || errors.Is(err, partner.ErrLink) {
 			return v.showSignIn(status, title, text, site.Form{})
 		}
-		if status == http.StatusServiceUnavailable {
-			v.Response().Header().Set("Retry-After", "1")
-		}
+		site.RetryAfter(v.Response().Header(), err)
 		return v.note(status, title, text)
 	})
 }

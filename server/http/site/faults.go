@@ -3,6 +3,7 @@ package site
 import (
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/labstack/echo/v4"
@@ -44,6 +45,13 @@ func sentence(message, param string) string {
 		return strings.ToUpper(rest[:1]) + rest[1:]
 	}
 	return message
+}
+
+// RetryAfter sets Retry-After if the error says when to try again, for example after a shortage of the database.
+func RetryAfter(h http.Header, err error) {
+	if wait := middleware.Problem(err).RetryAfter; wait > 0 {
+		h.Set("Retry-After", strconv.Itoa(wait))
+	}
 }
 
 // Explain returns the status and texts for an error. Refusals of the API keep their messages; internal errors are not

@@ -1,11 +1,9 @@
-// Package backfill asks Stripe's API what has happened, and has the inbox take what it did
-// not get: before a connection was made, or while nothing reached the server. What is
-// missing goes the way of every event, so that it is recorded once, beside live events
-// and however often it is read again.
+// Package backfill reads past events from Stripe's API and stores the missing ones in the inbox: from before
+// a connection was made, or while the server was unreachable. The inbox handles missing events like live ones,
+// so each is recorded once, however often a backfill runs.
 //
-// Events reach back 30 days, under their own ids. What is older is read from the objects
-// that are left of it (checkouts, paid invoices, refunds, disputes), under ids that are
-// made of theirs.
+// Stripe lists events for 30 days, under their own ids. Older ones are reconstructed from remaining objects
+// (checkouts, paid invoices, refunds, disputes), with ids derived from the objects' ids.
 package backfill
 
 import (
@@ -23,36 +21,36 @@ import (
 
 var queries = db.New()
 
-// Backfill reads what has happened.
+// Backfill reads past events.
 type Backfill struct {
 	Box    inbox.Box
 	Worker inbox.Worker
-	Stripe string // where Stripe's API is asked; "" for its own address
-	// Say is told how far it is; nil for nobody.
+	Stripe string // address of Stripe's API; "" for the default
+	// Say, if not nil, reports progress.
 	Say func(format string, args ...any)
 }
 
-// Report is what was found about one connection.
+// Report is the result for one connection.
 type Report struct {
 	ConnectionID string     `json:"connection_id"`
 	ProgramID    string     `json:"program_id"`
 	Skipped      string     `json:"skipped,omitempty"` // why nothing was read
 	Since        clock.Time `json:"since"`
-	Until        clock.Time `json:"until"` // all before it was read
+	Until        clock.Time `json:"until"` // everything before this was read
 	Seen         int64      `json:"seen"`
 	Known        int64      `json:"known"`
-	Missing      int64      `json:"missing"` // what became of them:
+	Missing      int64      `json:"missing"` // results of the missing events:
 	Recorded     int64      `json:"recorded"`
 	Ignored      int64      `json:"ignored"`
 	Waiting      int64      `json:"waiting"`
 	Failed       int64      `json:"failed"`
 	Different    int64      `json:"different"` // recorded before, with another amount
-	// Differences are what was missing and is of use, and what is different.
+	// Differences lists missing events that matter, and events with another amount.
 	Differences []Difference `json:"differences"`
 	LeftOut     int64        `json:"differences_left_out"`
 }
 
-// Difference is one event that was missing, or whose amount is another here.
+// Difference is a missing event, or one with another amount.
 type Difference struct {
 	Kind            string  `json:"kind"` // missing, amount or refunded
 	ExternalEventID string  `json:"external_event_id"`
@@ -65,7 +63,7 @@ type Difference struct {
 	HereMinor       *int64  `json:"here_minor"`
 }
 
-// maxDifferences bounds the list of a report.
+// maxDifferences bounds the differences of a report.
 const maxDifferences = 1000
 
 func (r *Report) add(d Difference) {
@@ -77,14 +75,13 @@ func (r *Report) add(d Difference) {
 }
 
 const (
-	// eventDays is how long Stripe lists events, less one for what moves meanwhile.
+	// eventDays is how long Stripe lists events, less a day for the duration of the run.
 	eventDays = 29
-	// window is how many days are read at a time, the oldest first: a run that was ended
-	// goes on where a window began.
+	// window is the number of days read at a time, oldest first: an interrupted run resumes at the start of a window.
 	window = 7
 )
 
-// run is the reading of one connection.
+// run is the backfill of one connection.
 type run struct {
 	Backfill
 	c      db.ProcessorConnection
@@ -92,15 +89,15 @@ type run struct {
 	report Report
 }
 
-// Run reads what happened at a connection's processor from since to until. With an error,
-// the report says until when all was read.
+// Run reads events of a connection's processor from since to until. With an error, the report tells until when
+// everything was read.
 func (b Backfill) Run(ctx context.Context, c db.ProcessorConnection, since, until clock.Time) (Report, error) {
 	r := &run{Backfill: b, c: c, report: Report{
 		ConnectionID: c.ID, ProgramID: c.ProgramID, Since: since, Until: since, Differences: []Difference{},
 	}}
 	switch {
 	case c.Processor != connection.Stripe:
-		r.report.Skipped = "only Stripe is asked"
+		r.report.Skipped = "only Stripe is supported"
 	case c.Status != db.ConnectionStatusActive:
 		r.report.Skipped = "the connection has ended"
 	case len(c.APIKey) == 0:
@@ -111,7 +108,7 @@ func (b Backfill) Run(ctx context.Context, c db.ProcessorConnection, since, unti
 	return r.report, nil
 }
 
-// read reads window by window: what lies more than 30 days back in objects, then events.
+// read reads window by window: for times more than 30 days ago from objects, then from events.
 func (r *run) read(ctx context.Context, until clock.Time) (Report, error) {
 	key, err := connection.Service{Keeper: r.Box.Keeper}.Key(r.c)
 	if err != nil {
@@ -143,7 +140,7 @@ func (r *run) read(ctx context.Context, until clock.Time) (Report, error) {
 	return r.report, nil
 }
 
-// each takes the pages of one source.
+// each reads the pages of one source.
 func (r *run) each(ctx context.Context, s source, from, to clock.Time) error {
 	return r.api.Each(ctx, s.path, s.filter(from, to), func(page []json.RawMessage) error {
 		var all []happened
@@ -160,8 +157,7 @@ func (r *run) each(ctx context.Context, s source, from, to clock.Time) error {
 	})
 }
 
-// take has the inbox take what of a page it has not, the oldest first, and notes what
-// became of it.
+// take stores the missing events of a page in the inbox, oldest first, and notes their outcomes.
 func (r *run) take(ctx context.Context, page []happened) error {
 	slices.Reverse(page)
 	r.report.Seen += int64(len(page))
@@ -193,12 +189,12 @@ func (r *run) take(ctx context.Context, page []happened) error {
 }
 
 const (
-	// patience is how often it is looked whether another server has worked what it took.
+	// patience is the number of polls for another server's outcome.
 	patience = 100
 	pause    = 100 * time.Millisecond
 )
 
-// work has what was missing worked, by this process or a server that was faster.
+// work processes missing events, or waits for another server that was faster.
 func (r *run) work(ctx context.Context, missing []happened) error {
 	for n := 0; ; n++ {
 		if err := r.Worker.Run(ctx, r.Worker.Clock.Now()); err != nil {
@@ -219,7 +215,7 @@ func (r *run) work(ctx context.Context, missing []happened) error {
 	}
 }
 
-// note counts what became of missing events.
+// note counts the outcomes of missing events.
 func (r *run) note(missing []happened, became map[string]db.InboxOutcomesRow) {
 	for _, h := range missing {
 		o := became[h.ID]
@@ -229,7 +225,7 @@ func (r *run) note(missing []happened, became map[string]db.InboxOutcomesRow) {
 		case db.InboxStatusIgnored:
 			r.report.Ignored++
 			if o.ReasonCode == nil || *o.ReasonCode != "no_partner" {
-				continue // it says nothing new
+				continue // it adds nothing
 			}
 		case db.InboxStatusFailed:
 			r.report.Failed++
@@ -243,7 +239,7 @@ func (r *run) note(missing []happened, became map[string]db.InboxOutcomesRow) {
 	}
 }
 
-// outcomes returns what became of those events of a page that the inbox has.
+// outcomes returns the outcomes of a page's events that the inbox has.
 func (r *run) outcomes(ctx context.Context, page []happened) (map[string]db.InboxOutcomesRow, error) {
 	ids := make([]string, len(page))
 	for i, h := range page {

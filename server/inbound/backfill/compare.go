@@ -7,8 +7,8 @@ import (
 	"rail/server/inbound/processor"
 )
 
-// compare reports whether an event is known: the inbox has it, or what it would record is
-// there by another way. What is recorded with another amount is different.
+// compare reports whether an event is known: the inbox has it, or its effect was recorded in another way. If the
+// amount differs, it notes a difference.
 func (r *run) compare(ctx context.Context, h happened, stored bool) (bool, error) {
 	if h.Payment == nil && h.Refund == nil {
 		return stored, nil
@@ -22,7 +22,7 @@ func (r *run) compare(ctx context.Context, h happened, stored bool) (bool, error
 	d.Charge, d.SaleID, d.HereMinor = s.ExternalChargeID, &s.ID, &whole
 	same := h.Payment != nil && there == whole && h.Payment.Currency == s.Currency
 	if f := h.Refund; f != nil {
-		// A bill may be paid by several payments, whose levels add up.
+		// Several payments may settle a bill; their levels add up.
 		d.Kind, d.HereMinor = "refunded", &s.RefundedMinor
 		same = f.Failed || s.RefundedAt != nil || s.RefundedMinor >= min(there, whole)
 		if !same && !stored {

@@ -11,20 +11,19 @@ import (
 	"rail/server/inbound/stripe"
 )
 
-// source is a list of Stripe's from which events are read: its own of events, or one of
-// objects that are left of them.
+// source is a Stripe list from which events are read: the list of events, or a list of objects from which they
+// are reconstructed.
 type source struct {
 	path    string
 	types   []string // of events
-	kind    string   // of the event that an object stands for
-	status  string   // of objects that count
-	asked   bool     // whether the list takes the status
+	kind    string   // type of the reconstructed event
+	status  string   // required status of an object
+	asked   bool     // whether the list filters by status
 	expand  []string
-	outside bool // only where payments outside Checkout are recorded
+	outside bool // only if payments outside Checkout are recorded
 }
 
-// events are read in this order, so that what others need comes first: who bought, what
-// was paid, and what came back.
+// events are read in this order, so that dependencies come first: customers, payments, then refunds.
 var events = []source{
 	{path: "/v1/events", types: []string{
 		"checkout.session.completed", "checkout.session.async_payment_succeeded", "customer.subscription.created",
@@ -45,7 +44,7 @@ var objects = []source{
 	{path: "/v1/disputes", kind: "charge.dispute.updated", expand: []string{"data.charge"}},
 }
 
-// filter is what a list is asked for.
+// filter returns the parameters of a list request.
 func (s source) filter(from, to clock.Time) url.Values {
 	form := url.Values{
 		"created[gte]": {strconv.FormatInt(from.Unix(), 10)}, "created[lt]": {strconv.FormatInt(to.Unix(), 10)},
@@ -62,14 +61,14 @@ func (s source) filter(from, to clock.Time) url.Values {
 	return form
 }
 
-// happened is an event with what it says.
+// happened is an event with its reading.
 type happened struct {
 	processor.Reading
 	body []byte
 }
 
-// event returns one of a source's objects as an event, and whether it counts. What is not
-// understood is the inbox's to say, if it has an id.
+// event converts an object of the source to an event, and reports whether it counts. The inbox reports events
+// that cannot be read, if they have an id.
 func (s source) event(object json.RawMessage, live bool) (happened, bool) {
 	body := []byte(object)
 	if s.kind != "" {
@@ -90,11 +89,11 @@ func (s source) event(object json.RawMessage, live bool) (happened, bool) {
 			return happened{}, false
 		}
 	}
-	r, _ := stripe.Read(body) // with an error it says no more than its id
+	r, _ := stripe.Read(body) // with an error it has the id only
 	return happened{r, body}, r.ID != ""
 }
 
-// link names the payment that an event is about.
+// link names the event's payment.
 func (h happened) link() processor.Link {
 	switch {
 	case h.Payment != nil:
@@ -107,7 +106,7 @@ func (h happened) link() processor.Link {
 	return h.Reading.Link
 }
 
-// amount is the money that an event is about; nil if none is.
+// amount returns the event's amount; nil if it has none.
 func (h happened) amount() *int64 {
 	switch {
 	case h.Payment != nil:

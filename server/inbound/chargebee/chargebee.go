@@ -1,5 +1,5 @@
-// Package chargebee reads the events of Chargebee, in the shapes of both versions of
-// its API and of both product catalogs.
+// Package chargebee reads the events of Chargebee, in the formats of both API versions and both product
+// catalogs.
 package chargebee
 
 import (
@@ -12,23 +12,22 @@ import (
 	"rail/server/inbound/processor"
 )
 
-// Source is Chargebee as the inbox knows it.
+// Source implements processor.Source for Chargebee.
 type Source struct{}
 
-// Head is all that there is to verify.
+// Head verifies everything, since only the header is authenticated.
 func (s Source) Head(secret string, header http.Header, now clock.Time) error {
 	return s.Verify(secret, header, nil, now)
 }
 
-// Verify checks the user and the password that Chargebee sends with every event: it
-// signs nothing. The secret is both, with a colon between. That an old event comes
-// again is seen by its id.
+// Verify checks the user and the password that Chargebee sends with every event, since it signs nothing. The
+// secret is both, separated by a colon. Replayed events are recognized by their id.
 func (Source) Verify(secret string, header http.Header, _ []byte, _ clock.Time) error {
 	user, password, ok := (&http.Request{Header: header}).BasicAuth()
 	if !ok || secret == "" {
 		return processor.ErrNoSignature
 	}
-	// Sums are of one length, so that the time tells nothing of the secret's.
+	// Hashes have one length, so that the timing reveals nothing about the secret's.
 	given, want := sha256.Sum256([]byte(user+":"+password)), sha256.Sum256([]byte(secret))
 	if subtle.ConstantTimeCompare(given[:], want[:]) != 1 {
 		return processor.ErrSignature
@@ -59,8 +58,8 @@ type transaction struct {
 	Amount       loose.Int  `json:"amount"`
 	Date         loose.Int  `json:"date"`
 	Refunded     loose.ID   `json:"refunded_txn_id"`
-	Reference    loose.ID   `json:"reference_transaction_id"` // of a refund that was made elsewhere, and of a reversal
-	Reversal     loose.ID   `json:"reversal_transaction_id"`  // of a payment that was reversed
+	Reference    loose.ID   `json:"reference_transaction_id"` // of a refund made outside Chargebee, and of a reversal
+	Reversal     loose.ID   `json:"reversal_transaction_id"`  // of a reversed payment
 }
 
 // invoice has its total and its payments under two names, for v1 and v2.
@@ -83,7 +82,7 @@ type line struct {
 	Name loose.Text `json:"description"`
 }
 
-// discount says what it is of as type in v1, as entity_type in v2.
+// discount has its kind as type in v1, as entity_type in v2.
 type discount struct {
 	Type   loose.Text `json:"type"`
 	Entity loose.Text `json:"entity_type"`
@@ -93,12 +92,12 @@ type discount struct {
 
 type linked struct {
 	ID     loose.ID   `json:"txn_id"`
-	Type   loose.Text `json:"txn_type"` // v1 alone; v2's are payments
+	Type   loose.Text `json:"txn_type"` // v1 only; v2's are payments
 	Status loose.Text `json:"txn_status"`
 }
 
-// marked has what a merchant writes on customers and subscriptions: custom fields,
-// whose names begin with cf_, or metadata.
+// marked has the merchant's data on customers and subscriptions: custom fields, whose names begin with cf_, or
+// metadata.
 type marked struct {
 	Meta     loose.Meta `json:"meta_data"`
 	Click    loose.Text `json:"cf_rail_click"`

@@ -56,7 +56,7 @@ var customerOf = members{
 	"meta_data": members{"plan": "pro", "rail_customer": "user-7"},
 }
 
-// v1 is a payment's content as API v1 shows it.
+// v1 returns a payment's content in API v1.
 func v1(t members) members {
 	return members{
 		"transaction": t, "customer": customerOf,
@@ -70,7 +70,7 @@ func v1(t members) members {
 	}
 }
 
-// v2 is the same as API v2 shows it.
+// v2 returns the same in API v2.
 func v2(t members) members {
 	return members{
 		"transaction": t, "customer": customerOf,
@@ -97,7 +97,7 @@ func read(t *testing.T, body []byte) processor.Reading {
 	return r
 }
 
-// TestVerify: the user and the password are the proof.
+// TestVerify: the user and the password authenticate.
 func TestVerify(t *testing.T) {
 	t.Parallel()
 	const secret = "rail:a password: of some length"
@@ -117,7 +117,7 @@ func TestVerify(t *testing.T) {
 	require.Equal(t, processor.ErrNoSignature, verify("", as("", "")))
 }
 
-// TestPayment reads the money in both versions, with the tax within it.
+// TestPayment reads payments in both versions, with the included tax.
 func TestPayment(t *testing.T) {
 	t.Parallel()
 	want := processor.Reading{ID: "ev_1", Type: "payment_succeeded", NoMode: true, At: happened, Payment: &processor.Payment{
@@ -135,7 +135,7 @@ func TestPayment(t *testing.T) {
 		more        members
 		amount, tax int64
 	}{
-		{members{"amount": 1200}, 1200, 200}, // the rest by credit, or by another payment
+		{members{"amount": 1200}, 1200, 200}, // credit or another payment paid the rest
 		{members{"amount": 5000}, 5000, 400}, // of several invoices
 		{members{"amount": 1200, "currency_code": "JPY"}, 1200, 0},
 		{members{"amount": 1200, "currency_code": "KWD"}, 12000, 0},
@@ -158,7 +158,7 @@ func TestPayment(t *testing.T) {
 	require.Contains(t, Events(), "payment_succeeded")
 }
 
-// TestRefunds reads what went back, and of which payment.
+// TestRefunds reads refunds and their payments.
 func TestRefunds(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -196,7 +196,7 @@ func TestWho(t *testing.T) {
 	t.Parallel()
 	b := read(t, notification("customer_created", "v2", members{"customer": customerOf})).Binding
 	require.Equal(t, processor.Binding{
-		Customer: "cu_1", Identifier: "user-7", Email: "ann@acme.example", Name: "Ann Lee", Itself: true,
+		Customer: "cu_1", Identifier: "user-7", Email: "ann@acme.example", Name: "Ann Lee", CustomerOnly: true,
 	}, *b)
 	skip := members{"customer": with(customerOf, members{"meta_data": members{"rail": "skip"}})}
 	require.True(t, read(t, notification("customer_changed", "v2", skip)).Binding.Skip)
@@ -212,7 +212,7 @@ func TestWho(t *testing.T) {
 	}
 }
 
-// TestMalformed names what is missing.
+// TestMalformed names the missing member.
 func TestMalformed(t *testing.T) {
 	t.Parallel()
 	several := v2(back(members{"refunded_txn_id": nil}))
@@ -261,5 +261,5 @@ func TestEveryMemberMayChange(t *testing.T) {
 	lenient.Changes(t, Source{}.Read, samples()...)
 }
 
-// FuzzRead reads anything, and says something of it or why not.
+// FuzzRead reads any input, and returns a reading or the reason for none.
 func FuzzRead(f *testing.F) { lenient.Fuzz(f, Source{}.Read, samples()...) }

@@ -7,7 +7,7 @@ import (
 	"rail/server/inbound/processor"
 )
 
-// payment reads money that was collected. An invoice may be paid by several.
+// payment reads collected money. An invoice may be paid by several.
 func (r *reader) payment() error {
 	t, b := r.Of.Transaction, r.who()
 	switch {
@@ -19,7 +19,7 @@ func (r *reader) payment() error {
 	case t.Status == "":
 		return processor.MalformedError{Member: "content.transaction.status"}
 	case t.Type != "payment" && t.Type != "" || t.Status != "success":
-		return r.Binds(b, processor.NotUsed, "The transaction is no payment that succeeded.")
+		return r.Binds(b, processor.NotUsed, "The transaction is not a successful payment.")
 	}
 	amount, code, err := r.money()
 	if err != nil {
@@ -39,7 +39,7 @@ func (r *reader) payment() error {
 	return nil
 }
 
-// tax returns the part of the invoice's tax that the transaction paid.
+// tax returns the transaction's part of the invoice's tax.
 func (r *reader) tax(code string) int64 {
 	in, t := r.Of.Invoice, r.Of.Transaction
 	total := in.Total
@@ -53,7 +53,7 @@ func (r *reader) tax(code string) int64 {
 	return max(n, 0)
 }
 
-// plan returns the plan that an invoice is of; nothing if it is of several.
+// plan returns the plan of an invoice; nothing if it has several.
 func (in *invoice) plan() (id, name string) {
 	for _, l := range in.Lines {
 		if l.Type != "plan" && l.Type != "plan_item_price" || l.ID == "" {

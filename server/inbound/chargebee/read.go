@@ -6,13 +6,13 @@ import (
 	"rail/server/locale/currency"
 )
 
-// A reader reads one event.
+// reader reads one event.
 type reader struct {
 	event
 	processor.Reading
 }
 
-// readers has the types of events that say something to Rail.
+// readers has the event types that Rail uses.
 var readers = processor.Table[*reader]{
 	"coupon_deleted":           (*reader).coupon,
 	"coupon_updated":           (*reader).coupon,
@@ -36,17 +36,17 @@ var readers = processor.Table[*reader]{
 	"transaction_updated":      (*reader).refund,
 }
 
-// Events are the types that a webhook should be sent, in order.
+// Events returns the event types that a webhook should be sent, sorted.
 func Events() []string { return readers.Types() }
 
-// Read returns what an event says.
+// Read reads an event.
 func (Source) Read(body []byte) (processor.Reading, error) {
 	r := &reader{}
 	if err := loose.Into(body, &r.event); err != nil {
 		return r.Reading, processor.MalformedError{Member: "The body"}
 	}
 	r.Reading.ID, r.Reading.Type, r.NoMode = string(r.event.ID), string(r.event.Type), true
-	r.Reading.At, _ = r.event.At.Time() // without one, it is when the event came
+	r.Reading.At, _ = r.event.At.Time() // without a time, the time of arrival counts
 	read := readers[r.Reading.Type]
 	switch {
 	case r.Reading.ID == "":
@@ -60,7 +60,7 @@ func (Source) Read(body []byte) (processor.Reading, error) {
 	return r.Reading, err
 }
 
-// first returns the first id that is there.
+// first returns the first id that is not empty.
 func first(of ...loose.ID) string {
 	for _, id := range of {
 		if id != "" {
@@ -70,8 +70,8 @@ func first(of ...loose.ID) string {
 	return ""
 }
 
-// minor returns an amount in Rail's minor units. Chargebee's are in those of
-// currencies without decimals, and in hundredths of all others.
+// minor returns an amount in Rail's minor units. Chargebee uses whole units for currencies without decimals, and
+// hundredths for all others.
 func minor(given loose.Int, code string) (int64, bool) {
 	if !given.OK || given.N < 0 {
 		return 0, false
@@ -87,7 +87,7 @@ func (r *reader) money() (int64, string, error) {
 	t := r.Of.Transaction
 	given := t.Currency
 	if given == "" {
-		given = r.Of.Invoice.Currency // v1 had one for the whole site
+		given = r.Of.Invoice.Currency // in v1, a site has one currency
 	}
 	code, ok := currency.Normal(string(given))
 	if !ok {

@@ -7,9 +7,9 @@ import (
 	"rail/server/inbound/processor"
 )
 
-// refund reads money that went back: refunds, and reversals, of which a chargeback is
-// one. Each is a transaction, whichever event shows it. A reversal that fails, is voided or is
-// deleted leaves the money with the merchant: a chargeback was won.
+// refund reads returned money: refunds, and reversals such as chargebacks. Each is a transaction, whichever
+// event shows it. A reversal that fails, is voided or is deleted leaves the money with the merchant: a
+// chargeback was won.
 func (r *reader) refund() error {
 	t := r.Of.Transaction
 	failed := t.Status == "late_failure"
@@ -22,13 +22,13 @@ func (r *reader) refund() error {
 	case t.Type == "payment" && (failed || gone):
 		return r.bounced()
 	case t.Type != "refund" && t.Type != "payment_reversal":
-		return r.Ignore(processor.NoMoneyMoved, "The event payment_succeeded brings what is paid.")
+		return r.Ignore(processor.NoMoneyMoved, "The event payment_succeeded reports the payment.")
 	case t.Status == "":
 		return processor.MalformedError{Member: "content.transaction.status"}
 	case t.Status == "failure" || t.Status == "timeout":
 		return r.Ignore(processor.NoMoneyMoved, "The refund failed before any money moved.")
 	case t.Status != "success" && !failed && !gone:
-		return r.Ignore(processor.NotFinal, "The refund is not finished. A later event says how it ends.")
+		return r.Ignore(processor.NotFinal, "The refund is not final. A later event reports its result.")
 	}
 	amount, code, err := r.money()
 	if err != nil {
@@ -39,7 +39,7 @@ func (r *reader) refund() error {
 	case to == "":
 		return processor.MalformedError{Member: "content.transaction.refunded_txn_id"}
 	case amount == 0:
-		return r.Ignore(processor.ZeroAmount, "Nothing that was paid came back.")
+		return r.Ignore(processor.ZeroAmount, "No paid money was refunded.")
 	}
 	r.Refund = &processor.Refund{
 		Link: processor.Link{Charge: to}, ID: string(t.ID), Single: true, LevelMinor: amount, Currency: code,
@@ -49,13 +49,13 @@ func (r *reader) refund() error {
 	return nil
 }
 
-// creditNote ignores credit notes. Their refunds come as transactions.
+// creditNote ignores credit notes, whose refunds come as transactions.
 func (r *reader) creditNote() error {
-	return r.Ignore(processor.NoMoneyMoved, "A credit note moves no money. The event payment_refunded brings what is paid back.")
+	return r.Ignore(processor.NoMoneyMoved, "A credit note moves no money. The event payment_refunded reports refunds.")
 }
 
-// bounced takes back a payment that had succeeded and failed days later, as a direct
-// debit may. Its reversal may come as a transaction, too, and finds nothing left.
+// bounced takes back a payment that succeeded and failed days later, such as a direct debit. If its reversal
+// also comes as a transaction, nothing is left to refund.
 func (r *reader) bounced() error {
 	t := r.Of.Transaction
 	_, code, err := r.money()
@@ -69,8 +69,7 @@ func (r *reader) bounced() error {
 	return nil
 }
 
-// paid returns the payment that a refund is of: as it says itself, else the one that
-// its invoice had.
+// paid returns the refunded payment: the one the refund names, else the invoice's.
 func (r *reader) paid() string {
 	t, in := r.Of.Transaction, r.Of.Invoice
 	if id := first(t.Refunded, t.Reference); id != "" {

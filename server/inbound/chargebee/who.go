@@ -8,20 +8,19 @@ import (
 	"rail/server/inbound/processor"
 )
 
-// metas are what the merchant wrote, the custom fields first.
+// metas returns the merchant's data, custom fields first.
 func (m *marked) metas() []loose.Meta {
 	return []loose.Meta{
 		{"rail_click": string(m.Click), "rail_customer": string(m.Merchant), "rail": string(m.Switch)}, m.Meta,
 	}
 }
 
-// metas are those of the subscription and of the customer, the nearest to the payment
-// first.
+// metas returns the data of the subscription and of the customer, the closest to the payment first.
 func (r *reader) metas() []loose.Meta {
 	return append(r.Of.Subscription.metas(), r.Of.Customer.metas()...)
 }
 
-// who returns whose the event's objects are.
+// who returns the customer of the event's objects.
 func (r *reader) who() processor.Binding {
 	t, in, k, s := r.Of.Transaction, r.Of.Invoice, r.Of.Customer, r.Of.Subscription
 	b := processor.Binding{
@@ -35,11 +34,11 @@ func (r *reader) who() processor.Binding {
 	return b
 }
 
-// mostCoupons bounds the coupons of one event, each of which is looked up.
-const mostCoupons = 50
+// maxCoupons bounds the coupons of one event, each of which is looked up.
+const maxCoupons = 50
 
-// redeem adds the coupons of the invoice and of the subscription. A code of a set is
-// more telling than its coupon, which many codes share.
+// redeem adds the coupons of the invoice and of the subscription. A code of a set is more specific than its
+// coupon, which many codes share.
 func (r *reader) redeem(b *processor.Binding) {
 	var codes, coupons []loose.ID
 	for _, d := range r.Of.Invoice.Discounts {
@@ -51,14 +50,14 @@ func (r *reader) redeem(b *processor.Binding) {
 		codes, coupons = append(codes, c.Code), append(coupons, c.ID)
 	}
 	for _, id := range append(append(codes, coupons...), r.Of.Subscription.Coupon) {
-		if id != "" && len(b.Coupon) < mostCoupons && !slices.Contains(b.Coupon, string(id)) {
+		if id != "" && len(b.Coupon) < maxCoupons && !slices.Contains(b.Coupon, string(id)) {
 			b.Coupon = append(b.Coupon, string(id))
 		}
 	}
 }
 
-// statuses are those of subscriptions that change a customer. One that is not renewed
-// runs on to its term's end; then it is cancelled.
+// statuses maps the subscription states that change a customer. A subscription that is not renewed continues to
+// its term's end; then it is cancelled.
 var statuses = map[loose.Text]string{"in_trial": "trial", "active": "active", "cancelled": "cancelled"}
 
 func (r *reader) subscription() error {
@@ -78,7 +77,7 @@ func (r *reader) subscription() error {
 
 func (r *reader) customer() error {
 	b := r.who()
-	b.Itself = true
+	b.CustomerOnly = true
 	switch {
 	case r.Of.Customer.ID == "":
 		return processor.MalformedError{Member: "content.customer.id"}
@@ -88,7 +87,7 @@ func (r *reader) customer() error {
 	return r.Binds(b, processor.BindsOnly, "")
 }
 
-// coupon reads whether a coupon may be used. Its id is what customers type.
+// coupon reads whether a coupon is valid. Its id is the code that customers type.
 func (r *reader) coupon() error {
 	c, deleted := r.Of.Coupon, r.Reading.Type == "coupon_deleted"
 	switch {

@@ -1,6 +1,6 @@
-// Package connection has the rules of connections to payment processors: one works
-// for a program, a processor and a mode, and its secrets are sealed. The operator and
-// owners at the console make and end them; the API only shows them.
+// Package connection has the rules of connections to payment processors: a program has one active connection for
+// each processor and mode, with sealed secrets. The operator and owners at the console create and end them; the
+// API only shows them.
 package connection
 
 import (
@@ -24,10 +24,10 @@ import (
 
 var queries = db.New()
 
-// Generic is the processor of whatever signs its events as Standard Webhooks do.
+// Generic is any processor that signs its events as Standard Webhooks.
 const Generic = "generic"
 
-// The processors that Rail reads in their own words.
+// The processors whose event formats Rail reads.
 const (
 	Stripe       = "stripe"
 	Paddle       = "paddle"
@@ -36,68 +36,68 @@ const (
 	Polar        = "polar"
 )
 
-// Processors are those that can be connected.
+// Processors lists the supported processors.
 var Processors = []string{Stripe, Paddle, Chargebee, LemonSqueezy, Polar, Generic}
 
-// ErrConnected means that another connection of the program, processor and mode
-// works. The error's text names it.
+// ErrConnected means that the program has an active connection to the processor in that mode. The error's text
+// names it.
 var ErrConnected = errors.New("the program is connected already")
 
-// InputError is why a connection cannot be made as it was asked for. Field is what is at fault: processor, secret
-// or api_key.
+// InputError is the reason why a connection cannot be created. Field is the invalid input: processor, secret or
+// api_key.
 type InputError struct {
 	Field string
 	Cause error
 }
 
-// Error says what is wrong.
+// Error returns the cause's text.
 func (r *InputError) Error() string { return r.Cause.Error() }
 
 // Unwrap returns the cause.
 func (r *InputError) Unwrap() error { return r.Cause }
 
-// Refuse returns an InputError, with a text as of fmt.Errorf.
+// Refuse returns an InputError with a text formatted as by fmt.Errorf.
 func Refuse(field, format string, args ...any) error {
 	return &InputError{field, fmt.Errorf(format, args...)} //nolint:err113 // the field is what is asked for
 }
 
-// Input is a connection to make.
+// Input is a connection to create.
 type Input struct {
-	// ID is what the connection is called; Rail makes one for "".
+	// ID is the id of the connection; "" lets Rail choose one.
 	ID                   string
 	ProgramID, Processor string
 	Live                 bool
-	// Secret is what the processor signs its events with. Where none is given, Rail makes
-	// one for the processors that take the merchant's.
+	// Secret is the processor's signing secret. If it is empty, Rail makes one for processors that accept the
+	// merchant's.
 	Secret string
-	// APIKey opens the processor's own API; "" for none.
+	// APIKey is a key for the processor's API; may be empty.
 	APIKey string
-	// RecordDirect records payments that no partner brought, too.
+	// RecordDirect also records payments without a partner.
 	RecordDirect bool
-	// OutsideCheckout records payments outside the processor's own checkout.
+	// OutsideCheckout also records payments outside the processor's checkout.
 	OutsideCheckout bool
-	// Replace ends the connection that works until now.
+	// Replace ends the active connection.
 	Replace bool
 }
 
-// Service makes connections.
+// Service creates connections.
 type Service struct {
 	Keeper *secret.Keeper
 }
 
-// SecretPlace is the place for which the signing secret of a connection is sealed.
+// SecretPlace returns the place for sealing a connection's signing secret.
 func SecretPlace(id string) string { return "processor_connections.secret/" + id }
 
-// KeyPlace is the place for which the API key of a connection is sealed.
+// KeyPlace returns the place for sealing a connection's API key.
 func KeyPlace(id string) string { return "processor_connections.api_key/" + id }
 
-// URL is where a processor sends the events of a connection.
+// URL returns the address for a connection's events.
 func URL(baseURL string, c db.ProcessorConnection) string {
 	return strings.TrimSuffix(baseURL, "/") + "/hooks/" + c.Processor + "/" + c.ID
 }
 
-// Connect makes a connection and returns it with its signing secret, which is never
-// shown again. The program is locked, so that of two only one is made.
+// Connect creates a connection and returns it with its signing secret, which is never shown again. The lock on
+// the program lets only one of two concurrent calls succeed.
 func (s Service) Connect(ctx context.Context, u *work.Unit, in Input) (db.ProcessorConnection, string, error) {
 	signing, err := in.secret()
 	if err != nil {
@@ -132,23 +132,23 @@ func (s Service) Connect(ctx context.Context, u *work.Unit, in Input) (db.Proces
 	return c, signing, record(ctx, u, c, "connected")
 }
 
-// made has what makes the secrets of the processors that take the merchant's own.
-var made = map[string]func() string{
+// makeSecret makes secrets for processors that accept the merchant's.
+var makeSecret = map[string]func() string{
 	Generic:      webhook.NewSecret,
-	LemonSqueezy: rand.Text, // of at most 40 characters
+	LemonSqueezy: rand.Text, // at most 40 characters
 	Chargebee:    func() string { return "rail:" + rand.Text() },
 }
 
-// secret returns the signing secret. That of the generic processor must be one of
-// Standard Webhooks, or no event would ever fit.
+// secret returns the signing secret. The generic processor requires a Standard Webhooks secret, since no event
+// would verify with another.
 func (in Input) secret() (string, error) {
 	switch {
 	case !slices.Contains(Processors, in.Processor):
 		return "", Refuse("processor", "there is no processor %q: choose from %s", in.Processor, strings.Join(Processors, ", "))
-	case in.Secret == "" && made[in.Processor] != nil:
-		return made[in.Processor](), nil
+	case in.Secret == "" && makeSecret[in.Processor] != nil:
+		return makeSecret[in.Processor](), nil
 	case in.Secret == "":
-		return "", Refuse("secret", "the secret is needed with which the processor signs its events")
+		return "", Refuse("secret", "the processor's signing secret is required")
 	case in.Processor == Generic && !standard(in.Secret):
 		return "", Refuse("secret", "the secret must be whsec_ and base64, as Standard Webhooks has it")
 	case in.Processor == Chargebee && !credentials(in.Secret):
@@ -157,13 +157,13 @@ func (in Input) secret() (string, error) {
 	return in.Secret, nil
 }
 
-// standard reports whether a secret is one of Standard Webhooks.
+// standard reports whether a secret is valid for Standard Webhooks.
 func standard(given string) bool {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(given, webhook.SecretPrefix))
 	return err == nil && strings.HasPrefix(given, webhook.SecretPrefix) && len(key) >= 16
 }
 
-// minPassword is the shortest password that may be all that proves who sent an event.
+// minPassword is the minimum length of a password that alone authenticates events.
 const minPassword = 16
 
 // credentials reports whether a secret is a user and a password of HTTP Basic.
@@ -172,7 +172,7 @@ func credentials(given string) bool {
 	return user != "" && len(password) >= minPassword
 }
 
-// makeRoom ends the connection that works until now, or refuses beside it.
+// makeRoom ends the active connection, or refuses a second one.
 func (in Input) makeRoom(ctx context.Context, u *work.Unit) error {
 	old, err := queries.ConnectionActive(ctx, u.DB(), db.ConnectionActiveParams{
 		ProgramID: in.ProgramID, OrgID: u.OrgID, Processor: in.Processor, Livemode: in.Live,
@@ -188,11 +188,11 @@ func (in Input) makeRoom(ctx context.Context, u *work.Unit) error {
 	return Disconnect(ctx, u, old)
 }
 
-// Disconnect ends a connection for ever: its address is one that nobody knows. What
-// came before is worked all the same. One that has ended stays as it is.
+// Disconnect ends a connection permanently: its address becomes unknown. Events received before are still
+// processed. An ended connection stays unchanged.
 func Disconnect(ctx context.Context, u *work.Unit, c db.ProcessorConnection) error {
 	end := db.ConnectionDisconnectParams{UpdatedAt: u.Now, ID: c.ID, OrgID: u.OrgID}
-	// At once: the new connection needs the place.
+	// At once, since a new connection needs the unique index.
 	n, err := queries.ConnectionDisconnect(ctx, u.DB(), end)
 	if err != nil || n == 0 {
 		return err
@@ -200,7 +200,7 @@ func Disconnect(ctx context.Context, u *work.Unit, c db.ProcessorConnection) err
 	return record(ctx, u, c, "disconnected")
 }
 
-// record writes a change of a connection into the audit log, without its secrets.
+// record writes a change of a connection to the audit log, without its secrets.
 func record(ctx context.Context, u *work.Unit, c db.ProcessorConnection, what string) error {
 	return auditlog.Record(ctx, u, auditlog.Entry{
 		ProgramID: c.ProgramID, Action: "processor_connection." + what, TargetID: c.ID,
@@ -208,14 +208,13 @@ func record(ctx context.Context, u *work.Unit, c db.ProcessorConnection, what st
 	})
 }
 
-// Secret returns the secret with which the processor signs the events of a
-// connection.
+// Secret returns the connection's signing secret.
 func (s Service) Secret(c db.ProcessorConnection) (string, error) {
 	plain, err := s.Keeper.Open(c.Secret, SecretPlace(c.ID))
 	return string(plain), err
 }
 
-// Key returns the key of the processor's own API that came with a connection.
+// Key returns the connection's key for the processor's API.
 func (s Service) Key(c db.ProcessorConnection) (string, error) {
 	plain, err := s.Keeper.Open(c.APIKey, KeyPlace(c.ID))
 	return string(plain), err

@@ -1,6 +1,5 @@
-// Package generic reads the events of whatever signs them as Standard Webhooks do
-// and says a sale or a refund in Rail's own words: any processor that Rail has no
-// package for is a few lines away.
+// Package generic reads events of any processor that signs them as Standard Webhooks and sends sales and refunds
+// in Rail's own format. It connects a processor without a package in Rail by a few lines of code.
 package generic
 
 import (
@@ -18,10 +17,10 @@ import (
 // maxMinor is the largest amount that Rail stores.
 const maxMinor = 999_999_999_999
 
-// Source is the generic processor as the inbox knows it.
+// Source implements processor.Source for the generic processor.
 type Source struct{}
 
-// Head asks for a signature of about now.
+// Head requires a recent signature.
 func (Source) Head(_ string, header http.Header, now clock.Time) error {
 	return processor.StandardHead(header, now)
 }
@@ -31,7 +30,7 @@ func (Source) Verify(secret string, header http.Header, body []byte, now clock.T
 	return verify.Standard(header, body, secret, now.Time)
 }
 
-// EventID is the event's id, which bodies do not have.
+// EventID returns the event's id from the header, since bodies have none.
 func (Source) EventID(header http.Header) string { return header.Get("webhook-id") }
 
 // body is a sale or a refund.
@@ -59,7 +58,7 @@ type body struct {
 	RefundedAt loose.Text `json:"refunded_at"`
 }
 
-// Read returns what a body says.
+// Read reads a sale or a refund.
 func (Source) Read(raw []byte) (processor.Reading, error) {
 	var b body
 	if err := loose.Into(raw, &b); err != nil || len(raw) == 0 || strings.TrimLeft(string(raw), " \t\r\n")[0] != '{' {
@@ -89,7 +88,7 @@ func (Source) Read(raw []byte) (processor.Reading, error) {
 	return r, err
 }
 
-// sale reads a payment. One of nothing is not recorded.
+// sale reads a payment. A payment of zero is not recorded.
 func (b *body) sale(r *processor.Reading) error {
 	if processor.Skips(b.Metadata) {
 		r.Link.Charge = string(b.Charge)
@@ -137,8 +136,7 @@ func (b *body) sale(r *processor.Reading) error {
 	return nil
 }
 
-// binding reads who paid. click_id may hold a referral too, as the browser script
-// hands over whichever it has.
+// binding reads the payer. click_id may hold a referral too, since the browser script provides either.
 func (b *body) binding() processor.Binding {
 	who := processor.Binding{
 		Customer: string(b.Customer), Identifier: string(b.Identifier), Email: string(b.Email), Name: string(b.Name),
@@ -153,7 +151,7 @@ func (b *body) binding() processor.Binding {
 	return who
 }
 
-// refund reads a refund; without an amount it gives back all that is left.
+// refund reads a refund; without an amount it refunds the whole rest.
 func (b *body) refund(r *processor.Reading) (err error) {
 	if b.Refund == "" {
 		return processor.MalformedError{Member: "external_refund_id"}
@@ -170,7 +168,7 @@ func (b *body) refund(r *processor.Reading) (err error) {
 			return nil
 		}
 	}
-	if b.Currency != "" { // else the sale's
+	if b.Currency != "" { // else the sale's currency
 		if f.Currency, err = currencyOf(b.Currency); err != nil {
 			return err
 		}
@@ -182,7 +180,7 @@ func (b *body) refund(r *processor.Reading) (err error) {
 	return nil
 }
 
-// amountOf returns an amount within what can be stored; 0 for none.
+// amountOf returns an amount within the storable range; 0 if absent.
 func amountOf(given *loose.Int, member string) (int64, error) {
 	if given == nil {
 		return 0, nil
@@ -193,7 +191,7 @@ func amountOf(given *loose.Int, member string) (int64, error) {
 	return given.N, nil
 }
 
-// currencyOf returns a currency as ISO 4217 has it.
+// currencyOf returns a currency in ISO 4217 form.
 func currencyOf(given loose.Text) (string, error) {
 	code, ok := currency.Normal(string(given))
 	if !ok {
@@ -202,7 +200,7 @@ func currencyOf(given loose.Text) (string, error) {
 	return code, nil
 }
 
-// timeOf returns a time; none where it is left out.
+// timeOf returns a time; zero if absent.
 func timeOf(given loose.Text, member string) (clock.Time, error) {
 	if given == "" {
 		return clock.Time{}, nil

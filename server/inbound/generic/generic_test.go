@@ -30,5 +30,5 @@ func TestEveryMemberMayChange(t *testing.T) {
 	lenient.Changes(t, Source{}.Read, samples()...)
 }
 
-// FuzzRead reads anything, and says something of it or why not.
+// FuzzRead reads any input, and returns a reading or the reason for none.
 func FuzzRead(f *testing.F) { lenient.Fuzz(f, Source{}.Read, samples()...) }

@@ -1,5 +1,5 @@
-// Package hookup connects programs to payment processors on both sides: Rail's, by the rules of package
-// connection, and that of Stripe, where the endpoint is made, looked at and taken away with the merchant's key.
+// Package hookup connects programs to payment processors on both sides: in Rail, by the rules of package
+// connection, and at Stripe, where it creates, checks and deletes the endpoint with the merchant's key.
 package hookup
 
 import (
@@ -25,22 +25,23 @@ import (
 
 var queries = db.New()
 
-// Service connects programs. BaseURL is where the service is reached, StripeURL where Stripe's API is; "" for
-// Stripe's own address.
+// Service connects programs. BaseURL is the service's address, StripeURL that of Stripe's API; "" for the
+// default.
 type Service struct {
 	Keeper             *secret.Keeper
 	BaseURL, StripeURL string
 }
 
-// Made is a new connection.
-type Made struct {
+// Connected is a new connection.
+type Connected struct {
 	db.ProcessorConnection
-	Secret string // what the processor signs with, which is shown never again
-	// Left is why the endpoint of the connection that this one ends is at Stripe still; nil where it is not.
-	Left error
+	Secret string // the signing secret, which is never shown again
+	// EndpointErr is why the endpoint of the replaced connection still exists at Stripe; nil if it does not.
+	EndpointErr error
 }
 
-// Events are the processor's events that Rail reads; nil for the generic one, whose events are Rail's own.
+// Events returns the processor's event types that Rail reads; nil for the generic processor, which uses Rail's
+// format.
 func Events(processor string) []string {
 	switch processor {
 	case connection.Stripe:
@@ -57,7 +58,7 @@ func Events(processor string) []string {
 	return nil
 }
 
-// URL is where the processor of a connection sends its events.
+// URL returns the address for a connection's events.
 func (s Service) URL(c db.ProcessorConnection) string { return connection.URL(s.BaseURL, c) }
 
 // Find returns a connection of a program.
@@ -69,8 +70,8 @@ func (s Service) Find(ctx context.Context, u *work.Unit, program, id string) (db
 	return c, work.Found(err, "")
 }
 
-// Connect makes a connection. u has no transaction yet: Stripe is asked outside of one.
-func (s Service) Connect(ctx context.Context, u *work.Unit, in connection.Input) (made Made, err error) {
+// Connect creates a connection. u has no transaction yet: calls to Stripe happen outside of one.
+func (s Service) Connect(ctx context.Context, u *work.Unit, in connection.Input) (made Connected, err error) {
 	old, err := replaced(ctx, u, in)
 	if err != nil {
 		return made, err
@@ -87,30 +88,30 @@ func (s Service) Connect(ctx context.Context, u *work.Unit, in connection.Input)
 	case err != nil:
 		undo()
 	case old != nil:
-		made.Left = s.takeAway(ctx, *old)
+		made.EndpointErr = s.deleteEndpoint(ctx, *old)
 	}
 	return made, err
 }
 
-// Disconnect ends a connection. left is why its endpoint is at Stripe still, which is no reason to keep the
-// connection; nil where it is not.
+// Disconnect ends a connection. left is why its endpoint still exists at Stripe, which does not stop the
+// disconnection; nil if it does not.
 func (s Service) Disconnect(ctx context.Context, u *work.Unit, c db.ProcessorConnection) (left, err error) {
 	err = u.Within(ctx, func(u *work.Unit) error { return connection.Disconnect(ctx, u, c) })
 	if err != nil {
 		return nil, err
 	}
-	return s.takeAway(ctx, c), nil
+	return s.deleteEndpoint(ctx, c), nil
 }
 
-// Check returns why a connection cannot record payments; nil where it can, as far as Rail can see.
+// Check returns why a connection cannot record payments, nil if Rail finds no fault.
 func (s Service) Check(ctx context.Context, c db.ProcessorConnection) error {
 	if _, err := (connection.Service{Keeper: s.Keeper}).Secret(c); err != nil {
-		return fmt.Errorf("its secret does not open: connect again in its place: %w", err)
+		return fmt.Errorf("its secret cannot be decrypted: replace the connection: %w", err)
 	}
 	if c.Status != db.ConnectionStatusActive {
-		return fmt.Errorf("%s is %s: no event is taken", c.ID, c.Status)
+		return fmt.Errorf("%s is %s and accepts no events", c.ID, c.Status)
 	}
-	api, err := s.opened(c)
+	api, err := s.client(c)
 	if api == nil || err != nil {
 		return err
 	}
@@ -119,15 +120,15 @@ func (s Service) Check(ctx context.Context, c db.ProcessorConnection) error {
 	case err != nil:
 		return err
 	case !found:
-		return fmt.Errorf("no endpoint at Stripe sends to %s: connect again in its place", s.URL(c))
+		return fmt.Errorf("no endpoint at Stripe sends to %s: replace the connection", s.URL(c))
 	case e.Status != "enabled":
 		return fmt.Errorf("the endpoint %s at Stripe is %s", e.ID, e.Status)
 	}
 	return nil
 }
 
-// endpoint has Stripe make the endpoint of a connection that comes with a key and without a secret, and puts
-// both into it. undo takes the endpoint away again.
+// endpoint creates Stripe's endpoint for a connection with a key and without a secret, and sets secret and
+// endpoint. undo deletes the endpoint.
 func (s Service) endpoint(ctx context.Context, in *connection.Input) (undo func(), err error) {
 	undo = func() {}
 	if in.Processor != connection.Stripe || in.APIKey == "" {
@@ -135,7 +136,7 @@ func (s Service) endpoint(ctx context.Context, in *connection.Input) (undo func(
 	}
 	if live, known := client.Live(in.APIKey); known && live != in.Live {
 		return undo, connection.Refuse("api_key",
-			"the key is of the other mode: a test key goes with a connection for test events, and only with one")
+			"the key has the wrong mode: a connection for test events requires a test key, and others a live key")
 	}
 	if in.Secret != "" {
 		return undo, nil
@@ -145,14 +146,14 @@ func (s Service) endpoint(ctx context.Context, in *connection.Input) (undo func(
 	api := client.New(in.APIKey, s.StripeURL)
 	made, err := api.CreateEndpoint(ctx, to, stripe.Events())
 	if err != nil {
-		return undo, connection.Refuse("api_key", "%w (or make an endpoint at Stripe yourself, and give its secret)", err)
+		return undo, connection.Refuse("api_key", "%w (or create an endpoint at Stripe manually, and enter its secret)", err)
 	}
 	in.Secret = made.Secret
 	return func() { _ = api.DeleteEndpoint(context.WithoutCancel(ctx), made.ID) }, nil
 }
 
-// opened returns a client with the key of a connection to Stripe; nil without one.
-func (s Service) opened(c db.ProcessorConnection) (*client.Client, error) {
+// client returns a client with the key of a Stripe connection; nil without one.
+func (s Service) client(c db.ProcessorConnection) (*client.Client, error) {
 	if c.Processor != connection.Stripe || len(c.APIKey) == 0 {
 		return nil, nil
 	}
@@ -160,7 +161,7 @@ func (s Service) opened(c db.ProcessorConnection) (*client.Client, error) {
 	return client.New(key, s.StripeURL), err
 }
 
-// replaced returns the connection that a new one ends, if it is to.
+// replaced returns the connection that a new one replaces, if any.
 func replaced(ctx context.Context, u *work.Unit, in connection.Input) (*db.ProcessorConnection, error) {
 	if !in.Replace {
 		return nil, nil
@@ -174,10 +175,9 @@ func replaced(ctx context.Context, u *work.Unit, in connection.Input) (*db.Proce
 	return &c, err
 }
 
-// takeAway takes the endpoint of a connection that has ended away from Stripe, which would go on sending to
-// nobody.
-func (s Service) takeAway(ctx context.Context, c db.ProcessorConnection) error {
-	api, err := s.opened(c)
+// deleteEndpoint deletes the Stripe endpoint of an ended connection, which would keep sending events.
+func (s Service) deleteEndpoint(ctx context.Context, c db.ProcessorConnection) error {
+	api, err := s.client(c)
 	if api == nil || err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 	"rail/server/work"
 )
 
-// application is one event while it is applied, in a unit of work.
+// application applies one event, in a unit of work.
 type application struct {
 	Worker
 	u *work.Unit
@@ -25,7 +25,7 @@ type application struct {
 	r processor.Reading
 }
 
-// apply does what an event says.
+// apply applies the event.
 func (a *application) apply(ctx context.Context) (outcome, error) {
 	live := a.r.Live || a.r.NoMode && a.c.Livemode
 	switch {
@@ -42,7 +42,7 @@ func (a *application) apply(ctx context.Context) (outcome, error) {
 	case a.r.Coupon != nil:
 		return a.coupon(ctx, *a.r.Coupon)
 	}
-	// Who waits for one of the ids has either said so by now, or will find the others.
+	// Events that wait for one of these ids have committed by now, or will find the others.
 	if err := a.lock(ctx, linked(a.r.Link)); err != nil {
 		return outcome{}, err
 	}
@@ -61,8 +61,7 @@ func (a *application) apply(ctx context.Context) (outcome, error) {
 	return a.nothing(), nil
 }
 
-// intent stores the payment intent of a sale, which this event alone may name. It waits
-// for the sale.
+// intent stores the payment intent of a sale, which only this event may name. It waits for the sale.
 func (a *application) intent(ctx context.Context) (outcome, error) {
 	sales, err := a.sales(ctx, a.r.Link)
 	o := a.nothing()
@@ -76,7 +75,7 @@ func (a *application) intent(ctx context.Context) (outcome, error) {
 	if err == nil && stored > 0 {
 		o = o.recorded()
 	} else if opt.Value(sales[0].ExternalPaymentIntentID) == a.r.Intent {
-		o = ignored(codeRecorded, "The sale has this payment intent already.")
+		o = ignored(codeRecorded, "The sale already has this payment intent.")
 	}
 	return o.of(sales[0]), err
 }
@@ -90,15 +89,15 @@ func (a *application) nothing() outcome {
 	return ignored(code, reason)
 }
 
-// payment records a payment as a sale of whoever paid it. A payment of nobody's is
-// no sale, unless the connection records these too.
+// payment records a payment as a sale of its customer. A payment without a known customer is ignored unless the
+// connection records direct sales.
 func (a *application) payment(ctx context.Context, p processor.Payment) (outcome, error) {
 	known, err := a.sales(ctx, p.Link)
 	if err != nil {
 		return outcome{}, err
 	}
 	if len(known) > 0 {
-		return ignored(codeRecorded, "The payment is recorded already.").of(known[0]), nil
+		return ignored(codeRecorded, "The payment is already recorded.").of(known[0]), nil
 	}
 	if end, err := a.optedOut(ctx, p.Link, p.Customer); err != nil || end != nil {
 		return opt.Value(end), err
@@ -124,7 +123,7 @@ func (a *application) payment(ctx context.Context, p processor.Payment) (outcome
 	if err != nil {
 		return outcome{}, err
 	}
-	if p.Recurs != "" { // that name is Rail's own
+	if p.Recurs != "" { // an internal name
 		p.Subscription = ""
 	}
 	if err := errors.Join(a.subscribed(ctx, who.id, p.Binding), a.enrol(ctx, done.Sale)); err != nil {
@@ -133,9 +132,9 @@ func (a *application) payment(ctx context.Context, p processor.Payment) (outcome
 	return outcome{}.recorded().of(done.Sale), a.alias(ctx, p.Link)
 }
 
-// late takes what says whose a payment outside Checkout was after it was recorded: the
-// invoice is known by that sale from then on. One that was recorded before this is the
-// same money twice, which only the merchant can tell apart.
+// late handles an event that attributes a payment outside Checkout after the payment was recorded: the invoice
+// becomes another name of that sale. If the invoice was recorded before, it may be the same money twice, which
+// only the merchant can tell.
 func (a *application) late(ctx context.Context, l processor.Link) (*outcome, error) {
 	if !a.c.OutsideCheckout || len(l.Alias) == 0 {
 		return nil, nil
@@ -157,8 +156,8 @@ func (a *application) late(ctx context.Context, l processor.Link) (*outcome, err
 	return nil, a.alias(ctx, processor.Link{Charge: sales[0].ExternalChargeID, Alias: []string{l.Charge}})
 }
 
-// record returns the payment as the rules take it. The time of a live one is not ahead of
-// the server's; a test connection follows the processor's test clocks (decisions, 311).
+// record converts the payment for the rules. The time of a live payment is capped at the server's; a test
+// connection follows the processor's test clocks (decisions, 311).
 func (a *application) record(p processor.Payment, customerID string) sale.Payment {
 	at := p.At
 	if at.IsZero() {
@@ -176,8 +175,7 @@ func (a *application) record(p processor.Payment, customerID string) sale.Paymen
 	}
 }
 
-// billing returns the type of a payment that belongs to a subscription whose interval
-// nobody knows; nil for what the interval says.
+// billing returns the type of a subscription payment with an unknown interval; nil leaves it to the interval.
 func billing(p processor.Payment) *string {
 	if p.Subscription != "" && p.Interval == "" {
 		return new("subscription")
@@ -185,11 +183,10 @@ func billing(p processor.Payment) *string {
 	return nil
 }
 
-// maxMetadata bounds the processor's metadata that a sale keeps.
+// maxMetadata bounds the processor's metadata of a sale.
 const maxMetadata = 16 << 10
 
-// metadataOf returns the processor's metadata as a sale keeps it: none where it is
-// too much for one.
+// metadataOf returns the processor's metadata for a sale, none if it is too large.
 func metadataOf(given map[string]any) json.RawMessage {
 	if len(given) == 0 || len(given) > 50 {
 		return nil
@@ -201,23 +198,21 @@ func metadataOf(given map[string]any) json.RawMessage {
 	return out
 }
 
-// nobody is the outcome of a payment that no partner brought. It is worked again when
-// something appears that explains it.
+// nobody is the outcome of a payment without a partner. It is retried when something appears that explains it.
 func (a *application) nobody(b processor.Binding) outcome {
 	o := ignored(codeNoPartner, "")
 	o.keys = keysOf(b)
 	return o
 }
 
-// sales returns the recorded sales of a payment, under any of its ids. It locks each
-// id as the recording of a sale does, so that neither misses the other; which other
-// ids there are is read behind the locks of those that the event has.
+// sales returns the recorded sales of a payment, under any of its ids. It locks each id as the recording of a
+// sale does, so that neither misses the other; further ids are read under these locks.
 func (a *application) sales(ctx context.Context, l processor.Link) ([]db.Sale, error) {
 	ids := linked(l)
 	var others []string
 	err := a.u.Together(ctx,
 		func(tx pgtx.DBTX) error { return a.lockOn(ctx, tx, ids) },
-		func(tx pgtx.DBTX) (err error) { // behind the locks: each statement sees what is committed by then
+		func(tx pgtx.DBTX) (err error) { // under the locks: each statement sees everything committed by then
 			others, err = queries.AliasesOf(ctx, tx, db.AliasesOfParams{
 				ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, Aliases: ids,
 			})
@@ -235,7 +230,7 @@ func (a *application) sales(ctx context.Context, l processor.Link) ([]db.Sale, e
 	})
 }
 
-// lock lets nobody else decide about payments until the commit.
+// lock blocks other decisions about these payments until the commit.
 func (a *application) lock(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return nil
@@ -249,14 +244,13 @@ func (a *application) lockOn(ctx context.Context, tx pgtx.DBTX, ids []string) er
 	})
 }
 
-// linked returns every id of a payment, in order.
+// linked returns every id of a payment, sorted.
 func linked(l processor.Link) []string {
 	ids := slices.DeleteFunc(append([]string{l.Charge}, l.Alias...), func(id string) bool { return id == "" })
 	return slices.Compact(slices.Sorted(slices.Values(ids)))
 }
 
-// alias notes the other ids of a recorded payment, and has the events worked that wait
-// for one of them.
+// alias stores the other ids of a recorded payment, and reschedules events that wait for one of them.
 func (a *application) alias(ctx context.Context, l processor.Link) error {
 	ids := slices.DeleteFunc(linked(l), func(id string) bool { return id == l.Charge })
 	if len(ids) == 0 {
@@ -268,7 +262,7 @@ func (a *application) alias(ctx context.Context, l processor.Link) error {
 	if err != nil {
 		return err
 	}
-	return a.u.Appeared(ctx, a.e.ProgramID, chargeKeys(ids)...)
+	return a.u.Reschedule(ctx, a.e.ProgramID, chargeKeys(ids)...)
 }
 
 func chargeKeys(ids []string) []string {
@@ -291,7 +285,7 @@ func (a *application) saleOf(ctx context.Context, l processor.Link, missing stri
 	if end, err := a.optedOut(ctx, l, ""); err != nil || end != nil {
 		return db.Sale{}, end, err
 	}
-	// The sale may come under a name that only another event has told.
+	// The sale may have another id, known from an earlier event.
 	others, err := queries.AliasesOf(ctx, a.u.DB(), db.AliasesOfParams{
 		ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, Aliases: linked(l),
 	})
@@ -307,7 +301,7 @@ func (a *application) refund(ctx context.Context, f processor.Refund) (outcome, 
 	case f.Failed:
 		return a.failedRefund(ctx, f, s)
 	case f.Undone:
-		return a.restore(ctx, s, undone(f, s, "The refund or reversal "+f.ID+" of the sale did not stand."))
+		return a.restore(ctx, s, undone(f, s, "The refund or reversal "+f.ID+" of the sale was reversed."))
 	case f.OnTop:
 		return a.onTop(ctx, f, s)
 	case !f.Single:
@@ -318,10 +312,10 @@ func (a *application) refund(ctx context.Context, f processor.Refund) (outcome, 
 	return a.single(ctx, f, s)
 }
 
-// single records one refund of several, once.
+// single records one of several refunds, once.
 func (a *application) single(ctx context.Context, f processor.Refund, s db.Sale) (outcome, error) {
 	in := sale.RefundInput{SaleID: s.ID, ExternalID: text(f.ID), At: a.refundedAt(f.At, s), TestClock: !a.c.Livemode}
-	// Where nothing is left, the rules record that it gave nothing back.
+	// If nothing is left, the rules record a refund of zero.
 	if rest := left(s); f.LevelMinor > 0 && rest > 0 {
 		in.AmountMinor = new(min(f.LevelMinor, rest))
 	}
@@ -331,13 +325,13 @@ func (a *application) single(ctx context.Context, f processor.Refund, s db.Sale)
 	}
 	o := outcome{refund: done.ID}.of(s)
 	if done.Repeated && done.ID != opt.Value(a.e.RefundID) {
-		o.status, o.code, o.reason = db.InboxStatusIgnored, codeRecorded, "The refund is recorded already."
+		o.status, o.code, o.reason = db.InboxStatusIgnored, codeRecorded, "The refund is already recorded."
 		return o, nil
 	}
-	return o.recorded(), a.u.Appeared(ctx, s.ProgramID, work.RefundsKey(s.ID))
+	return o.recorded(), a.u.Reschedule(ctx, s.ProgramID, work.RefundsKey(s.ID))
 }
 
-// left is what can still be refunded of a sale.
+// left returns how much of a sale can still be refunded.
 func left(s db.Sale) int64 {
 	if s.RefundedAt != nil {
 		return 0
@@ -345,8 +339,8 @@ func left(s db.Sale) int64 {
 	return s.AmountMinor
 }
 
-// refundedAt is when money came back; nil leaves it to the rules, which take now, or the
-// sale's time where that lies ahead.
+// refundedAt returns the time of a refund. nil leaves it to the rules, which use now, or the sale's time if that
+// is later.
 func (a *application) refundedAt(at clock.Time, s db.Sale) *clock.Time {
 	at = a.moment(at, s)
 	if a.c.Livemode && at.After(a.u.Now.Time) {
@@ -355,8 +349,8 @@ func (a *application) refundedAt(at clock.Time, s db.Sale) *clock.Time {
 	return &at
 }
 
-// moment is a time of the event as the sale's refunds are dated: not before the sale, and
-// of a live event not ahead of the server.
+// moment bounds a time of the event for the sale's refunds: not before the sale and, for a live event, not after
+// the server's clock.
 func (a *application) moment(at clock.Time, s db.Sale) clock.Time {
 	if at.IsZero() {
 		at = a.r.At

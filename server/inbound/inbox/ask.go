@@ -15,57 +15,57 @@ import (
 	"rail/server/postgres/pgtx"
 )
 
-// API asks processors what their events lack, with the keys of connections. One that does
-// not answer is left alone for a while, so that its events hold up nobody else's.
+// API requests missing data of events from processors, with the connections' keys. It pauses a processor that
+// does not answer, so that its events do not delay others.
 type API struct {
-	stripe string // where Stripe's API is asked
+	stripe string // address of Stripe's API
 
 	mu      sync.Mutex
-	away    map[string]clock.Time // until when a connection's processor is not asked
-	refused map[string]clock.Time // until when it is not logged again that a connection's key is refused
+	away    map[string]clock.Time // end of a connection's pause
+	refused map[string]clock.Time // when to log a refused key again, by connection
 }
 
-// NewAPI returns an API that asks Stripe at an address, or at its own for "".
+// NewAPI returns an API that requests from Stripe at an address, "" for the default.
 func NewAPI(stripe string) *API {
 	return &API{stripe: stripe, away: map[string]clock.Time{}, refused: map[string]clock.Time{}}
 }
 
 const (
-	// askFor bounds the asking for one event.
-	askFor = 5 * time.Second
-	// rest is how long a processor is not asked that did not answer, unless it says longer.
-	rest = 10 * time.Second
-	// mostRest is how long an event waits at most until it is asked for again.
-	mostRest = time.Hour
+	// askTimeout bounds the requests for one event.
+	askTimeout = 5 * time.Second
+	// defaultPause is the pause of a processor that does not answer, unless it asks for a longer one.
+	defaultPause = 10 * time.Second
+	// maxPause bounds how long an event waits for its next request.
+	maxPause = time.Hour
 )
 
 // awayError means that a processor did not answer.
 type awayError struct {
 	reason string
 	until  clock.Time
-	since  clock.Time // when the event came that lacks something
+	since  clock.Time // arrival of the incomplete event
 }
 
 func (a *awayError) Error() string { return a.reason }
 
-// rests returns the time of a connection, and whether it lies ahead.
-func (p *API) rests(of map[string]clock.Time, id string, now clock.Time) (clock.Time, bool) {
+// paused returns the time of a connection, and whether it is in the future.
+func (p *API) paused(of map[string]clock.Time, id string, now clock.Time) (clock.Time, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	until := of[id]
 	return until, now.Before(until.Time)
 }
 
-// leave sets the time of a connection.
-func (p *API) leave(of map[string]clock.Time, id string, until clock.Time) {
+// pause sets the time of a connection.
+func (p *API) pause(of map[string]clock.Time, id string, until clock.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	of[id] = until
 }
 
-// ask returns what an event says with what its processor knows beside it; nil where the
-// event says all that is to be had. It holds no transaction.
-func (w Worker) ask(ctx context.Context, t db.InboxClaimRow) (*said, error) {
+// ask returns an event's reading completed by its processor; nil if the event is complete or nothing more is
+// available. It holds no transaction.
+func (w Worker) ask(ctx context.Context, t db.InboxClaimRow) (*parsed, error) {
 	if w.API == nil || !t.Asks {
 		return nil, nil
 	}
@@ -90,54 +90,53 @@ func (w Worker) ask(ctx context.Context, t db.InboxClaimRow) (*said, error) {
 
 func (p *API) read(
 	ctx context.Context, w Worker, c db.ProcessorConnection, api *client.Client, body []byte,
-) (*said, error) {
-	until, rests := p.rests(p.away, c.ID, w.Clock.Now())
-	bounded, cancel := context.WithTimeout(ctx, askFor)
+) (*parsed, error) {
+	until, rests := p.paused(p.away, c.ID, w.Clock.Now())
+	bounded, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	if rests {
-		cancel() // what lacks nothing is read all the same
+		cancel() // a complete event is read anyway
 	}
 	r, err := complete.Read(bounded, api, body, c.OutsideCheckout)
 	var refused *client.Error
 	switch {
 	case err == nil, errors.As(err, new(processor.MalformedError)):
-		return &said{c, r, err}, nil
+		return &parsed{c, r, err}, nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case client.Refused(err):
-		p.tell(w, c, err)
-		return new(says(c, body)), nil
+		p.logRefused(w, c, err)
+		return new(parse(c, body)), nil
 	}
 	away := &awayError{reason: "Stripe's API did not answer.", until: until}
 	if errors.As(err, &refused) {
 		away.reason = string([]rune(refused.Error())[:min(len([]rune(refused.Error())), maxID)])
 	}
 	if !rests {
-		after := rest
+		after := defaultPause
 		if refused != nil {
 			after = max(after, refused.After)
 		}
 		away.until = w.Clock.Now().Plus(after)
-		p.leave(p.away, c.ID, away.until)
+		p.pause(p.away, c.ID, away.until)
 	}
 	return nil, away
 }
 
-// tell logs once an hour that a connection's key may not read what events lack.
-func (p *API) tell(w Worker, c db.ProcessorConnection, err error) {
+// logRefused logs once an hour that a connection's key lacks a permission.
+func (p *API) logRefused(w Worker, c db.ProcessorConnection, err error) {
 	now := w.Clock.Now()
-	if _, told := p.rests(p.refused, c.ID, now); !told && w.Log != nil {
-		w.Log.Warn("what events lack is not read", "connection", c.ID, "error", err)
-		p.leave(p.refused, c.ID, now.Plus(time.Hour))
+	if _, told := p.paused(p.refused, c.ID, now); !told && w.Log != nil {
+		w.Log.Warn("missing data of events cannot be read", "connection", c.ID, "error", err)
+		p.pause(p.refused, c.ID, now.Plus(time.Hour))
 	}
 }
 
-// postpone has an event worked again once its processor may answer. It waits, as others
-// do for what they lack, for 30 days.
+// postpone reschedules an event until its processor may answer, for at most 30 days like other waiting events.
 func (w Worker) postpone(ctx context.Context, t db.InboxClaimRow, now clock.Time, away *awayError) error {
-	o := waiting(codeAway, away.reason+" What the event lacks is asked for again.")
+	o := waiting(codeAway, away.reason+" The missing data is requested again.")
 	age := now.Sub(away.since.Time)
-	o.due = new(now.Plus(max(min(age/2, mostRest), away.until.Sub(now.Time), rest)))
+	o.due = new(now.Plus(max(min(age/2, maxPause), away.until.Sub(now.Time), defaultPause)))
 	if age >= waitDays*24*time.Hour {
 		o.status, o.due = db.InboxStatusFailed, nil
 	}

@@ -12,8 +12,8 @@ import (
 	"rail/server/work"
 )
 
-// binding takes what an event says about a customer beside no money: it finds or
-// signs up who that is, and follows the state of their subscription.
+// binding applies an event about a customer without money: it finds or signs up the customer, and follows the
+// state of the subscription.
 func (a *application) binding(ctx context.Context, b processor.Binding) (outcome, error) {
 	if end, err := a.optedOut(ctx, processor.Link{}, b.Customer); err != nil || end != nil {
 		return opt.Value(end), err
@@ -24,7 +24,7 @@ func (a *application) binding(ctx context.Context, b processor.Binding) (outcome
 	case err != nil || end != nil:
 		return opt.Value(end), err
 	case k.ID == "":
-		// Whoever it is may be known by another event a moment later, and try or leave then.
+		// Another event may identify the customer a moment later, and then this state applies.
 		o.keys = keysOf(b)
 		return o, nil
 	}
@@ -42,17 +42,15 @@ func (a *application) binding(ctx context.Context, b processor.Binding) (outcome
 	return o, nil
 }
 
-// leads has, for each state that a subscription gives a customer, those from which
-// it does. Events come in any order: who has paid does not try any more, and who
-// has left comes back by paying.
+// leads lists, for each subscription state, the customer states that it may replace. Events come in any order: a
+// paying customer does not return to a trial, and a cancelled one returns by paying.
 var leads = map[string][]db.CustomerStatus{
 	"trial":     {db.CustomerStatusLead},
 	"active":    {db.CustomerStatusLead, db.CustomerStatusTrial},
 	"cancelled": {db.CustomerStatusLead, db.CustomerStatusTrial, db.CustomerStatusActive},
 }
 
-// follow gives a customer the state of their subscription, and reports whether that
-// is another.
+// follow sets a customer's state from the subscription, and reports whether it changed.
 func (a *application) follow(ctx context.Context, k bound, status string) (bool, error) {
 	if !slices.Contains(leads[status], k.Status) {
 		return false, nil
@@ -61,7 +59,7 @@ func (a *application) follow(ctx context.Context, k bound, status string) (bool,
 	return err == nil, err
 }
 
-// subscribed notes the subscription that a customer tries or pays for.
+// subscribed stores the subscription that a customer tries or pays for.
 func (a *application) subscribed(ctx context.Context, id string, b processor.Binding) error {
 	if b.Subscription == "" || b.Status == "cancelled" {
 		return nil
@@ -71,15 +69,14 @@ func (a *application) subscribed(ctx context.Context, id string, b processor.Bin
 	})
 }
 
-// coupon takes what a processor says of a code, and of the end of what codes take
-// their discounts from. It is worked again when such a code is registered, or turns
-// out to be of this discount.
+// coupon applies a processor's report on a code, or on the end of the discount behind codes. It is retried when
+// such a code is registered, or turns out to belong to this discount.
 func (a *application) coupon(ctx context.Context, c processor.Coupon) (outcome, error) {
 	rows, err := queries.CouponsOf(ctx, a.u.DB(), db.CouponsOfParams{
 		ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, ExternalID: c.ID,
 	})
 	o := ignored(string(processor.NotUsed), "No coupon of the program has this external_id.")
-	// What it changed stays recorded, however often it is worked.
+	// A recorded change stays recorded, however often the event is processed.
 	if a.e.ProcessedAt != nil && a.e.ReasonCode == nil {
 		o = o.recorded()
 	}
@@ -92,7 +89,7 @@ func (a *application) coupon(ctx context.Context, c processor.Coupon) (outcome, 
 		case changed:
 			o = o.recorded()
 		case o.code != "":
-			o.reason = "The coupon is in this state already, or in a later one."
+			o.reason = "The coupon already has this state, or a later one."
 		}
 	}
 	o.keys = []string{work.CouponKey(c.ID)}

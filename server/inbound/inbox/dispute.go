@@ -10,9 +10,8 @@ import (
 	"rail/server/program/risk"
 )
 
-// dispute flags the partner of a disputed payment while the dispute is open, which
-// holds payouts where the program does so. A lost dispute takes the money back, and
-// a dispute that is won later restores it.
+// dispute flags the partner of a disputed payment while the dispute is open, which holds payouts if the program
+// does so. A lost dispute takes the money back, and a dispute that is won later restores it.
 func (a *application) dispute(ctx context.Context, d processor.Dispute) (outcome, error) {
 	s, end, err := a.saleOf(ctx, d.Link, "The disputed payment is not recorded.")
 	if err != nil || end != nil {
@@ -22,7 +21,7 @@ func (a *application) dispute(ctx context.Context, d processor.Dispute) (outcome
 	if err != nil {
 		return outcome{}, err
 	}
-	o := ignored(codeRecorded, "The dispute is known in this state, or in a later one.").of(s)
+	o := ignored(codeRecorded, "The dispute already has this state, or a later one.").of(s)
 	switch d.Status {
 	case processor.DisputeLost, processor.DisputeWon:
 		o, err = a.disputed(ctx, d, s)
@@ -33,7 +32,7 @@ func (a *application) dispute(ctx context.Context, d processor.Dispute) (outcome
 	return o, err
 }
 
-// disputed moves the money of a dispute that is lost or won.
+// disputed moves the money of a lost or won dispute.
 func (a *application) disputed(ctx context.Context, d processor.Dispute, s db.Sale) (outcome, error) {
 	amount, ok := inCurrency(d.AmountMinor, d.OfMinor, d.Currency, s)
 	if !ok {
@@ -48,7 +47,7 @@ func (a *application) disputed(ctx context.Context, d processor.Dispute, s db.Sa
 	}
 	r := restoration{
 		source: d.ID, at: d.At, reason: "The dispute of the sale's payment is won (" + d.ID + ").",
-		of: func(f db.Refund) bool { return named(f) == name || strings.HasPrefix(named(f), name+by) },
+		of: func(f db.Refund) bool { return levelName(f) == name || strings.HasPrefix(levelName(f), name+by) },
 	}
 	if d.Reversal != "" {
 		r.source, r.minor = d.Reversal, amount
@@ -56,21 +55,21 @@ func (a *application) disputed(ctx context.Context, d processor.Dispute, s db.Sa
 	return a.restore(ctx, s, r)
 }
 
-// by stands between a dispute and what took its money.
+// by separates a dispute from the transaction that took its money.
 const by = " by "
 
 // disputeKind is the kind of a dispute's flag.
 const disputeKind = "dispute"
 
-// outcomes are the notes with which the flags of disputes are closed.
+// outcomes are the notes of closed dispute flags.
 var outcomes = map[string]string{
 	processor.DisputeWithdrawn: "The dispute or warning ended, and no money was taken: ",
 	processor.DisputeWon:       "The dispute is won, and the merchant has the money: ",
 	processor.DisputeLost:      "The dispute is lost, and the money was taken back: ",
 }
 
-// flag opens or closes the flag of a dispute, and reports whether it did. A dispute
-// whose end comes first gets a closed flag, so that an earlier event opens none.
+// flag opens or closes the flag of a dispute, and reports whether it did. A dispute whose end arrives first gets
+// a closed flag, so that an earlier event opens none.
 func (a *application) flag(ctx context.Context, d processor.Dispute, s db.Sale) (bool, error) {
 	if s.PartnerID == nil {
 		return false, nil
@@ -94,6 +93,6 @@ func (a *application) flag(ctx context.Context, d processor.Dispute, s db.Sale) 
 	if err != nil || !opened || d.Status == processor.DisputeOpen {
 		return opened, err
 	}
-	_, err = a.flag(ctx, d, s) // now that there is one, it is closed
+	_, err = a.flag(ctx, d, s) // now it exists and is closed
 	return true, err
 }

@@ -10,9 +10,8 @@ import (
 	"rail/server/program/partner"
 )
 
-// enrol makes a partner of a customer with its first payment, where the program asks
-// for it (decisions, 89). Whoever cannot become one, as without an e-mail or with that
-// of a partner, stays a customer; the payment is recorded all the same.
+// enrol makes a customer a partner at the first payment, if the program wants it (decisions, 89). A customer
+// that cannot become one, for example without an e-mail, stays a customer; the payment is recorded nevertheless.
 func (a *application) enrol(ctx context.Context, s db.Sale) error {
 	if !s.IsFirstSale || s.RefundedAt != nil {
 		return nil

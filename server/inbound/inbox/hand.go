@@ -9,9 +9,8 @@ import (
 	"rail/server/clock"
 )
 
-// hand works events until nothing is due and no other hand has any, which may make
-// others due or take its time.
-func (w Worker) hand(ctx context.Context, t *turn) error {
+// run processes events until none is due and no other worker is busy; a busy worker may make more due.
+func (w Worker) run(ctx context.Context, t *turn) error {
 	for {
 		taken, idle, err := t.take(ctx, w)
 		switch {
@@ -30,9 +29,9 @@ func (w Worker) hand(ctx context.Context, t *turn) error {
 	}
 }
 
-// wait returns when it is time to look for more.
+// wait returns when it is time to check for more.
 func wait(ctx context.Context, idle <-chan struct{}) {
-	again := time.NewTimer(look)
+	again := time.NewTimer(pollInterval)
 	defer again.Stop()
 	select {
 	case <-ctx.Done():
@@ -41,15 +40,15 @@ func wait(ctx context.Context, idle <-chan struct{}) {
 	}
 }
 
-// each works events one after the other, first those of which no processor is asked.
+// each processes events one by one, beginning with events that need no request to a processor.
 func (w Worker) each(ctx context.Context, t *turn, taken []db.InboxClaimRow) error {
 	asking, quick := split(taken, func(e db.InboxClaimRow) bool { return e.Asks })
 	taken = slices.Concat(quick, asking)
-	enough := w.Clock.Now().Plus(tired)
+	enough := w.Clock.Now().Plus(releaseAfter)
 	for begun := false; len(taken) > 0; begun = true {
 		began := w.Clock.Now()
 		if ctx.Err() != nil || begun && began.After(enough.Time) {
-			return w.giveBack(ctx, taken, t.at(began))
+			return w.release(ctx, taken, t.at(began))
 		}
 		worked := taken[0]
 		if err := w.one(ctx, worked, t.at(began)); err != nil {
@@ -61,7 +60,7 @@ func (w Worker) each(ctx context.Context, t *turn, taken []db.InboxClaimRow) err
 			continue
 		}
 		own, others := split(taken, func(e db.InboxClaimRow) bool { return e.OrgID == worked.OrgID })
-		if err := w.giveBack(ctx, own, t.at(ended)); err != nil {
+		if err := w.release(ctx, own, t.at(ended)); err != nil {
 			return err
 		}
 		taken = others
@@ -81,8 +80,8 @@ func split(events []db.InboxClaimRow, fits func(db.InboxClaimRow) bool) (fit, ot
 	return fit, others
 }
 
-// giveBack lets anybody take events that were taken and not begun.
-func (w Worker) giveBack(ctx context.Context, events []db.InboxClaimRow, now clock.Time) error {
+// release returns claimed events that were not started.
+func (w Worker) release(ctx context.Context, events []db.InboxClaimRow, now clock.Time) error {
 	for _, e := range events {
 		err := queries.InboxGiveBack(context.WithoutCancel(ctx), w.Pool, db.InboxGiveBackParams{
 			Now: now, ID: e.ID, OrgID: e.OrgID, Attempts: e.Attempts,

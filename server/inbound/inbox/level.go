@@ -13,10 +13,9 @@ import (
 	"rail/server/work"
 )
 
-// levelled refunds the sale of a payment up to the level that an event says. The
-// level is kept for each payment, beside the refunds that reached it: a bill may
-// be paid by several, and what a dispute took comes on top. A level that was
-// reached, or passed, changes nothing: events come in any order.
+// levelled refunds the sale of a payment up to the level of an event. Levels are stored for each payment, beside
+// the refunds that reached them: several payments may settle a bill, and disputes add to it. A level that was
+// reached or passed changes nothing, since events come in any order.
 func (a *application) levelled(ctx context.Context, f processor.Refund, s db.Sale) (outcome, error) {
 	back, ok := inCurrency(f.LevelMinor, f.OfMinor, f.Currency, s)
 	if !ok {
@@ -29,7 +28,7 @@ func (a *application) levelled(ctx context.Context, f processor.Refund, s db.Sal
 	return a.takeBack(ctx, s, level{of: payment, minor: back}, 0, f.At)
 }
 
-// onTop refunds a sale by money that went back beside the processor, once.
+// onTop records a refund that was paid outside the processor, once.
 func (a *application) onTop(ctx context.Context, f processor.Refund, s db.Sale) (outcome, error) {
 	back, ok := inCurrency(f.LevelMinor, f.OfMinor, f.Currency, s)
 	if !ok {
@@ -38,10 +37,9 @@ func (a *application) onTop(ctx context.Context, f processor.Refund, s db.Sale) 
 	return a.takeBack(ctx, s, level{of: f.ID, minor: back, once: true}, back, f.At)
 }
 
-// takeBack refunds a sale up to a level, counting earlier refunds from any source; a
-// separate amount is refunded in addition. The level does not include refunds that were
-// restored before the event's time. An event that changes nothing is worked again when a
-// refund of the sale is restored.
+// takeBack refunds a sale up to a level, counting earlier refunds from any source; a separate amount is refunded
+// in addition. The level does not include refunds that were restored before the event's time. An event that
+// changes nothing is retried when a refund of the sale is restored.
 func (a *application) takeBack(
 	ctx context.Context, s db.Sale, to level, own int64, at clock.Time,
 ) (outcome, error) {
@@ -67,7 +65,7 @@ func (a *application) takeBack(
 	before := reached.sum()
 	reached.raise(to)
 	if reached.sum() == before {
-		return a.unless(s, codeRecorded, "This much is recorded as refunded already."), nil
+		return a.unless(s, codeRecorded, "This amount is already recorded as refunded."), nil
 	}
 	if own == 0 {
 		own = reached.sum() - restored - (whole(s) - left(s))
@@ -83,20 +81,20 @@ func (a *application) takeBack(
 	if err != nil {
 		return outcome{}, err
 	}
-	return outcome{refund: done.ID}.recorded().of(s), a.u.Appeared(ctx, s.ProgramID, work.RefundsKey(s.ID))
+	return outcome{refund: done.ID}.recorded().of(s), a.u.Reschedule(ctx, s.ProgramID, work.RefundsKey(s.ID))
 }
 
-// unless is the outcome of an event that took nothing, unless a restoration changes that.
+// unless is the outcome of an event that took nothing, which a restoration may change.
 func (a *application) unless(s db.Sale, code, reason string) outcome {
 	o := ignored(code, reason).of(s)
 	o.keys = []string{work.RefundsKey(s.ID)}
 	return o
 }
 
-// restoredBefore returns what came back of a refund before a time, if it reached a level
-// of the same payment.
+// restoredBefore returns how much of a refund was restored before a time, if the refund reached a level of the
+// same payment.
 func restoredBefore(r db.Refund, to level, at clock.Time) (sum int64, err error) {
-	if to.once || named(r) != to.name() || r.RestoredMinor == 0 {
+	if to.once || levelName(r) != to.name() || r.RestoredMinor == 0 {
 		return 0, nil
 	}
 	past, err := sale.Restorations(r)
@@ -108,31 +106,31 @@ func restoredBefore(r db.Refund, to level, at clock.Time) (sum int64, err error)
 	return sum, err
 }
 
-// level is how much of a payment, or by a dispute, is back.
+// level is how much of a payment was refunded, or taken by a dispute.
 type level struct {
-	of    string // the id of the payment or the dispute
+	of    string // id of the payment or the dispute
 	minor int64
-	once  bool // what reaches it is taken once, also after it was restored
+	once  bool // taken once, even after a restoration
 }
 
-// maxLevelled bounds the id of a payment within that of a refund.
+// maxLevelled bounds a payment's id within a refund's id.
 const maxLevelled = 200
 
-// name is the part of id that is the payment's.
+// name returns the payment's part of id.
 func (l level) name() string { return l.of[max(0, len(l.of)-maxLevelled):] }
 
-// id is the external id of the refund that reached the level.
+// id returns the external id of the refund that reached the level.
 func (l level) id() string { return l.name() + "@" + strconv.FormatInt(l.minor, 10) }
 
-// levels are the highest of each payment of a sale.
+// levels has the highest level of each payment of a sale.
 type levels map[string]int64
 
-// add takes the level that a refund reached, if it was one that counts so.
+// add adds the level that a refund reached, if it has one.
 func (l levels) add(r db.Refund) {
 	if r.LevelMinor == nil {
 		return
 	}
-	l.raise(level{of: named(r), minor: *r.LevelMinor})
+	l.raise(level{of: levelName(r), minor: *r.LevelMinor})
 }
 
 func (l levels) raise(to level) { l[to.name()] = max(l[to.name()], to.minor) }
@@ -144,11 +142,11 @@ func (l levels) sum() (total int64) {
 	return total
 }
 
-// whole is what a sale was before any refund.
+// whole returns the sale's amount before any refund.
 func whole(s db.Sale) int64 { return s.AmountMinor + s.RefundedMinor }
 
-// inCurrency returns an amount in a sale's currency. One in another is the same part
-// of the sale as of its payment, if the event says what that was.
+// inCurrency converts an amount to the sale's currency. An amount in another currency becomes the same share of
+// the sale as of its payment, if the event has the payment's amount.
 func inCurrency(n, of int64, currency string, s db.Sale) (int64, bool) {
 	switch {
 	case currency == s.Currency || currency == "":

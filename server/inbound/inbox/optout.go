@@ -9,9 +9,8 @@ import (
 	"rail/server/work"
 )
 
-// noteOptOut remembers what an event says of the merchant's switch, for the events
-// of the same payment or customer that do not show it. Only an event about the
-// customer says that one is not opted out any more.
+// noteOptOut stores the merchant's opt-out, for other events of the same payment or customer that do not show
+// it. Only an event about the customer revokes it.
 func (a *application) noteOptOut(ctx context.Context) error {
 	set := db.OptOutsSetParams{
 		OrgID: a.e.OrgID, ProgramID: a.e.ProgramID, OptedOut: a.r.Ignored == processor.OptedOut, At: a.r.At,
@@ -19,7 +18,7 @@ func (a *application) noteOptOut(ctx context.Context) error {
 	if set.OptedOut {
 		set.Keys = chargeKeys(linked(a.r.Link))
 	}
-	if b := opt.Value(a.r.Binding); b.Itself && b.Customer != "" {
+	if b := opt.Value(a.r.Binding); b.CustomerOnly && b.Customer != "" {
 		set.Keys = append(set.Keys, work.CustomerKey(b.Customer))
 	}
 	if len(set.Keys) == 0 {
@@ -28,8 +27,7 @@ func (a *application) noteOptOut(ctx context.Context) error {
 	return queries.OptOutsSet(ctx, a.u.DB(), set)
 }
 
-// optedOut returns the outcome of an event whose payment or customer is not Rail's,
-// as another event said.
+// optedOut returns the outcome of an event whose payment or customer was opted out by another event.
 func (a *application) optedOut(ctx context.Context, l processor.Link, customer string) (*outcome, error) {
 	keys := chargeKeys(linked(l))
 	if customer != "" {
@@ -42,5 +40,5 @@ func (a *application) optedOut(ctx context.Context, l processor.Link, customer s
 	if err != nil || !out {
 		return nil, err
 	}
-	return new(ignored(string(processor.OptedOut), "The payment or its customer is marked as not Rail's.")), nil
+	return new(ignored(string(processor.OptedOut), "The merchant opted out for the payment or its customer.")), nil
 }

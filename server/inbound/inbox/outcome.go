@@ -9,8 +9,7 @@ import (
 	"rail/server/opt"
 )
 
-// The codes of outcomes, beside those that an event itself gives (processor.Reason)
-// and the error codes of refusals.
+// Codes of outcomes, beside those of processor.Reason and the error codes of refusals.
 const (
 	codeNoPartner   = "no_partner"
 	codeRecorded    = "already_recorded"
@@ -30,37 +29,37 @@ const (
 	codeNothingTaken = "nothing_taken"
 )
 
-// sentences explain each code, and name the next step where there is one. They serve
-// outcomes that have no other reason.
+// sentences explain each code, and name the next step if there is one. They serve outcomes without another
+// reason.
 var sentences = map[string]string{
-	string(processor.NotUsed):        "Rail does not use events of this kind. There is nothing to do.",
+	string(processor.NotUsed):        "Rail does not use events of this type. There is nothing to do.",
 	string(processor.ZeroAmount):     "No money was paid or refunded, so nothing is recorded.",
-	string(processor.BindsOnly):      "The event says who a customer is and brings no money. It changed nothing.",
-	string(processor.ConnectAccount): "The event belongs to a connected account. Connect that account to record it.",
-	string(processor.OptedOut):       "The metadata rail=skip marks the payment or its customer as not Rail's.",
+	string(processor.BindsOnly):      "The event identifies a customer and has no payment. It changed nothing.",
+	string(processor.ConnectAccount): "The event belongs to another Stripe account of the platform. Connect that account to record it.",
+	string(processor.OptedOut):       "The metadata rail=skip opts out the payment or its customer.",
 	string(processor.NoMoneyMoved):   "The event moves no money of the payment, so nothing is recorded.",
-	string(processor.NotFinal):       "The money has not moved yet. A later event says whether it does.",
+	string(processor.NotFinal):       "The money has not moved yet. A later event reports the result.",
 
 	codeNoPartner: "No partner brought the customer. To credit the payment, attach the customer's id at the processor to a " +
 		"customer that has a partner, or credit the customer to a partner on the customer's page.",
-	codeRecorded:    "The event changes nothing: it is recorded already.",
-	codeTest:        "This is a test event, and the connection takes live events only. Add a connection for test events to record it.",
-	codeLive:        "This is a live event, and the connection takes test events only. Add a connection for live events to record it.",
-	codeNoCustomer:  "The customer is not known yet. The event is worked again when the customer appears.",
-	codeNoSale:      "The payment is not recorded yet. The event is worked again when it is.",
-	codeMalformed:   "The event lacks a member that Rail needs. Look at what was sent, and replay the event after an update of Rail.",
+	codeRecorded:    "The event changes nothing: its content is already recorded.",
+	codeTest:        "This is a test event, and the connection accepts only live events. Add a connection for test events to record it.",
+	codeLive:        "This is a live event, and the connection accepts only test events. Add a connection for live events to record it.",
+	codeNoCustomer:  "The customer is unknown. The event is retried when the customer is created.",
+	codeNoSale:      "The payment is not recorded yet. The event is retried when it is.",
+	codeMalformed:   "The event lacks a member that Rail needs. Check the event's body, and replay the event after an update of Rail.",
 	codeNothingLeft: "Nothing is left of the sale to refund.",
-	codeError:       "Something went wrong in Rail. Replay the event, and look at the server's log.",
-	codeOutside:     "A checkout or an invoice may report the same money. The event is worked again within a minute.",
-	codeRecurs:      "A subscription may begin with the payment. The event is worked again within a minute.",
-	codeAway:        "The processor's API did not answer. Rail asks again.",
+	codeError:       "An error occurred in Rail. Check the server's log and replay the event.",
+	codeOutside:     "A checkout or an invoice may report the same payment. The event is retried within a minute.",
+	codeRecurs:      "A subscription may begin with the payment. The event is retried within a minute.",
+	codeAway:        "The processor's API did not answer. Rail retries the request.",
 	codeTwice:       "The payment is recorded as two sales. Refund one of them.",
 
 	codeRefundFailed: "The refund did not reach the customer. Restore the commission on this event's page.",
-	codeNothingTaken: "The refund did not reach the customer, and nothing was taken of the sale for it.",
+	codeNothingTaken: "The refund did not reach the customer, and Rail had not deducted it from the sale.",
 }
 
-// explain gives an outcome that changed nothing a reason, whatever its code.
+// explain gives a reason to an outcome that changed nothing.
 func (o *outcome) explain() {
 	switch o.status {
 	case db.InboxStatusIgnored, db.InboxStatusWaiting, db.InboxStatusFailed:
@@ -73,12 +72,12 @@ func (o *outcome) explain() {
 	}
 }
 
-// outcome is what became of an event.
+// outcome is the result of an event.
 type outcome struct {
 	status                 db.InboxStatus
 	code, reason           string
 	customer, sale, refund string
-	keys                   []string // what it waits for, or what would explain it
+	keys                   []string // names that it waits for, or that would explain it
 	due                    *clock.Time
 }
 
@@ -96,34 +95,33 @@ func (o outcome) recorded() outcome {
 	return o
 }
 
-// of names the sale, and its customer, that the outcome is about.
+// of sets the outcome's sale and customer.
 func (o outcome) of(s db.Sale) outcome {
 	o.sale, o.customer = s.ID, s.CustomerID
 	return o
 }
 
-// waiting is the outcome of an event that needs what the keys name.
+// waiting is the outcome of an event that waits for any of the keys.
 func waiting(code, reason string, keys ...string) outcome {
 	return outcome{status: db.InboxStatusWaiting, code: code, reason: reason, keys: keys}
 }
 
-// settle says when an event is worked next. One that waits is tried now and then, in
-// case what it waits for appeared in the same moment. After 30 days it is ignored: a
-// payment that is still not recorded was never the program's, nor is what came back of it.
-// One that would be explained is looked at once more, for the same reason.
+// settle sets when an event is processed next. A waiting event is also retried from time to time, in case its
+// key appeared at the same moment. After 30 days it is ignored: a payment that is still not recorded was not the
+// program's, nor are its refunds. An unexplained event is retried once, for the same reason.
 func (o *outcome) settle(e db.InboxEvent, now clock.Time) {
 	age := now.Sub(e.CreatedAt.Time)
 	switch {
 	case o.due != nil || len(o.keys) == 0:
 	case o.status == db.InboxStatusWaiting && age >= waitDays*24*time.Hour:
 		o.status, o.keys = db.InboxStatusIgnored, nil
-		o.reason += " It did not come within 30 days: it is none of the program's."
+		o.reason += " It did not arrive within 30 days, so the event is ignored."
 	case o.status == db.InboxStatusWaiting:
-		o.due = new(now.Plus(min(max(again, age/2), 12*time.Hour)))
-	case age < again:
-		o.due = new(now.Plus(again))
+		o.due = new(now.Plus(min(max(retryAfter, age/2), 12*time.Hour)))
+	case age < retryAfter:
+		o.due = new(now.Plus(retryAfter))
 	}
-	// What it recorded stays recorded, however often it is worked.
+	// A recorded change stays recorded, however often the event is processed.
 	if o.code == codeRecorded && e.ReasonCode == nil && o.sale != "" && o.sale == opt.Value(e.SaleID) {
 		*o = o.recorded()
 		o.refund = opt.Value(e.RefundID)

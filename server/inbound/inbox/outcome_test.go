@@ -17,7 +17,7 @@ import (
 	"rail/server/problem"
 )
 
-// constants reads the text constants of a file whose names fit.
+// constants reads the matching text constants of a file.
 func constants(t *testing.T, file string, fits func(name string, typ ast.Expr) bool) (values []string) {
 	t.Helper()
 	f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
@@ -42,8 +42,7 @@ func constants(t *testing.T, file string, fits func(name string, typ ast.Expr) b
 	return values
 }
 
-// Every code that an event can end with has a sentence, and an outcome of any status
-// that changed nothing says one, whatever its code.
+// Every code of an outcome has a sentence, and an outcome that changed nothing has a reason, whatever its code.
 func TestEveryCodeIsExplained(t *testing.T) {
 	t.Parallel()
 	codes := constants(t, "outcome.go", func(name string, _ ast.Expr) bool { return strings.HasPrefix(name, "code") })

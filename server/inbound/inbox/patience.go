@@ -9,17 +9,17 @@ import (
 	"rail/server/work"
 )
 
-// patience is how long a payment waits for the checkout or the invoice that reports
-// the same money or who brought the customer.
+// patience is how long a payment waits for the checkout or the invoice that reports the same money or identifies
+// its partner.
 const patience = time.Minute
 
-// outside returns the outcome of a payment that is another event's to record.
+// outside returns the outcome of a payment that another event must record.
 func (a *application) outside(ctx context.Context, p processor.Payment) (*outcome, error) {
 	if !a.c.OutsideCheckout {
 		return new(ignored(string(processor.NotUsed), "The connection records checkouts and invoices only.")), nil
 	}
 	if due := a.e.CreatedAt.Plus(patience); a.u.Now.Before(due.Time) {
-		o := waiting(codeOutside, "A checkout or an invoice may report the same money within a minute.")
+		o := waiting(codeOutside, "A checkout or an invoice may report the same payment within a minute.")
 		o.due = &due
 		return &o, nil
 	}
@@ -29,12 +29,11 @@ func (a *application) outside(ctx context.Context, p processor.Payment) (*outcom
 	if err != nil || len(others) == 0 {
 		return nil, err
 	}
-	return new(ignored(string(processor.NotUsed), "An invoice brings the money.")), nil
+	return new(ignored(string(processor.NotUsed), "An invoice reports the payment.")), nil
 }
 
-// recurs says of a payment whether it is the first of a subscription, which another
-// event tells, and returns the outcome of one that waits for that. What tells nothing
-// within a minute is paid once: the money is recorded whatever comes later.
+// recurs decides whether a payment starts a subscription. Another event carries that fact; while it is missing,
+// recurs returns a waiting outcome. After a minute the payment is recorded as a single one.
 func (a *application) recurs(ctx context.Context, p *processor.Payment) (*outcome, error) {
 	told, err := queries.AliasesOf(ctx, a.u.DB(), db.AliasesOfParams{
 		ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, Aliases: []string{p.Recurs},
@@ -55,8 +54,8 @@ func (a *application) recurs(ctx context.Context, p *processor.Payment) (*outcom
 	return &o, nil
 }
 
-// early returns the outcome of a payment that nobody is known to have brought, and whose
-// checkout has not come: what is recorded as nobody's stays so.
+// early returns a waiting outcome for a payment without a known partner whose checkout has not arrived: a sale
+// recorded as direct would stay direct.
 func (a *application) early(ctx context.Context, p processor.Payment) (*outcome, error) {
 	due := a.e.CreatedAt.Plus(patience)
 	if p.Bought == "" || !a.u.Now.Before(due.Time) {
@@ -68,7 +67,7 @@ func (a *application) early(ctx context.Context, p processor.Payment) (*outcome,
 	if err != nil || len(told) > 0 {
 		return nil, err
 	}
-	o := waiting(codeNoCustomer, "A checkout may say within a minute who brought the customer.",
+	o := waiting(codeNoCustomer, "A checkout may identify the partner within a minute.",
 		append(keysOf(p.Binding), work.ChargeKey(p.Bought))...)
 	o.due = &due
 	return &o, nil

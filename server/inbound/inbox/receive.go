@@ -1,8 +1,7 @@
-// Package inbox takes the events of payment processors in, each once, and works
-// them: a request stores what it brought and is answered; a worker then applies
-// the event to customers, sales and refunds in one transaction with its outcome.
-// Nothing that was answered is lost, and the order of events does not matter:
-// what comes before its customer or sale waits for it.
+// Package inbox receives events of payment processors, each once, and processes them. A request only stores the
+// event and is answered; a worker then applies the event to customers, sales and refunds, in one transaction
+// with its outcome. No answered event is lost, and the order of events does not matter: an event that precedes
+// its customer or sale waits for it.
 package inbox
 
 import (
@@ -34,7 +33,7 @@ import (
 
 var queries = db.New()
 
-// sources has what Rail knows of each processor that can be connected.
+// sources has the implementation of each processor.
 var sources = map[string]processor.Source{
 	connection.Generic:      generic.Source{},
 	connection.Stripe:       stripe.Source{},
@@ -44,18 +43,17 @@ var sources = map[string]processor.Source{
 	connection.Polar:        polar.Source{},
 }
 
-// MaxBody is the largest event that is taken, in bytes.
+// MaxBody is the maximum size of an event in bytes.
 const MaxBody = 2 << 20
 
-// maxID bounds the ids and kinds of events, in bytes.
+// maxID bounds the ids and types of events, in bytes.
 const maxID = 255
 
-// told is how long the time of a connection's last event may lag behind.
-const told = 1
+// lastEventLag bounds how stale a connection's last-event time may be, in seconds.
+const lastEventLag = 1
 
-// ErrSignature means that an event was not signed with the connection's secret, or
-// too long ago.
-var ErrSignature = errors.New("the signature is missing, does not fit or is more than 300 seconds off")
+// ErrSignature means that an event was not signed with the connection's secret, or too long ago.
+var ErrSignature = errors.New("the signature is missing, invalid or more than 300 seconds off")
 
 // Box stores events.
 type Box struct {
@@ -64,11 +62,10 @@ type Box struct {
 	Clock  clock.Clock
 }
 
-// PayloadPlace is the place for which an event's body is sealed.
+// PayloadPlace returns the place for sealing an event's body.
 func PayloadPlace(id string) string { return "inbox_events.payload/" + id }
 
-// Find returns the connection that a processor's request names. One that has ended
-// is as unknown as one that never was.
+// Find returns the connection named by a processor's request. An ended connection is not found.
 func (b Box) Find(ctx context.Context, processorName, id string) (db.ProcessorConnection, error) {
 	if !ident.Has(id, ident.Connection) || sources[processorName] == nil {
 		return db.ProcessorConnection{}, problem.NotFound("")
@@ -83,12 +80,12 @@ func (b Box) Find(ctx context.Context, processorName, id string) (db.ProcessorCo
 	return c, nil
 }
 
-// Active returns the ids of all connections that take events.
+// Active returns the ids of all active connections.
 func (b Box) Active(ctx context.Context) ([]string, error) {
 	return queries.ConnectionsActive(ctx, b.Pool)
 }
 
-// Head returns ErrSignature if the header alone shows that Verify will.
+// Head returns ErrSignature if the header alone shows that Verify will fail.
 func (b Box) Head(c db.ProcessorConnection, header http.Header) error {
 	signing, err := connection.Service{Keeper: b.Keeper}.Secret(c)
 	if err == nil && sources[c.Processor].Head(signing, header, b.Clock.Now()) != nil {
@@ -97,7 +94,7 @@ func (b Box) Head(c db.ProcessorConnection, header http.Header) error {
 	return err
 }
 
-// Verify returns ErrSignature unless a connection's processor has sent the body.
+// Verify returns ErrSignature unless the connection's processor sent the body.
 func (b Box) Verify(c db.ProcessorConnection, header http.Header, body []byte) error {
 	signing, err := connection.Service{Keeper: b.Keeper}.Secret(c)
 	if err == nil && sources[c.Processor].Verify(signing, header, body, b.Clock.Now()) != nil {
@@ -106,9 +103,8 @@ func (b Box) Verify(c db.ProcessorConnection, header http.Header, body []byte) e
 	return err
 }
 
-// Receive stores an event that Verify let in, once; another delivery of it changes
-// nothing. A body that is no event is stored under its hash, and answered all the
-// same: the processor would only send it again.
+// Receive stores a verified event, once; repeated deliveries change nothing. A body that is not a valid event is
+// stored under its hash, and accepted: otherwise the processor would only resend it.
 func (b Box) Receive(ctx context.Context, c db.ProcessorConnection, header http.Header, body []byte) error {
 	now := b.Clock.Now()
 	e, err := b.event(c, sources[c.Processor], header, body, now)
@@ -117,7 +113,7 @@ func (b Box) Receive(ctx context.Context, c db.ProcessorConnection, header http.
 	}
 	u := work.NewRun(b.Pool, work.Actor{Kind: work.Processor, ID: c.ID}, now).For(c.OrgID)
 	return u.Within(ctx, func(u *work.Unit) error {
-		last := db.ConnectionToldParams{Now: &now, ID: c.ID, OrgID: c.OrgID, StaleBefore: new(now.Plus(-told * 1e9))}
+		last := db.ConnectionToldParams{Now: &now, ID: c.ID, OrgID: c.OrgID, StaleBefore: new(now.Plus(-lastEventLag * 1e9))}
 		if _, err := queries.InboxInsert(ctx, u.DB(), e); err != nil {
 			return err
 		}
@@ -125,8 +121,8 @@ func (b Box) Receive(ctx context.Context, c db.ProcessorConnection, header http.
 	})
 }
 
-// Store stores an event that the processor's API has shown, once. It did not come by
-// itself, so that the connection's last event stays what it was.
+// Store stores an event from the processor's API, once. The event was not delivered, so the connection's
+// last-event time stays.
 func (b Box) Store(ctx context.Context, c db.ProcessorConnection, body []byte) error {
 	e, err := b.event(c, sources[c.Processor], http.Header{}, body, b.Clock.Now())
 	if err == nil {
@@ -135,7 +131,7 @@ func (b Box) Store(ctx context.Context, c db.ProcessorConnection, body []byte) e
 	return err
 }
 
-// event returns the row of an event, to be worked at once.
+// event returns the row of an event, due at once.
 func (b Box) event(
 	c db.ProcessorConnection, source processor.Source, header http.Header, body []byte, now clock.Time,
 ) (e db.InboxInsertParams, err error) {
@@ -155,16 +151,15 @@ func (b Box) event(
 		sum := sha256.Sum256(body)
 		e.ExternalEventID = hex.EncodeToString(sum[:])
 	}
-	if e.Headers, err = json.Marshal(kept(header)); err != nil {
+	if e.Headers, err = json.Marshal(headersToStore(header)); err != nil {
 		return e, err
 	}
 	e.Payload, err = b.Keeper.Seal(body, PayloadPlace(e.ID))
 	return e, err
 }
 
-// kept are the headers that say something about an event. Signatures are not among
-// them: they have done their work.
-func kept(header http.Header) map[string]string {
+// headersToStore returns the headers that describe an event, without signatures, which are verified already.
+func headersToStore(header http.Header) map[string]string {
 	out := map[string]string{}
 	for _, name := range []string{"Content-Type", "User-Agent", "Webhook-Id", "Webhook-Timestamp"} {
 		if v := storable(header.Get(name)); v != "" {
@@ -174,7 +169,7 @@ func kept(header http.Header) map[string]string {
 	return out
 }
 
-// storable returns a text as PostgreSQL can keep it, or "".
+// storable returns a text if PostgreSQL can store it, or "".
 func storable(s string) string {
 	if len(s) > maxID || !utf8.ValidString(s) {
 		return ""

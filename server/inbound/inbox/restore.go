@@ -19,20 +19,19 @@ import (
 type restoration struct {
 	source string // the dispute, reversal or refund at the processor
 	of     func(db.Refund) bool
-	minor  int64 // 0 for all that these refunds took
+	minor  int64 // 0: all that these refunds took
 	at     clock.Time
 	reason string
 }
 
-// restore gives back what refunds of a sale took, as far as they are older than the
-// restoration. The event is worked again when a refund of the sale is recorded that it may
-// be about: events come in any order.
+// restore restores refunds of a sale that are older than the restoration. The event is retried when a matching
+// refund of the sale is recorded, since events come in any order.
 func (a *application) restore(ctx context.Context, s db.Sale, r restoration) (outcome, error) {
 	rows, err := a.restorable(ctx, s, r)
 	if err != nil {
 		return outcome{}, err
 	}
-	o := ignored(codeRecorded, "Nothing is recorded that this gives back, or it is given back already.").of(s)
+	o := ignored(codeRecorded, "No refund is recorded that this reverses, or it is already reversed.").of(s)
 	o.keys = []string{work.RefundsKey(s.ID)}
 	if len(rows) == 0 {
 		return o, nil
@@ -48,10 +47,10 @@ func (a *application) restore(ctx context.Context, s db.Sale, r restoration) (ou
 		return o, err
 	}
 	o.refund = done.RefundID
-	return o.recorded(), a.u.Appeared(ctx, s.ProgramID, work.RefundsKey(s.ID))
+	return o.recorded(), a.u.Reschedule(ctx, s.ProgramID, work.RefundsKey(s.ID))
 }
 
-// restorable returns the refunds that a restoration gives back, the newest first.
+// restorable returns the refunds to restore, newest first.
 func (a *application) restorable(ctx context.Context, s db.Sale, r restoration) ([]db.Refund, error) {
 	rows, err := queries.RefundsOfSale(ctx, a.u.DB(), db.RefundsOfSaleParams{SaleID: &s.ID, OrgID: s.OrgID})
 	at := a.moment(r.at, s)
@@ -62,13 +61,13 @@ func (a *application) restorable(ctx context.Context, s db.Sale, r restoration) 
 	return rows, err
 }
 
-// undone is the restoration of a refund that did not stand. Stripe's refunds are counted
-// by payment, so that the refunds of the payment took its amount.
+// undone returns the restoration of a reversed refund. Stripe reports refunds as levels of a payment, so the
+// refunds of the payment took its amount.
 func undone(f processor.Refund, s db.Sale, reason string) restoration {
 	r := restoration{source: f.ID, at: f.At, reason: reason}
 	if f.Single || f.OnTop {
 		r.of = func(row db.Refund) bool {
-			return opt.Value(row.ExternalRefundID) == f.ID || named(row) == (level{of: f.ID}).name()
+			return opt.Value(row.ExternalRefundID) == f.ID || levelName(row) == (level{of: f.ID}).name()
 		}
 		return r
 	}
@@ -76,12 +75,12 @@ func undone(f processor.Refund, s db.Sale, reason string) restoration {
 	for _, id := range append(linked(f.Link), s.ExternalChargeID) {
 		names = append(names, level{of: id}.name())
 	}
-	r.of, r.minor = func(row db.Refund) bool { return slices.Contains(names, named(row)) }, f.LevelMinor
+	r.of, r.minor = func(row db.Refund) bool { return slices.Contains(names, levelName(row)) }, f.LevelMinor
 	return r
 }
 
-// named is the name of the payment or dispute whose level a refund reached; "" for none.
-func named(f db.Refund) string {
+// levelName returns the payment or dispute whose level a refund reached; "" for none.
+func levelName(f db.Refund) string {
 	if f.LevelMinor == nil {
 		return ""
 	}
@@ -90,8 +89,7 @@ func named(f db.Refund) string {
 
 const failedReason = "The refund did not reach the customer."
 
-// failedRefund leaves a refund that did not reach the customer to a person: the merchant
-// may try it again in another way, or not at all.
+// failedRefund leaves a failed refund to a person: the merchant may retry it in another way, or not at all.
 func (a *application) failedRefund(ctx context.Context, f processor.Refund, s db.Sale) (outcome, error) {
 	all, err := queries.RefundsOfSale(ctx, a.u.DB(), db.RefundsOfSaleParams{SaleID: &s.ID, OrgID: s.OrgID})
 	if err != nil {
@@ -104,22 +102,22 @@ func (a *application) failedRefund(ctx context.Context, f processor.Refund, s db
 		}
 		for _, one := range past {
 			if one.SourceID == f.ID {
-				return ignored(codeRecorded, "What the refund took is given back already.").of(s), nil
+				return ignored(codeRecorded, "The refund is already restored.").of(s), nil
 			}
 		}
 	}
 	rows, err := a.restorable(ctx, s, undone(f, s, failedReason))
 	if err != nil || len(rows) > 0 {
-		return failed(codeRefundFailed, failedReason+" If it is not tried again, restore the commission: "+
+		return failed(codeRefundFailed, failedReason+" Unless the merchant retries it, restore the commission: "+
 			"use the button on the event's page, or POST /v1/inbox_events/{id}/resolve.").of(s), err
 	}
-	o := ignored(codeNothingTaken, failedReason+" Nothing was taken of the sale for it, so there is nothing to do.").of(s)
+	o := ignored(codeNothingTaken, failedReason+" Rail had not deducted it from the sale, so there is nothing to do.").of(s)
 	o.keys = []string{work.RefundsKey(s.ID)}
 	return o, nil
 }
 
-// Resolve restores what a failed refund took of a sale, and records the event. An event
-// that is resolved stays as it is.
+// Resolve restores the amount that a failed refund took from a sale, and marks the event as recorded. A resolved
+// event stays unchanged.
 func Resolve(ctx context.Context, u *work.Unit, keeper *secret.Keeper, id string) (db.InboxEvent, error) {
 	e, err := queries.InboxLockByID(ctx, u.DB(), db.InboxLockByIDParams{ID: id, OrgID: u.OrgID})
 	if err != nil {
@@ -133,7 +131,7 @@ func Resolve(ctx context.Context, u *work.Unit, keeper *secret.Keeper, id string
 	if err != nil {
 		return e, err
 	}
-	what := says(c, body)
+	what := parse(c, body)
 	f := opt.Value(what.r.Refund)
 	switch {
 	case f.Failed && e.Status == db.InboxStatusRecorded:

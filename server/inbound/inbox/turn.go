@@ -13,74 +13,71 @@ import (
 )
 
 const (
-	// hands is how many events are worked at the same time.
-	hands = 6
-	// most is how many hands one organization has at once whose processor is asked what
-	// its events lack: however slowly that answers, the others are left to the rest.
-	most = 3
-	// handful is how many events one hand takes at once. Few, so that none waits long
-	// behind the others and every organization soon has its turn.
-	handful = 8
-	// look is how often a free hand looks for more while others are at work.
-	look = 500 * time.Millisecond
-	// slow is how long one event takes from which on a hand gives back what else it has of
-	// the same organization, whose turn is over.
+	// workers is the number of events processed concurrently.
+	workers = 6
+	// maxPerOrg is how many workers may serve an organization that needs requests to its processor: even if that is
+	// slow, the other workers serve other organizations.
+	maxPerOrg = 3
+	// batchSize is the number of events that a worker claims at once. It is small, so that no event waits long behind
+	// the others and every organization is served soon.
+	batchSize = 8
+	// pollInterval is how often an idle worker checks for events while others are busy.
+	pollInterval = 500 * time.Millisecond
+	// slow is the processing time above which a worker releases the organization's remaining events.
 	slow = 2 * time.Second
-	// lease is how long taken events are left to their worker; after a kill they wait
-	// this long.
+	// lease is how long claimed events belong to their worker; after a crash they wait this long.
 	lease = 30 * time.Second
-	// tired is when a hand gives back what it has not begun: those events are not
-	// worked by another at the same time, which would begin when the lease runs out.
-	tired = lease / 2
+	// releaseAfter is when a worker releases events it has not started, well before their lease expires and another
+	// worker would start them.
+	releaseAfter = lease / 2
 )
 
-// Run works all that is due. An event that cannot be worked does not stop the
-// others.
+// Run processes all due events. A failing event does not stop the others.
 func (w Worker) Run(ctx context.Context, now clock.Time) error {
 	for {
 		t := &turn{now: now, began: w.Clock.Now(), asking: map[string]int{}}
 		var group errgroup.Group
-		for range hands {
-			group.Go(func() error { return w.hand(ctx, t) })
+		for range workers {
+			group.Go(func() error { return w.run(ctx, t) })
 		}
-		// The last ones may have made others due, which waited for them.
+		// The last events may have made others due that waited for them.
 		if err := group.Wait(); err != nil || t.taken == 0 || ctx.Err() != nil {
 			return err
 		}
 	}
 }
 
-// turn takes events for all hands, going round the organizations: however much one of
-// them has, each of the others has its own worked before that one's next.
+// turn claims events for all workers in rounds over the organizations: a long queue of one organization does not
+// delay the others.
 type turn struct {
-	now    clock.Time // of the round, when it began by the worker's clock
+	now    clock.Time // the round's time, and when it began by the worker's clock
 	began  clock.Time
 	mu     sync.Mutex
-	after  string         // the organization that came last
+	after  string         // the last organization served
 	empty  *clock.Time    // when a whole round last found nothing
-	taken  int            // how many in all
-	busy   int            // hands that have events
-	idle   chan struct{}  // ends when none has any more
-	asking map[string]int // hands by the organization whose processor they may ask
+	taken  int            // total number of claimed events
+	busy   int            // number of workers with events
+	idle   chan struct{}  // closed when no worker has events
+	asking map[string]int // workers by organization whose processor they may query
 }
 
-// at returns a time of the worker's clock as one of the round.
+// at converts a time of the worker's clock to the round's.
 func (t *turn) at(now clock.Time) clock.Time { return t.now.Plus(now.Sub(t.began.Time)) }
 
-// take returns some events of the next organizations. Where nothing is due it returns
-// none, and a channel that ends with the work of the others, nil if there is none.
+// take claims events of the next organizations. If none is due it returns none, and a channel that closes when
+// the busy workers are done, nil if there are none.
 func (t *turn) take(ctx context.Context, w Worker) ([]db.InboxClaimRow, <-chan struct{}, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for now := w.Clock.Now(); t.empty == nil || !now.Before(t.empty.Plus(look).Time); {
+	for now := w.Clock.Now(); t.empty == nil || !now.Before(t.empty.Plus(pollInterval).Time); {
 		taken, err := queries.InboxClaim(ctx, w.Pool, db.InboxClaimParams{
-			After: t.after, Now: new(t.at(now)), Held: t.held(), Share: handful, Until: now.Plus(lease),
+			After: t.after, Now: new(t.at(now)), Held: t.held(), Share: batchSize, Until: now.Plus(lease),
 		})
 		if err != nil {
 			return nil, nil, err
 		}
 		whole := t.after == ""
-		if t.after = ""; len(taken) == handful {
+		if t.after = ""; len(taken) == batchSize {
 			for _, e := range taken {
 				t.after = max(t.after, e.OrgID)
 			}
@@ -97,18 +94,18 @@ func (t *turn) take(ctx context.Context, w Worker) ([]db.InboxClaimRow, <-chan s
 	return nil, t.idle, nil
 }
 
-// held are the organizations that have as many hands as one may.
+// held returns the organizations that have maxPerOrg workers.
 func (t *turn) held() []string {
 	all := []string{}
 	for org, n := range t.asking {
-		if n >= most {
+		if n >= maxPerOrg {
 			all = append(all, org)
 		}
 	}
 	return all
 }
 
-// begin notes that a hand has events.
+// begin notes that a worker has events.
 func (t *turn) begin(taken []db.InboxClaimRow) {
 	if t.busy == 0 {
 		t.idle = make(chan struct{})
@@ -120,7 +117,7 @@ func (t *turn) begin(taken []db.InboxClaimRow) {
 	}
 }
 
-// end notes that a hand has done with events.
+// end notes that a worker is done with events.
 func (t *turn) end(taken []db.InboxClaimRow) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -133,7 +130,7 @@ func (t *turn) end(taken []db.InboxClaimRow) {
 	}
 }
 
-// askers are the organizations among events whose processors are asked.
+// askers returns the organizations among events whose processors must be queried.
 func askers(events []db.InboxClaimRow) (orgs []string) {
 	for _, e := range events {
 		if e.Asks && !slices.Contains(orgs, e.OrgID) {

@@ -22,8 +22,8 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// hurried is a clock that a quarter of a minute passes on each of the first times that it is
-// looked at: fewer than it takes to claim an event too often.
+// hurried is a clock that advances a quarter of a minute on each of its first reads: fewer than it takes to
+// claim an event too often.
 type hurried struct {
 	*clock.Manual
 	left *atomic.Int64
@@ -36,7 +36,7 @@ func (h hurried) Now() clock.Time {
 	return h.Manual.Now()
 }
 
-// worker works the inbox of a server.
+// worker returns a worker for a server's inbox.
 func worker(t *testing.T, s *apitest.Server, c clock.Clock) inbox.Worker {
 	t.Helper()
 	keeper, err := secret.New(s.Config.SecretKey)
@@ -44,7 +44,7 @@ func worker(t *testing.T, s *apitest.Server, c clock.Clock) inbox.Worker {
 	return inbox.Worker{Pool: s.Pool, Keeper: keeper, Clock: c, Plan: s.Config.Plan()}
 }
 
-// send has a number of payments stored, of customers whom nobody knows but the connection.
+// send stores a number of payments of unknown customers.
 func send(s *apitest.Server, n int) {
 	s.T.Helper()
 	program := s.Program()
@@ -58,8 +58,8 @@ func send(s *apitest.Server, n int) {
 	}
 }
 
-// TestTurns: an organization with many events has those of another worked before its own
-// end, in whichever order they came.
+// TestTurns: an organization's events are processed before the end of another one's long queue, whichever came
+// first.
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	crowd := apitest.New(t)
@@ -75,8 +75,8 @@ func TestTurns(t *testing.T) {
 	require.Less(t, before, 75)
 }
 
-// TestNothingOutlivesItsLease: events that were taken too long ago to be begun are given
-// back, which is no failure of theirs, and worked in the end.
+// TestNothingOutlivesItsLease: events claimed too long ago to be started are released, which does not count as a
+// failure, and processed eventually.
 func TestNothingOutlivesItsLease(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -91,12 +91,12 @@ func TestNothingOutlivesItsLease(t *testing.T) {
 	require.Greater(t, most, 1, "given back")
 }
 
-// ticking is a clock that runs on from a server's.
+// ticking is a clock that runs from a server's time.
 type ticking struct{ from, began clock.Time }
 
 func (c ticking) Now() clock.Time { return c.from.Plus(clock.Real().Sub(c.began.Time)) }
 
-// stuck is a processor's API that answers nothing, and counts who asks.
+// stuck is a processor's API without answers, which counts requests.
 type stuck struct{ asking, most atomic.Int64 }
 
 func (p *stuck) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
@@ -107,7 +107,7 @@ func (p *stuck) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	p.asking.Add(-1)
 }
 
-// stripe has invoices stored that lack what only Stripe's API knows.
+// stripe stores invoices that must be completed from Stripe's API.
 func stripe(s *apitest.Server, w inbox.Worker, invoices int) {
 	s.T.Helper()
 	c := s.Connect(s.Program(), func(in *connection.Input) {
@@ -123,8 +123,8 @@ func stripe(s *apitest.Server, w inbox.Worker, invoices int) {
 	}
 }
 
-// TestSlowProcessor: an organization whose processor does not answer has three of the six
-// hands at most. The events of others are worked meanwhile, also those that come later.
+// TestSlowProcessor: an organization with an unresponsive processor has at most three of the six workers. Events
+// of others are processed at the same time, also later ones.
 func TestSlowProcessor(t *testing.T) {
 	t.Parallel()
 	api := &stuck{}

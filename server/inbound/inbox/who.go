@@ -20,14 +20,14 @@ import (
 	"rail/server/work"
 )
 
-// found is who paid: nobody where id is "". end is the outcome where the event ends
-// with the question.
-type found struct {
+// payerResult is the paying customer; id is empty if there is none. end is set if the event ends without
+// recording the payment.
+type payerResult struct {
 	id  string
 	end *outcome
 }
 
-// keysOf are the names under which something may appear that says who paid.
+// keysOf returns the keys under which an explanation of the payer may appear.
 func keysOf(b processor.Binding) []string {
 	var keys []string
 	add := func(value string, key func(string) string) {
@@ -44,53 +44,52 @@ func keysOf(b processor.Binding) []string {
 	return keys
 }
 
-// payer finds who paid, or signs them up where the event names a route to a partner
-// (decisions, 302). A payment without a partner waits for its checkout.
-func (a *application) payer(ctx context.Context, p processor.Payment) (found, error) {
+// payer finds the paying customer, or signs them up if the event has a route to a partner (decisions, 302). A
+// payment without a partner waits for its checkout.
+func (a *application) payer(ctx context.Context, p processor.Payment) (payerResult, error) {
 	k, end, err := a.customerOf(ctx, p.Binding)
 	switch {
 	case err != nil || end != nil:
-		return found{end: end}, err
+		return payerResult{end: end}, err
 	case k.ID != "" && k.PartnerID != nil:
 		return a.takenOver(ctx, k, p.Binding)
 	case k.ID == "" && !a.c.RecordDirect:
-		return found{}, nil
+		return payerResult{}, nil
 	}
 	if end, err := a.early(ctx, p); err != nil || end != nil || k.ID != "" {
-		return found{id: k.ID, end: end}, err
+		return payerResult{id: k.ID, end: end}, err
 	}
 	return a.direct(ctx, p.Binding)
 }
 
-// takenOver has a coupon of the first payment take the customer over from a link.
-func (a *application) takenOver(ctx context.Context, k bound, b processor.Binding) (found, error) {
+// takenOver applies takeover by a coupon at the first payment, from a link's partner to the coupon's.
+func (a *application) takenOver(ctx context.Context, k bound, b processor.Binding) (payerResult, error) {
 	if len(b.Coupon) == 0 || k.ConvertedAt != nil {
-		return found{id: k.ID}, nil
+		return payerResult{id: k.ID}, nil
 	}
 	coupons, err := a.coupons(ctx, b)
 	if err != nil {
-		return found{}, err
+		return payerResult{}, err
 	}
 	_, err = a.Customers.TakeOver(ctx, a.u, k.Customer, coupons...)
 	end, err := refusal(err)
-	return found{id: k.ID, end: end}, err
+	return payerResult{id: k.ID, end: end}, err
 }
 
-// bound is a customer, and whether the event has changed it.
+// bound is a customer, and whether the event changed it.
 type bound struct {
 	db.Customer
 	changed bool
 }
 
-// customerOf returns the customer that an event is about. One that is not known yet is
-// signed up only where the event names a route to a partner; one without a partner gets
-// the partner of such a route.
+// customerOf returns the event's customer. An unknown customer is signed up only if the event has a route to a
+// partner; a customer without a partner gets the partner of such a route.
 func (a *application) customerOf(ctx context.Context, b processor.Binding) (bound, *outcome, error) {
 	k, err := a.known(ctx, b)
 	if err != nil {
 		return bound{}, nil, err
 	}
-	if b, err = a.told(ctx, k, b); err != nil {
+	if b, err = a.withEarlier(ctx, k, b); err != nil {
 		return bound{}, nil, err
 	}
 	clues, err := a.clues(ctx, b)
@@ -106,19 +105,19 @@ func (a *application) customerOf(ctx context.Context, b processor.Binding) (boun
 		k = f.Customer
 	} else {
 		rule := customer.Rule{Rule: api.AttributionRuleKnownCustomer, Detail: b.Customer}
-		if k, err = a.Customers.Learn(ctx, a.u, k, clues, rule); err != nil {
+		if k, err = a.Customers.FillIn(ctx, a.u, k, clues, rule); err != nil {
 			return bound{}, nil, err
 		}
 	}
 	if k.ID == "" || k.PartnerID != nil {
 		return bound{k, !reflect.DeepEqual(before, k)}, nil, nil
 	}
-	k, changed, err := a.brought(ctx, k, clues.Routes)
+	k, changed, err := a.attribute(ctx, k, clues.Routes)
 	return bound{k, changed || !reflect.DeepEqual(before, k)}, nil, err
 }
 
-// refusal returns the outcome of an event whose customer may not have its partner; the
-// flag that this opened stays.
+// refusal returns the outcome of an event whose customer may not have its partner; a flag opened by the refusal
+// stays.
 func refusal(err error) (*outcome, error) {
 	var refused *problem.Error
 	if errors.As(err, &refused) && refused.Committed {
@@ -127,13 +126,12 @@ func refusal(err error) (*outcome, error) {
 	return nil, err
 }
 
-// brought gives a customer without a partner to the first partner to whom a route leads,
-// and reports whether there is one: a payment that was recorded without a partner may have
-// come before its checkout.
-func (a *application) brought(ctx context.Context, k db.Customer, routes []tracking.Route) (db.Customer, bool, error) {
+// attribute assigns a customer without a partner to the partner of the first valid route, and reports whether
+// there is one: a payment recorded without a partner may precede its checkout.
+func (a *application) attribute(ctx context.Context, k db.Customer, routes []tracking.Route) (db.Customer, bool, error) {
 	for _, r := range routes {
 		r.At = a.r.At
-		brought, err := a.Customers.Bring(ctx, a.u, k.ID, r)
+		brought, err := a.Customers.Assign(ctx, a.u, k.ID, r)
 		if end, err := refusal(err); end == nil && !customer.Unfit(err) {
 			return brought, err == nil, err
 		}
@@ -150,7 +148,7 @@ func (a *application) clues(ctx context.Context, b processor.Binding) (customer.
 	}, err
 }
 
-// routes are the ways to partners that an event names: its visit, then its coupons.
+// routes returns the event's routes to partners: its visit, then its coupons.
 func (a *application) routes(ctx context.Context, b processor.Binding) (all []tracking.Route, err error) {
 	switch {
 	case ident.Has(b.Click, ident.Click):
@@ -162,8 +160,8 @@ func (a *application) routes(ctx context.Context, b processor.Binding) (all []tr
 	return append(all, coupons...), err
 }
 
-// known returns the customer that has the id at the processor. It holds every name
-// of the customer: two first events of one must not both sign it up.
+// known returns the customer with the id at the processor. It locks every name of the customer: two first events
+// of one must not both sign it up.
 func (a *application) known(ctx context.Context, b processor.Binding) (db.Customer, error) {
 	b.Identifier, b.Coupon = customer.Clues{ExternalID: b.Customer, Identifier: b.Identifier, Email: b.Email}.Own(), nil
 	names := slices.Sorted(slices.Values(keysOf(b)))
@@ -182,19 +180,19 @@ func (a *application) known(ctx context.Context, b processor.Binding) (db.Custom
 	return k, work.IgnoreNoRows(err)
 }
 
-// mostTold is how many earlier events of one customer are read.
-const mostTold = 10
+// maxEarlier bounds how many earlier events of one customer are read.
+const maxEarlier = 10
 
-// told adds the e-mail, name and identifier of earlier events about the customer to an event
-// without an e-mail. Such events wait until the customer exists, and the checks of a sign-up,
-// which run before the payment, need the e-mail.
-func (a *application) told(ctx context.Context, k db.Customer, b processor.Binding) (processor.Binding, error) {
+// withEarlier adds the e-mail, name and identifier of earlier events about the customer to an event without an
+// e-mail. Such events wait until the customer exists, and the checks of a sign-up, which run before the payment,
+// need the e-mail.
+func (a *application) withEarlier(ctx context.Context, k db.Customer, b processor.Binding) (processor.Binding, error) {
 	if b.Customer == "" || b.Email != "" || k.Email != nil {
 		return b, nil
 	}
 	events, err := queries.InboxTold(ctx, a.u.DB(), db.InboxToldParams{
 		ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, ConnectionID: a.e.ConnectionID, Key: work.CustomerKey(b.Customer),
-		Lim: mostTold,
+		Lim: maxEarlier,
 	})
 	if err != nil {
 		return b, err
@@ -204,7 +202,7 @@ func (a *application) told(ctx context.Context, k db.Customer, b processor.Bindi
 		if err != nil {
 			return b, err
 		}
-		if said := opt.Value(says(a.c, body).r.Binding); said.Customer == b.Customer {
+		if said := opt.Value(parse(a.c, body).r.Binding); said.Customer == b.Customer {
 			b.Email, b.Name = cmp.Or(b.Email, said.Email), cmp.Or(b.Name, said.Name)
 			b.Identifier = cmp.Or(b.Identifier, said.Identifier)
 		}
@@ -212,9 +210,8 @@ func (a *application) told(ctx context.Context, k db.Customer, b processor.Bindi
 	return b, nil
 }
 
-// coupons are the ways to partners by coupons, the nearest to the payment first, as the
-// processor's package has ordered them. A coupon is found by its id at the processor, never
-// by its code.
+// coupons returns routes by coupons, the closest to the payment first, in the order of the processor's package.
+// A coupon is found by its id at the processor, never by its code.
 func (a *application) coupons(ctx context.Context, b processor.Binding) (all []tracking.Route, err error) {
 	if len(b.Coupon) == 0 {
 		return nil, nil
@@ -232,11 +229,11 @@ func (a *application) coupons(ctx context.Context, b processor.Binding) (all []t
 }
 
 // direct signs up a customer without a partner.
-func (a *application) direct(ctx context.Context, b processor.Binding) (found, error) {
+func (a *application) direct(ctx context.Context, b processor.Binding) (payerResult, error) {
 	clues := customer.Clues{ExternalID: b.Customer, Identifier: b.Identifier, Email: b.Email}
 	k, err := a.Customers.Direct(ctx, a.u, customer.Input{
 		ProgramID: a.e.ProgramID, ExternalCustomerID: text(b.Customer), Email: text(b.Email), Name: text(b.Name),
 		Identifier: text(clues.Own()), Processor: a.c.Processor,
 	})
-	return found{id: k.ID}, err
+	return payerResult{id: k.ID}, err
 }

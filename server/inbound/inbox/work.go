@@ -29,36 +29,35 @@ import (
 )
 
 const (
-	// maxFailures is how often work may come to no end in a row.
+	// maxFailures bounds consecutive failures of an event.
 	maxFailures = 8
-	// waitDays is how long an event waits for what it lacks.
+	// waitDays is how long an event waits for missing data.
 	waitDays = 30
-	// again is when an event is looked at again that something might explain which
-	// was written in the same moment.
-	again = time.Minute
+	// retryAfter is when an event is retried that something written at the same moment might explain.
+	retryAfter = time.Minute
 )
 
-// Worker works what is in the inbox. Any number of workers share one database.
+// Worker processes the events of the inbox. Several workers can share one database.
 type Worker struct {
 	Pool   *pgxpool.Pool
 	Keeper *secret.Keeper
 	Clock  clock.Clock
 	Sales  sale.Service
-	// Customers signs up whom payments show.
+	// Customers signs up customers of payments.
 	Customers customer.Service
-	// Plan is the limits of organizations that have none of their own.
+	// Plan has the default limits of organizations.
 	Plan quota.Plan
-	Log  *slog.Logger // nil for none
-	// API asks for what events lack; nil for never.
+	Log  *slog.Logger // may be nil
+	// API requests missing data of events; nil disables it.
 	API *API
 }
 
-// one works one event. What the rules refuse is its outcome; what goes wrong else is
-// tried again, later each time, and given up after the eighth.
+// one processes one event. A refusal of the rules is its outcome; other errors are retried with growing delays,
+// and given up after maxFailures.
 func (w Worker) one(ctx context.Context, t db.InboxClaimRow, now clock.Time) error {
 	if t.Failures > maxFailures {
 		return w.failed(ctx, t, now, outcome{
-			status: db.InboxStatusFailed, code: codeError, reason: "The work on it did not come to an end.",
+			status: db.InboxStatusFailed, code: codeError, reason: "The last attempt did not finish.",
 		})
 	}
 	err := w.guarded(ctx, t, now)
@@ -66,31 +65,31 @@ func (w Worker) one(ctx context.Context, t db.InboxClaimRow, now clock.Time) err
 	switch {
 	case err == nil:
 		if w.Log != nil && t.Failures > 1 {
-			w.Log.Info("inbox event worked after failures", "event", t.ID, "failures", t.Failures-1)
+			w.Log.Info("inbox event processed after failures", "event", t.ID, "failures", t.Failures-1)
 		}
 		return nil
 	case ctx.Err() != nil:
-		return ctx.Err() // the server stops; the lease runs out
+		return ctx.Err() // the server is stopping; the lease expires
 	case errors.As(err, &refused) && refused.Status() < 500:
 		return w.failed(ctx, t, now, outcome{
 			status: db.InboxStatusFailed, code: string(refused.Code), reason: refused.Message,
 		})
 	}
-	// Once when it begins, and once where it is given up.
+	// Logged at the first failure and at the last.
 	if w.Log != nil && (t.Failures == 1 || t.Failures == maxFailures) {
-		w.Log.Error("inbox event not worked", "event", t.ID, "failures", t.Failures, "error", err)
+		w.Log.Error("inbox event failed", "event", t.ID, "failures", t.Failures, "error", err)
 	}
 	o := outcome{
-		status: db.InboxStatusPending, code: codeError, reason: "Something went wrong; it is tried again.",
+		status: db.InboxStatusPending, code: codeError, reason: "An error occurred; the event is retried.",
 		due: new(now.Plus(time.Second << (2 * t.Failures))), // 4 s to 18 h
 	}
 	if t.Failures == maxFailures {
-		o.status, o.reason, o.due = db.InboxStatusFailed, "Something went wrong eight times.", nil
+		o.status, o.reason, o.due = db.InboxStatusFailed, "The event failed eight times.", nil
 	}
 	return w.failed(ctx, t, now, o)
 }
 
-// guarded turns a panic into an error: one event must not end the server.
+// guarded turns a panic into an error: one event must not crash the server.
 func (w Worker) guarded(ctx context.Context, t db.InboxClaimRow, now clock.Time) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -113,26 +112,26 @@ func (w Worker) guarded(ctx context.Context, t db.InboxClaimRow, now clock.Time)
 	return u.Within(ctx, func(u *work.Unit) error { return w.work(ctx, u, t, asked) })
 }
 
-// runOf is the id under which events of Rail name the work on one of the inbox.
+// runOf returns the request id of Rail's events caused by an inbox event.
 func runOf(id string) string {
 	_, own, _ := strings.Cut(strings.TrimPrefix(id, "sample_"), "_")
 	return "run_" + own
 }
 
-// said is what an event of a connection says, or that it was not understood.
-type said struct {
+// parsed is a connection's event and its reading, or the error of reading it.
+type parsed struct {
 	c         db.ProcessorConnection
 	r         processor.Reading
 	malformed error
 }
 
-// says returns what an event says by itself.
-func says(c db.ProcessorConnection, body []byte) said {
+// parse reads an event without requests to its processor.
+func parse(c db.ProcessorConnection, body []byte) parsed {
 	r, err := sources[c.Processor].Read(body)
-	return said{c, r, err}
+	return parsed{c, r, err}
 }
 
-// open returns the connection of an event, and its body.
+// open returns an event's connection and its decrypted body.
 func (w Worker) open(
 	ctx context.Context, tx pgtx.DBTX, e db.InboxEvent,
 ) (c db.ProcessorConnection, body []byte, err error) {
@@ -143,12 +142,12 @@ func (w Worker) open(
 	return c, body, err
 }
 
-// work applies an event and writes its outcome, in the unit's transaction. asked is what it
-// says where its processor was asked, too.
-func (w Worker) work(ctx context.Context, u *work.Unit, t db.InboxClaimRow, asked *said) error {
+// work applies an event and writes its outcome, in the unit's transaction. asked is the reading completed by the
+// processor, or nil.
+func (w Worker) work(ctx context.Context, u *work.Unit, t db.InboxClaimRow, asked *parsed) error {
 	e, err := queries.InboxLock(ctx, u.DB(), db.InboxLockParams{ID: t.ID, OrgID: t.OrgID, Attempts: t.Attempts})
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil // another worker has it by now
+		return nil // another worker has processed it
 	}
 	if err != nil {
 		return err
@@ -158,7 +157,7 @@ func (w Worker) work(ctx context.Context, u *work.Unit, t db.InboxClaimRow, aske
 		if err != nil {
 			return err
 		}
-		asked = new(says(c, body))
+		asked = new(parse(c, body))
 	}
 	u.Actor.ID = asked.c.ID
 	a := application{Worker: w, u: u, c: asked.c, e: e, r: asked.r}
@@ -176,8 +175,8 @@ func (w Worker) work(ctx context.Context, u *work.Unit, t db.InboxClaimRow, aske
 	return a.finish(ctx, o)
 }
 
-// tidy takes invisible characters out of names, and leaves out addresses that have any: the
-// payment counts all the same.
+// tidy removes invisible characters from names, and drops e-mail addresses with any: the payment counts
+// nevertheless.
 func tidy(r *processor.Reading) {
 	bindings := []*processor.Binding{r.Binding}
 	if r.Payment != nil {
@@ -194,7 +193,7 @@ func tidy(r *processor.Reading) {
 	}
 }
 
-// finish writes the outcome, and what the event waits for.
+// finish writes the outcome, and the keys that the event waits for.
 func (a *application) finish(ctx context.Context, o outcome) error {
 	u, e := a.u, a.e
 	o.settle(e, u.Now)
@@ -218,7 +217,7 @@ func (a *application) finish(ctx context.Context, o outcome) error {
 	})
 }
 
-// failed writes the outcome of work of which nothing was kept.
+// failed writes the outcome of failed work, whose transaction was rolled back.
 func (w Worker) failed(ctx context.Context, t db.InboxClaimRow, now clock.Time, o outcome) error {
 	return w.write(ctx, t, now, o, func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
 		return queries.InboxFail(ctx, tx, db.InboxFailParams{
@@ -228,7 +227,7 @@ func (w Worker) failed(ctx context.Context, t db.InboxClaimRow, now clock.Time, 
 	})
 }
 
-// write writes an outcome, and with it the event of a failure, unless another worker has worked on it since.
+// write writes an outcome, with the event of a failure, unless another worker has processed the event since.
 func (w Worker) write(
 	ctx context.Context, t db.InboxClaimRow, now clock.Time, o outcome,
 	save func(context.Context, pgtx.DBTX) (int64, error),
@@ -252,7 +251,7 @@ func (w Worker) write(
 	})
 }
 
-// recordFailed records that the work on an event ended as failed.
+// recordFailed records that an event failed.
 func recordFailed(u *work.Unit, e db.InboxEvent, o outcome) {
 	if o.status != db.InboxStatusFailed {
 		return

@@ -1,7 +1,6 @@
-// Package lemonsqueezy reads the events of Lemon Squeezy. The first payment of a
-// subscription comes as an order and as an invoice, which do not name each other: the
-// order brings the money, always, and the subscription's own event says that both
-// are one.
+// Package lemonsqueezy reads the events of Lemon Squeezy. The first payment of a subscription comes as an order
+// and as an invoice without a link between them: the order is recorded, and the subscription's event links the
+// two.
 package lemonsqueezy
 
 import (
@@ -15,13 +14,13 @@ import (
 	"rail/server/inbound/processor"
 )
 
-// Header carries the signature.
+// Header is the header with the signature.
 const Header = "X-Signature"
 
-// Source is Lemon Squeezy as the inbox knows it.
+// Source implements processor.Source for Lemon Squeezy.
 type Source struct{}
 
-// Head asks for a signature. It has no time.
+// Head requires a signature, which has no time.
 func (Source) Head(_ string, header http.Header, _ clock.Time) error {
 	if given, err := hex.DecodeString(header.Get(Header)); err != nil || len(given) != sha256.Size {
 		return processor.ErrNoSignature
@@ -29,8 +28,8 @@ func (Source) Head(_ string, header http.Header, _ clock.Time) error {
 	return nil
 }
 
-// Verify checks the header X-Signature, the HMAC-SHA256 of the body. It has no time:
-// that an old event comes again is seen by its body.
+// Verify checks the header X-Signature, the HMAC-SHA256 of the body. It has no time: replayed events are
+// recognized by their body.
 func (Source) Verify(secret string, header http.Header, body []byte, _ clock.Time) error {
 	given, err := hex.DecodeString(header.Get(Header))
 	if err != nil || len(given) == 0 || secret == "" {
@@ -56,7 +55,7 @@ type event struct {
 	} `json:"data"`
 }
 
-// object has the attributes of orders, subscriptions and their invoices that are read.
+// object has the attributes used of orders, subscriptions and their invoices.
 type object struct {
 	Test         loose.Bool `json:"test_mode"`
 	Status       loose.Text `json:"status"`

@@ -26,8 +26,7 @@ var (
 	updated = clock.At(time.Date(2026, 1, 17, 12, 26, 24, 0, time.UTC))
 )
 
-// notification is in the shape of Lemon Squeezy's webhooks, of what its description
-// shows of each object.
+// notification builds a Lemon Squeezy webhook, with the documented attributes of each object.
 func notification(kind, id string, attributes, more members) []byte {
 	a := members{
 		"store_id": 1, "customer_id": 7, "user_name": "Ann", "user_email": "ann@acme.example", "test_mode": false,
@@ -73,7 +72,7 @@ func read(t *testing.T, body []byte) processor.Reading {
 	return r
 }
 
-// TestVerify holds the signature to what Lemon Squeezy documents.
+// TestVerify checks the documented signature.
 func TestVerify(t *testing.T) {
 	t.Parallel()
 	body, now := []byte(`{}`), clock.At(time.Now())
@@ -91,7 +90,7 @@ func TestVerify(t *testing.T) {
 	require.Equal(t, processor.ErrNoSignature, Source{}.Verify("", signed(""), body, now))
 }
 
-// TestOrder reads an order, and whether it brings money.
+// TestOrder reads an order with or without a payment.
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, processor.Reading{Type: "order_created", Live: true, At: updated, Payment: &processor.Payment{
@@ -110,8 +109,8 @@ func TestOrder(t *testing.T) {
 	require.Contains(t, Events(), "order_created")
 }
 
-// TestCurrencies: the amounts of a currency without cents are in its own unit or in
-// hundredths of it, as the total in dollars says.
+// TestCurrencies: amounts of a currency without cents are in its unit or in hundredths, as the total in dollars
+// shows.
 func TestCurrencies(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -136,8 +135,7 @@ func TestCurrencies(t *testing.T) {
 	}
 }
 
-// TestSubscription: the order brings a subscription's first money, and the
-// subscription says which it was.
+// TestSubscription: the order reports a subscription's first payment, and the subscription names it.
 func TestSubscription(t *testing.T) {
 	t.Parallel()
 	r := read(t, invoice("subscription_payment_success", nil))
@@ -160,7 +158,7 @@ func TestSubscription(t *testing.T) {
 	}
 }
 
-// TestRefunds reads how much of what came back, under the name that the event knows.
+// TestRefunds reads refunded amounts, under the event's name of the payment.
 func TestRefunds(t *testing.T) {
 	t.Parallel()
 	some := members{"refunded_amount": 100}
@@ -183,7 +181,7 @@ func TestRefunds(t *testing.T) {
 	require.Equal(t, processor.ZeroAmount, read(t, order("order_refunded", nil)).Ignored)
 }
 
-// TestMalformed names what is missing.
+// TestMalformed names the missing member.
 func TestMalformed(t *testing.T) {
 	t.Parallel()
 	success, back := "subscription_payment_success", "subscription_payment_refunded"
@@ -223,5 +221,5 @@ func TestEveryMemberMayChange(t *testing.T) {
 	lenient.Changes(t, Source{}.Read, samples()...)
 }
 
-// FuzzRead reads anything, and says something of it or why not.
+// FuzzRead reads any input, and returns a reading or the reason for none.
 func FuzzRead(f *testing.F) { lenient.Fuzz(f, Source{}.Read, samples()...) }

@@ -8,13 +8,13 @@ import (
 	"rail/server/locale/currency"
 )
 
-// A reader reads one event.
+// reader reads one event.
 type reader struct {
 	event
 	processor.Reading
 }
 
-// readers has the types of events that say something to Rail.
+// readers has the event types that Rail uses.
 var readers = processor.Table[*reader]{
 	"order_created":                  (*reader).order,
 	"order_refunded":                 (*reader).refunded,
@@ -26,10 +26,10 @@ var readers = processor.Table[*reader]{
 	"subscription_updated":           (*reader).subscription,
 }
 
-// Events are the types that a webhook should be sent, in order.
+// Events returns the event types that a webhook should be sent, sorted.
 func Events() []string { return readers.Types() }
 
-// Read returns what an event says.
+// Read reads an event.
 func (Source) Read(body []byte) (processor.Reading, error) {
 	r := &reader{}
 	if err := loose.Into(body, &r.event); err != nil {
@@ -42,7 +42,7 @@ func (Source) Read(body []byte) (processor.Reading, error) {
 	r.Type, r.Live, r.NoMode = string(r.Meta.Name), mode.OK && !mode.V, !mode.OK
 	var dated bool
 	if r.At, dated = r.Data.Of.Updated.Time(); !dated {
-		r.At, _ = r.Data.Of.Created.Time() // without one, it is when the event came
+		r.At, _ = r.Data.Of.Created.Time() // without a time, the time of arrival counts
 	}
 	read := readers[r.Type]
 	switch {
@@ -57,12 +57,12 @@ func (Source) Read(body []byte) (processor.Reading, error) {
 	return r.Reading, err
 }
 
-// longest bounds the ids of which the names of payments are made.
-const longest = 100
+// maxObjectID bounds the ids used in payment names.
+const maxObjectID = 100
 
-// name returns a name in Rail for an object, or "" where its id is none.
+// name returns Rail's name of an object, "" without a valid id.
 func name(kind string, id loose.ID) string {
-	if id == "" || len(id) > longest {
+	if id == "" || len(id) > maxObjectID {
 		return ""
 	}
 	return kind + ":" + string(id)
@@ -70,18 +70,18 @@ func name(kind string, id loose.ID) string {
 
 func (r *reader) id() string { return name("id", r.Data.ID) }
 
-// The names of payments. The first of a subscription has two: that of its order, and
-// one by which its invoice is known, which does not name the order.
+// Names of payments. The first payment of a subscription has two: that of its order, and that of its invoice,
+// which does not name the order.
 func orderName(id loose.ID) string   { return name("order", id) }
 func invoiceName(id loose.ID) string { return name("subinv", id) }
 func firstName(subscription loose.ID) string {
 	return name("first payment of subscription", subscription)
 }
 
-// recursName is that of an order with which a subscription begins.
+// recursName returns the name of an order that starts a subscription.
 func recursName(order loose.ID) string { return name("first payment by order", order) }
 
-// who returns whose the object is.
+// who returns the object's customer.
 func (r *reader) who() processor.Binding {
 	o := r.Data.Of
 	b := processor.Binding{Customer: string(o.Customer), Email: string(o.Email), Name: string(o.Name)}
@@ -89,10 +89,10 @@ func (r *reader) who() processor.Binding {
 	return b
 }
 
-// failed are the states of orders and invoices that bring nothing.
+// failed are the states of orders and invoices without a payment.
 var failed = map[loose.Text]bool{"pending": true, "failed": true, "void": true, "fraudulent": true}
 
-// order reads an order. Whether a subscription begins with it, it does not say.
+// order reads an order. It lacks the subscription that may start with it.
 func (r *reader) order() error {
 	o := r.Data.Of
 	p, err := r.payment(r.who(), orderName(r.Data.ID))
@@ -105,7 +105,7 @@ func (r *reader) order() error {
 	return nil
 }
 
-// invoice reads what a subscription paid.
+// invoice reads a subscription's payment.
 func (r *reader) invoice() error {
 	b, o := r.who(), r.Data.Of
 	b.Subscription = string(o.Subscription)
@@ -113,14 +113,14 @@ func (r *reader) invoice() error {
 	case "":
 		return processor.MalformedError{Member: "data.attributes.billing_reason"}
 	case "initial":
-		return r.Binds(b, processor.BindsOnly, "The order brings the money of a subscription's first invoice.")
+		return r.Binds(b, processor.BindsOnly, "The order reports the payment of a subscription's first invoice.")
 	}
 	p, err := r.payment(b, invoiceName(r.Data.ID))
 	r.Payment = p
 	return err
 }
 
-// payment reads the money of an order or an invoice, or says why there is none.
+// payment reads the money of an order or an invoice, or ignores it with a reason.
 func (r *reader) payment(b processor.Binding, charge string) (*processor.Payment, error) {
 	o := r.Data.Of
 	switch {
@@ -139,7 +139,7 @@ func (r *reader) payment(b processor.Binding, charge string) (*processor.Payment
 	if total == 0 {
 		return nil, r.Binds(b, processor.ZeroAmount, "")
 	}
-	_, tax, _ := o.money("tax", o.Tax) // without one, none
+	_, tax, _ := o.money("tax", o.Tax) // 0 if missing
 	p := &processor.Payment{
 		Link: processor.Link{Charge: charge}, Binding: b, AmountMinor: total, TaxMinor: min(tax, total), Currency: code,
 		At: r.At, Metadata: processor.Merged(r.Meta.Custom),
@@ -175,9 +175,8 @@ func (o *object) money(member string, given loose.Int) (string, int64, error) {
 	return code, n, nil
 }
 
-// hundredths reports whether the amounts of a currency that does not have two decimals
-// are in hundredths of its unit all the same. Lemon Squeezy calls all amounts cents and
-// says no more; the total in cents of a dollar tells, at the rate that made it.
+// hundredths reports whether amounts of a currency without two decimals are in hundredths nevertheless. Lemon
+// Squeezy calls all amounts cents; the total in US cents and its exchange rate decide.
 func (o *object) hundredths(code string) (hundredths, known bool) {
 	rate, err := strconv.ParseFloat(string(o.Rate), 64)
 	if err != nil || !(rate > 0) || !o.TotalUSD.OK || !o.Total.OK || o.Total.N <= 0 {
@@ -197,7 +196,7 @@ func (o *object) hundredths(code string) (hundredths, known bool) {
 	return near(asHundredths), near(asHundredths) != near(asMinor)
 }
 
-// refunded reads how much of an order or an invoice came back up to now.
+// refunded reads how much of an order or an invoice was refunded in total.
 func (r *reader) refunded() error {
 	o := r.Data.Of
 	to, err := r.refundOf()
@@ -205,7 +204,7 @@ func (r *reader) refunded() error {
 		return err
 	}
 	level := o.Back
-	if level.N == 0 && (o.Refunded.V || o.Status == "refunded") { // as events were before there was an amount
+	if level.N == 0 && (o.Refunded.V || o.Status == "refunded") { // older events have no amount
 		level = o.Total
 	}
 	code, back, err := o.money("refunded_amount", level)
@@ -213,14 +212,14 @@ func (r *reader) refunded() error {
 		return err
 	}
 	if back == 0 {
-		return r.Ignore(processor.ZeroAmount, "Nothing that was paid came back.")
+		return r.Ignore(processor.ZeroAmount, "No paid money was refunded.")
 	}
-	_, of, _ := o.money("total", o.Total) // without one, the amount is taken as it is
+	_, of, _ := o.money("total", o.Total) // without it, the amount is used as it is
 	r.Refund = &processor.Refund{Link: to, LevelMinor: back, OfSale: true, OfMinor: of, Currency: code, At: r.At}
 	return nil
 }
 
-// refundOf names the payment that a refund is of.
+// refundOf names the refunded payment.
 func (r *reader) refundOf() (processor.Link, error) {
 	o := r.Data.Of
 	switch {
@@ -238,11 +237,11 @@ func (r *reader) refundOf() (processor.Link, error) {
 	return to, nil
 }
 
-// statuses are those of subscriptions that change a customer. One that is cancelled
-// runs on to its period's end; then it expires.
+// statuses maps the subscription states that change a customer. A cancelled subscription continues to its
+// period's end; then it expires.
 var statuses = map[loose.Text]string{"on_trial": "trial", "active": "active", "expired": "cancelled"}
 
-// subscription reads the state of a subscription, and with which order it began.
+// subscription reads the state of a subscription, and the order that started it.
 func (r *reader) subscription() error {
 	b, o := r.who(), r.Data.Of
 	b.Subscription, b.Status = string(r.Data.ID), statuses[o.Status]

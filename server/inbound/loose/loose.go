@@ -1,6 +1,5 @@
-// Package loose reads the JSON of others, of which any member may be absent, null
-// or of another type than it was last year. A member that cannot be read is
-// left empty; who needs it finds out.
+// Package loose decodes third-party JSON leniently: any member may be missing, null or of an unexpected type. An
+// unreadable member stays empty; its user checks for it.
 package loose
 
 import (
@@ -16,12 +15,10 @@ import (
 	"rail/server/clock"
 )
 
-// maxText is the length in characters at which a text is cut: Rail stores none
-// that is longer.
+// maxText is the maximum stored length of a text in characters; longer ones are cut.
 const maxText = 255
 
-// Into reads what it can of raw into v. The error is about raw as JSON, never
-// about a member.
+// Into decodes raw into v as far as possible. It returns an error only for invalid JSON, not for a member.
 func Into(raw []byte, v any) error {
 	err := json.Unmarshal(raw, v)
 	if mistyped := (*json.UnmarshalTypeError)(nil); errors.As(err, &mistyped) {
@@ -42,7 +39,7 @@ func (t *Text) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Clean returns s without what PostgreSQL refuses, cut at 255 characters.
+// Clean removes what PostgreSQL refuses, and cuts at 255 characters.
 func Clean(s string) string {
 	s = strings.ReplaceAll(s, "\x00", "")
 	if utf8.RuneCountInString(s) <= maxText {
@@ -51,8 +48,8 @@ func Clean(s string) string {
 	return string([]rune(s)[:maxText])
 }
 
-// ID is the id of an object, given as a string or as the object itself.
-// One that is too long is none: cut it would be another's.
+// ID is the id of an object, given as a string or as the object itself. An id that is too long becomes empty: a
+// cut one could be another object's.
 type ID string
 
 // UnmarshalJSON reads a string, a number or the id of an object.
@@ -64,7 +61,7 @@ func (id *ID) UnmarshalJSON(raw []byte) error {
 			*id = ID(s)
 		}
 	case c == '{':
-		// An object within an object is no id: however deep they are, each is read once.
+		// An object within an object is not an id: each level is decoded once, whatever the depth.
 		var object struct {
 			ID json.RawMessage `json:"id"`
 		}
@@ -83,18 +80,18 @@ type Ref[T any] struct {
 	Object T // zero unless the object was given
 }
 
-// UnmarshalJSON reads the id, and the object if it is there.
+// UnmarshalJSON reads the id, and the object if present.
 func (r *Ref[T]) UnmarshalJSON(raw []byte) error {
 	if raw[0] == '{' {
-		_ = Into(raw, &r.Object) // what it could not read is left empty
+		_ = Into(raw, &r.Object) // unreadable members stay empty
 	}
 	return r.ID.UnmarshalJSON(raw)
 }
 
-// List is a list, or an object that has it as its data.
+// List is a list, or an object with a list as its data.
 type List[T any] []T
 
-// UnmarshalJSON reads either.
+// UnmarshalJSON reads either form.
 func (l *List[T]) UnmarshalJSON(raw []byte) error {
 	switch raw[0] {
 	case '[':
@@ -115,8 +112,7 @@ type Int struct {
 	OK bool
 }
 
-// UnmarshalJSON reads a number without a fraction. Amounts that come as strings
-// are numbers, too.
+// UnmarshalJSON reads a number without a fraction, also from a string.
 func (i *Int) UnmarshalJSON(raw []byte) error {
 	raw = bytes.Trim(raw, `"`)
 	*i = Int{}
@@ -126,7 +122,7 @@ func (i *Int) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Within returns the number between zero and most, or nil for none.
+// Within returns the number if it is between zero and most, else nil.
 func (i Int) Within(most int64) *int64 {
 	if !i.OK {
 		return nil
@@ -134,7 +130,7 @@ func (i Int) Within(most int64) *int64 {
 	return new(min(max(i.N, 0), most))
 }
 
-// Bool is true, false, or not said.
+// Bool is true, false or absent.
 type Bool struct{ V, OK bool }
 
 // UnmarshalJSON reads true and false.
@@ -143,21 +139,20 @@ func (b *Bool) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Time returns the moment that a number of seconds since 1970 stands for, if it
-// is one at which money can have moved.
+// Time converts seconds since 1970 to a time, if it is plausible for a payment.
 func (i Int) Time() (clock.Time, bool) {
 	at := clock.At(time.Unix(i.N, 0))
 	return at, i.OK && at.Year() >= 2000 && at.Year() < 2100
 }
 
-// Time returns the moment that a text stands for in RFC 3339, within the same bounds.
+// Time parses RFC 3339, within the same bounds.
 func (t Text) Time() (clock.Time, bool) {
 	at, err := time.Parse(time.RFC3339Nano, string(t))
 	return clock.At(at), err == nil && at.Year() >= 2000 && at.Year() < 2100
 }
 
-// Share returns n·part/whole rounded half up, or zero if it has no sense: what is
-// computed with it is a tax, which is nothing rather than wrong.
+// Share returns n·part/whole rounded half up, or zero for invalid input: it computes taxes, and no tax is better
+// than a wrong one.
 func Share(n, part, whole int64) int64 {
 	if n <= 0 || part <= 0 || whole <= 0 {
 		return 0
@@ -174,7 +169,7 @@ func Share(n, part, whole int64) int64 {
 	return int64(quotient)
 }
 
-// Meta is an object of the merchant's own.
+// Meta is an object defined by the merchant.
 type Meta map[string]any
 
 // UnmarshalJSON reads an object and leaves anything else empty.
@@ -186,7 +181,7 @@ func (m *Meta) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Text returns the string under a key, or the empty one.
+// Text returns the string under a key, or "".
 func (m Meta) Text(key string) string {
 	s, _ := m[key].(string)
 	return Clean(s)

@@ -23,8 +23,7 @@ type inner struct {
 	Name Text `json:"name"`
 }
 
-// TestInto: what fits is read, what does not is left empty, and neither stops the
-// members beside it.
+// TestInto: valid members are read, others stay empty, and neither affects the members beside it.
 func TestInto(t *testing.T) {
 	t.Parallel()
 	for given, want := range map[string]members{
@@ -36,7 +35,7 @@ func TestInto(t *testing.T) {
 		`{"id":17}`:                 {ID: "17"},
 		`{"id":{"id":"x"}}`:         {ID: "x"},
 		`{"id":[1]}`:                {},
-		`{"id":{"id":{"id":"x"}}}`:  {}, // or the depth would multiply what is read
+		`{"id":{"id":{"id":"x"}}}`:  {}, // otherwise the depth would multiply the work
 		`{"id":"a\u0000b"}`:         {},
 		`{"ref":"x"}`:               {Ref: Ref[inner]{ID: "x"}},
 		`{"ref":{"id":"x"}}`:        {Ref: Ref[inner]{ID: "x"}},
@@ -65,7 +64,7 @@ func TestInto(t *testing.T) {
 	require.ErrorAs(t, Into([]byte(`{"text"`), &members{}), &syntax)
 }
 
-// TestLengths: a text is cut, an id is refused.
+// TestLengths: a long text is cut, a long id is refused.
 func TestLengths(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("é", 300)
@@ -75,7 +74,6 @@ func TestLengths(t *testing.T) {
 	require.Empty(t, got.ID)
 }
 
-// TestTime takes moments of this century alone.
 func TestWithin(t *testing.T) {
 	require.Nil(t, Int{N: 7}.Within(9))
 	for n, want := range map[int64]int64{-1: 0, 7: 7, 9: 9, 10: 9} {
@@ -83,6 +81,7 @@ func TestWithin(t *testing.T) {
 	}
 }
 
+// TestTime accepts only times of this century.
 func TestTime(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int64]bool{0: false, 946684800: true, 4102444799: true, 4102444800: false, -1: false, 1 << 62: false} {

@@ -9,15 +9,15 @@ import (
 	"rail/server/inbound/processor"
 )
 
-// Header carries the signature.
+// Header is the header with the signature.
 const Header = "Paddle-Signature"
 
 var signature = processor.Signature{Between: ";", Time: "ts", Sum: "h1", Joint: ":"}
 
-// Source is Paddle as the inbox knows it.
+// Source implements processor.Source for Paddle.
 type Source struct{}
 
-// Head asks for a signature of about now.
+// Head requires a recent signature.
 func (Source) Head(_ string, header http.Header, now clock.Time) error {
 	return signature.Head(header.Get(Header), now)
 }
@@ -34,8 +34,7 @@ type event struct {
 	Data object     `json:"data"`
 }
 
-// object has the members of transactions, adjustments, subscriptions, customers and
-// discounts that are read.
+// object has the members used of transactions, adjustments, subscriptions, customers and discounts.
 type object struct {
 	ID           loose.ID         `json:"id"`
 	Status       loose.Text       `json:"status"`
@@ -79,7 +78,7 @@ type purchased struct {
 	} `json:"product"`
 }
 
-// totals are in the currency's minor units, as text.
+// totals are in the currency's minor units, as strings.
 type totals struct {
 	Subtotal loose.Int `json:"subtotal"`
 	Tax      loose.Int `json:"tax"`

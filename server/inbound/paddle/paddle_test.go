@@ -22,7 +22,7 @@ type members = map[string]any
 
 const click = "clk_01kb2m4q8e7v9t3n5x6c0d1f2g"
 
-// notification wraps data as Paddle's notifications do.
+// notification wraps data like a Paddle notification.
 func notification(kind string, data members) []byte {
 	b, _ := json.Marshal(members{
 		"event_id": "evt_1", "event_type": kind, "occurred_at": "2026-03-01T12:00:00.123456Z", "notification_id": "ntf_1",
@@ -31,7 +31,7 @@ func notification(kind string, data members) []byte {
 	return b
 }
 
-// transaction is a subscription's payment, in the shape of Paddle's description.
+// transaction is a subscription's payment, as Paddle documents it.
 func transaction(more members) members {
 	t := members{
 		"id": "txn_1", "status": "completed", "customer_id": "ctm_1", "subscription_id": "sub_1", "discount_id": "dsc_1",
@@ -65,7 +65,7 @@ func read(t *testing.T, body []byte) processor.Reading {
 	return r
 }
 
-// TestVerify holds the signature to what Paddle documents.
+// TestVerify checks the documented signature.
 func TestVerify(t *testing.T) {
 	t.Parallel()
 	body, now := []byte(`{"a":1}`), clock.At(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
@@ -77,7 +77,7 @@ func TestVerify(t *testing.T) {
 	require.Equal(t, processor.ErrNoSignature, Source{}.Verify("s", http.Header{}, body, now))
 }
 
-// TestTransaction reads the money, with the tax and the fee within it.
+// TestTransaction reads payments, with the included tax and fee.
 func TestTransaction(t *testing.T) {
 	t.Parallel()
 	r := read(t, notification("transaction.completed", transaction(nil)))
@@ -101,7 +101,7 @@ func TestTransaction(t *testing.T) {
 	require.Equal(t, []any{processor.OptedOut, "txn_1"}, []any{out.Ignored, out.Link.Charge}, "its refunds are known by it")
 }
 
-// TestAdjustments: what takes money back, and what only looks like it.
+// TestAdjustments: adjustments with and without a refund.
 func TestAdjustments(t *testing.T) {
 	t.Parallel()
 	refund := read(t, notification("adjustment.updated", adjustment("refund", "approved", "900", "750"))).Refund
@@ -123,7 +123,7 @@ func TestAdjustments(t *testing.T) {
 func TestWho(t *testing.T) {
 	t.Parallel()
 	b := read(t, notification("customer.created", members{"id": "ctm_1", "email": "ann@acme.example", "name": "Ann"})).Binding
-	require.Equal(t, processor.Binding{Customer: "ctm_1", Email: "ann@acme.example", Name: "Ann", Itself: true}, *b)
+	require.Equal(t, processor.Binding{Customer: "ctm_1", Email: "ann@acme.example", Name: "Ann", CustomerOnly: true}, *b)
 	require.True(t, read(t, notification("customer.updated", members{"id": "ctm_1", "custom_data": members{"rail": "skip"}})).Binding.Skip)
 	b = read(t, notification("subscription.trialing", members{
 		"id": "sub_1", "status": "trialing", "customer_id": "ctm_1", "billing_cycle": members{"interval": "year"},
@@ -135,7 +135,7 @@ func TestWho(t *testing.T) {
 	require.Contains(t, Events(), "transaction.completed")
 }
 
-// TestMalformed names what is missing.
+// TestMalformed names the missing member.
 func TestMalformed(t *testing.T) {
 	t.Parallel()
 	money := transaction(nil)
@@ -172,5 +172,5 @@ func TestEveryMemberMayChange(t *testing.T) {
 	lenient.Changes(t, Source{}.Read, samples()...)
 }
 
-// FuzzRead reads anything, and says something of it or why not.
+// FuzzRead reads any input, and returns a reading or the reason for none.
 func FuzzRead(f *testing.F) { lenient.Fuzz(f, Source{}.Read, samples()...) }

@@ -6,13 +6,13 @@ import (
 	"rail/server/locale/currency"
 )
 
-// A reader reads one event.
+// reader reads one event.
 type reader struct {
 	event
 	processor.Reading
 }
 
-// readers has the types of events that say something to Rail.
+// readers has the event types that Rail uses.
 var readers = processor.Table[*reader]{
 	"adjustment.created":     (*reader).adjustment,
 	"adjustment.updated":     (*reader).adjustment,
@@ -27,10 +27,10 @@ var readers = processor.Table[*reader]{
 	"transaction.completed":  (*reader).transaction,
 }
 
-// Events are the types that a notification destination should be sent, in order.
+// Events returns the event types that a notification destination should be sent, sorted.
 func Events() []string { return readers.Types() }
 
-// Read returns what an event says.
+// Read reads an event.
 func (Source) Read(body []byte) (processor.Reading, error) {
 	r := &reader{}
 	if err := loose.Into(body, &r.event); err != nil {
@@ -56,7 +56,7 @@ func (Source) Read(body []byte) (processor.Reading, error) {
 	return r.Reading, err
 }
 
-// who returns whose the object is.
+// who returns the object's customer.
 func (o *object) who() processor.Binding {
 	b := processor.Binding{Customer: string(o.Customer), Subscription: string(o.Subscription)}
 	b.Describe(o.Custom)
@@ -72,7 +72,7 @@ func (o *object) who() processor.Binding {
 	return b
 }
 
-// transaction reads a payment: what was charged after discounts and credit.
+// transaction reads a payment: the amount charged after discounts and credit.
 func (r *reader) transaction() error {
 	o, t := r.Data, r.Data.Details.Totals
 	b := o.who()
@@ -89,7 +89,7 @@ func (r *reader) transaction() error {
 		return r.Binds(b, processor.ZeroAmount, "")
 	}
 	tax := t.Tax.N
-	if t.Total.OK && t.Grand.N < t.Total.N { // the rest was paid by credit
+	if t.Total.OK && t.Grand.N < t.Total.N { // credit paid the rest
 		tax = loose.Share(tax, t.Grand.N, t.Total.N)
 	}
 	r.Payment = &processor.Payment{
@@ -100,7 +100,7 @@ func (r *reader) transaction() error {
 	return nil
 }
 
-// product returns what all lines are of; nothing if they are of several.
+// product returns the product of all lines; nothing if there are several.
 func product(lines []purchased) (id, name string) {
 	for _, l := range lines {
 		if id != "" && string(l.Product.ID) != id {
@@ -111,30 +111,30 @@ func product(lines []purchased) (id, name string) {
 	return id, name
 }
 
-// disputes has what the actions of adjustments say of a dispute. Paddle takes the
-// money of a chargeback at once, and gives it back if it wins.
+// disputes maps actions of adjustments to states of a dispute. Paddle takes the money of a chargeback at once,
+// and returns it if it wins.
 var disputes = map[loose.Text]string{
 	"chargeback": processor.DisputeLost, "chargeback_reverse": processor.DisputeWon,
 	"chargeback_warning": processor.DisputeOpen, "chargeback_warning_reverse": processor.DisputeWithdrawn,
 }
 
-// reversals has the state of a dispute after the adjustment's own status is reversed.
+// reversals maps states of a dispute to those after the adjustment is reversed.
 var reversals = map[string]string{
 	processor.DisputeLost: processor.DisputeWon, processor.DisputeOpen: processor.DisputeWithdrawn,
 }
 
-// adjustment reads money that goes back, or that comes back to the merchant.
+// adjustment reads refunded money, or money returned to the merchant.
 func (r *reader) adjustment() error {
 	o := r.Data
 	code, ok := currency.Normal(string(o.Currency))
 	to := processor.Link{Charge: string(o.Transaction)}
 	switch {
 	case o.Action != "refund" && disputes[o.Action] == "":
-		return r.Ignore(processor.NoMoneyMoved, "Credit stays with the customer's account, and lowers what they pay next.")
+		return r.Ignore(processor.NoMoneyMoved, "Credit stays on the customer's account, and reduces the next payment.")
 	case o.Status == "rejected":
 		return r.Ignore(processor.NoMoneyMoved, "Paddle rejected the adjustment, so no money moves.")
 	case o.Status != "approved" && o.Status != "reversed":
-		return r.Ignore(processor.NotFinal, "The adjustment is not approved yet. A later event says whether it is.")
+		return r.Ignore(processor.NotFinal, "The adjustment is not approved yet. A later event reports the decision.")
 	case to.Charge == "":
 		return processor.MalformedError{Member: "data.transaction_id"}
 	case !ok:
@@ -142,7 +142,7 @@ func (r *reader) adjustment() error {
 	case !o.Totals.Total.OK || o.Totals.Total.N < 0:
 		return processor.MalformedError{Member: "data.totals.total"}
 	case o.Totals.Subtotal.OK && o.Totals.Subtotal.N == 0 || o.Totals.Total.N == 0:
-		return r.Ignore(processor.ZeroAmount, "Tax alone came back.")
+		return r.Ignore(processor.ZeroAmount, "Only tax was refunded.")
 	case o.Action == "refund":
 		r.Refund = &processor.Refund{
 			Link: to, ID: string(o.ID), Single: true, LevelMinor: o.Totals.Total.N, Currency: code, At: r.Reading.At,
@@ -155,7 +155,7 @@ func (r *reader) adjustment() error {
 		status = over
 	}
 	r.Dispute = &processor.Dispute{
-		// A warning and its chargeback are of one transaction, and of one dispute.
+		// A warning and its chargeback share one transaction and one dispute.
 		Link: to, ID: "dispute of " + to.Charge, Status: status, Detail: string(o.Action),
 		Taking: string(o.ID), Reversal: string(o.ID),
 		AmountMinor: o.Totals.Total.N, Currency: code, At: r.Reading.At,
@@ -163,7 +163,7 @@ func (r *reader) adjustment() error {
 	return nil
 }
 
-// statuses are those of subscriptions that change a customer.
+// statuses maps the subscription states that change a customer.
 var statuses = map[loose.Text]string{"trialing": "trial", "active": "active", "canceled": "cancelled"}
 
 func (r *reader) subscription() error {
@@ -178,7 +178,7 @@ func (r *reader) subscription() error {
 func (r *reader) customer() error {
 	b := r.Data.who()
 	b.Customer, b.Email, b.Name = string(r.Data.ID), string(r.Data.Email), string(r.Data.Name)
-	b.Itself, b.Skip = true, processor.Skips(r.Data.Custom)
+	b.CustomerOnly, b.Skip = true, processor.Skips(r.Data.Custom)
 	if b.Skip {
 		return r.Binds(b, processor.OptedOut, "")
 	}

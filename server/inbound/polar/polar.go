@@ -12,22 +12,22 @@ import (
 	"rail/server/outbound/webhook/verify"
 )
 
-// Source is Polar as the inbox knows it.
+// Source implements processor.Source for Polar.
 type Source struct{}
 
-// Head asks for a signature of about now.
+// Head requires a recent signature.
 func (Source) Head(_ string, header http.Header, now clock.Time) error {
 	return processor.StandardHead(header, now)
 }
 
-// Verify checks the headers of Standard Webhooks. Polar signs with the text of the
-// secret, and not with what a text in base64 stands for.
+// Verify checks the headers of Standard Webhooks. Polar signs with the secret's text, without decoding it from
+// base64.
 func (Source) Verify(secret string, header http.Header, body []byte, now clock.Time) error {
 	key := base64.StdEncoding.EncodeToString([]byte(secret))
 	return verify.Standard(header, body, key, now.Time)
 }
 
-// EventID is the event's id, which bodies do not have.
+// EventID returns the event's id from the header, since bodies have none.
 func (Source) EventID(header http.Header) string { return header.Get("webhook-id") }
 
 type event struct {
@@ -36,7 +36,7 @@ type event struct {
 	Data object     `json:"data"`
 }
 
-// object has the members of orders, subscriptions and customers that are read.
+// object has the members used of orders, subscriptions and customers.
 type object struct {
 	ID           loose.ID   `json:"id"`
 	Status       loose.Text `json:"status"`
@@ -57,7 +57,7 @@ type object struct {
 	Refunded    loose.Int  `json:"refunded_amount"`
 	RefundedTax loose.Int  `json:"refunded_tax_amount"`
 
-	// Of refunds, whose tax is apart.
+	// Of refunds, whose tax is separate.
 	Order  loose.ID  `json:"order_id"`
 	Amount loose.Int `json:"amount"`
 
@@ -75,13 +75,13 @@ type product struct {
 	Interval loose.Text `json:"recurring_interval"`
 }
 
-// A reader reads one event.
+// reader reads one event.
 type reader struct {
 	event
 	processor.Reading
 }
 
-// readers has the types of events that say something to Rail.
+// readers has the event types that Rail uses.
 var readers = processor.Table[*reader]{
 	"customer.created":        (*reader).customer,
 	"customer.updated":        (*reader).customer,
@@ -97,17 +97,17 @@ var readers = processor.Table[*reader]{
 	"subscription.updated":    (*reader).subscription,
 }
 
-// Events are the types that a webhook should be sent, in order.
+// Events returns the event types that a webhook should be sent, sorted.
 func Events() []string { return readers.Types() }
 
-// Read returns what an event says.
+// Read reads an event.
 func (Source) Read(body []byte) (processor.Reading, error) {
 	r := &reader{}
 	if err := loose.Into(body, &r.event); err != nil {
 		return r.Reading, processor.MalformedError{Member: "The body"}
 	}
 	r.Reading.Type, r.NoMode = string(r.event.Type), true
-	r.Reading.At, _ = r.event.At.Time() // without one, it is when the event came
+	r.Reading.At, _ = r.event.At.Time() // without a time, the time of arrival counts
 	read := readers[r.Reading.Type]
 	switch {
 	case r.Reading.Type == "":
@@ -121,16 +121,14 @@ func (Source) Read(body []byte) (processor.Reading, error) {
 	return r.Reading, err
 }
 
-// who returns whose the object is. The merchant's own id of the customer is one at
-// Polar, too.
+// who returns the object's customer. Polar stores the merchant's id of the customer, too.
 func (o *object) who() processor.Binding {
 	b := processor.Binding{
 		Customer: string(o.CustomerID), Email: string(o.Customer.Email), Name: string(o.Customer.Name),
 		Subscription: string(o.Subscription),
 	}
 	b.Describe(o.Metadata)
-	// A checkout link puts reference_id, and no parameter of another name, into the
-	// metadata of what is bought.
+	// A checkout link stores reference_id, but no other parameter, in the metadata of the order.
 	b.Visit(o.Metadata.Text("reference_id"))
 	if b.Identifier == "" {
 		b.Identifier = string(o.Customer.External)
@@ -146,8 +144,8 @@ func (o *object) who() processor.Binding {
 	return b
 }
 
-// due is what was charged: the total, less or more what the customer's balance bore.
-// Orders of earlier years do not say it apart.
+// due returns the amount charged: the total, changed by the customer's balance. Older orders do not show the
+// balance.
 func (o *object) due() loose.Int {
 	if o.Due.OK {
 		return o.Due
@@ -155,7 +153,7 @@ func (o *object) due() loose.Int {
 	return o.Total
 }
 
-// paid reads an order, of which a subscription has one a period.
+// paid reads an order; a subscription has one each period.
 func (r *reader) paid() error {
 	o, b, due := r.Data, r.Data.who(), r.Data.due()
 	code, ok := currency.Normal(string(o.Currency))
@@ -182,7 +180,7 @@ func (r *reader) paid() error {
 	return nil
 }
 
-// refunded reads how much of an order came back up to now; tax is counted apart.
+// refunded reads how much of an order was refunded in total; tax is separate.
 func (r *reader) refunded() error {
 	o := r.Data
 	code, ok := currency.Normal(string(o.Currency))
@@ -195,7 +193,7 @@ func (r *reader) refunded() error {
 		return r.Ignore(processor.ZeroAmount, "")
 	}
 	due := max(o.due().N, 0)
-	level := o.Refunded.N + min(max(o.RefundedTax.N, 0), max(due-o.Refunded.N, 0)) // never more than was paid
+	level := o.Refunded.N + min(max(o.RefundedTax.N, 0), max(due-o.Refunded.N, 0)) // at most the amount paid
 	r.Refund = &processor.Refund{
 		Link: processor.Link{Charge: string(o.ID)}, LevelMinor: level, OfMinor: due, Currency: code,
 		At: r.Reading.At,
@@ -203,10 +201,10 @@ func (r *reader) refunded() error {
 	return nil
 }
 
-// updated reads an order that changed: only what came back of it counts.
+// updated reads a changed order, of which only refunds count.
 func (r *reader) updated() error {
 	if r.Data.Refunded.N == 0 {
-		return r.Ignore(processor.NoMoneyMoved, "Nothing came back of the order. The event order.paid brings its money.")
+		return r.Ignore(processor.NoMoneyMoved, "Nothing of the order was refunded. The event order.paid reports its payment.")
 	}
 	return r.refunded()
 }
@@ -222,13 +220,13 @@ func (r *reader) refund() error {
 	case o.Status == "":
 		return processor.MalformedError{Member: "data.status"}
 	case o.Status != "succeeded" && !failed:
-		return r.Ignore(processor.NotFinal, "The refund is not finished. A later event says how it ends.")
+		return r.Ignore(processor.NotFinal, "The refund is not final. A later event reports its result.")
 	case !ok:
 		return processor.MalformedError{Member: "data.currency"}
 	case !o.Amount.OK || o.Amount.N < 0:
 		return processor.MalformedError{Member: "data.amount"}
 	case o.Amount.N == 0:
-		return r.Ignore(processor.ZeroAmount, "Nothing that was paid came back.")
+		return r.Ignore(processor.ZeroAmount, "No paid money was refunded.")
 	}
 	r.Refund = &processor.Refund{
 		Link: processor.Link{Charge: string(o.Order)}, ID: string(o.ID), Currency: code, Failed: failed, At: r.Reading.At,
@@ -237,11 +235,11 @@ func (r *reader) refund() error {
 	return nil
 }
 
-// maxMinor bounds the two parts of an amount, so that their sum is one.
+// maxMinor bounds the two parts of an amount, so that their sum is valid.
 const maxMinor = 999_999_999_999
 
-// statuses are those of subscriptions that change a customer. One that is canceled
-// runs on to its period's end; then it is revoked.
+// statuses maps the subscription states that change a customer. A canceled subscription continues to its
+// period's end; then it is revoked.
 var statuses = map[loose.Text]string{"trialing": "trial", "active": "active"}
 
 func (r *reader) subscription() error {
@@ -260,7 +258,7 @@ func (r *reader) customer() error {
 	o := r.Data
 	o.CustomerID, o.Customer = o.ID, o.person
 	b := o.who()
-	b.Itself = true
+	b.CustomerOnly = true
 	if b.Skip = processor.Skips(o.Metadata); b.Skip {
 		return r.Binds(b, processor.OptedOut, "")
 	}

@@ -27,7 +27,7 @@ func notification(kind string, data any) []byte {
 	return b
 }
 
-// order is one of a subscription, in the shape of Polar's description.
+// order is a subscription's order, as Polar documents it.
 func order(more members) members {
 	o := members{
 		"id": "ord-1", "status": "paid", "paid": true, "subtotal_amount": 2000, "discount_amount": 0, "net_amount": 2000,
@@ -69,7 +69,7 @@ func TestVerify(t *testing.T) {
 	require.Error(t, Source{}.Verify("polar_whs_x", http.Header{}, body, now))
 }
 
-// TestOrders reads what was paid, and how much of it came back in all.
+// TestOrders reads payments, and their total refunds.
 func TestOrders(t *testing.T) {
 	t.Parallel()
 	at := clock.At(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
@@ -105,7 +105,7 @@ func TestOrders(t *testing.T) {
 func TestWho(t *testing.T) {
 	t.Parallel()
 	k := members{"id": "cu-1", "email": "ann@acme.example", "external_id": "user-7"}
-	require.Equal(t, processor.Binding{Customer: "cu-1", Identifier: "user-7", Email: "ann@acme.example", Itself: true},
+	require.Equal(t, processor.Binding{Customer: "cu-1", Identifier: "user-7", Email: "ann@acme.example", CustomerOnly: true},
 		*read(t, notification("customer.created", k)).Binding)
 	k["metadata"] = members{"rail": "skip"}
 	require.True(t, read(t, notification("customer.updated", k)).Binding.Skip)
@@ -121,7 +121,7 @@ func TestWho(t *testing.T) {
 	require.Contains(t, Events(), "order.paid")
 }
 
-// TestMalformed names what is missing.
+// TestMalformed names the missing member.
 func TestMalformed(t *testing.T) {
 	t.Parallel()
 	for member, body := range map[string][]byte{
@@ -152,5 +152,5 @@ func TestEveryMemberMayChange(t *testing.T) {
 	lenient.Changes(t, Source{}.Read, samples()...)
 }
 
-// FuzzRead reads anything, and says something of it or why not.
+// FuzzRead reads any input, and returns a reading or the reason for none.
 func FuzzRead(f *testing.F) { lenient.Fuzz(f, Source{}.Read, samples()...) }

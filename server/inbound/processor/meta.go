@@ -9,11 +9,11 @@ import (
 	"rail/server/inbound/loose"
 )
 
-// The keys of a merchant's metadata that Rail reads, at every processor.
+// Keys of a merchant's metadata that Rail reads, at every processor.
 const (
-	metaClick    = "rail_click"    // a click or referral, as the browser script puts it there
-	metaCustomer = "rail_customer" // the merchant's own id of the customer
-	metaSwitch   = "rail"          // "skip": not Rail's
+	metaClick    = "rail_click"    // a click or referral, set by the browser script
+	metaCustomer = "rail_customer" // the merchant's id of the customer
+	metaSwitch   = "rail"          // "skip" opts out
 )
 
 // Skips reports whether the merchant opted out in one of these.
@@ -21,8 +21,7 @@ func Skips(of ...loose.Meta) bool {
 	return slices.ContainsFunc(of, func(m loose.Meta) bool { return m.Text(metaSwitch) == "skip" })
 }
 
-// Visit takes what names a click or a referral, and reports whether it does. What
-// was taken first stays.
+// Visit sets the click or referral of an id, and reports whether it is one. A value that is set stays.
 func (b *Binding) Visit(id string) bool {
 	switch {
 	case ident.Has(id, ident.Click):
@@ -35,7 +34,7 @@ func (b *Binding) Visit(id string) bool {
 	return true
 }
 
-// Describe adds what metadata says, the nearest to the payment first.
+// Describe adds values from metadata, the closest to the payment first.
 func (b *Binding) Describe(of ...loose.Meta) {
 	for _, m := range of {
 		b.Visit(m.Text(metaClick))
@@ -49,14 +48,14 @@ func fill(s *string, with string) {
 	}
 }
 
-// The bounds of a sale's metadata, with room for what is added to it.
+// Bounds of a sale's metadata, with room for additions.
 const (
 	maxMetaKeys  = 45
 	maxMetaBytes = 10 << 10
 )
 
-// Merged joins metadata, of which the first that has a key counts. What is Rail's
-// own is left out, and what Rail would refuse.
+// Merged joins metadata; the first object with a key wins. It leaves out Rail's own keys and those that Rail
+// would refuse.
 func Merged(of ...loose.Meta) map[string]any {
 	out, size := map[string]any{}, 0
 	for _, m := range of {

@@ -6,9 +6,8 @@ import (
 	"rail/server/locale/currency"
 )
 
-// FromHundredths returns an amount in minor units that is given in hundredths of the
-// currency's own unit, whatever decimals that has. It refuses what is below zero, and
-// a fraction of the minor unit.
+// FromHundredths converts hundredths of a currency's unit to minor units, whatever decimals the currency has. It
+// refuses negative amounts and fractions of the minor unit.
 func FromHundredths(n int64, code string) (int64, bool) {
 	digits := currency.Digits(code)
 	for ; digits > 2; digits-- {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFromHundredths: the decimals are ISO 4217's, and nothing is rounded.
+// TestFromHundredths: the decimals are ISO 4217's, without rounding.
 func TestFromHundredths(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -1,6 +1,5 @@
-// Package processor says what payment processors report in Rail's own terms. A
-// processor's package reads its events into a Reading and knows neither tenant
-// nor database; what a Reading changes is decided by the inbox.
+// Package processor defines the common form of payment processors' events. A processor's package reads its
+// events into a Reading and knows neither tenant nor database; the inbox decides what a Reading changes.
 package processor
 
 import (
@@ -9,132 +8,124 @@ import (
 	"rail/server/clock"
 )
 
-// Source is what Rail knows of a processor: how its requests are signed, and what
-// its events mean.
+// Source is a processor's format: how its requests are signed, and what its events mean. A Source whose bodies
+// have no event id also has an EventID method.
 type Source interface {
-	// Head reports an error if the header alone shows that Verify will refuse the
-	// request: its body need not be read.
+	// Head returns an error if the header alone shows that Verify will fail, so that the body need not be read.
 	Head(secret string, header http.Header, now clock.Time) error
-	// Verify reports nil if the request was signed with secret at about now.
+	// Verify returns nil if the request was signed with secret recently.
 	Verify(secret string, header http.Header, body []byte, now clock.Time) error
-	// Read returns what an event says. With an error, a MalformedError, what was read
-	// before it stands in the Reading, its ID and Type above all.
+	// Read reads an event. With a MalformedError, the Reading has everything read before it, above all ID and Type.
 	Read(body []byte) (Reading, error)
 }
 
-// Reading is what one event says. At most one of Payment, Refund, Dispute and
-// Coupon is set. A Binding may stand alone, or beside a reason for which no money
-// was read.
+// Reading is one event. At most one of Payment, Refund, Dispute and Coupon is set. A Binding may be set alone,
+// or with the reason why no money was read.
 type Reading struct {
-	ID      string // of the event, at its processor; empty where bodies have none
+	ID      string // the processor's event id; empty if bodies have none
 	Type    string
 	Live    bool
-	NoMode  bool   // the event does not say whether it is live: its connection does
-	Account string // whose the event is on a platform's endpoint, else empty
+	NoMode  bool   // the event has no mode: the connection's applies
+	Account string // the account on a platform's endpoint, else empty
 	At      clock.Time
 
-	Ignored Reason // why nothing is to be recorded, unless Binding changes something
-	Note    string // a sentence for whoever looks at the event, may be empty
+	Ignored Reason // why nothing is recorded, unless Binding changes something
+	Note    string // a sentence for people, may be empty
 
 	Payment *Payment
 	Refund  *Refund
 	Dispute *Dispute
 	Coupon  *Coupon
 	Binding *Binding
-	Link    Link   // of a payment that another event reports
-	Intent  string // the payment intent of that payment, empty if the event does not say
+	Link    Link   // of a payment reported by another event
+	Intent  string // the payment intent of that payment, may be empty
 }
 
-// Reason is the code by which an event is ignored.
+// Reason is the code of an ignored event.
 type Reason string
 
-// The reasons that an event itself gives.
+// The reasons of ignored events.
 const (
-	NotUsed        Reason = "not_used"        // of a type or state that says nothing to Rail
+	NotUsed        Reason = "not_used"        // a type or state that Rail does not use
 	ZeroAmount     Reason = "zero_amount"     // nothing was paid
-	BindsOnly      Reason = "binds_only"      // it might have said who a customer is
-	ConnectAccount Reason = "connect_account" // it belongs to an account of a platform
-	OptedOut       Reason = "opted_out"       // the merchant marked it as not Rail's
-	NoMoneyMoved   Reason = "no_money_moved"  // it is about money, and moves none
-	NotFinal       Reason = "not_final"       // the money may still move, by a later event
+	BindsOnly      Reason = "binds_only"      // only identifies a customer
+	ConnectAccount Reason = "connect_account" // belongs to an account of a platform
+	OptedOut       Reason = "opted_out"       // opted out by the merchant
+	NoMoneyMoved   Reason = "no_money_moved"  // about money, but moves none
+	NotFinal       Reason = "not_final"       // a later event may still move the money
 )
 
-// Reasons are all of them.
+// Reasons lists all reasons.
 var Reasons = []Reason{NotUsed, ZeroAmount, BindsOnly, ConnectAccount, OptedOut, NoMoneyMoved, NotFinal}
 
-// Link names one payment by every id that is known for it.
+// Link names one payment by every known id.
 type Link struct {
-	Charge string   // the sale's external_charge_id, or the nearest to it
-	Alias  []string // others, by which a refund or a dispute may name it
+	Charge string   // the sale's external_charge_id, or the closest to it
+	Alias  []string // further ids used by refunds or disputes
 }
 
-// Payment is money that a customer paid. It belongs to a subscription if
-// Binding names one.
+// Payment is a customer's payment. It belongs to a subscription if Binding names one.
 type Payment struct {
 	Link
 
-	AmountMinor int64  // gross, above zero
-	TaxMinor    int64  // within AmountMinor
-	FeeMinor    *int64 // what the processor kept of AmountMinor, nil if it does not say
+	AmountMinor int64  // gross, positive
+	TaxMinor    int64  // included in AmountMinor
+	FeeMinor    *int64 // the processor's fee, included in AmountMinor; nil if unknown
 	Currency    string
 	At          clock.Time
-	Intent      string // external_payment_intent_id, empty where there is none
+	Intent      string // external_payment_intent_id, may be empty
 	ProductID   string // empty if there are several
 	ProductName string
 	Metadata    map[string]any
-	// Outside says that nothing tells yet whether an invoice or a checkout
-	// reports the same money.
+	// Outside reports that an invoice or a checkout may still report the same money.
 	Outside bool
-	// Bought is the name that the event of a checkout gives this payment, which may come a
-	// moment later and tell who brought the customer; empty where no checkout made it.
+	// Bought is the payment's name in the event of a checkout, which may come a moment later and identify the
+	// partner; empty if no checkout made it.
 	Bought string
-	// Recurs is the name that another event gives this payment as the first of a
-	// subscription, which may come a moment later; empty where the payment says itself
-	// what it is.
+	// Recurs is the payment's name in another event, which may come a moment later, if it starts a subscription;
+	// empty if the payment's own event tells.
 	Recurs string
 
 	Binding
 }
 
-// Binding says who a customer is and what tells whose partner brought them.
-// Every member may be empty.
+// Binding identifies a customer and the routes to a partner. Every member may be empty.
 type Binding struct {
 	Customer   string // external_customer_id; empty for a guest
-	Identifier string // of the merchant; an unknown one is no error
+	Identifier string // the merchant's id; may be unknown to Rail
 	Email      string
 	Name       string
-	Click      string // ids that Rail handed to the checkout
+	Click      string // ids that the script passed to the checkout
 	Referral   string
 	Coupon     []string // external ids of promotion codes and coupons
 
 	Subscription string
 	Interval     string // day, week, month or year, if known
-	Status       string // trial, active or cancelled if the event says so, as of its At
-	Skip         bool   // the merchant marked this customer as not Rail's
-	// Itself says that the event is about the customer, and Skip all there is to know.
-	Itself bool
+	Status       string // trial, active or cancelled, as of the event's time; may be empty
+	Skip         bool   // the merchant opted this customer out
+	// CustomerOnly marks an event about the customer itself, of which only Skip is used.
+	CustomerOnly bool
 }
 
-// Refund says how much of a payment came back. LevelMinor is all of it up to now,
-// never a difference; where a processor reports refunds one by one, the level is
-// at least this one.
+// Refund is how much of a payment was refunded. LevelMinor is the total so far, never a difference; if a
+// processor reports refunds one by one, the level is at least this one.
 type Refund struct {
 	Link
 
-	ID         string // of the one refund, empty if the event is about the payment
+	ID         string // of a single refund, empty if the event is about the payment
 	LevelMinor int64
-	// Single says that LevelMinor is of the refund ID alone, which adds to others of
-	// the payment; zero gives back all that is left.
+	// Single means that LevelMinor belongs to the refund ID alone, in addition to others of the payment; zero refunds
+	// the whole rest.
 	Single bool
-	// OfSale says that the level is of the whole sale, whichever of its names the event
-	// has; else it is of the one payment that Link names.
+	// OfSale means that the level belongs to the whole sale, whichever of its names the event has; else to the one
+	// payment of Link.
 	OfSale   bool
-	OfMinor  int64 // what the payment was in Currency, zero if the event does not say
+	OfMinor  int64 // the payment's amount in Currency, zero if unknown
 	Currency string
-	// OnTop means that the money went back outside the processor. No level includes it.
+	// OnTop means that the money was refunded outside the processor, so that no level includes it.
 	OnTop  bool
-	Failed bool // the refund was tried and did not reach the customer
-	Undone bool // the refund, which may be recorded, did not stand: the merchant has the money
+	Failed bool // the refund did not reach the customer
+	Undone bool // the refund was reversed: the merchant has the money
 	At     clock.Time
 }
 
@@ -142,40 +133,39 @@ type Refund struct {
 const (
 	DisputeOpen      = "open"
 	DisputeWithdrawn = "withdrawn" // a warning or inquiry that ended without taking money
-	DisputeWon       = "won"       // the merchant has the money, also where it was taken before
+	DisputeWon       = "won"       // the merchant has the money, or got it back
 	DisputeLost      = "lost"      // the money was taken
 )
 
-// Dispute says that a customer's bank wants a payment back.
+// Dispute is a customer's bank demanding a payment back.
 type Dispute struct {
 	Link
 
 	ID     string
 	Status string // one of the states above
-	Detail string // the processor's own word for it
-	// Taking is what took AmountMinor of a lost dispute, once and beside what others took;
-	// empty where AmountMinor is all that the dispute took.
+	Detail string // the processor's term for it
+	// Taking is the transaction that took AmountMinor of a lost dispute, once and in addition to others; empty if
+	// AmountMinor is the dispute's total.
 	Taking string
-	// Reversal is what gave AmountMinor of a won dispute back; empty where winning gives
-	// back all that the dispute took.
+	// Reversal is the transaction that returned AmountMinor of a won dispute; empty if winning returns everything
+	// taken.
 	Reversal    string
 	AmountMinor int64
-	OfMinor     int64 // what the payment was in Currency, zero if the event does not say
+	OfMinor     int64 // the payment's amount in Currency, zero if unknown
 	Currency    string
 	At          clock.Time
 }
 
-// Coupon says that a discount code may be used, or no more.
+// Coupon reports whether a discount code is valid.
 type Coupon struct {
-	ID     string // the external_id of coupons that it is about
+	ID     string // the external_id of the coupons concerned
 	Code   string
-	Parent string // what the code takes its discount from, empty if nothing
+	Parent string // the discount behind the code, may be empty
 	Active bool
 }
 
-// MalformedError is an event that names a member which is absent or of another kind
-// than it must be.
+// MalformedError is an event with a missing or invalid member.
 type MalformedError struct{ Member string }
 
 // Error names the member.
-func (m MalformedError) Error() string { return m.Member + " is missing or was not understood." }
+func (m MalformedError) Error() string { return m.Member + " is missing or invalid." }

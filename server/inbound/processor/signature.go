@@ -13,33 +13,30 @@ import (
 	"rail/server/clock"
 )
 
-// Signature is how a header signs a body together with the time: pairs of a name
-// and a value, of which one is the time in Unix seconds, and others are the
-// HMAC-SHA256 of time and body in hex.
+// Signature describes a header that signs the body and the time: pairs of a name and a value, with the time in
+// Unix seconds and the HMAC-SHA256 of time and body in hex.
 type Signature struct {
-	Between string // the pairs
-	Time    string // the name of the pair that has the time
-	Sum     string // and of those that have a sum
+	Between string // separates the pairs
+	Time    string // name of the pair with the time
+	Sum     string // name of the pairs with a signature
 	Joint   string // between the time and the body
 }
 
-// tolerance is how far a signature's time may lie from the server's clock, in
-// either direction.
+// tolerance is the maximum difference between a signature's time and the server's clock.
 const tolerance = 5 * time.Minute
 
-// maxSums bounds the work that a header can ask for. While a secret is rolled there
-// are two.
+// maxSums bounds the work that a header can cause. While a secret is rolled there are two signatures.
 const maxSums = 16
 
 // The errors of Signature.Verify.
 var (
-	ErrNoSignature = errors.New("processor: there is no signature")
-	ErrSignature   = errors.New("processor: the signature does not fit")
+	ErrNoSignature = errors.New("processor: no signature")
+	ErrSignature   = errors.New("processor: invalid signature")
 	ErrStale       = errors.New("processor: the signature's time is more than five minutes off")
 )
 
-// Verify reports nil if one of the header's sums was made with secret. The time is
-// looked at last, so that who has no secret learns nothing of it.
+// Verify returns nil if one of the header's signatures was made with secret. The time is checked last, so that a
+// sender without the secret learns nothing about it.
 func (s Signature) Verify(secret, header string, body []byte, now clock.Time) error {
 	t, sums := s.parse(header)
 	if t == "" || len(sums) == 0 || secret == "" {
@@ -59,7 +56,7 @@ func (s Signature) Verify(secret, header string, body []byte, now clock.Time) er
 	return fresh(t, now)
 }
 
-// Head reports an error if there is no signature in a header, or one of another time.
+// Head returns an error if a header has no signature, or one with another time.
 func (s Signature) Head(header string, now clock.Time) error {
 	t, sums := s.parse(header)
 	if t == "" || len(sums) == 0 {
@@ -77,7 +74,7 @@ func StandardHead(h http.Header, now clock.Time) error {
 	return fresh(t, now)
 }
 
-// fresh checks that a time in Unix seconds is near enough to now.
+// fresh checks that a time in Unix seconds is close to now.
 func fresh(t string, now clock.Time) error {
 	at, err := strconv.ParseInt(t, 10, 64)
 	if err != nil {
@@ -89,7 +86,7 @@ func fresh(t string, now clock.Time) error {
 	return nil
 }
 
-// parse reads the first time and every sum; pairs of other names are nobody's.
+// parse reads the first time and every signature; it skips other pairs.
 func (s Signature) parse(header string) (t string, sums []string) {
 	for pair := range strings.SplitSeq(header, s.Between) {
 		switch name, value, _ := strings.Cut(strings.TrimSpace(pair), "="); {

@@ -14,8 +14,8 @@ import (
 	"rail/server/clock"
 )
 
-// TestSignature: any sum may fit, other pairs count nothing, and a request is fresh
-// for five minutes either way, in the form of each processor.
+// TestSignature: any signature may match, other pairs are ignored, and a request is valid for five minutes
+// either way, in each processor's format.
 func TestSignature(t *testing.T) {
 	t.Parallel()
 	for _, s := range []Signature{

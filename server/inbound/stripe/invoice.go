@@ -5,8 +5,7 @@ import (
 	"rail/server/inbound/processor"
 )
 
-// invoice reads a paid invoice, which brings the money of subscriptions, and of
-// checkouts that make invoices.
+// invoice reads a paid invoice, which reports the money of subscriptions, and of checkouts that create invoices.
 func (r *reader) invoice() error {
 	var in invoice
 	if err := r.object(&in); err != nil {
@@ -20,7 +19,7 @@ func (r *reader) invoice() error {
 	b := in.who()
 	switch {
 	case in.Status != "" && in.Status != "paid":
-		return r.Binds(b, processor.NotUsed, "The invoice is not paid whole.")
+		return r.Binds(b, processor.NotUsed, "The invoice is not fully paid.")
 	case b.Skip || in.skips():
 		return r.Ignore(processor.OptedOut, "")
 	case b.Customer == "":
@@ -50,8 +49,8 @@ func (r *reader) invoice() error {
 	return nil
 }
 
-// paid returns what was paid of the invoice. Until basil amount_paid leaves out what was
-// paid outside Stripe, which is then all that was due: the total less the customer's balance.
+// paid returns the amount paid of the invoice. Until basil, amount_paid excludes payments outside Stripe, which
+// then pay the full amount due: the total less the customer's balance.
 func (in *invoice) paid() loose.Int {
 	switch {
 	case !in.Outside.V || !in.AmountPaid.OK || in.AmountPaid.N != 0:
@@ -62,7 +61,7 @@ func (in *invoice) paid() loose.Int {
 	return in.Total
 }
 
-// bought returns the name by which a checkout knows the invoice, if one may have made it.
+// bought returns a checkout's name for the invoice, if a checkout may have created it.
 func (in *invoice) bought() string {
 	if in.Reason == "subscription_create" || in.Reason == "manual" {
 		return string(checkoutOf(in.ID))
@@ -78,8 +77,8 @@ func checkoutOf(invoice loose.ID) loose.ID {
 	return "checkout of " + invoice
 }
 
-// link names the invoice's payment. From basil on the ids of payments are there
-// only if they were expanded; else invoice_payment.paid brings them.
+// link names the invoice's payment. From basil on, the ids of payments are present only if they were expanded;
+// else invoice_payment.paid has them.
 func (in *invoice) link() processor.Link {
 	ids := []loose.ID{in.ID, in.PaymentIntent.ID, in.Charge.ID, in.PaymentIntent.Object.Latest.ID}
 	for _, p := range in.Payments {
@@ -88,7 +87,7 @@ func (in *invoice) link() processor.Link {
 	return link(ids...)
 }
 
-// intent returns the payment intent by which the invoice was paid.
+// intent returns the payment intent that paid the invoice.
 func (in *invoice) intent() string {
 	id := in.PaymentIntent.ID
 	for _, p := range in.Payments {
@@ -99,8 +98,8 @@ func (in *invoice) intent() string {
 	return string(id)
 }
 
-// metas are the metadata of the invoice and of its subscription, as each version
-// shows them, the nearest to the payment first.
+// metas returns the metadata of the invoice and of its subscription, in each version's place, the closest to the
+// payment first.
 func (in *invoice) metas() []loose.Meta {
 	all := []loose.Meta{in.Metadata}
 	for _, l := range in.Lines.Data {
@@ -114,7 +113,7 @@ func (in *invoice) skips() bool {
 	return processor.Skips(in.metas()...) || processor.Skips(in.PaymentIntent.Object.Metadata, in.Charge.Object.Metadata)
 }
 
-// who returns whose the invoice is.
+// who returns the invoice's customer.
 func (in *invoice) who() processor.Binding {
 	b := processor.Binding{Email: string(in.Email), Name: string(in.Name), Subscription: string(in.subscription())}
 	b.Describe(in.metas()...)
@@ -129,7 +128,7 @@ func (in *invoice) who() processor.Binding {
 	return b
 }
 
-// subscription returns the id of the subscription that the invoice is of.
+// subscription returns the id of the invoice's subscription.
 func (in *invoice) subscription() loose.ID {
 	id := first(in.Parent.Details.Subscription.ID, in.Subscription.ID)
 	for _, l := range in.Lines.Data {
@@ -138,8 +137,8 @@ func (in *invoice) subscription() loose.ID {
 	return id
 }
 
-// tax returns the tax within what was paid: all of it, or of a payment in part,
-// as beside a customer's credit, the same part.
+// tax returns the tax within the paid amount: all of it, or the same part for a partial payment, as with a
+// customer's credit.
 func (in *invoice) tax() loose.Int {
 	sum, said := total(in.TotalTaxes)
 	if !said && in.Tax.OK {
@@ -154,7 +153,7 @@ func (in *invoice) tax() loose.Int {
 	return loose.Int{N: sum, OK: said}
 }
 
-// total sums amounts, and reports whether there is one.
+// total sums amounts, and reports whether there are any.
 func total(of []amount) (sum int64, said bool) {
 	for _, a := range of {
 		sum += a.Amount.N
@@ -163,8 +162,8 @@ func total(of []amount) (sum int64, said bool) {
 	return sum, said
 }
 
-// interval returns how often the invoice's subscription is billed. From basil on its
-// lines do not say it, and the subscription does if it was expanded.
+// interval returns the billing interval of the invoice's subscription. From basil on its lines lack it, and the
+// subscription has it if expanded.
 func (in *invoice) interval() (string, int64) {
 	for _, all := range [][]line{
 		in.Lines.Data, in.Parent.Details.Subscription.Object.Items, in.Subscription.Object.Items,
@@ -176,8 +175,7 @@ func (in *invoice) interval() (string, int64) {
 	return "", 0
 }
 
-// interval returns how often the subscription of lines is billed, and the number
-// of intervals that one bill is for.
+// interval returns the billing interval of subscription lines, and the number of intervals of one bill.
 func interval(lines []line) (string, int64) {
 	for _, l := range lines {
 		for _, p := range []plan{l.Price.Recurring, l.Plan, l.Pricing.Details.Price.Recurring} {
@@ -203,8 +201,8 @@ func (l *line) product() loose.Ref[product] {
 // maxProducts bounds the list of products in a sale's metadata.
 const maxProducts = 20
 
-// describeProducts says what was paid for: the product, if there is one, else
-// all of them in the metadata. What takes money off a bill is none.
+// describeProducts sets the product of the payment if there is one, else lists all of them in the metadata.
+// Lines that reduce the bill are not products.
 func describeProducts(p *processor.Payment, of lines) {
 	var listed []any
 	var one loose.Ref[product]
@@ -232,9 +230,8 @@ func describeProducts(p *processor.Payment, of lines) {
 	}
 }
 
-// metadata returns the merchant's own words for the sale. Where two say a thing
-// differently, the invoice counts more than its lines, and they more than the
-// subscription.
+// metadata returns the merchant's metadata for the sale. The invoice's values win over its lines', and these
+// over the subscription's.
 func (in *invoice) metadata() map[string]any {
 	out := processor.Merged(in.metas()...)
 	if _, count := in.interval(); count > 1 {
@@ -243,8 +240,7 @@ func (in *invoice) metadata() map[string]any {
 	return out
 }
 
-// invoicePayment reads that a payment belongs to an invoice. From basil on,
-// neither says so itself.
+// invoicePayment links a payment to its invoice. From basil on, neither names the other.
 func (r *reader) invoicePayment() error {
 	var p invoicePayment
 	if err := r.object(&p); err != nil {
@@ -255,5 +251,5 @@ func (r *reader) invoicePayment() error {
 	}
 	r.Link = link(p.Invoice, p.Payment.Intent.ID, p.Payment.Charge, p.Payment.Intent.Object.Latest.ID)
 	r.Reading.Intent = string(p.Payment.Intent.ID)
-	return r.Ignore(processor.BindsOnly, "The invoice brings the money.")
+	return r.Ignore(processor.BindsOnly, "The invoice reports the payment.")
 }

@@ -11,7 +11,7 @@ import (
 	"rail/server/inbound/processor"
 )
 
-// samples are an event of each type in each version.
+// samples returns an event of each type in each version.
 func samples() [][]byte {
 	var all [][]byte
 	for _, v := range stripetest.Versions {
@@ -44,8 +44,8 @@ func TestEveryMemberMayChange(t *testing.T) {
 	lenient.Changes(t, Read, samples()...)
 }
 
-// TestMoneyNeedsItsMembers: a payment that cannot be read whole is an error that
-// names what is missing, and never another payment.
+// TestMoneyNeedsItsMembers: a payment with a missing member is an error that names it, and never another
+// payment.
 func TestMoneyNeedsItsMembers(t *testing.T) {
 	t.Parallel()
 	for _, v := range stripetest.Versions {
@@ -94,7 +94,7 @@ func without(of object, keys ...string) object {
 	return of
 }
 
-// FuzzRead reads anything, and says something of it or why not.
+// FuzzRead reads any input, and returns a reading or the reason for none.
 func FuzzRead(f *testing.F) {
 	deep := `{"id":"e","type":"invoice.paid","livemode":true,"created":1767225600,"data":{"object":{"id":{"id":{"id":1}}}}}`
 	lenient.Fuzz(f, Read, append(samples(), []byte(deep))...)

@@ -8,16 +8,15 @@ import (
 	"rail/server/locale/currency"
 )
 
-// Stripe's minor unit is that of ISO 4217, which Rail has, but for three
-// currencies: krónur and Ugandan shillings have no cents and are sent in
-// hundredths, ariary have hundredths and are sent whole.
+// Stripe's minor unit is that of ISO 4217, as in Rail, with three exceptions: krónur and Ugandan shillings have
+// no cents and are sent in hundredths, ariary have hundredths and are sent whole.
 var (
 	inHundredths = map[string]bool{"ISK": true, "UGX": true}
 	sentWhole    = map[string]bool{"MGA": true}
 )
 
-// minor returns an amount of Stripe's in Rail's minor units. It refuses what is
-// below zero, and hundredths of what has none.
+// minor converts Stripe's amount to Rail's minor units. It refuses negative amounts, and hundredths of a
+// currency without them.
 func minor(amount loose.Int, code string) (int64, bool) {
 	n := amount.N
 	switch {
@@ -31,8 +30,8 @@ func minor(amount loose.Int, code string) (int64, bool) {
 	return n, true
 }
 
-// nearest is minor for what is computed and not charged, as taxes: it rounds half
-// up, and takes what is absent or below zero for nothing.
+// nearest is minor for computed amounts such as taxes: it rounds half up, and treats missing and negative
+// amounts as zero.
 func nearest(amount loose.Int, code string) int64 {
 	if amount.OK && inHundredths[code] && amount.N < math.MaxInt64-50 {
 		amount.N = (amount.N + 50) / 100 * 100
@@ -44,9 +43,8 @@ func nearest(amount loose.Int, code string) int64 {
 	return n
 }
 
-// fee returns what Stripe kept of a payment, in the payment's own currency, or nil
-// where the charge does not show it. One that was taken in another currency is
-// turned back at the rate at which the payment itself was.
+// fee returns Stripe's fee for a payment in the payment's currency, nil if the charge does not have it. A fee in
+// another currency is converted at the payment's exchange rate.
 func (c *charge) fee(p *processor.Payment, paid loose.Int) *int64 {
 	b := c.Balance.Object
 	in, ok := code(b.Currency)
@@ -59,9 +57,9 @@ func (c *charge) fee(p *processor.Payment, paid loose.Int) *int64 {
 	return new(min(nearest(b.Fee, p.Currency), p.AmountMinor))
 }
 
-// Kept returns what Stripe kept of a payment by its one charge, an object of its API;
-// nil where that does not show it.
-func Kept(object []byte, p *processor.Payment) *int64 {
+// Fee returns Stripe's fee for a payment from its only charge, an object of the API; nil if the charge does not
+// have it.
+func Fee(object []byte, p *processor.Payment) *int64 {
 	var c charge
 	if loose.Into(object, &c) != nil {
 		return nil
@@ -69,5 +67,5 @@ func Kept(object []byte, p *processor.Payment) *int64 {
 	return c.fee(p, c.paid())
 }
 
-// code returns Stripe's currency, which is in lower case, as ISO 4217 has it.
+// code converts Stripe's currency, which is in lower case, to ISO 4217.
 func code(given loose.Text) (string, bool) { return currency.Normal(string(given)) }

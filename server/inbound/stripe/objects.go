@@ -2,8 +2,8 @@ package stripe
 
 import "rail/server/inbound/loose"
 
-// The types of this file have the members of Stripe's objects that are read, of
-// every version: where two stand for one fact, the comment says from when.
+// The types in this file have the members used of Stripe's objects, of every API version: if two members hold
+// one fact, a comment names the versions of each.
 
 type event struct {
 	ID      loose.ID   `json:"id"`
@@ -17,7 +17,7 @@ type event struct {
 	} `json:"data"`
 }
 
-// raw is an object that is read once its type is known.
+// raw is an object that is decoded once its type is known.
 type raw []byte
 
 // UnmarshalJSON keeps a copy.
@@ -39,8 +39,8 @@ type customer struct {
 	discounted
 }
 
-// discounted is what can carry discounts: one until basil, then a list, which
-// holds ids unless it was expanded.
+// discounted is embedded in objects with discounts: one until basil, then a list, which holds ids unless
+// expanded.
 type discounted struct {
 	Discount  discount             `json:"discount"`
 	Discounts loose.List[discount] `json:"discounts"`
@@ -56,7 +56,7 @@ type discount struct {
 	} `json:"source"` // from clover
 }
 
-// UnmarshalJSON reads an object. An id alone says nothing of its coupon.
+// UnmarshalJSON reads an object. An id alone does not reveal its coupon.
 func (d *discount) UnmarshalJSON(b []byte) error {
 	type members discount
 	return loose.Into(b, (*members)(d))
@@ -220,8 +220,8 @@ type charge struct {
 	Balance  loose.Ref[balance]  `json:"balance_transaction"`
 }
 
-// balance is what a charge did to the merchant's balance, in the currency that they
-// are paid out in. Events have its id alone, unless somebody expanded it.
+// balance is a charge's transaction on the merchant's balance, in the payout currency. Events have only its id
+// unless expanded.
 type balance struct {
 	Amount   loose.Int  `json:"amount"`
 	Fee      loose.Int  `json:"fee"`

@@ -5,8 +5,7 @@ import (
 	"rail/server/inbound/processor"
 )
 
-// session reads a finished checkout. It says who the customer is; it brings the
-// money, too, if no invoice does.
+// session reads a finished checkout. It identifies the customer, and reports the money if no invoice does.
 func (r *reader) session() error {
 	var s session
 	if err := r.object(&s); err != nil {
@@ -29,13 +28,13 @@ func (r *reader) session() error {
 	case s.PaymentStatus == "no_payment_required":
 		return r.Binds(b, processor.ZeroAmount, "")
 	case s.PaymentStatus != "paid":
-		return r.Binds(b, processor.NotUsed, "The payment is not finished: another event will say so.")
+		return r.Binds(b, processor.NotUsed, "The payment is not complete: a later event reports it.")
 	}
 	return r.sessionPaid(s, b)
 }
 
-// sessionPaid reads the money of a session. What was shown to the customer in
-// another currency is read in the merchant's.
+// sessionPaid reads the money of a session. If the customer saw another currency, the merchant's currency
+// counts.
 func (r *reader) sessionPaid(s session, b processor.Binding) error {
 	total, shown, tax := s.AmountTotal, s.Currency, s.Totals.Tax
 	if to := s.Conversion; to.AmountTotal.OK && to.Currency != "" {
@@ -59,14 +58,14 @@ func (r *reader) sessionPaid(s session, b processor.Binding) error {
 	return nil
 }
 
-// metas are the metadata of the session and what it made, the nearest first.
+// metas returns the metadata of the session and the objects it created, the closest to the payment first.
 func (s *session) metas() []loose.Meta {
 	return []loose.Meta{
 		s.Metadata, s.Subscription.Object.Metadata, s.Intent.Object.Metadata, s.Invoice.Object.Metadata,
 	}
 }
 
-// who returns whose checkout it was. Without a customer it was a guest's.
+// who returns the checkout's customer; without one it was a guest.
 func (s *session) who() processor.Binding {
 	b := processor.Binding{
 		Email: string(first(s.Person.Email, s.Email)), Name: string(s.Person.Name),
@@ -82,8 +81,8 @@ func (s *session) who() processor.Binding {
 	return b
 }
 
-// intent reads a payment that may be of a checkout or an invoice, which bring
-// its money; until basil it says so.
+// intent reads a payment that may belong to a checkout or an invoice, which report its money; until basil it
+// names the invoice.
 func (r *reader) intent() error {
 	var p intent
 	if err := r.object(&p); err != nil {
@@ -104,7 +103,7 @@ func (r *reader) intent() error {
 	case b.Skip || processor.Skips(p.Metadata):
 		return r.Ignore(processor.OptedOut, "")
 	case p.Invoice != "":
-		return r.Binds(b, processor.NotUsed, "The invoice brings the money.")
+		return r.Binds(b, processor.NotUsed, "The invoice reports the payment.")
 	}
 	err := r.outside(b, "payment_intent", "amount_received", p.Received, p.Currency)
 	if r.Payment != nil {
@@ -114,7 +113,7 @@ func (r *reader) intent() error {
 	return err
 }
 
-// charge is the one by which the payment was made; empty where only its id is there.
+// charge returns the charge of the payment; empty if only its id is present.
 func (p *intent) charge() *charge {
 	for i := range p.Charges {
 		if p.Charges[i].Captured.V {
@@ -132,8 +131,8 @@ func (p *intent) email() loose.Text {
 	return email
 }
 
-// charge reads a payment that was made without an intent, as old shops do. Of
-// one that has an intent or an invoice it only learns its name.
+// charge reads a payment without an intent, from old integrations. For a charge with an intent or an invoice it
+// only records the id.
 func (r *reader) charge() error {
 	var c charge
 	if err := r.object(&c); err != nil {
@@ -150,7 +149,7 @@ func (r *reader) charge() error {
 	case b.Skip || processor.Skips(c.Metadata):
 		return r.Ignore(processor.OptedOut, "")
 	case c.Invoice != "" || c.Intent != "":
-		return r.Binds(b, processor.NotUsed, "The invoice or the payment intent brings the money.")
+		return r.Binds(b, processor.NotUsed, "The invoice or the payment intent reports the payment.")
 	case c.Captured.OK && !c.Captured.V:
 		return r.Binds(b, processor.NotUsed, "The charge is not captured yet.")
 	}
@@ -161,7 +160,7 @@ func (r *reader) charge() error {
 	return err
 }
 
-// paid returns what of a charge was taken.
+// paid returns the captured amount of a charge.
 func (c *charge) paid() loose.Int {
 	if c.Caught.OK {
 		return c.Caught
@@ -169,8 +168,7 @@ func (c *charge) paid() loose.Int {
 	return c.Amount
 }
 
-// outside reads money of which nothing says that a checkout or an invoice will
-// report it.
+// outside reads money that no checkout or invoice is known to report.
 func (r *reader) outside(b processor.Binding, name, member string, given loose.Int, in loose.Text) error {
 	paid, currency, err := money(name, member, given, in)
 	if err != nil {

@@ -8,13 +8,13 @@ import (
 	"rail/server/inbound/processor"
 )
 
-// A reader reads one event.
+// reader reads one event.
 type reader struct {
 	event
 	processor.Reading
 }
 
-// readers has the types of events that say something to Rail.
+// readers has the event types that Rail uses.
 var readers = processor.Table[*reader]{
 	"charge.captured":                          (*reader).charge,
 	"charge.dispute.closed":                    (*reader).dispute,
@@ -52,10 +52,10 @@ var readers = processor.Table[*reader]{
 	"refund.updated":                           (*reader).refund,
 }
 
-// Events are the types that an endpoint should be sent, in order.
+// Events returns the event types that an endpoint should be sent, sorted.
 func Events() []string { return readers.Types() }
 
-// Read returns what an event says.
+// Read reads an event.
 func (Source) Read(body []byte) (processor.Reading, error) { return Read(body) }
 
 // Read is Source.Read.
@@ -75,7 +75,7 @@ func Read(body []byte) (processor.Reading, error) {
 	case r.Reading.Type == "":
 		return r.Reading, processor.MalformedError{Member: "type"}
 	case r.Reading.Account != "":
-		return r.Reading, r.Ignore(processor.ConnectAccount, "The event is of a connected account: connect that account itself.")
+		return r.Reading, r.Ignore(processor.ConnectAccount, "The event belongs to a connected account: connect that account.")
 	case read == nil || strings.HasPrefix(string(r.Object), "v2."):
 		return r.Reading, r.Ignore(processor.NotUsed, "")
 	case !r.event.Live.OK:
@@ -87,7 +87,7 @@ func Read(body []byte) (processor.Reading, error) {
 	return r.Reading, err
 }
 
-// object reads what the event is about.
+// object decodes the event's object.
 func (r *reader) object(v any) error {
 	if len(r.Data.Object) == 0 || r.Data.Object[0] != '{' || loose.Into(r.Data.Object, v) != nil {
 		return processor.MalformedError{Member: "data.object"}
@@ -95,7 +95,7 @@ func (r *reader) object(v any) error {
 	return nil
 }
 
-// money returns an amount and its currency in Rail's terms. name is the object's.
+// money returns an amount and its currency in Rail's form. name is the object's.
 func money(name, member string, given loose.Int, currency loose.Text) (int64, string, error) {
 	upper, ok := code(currency)
 	if !ok {
@@ -108,27 +108,26 @@ func money(name, member string, given loose.Int, currency loose.Text) (int64, st
 	return n, upper, nil
 }
 
-// mostAliases bounds the other names of a payment, each of which is locked; Stripe's
-// own have four. An event that names it by one that was left out waits, and says so.
-const mostAliases = 20
+// maxAliases bounds the other names of a payment, each of which is locked; Stripe's own have four. An event that
+// uses a dropped name waits with a reason.
+const maxAliases = 20
 
-// link names a payment by the ids that are there; the first is what its sale is
-// called.
+// link names a payment by its ids; the first becomes the sale's.
 func link(ids ...loose.ID) processor.Link {
 	var l processor.Link
 	for _, id := range ids {
 		switch s := string(id); {
-		case s == "" || s == l.Charge || slices.Contains(l.Alias, s): // of at most mostAliases
+		case s == "" || s == l.Charge || slices.Contains(l.Alias, s): // at most maxAliases
 		case l.Charge == "":
 			l.Charge = s
-		case len(l.Alias) < mostAliases:
+		case len(l.Alias) < maxAliases:
 			l.Alias = append(l.Alias, s)
 		}
 	}
 	return l
 }
 
-// first returns the first that is not empty.
+// first returns the first value that is not empty.
 func first[S ~string](of ...S) S {
 	for _, s := range of {
 		if s != "" {

@@ -54,8 +54,8 @@ func inEachVersion(t *testing.T, test func(t *testing.T, v stripetest.Version)) 
 	}
 }
 
-// TestInvoice: the same payment is read alike in every version, but for what
-// basil took out of invoices.
+// TestInvoice: the same payment gives the same reading in every version, except for members that basil moved out
+// of invoices.
 func TestInvoice(t *testing.T) {
 	inEachVersion(t, func(t *testing.T, v stripetest.Version) {
 		p := bought(v)
@@ -96,7 +96,7 @@ func TestInvoiceVariants(t *testing.T) {
 		require.Equal(t, click, trial.Binding.Click, "a trial says who the customer is")
 		require.Equal(t, processor.NotUsed, variant(object{"status": "open"}).Ignored)
 
-		credit := variant(object{"amount_paid": 1001}).Payment // of 2400, the rest by the customer's credit
+		credit := variant(object{"amount_paid": 1001}).Payment // of 2400, credit paid the rest
 		require.EqualValues(t, 1001, credit.AmountMinor)
 		require.EqualValues(t, 167, credit.TaxMinor, "400·1001/2400 is 166.8")
 		require.EqualValues(t, 400, variant(object{"amount_paid": 2600}).Payment.TaxMinor, "an older debt was paid, too")
@@ -140,7 +140,7 @@ func with(of object, key string, value any) object {
 	return out
 }
 
-// other is a line of another product.
+// other returns a line of another product.
 func other(line object, v stripetest.Version) object {
 	if v == stripetest.Acacia {
 		return with(line, "price", with(line["price"].(object), "product", object{"id": "prod_2", "name": "Seats"}))
@@ -148,7 +148,7 @@ func other(line object, v stripetest.Version) object {
 	return with(line, "pricing", object{"price_details": object{"price": "price_2", "product": "prod_2"}})
 }
 
-// TestTax reads the tax where each version has it.
+// TestTax reads the tax in each version's place.
 func TestTax(t *testing.T) {
 	t.Parallel()
 	two := []any{object{"amount": 100}, object{"amount": 50}}
@@ -175,10 +175,7 @@ func TestTax(t *testing.T) {
 	}
 }
 
-// TestCurrencies: Rail keeps minor units of ISO 4217, from which Stripe's differ
-// for three currencies.
-// TestFee: what Stripe kept is known where the charge shows its balance transaction
-// whole, in whatever currency the merchant is paid out.
+// TestFee: Stripe's fee is known if the charge has its full balance transaction, in any payout currency.
 func TestFee(t *testing.T) {
 	inEachVersion(t, func(t *testing.T, v stripetest.Version) {
 		p := bought(v)
@@ -228,6 +225,7 @@ func TestFee(t *testing.T) {
 	})
 }
 
+// TestCurrencies: Rail has minor units of ISO 4217, from which Stripe's differ for three currencies.
 func TestCurrencies(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -261,7 +259,7 @@ func TestCurrencies(t *testing.T) {
 	}
 }
 
-// TestSession: a checkout brings money only where no invoice does.
+// TestSession: a checkout reports money only if no invoice does.
 func TestSession(t *testing.T) {
 	inEachVersion(t, func(t *testing.T, v stripetest.Version) {
 		p := checkout(v)
@@ -309,8 +307,8 @@ func TestSession(t *testing.T) {
 	})
 }
 
-// TestOutside: money of an intent or a charge is an invoice's where the version
-// says so, and may be a checkout's.
+// TestOutside: money of an intent or a charge belongs to an invoice if the version shows that, and may belong to
+// a checkout.
 func TestOutside(t *testing.T) {
 	inEachVersion(t, func(t *testing.T, v stripetest.Version) {
 		p := bought(v)
@@ -341,7 +339,7 @@ func TestOutside(t *testing.T) {
 	})
 }
 
-// TestInvoicePayment joins what basil took apart.
+// TestInvoicePayment links a payment and its invoice, which basil separated.
 func TestInvoicePayment(t *testing.T) {
 	t.Parallel()
 	p := bought(stripetest.Clover)
@@ -355,8 +353,7 @@ func TestInvoicePayment(t *testing.T) {
 	require.Equal(t, "pi_1", expanded.Intent)
 }
 
-// TestRefunds: a charge says how much came back in all, a refund how much at
-// least.
+// TestRefunds: a charge has the total refunded amount, a refund the minimum.
 func TestRefunds(t *testing.T) {
 	inEachVersion(t, func(t *testing.T, v stripetest.Version) {
 		p := bought(v)
@@ -389,7 +386,7 @@ func TestRefunds(t *testing.T) {
 	})
 }
 
-// TestDisputes reads the state that each event has, whichever it is.
+// TestDisputes reads the state in each type of event.
 func TestDisputes(t *testing.T) {
 	t.Parallel()
 	p := bought(stripetest.Clover)
@@ -409,7 +406,7 @@ func TestDisputes(t *testing.T) {
 	}
 }
 
-// TestWho reads what says whose a customer is without any money.
+// TestWho reads events that identify customers without money.
 func TestWho(t *testing.T) {
 	inEachVersion(t, func(t *testing.T, v stripetest.Version) {
 		p := bought(v)
@@ -441,8 +438,8 @@ func TestWho(t *testing.T) {
 	require.Equal(t, &processor.Coupon{ID: "FALL"}, r.Coupon)
 }
 
-// TestBounds: one event names no more payments and codes than Stripe has, whatever
-// its body holds. Each of them is locked, or waited for.
+// TestBounds: one event names no more payments and codes than Stripe allows, whatever its body has, since each
+// is locked or waited for.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	var ids []loose.ID
@@ -453,13 +450,13 @@ func TestBounds(t *testing.T) {
 	}
 	l := link(ids...)
 	require.Equal(t, "pi_0", l.Charge)
-	require.Len(t, l.Alias, mostAliases)
+	require.Len(t, l.Alias, maxAliases)
 	var b processor.Binding
 	redeem(&b, of)
-	require.Len(t, b.Coupon, mostCoupons)
+	require.Len(t, b.Coupon, maxCoupons)
 }
 
-// TestEnvelope reads what stands around every object.
+// TestEnvelope reads the members around every object.
 func TestEnvelope(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]processor.Reading{
@@ -492,7 +489,7 @@ func TestEnvelope(t *testing.T) {
 	}
 }
 
-// TestMetadata bounds what a merchant's words become.
+// TestMetadata bounds a merchant's metadata.
 func TestMetadata(t *testing.T) {
 	t.Parallel()
 	many := object{"": "x", "null\x00byte": "a\x00b", "n": 5, "rail_click": click}

@@ -5,8 +5,8 @@ import (
 	"rail/server/inbound/processor"
 )
 
-// refunded reads how much of a charge came back: all of it up to now. What an
-// authorization released was never paid, and stands in the same sum.
+// refunded reads how much of a charge was refunded in total. Released parts of an authorization were never paid,
+// but are included in the same sum.
 func (r *reader) refunded() error {
 	var c charge
 	if err := r.object(&c); err != nil {
@@ -22,13 +22,13 @@ func (r *reader) refunded() error {
 	}
 	if level == 0 {
 		r.Link = to
-		return r.Ignore(processor.ZeroAmount, "Nothing that was paid came back.")
+		return r.Ignore(processor.ZeroAmount, "No paid money was refunded.")
 	}
 	r.Refund = &processor.Refund{Link: to, LevelMinor: level, OfMinor: of, Currency: currency, At: r.At}
 	return nil
 }
 
-// level returns what was paid by a charge, and how much of it came back.
+// level returns the paid and the refunded amount of a charge.
 func (c *charge) level() (paid, level int64, currency string, err error) {
 	back := c.Refunded
 	if c.Caught.OK && c.Amount.OK && c.Caught.N < c.Amount.N {
@@ -38,8 +38,8 @@ func (c *charge) level() (paid, level int64, currency string, err error) {
 	return nearest(c.paid(), currency), level, currency, err
 }
 
-// refund reads one refund: the payment's level is at least its amount, or, where
-// the charge was expanded, what that says.
+// refund reads one refund: the payment's level is at least its amount or, if the charge was expanded, the
+// charge's level.
 func (r *reader) refund() error {
 	var f refund
 	if err := r.object(&f); err != nil {
@@ -60,7 +60,7 @@ func (r *reader) refund() error {
 		return processor.MalformedError{Member: "refund.status"}
 	case f.Status != "succeeded" && !failed:
 		r.Link = to
-		return r.Ignore(processor.NotFinal, "The refund is not finished. A later event says how it ends.")
+		return r.Ignore(processor.NotFinal, "The refund is not final. A later event reports its result.")
 	case failed:
 		r.Note = string(f.Reason)
 	}
@@ -75,8 +75,8 @@ func (r *reader) refund() error {
 	return nil
 }
 
-// outcomes are the ends of disputes. An inquiry that is closed, and a dispute
-// that a refund prevented, leave the money where it was.
+// outcomes maps the final states of disputes. A closed inquiry and a dispute prevented by a refund move no
+// money.
 var outcomes = map[loose.Text]string{
 	"lost":            processor.DisputeLost,
 	"won":             processor.DisputeWon,
@@ -85,8 +85,8 @@ var outcomes = map[loose.Text]string{
 	"charge_refunded": processor.DisputeWithdrawn,
 }
 
-// dispute reads the state of a dispute, which every one of its events has whole.
-// Its amount may have come through another currency, so that it is rounded.
+// dispute reads the state of a dispute, complete in each of its events. Its amount may be converted from another
+// currency, so it is rounded.
 func (r *reader) dispute() error {
 	var d dispute
 	if err := r.object(&d); err != nil {
@@ -116,8 +116,8 @@ func (r *reader) dispute() error {
 	return nil
 }
 
-// fraudWarning reads that a card network expects a payment to be disputed. A warning that
-// is not actionable is over: the payment was refunded or disputed.
+// fraudWarning reads a card network's warning that a payment may be disputed. A warning that is not actionable
+// is over: the payment was refunded or disputed.
 func (r *reader) fraudWarning() error {
 	var w fraudWarning
 	if err := r.object(&w); err != nil {
@@ -139,8 +139,8 @@ func (r *reader) fraudWarning() error {
 	return nil
 }
 
-// creditNote reads what was paid back outside Stripe by a credit note. Its refunds come by
-// events of their charges, and its credit lowers a later invoice.
+// creditNote reads refunds outside Stripe by a credit note. Other refunds come with events of their charges, and
+// credit reduces a later invoice.
 func (r *reader) creditNote() error {
 	var n creditNote
 	if err := r.object(&n); err != nil {
@@ -152,7 +152,7 @@ func (r *reader) creditNote() error {
 	case n.Invoice == "":
 		return processor.MalformedError{Member: "credit_note.invoice"}
 	case !n.Outside.OK || n.Outside.N == 0:
-		return r.Ignore(processor.NoMoneyMoved, "The credit note pays nothing back outside Stripe. Refunds by Stripe have events of their own.")
+		return r.Ignore(processor.NoMoneyMoved, "The credit note has no refund outside Stripe. Refunds by Stripe have separate events.")
 	}
 	amount, currency, err := money("credit_note", "out_of_band_amount", n.Outside, n.Currency)
 	if err != nil {

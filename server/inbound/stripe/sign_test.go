@@ -12,7 +12,7 @@ import (
 	"rail/server/inbound/processor"
 )
 
-// TestVerify holds the signature to what Stripe documents.
+// TestVerify checks the documented signature.
 func TestVerify(t *testing.T) {
 	t.Parallel()
 	const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

@@ -7,12 +7,12 @@ import (
 	"rail/server/inbound/processor"
 )
 
-// mostCoupons bounds the codes of one event, each of which is looked up and may be
-// waited for; Stripe allows 20 discounts.
-const mostCoupons = 50
+// maxCoupons bounds the codes of one event, each of which is looked up and may be waited for; Stripe allows 20
+// discounts.
+const maxCoupons = 50
 
-// redeem adds the promotion codes and coupons of discounts. A code is more
-// telling than its coupon, which many codes share.
+// redeem adds the promotion codes and coupons of discounts. A code is more specific than its coupon, which many
+// codes share.
 func redeem(b *processor.Binding, of ...discounted) {
 	var codes, coupons []string
 	for _, d := range of {
@@ -22,13 +22,13 @@ func redeem(b *processor.Binding, of ...discounted) {
 		}
 	}
 	for _, id := range slices.Concat(b.Coupon, codes, coupons) {
-		if id != "" && len(b.Coupon) < mostCoupons && !slices.Contains(b.Coupon, id) {
+		if id != "" && len(b.Coupon) < maxCoupons && !slices.Contains(b.Coupon, id) {
 			b.Coupon = append(b.Coupon, id)
 		}
 	}
 }
 
-// known adds the customer, whole if it was expanded.
+// known adds the customer, with its members if it was expanded.
 func known(b *processor.Binding, c loose.Ref[customer], account loose.ID) {
 	b.Customer = string(first(c.ID, account))
 	b.Email = first(b.Email, string(c.Object.Email))
@@ -38,8 +38,7 @@ func known(b *processor.Binding, c loose.Ref[customer], account loose.ID) {
 	redeem(b, c.Object.discounted)
 }
 
-// customer reads an event about a customer, who may have been told apart by
-// metadata or opted out.
+// customer reads an event about a customer, whose metadata may identify it or opt it out.
 func (r *reader) customer() error {
 	var c loose.Ref[customer]
 	if err := r.object(&c); err != nil {
@@ -48,7 +47,7 @@ func (r *reader) customer() error {
 	if c.ID == "" {
 		return processor.MalformedError{Member: "customer.id"}
 	}
-	b := processor.Binding{Itself: true}
+	b := processor.Binding{CustomerOnly: true}
 	known(&b, c, "")
 	if b.Skip {
 		return r.Binds(b, processor.OptedOut, "")
@@ -56,8 +55,7 @@ func (r *reader) customer() error {
 	return r.Binds(b, processor.BindsOnly, "")
 }
 
-// statuses are those of subscriptions that change a customer; the others leave
-// it as it is.
+// statuses maps the subscription states that change a customer; others do not.
 var statuses = map[loose.Text]string{"trialing": "trial", "active": "active", "canceled": "cancelled"}
 
 // subscription reads an event about a subscription.
@@ -95,12 +93,12 @@ func (r *reader) discount() error {
 	b := processor.Binding{Customer: string(d.Customer)}
 	redeem(&b, discounted{Discount: d})
 	if b.Customer == "" || len(b.Coupon) == 0 {
-		return r.Ignore(processor.NotUsed, "The discount is of no customer.")
+		return r.Ignore(processor.NotUsed, "The discount has no customer.")
 	}
 	return r.Binds(b, processor.BindsOnly, "")
 }
 
-// promotionCode reads an event by which a code is switched on or off.
+// promotionCode reads an event by which a code is turned on or off.
 func (r *reader) promotionCode() error {
 	var p promotionCode
 	if err := r.object(&p); err != nil {

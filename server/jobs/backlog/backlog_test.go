@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 var noon = time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC)
 
-// filled is a database where something of everything waits.
+// filled returns a database with a waiting row of each kind.
 func filled(t *testing.T) *pgxpool.Pool {
 	t.Helper()
 	pool := pgtest.New(t)
@@ -53,13 +53,13 @@ func TestRead(t *testing.T) {
 	again, err := r.Read(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, 4, again.Mails, "those who ask at once get one answer")
-	r.at = r.at.Add(-fresh - time.Second)
+	r.at = r.at.Add(-cacheTTL - time.Second)
 	s, err = r.Read(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, s.Mails)
 }
 
-// TestFailing: the mail server fails from the first mail on that was tried in vain, until one goes; an endpoint alike.
+// TestFailing: the mail server counts as failing from the first failed mail until a success; an endpoint alike.
 func TestFailing(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
@@ -131,7 +131,7 @@ func TestFailing(t *testing.T) {
 	require.InDelta(t, noon.Unix(), state().BackupAt, 0, "the last one")
 }
 
-// What was read does not depend on whether who asked first still waits.
+// A read continues after its first caller is cancelled.
 func TestReadForAnother(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -17,47 +17,47 @@ func newGauge(name, help string, value func(State) float64) gauge {
 }
 
 var gauges = []gauge{
-	newGauge("rail_webhook_queue", "Deliveries of events that wait, counted up to 10000.",
+	newGauge("rail_webhook_queue", "Waiting deliveries of events, counted up to 10000.",
 		func(s State) float64 { return float64(s.Deliveries) }),
-	newGauge("rail_webhook_oldest_seconds", "How long the delivery has been due that was due first.",
+	newGauge("rail_webhook_oldest_seconds", "Age in seconds of the oldest due delivery.",
 		func(s State) float64 { return s.DeliveriesDue }),
-	newGauge("rail_webhook_endpoints_failing", "Endpoints that have been tried since they took something the last time.",
+	newGauge("rail_webhook_endpoints_failing", "Endpoints whose last attempts failed.",
 		func(s State) float64 { return float64(s.EndpointsFailing) }),
-	newGauge("rail_webhook_failing_seconds", "For how long the endpoint has been failing that fails the longest; 0 where none does.",
+	newGauge("rail_webhook_failing_seconds", "How long the longest failing endpoint has been failing, in seconds; 0 if none fails.",
 		func(s State) float64 { return s.EndpointFailing }),
-	newGauge("rail_mail_failing_seconds", "For how long mails have been tried and none has gone; 0 while mails go.",
+	newGauge("rail_mail_failing_seconds", "How long every attempt to send a mail has failed, in seconds; 0 while mails are sent.",
 		func(s State) float64 { return s.MailFailing }),
-	newGauge("rail_backup_last_success_timestamp_seconds", "When the last backup was made; 0 where none was.",
+	newGauge("rail_backup_last_success_timestamp_seconds", "Time of the last backup; 0 without any.",
 		func(s State) float64 { return s.BackupAt }),
-	newGauge("rail_audit_last_clean_timestamp_seconds", "When the last audit found nothing; 0 where none has.",
+	newGauge("rail_audit_last_clean_timestamp_seconds", "Time of the last audit without findings; 0 without any.",
 		func(s State) float64 { return s.AuditAt }),
-	newGauge("rail_webhook_endpoints_disabled", "Endpoints that are turned off, by hand or after lasting failure.",
+	newGauge("rail_webhook_endpoints_disabled", "Disabled endpoints, manually or after lasting failure.",
 		func(s State) float64 { return float64(s.EndpointsOff) }),
-	newGauge("rail_mail_queue", "Mails that wait, counted up to 10000.",
+	newGauge("rail_mail_queue", "Waiting mails, counted up to 10000.",
 		func(s State) float64 { return float64(s.Mails) }),
-	newGauge("rail_mail_oldest_seconds", "How long the mail has been due that was due first.",
+	newGauge("rail_mail_oldest_seconds", "Age in seconds of the oldest due mail.",
 		func(s State) float64 { return s.MailsDue }),
-	newGauge("rail_inbox_queue", "Events of payment processors that are due, counted up to 10000.",
+	newGauge("rail_inbox_queue", "Due events of payment processors, counted up to 10000.",
 		func(s State) float64 { return float64(s.Inbox) }),
-	newGauge("rail_inbox_oldest_seconds", "How long the event of a payment processor has been due that was due first.",
+	newGauge("rail_inbox_oldest_seconds", "Age in seconds of the oldest due event of a payment processor.",
 		func(s State) float64 { return s.InboxDue }),
-	newGauge("rail_inbox_waiting", "Events of payment processors that wait for another one or for another try.",
+	newGauge("rail_inbox_waiting", "Events of payment processors that wait for another event or a retry.",
 		func(s State) float64 { return float64(s.InboxWaiting) }),
-	newGauge("rail_inbox_failed", "Events of payment processors that failed, as long as they are kept.",
+	newGauge("rail_inbox_failed", "Failed events of payment processors within their retention.",
 		func(s State) float64 { return float64(s.InboxFailed) }),
-	newGauge("rail_ledger_unfolded", "Entries of the ledger behind the mark of the fold, which moves by 10000 at a time.",
+	newGauge("rail_ledger_unfolded", "Ledger entries after the mark of the fold, which moves by 10000 at a time.",
 		func(s State) float64 { return float64(s.LedgerUnfolded) }),
-	newGauge("rail_report_sums_dirty", "Days of programs whose sums are to be made again.",
+	newGauge("rail_report_sums_dirty", "Days of programs whose report sums are stale.",
 		func(s State) float64 { return float64(s.ReportDays) }),
 	newGauge("rail_archive_behind_seconds",
-		"How long ago the database archived its log the last time, while it fails to; 0 while it does not fail.",
+		"Seconds since the database last archived its log, while archiving fails; 0 otherwise.",
 		func(s State) float64 { return s.ArchiveBehind }),
 	newGauge("rail_database_bytes", "Size of the database.",
 		func(s State) float64 { return float64(s.Bytes) }),
 }
 
 var (
-	up      = prometheus.NewDesc("rail_database_up", "Whether the database told what waits in it.", nil, nil)
+	up      = prometheus.NewDesc("rail_database_up", "1 if the last backlog query succeeded.", nil, nil)
 	payouts = prometheus.NewDesc("rail_payouts", "Payouts, by status.", []string{"status"}, nil)
 )
 
@@ -70,7 +70,8 @@ func (r *Reader) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect reads the backlog. Where the database does not answer it says that, and the other metrics stay.
+// Collect reads the backlog. If the database does not answer it reports that, and the other metrics keep their
+// values.
 func (r *Reader) Collect(out chan<- prometheus.Metric) {
 	s, err := r.Read(context.Background())
 	if err != nil {

@@ -22,7 +22,7 @@ func states(x *worktest.Tenant) []string {
 		"SELECT concat_ws(' ', kind, status, amount_minor) FROM commissions ORDER BY created_at, id")
 }
 
-// signUp asks the flows of a sign-up for a customer that has just been written.
+// signUp applies the sign-up flows to a newly written customer.
 func signUp(x *worktest.Tenant, p db.Partner, status db.CustomerStatus) {
 	x.Helper()
 	x.Must(func(ctx context.Context, u *work.Unit) error {
@@ -44,8 +44,8 @@ func signUp(x *worktest.Tenant, p db.Partner, status db.CustomerStatus) {
 	})
 }
 
-// A sign-up pays the fixed amount of its flow, once the holding period has run; a
-// suspended customer or partner earns nothing.
+// A sign-up pays its flow's fixed amount, due after the holding period; a suspended customer or partner earns
+// nothing.
 func TestForSignup(t *testing.T) {
 	t.Parallel()
 	x := worktest.New(t)
@@ -66,8 +66,8 @@ func TestForSignup(t *testing.T) {
 	require.Equal(t, []int64{500}, worktest.Rows[int64](x, "SELECT amount_minor FROM ledger_entries"))
 }
 
-// A commission made by hand is a reward, or below 0 a clawback that is due at
-// once; each decision is in the audit log.
+// A manual commission is a reward or, with a negative amount, a clawback that is due at once; each decision is
+// in the audit log.
 func TestByHand(t *testing.T) {
 	t.Parallel()
 	x := worktest.New(t)

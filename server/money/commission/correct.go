@@ -15,8 +15,8 @@ import (
 	"rail/server/work/event"
 )
 
-// Correct sets the amount, in minor units, of an unpaid commission that is in no
-// payout (decisions, 315). An amount that it has already changes nothing.
+// Correct sets the amount, in minor units, of an unpaid commission that is in no payout (decisions, 315).
+// Setting the present amount changes nothing.
 func Correct(ctx context.Context, u *work.Unit, id string, amount int64, reason string) (db.Commission, error) {
 	if amount < 1 {
 		return db.Commission{}, problem.Invalid("amount_minor",
@@ -41,14 +41,14 @@ func Correct(ctx context.Context, u *work.Unit, id string, amount int64, reason 
 	if err != nil {
 		return k, err
 	}
-	return k, corrected(ctx, u, k, previous, "commission.corrected", reason)
+	return k, recordCorrection(ctx, u, k, previous, "commission.corrected", reason)
 }
 
-// corrected writes what follows from a correction: the difference moves in the ledger,
-// the sums of its day are made again, and the event and the audit log have both amounts.
-func corrected(ctx context.Context, u *work.Unit, k db.Commission, previous int64, action, reason string) error {
+// recordCorrection records a correction: it moves the difference in the ledger, marks the day's report sums as
+// stale, and writes the event and the audit entry with both amounts.
+func recordCorrection(ctx context.Context, u *work.Unit, k db.Commission, previous int64, action, reason string) error {
 	if k.AmountMinor != previous {
-		if err := ledger.Correct(ctx, u.Later(), ledger.Of(k, u.Now), previous); err != nil {
+		if err := ledger.Correct(ctx, u.Later(), ledger.CommissionOf(k, u.Now), previous); err != nil {
 			return err
 		}
 		if err := report.TouchCommission(ctx, u, k); err != nil {
@@ -62,12 +62,12 @@ func corrected(ctx context.Context, u *work.Unit, k db.Commission, previous int6
 	})
 }
 
-// correctable returns nil for a commission whose amount nothing depends on yet.
+// correctable returns nil if nothing depends on the commission's amount yet.
 func correctable(k db.Commission) error {
 	refuse := func(format string, args ...any) error {
 		return problem.New(problem.CommissionNotCorrectable, format, args...)
 	}
-	origin := undoes(k)
+	origin := undoneCommission(k)
 	switch {
 	case k.Kind == db.CommissionKindClawback:
 		return refuse("The commission is a clawback and %s; clawbacks cannot be corrected.", k.Status)
@@ -81,14 +81,14 @@ func correctable(k db.Commission) error {
 		return refuse("The commission is %s, and refunds have clawed back %d of its %d already.", k.Status, k.ClawedMinor,
 			k.AmountMinor)
 	case origin != "":
-		return refuse("The commission is %s and gives back a part of the clawback %s, which a refund has undone.",
+		return refuse("The commission is %s and returns a part of the clawback %s, which a refund reversed.",
 			k.Status, origin)
 	}
 	return nil
 }
 
-// undoes returns the commission of which a refund made k, or "".
-func undoes(k db.Commission) string {
+// undoneCommission returns the id of the commission that a refund answered with k, or "".
+func undoneCommission(k db.Commission) string {
 	var made struct {
 		CommissionID string `json:"commission_id"`
 	}
@@ -98,8 +98,8 @@ func undoes(k db.Commission) string {
 	return made.CommissionID
 }
 
-// refundedOf returns what refunds have taken of the commission's sale, in minor units.
-// No refund runs meanwhile: each locks the partner of every commission of the sale.
+// refundedOf returns how much refunds took from the commission's sale, in minor units. No refund runs at the
+// same time: each locks the partner of every commission of the sale.
 func refundedOf(ctx context.Context, u *work.Unit, k db.Commission) (int64, error) {
 	if k.SaleID == nil {
 		return 0, nil
@@ -111,7 +111,7 @@ func refundedOf(ctx context.Context, u *work.Unit, k db.Commission) (int64, erro
 	return sale.RefundedMinor, err
 }
 
-// recordAmount records that an unpaid commission has another amount than before.
+// recordAmount records the new amount of an unpaid commission.
 func recordAmount(u *work.Unit, k db.Commission, previous int64) {
 	status := api.CommissionStatus(k.Status)
 	u.Record(event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID},

@@ -15,8 +15,7 @@ import (
 	"rail/server/work/auditlog"
 )
 
-// Approve approves a pending commission: due where its holding period has run,
-// else approved.
+// Approve approves a pending commission. It becomes due if its holding period is over, else approved.
 func Approve(ctx context.Context, u *work.Unit, id string, reason *string) (db.Commission, error) {
 	k, err := lock(ctx, u, id)
 	if err != nil {
@@ -26,13 +25,13 @@ func Approve(ctx context.Context, u *work.Unit, id string, reason *string) (db.C
 		return k, problem.New(problem.CommissionNotPending,
 			"The commission is %s; only pending commissions can be approved.", k.Status)
 	}
-	// A hand decides before any delay of the flow is over.
+	// A manual approval overrides the flow's delay.
 	k.Status, k.ApprovedAt = rules.ApprovedStatus(opt.Value(k.MatureAt), u.Now), &u.Now
 	err = decide(ctx, u, &k, db.CommissionStatusPending, "commission.approved", reason)
 	return k, err
 }
 
-// Reject takes an unpaid commission back for good.
+// Reject rejects an unpaid commission permanently.
 func Reject(ctx context.Context, u *work.Unit, id, reason string) (db.Commission, error) {
 	k, err := lock(ctx, u, id)
 	if err != nil {
@@ -41,7 +40,7 @@ func Reject(ctx context.Context, u *work.Unit, id, reason string) (db.Commission
 	if err := rejectable(k); err != nil {
 		return k, err
 	}
-	// A batch has collected the commission; its payout must shrink with it.
+	// The commission is in a payout, which must shrink with it.
 	if k.PayoutID != nil {
 		outOfReach, err := payout.Lower(ctx, u, *k.PayoutID, k.AmountMinor)
 		if err != nil {
@@ -49,13 +48,13 @@ func Reject(ctx context.Context, u *work.Unit, id, reason string) (db.Commission
 		}
 		if outOfReach {
 			return k, problem.New(problem.CommissionInPayout,
-				"The commission is in the payout %s, which a rail has in flight.", *k.PayoutID)
+				"The commission is in the payout %s, which a payment rail is sending.", *k.PayoutID)
 		}
 		k.PayoutID = nil
 	}
 	previous := k.Status
 	k.Status, k.VoidedAt, k.VoidReason = db.CommissionStatusRejected, &u.Now, &reason
-	// The sums of the day that it counted on are made again without it.
+	// Recompute the report sums of its day without it.
 	if err := report.TouchCommission(ctx, u, k); err != nil {
 		return k, err
 	}
@@ -74,18 +73,17 @@ func rejectable(k db.Commission) error {
 	}
 	if (k.ClawedMinor < 0) != (k.AmountMinor < 0) && k.ClawedMinor != 0 {
 		return problem.New(problem.CommissionNotOpen,
-			"Another commission gave back what a refund took of this one; take it back by a commission with a negative amount.")
+			"Another commission returned the amount that a refund took from this one; deduct it with a commission with a negative amount.")
 	}
-	if k.ClawedMinor != 0 { // below 0 of a deduction, which a reward undid
+	if k.ClawedMinor != 0 { // below 0 for a deduction that a reward reversed
 		return problem.New(problem.CommissionNotOpen,
 			"Refunds have clawed back %d of the commission's %d already.", k.ClawedMinor, k.AmountMinor)
 	}
 	return nil
 }
 
-// decide writes a decision on a commission with its event, its move of money
-// and its line in the audit log. The statement matches on the previous status
-// too, a second guard behind the lock.
+// decide writes a decision on a commission, with its event, ledger move and audit entry. The statement also
+// matches on the previous status, as a second guard behind the lock.
 func decide(
 	ctx context.Context, u *work.Unit, k *db.Commission, previous db.CommissionStatus, action string, reason *string,
 ) error {
@@ -125,6 +123,6 @@ func lock(ctx context.Context, u *work.Unit, id string) (db.Commission, error) {
 			k, err = queries.CommissionLock(ctx, tx, db.CommissionLockParams{ID: id, OrgID: u.OrgID})
 			return err
 		})
-	// The commission's own read decides: a partner that is gone took it along.
+	// If the partner was deleted, so was the commission; its own read returns the error.
 	return k, errs[1]
 }

@@ -1,7 +1,6 @@
-// Package commission makes what partners earn, and takes it back: the commission
-// that flows decide, for a sale or a sign-up, one made by hand, its approval and
-// rejection, and what voids, shrinks or claws it back. Each writes the row, the
-// ledger and the events in the transaction of its unit of work.
+// Package commission creates and takes back what partners earn: commissions that flows decide for a sale or a
+// sign-up, manual commissions, approval and rejection, and voiding, shrinking and clawing back. Each function
+// writes the row, the ledger and the events in the transaction of its unit of work.
 package commission
 
 import (
@@ -20,15 +19,15 @@ import (
 
 var queries = db.New()
 
-// Earned is a commission that rules made. Amount, Base and the refunded parts are minor units
-// of Currency.
-type Earned struct {
+// Earning is a commission that the rules decided. Amount, Base and the refunded parts are minor units of
+// Currency.
+type Earning struct {
 	ProgramID, PartnerID, CustomerID string
 	SaleID                           *string
 	Choice                           rules.Choice
-	Rate                             rules.Rate // the rate that counted, a link's override included
+	Rate                             rules.Rate // the rate applied, including a link's override
 	Amount                           int64
-	Base                             *int64 // of a percentage
+	Base                             *int64 // what a percentage was taken of
 	Shrunk, BaseShrunk               int64  // parts of Amount and Base that earlier refunds of the sale took
 	Currency                         string
 	MatureAt                         clock.Time
@@ -37,7 +36,7 @@ type Earned struct {
 
 // Write queues the commission, its ledger entry and its events for the commit, and returns
 // its id.
-func (e Earned) Write(ctx context.Context, u *work.Unit) (*string, error) {
+func (e Earning) Write(ctx context.Context, u *work.Unit) (*string, error) {
 	status := rules.InitialStatus(e.Choice.ApprovalMode, e.MatureAt, u.Now)
 	k := db.Commission{
 		ID: ident.New(ident.Commission), OrgID: u.OrgID, ProgramID: e.ProgramID, PartnerID: e.PartnerID, SaleID: e.SaleID,
@@ -46,27 +45,27 @@ func (e Earned) Write(ctx context.Context, u *work.Unit) (*string, error) {
 		RateType: &e.Rate.RateType, RateValue: &e.Rate.RateValue, Currency: e.Currency, Status: status,
 		MatureAt: &e.MatureAt, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
-	// A job approves it then; the time is stored since the flow may change.
+	// A job approves the commission at that time. The time is stored since the flow may change.
 	if e.Choice.ApprovalMode == rules.ApproveAfterDays && e.Choice.ApprovalDelayDays != nil {
 		at := rules.ApprovesAt(u.Now, *e.Choice.ApprovalDelayDays)
 		k.ApproveAt = &at
 	}
-	// Approved without anybody's decision, at the moment it was made.
+	// The commission is approved automatically when it is created.
 	if status != db.CommissionStatusPending {
 		k.ApprovedAt = &u.Now
 	}
 	if err := e.add(ctx, u, k); err != nil || !e.Enrols {
 		return &k.ID, err
 	}
-	// Two commissions of one transaction would both not be the first.
+	// Two commissions in one transaction would both count as the first.
 	if err := u.Claim("partner", k.PartnerID); err != nil {
 		return &k.ID, err
 	}
 	return &k.ID, sequence.Earned(ctx, u.Later(), k)
 }
 
-// add queues the commission as it was earned, and then the earlier refunds of its sale.
-func (e Earned) add(ctx context.Context, u *work.Unit, k db.Commission) error {
+// add queues the commission, then the earlier refunds of its sale.
+func (e Earning) add(ctx context.Context, u *work.Unit, k db.Commission) error {
 	if err := add(ctx, u, k); err != nil || e.Shrunk == 0 {
 		return err
 	}
@@ -77,22 +76,22 @@ func (e Earned) add(ctx context.Context, u *work.Unit, k db.Commission) error {
 		return err
 	}
 	k.AmountMinor -= e.Shrunk
-	return Shrunk(ctx, u, k, e.Shrunk)
+	return RecordShrink(ctx, u, k, e.Shrunk)
 }
 
 // Left returns the rest of Amount after earlier refunds.
-func (e Earned) Left() int64 { return e.Amount - e.Shrunk }
+func (e Earning) Left() int64 { return e.Amount - e.Shrunk }
 
 // revenue returns the rest of Base after earlier refunds.
-func (e Earned) revenue() *int64 {
+func (e Earning) revenue() *int64 {
 	if e.Base == nil {
 		return nil
 	}
 	return new(*e.Base - e.BaseShrunk)
 }
 
-// recordCreated records commission.created. That event knows two states only;
-// where neither is the true one, commission.updated follows (decisions, 103).
+// recordCreated records commission.created. That event knows only two states; if the status is another,
+// commission.updated follows (decisions, 103).
 func recordCreated(u *work.Unit, k db.Commission) {
 	subject := event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID}
 	first := rules.CreatedEventStatus(k.Status)
@@ -108,8 +107,8 @@ func recordCreated(u *work.Unit, k db.Commission) {
 	}
 }
 
-// SwitchGroup moves the partner where a switch_group flow says so; it takes
-// effect from the next event on (decisions, 131).
+// SwitchGroup moves the partner to another group if a switch_group flow requires it. The move takes effect from
+// the next event on (decisions, 131).
 func SwitchGroup(
 	ctx context.Context, u *work.Unit, programID string, status db.PartnerStatus, flows []rules.Flow, f *rules.Facts,
 ) error {

@@ -15,8 +15,8 @@ import (
 	"rail/server/opt"
 )
 
-// Explanation is why a commission is what it is, and why it is its partner's, in a
-// sentence each. Partner is "" without a customer who is the partner's still.
+// Explanation explains a commission in two sentences: its amount, and why its partner earned it. Partner is ""
+// if the commission has no customer, or the customer belongs to another partner now.
 type Explanation struct{ Amount, Partner string }
 
 // Explain explains commissions of an organization, by their ids.
@@ -36,23 +36,23 @@ func Explain(ctx context.Context, tx db.DBTX, org string, ids []string) (map[str
 	return out, nil
 }
 
-// amountOf says what the amount was computed of, and by what.
+// amountOf explains how the amount was computed.
 func amountOf(r db.CommissionReasonsRow) (string, error) {
 	switch {
 	case r.Follows && r.Kind == db.CommissionKindReward:
-		return "Gives back what a refund of the sale took.", nil
+		return "Returns the amount that a refund of the sale took.", nil
 	case r.Kind == db.CommissionKindReward:
-		return "Granted by hand.", nil
+		return "Granted manually.", nil
 	case r.Kind == db.CommissionKindClawback && r.SaleID != nil:
-		return "Takes back what was paid for a sale that was refunded.", nil
+		return "Takes back the commission of a refunded sale.", nil
 	case r.Kind == db.CommissionKindClawback:
-		return "Taken back by hand.", nil
+		return "Taken back manually.", nil
 	case r.RateType == nil || r.RateValue == nil:
-		return "Made by a flow, before rates were kept.", nil
+		return "Created by a flow, before rates were stored.", nil
 	}
 	how := Words(rules.Rate{RateType: *r.RateType, RateValue: *r.RateValue}, opt.Value(r.RevenueMinor),
 		opt.Value(r.SaleCurrency))
-	by := "a flow that was deleted"
+	by := "a deleted flow"
 	if r.FlowName != nil {
 		var err error
 		if by, err = By(*r.FlowName, r.Branches, r.FlowBranchID); err != nil {
@@ -62,8 +62,8 @@ func amountOf(r db.CommissionReasonsRow) (string, error) {
 	out := strings.ToUpper(how[:1]) + how[1:]
 	switch {
 	case r.ShrunkMinor == 0:
-	case *r.RateType == rules.RatePercent: // a refund lowers what the percentage is of
-		out += ", which refunds have left"
+	case *r.RateType == rules.RatePercent: // a refund lowers the base of the percentage
+		out += ", the rest after refunds"
 	default:
 		out += ", less " + Money(r.ShrunkMinor, r.Currency) + " for refunds"
 	}
@@ -80,7 +80,7 @@ func correctionOf(r db.CommissionReasonsRow) string {
 		AmountMinor int64 `json:"amount_minor"`
 	}
 	if err := json.Unmarshal(r.CorrectedTo, &to); err != nil {
-		return "" // the audit log's own entry always parses
+		return "" // entries of the audit log are valid JSON
 	}
 	by := cmp.Or(opt.Value(r.CorrectorName), correctors[opt.Value(r.CorrectorType)])
 	if by != "" {
@@ -90,12 +90,12 @@ func correctionOf(r db.CommissionReasonsRow) string {
 		r.CorrectedAt.DayIn(clock.StoredZone(r.TimeZone)).Format(time.DateOnly), by, opt.Value(r.CorrectionReason))
 }
 
-// correctors names who corrects, where it is no person.
+// correctors names actors that are not people.
 var correctors = map[db.ActorType]string{
 	db.ActorTypeAPIKey: "an API key", db.ActorTypeOperator: "the operator", db.ActorTypeProcessor: "a payment processor",
 }
 
-// partnerOf says what brought the customer.
+// partnerOf explains how the customer was attributed.
 func partnerOf(r db.CommissionReasonsRow) string {
 	if r.CustomerID == nil {
 		return ""
@@ -109,12 +109,12 @@ func partnerOf(r db.CommissionReasonsRow) string {
 	case r.CouponCode != nil:
 		return "The customer used the coupon " + *r.CouponCode + on
 	case r.TrackedBy == string(db.TrackedByManual):
-		return "The customer was given to the partner by hand."
+		return "The customer was assigned to the partner manually."
 	}
 	return "The customer was reported as the partner's" + on
 }
 
-// Words says how a rate comes to an amount: of a base in minor units of a currency.
+// Words explains how a rate gives an amount, from a base in minor units of a currency.
 func Words(rate rules.Rate, base int64, code string) string {
 	if rate.RateType != rules.RatePercent {
 		return "a fixed amount"
@@ -123,7 +123,7 @@ func Words(rate rules.Rate, base int64, code string) string {
 	return strings.TrimSuffix(strings.TrimRight(percent, "0"), ".") + " % of " + Money(base, code)
 }
 
-// By names the flow, or the branch of it, that a rate is from.
+// By names the flow, or its branch, that a rate comes from.
 func By(flow string, branches []byte, branchID *string) (string, error) {
 	if branchID == nil {
 		return "the flow " + flow, nil
@@ -141,8 +141,8 @@ func By(flow string, branches []byte, branchID *string) (string, error) {
 			return fmt.Sprintf("branch %d of the flow %s", i+1, flow), err
 		}
 	}
-	return "a branch, deleted since, of the flow " + flow, err
+	return "a deleted branch of the flow " + flow, err
 }
 
-// Money is an amount in minor units as people read it, such as 10.00 USD.
+// Money formats an amount in minor units for people, such as 10.00 USD.
 func Money(minor int64, code string) string { return currency.Decimal(minor, code) + " " + code }

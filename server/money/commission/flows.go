@@ -21,8 +21,8 @@ type branch struct {
 	RateValue  int64           `json:"rate_value"`
 }
 
-// version identifies the branches of a flow by their content: equal branches
-// parse alike, in any organization, so that the key needs no id.
+// version identifies a flow's branches by their content. Equal branches parse alike in any organization, so the
+// key needs no id.
 type version struct {
 	digest  string
 	trigger rules.Trigger
@@ -31,14 +31,13 @@ type version struct {
 // versionOf includes the trigger, which decides what fields conditions may read.
 func versionOf(r db.FlowsAskedRow) version { return version{string(r.BranchesDigest), r.Trigger} }
 
-// LoadFlows returns the flows of rows that can decide. Branches that this server
-// has not parsed yet cost another round trip, and it reads every flow anew: a
-// decision rests on what one statement saw. The context ends the work if the
-// flows take longer to parse than the request has time.
+// LoadFlows returns the flows that can decide, from rows. If this server has not parsed some branches yet, it
+// reads every flow again in another round trip: a decision must rest on one statement's snapshot. Parsing stops
+// when ctx ends.
 func LoadFlows(
 	ctx context.Context, u *work.Unit, asked db.FlowsAskedParams, rows []db.FlowsAskedRow, f *rules.Facts,
 ) ([]rules.Flow, error) {
-	ready := map[version][]rules.Branch{} // its own, as the cache may drop an entry before it is used
+	ready := map[version][]rules.Branch{} // a private copy: the cache may drop an entry before it is used
 	for {
 		rows, asked.Wanted = deciding(rows, f), nil
 		for _, r := range rows {
@@ -65,9 +64,8 @@ func LoadFlows(
 	}
 }
 
-// deciding leaves out flows that cannot matter to the event: of those that pay,
-// the first in order decides, also if it pays nothing (decisions, 134). Nothing
-// is parsed for the others.
+// deciding drops flows that cannot matter to the event. Among flows that pay, the first in order decides, even
+// if it pays nothing (decisions, 134). The others are never parsed.
 func deciding(rows []db.FlowsAskedRow, f *rules.Facts) []db.FlowsAskedRow {
 	var out []db.FlowsAskedRow
 	pays := false
@@ -86,20 +84,20 @@ func deciding(rows []db.FlowsAskedRow, f *rules.Facts) []db.FlowsAskedRow {
 	return out
 }
 
-// recall adds the row's branches to ready if this server has them parsed, or if
-// the row brought them. The query sends branches only to those who ask.
+// recall adds the row's branches to ready if the cache or the row has them. The query sends branches only on
+// request.
 func recall(ready map[version][]rules.Branch, r db.FlowsAskedRow) error {
 	v := versionOf(r)
 	if _, known := ready[v]; known {
 		return nil
 	}
-	branches, known := kept.get(v)
+	branches, known := branchCache.get(v)
 	if !known && string(r.Branches) != "null" {
 		var err error
 		if branches, err = parse(r); err != nil {
 			return err
 		}
-		kept.put(v, parsed{branches, len(r.Branches)})
+		branchCache.put(v, cacheEntry{branches, len(r.Branches)})
 		known = true
 	}
 	if known {
@@ -126,7 +124,7 @@ func parse(r db.FlowsAskedRow) ([]rules.Branch, error) {
 	return out, nil
 }
 
-// Parse returns flows as the rules take them, of whole rows, which need not be stored.
+// Parse converts complete flow rows for the rules. The rows need not be stored.
 func Parse(flows []db.Flow) ([]rules.Flow, error) {
 	rows, ready := make([]db.FlowsAskedRow, len(flows)), map[version][]rules.Branch{}
 	for i, f := range flows {
@@ -134,7 +132,7 @@ func Parse(flows []db.Flow) ([]rules.Flow, error) {
 			ID: f.ID, GroupID: f.GroupID, PartnerID: f.PartnerID, Trigger: f.Trigger, Action: f.Action,
 			TargetGroupID: f.TargetGroupID, RateType: f.RateType, RateValue: f.RateValue, ApprovalMode: f.ApprovalMode,
 			ApprovalDelayDays: f.ApprovalDelayDays, Priority: f.Priority, CreatedAt: f.CreatedAt,
-			BranchesDigest: []byte(f.ID), Branches: f.Branches, // an id is as good as a digest here
+			BranchesDigest: []byte(f.ID), Branches: f.Branches, // the id serves as a unique digest here
 		}
 		branches, err := parse(rows[i])
 		if err != nil {
@@ -145,7 +143,7 @@ func Parse(flows []db.Flow) ([]rules.Flow, error) {
 	return toRules(rows, ready), nil
 }
 
-// toRules returns the flows as the rules take them, in the order of the rows.
+// toRules converts the flows for the rules, in the order of the rows.
 func toRules(rows []db.FlowsAskedRow, ready map[version][]rules.Branch) []rules.Flow {
 	out := make([]rules.Flow, len(rows))
 	for i, r := range rows {
@@ -161,27 +159,25 @@ func toRules(rows []db.FlowsAskedRow, ready map[version][]rules.Branch) []rules.
 	return out
 }
 
-// keptBytes bounds the stored length of the branches that a server keeps
-// parsed. Parsed they take up to eight times as much.
-const keptBytes = 4 << 20
+// maxCacheBytes bounds the stored length of the branches in the cache. Parsed branches take up to eight times as
+// much.
+const maxCacheBytes = 4 << 20
 
-// kept has the branches that this server has parsed. Every later event with
-// the same flows parses nothing.
-var kept = cache{young: map[version]parsed{}}
+// branchCache holds the parsed branches of this server, so that later events with the same flows parse nothing.
+var branchCache = cache{young: map[version]cacheEntry{}}
 
-// parsed are branches and the length in which they are stored.
-type parsed struct {
+// cacheEntry holds parsed branches and their stored length.
+type cacheEntry struct {
 	branches []rules.Branch
 	length   int
 }
 
-// cache is a map of bounded size in two generations. New entries are young; once
-// they fill half of the bound they become old, and the former old are dropped.
-// What is asked for regularly moves back to the young and stays.
+// cache is a map of bounded size in two generations. New entries are young. When they fill half of the bound
+// they become old, and the previous old entries are dropped. Using an old entry makes it young again.
 type cache struct {
 	mu         sync.Mutex
-	young, old map[version]parsed
-	length     int // of the young
+	young, old map[version]cacheEntry
+	length     int // of the young entries
 }
 
 // get returns the branches of a version, and makes an old entry young again.
@@ -198,7 +194,7 @@ func (c *cache) get(v version) ([]rules.Branch, bool) {
 }
 
 // put adds an entry, unless another goroutine has just added the same.
-func (c *cache) put(v version, p parsed) {
+func (c *cache) put(v version, p cacheEntry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, known := c.young[v]; !known {
@@ -206,15 +202,14 @@ func (c *cache) put(v version, p parsed) {
 	}
 }
 
-// entryBytes is what an entry takes beside its branches, in terms of their
-// stored length.
+// entryBytes is the overhead of an entry beyond its branches, measured as stored length.
 const entryBytes = 64
 
 // add writes into the young generation and begins a new one when it is full. The
 // caller holds the mutex.
-func (c *cache) add(v version, p parsed) {
-	if c.length += p.length + entryBytes; c.length > keptBytes/2 {
-		c.young, c.old, c.length = map[version]parsed{}, c.young, p.length+entryBytes
+func (c *cache) add(v version, p cacheEntry) {
+	if c.length += p.length + entryBytes; c.length > maxCacheBytes/2 {
+		c.young, c.old, c.length = map[version]cacheEntry{}, c.young, p.length+entryBytes
 	}
 	c.young[v] = p
 }

@@ -15,7 +15,7 @@ import (
 
 func groupOf(n int) *string { return new(fmt.Sprint("grp_", n)) }
 
-// drawFlows are active flows as FlowsAsked lists them, all with their branches.
+// drawFlows draws active flows as FlowsAsked lists them, all with their branches.
 func drawFlows(t *rapid.T) []db.FlowsAskedRow {
 	rows := make([]db.FlowsAskedRow, rapid.IntRange(0, 6).Draw(t, "flows"))
 	for i := range rows {
@@ -39,13 +39,13 @@ func drawFlows(t *rapid.T) []db.FlowsAskedRow {
 			}
 		}
 		r.Branches, _ = json.Marshal(branches)
-		r.BranchesDigest = r.Branches // any name of what they say will do
+		r.BranchesDigest = r.Branches // any name of the content will do
 		rows[i] = r
 	}
 	return rows
 }
 
-// What is kept, and what is left out as it cannot decide, changes no decision.
+// Neither the cache nor dropping flows that cannot decide changes a decision.
 func TestKeptFlowsDecideAlike(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -78,23 +78,23 @@ func TestKeptFlowsDecideAlike(t *testing.T) {
 	})
 }
 
-// The cache stays within its bound and keeps what is asked for.
+// The cache stays within its bound and keeps entries in use.
 func TestCacheIsBounded(t *testing.T) {
 	t.Parallel()
-	c := cache{young: map[version]parsed{}}
+	c := cache{young: map[version]cacheEntry{}}
 	hot := version{"hot", ""}
-	c.put(hot, parsed{length: 1000})
+	c.put(hot, cacheEntry{length: 1000})
 	for i := range 5000 {
-		c.put(version{fmt.Sprint(i), ""}, parsed{length: 16 << 10})
+		c.put(version{fmt.Sprint(i), ""}, cacheEntry{length: 16 << 10})
 		_, known := c.get(hot)
 		require.True(t, known)
 		total := 0
-		for _, side := range []map[version]parsed{c.young, c.old} {
+		for _, side := range []map[version]cacheEntry{c.young, c.old} {
 			for _, p := range side {
 				total += p.length + entryBytes
 			}
 		}
-		require.LessOrEqual(t, total, keptBytes)
+		require.LessOrEqual(t, total, maxCacheBytes)
 	}
 	_, known := c.get(version{"0", ""})
 	require.False(t, known)

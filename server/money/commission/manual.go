@@ -16,9 +16,8 @@ import (
 	"rail/server/work/auditlog"
 )
 
-// Manual is a commission to make by hand: a reward, or, with a negative amount,
-// a clawback (decisions, 106). AmountMinor is minor units of Currency; nil is
-// the program's.
+// Manual is a request for a manual commission: a reward or, with a negative amount, a clawback (decisions, 106).
+// AmountMinor is minor units of Currency; a nil Currency means the program's.
 type Manual struct {
 	ProgramID, PartnerID, Reason   string
 	SaleID, ExternalChargeID       *string
@@ -27,10 +26,9 @@ type Manual struct {
 	Currency                       *string
 }
 
-// Grant makes the commission and writes its reason to the audit log (decisions,
-// 108). A reward is approved at once and waits for the holding period; a clawback
-// is due at once. A commission for a sale shrinks with that sale's refunds, so
-// none can be made for a sale that is refunded.
+// Grant creates the commission and writes its reason to the audit log (decisions, 108). A reward is approved at
+// once and waits for the holding period. A clawback is due at once. Later refunds of the sale shrink the
+// commission, so a refunded sale cannot get one.
 func Grant(ctx context.Context, u *work.Unit, m Manual) (db.Commission, error) {
 	if m.AmountMinor == 0 {
 		return db.Commission{}, problem.Invalid("amount_minor", "amount_minor must not be 0.")
@@ -53,12 +51,11 @@ func Grant(ctx context.Context, u *work.Unit, m Manual) (db.Commission, error) {
 		return k, err
 	}
 	return k, auditlog.Record(ctx, u, auditlog.Entry{
-		ProgramID: p.ID, Action: "commission.created", TargetID: k.ID, Reason: &m.Reason, After: Shown(k),
+		ProgramID: p.ID, Action: "commission.created", TargetID: k.ID, Reason: &m.Reason, After: ToAPI(k),
 	})
 }
 
-// resolve replaces external ids by the ids of the rows, and checks that all
-// references lie in the program.
+// resolve replaces external ids by the ids of the rows, and checks that all references are in the program.
 func (m *Manual) resolve(ctx context.Context, u *work.Unit) (err error) {
 	if m.CustomerID, err = u.Customer(ctx, m.ProgramID, m.CustomerID, m.ExternalCustomerID); err != nil {
 		return err
@@ -70,8 +67,7 @@ func (m *Manual) resolve(ctx context.Context, u *work.Unit) (err error) {
 		work.CustomerRef("customer_id", m.CustomerID), work.SaleRef("sale_id", m.SaleID))
 }
 
-// write queues the commission. A clawback does not wait for a holding period,
-// since the next payout is to take it off.
+// write queues the commission. A clawback has no holding period, since the next payout must deduct it.
 func (m Manual) write(ctx context.Context, u *work.Unit, p db.Program, currency string) (db.Commission, error) {
 	refunded, err := m.refundedBefore(ctx, u)
 	if err != nil {
@@ -93,8 +89,8 @@ func (m Manual) write(ctx context.Context, u *work.Unit, p db.Program, currency 
 	return k, sequence.Earned(ctx, u.Later(), k)
 }
 
-// Shown returns a commission as the API and the audit log show it.
-func Shown(k db.Commission) api.Commission {
+// ToAPI returns a commission as the API and the audit log show it.
+func ToAPI(k db.Commission) api.Commission {
 	return api.Commission{
 		ID: k.ID, Object: "commission", ProgramID: k.ProgramID, PartnerID: k.PartnerID, SaleID: k.SaleID,
 		CustomerID: k.CustomerID, FlowID: k.FlowID, FlowBranchID: k.FlowBranchID, Kind: api.CommissionKind(k.Kind),
@@ -105,8 +101,8 @@ func Shown(k db.Commission) api.Commission {
 	}
 }
 
-// refundedBefore returns what was refunded of the sale until now, in minor
-// units: later refunds take their share of the rest only.
+// refundedBefore returns how much of the sale was refunded until now, in minor units. Later refunds take their
+// share of the rest only.
 func (m Manual) refundedBefore(ctx context.Context, u *work.Unit) (int64, error) {
 	if m.SaleID == nil {
 		return 0, nil
@@ -126,11 +122,11 @@ func add(ctx context.Context, u *work.Unit, k db.Commission) error {
 		return err
 	}
 	recordCreated(u, k)
-	// It counts on the day of its sale, which may be summed already.
+	// It counts on the day of its sale, whose sums may exist already.
 	if k.Kind == db.CommissionKindReward && k.SaleID != nil {
 		if err := report.TouchCommission(ctx, u, k); err != nil {
 			return err
 		}
 	}
-	return ledger.Earn(ctx, u.Later(), ledger.Of(k, k.CreatedAt))
+	return ledger.Earn(ctx, u.Later(), ledger.CommissionOf(k, k.CreatedAt))
 }

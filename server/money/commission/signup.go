@@ -9,7 +9,7 @@ import (
 	"rail/server/work"
 )
 
-// Signup is a customer that has just been written, with its attribution.
+// Signup is a newly written customer with its attribution.
 type Signup struct {
 	Customer          db.Customer
 	ProgramCurrency   string
@@ -20,15 +20,14 @@ type Signup struct {
 	ClickCountry      *string
 }
 
-// SignupFlows returns the parameters that read the flows for a sign-up with the
-// partner. The caller runs the read in a round trip that it makes anyway.
+// SignupFlows returns the parameters for reading the flows of a sign-up with the partner. The caller adds the
+// read to one of its own round trips.
 func SignupFlows(u *work.Unit, partnerID string) db.FlowsAskedParams {
 	return db.FlowsAskedParams{PartnerID: &partnerID, OrgID: u.OrgID, Trigger: rules.NewSignup}
 }
 
-// ForSignup applies the flows for a sign-up; stored is what the read of
-// SignupFlows returned. It costs a round trip where conditions ask for counters
-// or tags, and one where this server meets flows for the first time.
+// ForSignup applies the flows to a sign-up; stored is the result of the read of SignupFlows. It costs one round
+// trip if conditions need counters or tags, and one if this server has not parsed the flows yet.
 func ForSignup(ctx context.Context, u *work.Unit, s Signup, stored []db.FlowsAskedRow) error {
 	if len(stored) == 0 || s.Customer.PartnerID == nil || s.PartnerStatus != db.PartnerStatusActive ||
 		s.Customer.Status == db.CustomerStatusSuspended {
@@ -42,7 +41,7 @@ func ForSignup(ctx context.Context, u *work.Unit, s Signup, stored []db.FlowsAsk
 	if err := s.count(ctx, u, rules.NeedsOf(flows), &facts); err != nil {
 		return err
 	}
-	// The flow that pays is chosen by the group that the partner is still in.
+	// The partner's present group decides which flow pays.
 	if choice, ok := rules.Choose(flows, &facts); ok {
 		if err := s.pay(ctx, u, choice); err != nil {
 			return err
@@ -51,8 +50,8 @@ func ForSignup(ctx context.Context, u *work.Unit, s Signup, stored []db.FlowsAsk
 	return SwitchGroup(ctx, u, s.Customer.ProgramID, s.PartnerStatus, flows, &facts)
 }
 
-// facts returns what conditions can ask about a sign-up: there is no sale, and
-// the customer has not converted.
+// facts returns the facts that conditions can read at a sign-up: there is no sale, and the customer has not
+// converted.
 func (s Signup) facts() rules.Facts {
 	k := s.Customer
 	return rules.Facts{
@@ -65,8 +64,8 @@ func (s Signup) facts() rules.Facts {
 	}
 }
 
-// count reads tags and counters with the partner locked, so that two sign-ups
-// cannot both be the tenth. The new customer is counted as a lead already.
+// count reads tags and counters with the partner locked, so that two sign-ups cannot both be the tenth. The
+// counters include the new customer as a lead.
 func (s Signup) count(ctx context.Context, u *work.Unit, needs rules.Needs, f *rules.Facts) error {
 	if !needs.Has(rules.NeedPartnerCounters | rules.NeedPartnerTags) {
 		return nil
@@ -102,9 +101,9 @@ func (s Signup) count(ctx context.Context, u *work.Unit, needs rules.Needs, f *r
 	return nil
 }
 
-// pay makes the commission of a sign-up. There is no revenue, so only a fixed
-// amount pays; the holding period runs from now. The partner is read again: from the
-// customer's row on a ban waits for the commit, but it may have come before that.
+// pay creates the commission of a sign-up. There is no revenue, so only a fixed amount pays; the holding period
+// starts now. The partner is read again: writing the customer's row blocks a ban until the commit, but a ban may
+// have been committed before.
 func (s Signup) pay(ctx context.Context, u *work.Unit, choice rules.Choice) error {
 	var partner db.Partner
 	err := u.Read(ctx, func(tx pgtx.DBTX) (err error) {
@@ -118,7 +117,7 @@ func (s Signup) pay(ctx context.Context, u *work.Unit, choice rules.Choice) erro
 	if reason != "" {
 		return nil
 	}
-	e := Earned{
+	e := Earning{
 		ProgramID: s.Customer.ProgramID, PartnerID: *s.Customer.PartnerID, CustomerID: s.Customer.ID, Choice: choice,
 		Rate: rules.Rate{RateType: choice.RateType, RateValue: choice.RateValue}, Amount: amount, Currency: currency,
 		MatureAt: rules.MatureAt(u.Now, s.HoldingPeriodDays), Enrols: true,

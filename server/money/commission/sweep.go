@@ -14,11 +14,10 @@ import (
 	"rail/server/work/auditlog"
 )
 
-// maxSwept bounds the commissions that one transaction rejects, each with an event
-// and a line of the audit log.
+// maxSwept bounds how many commissions one transaction rejects, each with an event and an audit entry.
 const maxSwept = 5_000
 
-// Sums is money by currency, in minor units, of how many commissions.
+// Sums holds a number of commissions and their money by currency, in minor units.
 type Sums struct {
 	Count int64
 	Minor map[string]int64
@@ -33,19 +32,18 @@ func (s *Sums) add(n int64, currency string, minor int64) {
 	s.Minor[currency] += minor
 }
 
-// Open is what a partner has earned and was not paid. Rejectable is what a hand could
-// reject; Kept is on its way in a payout, or has been clawed back from, or is a
-// clawback.
-type Open struct{ Rejectable, Kept Sums }
+// Open sums a partner's unpaid earnings. Rejectable can be rejected manually. NotRejectable is in a payout in
+// flight, is a clawback, or was partly clawed back.
+type Open struct{ Rejectable, NotRejectable Sums }
 
-// LookOpen sums what is open of a partner, and changes nothing.
-func LookOpen(ctx context.Context, tx pgtx.DBTX, p db.Partner) (Open, error) {
+// SumOpen sums a partner's unpaid earnings and changes nothing.
+func SumOpen(ctx context.Context, tx pgtx.DBTX, p db.Partner) (Open, error) {
 	rows, err := queries.CommissionsOpen(ctx, tx, db.CommissionsOpenParams{
 		ProgramID: p.ProgramID, OrgID: p.OrgID, PartnerID: p.ID,
 	})
 	var open Open
 	for _, r := range rows {
-		into := &open.Kept
+		into := &open.NotRejectable
 		if r.Rejectable {
 			into = &open.Rejectable
 		}
@@ -54,18 +52,16 @@ func LookOpen(ctx context.Context, tx pgtx.DBTX, p db.Partner) (Open, error) {
 	return open, err
 }
 
-// Sweep is what RejectOpen did. Remaining is how many are left because one call takes
-// so many at most.
+// Sweep is the result of RejectOpen. Remaining counts the commissions beyond the limit of one call.
 type Sweep struct {
 	Rejected, Kept Sums
 	Remaining      int64
 }
 
-// RejectOpen rejects what is open of a partner as Reject does of one commission, the
-// oldest first. The caller has locked the partner, and its customers before it, so
-// that no sale adds one meanwhile.
+// RejectOpen rejects a partner's unpaid commissions as Reject does, the oldest first. The caller has locked the
+// partner's customers and then the partner, so that no sale adds a commission at the same time.
 func RejectOpen(ctx context.Context, u *work.Unit, p db.Partner, reason string) (Sweep, error) {
-	// The payouts come first, as where one is marked as paid.
+	// Payouts are locked first, as when one is marked as paid.
 	payouts, err := queries.PayoutsUnsent(ctx, u.DB(), db.PayoutsUnsentParams{
 		ProgramID: p.ProgramID, OrgID: p.OrgID, PartnerID: p.ID,
 	})
@@ -75,7 +71,7 @@ func RejectOpen(ctx context.Context, u *work.Unit, p db.Partner, reason string) 
 	var open Open
 	var rows []db.Commission
 	if err := u.Together(ctx,
-		func(tx pgtx.DBTX) (err error) { open, err = LookOpen(ctx, tx, p); return err },
+		func(tx pgtx.DBTX) (err error) { open, err = SumOpen(ctx, tx, p); return err },
 		func(tx pgtx.DBTX) (err error) {
 			rows, err = queries.CommissionsOpenLock(ctx, tx, db.CommissionsOpenLockParams{
 				ProgramID: p.ProgramID, OrgID: p.OrgID, PartnerID: p.ID, PayoutIds: payouts, Lim: maxSwept,
@@ -84,15 +80,14 @@ func RejectOpen(ctx context.Context, u *work.Unit, p db.Partner, reason string) 
 		}); err != nil {
 		return Sweep{}, err
 	}
-	done := Sweep{Kept: open.Kept, Remaining: open.Rejectable.Count - int64(len(rows))}
+	done := Sweep{Kept: open.NotRejectable, Remaining: open.Rejectable.Count - int64(len(rows))}
 	for _, k := range rows {
 		done.Rejected.add(1, k.Currency, k.AmountMinor)
 	}
 	return done, rejectAll(ctx, u, p, rows, reason)
 }
 
-// rejectAll writes the rejection of rows that are locked, in as many statements
-// whatever their number.
+// rejectAll writes the rejection of locked rows, with the same number of statements for any number of rows.
 func rejectAll(ctx context.Context, u *work.Unit, p db.Partner, rows []db.Commission, reason string) error {
 	if len(rows) == 0 {
 		return nil
@@ -104,7 +99,7 @@ func rejectAll(ctx context.Context, u *work.Unit, p db.Partner, rows []db.Commis
 			left[*k.PayoutID] += k.AmountMinor
 		}
 	}
-	// The sums of the days that they counted on are made again without them.
+	// Recompute the report sums of their days without them.
 	if err := report.TouchCommissions(ctx, u, p.ProgramID, ids); err != nil {
 		return err
 	}
@@ -113,7 +108,7 @@ func rejectAll(ctx context.Context, u *work.Unit, p db.Partner, rows []db.Commis
 	}); err != nil {
 		return err
 	}
-	if err := tellRejected(ctx, u, p, rows, reason); err != nil {
+	if err := recordRejections(ctx, u, p, rows, reason); err != nil {
 		return err
 	}
 	for _, id := range slices.Sorted(maps.Keys(left)) {
@@ -124,9 +119,8 @@ func rejectAll(ctx context.Context, u *work.Unit, p db.Partner, rows []db.Commis
 	return nil
 }
 
-// tellRejected writes what follows for each: its event, its move of money and its
-// line in the audit log.
-func tellRejected(ctx context.Context, u *work.Unit, p db.Partner, rows []db.Commission, reason string) error {
+// recordRejections writes the event, the ledger move and the audit entry of each rejection.
+func recordRejections(ctx context.Context, u *work.Unit, p db.Partner, rows []db.Commission, reason string) error {
 	was, targets := map[db.CommissionStatus][]db.Commission{}, make([]auditlog.Target, len(rows))
 	for i, k := range rows {
 		targets[i] = auditlog.Target{ID: k.ID, Before: map[string]db.CommissionStatus{"status": k.Status}}

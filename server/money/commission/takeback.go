@@ -16,7 +16,7 @@ import (
 	"rail/server/work/event"
 )
 
-// Void voids an unpaid commission: its row, its money and its event.
+// Void voids an unpaid commission: its row, its ledger entry and its event.
 func Void(ctx context.Context, u *work.Unit, k db.Commission, reason string) error {
 	voided := db.CommissionVoidParams{Now: &u.Now, Reason: &reason, ID: k.ID, OrgID: k.OrgID}
 	if _, err := queries.CommissionVoid(ctx, u.Later(), voided); err != nil {
@@ -29,21 +29,20 @@ func Void(ctx context.Context, u *work.Unit, k db.Commission, reason string) err
 	}))
 	from := k.Status
 	k.Status = db.CommissionStatusVoided
-	return ledger.Move(ctx, u.Later(), from, ledger.Of(k, u.Now))
+	return ledger.Move(ctx, u.Later(), from, ledger.CommissionOf(k, u.Now))
 }
 
-// Shrunk records that part, in minor units, was taken off an unpaid commission:
-// the part's money moves to the sink, and commission.updated has the new amount.
-func Shrunk(ctx context.Context, u *work.Unit, k db.Commission, part int64) error {
+// RecordShrink records that part, in minor units, was taken off an unpaid commission: the part moves to the
+// sink, and commission.updated has the new amount.
+func RecordShrink(ctx context.Context, u *work.Unit, k db.Commission, part int64) error {
 	recordAmount(u, k, k.AmountMinor+part)
 	from := k.Status
-	k.Status, k.AmountMinor = db.CommissionStatusVoided, part // of the part; the commission keeps its own
-	return ledger.Move(ctx, u.Later(), from, ledger.Of(k, u.Now))
+	k.Status, k.AmountMinor = db.CommissionStatusVoided, part // the ledger moves the part only
+	return ledger.Move(ctx, u.Later(), from, ledger.CommissionOf(k, u.Now))
 }
 
-// clawback returns the negative commission that takes part of a paid one back,
-// or, for a paid deduction, the reward that gives part of it back. Its metadata
-// names the commission that it undoes (decisions, 108).
+// clawback returns a negative commission that takes back part of a paid one or, for a paid deduction, a reward
+// that returns part of it. Its metadata names the commission that it reverses (decisions, 108).
 func clawback(u *work.Unit, k db.Commission, part int64) db.Commission {
 	kind := db.CommissionKindClawback
 	if part < 0 {
@@ -53,18 +52,18 @@ func clawback(u *work.Unit, k db.Commission, part int64) db.Commission {
 		ID: ident.New(ident.Commission), OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, SaleID: k.SaleID,
 		CustomerID: k.CustomerID, FlowID: k.FlowID, FlowBranchID: k.FlowBranchID, Kind: kind,
 		AmountMinor: -part, Currency: k.Currency,
-		Status: db.CommissionStatusDue, MatureAt: &u.Now, ApprovedAt: &u.Now, Metadata: named("commission_id", k.ID),
+		Status: db.CommissionStatusDue, MatureAt: &u.Now, ApprovedAt: &u.Now, Metadata: idMetadata("commission_id", k.ID),
 		CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 }
 
-// Restore gives part, in minor units, of what refunds took of a commission back to its
-// partner by a new commission, which it returns; nil for nothing. A voided commission is
-// answered by one for the sale, of which later refunds take their share; status is the state
-// that the commission had before it was voided, and refunded is what of the sale is refunded
-// now. For any other commission, the reward lowers its clawed amount, so that later refunds
-// take their share of the commission itself. Nothing comes back of a commission that was rejected, or that
-// fell away for another reason than a refund.
+// Restore returns part, in minor units, of the amount that refunds took from a commission. It creates a
+// commission for it and returns that; nil if there is nothing to restore.
+//
+// For a voided commission, the new one belongs to the sale, and later refunds take their share of it; status is
+// the state before voiding, and refunded is how much of the sale is refunded now. For any other commission, a
+// reward lowers the clawed amount, so that later refunds take their share of the commission itself. A commission
+// that was rejected, or voided for another reason than a refund, gets nothing back.
 func Restore(
 	ctx context.Context, u *work.Unit, k db.Commission, status db.CommissionStatus, part, refunded int64,
 ) (*db.Commission, error) {
@@ -76,7 +75,7 @@ func Restore(
 		return unclaw(ctx, u, k, part)
 	}
 	made := clawback(u, k, -part)
-	made.Metadata = named("restores", k.ID)
+	made.Metadata = idMetadata("restores", k.ID)
 	made.RefundedBeforeMinor = refunded
 	if status == db.CommissionStatusPending {
 		made.Status, made.ApproveAt, made.ApprovedAt = status, k.ApproveAt, nil
@@ -87,8 +86,8 @@ func Restore(
 	return &made, add(ctx, u, made)
 }
 
-// unclaw gives back a part that refunds took of a commission, by a new commission that
-// names it. The new one waits for approval and for the holding period as the commission itself does.
+// unclaw returns a part that refunds took from a commission, as a new commission that names it. The new one has
+// the approval and the holding period of the old one.
 func unclaw(ctx context.Context, u *work.Unit, k db.Commission, part int64) (*db.Commission, error) {
 	noted := db.CommissionClawedParams{PartMinor: -part, UpdatedAt: u.Now, ID: k.ID, OrgID: k.OrgID}
 	if err := queries.CommissionClawed(ctx, u.Later(), noted); err != nil {
@@ -101,20 +100,20 @@ func unclaw(ctx context.Context, u *work.Unit, k db.Commission, part int64) (*db
 	return &made, add(ctx, u, made)
 }
 
-// SaleRefunded is the reason with which a refund voids a commission.
+// SaleRefunded is the reason of commissions that a refund voids.
 const SaleRefunded = "sale_refunded"
 
-// named is metadata that names a commission.
-func named(key, id string) json.RawMessage {
+// idMetadata returns metadata that names a commission.
+func idMetadata(key, id string) json.RawMessage {
 	out, err := json.Marshal(map[string]string{key: id})
 	if err != nil {
-		return nil // a map of text always marshals
+		return nil // a map of strings always marshals
 	}
 	return out
 }
 
-// Claw takes part, in minor units, of a paid commission back by a new one, due
-// at once. Paid money is never rewritten: the partner's next payout is lower.
+// Claw takes back part, in minor units, of a paid commission with a new commission, due at once. A paid amount
+// never changes: the partner's next payout is lower.
 func Claw(ctx context.Context, u *work.Unit, k db.Commission, part int64) (*db.Commission, error) {
 	noted := db.CommissionClawedParams{PartMinor: part, UpdatedAt: u.Now, ID: k.ID, OrgID: k.OrgID}
 	if err := queries.CommissionClawed(ctx, u.Later(), noted); err != nil {
@@ -124,14 +123,13 @@ func Claw(ctx context.Context, u *work.Unit, k db.Commission, part int64) (*db.C
 	return &made, add(ctx, u, made)
 }
 
-// ClawOpen claws back from a commission that was in flight at an earlier refund.
-// Where its payout has failed and is open again, the clawback joins that payout,
-// so that no more is paid than is left.
+// ClawOpen claws back from a commission that was in flight at an earlier refund. If its payout failed and is
+// open again, the clawback joins that payout, so that the payout does not exceed the remaining amount.
 func ClawOpen(ctx context.Context, u *work.Unit, k db.Commission, part int64) (*db.Commission, error) {
 	if k.PayoutID == nil {
 		return Claw(ctx, u, k, part)
 	}
-	// The payout comes first: it goes if nothing is left of it.
+	// Change the payout first: it is deleted if nothing is left of it.
 	open, err := payout.Enter(ctx, u, *k.PayoutID, -part)
 	if err != nil {
 		return nil, err

@@ -1,10 +1,8 @@
-// Package ledger is the history of money: each row moves a commission's amount
-// from one bucket to another, so every row sums to zero by itself. Balances are
-// the ledger folded; no write of money waits for another one's commit.
+// Package ledger is the history of money. Each row moves a commission's amount from one bucket to another, so
+// every row sums to zero. Balances are the folded ledger; no write of money waits for another one's commit.
 //
-// The buckets: source is where money is earned; pending, due and paid are the
-// columns of a balance; sink takes what is rejected or voided; removed takes
-// what belonged to a partner that was deleted.
+// The buckets: source is where money is earned; pending, due and paid are the columns of a balance; sink takes
+// rejected and voided amounts; removed takes the amounts of deleted partners.
 package ledger
 
 import (
@@ -30,8 +28,7 @@ const (
 	Removed = "removed"
 )
 
-// Commission is what the ledger needs to know of a commission; Status is the
-// present one.
+// Commission holds the fields of a commission that the ledger needs; Status is the present one.
 type Commission struct {
 	OrgID, ProgramID, PartnerID, ID, Currency string
 	Status                                    db.CommissionStatus
@@ -63,8 +60,8 @@ func Bucket(status db.CommissionStatus) string {
 	}
 }
 
-// Append writes rows with one statement, as columns: its
-// text, and so its plan, is the same for any number of rows.
+// Append writes rows with one statement, as arrays: the statement's text and plan are the same for any number of
+// rows.
 func Append(ctx context.Context, tx pgtx.DBTX, entries ...Entry) error {
 	if len(entries) == 0 {
 		return nil
@@ -84,8 +81,8 @@ func Append(ctx context.Context, tx pgtx.DBTX, entries ...Entry) error {
 	return queries.LedgerAppend(ctx, tx, p)
 }
 
-// Earn writes a new commission's money into the bucket of its status, and makes
-// the balance row that lists show. Both statements can wait for the commit.
+// Earn writes a new commission's money into the bucket of its status, and creates the balance row that lists
+// show. Both statements can wait for the commit.
 func Earn(ctx context.Context, tx pgtx.DBTX, k Commission) error {
 	if err := Append(ctx, tx, k.entry(Source, Bucket(k.Status))); err != nil {
 		return err
@@ -96,8 +93,8 @@ func Earn(ctx context.Context, tx pgtx.DBTX, k Commission) error {
 	})
 }
 
-// Move writes the moves of money for commissions that had the status from, and
-// nothing for those whose old and new status share a bucket.
+// Move writes the moves of commissions that had the status from. It writes nothing if the old and the new status
+// share a bucket.
 func Move(ctx context.Context, tx pgtx.DBTX, from db.CommissionStatus, commissions ...Commission) error {
 	var entries []Entry
 	for _, k := range commissions {
@@ -108,8 +105,8 @@ func Move(ctx context.Context, tx pgtx.DBTX, from db.CommissionStatus, commissio
 	return Append(ctx, tx, entries...)
 }
 
-// Correct moves the difference between a commission's present amount and the one
-// before: what was added comes from the source, what was taken off goes to the sink.
+// Correct moves the difference between a commission's present and previous amount: an increase comes from the
+// source, a decrease goes to the sink.
 func Correct(ctx context.Context, tx pgtx.DBTX, k Commission, previous int64) error {
 	bucket, added := Bucket(k.Status), k.AmountMinor-previous
 	if k.AmountMinor = added; added > 0 {
@@ -119,8 +116,7 @@ func Correct(ctx context.Context, tx pgtx.DBTX, k Commission, previous int64) er
 	return Append(ctx, tx, k.entry(bucket, Sink))
 }
 
-// Remove takes a commission's money out of every balance, because its partner
-// is deleted.
+// Remove takes a deleted partner's commission out of every balance.
 func Remove(ctx context.Context, tx pgtx.DBTX, k Commission) error {
 	return Append(ctx, tx, k.entry(Bucket(k.Status), Removed))
 }
@@ -133,13 +129,12 @@ func (k Commission) entry(from, to string) Entry {
 	}
 }
 
-// Moved writes the consequences of a change of status: the money moves between
-// buckets, and commission.updated is recorded. The caller changes the rows
-// themselves in the same transaction.
+// Moved writes the effects of a change of status: the ledger moves and commission.updated. The caller changes
+// the rows in the same transaction.
 func Moved(ctx context.Context, u *work.Unit, previous db.CommissionStatus, rows ...db.Commission) error {
 	moved := make([]Commission, len(rows))
 	for i, k := range rows {
-		moved[i] = Of(k, u.Now)
+		moved[i] = CommissionOf(k, u.Now)
 		u.Record(event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID},
 			events.CommissionUpdated(api.CommissionUpdatedData{
 				CommissionID: k.ID, PartnerID: k.PartnerID, AmountMinor: k.AmountMinor, Currency: k.Currency,
@@ -149,8 +144,8 @@ func Moved(ctx context.Context, u *work.Unit, previous db.CommissionStatus, rows
 	return Move(ctx, u.Later(), previous, moved...)
 }
 
-// Of is a commission's row as the ledger takes it, at the time of the move.
-func Of(k db.Commission, at clock.Time) Commission {
+// CommissionOf converts a commission's row for the ledger, at the time of the move.
+func CommissionOf(k db.Commission, at clock.Time) Commission {
 	return Commission{
 		OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID, Currency: k.Currency, Status: k.Status,
 		AmountMinor: k.AmountMinor, At: at,

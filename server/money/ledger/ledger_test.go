@@ -63,7 +63,7 @@ func exec(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) {
 	require.NoError(t, err)
 }
 
-// ofLedger is the truth: the sums of the ledger by balance id.
+// ofLedger returns the expected sums, from the whole ledger, by balance id.
 func ofLedger(ctx context.Context, tx pgtx.DBTX) (map[string]triple, error) {
 	rows, err := tx.Query(ctx, sums)
 	if err != nil {
@@ -79,7 +79,7 @@ func ofLedger(ctx context.Context, tx pgtx.DBTX) (map[string]triple, error) {
 	return out, err
 }
 
-// asRead is what the API shows.
+// asRead returns the balances as the API shows them.
 func asRead(ctx context.Context, tx pgtx.DBTX) (map[string]triple, error) {
 	rows, err := queries.BalancePage(ctx, tx, db.BalancePageParams{ProgramID: programID, OrgID: orgID, Lim: 100})
 	out := map[string]triple{}
@@ -89,7 +89,7 @@ func asRead(ctx context.Context, tx pgtx.DBTX) (map[string]triple, error) {
 	return out, err
 }
 
-// rows is what is stored in the balances themselves.
+// stored returns the rows of the balances.
 func stored(t *testing.T, pool *pgxpool.Pool) map[string]triple {
 	t.Helper()
 	rows, err := pool.Query(t.Context(), "SELECT id, pending_minor, due_minor, paid_minor FROM balances")
@@ -153,8 +153,7 @@ func TestMoves(t *testing.T) {
 	expect(triple{})
 }
 
-// A balance reads exactly while writers commit, roll back and return to
-// savepoints, and while folders fold under them.
+// Balances are exact while writers commit, roll back and use savepoints, and while folders fold.
 func TestReadsAreExact(t *testing.T) {
 	pool := setup(t)
 	var written atomic.Int64
@@ -177,7 +176,7 @@ func TestReadsAreExact(t *testing.T) {
 	want, err := ofLedger(t.Context(), pool)
 	require.NoError(t, err)
 	require.Len(t, want, 6)
-	foldUntil(t, NewFolder(pool), func() bool { return maps.Equal(want, stored(t, pool)) }) // the rows alone, with nothing to add
+	foldUntil(t, NewFolder(pool), func() bool { return maps.Equal(want, stored(t, pool)) }) // nothing to add
 }
 
 func until(ctx context.Context, f func() error) error {
@@ -188,7 +187,7 @@ func until(ctx context.Context, f func() error) error {
 	}
 }
 
-// compare looks at both sides in one snapshot.
+// compare compares both sides in one snapshot.
 func compare(ctx context.Context, pool *pgxpool.Pool) error {
 	return pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly},
 		func(tx pgx.Tx) error {
@@ -204,8 +203,7 @@ func compare(ctx context.Context, pool *pgxpool.Pool) error {
 		})
 }
 
-// write makes transactions of every kind; some stay open for a while, so that
-// others that began later end first.
+// write runs transactions of every kind; some stay open for a while, so that later ones end first.
 func write(ctx context.Context, pool *pgxpool.Pool, w, n int, written *atomic.Int64) error {
 	rnd := rand.New(rand.NewPCG(uint64(w), 7))
 	for i := range n {
@@ -233,7 +231,7 @@ func one(ctx context.Context, tx *pgtx.Tx, k Commission, rnd *rand.Rand) error {
 	if rnd.IntN(8) == 0 {
 		<-time.After(time.Duration(rnd.IntN(15)) * time.Millisecond)
 	}
-	if rnd.IntN(3) == 0 { // taken back before the commit
+	if rnd.IntN(3) == 0 { // rolled back before the commit
 		tx.Savepoint()
 		lost := k
 		lost.ID, lost.AmountMinor = "com_lost", 1_000_000
@@ -253,8 +251,7 @@ func one(ctx context.Context, tx *pgtx.Tx, k Commission, rnd *rand.Rand) error {
 	return Move(ctx, tx.Later(), "due", k)
 }
 
-// An entry that a folder could not see yet, or not fold yet, is folded later,
-// also when the folder has long gone past its number.
+// An entry that a folder could not see or fold yet is folded later, even after the folder has passed its number.
 func TestFoldComesBack(t *testing.T) {
 	pool := setup(t)
 	ctx, f := t.Context(), NewFolder(pool)
@@ -274,7 +271,7 @@ func TestFoldComesBack(t *testing.T) {
 	require.NoError(t, compare(ctx, pool))
 }
 
-// Work of a savepoint that was released counts with its transaction.
+// Entries of a released savepoint count with their transaction.
 func TestFoldSavepoints(t *testing.T) {
 	pool := setup(t)
 	ctx := t.Context()
@@ -291,8 +288,7 @@ func TestFoldSavepoints(t *testing.T) {
 	require.Equal(t, map[string]triple{"bal_a_usd": {due: 1}}, stored(t, pool))
 }
 
-// TestUnfold: rows folded by another cluster, as a logical restore brings them,
-// read right again.
+// TestUnfold: rows folded by another cluster, as after a logical restore, read right again.
 func TestUnfold(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
@@ -309,21 +305,20 @@ func TestUnfold(t *testing.T) {
 	foldUntil(t, NewFolder(pool), func() bool { return folded(t, pool) == 500 })
 }
 
-// foldUntil folds until something is so: not before the transactions of other
-// tests, which share the server, are over.
+// foldUntil folds until a condition holds, which may need to wait for transactions of other tests on the server.
 func foldUntil(t *testing.T, f *Folder, so func() bool) {
 	t.Helper()
 	require.Eventually(t, func() bool { return f.Fold(t.Context()) == nil && so() }, 20*time.Second, time.Millisecond)
 }
 
-// folded is what the only balance of a test has.
+// folded returns the due amount of a test's only balance.
 func folded(t *testing.T, pool *pgxpool.Pool) (due int64) {
 	t.Helper()
 	require.NoError(t, pool.QueryRow(t.Context(), "SELECT due_minor FROM balances").Scan(&due))
 	return due
 }
 
-// TestFoldGoesOn: a process that starts does not look at what others have folded.
+// TestFoldGoesOn: a new process does not read entries that others have folded.
 func TestFoldGoesOn(t *testing.T) {
 	t.Parallel()
 	pool := setup(t)
@@ -332,12 +327,12 @@ func TestFoldGoesOn(t *testing.T) {
 		SELECT $1, $2, 'part_a', 'com_' || n, 'USD', 'source', 'due', 1, now() FROM generate_series(1, $3::int) n`
 	exec(t, pool,
 		`INSERT INTO balances (id, org_id, program_id, partner_id, currency, updated_at) VALUES ('bal_a', $1, $2, 'part_a', 'USD', now())`, orgID, programID)
-	exec(t, pool, many, orgID, programID, rest)
+	exec(t, pool, many, orgID, programID, markInterval)
 	first := NewFolder(pool)
-	foldUntil(t, first, func() bool { return first.kept == rest })
+	foldUntil(t, first, func() bool { return first.storedMark == markInterval })
 	exec(t, pool, many, orgID, programID, 5)
 	next := NewFolder(pool)
 	require.NoError(t, next.begin(ctx))
-	require.EqualValues(t, rest, next.after)
-	foldUntil(t, next, func() bool { return folded(t, pool) == rest+5 })
+	require.EqualValues(t, markInterval, next.after)
+	foldUntil(t, next, func() bool { return folded(t, pool) == markInterval+5 })
 }

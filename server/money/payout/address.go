@@ -9,8 +9,8 @@ import (
 	"rail/server/secret"
 )
 
-// Email returns the e-mail address to which a partner is paid, in lower case; "" where
-// its payout details name none.
+// Email returns the e-mail address to which a partner is paid, in lower case, or "" if the payout details have
+// none.
 func Email(keeper *secret.Keeper, p db.Partner) (string, error) {
 	details, err := DetailsOf(keeper, p)
 	if err != nil || details == nil {

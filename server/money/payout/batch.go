@@ -16,24 +16,23 @@ import (
 	"rail/server/work/event"
 )
 
-// Order selects the commissions that a batch collects. PartnerID and GroupID narrow it. Until is
-// the period's end in the request; GenerateIn and PreviewIn set PeriodEnd from it.
+// Order selects the commissions that a batch collects. PartnerID and GroupID narrow it. Until is the period's
+// end in the request; GenerateIn and PreviewIn set PeriodEnd from it.
 type Order struct {
 	Program            db.Program
 	PeriodEnd          clock.Time
 	Until              string
 	PartnerID, GroupID *string
 	IgnoreMinimum      bool
-	HoldOnHighRisk     bool      // keep partners with an open high risk flag out
-	Automatic          bool      // the month's own run, which is made once
-	ofBatch            time.Time // the batch's month, which a change of the zone does not move
+	HoldOnHighRisk     bool      // exclude partners with an open high risk flag
+	Automatic          bool      // the monthly run, made once
+	ofBatch            time.Time // the batch's month, which a change of time zone does not move
 }
 
 // terms are the days from the period's end to the day on which payouts are due.
 var terms = map[db.PayoutTerm]int{db.PayoutTermNet15: 15, db.PayoutTermNet30: 30, db.PayoutTermNet60: 60}
 
-// month is the first day of the period's month in the program's zone. A program has one
-// batch a month.
+// month returns the first day of the period's month in the program's time zone. A program has one batch a month.
 func (o Order) month() time.Time {
 	if !o.ofBatch.IsZero() {
 		return o.ofBatch
@@ -41,8 +40,8 @@ func (o Order) month() time.Time {
 	return clock.MonthOf(o.PeriodEnd.DayIn(o.zone()))
 }
 
-// dueAt is midnight of the period's last day plus the term, in the program's zone
-// (decisions, 123 and 310).
+// dueAt returns midnight of the period's last day plus the term, in the program's time zone (decisions, 123 and
+// 310).
 func (o Order) dueAt() clock.Time {
 	return clock.Midnight(o.PeriodEnd.DayIn(o.zone()).AddDate(0, 0, terms[o.Program.PayoutTerm]), o.zone())
 }
@@ -50,15 +49,13 @@ func (o Order) dueAt() clock.Time {
 // zone returns the time zone of the order's program.
 func (o Order) zone() *time.Location { return clock.StoredZone(o.Program.TimeZone) }
 
-// Generate turns what is due into payouts, one a partner and currency, and
-// returns the month's batch; created reports whether it is new. The call's
-// transaction has the first page of partners; what follows is left to Runs. The
-// program must be locked. Partners that have a payout this month are passed over,
-// and those that were not eligible are evaluated again (decisions, 115 to 122). No
-// money moves.
+// Generate turns due commissions into payouts, one for each partner and currency, and returns the month's batch;
+// created reports whether it is new. The call's transaction does the first page of partners; Runs does the rest.
+// The program must be locked. Partners with a payout this month are skipped; those that were not eligible are
+// evaluated again (decisions, 115 to 122). No money moves.
 //
-// Locks are taken in the order program, run, batch, partners, so that a request
-// and the pages of Runs wait for each other in one direction only.
+// Locks are taken in the order program, run, batch, partners, so that a request and the pages of Runs cannot
+// deadlock.
 func Generate(ctx context.Context, u *work.Unit, o Order) (b db.PayoutBatch, created bool, err error) {
 	month := db.BatchOfMonthParams{ProgramID: o.Program.ID, OrgID: u.OrgID, PeriodMonth: o.month()}
 	b, err = queries.BatchOfMonth(ctx, u.Tx, month)
@@ -71,8 +68,7 @@ func Generate(ctx context.Context, u *work.Unit, o Order) (b db.PayoutBatch, cre
 		}
 		return b, true, o.begin(ctx, u, b)
 	}
-	// The month's own run is made once, even if an operator has since asked for
-	// the batch by hand.
+	// The monthly run happens once, even if an operator has requested the batch manually since.
 	if o.Automatic && b.AutoRunAt != nil {
 		return b, false, nil // another replica was first
 	}
@@ -80,7 +76,7 @@ func Generate(ctx context.Context, u *work.Unit, o Order) (b db.PayoutBatch, cre
 	if err != nil {
 		return b, false, err
 	}
-	// The batch ends with the latest day that was asked for.
+	// The batch ends with the latest requested day.
 	if o.PeriodEnd.After(b.PeriodEnd.Time) {
 		b.PeriodEnd = o.PeriodEnd
 	}
@@ -93,8 +89,8 @@ func Generate(ctx context.Context, u *work.Unit, o Order) (b db.PayoutBatch, cre
 	return b, false, o.begin(ctx, u, b)
 }
 
-// GenerateIn is Generate in the program that a request names, locked first; the
-// order's partner and group must be of that program.
+// GenerateIn locks the program that a request names and calls Generate. The order's partner and group must be of
+// that program.
 func GenerateIn(ctx context.Context, u *work.Unit, programID string,
 	o Order) (b db.PayoutBatch, created bool, err error) {
 	p, err := queries.ProgramLock(ctx, u.Tx, db.ProgramLockParams{ID: programID, OrgID: u.OrgID})
@@ -108,8 +104,7 @@ func GenerateIn(ctx context.Context, u *work.Unit, programID string,
 	return Generate(ctx, u, o)
 }
 
-// check sets the end of the period, and returns a refusal unless the order's partner and
-// group are of the program.
+// check sets the end of the period, and refuses a partner or group of another program.
 func (o *Order) check(ctx context.Context, u *work.Unit) (err error) {
 	if o.PeriodEnd, err = periodEnd(o.Until, u.Now, o.zone()); err != nil {
 		return err
@@ -117,9 +112,8 @@ func (o *Order) check(ctx context.Context, u *work.Unit) (err error) {
 	return u.Check(ctx, o.Program.ID, work.PartnerRef("partner_id", o.PartnerID), work.GroupRef("group_id", o.GroupID))
 }
 
-// periodEnd reads the end of a period: a bare date up to today means the end
-// of that day in a zone, or now if that is earlier; a moment must not lie in the
-// future (decisions, 197).
+// periodEnd parses the end of a period. A bare date up to today means the end of that day in the zone, or now if
+// that is earlier; a time must not be in the future (decisions, 197).
 func periodEnd(given string, now clock.Time, zone *time.Location) (clock.Time, error) {
 	end, bare, err := clock.ParseDate(given)
 	if err != nil {
@@ -130,7 +124,7 @@ func periodEnd(given string, now clock.Time, zone *time.Location) (clock.Time, e
 		end = clock.Midnight(day, zone)
 	}
 	if end.After(now.Time) {
-		return end, problem.Invalid("period_end", "period_end lies in the future.")
+		return end, problem.Invalid("period_end", "period_end is in the future.")
 	}
 	if bare {
 		end = clock.EndOf(day, zone)
@@ -141,7 +135,7 @@ func periodEnd(given string, now clock.Time, zone *time.Location) (clock.Time, e
 	return end, nil
 }
 
-// open makes the month's batch.
+// open finds or creates the month's batch.
 func (o Order) open(ctx context.Context, u *work.Unit) (db.PayoutBatch, error) {
 	b := db.PayoutBatch{
 		ID: ident.New(ident.Batch), OrgID: u.OrgID, ProgramID: o.Program.ID, PeriodMonth: o.month(), PeriodEnd: o.PeriodEnd,
@@ -153,10 +147,9 @@ func (o Order) open(ctx context.Context, u *work.Unit) (db.PayoutBatch, error) {
 	return b, queries.BatchInsert(ctx, u.Later(), db.BatchInsertParams(b))
 }
 
-// join leaves the order to a run that works on the same, and reports whether there
-// is one. The order of one partner is never more than a page.
-// A second run over the same partners would only lengthen the first. Runs that differ
-// in what they collect go side by side.
+// join leaves the order to a running run with the same scope, and reports whether there is one; a second run
+// over the same partners would only slow down the first. An order for one partner never needs more than a page.
+// Runs with different scopes run concurrently.
 func (o Order) join(ctx context.Context, u *work.Unit, b db.PayoutBatch) (bool, error) {
 	if o.PartnerID != nil {
 		return false, nil
@@ -168,7 +161,7 @@ func (o Order) join(ctx context.Context, u *work.Unit, b db.PayoutBatch) (bool, 
 	return n > 0, err
 }
 
-// begin does the first page, and leaves the others to a run.
+// begin does the first page, and leaves the rest to a run.
 func (o Order) begin(ctx context.Context, u *work.Unit, b db.PayoutBatch) error {
 	last, err := o.page(ctx, u, b, "")
 	switch {

@@ -16,38 +16,37 @@ import (
 	"rail/server/work/event"
 )
 
-// cancelled is how many payouts one call undoes at most.
-const cancelled = 10 * pageSize
+// maxCancel bounds how many payouts one call cancels.
+const maxCancel = 10 * pageSize
 
-// Undone is what of a batch was undone.
-type Undone struct {
+// CancelResult is the result of Cancel.
+type CancelResult struct {
 	Payouts     []Sum // by currency
 	NotEligible int64
-	Kept        int64 // payouts that stay
-	More        bool  // more can be undone
+	Remaining   int64 // payouts that stay
+	More        bool  // another call can cancel more
 }
 
-// count is how many payouts that had passed their checks were undone.
-func (d Undone) count() (n int64) {
+// count returns the number of cancelled payouts that had passed their checks.
+func (d CancelResult) count() (n int64) {
 	for _, s := range d.Payouts {
 		n += s.Payouts
 	}
 	return n
 }
 
-// Sum is a number of payouts and what was to be paid by them.
+// Sum is a number of payouts and their amount.
 type Sum struct {
 	Currency    string `json:"currency"`
 	Payouts     int64  `json:"payout_count"`
 	AmountMinor int64  `json:"amount_minor"`
 }
 
-// Cancel deletes the payouts of a batch that have not been paid and are not in flight, as
-// Delete would each; with exported also what left in a file, by the caller's word that
-// nobody is paid by it.
+// Cancel deletes the payouts of a batch that are neither paid nor in flight, as Delete does for one. With
+// exported it also deletes payouts that left in a file; the caller asserts that they will not be paid.
 //
 // Locks are taken in the order of Generate: program, batch, partners, payouts.
-func Cancel(ctx context.Context, u *work.Unit, id string, exported bool) (done Undone, err error) {
+func Cancel(ctx context.Context, u *work.Unit, id string, exported bool) (done CancelResult, err error) {
 	b, err := queries.BatchGet(ctx, u.DB(), db.BatchGetParams{ID: id, OrgID: u.OrgID})
 	if err != nil {
 		return done, err
@@ -64,7 +63,7 @@ func Cancel(ctx context.Context, u *work.Unit, id string, exported bool) (done U
 			_, err := queries.BatchLock(ctx, tx, db.BatchLockParams{ID: b.ID, OrgID: b.OrgID})
 			return err
 		},
-		func(tx pgtx.DBTX) error { return settled(ctx, tx, b) })
+		func(tx pgtx.DBTX) error { return checkGenerated(ctx, tx, b) })
 	if err := errors.Join(errs...); err != nil {
 		return done, err
 	}
@@ -73,7 +72,7 @@ func Cancel(ctx context.Context, u *work.Unit, id string, exported bool) (done U
 		return c.done, err
 	}
 	u.Record(event.Subject{ProgramID: b.ProgramID, ID: b.ID}, events.PayoutBatchCancelled(api.PayoutBatchCancelledData{
-		BatchID: b.ID, Payouts: c.done.count(), NotEligible: c.done.NotEligible, Kept: c.done.Kept,
+		BatchID: b.ID, Payouts: c.done.count(), NotEligible: c.done.NotEligible, Kept: c.done.Remaining,
 	}))
 	return c.done, auditlog.Record(ctx, u, auditlog.Entry{
 		ProgramID: b.ProgramID, Action: "payout_batch.cancelled", TargetID: b.ID,
@@ -81,27 +80,27 @@ func Cancel(ctx context.Context, u *work.Unit, id string, exported bool) (done U
 	})
 }
 
-// cancellation is one call of Cancel on its way.
+// cancellation is a running call of Cancel.
 type cancellation struct {
 	batch db.PayoutBatch
-	filed bool           // also what left in a file
+	filed bool           // include payouts that left in a file
 	sums  map[string]Sum // by currency
-	done  Undone
+	done  CancelResult
 }
 
-// run undoes what can be undone, a page at a time.
+// run cancels payouts, a page at a time.
 func (c *cancellation) run(ctx context.Context, u *work.Unit) error {
 	rail := inFile
 	var found []db.PayoutsToCancelRow
 	err := u.Together(ctx,
 		func(tx pgtx.DBTX) (err error) {
 			found, err = queries.PayoutsToCancel(ctx, tx, db.PayoutsToCancelParams{
-				BatchID: c.batch.ID, OrgID: c.batch.OrgID, Filed: c.filed, Rail: &rail, Lim: cancelled + 1,
+				BatchID: c.batch.ID, OrgID: c.batch.OrgID, Filed: c.filed, Rail: &rail, Lim: maxCancel + 1,
 			})
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
-			c.done.Kept, err = queries.PayoutsOfBatch(ctx, tx, db.PayoutsOfBatchParams{
+			c.done.Remaining, err = queries.PayoutsOfBatch(ctx, tx, db.PayoutsOfBatchParams{
 				BatchID: c.batch.ID, OrgID: c.batch.OrgID,
 			})
 			return err
@@ -109,8 +108,8 @@ func (c *cancellation) run(ctx context.Context, u *work.Unit) error {
 	if err != nil {
 		return err
 	}
-	if c.done.More = len(found) > cancelled; c.done.More {
-		found = found[:cancelled]
+	if c.done.More = len(found) > maxCancel; c.done.More {
+		found = found[:maxCancel]
 	}
 	for some := range slices.Chunk(found, pageSize) {
 		if err := c.page(ctx, u, some); err != nil {
@@ -122,7 +121,7 @@ func (c *cancellation) run(ctx context.Context, u *work.Unit) error {
 	return nil
 }
 
-// page undoes what can still be undone of some payouts, once their partners are locked.
+// page locks the partners of some payouts, and cancels the payouts that are still open.
 func (c *cancellation) page(ctx context.Context, u *work.Unit, some []db.PayoutsToCancelRow) error {
 	rail := inFile
 	ids, partners := make([]string, len(some)), make([]string, len(some))
@@ -157,10 +156,9 @@ func (c *cancellation) page(ctx context.Context, u *work.Unit, some []db.Payouts
 	return queries.PayoutsDelete(ctx, u.Later(), db.PayoutsDeleteParams{Ids: ids, OrgID: u.OrgID})
 }
 
-// undo counts a payout that goes, and records what happens to it: what left in a file fails
-// before it goes.
+// undo counts and records the deletion of a payout; an exported payout fails first.
 func (c *cancellation) undo(u *work.Unit, p db.Payout) {
-	if c.done.Kept--; p.Status == db.PayoutStatusNotEligible {
+	if c.done.Remaining--; p.Status == db.PayoutStatusNotEligible {
 		c.done.NotEligible++
 	} else {
 		sum := c.sums[p.Currency]

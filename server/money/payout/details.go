@@ -3,6 +3,8 @@ package payout
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,13 +12,12 @@ import (
 	"rail/server/secret"
 )
 
-// DetailsHash recognizes that two partners of a program are paid to the same place:
-// a keyed hash of what names the place in the payout details, however it is
-// spelled. Whose account it is, and what the bank is called, name nothing. Empty
-// where the details name no place.
+// DetailsHash lets the server recognize two partners of a program with the same payout destination: a keyed hash
+// of the account or address in the payout details, whatever their spelling. Names of account holders and banks
+// do not count. It is empty if the details have no destination.
 func DetailsHash(keeper *secret.Keeper, programID string, method *string, details []byte) ([]byte, error) {
 	d := json.NewDecoder(bytes.NewReader(details))
-	// An account number is longer than a float64 is exact.
+	// Account numbers exceed the exact range of float64.
 	d.UseNumber()
 	var members map[string]any
 	if err := d.Decode(&members); err != nil {
@@ -24,9 +25,8 @@ func DetailsHash(keeper *secret.Keeper, programID string, method *string, detail
 	}
 	named := place(members)
 	if named == nil {
-		// Details in a form that is not known are compared as a whole, and only with those
-		// of the same method.
-		rest, _ := plain(members).([][2]string) // of an object that is what it is
+		// Details of an unknown form are compared as a whole, and only within the same method.
+		rest, _ := plain(members).([][2]string) // plain returns a list for an object
 		if len(rest) == 0 {
 			return []byte{}, nil
 		}
@@ -43,8 +43,8 @@ func DetailsHash(keeper *secret.Keeper, programID string, method *string, detail
 	return keeper.HashDetails(programID, string(text)), nil
 }
 
-// The members that name a place, by what they are called without separators. A
-// number that is no IBAN means something at one bank only.
+// Members that hold an account or address, by their names without separators. A number that is not an IBAN
+// identifies an account at one bank only.
 var (
 	accountNamed = []string{"iban", "accountnumber", "account"}
 	bankNamed    = []string{"routingnumber", "sortcode", "bankcode", "bsb", "bic", "swift", "swiftcode", "swiftbic"}
@@ -52,14 +52,13 @@ var (
 	ibanForm     = regexp.MustCompile(`^[a-z]{2}[0-9]{2}[a-z0-9]{10,30}$`)
 )
 
-// place is the account or the address that details name; nil where none is
-// known to be one.
+// place returns the account or address in the details, nil if none is known.
 func place(members map[string]any) []any {
 	if account := first(members, accountNamed); account != "" {
-		if account = bare(account); ibanForm.MatchString(account) {
+		if account = bareName(account); ibanForm.MatchString(account) {
 			return []any{"account", account}
 		}
-		return []any{"account", account, bare(first(members, bankNamed))}
+		return []any{"account", account, bareName(first(members, bankNamed))}
 	}
 	if address := first(members, addressNamed); address != "" {
 		return []any{"address", address}
@@ -67,15 +66,40 @@ func place(members map[string]any) []any {
 	return nil
 }
 
-// first is the first member of those names that is not empty.
+// SamePlaces reports whether two versions of payout details name the same places. DetailsHash compares only the
+// first place, and a payout file may use another one, such as the e-mail beside an IBAN.
+func SamePlaces(one, other []byte) (bool, error) {
+	a, err := placesOf(one)
+	if err != nil {
+		return false, err
+	}
+	b, err := placesOf(other)
+	return reflect.DeepEqual(a, b), err
+}
+
+// placesOf returns the members of payout details that name a place.
+func placesOf(raw []byte) (any, error) {
+	members := map[string]any{}
+	if raw == nil {
+		return plain(members), nil
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	err := d.Decode(&members)
+	names := slices.Concat(accountNamed, bankNamed, addressNamed, []string{"payerid", "wiseemail"})
+	maps.DeleteFunc(members, func(name string, _ any) bool { return !slices.Contains(names, bareName(name)) })
+	return plain(members), err
+}
+
+// first returns the first of the named members that is not empty.
 func first(members map[string]any, names []string) string {
 	for _, name := range names {
-		// Members are compared by their bare names: "Account number" is account_number.
-		for given, value := range members {
-			if bare(given) != name {
+		// Members are compared by normalized names: "Account number" is account_number.
+		for _, given := range slices.Sorted(maps.Keys(members)) { // E-mail and email may both be there
+			if bareName(given) != name {
 				continue
 			}
-			if text, ok := plain(value).(string); ok && text != "" {
+			if text, ok := plain(members[given]).(string); ok && text != "" {
 				return text
 			}
 		}
@@ -83,8 +107,8 @@ func first(members map[string]any, names []string) string {
 	return ""
 }
 
-// plain is the form in which details are compared. An object becomes the list of
-// its members in the order of their names; what is empty is left out.
+// plain returns the canonical form in which details are compared. An object becomes a list of its members sorted
+// by name; empty members are dropped.
 func plain(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -92,7 +116,7 @@ func plain(v any) any {
 		for name, value := range v {
 			raw, err := json.Marshal(plain(value))
 			if err == nil && string(raw) != `""` && string(raw) != "null" {
-				members = append(members, [2]string{squeezed(name), string(raw)})
+				members = append(members, [2]string{foldText(name), string(raw)})
 			}
 		}
 		slices.SortFunc(members, func(a, b [2]string) int { return strings.Compare(a[0]+"\x00"+a[1], b[0]+"\x00"+b[1]) })
@@ -104,18 +128,18 @@ func plain(v any) any {
 		}
 		return out
 	case string:
-		return squeezed(v)
+		return foldText(v)
 	case json.Number:
-		return v.String() // an account given as a number is the one given as text
+		return v.String() // a number and its text are the same account
 	}
 	return v
 }
 
-// squeezed is a text without case and spaces.
-func squeezed(s string) string { return strings.ToLower(strings.Join(strings.Fields(s), "")) }
+// foldText returns a text in lower case without spaces.
+func foldText(s string) string { return strings.ToLower(strings.Join(strings.Fields(s), "")) }
 
-// bare is a text without case and without whatever separates its parts.
-func bare(s string) string {
+// bareName returns a text in lower case without separators.
+func bareName(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
 			return r

@@ -7,14 +7,13 @@ import (
 	"rail/server/money/payout"
 )
 
-// bank is a payment rail over a bank's API, which this example keeps in memory.
+// bank is a payment rail over a bank's API, kept in memory in this example.
 type bank struct{ transfers map[string]payout.State }
 
 func (bank) Name() string      { return "bank" }
 func (bank) Methods() []string { return []string{"bank_transfer"} }
 
-// Submit pays no Transfer.ID twice: the bank is given it as the reference that it
-// takes once.
+// Submit pays no Transfer.ID twice: the bank accepts each reference once.
 func (b bank) Submit(_ context.Context, t payout.Transfer) (string, error) {
 	if t.AmountMinor > 1_000_000 {
 		return "", payout.Refusal{Code: "limit", Message: "The bank takes at most 10,000.00 at once."}
@@ -26,13 +25,13 @@ func (b bank) Submit(_ context.Context, t payout.Transfer) (string, error) {
 	return reference, nil
 }
 
-// Status says how the transfer stands.
+// Status returns the state of the transfer.
 func (b bank) Status(_ context.Context, t payout.Transfer) (payout.Status, error) {
 	return payout.Status{State: b.transfers[t.ExternalID]}, nil
 }
 
-// A rail is given each transfer as often as its answer is lost, and pays it once.
-// It is added to the server by cli.Env.Rails.
+// A rail gets each transfer again when its answer is lost, and pays it once. It is added to the server by
+// cli.Env.Rails.
 func ExampleRail() {
 	ctx := context.Background()
 	var rail payout.Rail = bank{map[string]payout.State{}}

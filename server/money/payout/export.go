@@ -26,11 +26,11 @@ import (
 	"rail/server/work/auditlog"
 )
 
-// Formats are the files that there are. Those of a service have the payouts of the method of
-// its name; CSV is a table for people and banks.
+// Formats are the supported files. A service's file has the payouts of the method of that name; CSV is a table
+// for people and banks.
 var Formats = []string{"paypal", "wise", CSV}
 
-// CSV is the format of a file that is no service's own.
+// CSV is the general format, of no particular service.
 const CSV = "csv"
 
 // headings are the first rows of a file.
@@ -39,26 +39,26 @@ var headings = map[string][][]string{
 		"name", "recipientEmail", "paymentReference", "receiverType", "amountCurrency", "amount", "sourceCurrency",
 		"targetCurrency",
 	}},
-	// The last three are to be filled in by whoever pays: ReadResults reads them.
+	// The payer fills in the last three; ReadResults reads them.
 	CSV: {{
 		"payout_id", "name", "email", "method", "amount", "currency", "details", "status", "transaction_id", "reason",
 	}},
 }
 
-// FileLimits are the most rows that the service takes in one file.
+// FileLimits are the row limits of each service.
 var FileLimits = map[string]int{"paypal": 5000, "wise": 1000, CSV: 5000}
 
-// fileCurrencies are the currencies that a service pays; a service without a list takes all. PayPal
-// documents its list. Wise's changes often, and Wise refuses other currencies when a file is uploaded.
+// fileCurrencies are the currencies that a service pays; a service without a list pays all. PayPal documents its
+// list. Wise's changes often, and Wise refuses other currencies at upload.
 var fileCurrencies = map[string][]string{"paypal": {
 	"AUD", "BRL", "CAD", "CHF", "CZK", "DKK", "EUR", "GBP", "HKD", "HUF", "ILS", "JPY", "MXN", "MYR", "NOK", "NZD", "PHP", "PLN",
 	"SEK", "SGD", "THB", "TWD", "USD",
 }}
 
-// fileWhole are the currencies that a service pays in whole units, though ISO 4217 gives them decimals.
+// fileWhole are the currencies that a service pays in whole units only, although ISO 4217 gives them decimals.
 var fileWhole = map[string][]string{"paypal": {"HUF", "TWD"}}
 
-// unpayable says why a service cannot pay an amount; empty where it can.
+// unpayable returns why a service cannot pay an amount, or "".
 func unpayable(format string, amountMinor int64, code string) string {
 	pays := fileCurrencies[format]
 	switch {
@@ -71,7 +71,7 @@ func unpayable(format string, amountMinor int64, code string) string {
 	return ""
 }
 
-// step is a whole unit of a currency in minor units.
+// step returns a whole unit of a currency, in minor units.
 func step(code string) (unit int64) {
 	unit = 1
 	for range currency.Digits(code) {
@@ -80,45 +80,44 @@ func step(code string) (unit int64) {
 	return unit
 }
 
-// File is the export of a batch: its unpaid payouts of one method and one currency,
-// as the file that PayPal Payouts (recipient, amount, currency, reference, note,
-// wallet; no heading) or Wise batch payments (the template for recipients with an email) take, or as a
-// table. The recipient is the address in the partner's payout details, or else the
-// partner's own.
+// File is an export of a batch: its unpaid payouts of one method and one currency, for PayPal Payouts
+// (recipient, amount, currency, reference, note, wallet; no heading), for Wise batch payments (the template for
+// recipients with an email), or as a table. The recipient is the address in the partner's payout details, else
+// the partner's email.
 //
-// What is written is out of reach from then on, so that a refund claws it back: it
-// is processing until it is marked as paid or failed (decisions, 234).
+// An exported payout is in flight, so that a refund claws it back: it is processing until it is marked as paid
+// or failed (decisions, 234).
 type File struct {
-	Pool     *pgxpool.Pool // of Write only
+	Pool     *pgxpool.Pool // for Write only
 	Keeper   *secret.Keeper
-	Rails    []Rail // what they pay is in no file
+	Rails    []Rail // their methods are in no file
 	Batch    db.PayoutBatch
 	Format   string // one of Formats
-	Method   string // of a CSV; empty for each that has no file of its own, and for none
-	Currency string // empty where the batch has one only
-	New      bool   // without what an earlier file has
-	// HoldOnHighRisk leaves out partners with an open high risk flag.
+	Method   string // of a CSV; empty means every method without a file format, and none
+	Currency string // may be empty if the batch has only one
+	New      bool   // without the rows of earlier files
+	// HoldOnHighRisk excludes partners with an open high risk flag.
 	HoldOnHighRisk bool
 }
 
-// Written says what a file has and has not.
-type Written struct {
+// ExportResult describes the content of a file.
+type ExportResult struct {
 	Rows        int
 	AmountMinor int64
-	Currency    string // empty where there is nothing to write
-	Again       int    // of these, how many an earlier file had already
-	Left        []Left
+	Currency    string // empty if there is nothing to write
+	Repeated    int    // how many of them were in an earlier file
+	Left        []Omission
 	Other       []db.PayoutsUnpaidRow // unpaid payouts of other methods
 }
 
-// Left is a payout of the method that is not in the file, and why. One that is only
-// Elsewhere is meant for another file.
-type Left struct {
+// Omission is a payout of the method that is not in the file, with the reason. If Elsewhere is set, it belongs
+// in another file.
+type Omission struct {
 	PayoutID, PartnerID, Why string
 	Elsewhere                bool
 }
 
-// methods are the methods of which the file has payouts; "" is none.
+// methods returns the methods of the file's payouts; "" is no method.
 func (f File) methods() []string {
 	switch {
 	case f.Format != CSV:
@@ -135,7 +134,7 @@ func (f File) methods() []string {
 	return out
 }
 
-// paidBy refuses a method that a rail pays: everybody would be paid twice.
+// paidBy refuses a method that a rail pays: partners would be paid twice.
 func (f File) paidBy(method string) error {
 	for _, r := range f.Rails {
 		if slices.Contains(r.Methods(), method) {
@@ -146,10 +145,9 @@ func (f File) paidBy(method string) error {
 	return nil
 }
 
-// Write writes the file, a page of payouts at a time. A page is written once its
-// payouts are known to be on their way: whatever ends the process, another export
-// writes the same rows again, and no row is of a payout that can still be lowered.
-func (f File) Write(ctx context.Context, u *work.Unit, w io.Writer) (done Written, err error) {
+// Write writes the file, a page of payouts at a time. A page is written after its payouts are committed as
+// processing. After a crash, another export writes the same rows, and no written payout can still be lowered.
+func (f File) Write(ctx context.Context, u *work.Unit, w io.Writer) (done ExportResult, err error) {
 	if err := f.begin(ctx, f.Pool, &done); err != nil {
 		return done, err
 	}
@@ -158,8 +156,8 @@ func (f File) Write(ctx context.Context, u *work.Unit, w io.Writer) (done Writte
 	for after := ""; ; {
 		var rows [][]string
 		err := u.For(f.Batch.OrgID).Within(ctx, func(u *work.Unit) error {
-			// A run that lost a race is done again, so its counts go into a copy that is kept
-			// only if it was committed.
+			// A retried transaction must not count twice: the counts go into a copy, which is used only after the
+			// commit.
 			so := done
 			some, next, err := f.page(ctx, u, after, pageSize, &so)
 			if err == nil {
@@ -177,8 +175,8 @@ func (f File) Write(ctx context.Context, u *work.Unit, w io.Writer) (done Writte
 	}
 }
 
-// Export is Take for a caller who is not the operator, and writes that to the audit log.
-func Export(ctx context.Context, u *work.Unit, f File) (text string, done Written, more bool, err error) {
+// Export is Take with an entry in the audit log.
+func Export(ctx context.Context, u *work.Unit, f File) (text string, done ExportResult, more bool, err error) {
 	if text, done, more, err = f.Take(ctx, u); err != nil {
 		return "", done, false, err
 	}
@@ -189,9 +187,9 @@ func Export(ctx context.Context, u *work.Unit, f File) (text string, done Writte
 	})
 }
 
-// Take returns the file's text, with as many rows as its service takes, and reports whether
-// more payouts wait for another file. It works in the call's transaction.
-func (f File) Take(ctx context.Context, u *work.Unit) (text string, done Written, more bool, err error) {
+// Take returns the file's text, with as many rows as the service accepts, and reports whether more payouts need
+// another file. It works in the call's transaction.
+func (f File) Take(ctx context.Context, u *work.Unit) (text string, done ExportResult, more bool, err error) {
 	if err := f.begin(ctx, u.Tx, &done); err != nil {
 		return "", done, false, err
 	}
@@ -210,21 +208,21 @@ func (f File) Take(ctx context.Context, u *work.Unit) (text string, done Written
 	}
 }
 
-// Name is a name for the file.
+// Name returns a file name.
 func (f File) Name(currency string) string {
 	parts := []string{"payouts", f.Batch.PeriodMonth.Format("2006-01"), f.Format, f.Method, strings.ToLower(currency)}
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "-") + ".csv"
 }
 
-// begin refuses what a rail pays, a batch that is still being generated, and one with several
-// currencies, unless one is chosen. It notes what is unpaid of other methods.
-func (f File) begin(ctx context.Context, tx db.DBTX, done *Written) error {
+// begin refuses methods that a rail pays, a batch that is being generated, and a batch with several currencies
+// unless one is chosen. It notes the unpaid payouts of other methods.
+func (f File) begin(ctx context.Context, tx db.DBTX, done *ExportResult) error {
 	for _, m := range f.methods() {
 		if err := f.paidBy(m); err != nil {
 			return err
 		}
 	}
-	if err := settled(ctx, tx, f.Batch); err != nil {
+	if err := checkGenerated(ctx, tx, f.Batch); err != nil {
 		return err
 	}
 	rail := inFile
@@ -251,21 +249,20 @@ func (f File) begin(ctx context.Context, tx db.DBTX, done *Written) error {
 	return err
 }
 
-// settled refuses a batch that is still being generated.
-func settled(ctx context.Context, tx db.DBTX, b db.PayoutBatch) error {
+// checkGenerated refuses a batch that is still being generated.
+func checkGenerated(ctx context.Context, tx db.DBTX, b db.PayoutBatch) error {
 	generating, err := queries.BatchesGenerating(ctx, tx, db.BatchesGeneratingParams{
 		ProgramID: b.ProgramID, Ids: []string{b.ID}, OrgID: b.OrgID,
 	})
 	if err == nil && len(generating) > 0 {
-		err = problem.New(problem.PayoutBatchGenerating, "The batch is still being generated: try again once that is done.")
+		err = problem.New(problem.PayoutBatchGenerating, "The batch is still being generated: try again when it is complete.")
 	}
 	return err
 }
 
-// page takes the next payouts out of reach, and returns their rows and where to go
-// on, if anywhere.
+// page marks the next payouts as processing, and returns their rows and the next cursor, if any.
 func (f File) page(ctx context.Context, u *work.Unit, after string, size int,
-	done *Written) (rows [][]string, next string, err error) {
+	done *ExportResult) (rows [][]string, next string, err error) {
 	rail := inFile
 	payees, err := queries.PayoutsToFile(ctx, u.Tx, db.PayoutsToFileParams{
 		BatchID: f.Batch.ID, OrgID: f.Batch.OrgID, After: after, Rail: &rail, Methods: f.methods(),
@@ -285,9 +282,9 @@ func (f File) page(ctx context.Context, u *work.Unit, after string, size int,
 			continue
 		}
 		rows, done.AmountMinor = append(rows, cells), done.AmountMinor+p.Payout.AmountMinor
-		// It is processing since the earlier file; there is nothing to change or record.
+		// It is processing already; there is nothing to change or record.
 		if filed(p.Payout) {
-			done.Again++
+			done.Repeated++
 			continue
 		}
 		taken = append(taken, p.Payout.ID)
@@ -307,16 +304,16 @@ func (f File) page(ctx context.Context, u *work.Unit, after string, size int,
 	return rows, next, queries.PayoutsFiled(ctx, u.Later(), filed)
 }
 
-// row is the row of a payout, or why it has none.
-func (f File) row(p db.PayoutsToFileRow) ([]string, Left, error) {
+// row returns the row of a payout, or the reason for having none.
+func (f File) row(p db.PayoutsToFileRow) ([]string, Omission, error) {
 	details, err := f.detailsOf(p.Partner)
 	if err != nil {
-		return nil, Left{}, fmt.Errorf("payout %s: %w", p.Payout.ID, err)
+		return nil, Omission{}, fmt.Errorf("payout %s: %w", p.Payout.ID, err)
 	}
 	to := recipient(f.Format, details, p.Partner)
-	left := f.leaves(p, to)
+	left := f.omission(p, to)
 	if filed(p.Payout) && left.Why != "" {
-		left.Why += "; it has left in an earlier file"
+		left.Why += "; it was in an earlier file"
 	}
 	if f.Format == CSV {
 		return table(p, details), left, nil
@@ -324,9 +321,9 @@ func (f File) row(p db.PayoutsToFileRow) ([]string, Left, error) {
 	return cells(f.Format, p, to), left, nil
 }
 
-// leaves says why a payout is not in the file, if it is not.
-func (f File) leaves(p db.PayoutsToFileRow, to string) Left {
-	left := Left{PayoutID: p.Payout.ID, PartnerID: p.Partner.ID}
+// omission returns why a payout is not in the file, if it is not.
+func (f File) omission(p db.PayoutsToFileRow, to string) Omission {
+	left := Omission{PayoutID: p.Payout.ID, PartnerID: p.Partner.ID}
 	made, wanted := cmp.Or(opt.Value(p.Payout.Method), "no method"), cmp.Or(opt.Value(p.Partner.PayoutMethod), "no method")
 	switch {
 	case f.Currency != "" && p.Payout.Currency != f.Currency:
@@ -334,19 +331,19 @@ func (f File) leaves(p db.PayoutsToFileRow, to string) Left {
 	case p.Partner.Status != db.PartnerStatusActive:
 		left.Why = "its partner is " + string(p.Partner.Status)
 	case made != wanted:
-		left.Why = fmt.Sprintf("it was made for %s, and its partner now wants %s", made, wanted)
+		left.Why = fmt.Sprintf("it was created for %s, and its partner has chosen %s since", made, wanted)
 	case f.HoldOnHighRisk && p.Held:
 		left.Why = "a high risk flag of its partner is open"
 	case f.Format != CSV && !Payable(f.Format, to):
-		left.Why = "its recipient is no address"
+		left.Why = "its recipient is not a valid address"
 	default:
 		left.Why = unpayable(f.Format, p.Payout.AmountMinor, p.Payout.Currency)
 	}
 	return left
 }
 
-// EachInFile does work on each payout of a batch that left in a file and has had no
-// end yet. One that fails delays no other.
+// EachInFile calls work for each payout of a batch that left in a file and is still in flight. A failure does
+// not stop the others.
 func EachInFile(ctx context.Context, pool *pgxpool.Pool, b db.PayoutBatch, work func(db.Payout) error) error {
 	rail := inFile
 	var failed []error
@@ -363,39 +360,38 @@ func EachInFile(ctx context.Context, pool *pgxpool.Pool, b db.PayoutBatch, work 
 	}
 }
 
-// addresses are what each service pays to: emails, and PayPal's payer ids.
-// Nothing that a spreadsheet would read as a formula is among them.
+// addresses are the recipients that each service accepts: emails, and PayPal's payer ids. None can be read as a
+// formula by a spreadsheet.
 var addresses = map[string]*regexp.Regexp{
 	"paypal": regexp.MustCompile(`^(` + mailbox + `|[A-Z0-9]{13})$`),
 	"wise":   regexp.MustCompile(`^` + mailbox + `$`),
 }
 
-// Payable reports whether a service, a key of FileLimits, pays to such an address.
+// Payable reports whether a service, a key of FileLimits, accepts the address.
 func Payable(service, address string) bool { return addresses[service].MatchString(address) }
 
-// mailbox is the form of an email that is paid to. It begins with a letter or a digit,
-// so that no spreadsheet takes the cell for a formula.
+// mailbox matches an email address as a recipient. It begins with a letter or a digit, so that spreadsheets do
+// not read it as a formula.
 const mailbox = "[A-Za-z0-9][A-Za-z0-9.!#$%&'*/=?^_`{|}~+-]*@[A-Za-z0-9.-]+"
 
-// details are the members of the payout details that may be the address.
+// details are the members of the payout details that may hold the address.
 var details = map[string][]string{"paypal": {"email", "paypal_email", "payer_id"}, "wise": {"email", "wise_email"}}
 
-// shortLength is how many characters of a payout's id a short reference has: its random end, of
-// 62 bits and more.
+// shortLength is the length of a short reference: the random end of a payout's id, of 62 bits and more.
 const shortLength = 16
 
-// short is a payout's reference in the file for Wise, which passes it to banks: some take 18
+// shortID returns a payout's reference in the file for Wise, which passes it to banks: some accept 18
 // characters, and no underscores. ReadResults finds the payout by it.
-func short(payoutID string) string {
+func shortID(payoutID string) string {
 	return "P" + strings.ToUpper(payoutID[max(0, len(payoutID)-shortLength):])
 }
 
-// cells are the columns of the service's own template. One of them is the payout's reference,
-// by which a row of the service's report is found again.
+// cells returns the columns of the service's template. One of them is the payout's reference, which matches rows
+// of the service's report.
 func cells(format string, p db.PayoutsToFileRow, email string) []string {
 	amount := currency.Decimal(p.Payout.AmountMinor, p.Payout.Currency)
 	if slices.Contains(fileWhole[format], p.Payout.Currency) {
-		amount, _, _ = strings.Cut(amount, ".") // leaves has seen that nothing follows but zeros
+		amount, _, _ = strings.Cut(amount, ".") // omission checked that only zeros follow
 	}
 	if format == "paypal" {
 		return []string{email, amount, p.Payout.Currency, p.Payout.ID, "", "PAYPAL"}
@@ -405,24 +401,24 @@ func cells(format string, p db.PayoutsToFileRow, email string) []string {
 		kind = "INSTITUTION"
 	}
 	return []string{
-		harmless(NameOf(p.Partner)), email, short(p.Payout.ID), kind, "target", amount, p.ProgramCurrency, p.Payout.Currency,
+		escapeFormula(NameOf(p.Partner)), email, shortID(p.Payout.ID), kind, "target", amount, p.ProgramCurrency, p.Payout.Currency,
 	}
 }
 
-// table are the columns of a CSV.
+// table returns the columns of a CSV.
 func table(p db.PayoutsToFileRow, details map[string]any) []string {
 	var said []string
 	for _, name := range slices.Sorted(maps.Keys(details)) {
 		said = append(said, fmt.Sprintf("%s: %v", name, details[name]))
 	}
 	return []string{
-		p.Payout.ID, harmless(NameOf(p.Partner)), harmless(p.Partner.Email), opt.Value(p.Payout.Method),
-		currency.Decimal(p.Payout.AmountMinor, p.Payout.Currency), p.Payout.Currency, harmless(strings.Join(said, "; ")),
+		p.Payout.ID, escapeFormula(NameOf(p.Partner)), escapeFormula(p.Partner.Email), opt.Value(p.Payout.Method),
+		currency.Decimal(p.Payout.AmountMinor, p.Payout.Currency), p.Payout.Currency, escapeFormula(strings.Join(said, "; ")),
 		"", "", "",
 	}
 }
 
-// detailsOf are the payout details of a partner, who may have none.
+// detailsOf returns the payout details of a partner, if any.
 func (f File) detailsOf(p db.Partner) (given map[string]any, err error) {
 	raw, err := DetailsOf(f.Keeper, p)
 	if err != nil || raw == nil {
@@ -431,7 +427,7 @@ func (f File) detailsOf(p db.Partner) (given map[string]any, err error) {
 	return given, json.Unmarshal(raw, &given)
 }
 
-// recipient is the address in the payout details, or the partner's own.
+// recipient returns the address in the payout details, else the partner's email.
 func recipient(format string, given map[string]any, p db.Partner) string {
 	for _, name := range details[format] {
 		if to, ok := given[name].(string); ok && to != "" {
@@ -441,8 +437,8 @@ func recipient(format string, given map[string]any, p db.Partner) string {
 	return p.Email
 }
 
-// harmless keeps a spreadsheet from reading a name as a formula.
-func harmless(s string) string {
+// escapeFormula keeps a spreadsheet from reading a name as a formula.
+func escapeFormula(s string) string {
 	return strings.TrimLeft(strings.Map(func(r rune) rune {
 		if r < ' ' {
 			return ' '

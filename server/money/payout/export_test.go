@@ -58,7 +58,7 @@ func TestRowsOfFiles(t *testing.T) {
 			p.Payout.Currency, p.Payout.Method, p.Partner.PayoutMethod, p.Partner.Status = "USD", &format, &format, "active"
 			cells, left, err := f.row(p)
 			require.NoError(t, err)
-			require.Equal(t, p.Payout.ID == "pyt_3", left.Why == "its recipient is no address", left)
+			require.Equal(t, p.Payout.ID == "pyt_3", left.Why == "its recipient is not a valid address", left)
 			if left.Why == "" {
 				out = append(out, cells)
 			}
@@ -80,7 +80,8 @@ func TestRowsOfFiles(t *testing.T) {
 	require.ErrorIs(t, err, secret.ErrSealed, "details moved to another partner do not open")
 }
 
-// TestUnpayable: PayPal's currencies are of ISO 4217, and whole units are asked of those alone that have others.
+// TestUnpayable: PayPal's currencies are in ISO 4217, and whole units are required only for currencies with
+// decimals.
 func TestUnpayable(t *testing.T) {
 	t.Parallel()
 	for format, codes := range fileCurrencies {

@@ -12,23 +12,22 @@ import (
 	"rail/server/work/auditlog"
 )
 
-// MarkPaid settles a payout by hand that was paid outside of any rail, notifies
-// its partner, and writes that to the audit log. A payment cannot lie in the
-// future.
+// MarkPaid settles a payout that was paid outside of any rail, notifies its partner, and writes that to the
+// audit log. The payment time must not be in the future.
 func MarkPaid(ctx context.Context, u *work.Unit, outbox *mail.Outbox, id string, payment Payment) (db.Payout, error) {
 	p, err := lockByHand(ctx, u, id)
 	if err != nil {
 		return p, err
 	}
-	// After the lock, so that a payout of another program is a 404 whatever the body says.
+	// Checked after the lock, so that a payout of another program is a 404 whatever the body holds.
 	if payment.At.After(u.Now.Time) {
-		return p, problem.Invalid("paid_at", "paid_at lies in the future.")
+		return p, problem.Invalid("paid_at", "paid_at is in the future.")
 	}
 	payment.ByHand = true
 	return settleByHand(ctx, u, outbox, p, payment)
 }
 
-// settleByHand is MarkPaid for a payout that is locked.
+// settleByHand is MarkPaid for a locked payout.
 func settleByHand(ctx context.Context, u *work.Unit, outbox *mail.Outbox, p db.Payout,
 	payment Payment) (db.Payout, error) {
 	p, err := Settle(ctx, u, p, payment)
@@ -44,8 +43,8 @@ func settleByHand(ctx context.Context, u *work.Unit, outbox *mail.Outbox, p db.P
 	})
 }
 
-// MarkFailed ends a payout by hand as failed that left in a file, and writes that to the audit
-// log. Whether money has left by a rail only the rail knows, or the operator.
+// MarkFailed marks a payout that left in a file as failed, and writes that to the audit log. For a payout sent
+// by a rail, only the rail or the operator knows whether money has moved.
 func MarkFailed(ctx context.Context, u *work.Unit, id, why string) (db.Payout, error) {
 	p, err := lockByHand(ctx, u, id)
 	if err != nil {
@@ -54,16 +53,16 @@ func MarkFailed(ctx context.Context, u *work.Unit, id, why string) (db.Payout, e
 	return failByHand(ctx, u, p, Status{State: Rejected, Message: why})
 }
 
-// failByHand is MarkFailed for a payout that is locked.
+// failByHand is MarkFailed for a locked payout.
 func failByHand(ctx context.Context, u *work.Unit, p db.Payout, status Status) (db.Payout, error) {
 	switch {
 	case p.Status == db.PayoutStatusPaid:
-		return p, problem.New(problem.PayoutAlreadyPaid, "The payout is paid; it cannot fail any more.")
+		return p, problem.New(problem.PayoutAlreadyPaid, "The payout is paid; it can no longer fail.")
 	case p.Status == db.PayoutStatusProcessing && !filed(p):
 		return p, inFlight(p)
 	case p.Status != db.PayoutStatusProcessing:
 		return p, problem.New(problem.PayoutNotPayable,
-			"The payout is %s; only one that left in a file can be marked as failed.", p.Status)
+			"The payout is %s; only an exported payout can be marked as failed.", p.Status)
 	}
 	p, err := fail(ctx, u, p, status)
 	if err != nil {
@@ -75,8 +74,7 @@ func failByHand(ctx context.Context, u *work.Unit, p db.Payout, status Status) (
 	})
 }
 
-// Delete removes a payout by hand that was not paid, and writes that to the
-// audit log. Its commissions are due again.
+// Delete deletes an unpaid payout on request, and writes that to the audit log. Its commissions are due again.
 func Delete(ctx context.Context, u *work.Unit, id string) error {
 	p, err := lockByHand(ctx, u, id)
 	if err != nil {
@@ -94,7 +92,7 @@ func Delete(ctx context.Context, u *work.Unit, id string) error {
 
 // lockByHand locks the payout that a request names, and its partner.
 func lockByHand(ctx context.Context, u *work.Unit, id string) (db.Payout, error) {
-	// Read without a lock first: it names the partner, who is locked before it.
+	// Read without a lock first: the partner must be locked before the payout.
 	p, err := queries.PayoutGet(ctx, u.DB(), db.PayoutGetParams{ID: id, OrgID: u.OrgID})
 	if err != nil {
 		return p, err
@@ -105,8 +103,7 @@ func lockByHand(ctx context.Context, u *work.Unit, id string) (db.Payout, error)
 	return lock(ctx, u, p)
 }
 
-// lock locks the partner, then the payout, and returns the payout as it is then:
-// the order of every write of money.
+// lock locks the partner, then the payout, in the order of every write of money, and returns the locked payout.
 func lock(ctx context.Context, u *work.Unit, p db.Payout) (locked db.Payout, err error) {
 	errs := u.Each(ctx,
 		func(tx pgtx.DBTX) error {

@@ -11,11 +11,11 @@ import (
 	"rail/server/secret"
 )
 
-// hashBatch bounds what is read at once.
+// hashBatch bounds the rows of one read.
 const hashBatch = 500
 
-// HashRest hashes payout details that were stored before their hashes were. What
-// does not open is left, and reported.
+// HashRest hashes payout details that were stored before hashes existed. Details that do not open are skipped
+// and reported.
 func HashRest(ctx context.Context, pool *pgxpool.Pool, keeper *secret.Keeper) error {
 	var failed []error
 	for after := ""; ; {
@@ -32,8 +32,8 @@ func HashRest(ctx context.Context, pool *pgxpool.Pool, keeper *secret.Keeper) er
 	}
 }
 
-// hashOne hashes the details of one partner. Details that were changed since they were
-// read have their hash already, so the update is bound to the value that was read.
+// hashOne hashes the details of one partner. Details that changed since the read have their hash already, so the
+// update matches on the value read.
 func hashOne(ctx context.Context, pool *pgxpool.Pool, keeper *secret.Keeper, r db.PayoutDetailsUnhashedRow) error {
 	details, err := keeper.Open(r.PayoutDetails, DetailsPlace(r.ID))
 	if err != nil {

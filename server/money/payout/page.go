@@ -17,27 +17,25 @@ import (
 	"rail/server/work"
 )
 
-// pageSize is how many partners one transaction of a batch collects. A request
-// does one page, which must fit well into its time; a page costs the same number
-// of statements for any number of partners.
+// pageSize is how many partners one transaction of a batch collects. A request does one page, which must fit
+// well into its time limit; a page costs the same number of statements for any number of partners.
 const pageSize = 500
 
-// page is what one page of a batch has read. Its partners are locked.
+// page holds the data of one page of a batch. Its partners are locked.
 type page struct {
 	order          Order
 	batch          db.PayoutBatch
 	partners       map[string]db.Partner
 	due            []db.BatchCommissionsRow // by partner and currency
-	present        map[purse]db.Payout      // of this month
-	changed        map[string]clock.Time    // whose payout details changed since they were last paid; of previews only
-	taxed, flagged map[string]bool          // who has a valid tax form; who has an open high risk flag
+	present        map[monthKey]db.Payout   // of this month
+	changed        map[string]clock.Time    // payout details changed since the last payout; in previews only
+	taxed, flagged map[string]bool          // partners with a valid tax form, and with an open high risk flag
 }
 
-// purse is what has one payout a month.
-type purse struct{ partnerID, currency string }
+// monthKey identifies a monthly payout by partner and currency.
+type monthKey struct{ partnerID, currency string }
 
-// page collects the partners that follow after one. It returns the last of them
-// where others follow.
+// page collects the partners that follow an id. It returns the last of them if more follow.
 func (o Order) page(ctx context.Context, u *work.Unit, b db.PayoutBatch, after string) (last string, err error) {
 	partners, err := queries.BatchPartners(ctx, u.Tx, db.BatchPartnersParams{
 		ProgramID: o.Program.ID, OrgID: u.OrgID, After: after, PartnerID: o.PartnerID, GroupID: o.GroupID,
@@ -57,8 +55,7 @@ func (o Order) page(ctx context.Context, u *work.Unit, b db.PayoutBatch, after s
 	return last, p.write(ctx, u)
 }
 
-// read moves what has matured, and reads all that decides on the partners, in one
-// round trip.
+// read moves matured commissions to due, and reads everything that decides on the partners, in one round trip.
 func (o Order) read(ctx context.Context, u *work.Unit, b db.PayoutBatch, partners []db.Partner) (page, error) {
 	p, ids := o.empty(partners)
 	p.batch = b
@@ -94,23 +91,23 @@ func (o Order) read(ctx context.Context, u *work.Unit, b db.PayoutBatch, partner
 	if err != nil {
 		return *p, err
 	}
-	p.keep(present)
+	p.setPresent(present)
 	if err := ledger.Moved(ctx, u, db.CommissionStatusApproved, matured...); err != nil {
 		return *p, err
 	}
 	return *p, ledger.Moved(ctx, u, db.CommissionStatusPending, approved...)
 }
 
-// empty is a page of the partners, of whom nothing has been read; ids are theirs.
+// empty returns a page of the partners without data, and their ids.
 func (o Order) empty(partners []db.Partner) (p *page, ids []string) {
-	p = &page{order: o, partners: map[string]db.Partner{}, present: map[purse]db.Payout{}}
+	p = &page{order: o, partners: map[string]db.Partner{}, present: map[monthKey]db.Payout{}}
 	for _, partner := range partners {
 		ids, p.partners[partner.ID] = append(ids, partner.ID), partner
 	}
 	return p, ids
 }
 
-// checks are the reads of what the partners themselves must have and must not.
+// checks returns the reads of the partners' requirements.
 func (p *page) checks(ctx context.Context, u *work.Unit, ids []string) []pgtx.Read {
 	program := p.order.Program.ID
 	return []pgtx.Read{
@@ -131,10 +128,10 @@ func (p *page) checks(ctx context.Context, u *work.Unit, ids []string) []pgtx.Re
 	}
 }
 
-// keep notes the payouts that the month has already.
-func (p *page) keep(present []db.Payout) {
+// setPresent notes the month's existing payouts.
+func (p *page) setPresent(present []db.Payout) {
 	for _, y := range present {
-		p.present[purse{y.PartnerID, y.Currency}] = y
+		p.present[monthKey{y.PartnerID, y.Currency}] = y
 	}
 }
 
@@ -146,8 +143,8 @@ func set(ids []string) map[string]bool {
 	return out
 }
 
-// payouts are the payouts that the page makes or evaluates again, each with what it
-// collects. What nets to nothing is carried on.
+// payouts returns the payouts that the page creates or evaluates again, with the commissions of each. Amounts
+// that net to zero or less are carried over.
 func (p page) payouts(u *work.Unit) (out []db.Payout, collected [][]string) {
 	o := p.order
 	for _, d := range p.due {
@@ -161,7 +158,7 @@ func (p page) payouts(u *work.Unit) (out []db.Payout, collected [][]string) {
 			Method:      p.partners[d.PartnerID].PayoutMethod,
 			PeriodMonth: o.month(), PeriodEnd: o.PeriodEnd, DueAt: o.dueAt(),
 		}
-		if present, known := p.present[purse{d.PartnerID, d.Currency}]; known {
+		if present, known := p.present[monthKey{d.PartnerID, d.Currency}]; known {
 			y.ID = present.ID
 		}
 		if outcome == NotEligible {
@@ -172,8 +169,8 @@ func (p page) payouts(u *work.Unit) (out []db.Payout, collected [][]string) {
 	return out, collected
 }
 
-// write writes the page's payouts with one statement a table: the new ones, and
-// under their own ids those of the month that were not eligible.
+// write writes the page's payouts with one statement a table: new ones, and the month's ineligible ones under
+// their ids.
 func (p page) write(ctx context.Context, u *work.Unit) error {
 	o := p.order
 	made := db.PayoutsInsertParams{
@@ -187,7 +184,7 @@ func (p page) write(ctx context.Context, u *work.Unit) error {
 		return nil
 	}
 	for i, y := range payouts {
-		present, known := p.present[purse{y.PartnerID, y.Currency}]
+		present, known := p.present[monthKey{y.PartnerID, y.Currency}]
 		if known {
 			reevaluate(&again, y)
 		} else {
@@ -209,7 +206,7 @@ func (p page) write(ctx context.Context, u *work.Unit) error {
 	return queries.PayoutsAttach(ctx, u.Later(), attached)
 }
 
-// add adds a new payout to the statement's arrays, one element a column.
+// add appends a new payout to the statement's arrays, one element a column.
 func add(p *db.PayoutsInsertParams, y db.Payout) {
 	p.Ids = append(p.Ids, y.ID)
 	p.PartnerIds = append(p.PartnerIds, y.PartnerID)
@@ -221,7 +218,7 @@ func add(p *db.PayoutsInsertParams, y db.Payout) {
 	p.ReasonTexts = append(p.ReasonTexts, opt.Value(y.ReasonText))
 }
 
-// reevaluate does the same for a payout that keeps its id.
+// reevaluate does the same for a payout that exists.
 func reevaluate(p *db.PayoutsReevaluateParams, y db.Payout) {
 	p.Ids = append(p.Ids, y.ID)
 	p.Amounts = append(p.Amounts, y.AmountMinor)
@@ -231,8 +228,8 @@ func reevaluate(p *db.PayoutsReevaluateParams, y db.Payout) {
 	p.ReasonTexts = append(p.ReasonTexts, opt.Value(y.ReasonText))
 }
 
-// recordOutcome records what became of a payout. If it is not eligible for the same
-// reason as before, there is nothing new to record.
+// recordOutcome records the outcome of a payout. If it is ineligible for the same reason as before, there is
+// nothing new to record.
 func recordOutcome(u *work.Unit, y db.Payout, before string) {
 	if y.Status == db.PayoutStatusPending {
 		u.Record(about(y), events.PayoutCreated(api.PayoutCreatedData{
@@ -249,18 +246,17 @@ func recordOutcome(u *work.Unit, y db.Payout, before string) {
 	}
 }
 
-// outcome says what becomes of what a partner is due in a currency, and why where it is not
-// paid: a reason for machines only where a check failed.
+// outcome decides on the amount due to a partner in a currency, and explains why it is not paid. The reason is
+// for machines, and set only if a check failed.
 func (p page) outcome(d db.BatchCommissionsRow) (o Outcome, reason, text string) {
-	present, known := p.present[purse{d.PartnerID, d.Currency}]
+	present, known := p.present[monthKey{d.PartnerID, d.Currency}]
 	switch {
 	case d.AmountMinor <= 0:
-		return Carried, "", "Clawbacks come to as much or more, so nothing is paid; all of it waits for the next payout."
-	// A payout of the month that is open or has ended stays as it is; what came since
-	// waits for the next month.
+		return Carried, "", "Clawbacks equal or exceed the amount, so nothing is paid; all of it waits for the next payout."
+	// An open or finished payout of the month stays; newer commissions wait for the next month.
 	case known && present.Status != db.PayoutStatusNotEligible:
 		return NextMonth, "", fmt.Sprintf(
-			"The partner has a payout of this month in %s already; what came since waits for the next month.", d.Currency)
+			"The partner has a payout of this month in %s already; later commissions wait for the next month.", d.Currency)
 	}
 	if reason, text = p.verdict(d); reason != "" {
 		return NotEligible, reason, text
@@ -268,8 +264,8 @@ func (p page) outcome(d db.BatchCommissionsRow) (o Outcome, reason, text string)
 	return Pays, "", ""
 }
 
-// verdict returns the first check that fails, and a sentence with its numbers
-// (decisions, 119 to 122); empty for an eligible partner.
+// verdict returns the first check that fails, and a sentence with its numbers (decisions, 119 to 122); empty for
+// an eligible partner.
 func (p page) verdict(d db.BatchCommissionsRow) (reason, text string) {
 	o, partner := p.order, p.partners[d.PartnerID]
 	least := Least(o.Program, partner)
@@ -279,7 +275,7 @@ func (p page) verdict(d db.BatchCommissionsRow) (reason, text string) {
 	switch {
 	case partner.Status != db.PartnerStatusActive:
 		return "partner_not_active", fmt.Sprintf("The partner is %s; only active partners are paid.", partner.Status)
-	// The minimum is in the program's currency, and other currencies have none.
+	// The minimum is in the program's currency; other currencies have none.
 	case !o.IgnoreMinimum && d.Currency == o.Program.Currency && d.AmountMinor < least:
 		return "below_minimum", due + "; the minimum is " + amount(least) + "."
 	case len(o.Program.PayoutMethods) > 0 && (method == nil || !slices.Contains(o.Program.PayoutMethods, *method)):

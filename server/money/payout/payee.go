@@ -10,8 +10,8 @@ import (
 	"rail/server/secret"
 )
 
-// NameOf is the name under which a partner is paid: the company's, the
-// person's, or the one shown in the program.
+// NameOf returns the name under which a partner is paid: the company's, the person's, or the one shown in the
+// program.
 func NameOf(p db.Partner) string {
 	if p.CompanyName != nil {
 		return *p.CompanyName
@@ -31,8 +31,8 @@ func NameOf(p db.Partner) string {
 	return p.Handle
 }
 
-// DetailsChanged returns, by partner, when the payout details changed, if the partner was not paid since.
-// It leaves out partners who were never paid.
+// DetailsChanged returns when payout details changed since the last payout, by partner. It leaves out partners
+// who were never paid.
 func DetailsChanged(ctx context.Context, tx pgtx.DBTX, org string, partners []string) (map[string]clock.Time, error) {
 	rows, err := queries.PayoutDetailsChanged(ctx, tx, db.PayoutDetailsChangedParams{PartnerIds: partners, OrgID: org})
 	out := map[string]clock.Time{}
@@ -42,11 +42,11 @@ func DetailsChanged(ctx context.Context, tx pgtx.DBTX, org string, partners []st
 	return out, err
 }
 
-// DetailsPlace names where the payout details of a partner are sealed.
-// A ciphertext that is moved to another partner's row does not open there.
+// DetailsPlace names where the payout details of a partner are sealed. A ciphertext moved to another partner's
+// row does not open there.
 func DetailsPlace(partnerID string) string { return "payout_details/" + partnerID }
 
-// DetailsOf opens the payout details of a partner; nil where there are none.
+// DetailsOf opens the payout details of a partner, nil if there are none.
 func DetailsOf(keeper *secret.Keeper, p db.Partner) ([]byte, error) {
 	if p.PayoutDetails == nil {
 		return nil, nil

@@ -1,6 +1,5 @@
-// Package payout collects due commissions into payouts, month by month, and
-// settles, lowers and removes these. Every function works in the call's
-// transaction, with the partner locked before the payout.
+// Package payout collects due commissions into monthly payouts, and settles, lowers and deletes them. Every
+// function works in the call's transaction, with the partner locked before the payout.
 package payout
 
 import (
@@ -25,16 +24,16 @@ import (
 
 var queries = db.New()
 
-// Payment says how and when a payout was paid.
+// Payment is how and when a payout was paid.
 type Payment struct {
 	Method, ExternalID *string
 	At                 clock.Time
-	ByHand             bool // a person marked it, and can undo that for a day
+	ByHand             bool // a person marked it, who can undo that for a day
 }
 
-// Settle marks a payout as paid that is pending or failed, or has left in a file:
-// its commissions turn paid, their money moves from due to paid, and the events
-// record it, payout.paid last. Nobody was paid before there was something to pay.
+// Settle marks a payout as paid that is pending, failed, or was exported to a file: its commissions become paid,
+// their money moves from due to paid, and the events record it, payout.paid last. The payment cannot precede the
+// payout's latest sale.
 func Settle(ctx context.Context, u *work.Unit, p db.Payout, payment Payment) (db.Payout, error) {
 	if err := markable(p); err != nil {
 		return p, err
@@ -47,13 +46,13 @@ func Settle(ctx context.Context, u *work.Unit, p db.Payout, payment Payment) (db
 	if err != nil {
 		return p, err
 	}
-	if payment.At.Before(sold.Truncate(time.Millisecond)) { // as answers show it
-		return p, problem.Invalid("paid_at", "paid_at lies before the oldest sale of the payout, at %s.", sold)
+	if payment.At.Before(sold.Truncate(time.Millisecond)) { // at the precision of answers
+		return p, problem.Invalid("paid_at", "paid_at is before the oldest sale of the payout, at %s.", sold)
 	}
 	return pay(ctx, u, p, commissions, payment)
 }
 
-// pay writes that a payout has been paid, with its commissions.
+// pay writes that a payout and its commissions are paid.
 func pay(ctx context.Context, u *work.Unit, p db.Payout, commissions []db.Commission,
 	payment Payment) (db.Payout, error) {
 	if payment.ByHand {
@@ -64,7 +63,7 @@ func pay(ctx context.Context, u *work.Unit, p db.Payout, commissions []db.Commis
 		p.MarkedAt = &u.Now
 	}
 	p.Status, p.PaidAt, p.ErrorCode, p.ErrorMessage, p.UpdatedAt = db.PayoutStatusPaid, &payment.At, nil, nil, u.Now
-	// What a payment does not say stays as the payout was made.
+	// Fields that the payment leaves out keep the payout's values.
 	if payment.Method != nil {
 		p.Method = payment.Method
 	}
@@ -90,7 +89,7 @@ func pay(ctx context.Context, u *work.Unit, p db.Payout, commissions []db.Commis
 			PaidAt: *p.PaidAt,
 		}))
 		k.Status = db.CommissionStatusPaid
-		moved[i] = ledger.Of(k, u.Now)
+		moved[i] = ledger.CommissionOf(k, u.Now)
 	}
 	u.Record(about(p), events.PayoutPaid(api.PayoutPaidData{
 		PayoutID: p.ID, PartnerID: p.PartnerID, AmountMinor: p.AmountMinor, Currency: p.Currency,
@@ -99,9 +98,8 @@ func pay(ctx context.Context, u *work.Unit, p db.Payout, commissions []db.Commis
 	return p, ledger.Move(ctx, u.Later(), db.CommissionStatusDue, moved...)
 }
 
-// Notify mails the partner that a payout was paid, if the partner wants that
-// (decisions, 54). The mail about a payment that was marked by hand waits, so that
-// UndoPaid can drop it.
+// Notify mails the partner about a paid payout, unless the partner opted out (decisions, 54). The mail about a
+// manual payment is delayed, so that UndoPaid can drop it.
 func Notify(ctx context.Context, u *work.Unit, outbox *mail.Outbox, p db.Payout) error {
 	if outbox == nil || !outbox.Configured {
 		return nil
@@ -121,8 +119,7 @@ func Notify(ctx context.Context, u *work.Unit, outbox *mail.Outbox, p db.Payout)
 	return outbox.Queue(ctx, u.Later(), p.OrgID, m, u.Now)
 }
 
-// Remove deletes a payout that was not paid and is not in flight; what was attached
-// is due again.
+// Remove deletes a payout that is neither paid nor in flight; its commissions are due again.
 func Remove(ctx context.Context, u *work.Unit, p db.Payout) error {
 	switch p.Status {
 	case db.PayoutStatusProcessing:
@@ -138,14 +135,13 @@ func Remove(ctx context.Context, u *work.Unit, p db.Payout) error {
 	return queries.PayoutDelete(ctx, u.Later(), db.PayoutDeleteParams{ID: p.ID, OrgID: p.OrgID})
 }
 
-// Lower takes an amount out of the open payout of a commission, before
-// the commission leaves it or shrinks. A payout with nothing left goes, and
-// what else is attached is due again (decisions, 100). It reports whether the money
-// is out of reach: paid, or in flight.
+// Lower subtracts an amount from the open payout of a commission, before the commission leaves it or shrinks. A
+// payout with nothing left is deleted, and its other commissions are due again (decisions, 100). It reports
+// whether the money is out of reach: paid, or in flight.
 func Lower(ctx context.Context, u *work.Unit, payoutID string, amount int64) (outOfReach bool, err error) {
 	p, err := queries.PayoutLock(ctx, u.Tx, db.PayoutLockParams{ID: payoutID, OrgID: u.OrgID})
 	if errors.Is(err, pgx.ErrNoRows) {
-		return false, nil // it went when another of its commissions left it
+		return false, nil // deleted when another commission left it
 	}
 	if err != nil {
 		return false, err
@@ -161,13 +157,12 @@ func Lower(ctx context.Context, u *work.Unit, payoutID string, amount int64) (ou
 	})
 }
 
-// Enter changes the amount of an open payout by that of a commission that Attach
-// then puts into it. It reports whether the payout is open still: one with nothing
-// left goes.
+// Enter adds the amount of a commission to an open payout, before Attach puts the commission into it. It reports
+// whether the payout is still open: one with nothing left is deleted.
 func Enter(ctx context.Context, u *work.Unit, payoutID string, amount int64) (open bool, err error) {
 	p, err := queries.PayoutLock(ctx, u.Tx, db.PayoutLockParams{ID: payoutID, OrgID: u.OrgID})
 	if err != nil || p.Status == db.PayoutStatusProcessing || p.Status == db.PayoutStatusPaid {
-		return false, pgtx.First([]error{err}) // none where it went meanwhile
+		return false, pgtx.First([]error{err}) // not found if it was deleted in the meantime
 	}
 	if p.AmountMinor += amount; p.AmountMinor <= 0 {
 		return false, Remove(ctx, u, p)
@@ -177,14 +172,14 @@ func Enter(ctx context.Context, u *work.Unit, payoutID string, amount int64) (op
 	})
 }
 
-// Attach puts a commission that is due into a payout.
+// Attach puts a due commission into a payout.
 func Attach(ctx context.Context, u *work.Unit, payoutID, commissionID string) error {
 	return queries.PayoutsAttach(ctx, u.Later(), db.PayoutsAttachParams{
 		PayoutIds: []string{payoutID}, Ids: []string{commissionID}, Now: u.Now, OrgID: u.OrgID,
 	})
 }
 
-// about is the subject of a payout's events.
+// about returns the subject of a payout's events.
 func about(p db.Payout) event.Subject {
 	return event.Subject{ProgramID: p.ProgramID, PartnerID: p.PartnerID, ID: p.ID}
 }

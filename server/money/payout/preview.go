@@ -16,11 +16,11 @@ import (
 	"rail/server/work"
 )
 
-// Outcome is what a batch makes of what a partner is due in a currency.
+// Outcome is the decision of a batch on the amount due to a partner in a currency.
 type Outcome string
 
-// What is paid; what fails a check; what waits for the next month, since this one has a
-// payout already; and what comes to nothing or less.
+// The amount is paid, fails a check, waits for the next month since this one has a payout already, or is zero or
+// less.
 const (
 	Pays        Outcome = "payout"
 	NotEligible Outcome = "not_eligible"
@@ -28,52 +28,52 @@ const (
 	Carried     Outcome = "nothing_due"
 )
 
-// previewed is how many partners a preview looks at. Those of a page cost four short reads.
-const previewed = 40 * pageSize
+// maxPreviewed bounds the partners of a preview. The partners of a page cost four short reads.
+const maxPreviewed = 40 * pageSize
 
-// Preview is what a batch would do.
+// Preview is the expected result of a batch.
 type Preview struct {
 	PeriodEnd, DueAt clock.Time
 	BatchID          *string // the month's batch, if there is one
 	Partners         int
-	Partial          bool // there are more partners than a preview looks at
+	Partial          bool // there are more partners than maxPreviewed
 	Totals           []Total
 	Lines            []Line
 	More             bool // more lines follow
 }
 
-// Total sums up lines that are alike.
+// Total sums lines of one kind.
 type Total struct {
 	Kind
 	Payouts, AmountMinor int64
 }
 
-// Kind is what the lines of a total have in common. Reason and Method may be empty.
+// Kind is shared by the lines of a total. Reason and Method may be empty.
 type Kind struct {
 	Outcome                  Outcome
 	Currency, Method, Reason string
 }
 
-// Line is what a batch would make of what one partner is due in one currency.
+// Line is the expected outcome for one partner in one currency.
 type Line struct {
 	Kind
 	Partner     db.Partner
 	AmountMinor int64
 	Commissions int
-	Text        string // why it would not be paid
-	// DetailsChangedAt is when the payout details changed, if the partner was not paid since.
+	Text        string // the reason in words
+	// DetailsChangedAt is when the payout details changed, if that was after the last payout.
 	DetailsChangedAt *clock.Time
 }
 
-// Window narrows the lines of a preview: the first Limit partners that follow After, and
-// only lines of one outcome unless it is empty.
+// Window selects the lines of a preview: the first Limit partners after After, and only one Outcome unless it is
+// empty.
 type Window struct {
 	After   string
 	Limit   int
 	Outcome Outcome
 }
 
-// PreviewIn says what GenerateIn would do, by the same checks, and changes nothing.
+// PreviewIn returns the expected result of GenerateIn, by the same checks, and changes nothing.
 func PreviewIn(ctx context.Context, u *work.Unit, programID string, o Order, w Window) (p Preview, err error) {
 	o.Program, err = queries.ProgramGet(ctx, u.DB(), db.ProgramGetParams{ID: programID, OrgID: u.OrgID})
 	if err != nil {
@@ -111,14 +111,14 @@ func (o Order) preview(ctx context.Context, u *work.Unit, w Window, p *Preview) 
 		}
 		more = len(partners) > pageSize
 		partners = partners[:min(len(partners), pageSize)]
-		if p.Partners += len(partners); p.Partners >= previewed {
+		if p.Partners += len(partners); p.Partners >= maxPreviewed {
 			p.Partial, more = more, false
 		}
 		if len(partners) == 0 {
 			break
 		}
 		after = partners[len(partners)-1].ID
-		page, err := o.look(ctx, u, partners)
+		page, err := o.readPreview(ctx, u, partners)
 		if err != nil {
 			return err
 		}
@@ -128,12 +128,12 @@ func (o Order) preview(ctx context.Context, u *work.Unit, w Window, p *Preview) 
 			p.show(line, w, shown)
 		}
 	}
-	p.Totals = slices.SortedFunc(maps.Values(sums), inOrder)
+	p.Totals = slices.SortedFunc(maps.Values(sums), compareTotals)
 	return nil
 }
 
-// look reads what decides on the partners, as read does, but moves and locks nothing.
-func (o Order) look(ctx context.Context, u *work.Unit, partners []db.Partner) (page, error) {
+// readPreview reads everything that decides on the partners, as read does, but moves and locks nothing.
+func (o Order) readPreview(ctx context.Context, u *work.Unit, partners []db.Partner) (page, error) {
 	p, ids := o.empty(partners)
 	var due []db.PreviewCommissionsRow
 	var present []db.Payout
@@ -155,11 +155,11 @@ func (o Order) look(ctx context.Context, u *work.Unit, partners []db.Partner) (p
 	for _, d := range due {
 		p.due = append(p.due, db.BatchCommissionsRow(d))
 	}
-	p.keep(present)
+	p.setPresent(present)
 	return *p, err
 }
 
-// line is what becomes of what a partner is due in a currency.
+// line returns the outcome of the amount due to a partner in a currency.
 func (p page) line(d db.BatchCommissionsRow) Line {
 	partner := p.partners[d.PartnerID]
 	outcome, reason, text := p.outcome(d)
@@ -180,8 +180,8 @@ func (t Total) with(l Line) Total {
 	return Total{Kind: l.Kind, Payouts: t.Payouts + 1, AmountMinor: t.AmountMinor + l.AmountMinor}
 }
 
-// inOrder sorts totals: what is paid first, then by what their lines have in common.
-func inOrder(a, b Total) int {
+// compareTotals sorts totals: paid ones first, then by kind.
+func compareTotals(a, b Total) int {
 	rank := []Outcome{Pays, NotEligible, NextMonth, Carried}
 	return cmp.Or(
 		cmp.Compare(slices.Index(rank, a.Outcome), slices.Index(rank, b.Outcome)),
@@ -189,7 +189,7 @@ func inOrder(a, b Total) int {
 	)
 }
 
-// show takes a line if it is one of those that were asked for; a partner's lines stay together.
+// show adds a line if the window includes it; a partner's lines stay together.
 func (p *Preview) show(l Line, w Window, shown map[string]bool) {
 	switch {
 	case l.Partner.ID <= w.After || w.Outcome != "" && l.Outcome != w.Outcome || p.More:
@@ -201,12 +201,11 @@ func (p *Preview) show(l Line, w Window, shown map[string]bool) {
 	}
 }
 
-// Next says what a batch would make of what one partner is due, by the same checks, and when
-// it would be paid. The time of u is the end of the batch's period: what will have matured by
-// then counts.
+// Next returns the expected payouts of one partner and when they would be paid, by the same checks. The time of
+// u is the end of the batch's period: commissions that mature by then count.
 func Next(ctx context.Context, u *work.Unit, program db.Program, partner db.Partner) ([]Line, clock.Time, error) {
 	o := Order{Program: program, PeriodEnd: u.Now, PartnerID: &partner.ID}
-	page, err := o.look(ctx, u, []db.Partner{partner})
+	page, err := o.readPreview(ctx, u, []db.Partner{partner})
 	lines := make([]Line, len(page.due))
 	for i, d := range page.due {
 		lines[i] = page.line(d)
@@ -214,7 +213,7 @@ func Next(ctx context.Context, u *work.Unit, program db.Program, partner db.Part
 	return lines, o.dueAt(), err
 }
 
-// Least is the minimum of a payout to a partner, in the program's currency (decisions, 120).
+// Least returns the minimum of a payout to a partner, in the program's currency (decisions, 120).
 func Least(program db.Program, partner db.Partner) int64 {
 	if partner.MinPayoutMinor != nil {
 		return *partner.MinPayoutMinor

@@ -18,28 +18,23 @@ import (
 	"rail/server/work"
 )
 
-// Rail is a service that moves money, such as a bank's. Rail ships none: an
-// operator who has one adds it to the server (decisions, 125). Both methods may
-// be called again at any time, by any replica.
+// Rail is a service that moves money, such as a bank's. Rail ships none: an operator adds one to the server
+// (decisions, 125). Both methods may be called again at any time, by any replica.
 type Rail interface {
-	// Name is stored with the payouts that the rail has; it must stay the same, and
-	// be another than "file".
+	// Name is stored with the payouts sent by the rail. It must never change, and must not be "file".
 	Name() string
-	// Methods are the payout methods that it pays.
+	// Methods returns the payout methods that the rail pays.
 	Methods() []string
-	// Submit hands a transfer over and returns the id under which the rail knows
-	// it. The rail must not pay a Transfer.ID twice, however often it is
-	// submitted: the server repeats a submission whose answer it did not get, and
-	// for an ID that the rail has it wants that transfer's id, never a Refusal. A
-	// Refusal of the first submission ends the payout as failed; any other error,
-	// and every refusal after the first, is tried again.
+	// Submit sends a transfer and returns the rail's id for it. The rail must not pay a Transfer.ID twice, however
+	// often it is submitted: the server repeats a submission whose answer was lost. For a known ID, the rail must
+	// return that transfer's id, never a Refusal. A Refusal of the first submission fails the payout; any other
+	// error, and every later refusal, is retried.
 	Submit(ctx context.Context, t Transfer) (externalID string, err error)
-	// Status returns how a transfer stands that was submitted.
+	// Status returns the status of a submitted transfer.
 	Status(ctx context.Context, t Transfer) (Status, error)
 }
 
-// Transfer is one payout as a rail sees it. Details are the partner's own
-// payout details as JSON, or nil.
+// Transfer is one payout for a rail. Details are the partner's payout details as JSON, or nil.
 type Transfer struct {
 	ID, ExternalID string
 	AmountMinor    int64
@@ -50,10 +45,10 @@ type Transfer struct {
 	Details        []byte
 }
 
-// State is how a transfer stands.
+// State is the state of a transfer.
 type State string
 
-// A transfer is in flight until it has settled, or was rejected or returned.
+// A transfer is in flight until it is settled, rejected or returned.
 const (
 	InFlight State = "in_flight"
 	Settled  State = "settled"
@@ -61,14 +56,13 @@ const (
 	Returned State = "returned"
 )
 
-// Status is a rail's word on a transfer. Code and Message say why it was
-// rejected or returned.
+// Status is a rail's report on a transfer. Code and Message explain a rejection or return.
 type Status struct {
 	State         State
 	Code, Message string
 }
 
-// Refusal is an error of Submit that is final.
+// Refusal is a final error of Submit.
 type Refusal struct{ Code, Message string } //nolint:errname // the word of the API
 
 // Error returns the rail's message.
@@ -77,36 +71,33 @@ func (r Refusal) Error() string { return r.Code + ": " + r.Message }
 // Bounds of one round of a Sender.
 const (
 	sendBatch = 100
-	// followBatch is small: a payout is asked about soon after it is taken, before
-	// another replica may take it.
+	// followBatch is small: a claimed payout must be polled soon, before another replica may claim it.
 	followBatch = 5
 	// railTimeout bounds one call of a rail.
 	railTimeout = 20 * time.Second
-	// askEvery is the least time between two questions about one payout, by
-	// whatever replica.
+	// askEvery is the minimum interval between two polls of one payout, over all replicas.
 	askEvery = 5 * time.Minute
 )
 
-// Sender gives payouts that are due to rails, and settles or fails them as the
-// rails say. No rail is called within a transaction.
+// Sender submits due payouts to rails, and settles or fails them as the rails report. No rail is called within a
+// transaction.
 type Sender struct {
 	Pool   *pgxpool.Pool
 	Keeper *secret.Keeper
 	Rails  []Rail
 	Mail   *mail.Outbox // may be nil
-	// HoldOnHighRisk keeps payouts back while their partner has an open high risk
-	// flag (decisions, 149).
+	// HoldOnHighRisk holds payouts while their partner has an open high risk flag (decisions, 149).
 	HoldOnHighRisk bool
 }
 
-// Run does one round with every rail. One that is slow, or fails, delays no
-// other. u is the run: its events bear its request id.
+// Run does one round with every rail. A slow or failing rail delays no other. u is the run: its events have its
+// request id.
 func (s Sender) Run(ctx context.Context, u *work.Unit) error {
 	errs := make([]error, len(s.Rails))
 	var wait sync.WaitGroup
 	for i, r := range s.Rails {
 		if r.Name() == inFile {
-			errs[i] = fmt.Errorf("a payment rail cannot be called %q", inFile)
+			errs[i] = fmt.Errorf("a payment rail cannot have the name %q", inFile)
 			continue
 		}
 		wait.Go(func() { errs[i] = errors.Join(s.pickUp(ctx, u, r), s.follow(ctx, u, r)) })
@@ -115,7 +106,7 @@ func (s Sender) Run(ctx context.Context, u *work.Unit) error {
 	return errors.Join(errs...)
 }
 
-// pickUp turns what is due into processing.
+// pickUp moves due payouts to processing.
 func (s Sender) pickUp(ctx context.Context, u *work.Unit, r Rail) error {
 	for {
 		n, err := s.take(ctx, u, r)
@@ -125,8 +116,8 @@ func (s Sender) pickUp(ctx context.Context, u *work.Unit, r Rail) error {
 	}
 }
 
-// take takes a batch of payouts for a rail, and returns how many. From then on they can
-// be neither lowered nor deleted; if the process ends here, follow submits them.
+// take claims a batch of payouts for a rail, and returns their number. From then on they can be neither lowered
+// nor deleted; if the process ends here, follow submits them later.
 func (s Sender) take(ctx context.Context, u *work.Unit, r Rail) (n int, err error) {
 	name := r.Name()
 	err = u.Within(ctx, func(u *work.Unit) error {
@@ -144,8 +135,8 @@ func (s Sender) take(ctx context.Context, u *work.Unit, r Rail) (n int, err erro
 	return n, err
 }
 
-// follow submits what the rail does not have yet, and asks about the rest. It
-// leaves a rail alone that hangs, until the next round.
+// follow submits claimed payouts that the rail does not have yet, and polls the others. If the rail hangs, it
+// stops until the next round.
 func (s Sender) follow(ctx context.Context, u *work.Unit, r Rail) error {
 	var errs []error
 	name, before := r.Name(), u.Now.Plus(-askEvery)
@@ -167,21 +158,20 @@ func (s Sender) follow(ctx context.Context, u *work.Unit, r Rail) error {
 	}
 }
 
-// advance takes one payout a step further.
+// advance submits or polls one payout.
 func (s Sender) advance(ctx context.Context, u *work.Unit, r Rail, p db.Payout) error {
 	t, err := s.transfer(ctx, p)
 	if err != nil {
 		return err
 	}
-	// One time for both calls: a rail that hangs must not delay the others' payouts.
+	// Both calls share one deadline: a hanging rail must not delay other rails.
 	call, cancel := context.WithTimeout(ctx, railTimeout)
 	defer cancel()
 	if p.ExternalID == nil {
 		if t.ExternalID, err = r.Submit(call, t); err != nil {
 			return s.refused(ctx, u, p, err)
 		}
-		// The id is stored before anything else is asked: a process that ends here
-		// does not submit again.
+		// The id is stored before the status is polled: after a crash here, the transfer is not submitted again.
 		if err := queries.PayoutSubmitted(ctx, s.Pool,
 			db.PayoutSubmittedParams{ExternalID: &t.ExternalID, UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID}); err != nil {
 			return err
@@ -197,8 +187,8 @@ func (s Sender) advance(ctx context.Context, u *work.Unit, r Rail, p db.Payout) 
 	return s.conclude(ctx, u, p, status)
 }
 
-// refused ends a payout whose first submission was refused. A later refusal may
-// be that of a transfer which the rail has: its answer was lost.
+// refused fails a payout whose first submission was refused. A later refusal may concern a transfer that the
+// rail has, since its answer was lost.
 func (s Sender) refused(ctx context.Context, u *work.Unit, p db.Payout, err error) error {
 	refusal := Refusal{}
 	if !errors.As(err, &refusal) || p.Submissions > 1 {
@@ -207,13 +197,13 @@ func (s Sender) refused(ctx context.Context, u *work.Unit, p db.Payout, err erro
 	return s.conclude(ctx, u, p, Status{State: Rejected, Code: refusal.Code, Message: refusal.Message})
 }
 
-// GiveUp ends a payout as failed that a rail has in flight or that left in a file,
-// by the operator's word: it was not paid and will not be.
+// GiveUp fails a payout that a rail has in flight or that left in a file. The operator asserts that it was not
+// paid and will not be.
 func (s Sender) GiveUp(ctx context.Context, u *work.Unit, p db.Payout, why string) error {
 	return s.conclude(ctx, u, p, Status{State: Rejected, Code: "given_up", Message: why})
 }
 
-// Paid ends a payout as paid that left in a file, by the operator's word.
+// Paid settles a payout that left in a file, on the operator's word.
 func (s Sender) Paid(ctx context.Context, u *work.Unit, p db.Payout, payment Payment) error {
 	payment.ByHand = true
 	return s.end(ctx, u, p, func(u *work.Unit, p db.Payout) error {
@@ -225,7 +215,7 @@ func (s Sender) Paid(ctx context.Context, u *work.Unit, p db.Payout, payment Pay
 	})
 }
 
-// transfer describes a payout to a rail.
+// transfer converts a payout for a rail.
 func (s Sender) transfer(ctx context.Context, p db.Payout) (Transfer, error) {
 	partner, err := queries.PartnerGet(ctx, s.Pool, db.PartnerGetParams{ID: p.PartnerID, OrgID: p.OrgID})
 	if err != nil {
@@ -245,7 +235,7 @@ func (s Sender) transfer(ctx context.Context, p db.Payout) (Transfer, error) {
 	return t, err
 }
 
-// conclude writes the end that a rail reports.
+// conclude writes the final status that a rail reports.
 func (s Sender) conclude(ctx context.Context, u *work.Unit, p db.Payout, status Status) error {
 	return s.end(ctx, u, p, func(u *work.Unit, p db.Payout) error {
 		if status.State != Settled {
@@ -263,8 +253,7 @@ func (s Sender) conclude(ctx context.Context, u *work.Unit, p db.Payout, status 
 	})
 }
 
-// end writes the end of a payout that is in flight, unless it has had its end
-// already.
+// end writes the final status of a payout, if it is still in flight.
 func (s Sender) end(ctx context.Context, u *work.Unit, p db.Payout, write func(*work.Unit, db.Payout) error) error {
 	return u.For(p.OrgID).Within(ctx, func(u *work.Unit) error {
 		locked, err := lock(ctx, u, p)
@@ -275,8 +264,8 @@ func (s Sender) end(ctx context.Context, u *work.Unit, p db.Payout, write func(*
 	})
 }
 
-// fail records what the rail rejected or returned. The payout keeps what it
-// has attached: it can be marked as paid, or deleted, which makes all of it due again.
+// fail records a rejection or return. The payout keeps its commissions: it can be marked as paid, or deleted,
+// which makes them due again.
 func fail(ctx context.Context, u *work.Unit, p db.Payout, status Status) (db.Payout, error) {
 	code, message := clip(status.Code, 255), clip(status.Message, 1000)
 	if code == "" {
@@ -292,7 +281,7 @@ func fail(ctx context.Context, u *work.Unit, p db.Payout, status Status) (db.Pay
 	})
 }
 
-// failure is the event of a payout that failed.
+// failure returns the event of a failed payout.
 func failure(p db.Payout, code, message string) events.Event {
 	return events.PayoutFailed(api.PayoutFailedData{
 		PayoutID: p.ID, PartnerID: p.PartnerID, AmountMinor: p.AmountMinor, Currency: p.Currency,
@@ -300,7 +289,7 @@ func failure(p db.Payout, code, message string) events.Event {
 	})
 }
 
-// markable refuses a payout that cannot be marked as paid by hand.
+// markable refuses a payout that cannot be marked as paid.
 func markable(p db.Payout) error {
 	switch {
 	case p.Status == db.PayoutStatusProcessing && !filed(p):
@@ -309,29 +298,29 @@ func markable(p db.Payout) error {
 		return problem.New(problem.PayoutAlreadyPaid, "The payout is paid already.")
 	case p.Status == db.PayoutStatusNotEligible:
 		return problem.New(problem.PayoutNotPayable,
-			"The payout is not eligible; only pending and failed payouts, and those that left in a file, can be marked as paid.")
+			"The payout is not eligible; only pending, failed and exported payouts can be marked as paid.")
 	}
 	return nil
 }
 
-// inFile stands in the place of the rail's name for a payout that left in a file.
+// inFile is the rail's name of payouts that left in a file.
 const inFile = "file"
 
-// filed reports whether a payout left in a file and has had no end yet.
+// filed reports whether a payout left in a file and is still in flight.
 func filed(p db.Payout) bool {
 	return p.Status == db.PayoutStatusProcessing && p.Rail != nil && *p.Rail == inFile
 }
 
-// inFlight is the refusal of what cannot be done with a payout that is processing.
+// inFlight refuses an operation on a processing payout.
 func inFlight(p db.Payout) error {
 	if filed(p) {
 		return problem.New(problem.PayoutInFlight,
-			"The payout has left in a file: mark it as paid or as failed first.")
+			"The payout was exported to a file: mark it as paid or as failed first.")
 	}
-	return problem.New(problem.PayoutInFlight, "A rail has the payout in flight.")
+	return problem.New(problem.PayoutInFlight, "A payment rail is sending the payout.")
 }
 
-// clip cuts a rail's text to most characters.
+// clip cuts a rail's text to at most most characters.
 func clip(s string, most int) string {
 	if r := []rune(s); len(r) > most {
 		return string(r[:most])

@@ -19,46 +19,45 @@ import (
 	"rail/server/work"
 )
 
-// reportChanges is how many payouts one report ends at most: each costs some round trips.
+// reportChanges bounds how many payouts one report settles or fails: each costs some round trips.
 const reportChanges = 1000
 
-// missingShown is how many payouts a report lists that no row names.
+// missingShown bounds the missing payouts that a report lists.
 const missingShown = 500
 
-// Report is what became of the rows of a provider's result.
+// Report is the effect of a provider's result.
 type Report struct {
 	Results   []Result // in the order of the rows, one a payout
-	Remaining int      // payouts that another call must end
-	Repeated  int      // rows that did not count, since another row of the same payout did
-	// Missing are payouts that left in a file and that no row names, at most missingShown of
-	// MissingCount.
+	Remaining int      // payouts left for another call
+	Repeated  int      // rows superseded by another row of the same payout
+	// Missing lists exported payouts without a row, at most missingShown of MissingCount.
 	Missing      []db.PayoutsMissingRow
 	MissingCount int64
 }
 
-// Result is what became of a row.
+// Result is the effect of one row.
 type Result struct {
 	Row
-	Outcome Ended
+	Outcome RowOutcome
 	Why     string
 }
 
-// Ended is what a row of a provider's result did.
-type Ended string
+// RowOutcome is the effect of a row on its payout.
+type RowOutcome string
 
-// A row ends the payout, finds it ended so, waits for the provider, contradicts what is known,
-// or is of no payout of the batch.
+// A row settles or fails the payout, finds it so already, waits for the provider, contradicts the database, or
+// names no payout of the batch.
 const (
-	EndedPaid      Ended = "paid"
-	EndedFailed    Ended = "failed"
-	EndedUnchanged Ended = "unchanged"
-	EndedWaiting   Ended = "waiting"
-	EndedRefused   Ended = "refused"
-	EndedUnknown   Ended = "unknown"
+	EndedPaid      RowOutcome = "paid"
+	EndedFailed    RowOutcome = "failed"
+	EndedUnchanged RowOutcome = "unchanged"
+	EndedWaiting   RowOutcome = "waiting"
+	EndedRefused   RowOutcome = "refused"
+	EndedUnknown   RowOutcome = "unknown"
 )
 
-// ReportResults ends payouts of a batch as a provider's result says, as MarkPaid and MarkFailed
-// do, and does nothing where they have ended so. payment says when what is paid was paid.
+// ReportResults settles and fails payouts of a batch according to a provider's result, as MarkPaid and
+// MarkFailed do. It skips payouts that are in that state already. payment has the time of paid payouts.
 func ReportResults(ctx context.Context, u *work.Unit, outbox *mail.Outbox, batchID string, rows []Row,
 	payment Payment) (r Report, err error) {
 	b, err := queries.BatchGet(ctx, u.DB(), db.BatchGetParams{ID: batchID, OrgID: u.OrgID})
@@ -69,7 +68,7 @@ func ReportResults(ctx context.Context, u *work.Unit, outbox *mail.Outbox, batch
 		return r, err
 	}
 	if payment.At.After(u.Now.Time) {
-		return r, problem.Invalid("paid_at", "paid_at lies in the future.")
+		return r, problem.Invalid("paid_at", "paid_at is in the future.")
 	}
 	if err := resolve(ctx, u, b, rows); err != nil {
 		return r, err
@@ -84,7 +83,7 @@ func ReportResults(ctx context.Context, u *work.Unit, outbox *mail.Outbox, batch
 		return r, err
 	}
 	changes := 0
-	for _, p := range known { // in the order of their partners, which are locked one by one
+	for _, p := range known { // partner order is the order of locks
 		row := byID[p.ID]
 		delete(byID, p.ID)
 		result := row.judge(p)
@@ -100,12 +99,12 @@ func ReportResults(ctx context.Context, u *work.Unit, outbox *mail.Outbox, batch
 		}
 		r.Results = append(r.Results, result)
 	}
-	r.Results = append(r.Results, strangers(rows, byID)...)
+	r.Results = append(r.Results, unknownRows(rows, byID)...)
 	slices.SortFunc(r.Results, func(a, b Result) int { return cmp.Compare(a.Line, b.Line) })
 	return r, nil
 }
 
-// resolve gives rows with a short reference the id of the batch's payout that it is of.
+// resolve replaces short references by the ids of the batch's payouts.
 func resolve(ctx context.Context, u *work.Unit, b db.PayoutBatch, rows []Row) error {
 	var shorts []string
 	for _, row := range rows {
@@ -131,8 +130,7 @@ func resolve(ctx context.Context, u *work.Unit, b db.PayoutBatch, rows []Row) er
 	return err
 }
 
-// count notes what is in no result: repeated rows, and the payouts that left in a file of the
-// same kind and that no row names.
+// count notes repeated rows, and exported payouts of the same format without a row.
 func (r *Report) count(ctx context.Context, u *work.Unit, b db.PayoutBatch, rows []Row, ids []string) (err error) {
 	for _, row := range rows {
 		if row.PayoutID != "" {
@@ -150,8 +148,7 @@ func (r *Report) count(ctx context.Context, u *work.Unit, b db.PayoutBatch, rows
 	return err
 }
 
-// decisive takes of several rows of a payout the one that counts: money that came back was also
-// sent, and what was sent was once under way.
+// decisive chooses one row for each payout: returned money was also sent, and sent money was once pending.
 func decisive(rows []Row) map[string]Row {
 	rank := []State{"", InFlight, Settled, Rejected, Returned}
 	out := map[string]Row{}
@@ -164,11 +161,11 @@ func decisive(rows []Row) map[string]Row {
 	return out
 }
 
-// strangers are the rows that are of no payout of the batch.
-func strangers(rows []Row, others map[string]Row) (out []Result) {
+// unknownRows returns the rows without a payout of the batch.
+func unknownRows(rows []Row, others map[string]Row) (out []Result) {
 	for _, row := range rows {
 		switch other, ok := others[row.PayoutID]; {
-		case !row.named():
+		case !row.namesPayout():
 			out = append(out, Result{Row: row, Outcome: EndedUnknown, Why: "Its reference names no payout."})
 		case row.PayoutID == "", ok && other.Line == row.Line:
 			out = append(out, Result{Row: row, Outcome: EndedUnknown, Why: "It names no payout of this batch."})
@@ -177,8 +174,7 @@ func strangers(rows []Row, others map[string]Row) (out []Result) {
 	return out
 }
 
-// judge says what becomes of a row that changes nothing of the payout; its outcome is empty for
-// one that does.
+// judge decides on a row that leaves the payout unchanged; the outcome is empty for other rows.
 func (row Row) judge(p db.Payout) Result {
 	failed := row.State == Rejected || row.State == Returned
 	r := Result{Row: row}
@@ -186,7 +182,7 @@ func (row Row) judge(p db.Payout) Result {
 	case row.Word == "":
 		r.Outcome, r.Why = EndedRefused, "The row has no state."
 	case row.State == "":
-		r.Outcome, r.Why = EndedRefused, fmt.Sprintf("The state %q is not known here.", clip(row.Word, 100))
+		r.Outcome, r.Why = EndedRefused, fmt.Sprintf("The state %q is unknown.", clip(row.Word, 100))
 	case row.State == InFlight:
 		r.Outcome, r.Why = EndedWaiting, "The provider says "+clip(row.Word, 100)+"."
 	case row.State == Settled && p.Status == db.PayoutStatusPaid, failed && p.Status == db.PayoutStatusFailed:
@@ -199,7 +195,7 @@ func (row Row) judge(p db.Payout) Result {
 	return r
 }
 
-// apply ends the payout as the row says. What may not be is the row's refusal.
+// apply settles or fails the payout. If that is not allowed, the refusal becomes the row's result.
 func (row Row) apply(ctx context.Context, u *work.Unit, outbox *mail.Outbox, p db.Payout,
 	payment Payment) (Result, error) {
 	p, err := lock(ctx, u, p)
@@ -209,7 +205,7 @@ func (row Row) apply(ctx context.Context, u *work.Unit, outbox *mail.Outbox, p d
 	if err != nil {
 		return Result{}, err
 	}
-	// It may have had its end since it was read.
+	// The payout may have changed since it was read.
 	if r := row.judge(p); r.Outcome != "" {
 		return r, nil
 	}
@@ -223,14 +219,14 @@ func (row Row) apply(ctx context.Context, u *work.Unit, outbox *mail.Outbox, p d
 		r.Outcome, r.Why = EndedFailed, cmp.Or(clip(row.Reason, 1000), "The provider says "+clip(row.Word, 100)+".")
 		_, err = failByHand(ctx, u, p, Status{State: row.State, Message: r.Why})
 	}
-	// Both refuse before they write anything.
+	// Both refuse before they write.
 	if refused, ok := errors.AsType[*problem.Error](err); ok {
 		return Result{Row: row, Outcome: EndedRefused, Why: refused.Message}, nil
 	}
 	return r, err
 }
 
-// disagrees says how the row contradicts the payout's amount or currency, if it tells them.
+// disagrees explains how the row's amount or currency contradicts the payout, if it has them.
 func (row Row) disagrees(p db.Payout) string {
 	if row.Currency != "" && row.Currency != p.Currency {
 		return fmt.Sprintf("It is in %s, and the payout in %s.", clip(row.Currency, 20), p.Currency)
@@ -239,14 +235,14 @@ func (row Row) disagrees(p db.Payout) string {
 		return ""
 	}
 	if minor, ok := minorOf(row.Amount, currency.Digits(p.Currency)); !ok || minor != p.AmountMinor {
-		return fmt.Sprintf("It is of %s, and the payout of %s %s.", clip(row.Amount, 40),
+		return fmt.Sprintf("Its amount is %s, and the payout's %s %s.", clip(row.Amount, 40),
 			currency.Decimal(p.AmountMinor, p.Currency), p.Currency)
 	}
 	return ""
 }
 
-// minorOf reads an amount as people and banks write it, without its sign: with a point or a
-// comma before the decimals, and either between the thousands.
+// minorOf parses an amount as people and banks write it, without its sign: with a point or a comma before the
+// decimals, and either between the thousands.
 func minorOf(s string, digits int) (int64, bool) {
 	s = strings.Map(func(r rune) rune {
 		switch {

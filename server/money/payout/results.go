@@ -15,28 +15,27 @@ import (
 const (
 	// resultRows bounds the rows of a provider's result.
 	resultRows = 10_000
-	// headingWithin is how many lines may stand above the headings.
+	// headingWithin is the maximum number of lines before the headings.
 	headingWithin = 20
 )
 
-// Row is what a provider's result says of one payment.
+// Row is one payment in a provider's result.
 type Row struct {
 	Line     int
-	PayoutID string // empty where the reference column names none
+	PayoutID string // empty if the reference names none
 	Short    string // the end of a payout's id, from a short reference; see shortReference
-	State    State  // empty where Word is not known
-	Word     string // the provider's own word for the state
+	State    State  // empty if Word is unknown
+	Word     string // the provider's name of the state
 	ExternalID, Reason,
-	Amount, Currency string // as they stand there; empty where there is no such column
+	Amount, Currency string // unparsed; empty without such a column
 }
 
-// columns are the headings of each column, in small letters and without anything else: those of
-// PayPal's activity and payouts reports, of Wise's history of transfers, and of the table that
-// Rail exports. Of each list, the first heading in the file counts.
+// columns are the known headings of each column, in lower-case letters only: those of PayPal's activity and
+// payouts reports, of Wise's history of transfers, and of Rail's own export. Of each list, the first heading in
+// the file counts.
 //
-// A payout is found by its reference alone (decisions, 327). Partners choose their names and
-// addresses, so an id in such a column proves nothing. id is for a table of payouts that has
-// no other reference.
+// Only the reference identifies a payout (decisions, 327). Partners choose their names and addresses, so an id
+// in such a column proves nothing. The id column is for tables of payouts without another reference.
 var columns = map[string][]string{
 	"reference": {
 		"payoutid", "payout", "senderitemid", "uniqueid", "uniqueidentifier", "customnumber", "paymentreference", "reference",
@@ -52,7 +51,7 @@ var columns = map[string][]string{
 	"currency": {"targetcurrency", "currency", "currencycode", "grosscurrency"},
 }
 
-// words are the states that providers name.
+// words are the names that providers give to states.
 var words = states(map[State]string{
 	Settled:  "success succeeded completed complete paid sent settled outgoingpaymentsent claimed",
 	InFlight: "pending processing inprogress new unclaimed onhold held scheduled unconfirmed fundsconverted incomingpaymentwaiting",
@@ -70,20 +69,19 @@ func states(given map[State]string) map[string]State {
 	return out
 }
 
-// references find a payout's id, and a short reference, in the cell of the reference column, also
-// beside other words or in capitals.
+// references find a payout's id, and a short reference, in the reference cell, also beside other words or in
+// capitals.
 var (
 	fullReference  = regexp.MustCompile(`(?i)\b(sample_)?pyt[_ -]?([0-9a-z]{26})\b`)
 	shortReference = regexp.MustCompile(`(?i)\bp([0-9a-z]{16})\b`)
 )
 
-// NamesPayout reports whether a text has the id of a payout in it. Names and payout details of
-// partners must not (decisions, 327).
+// NamesPayout reports whether a text contains a payout's id. Names and payout details of partners must not
+// (decisions, 327).
 func NamesPayout(text string) bool { return fullReference.MatchString(text) }
 
-// ReadResults reads a provider's result, whose columns are found by their headings. Rows without
-// a state and a reference, such as blank ones, are passed over. A file in which no row names
-// a payout is refused.
+// ReadResults parses a provider's result, whose columns are found by their headings. It skips rows without a
+// state and a reference, such as blank ones, and refuses a file in which no row names a payout.
 func ReadResults(content string) ([]Row, error) {
 	content = strings.TrimPrefix(content, "\ufeff")
 	// Excel for Mac ends lines with \r alone.
@@ -98,9 +96,9 @@ func ReadResults(content string) ([]Row, error) {
 		case errors.Is(err, io.EOF) && heads != nil:
 			return out, usable(out)
 		case errors.Is(err, io.EOF) || err == nil && heads == nil && n == headingWithin:
-			return nil, problem.Invalid("content", "content has no line of headings with a column %q.", "status")
+			return nil, problem.Invalid("content", "content has no heading line with a column %q.", "status")
 		case err != nil:
-			return nil, problem.Invalid("content", "content is no table: %s.", err)
+			return nil, problem.Invalid("content", "content is not a table: %s.", err)
 		case len(out) == resultRows:
 			return nil, problem.Invalid("content", "content has more than %d rows: send it in parts.", resultRows)
 		case heads == nil:
@@ -114,24 +112,24 @@ func ReadResults(content string) ([]Row, error) {
 			continue
 		}
 		line, _ := r.FieldPos(0)
-		if row := rowOf(cells, heads, line); row.Word != "" || row.named() {
+		if row := rowOf(cells, heads, line); row.Word != "" || row.namesPayout() {
 			out = append(out, row)
 		}
 	}
 }
 
-// named reports whether the row has the reference of a payout.
-func (row Row) named() bool { return row.PayoutID != "" || row.Short != "" }
+// namesPayout reports whether the row has the reference of a payout.
+func (row Row) namesPayout() bool { return row.PayoutID != "" || row.Short != "" }
 
-// usable refuses rows of which none names a payout.
+// usable refuses rows if none names a payout.
 func usable(rows []Row) error {
-	if slices.ContainsFunc(rows, Row.named) {
+	if slices.ContainsFunc(rows, Row.namesPayout) {
 		return nil
 	}
 	return problem.Invalid("content", "content has no row whose reference names a payout.")
 }
 
-// delimiter is what stands between the cells of the first line that has any.
+// delimiter returns the separator of the cells in the first line that has one.
 func delimiter(content string) rune {
 	for line := range strings.Lines(content) {
 		most, found := 0, ','
@@ -147,7 +145,7 @@ func delimiter(content string) rune {
 	return ','
 }
 
-// headingsOf returns where the columns are; nil for a line that has no column of states.
+// headingsOf returns the positions of the columns, nil for a line without a column of states.
 func headingsOf(cells []string) map[string]int {
 	at := map[string]int{}
 	for i, c := range cells {
@@ -168,7 +166,7 @@ func headingsOf(cells []string) map[string]int {
 	return heads
 }
 
-// letters keeps the small letters of a heading or a state.
+// letters returns the letters of a heading or a state, in lower case.
 func letters(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' {
@@ -191,10 +189,10 @@ func rowOf(cells []string, heads map[string]int, line int) Row {
 	}
 	row.PayoutID, row.Short = referenceOf(cell("reference"))
 	if heads["id"] == heads["reference"] {
-		row.ExternalID = "" // the payout's own id
+		row.ExternalID = "" // not a separate id
 	}
 	row.State = words[letters(row.Word)]
-	// PayPal tells what came back as a payment of its own, which is completed.
+	// PayPal reports returned money as a separate, completed payment.
 	if kind := letters(cell("type")); row.State == Settled {
 		switch {
 		case strings.Contains(kind, "reversal"), strings.Contains(kind, "refund"), strings.Contains(kind, "return"):
@@ -206,8 +204,8 @@ func rowOf(cells []string, heads map[string]int, line int) Row {
 	return row
 }
 
-// referenceOf reads the cell of the reference column: a payout's id, or the end of one from
-// a short reference. A cell that names two payouts names none.
+// referenceOf parses the reference cell: a payout's id, or the end of one from a short reference. A cell with
+// two payouts identifies none.
 func referenceOf(cell string) (id, short string) {
 	for _, found := range fullReference.FindAllStringSubmatch(cell, -1) {
 		one := strings.ToLower(found[1]) + string(ident.Payout) + strings.ToLower(found[2])

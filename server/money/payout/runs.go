@@ -15,17 +15,16 @@ import (
 	"rail/server/work"
 )
 
-// Runs goes on with batches of more partners than Generate collects. Each page is
-// a transaction, which notes how far the run has come: one that is interrupted
-// goes on there, on whatever replica, and a partner that is met twice has its
-// payout already.
+// Runs continues batches with more partners than Generate collects. Each page is a transaction that also stores
+// the run's position: an interrupted run continues there on any replica, and a partner that is read twice
+// already has its payout.
 type Runs struct {
 	Pool           *pgxpool.Pool
 	HoldOnHighRisk bool
 }
 
-// Finish works until no run is left: a page of each in turn, so that a large
-// program lets the others go on. One that fails delays no other.
+// Finish works until no run is left. It does one page of each in turn, so that a large program does not block
+// the others. A failing run delays no other.
 func (r Runs) Finish(ctx context.Context, u *work.Unit) error {
 	failed := map[string]error{}
 	for {
@@ -60,8 +59,8 @@ func (r Runs) round(ctx context.Context, u *work.Unit, failed map[string]error) 
 	}
 }
 
-// page does the next page of a run, unless another replica does. The run's id is
-// that of the request in the events.
+// page does the next page of a run, unless another replica works on it. The run's id is the request id of its
+// events.
 func (r Runs) page(ctx context.Context, u *work.Unit, of db.PayoutRunsRow) (did bool, err error) {
 	u = u.For(of.OrgID)
 	u.RequestID = of.ID
@@ -82,8 +81,8 @@ func (r Runs) page(ctx context.Context, u *work.Unit, of db.PayoutRunsRow) (did 
 	return did, err
 }
 
-// advance collects the next page. A run that was joined on its way begins again after
-// its last page, as orders that came later may reach further.
+// advance collects the next page. If orders joined the run, it starts over after its last page, since they may
+// reach further.
 func (r Runs) advance(ctx context.Context, u *work.Unit, run db.PayoutRun) error {
 	o := Order{
 		PeriodEnd: run.PeriodEnd, IgnoreMinimum: run.IgnoreMinimum, HoldOnHighRisk: r.HoldOnHighRisk,
@@ -116,7 +115,7 @@ func (r Runs) advance(ctx context.Context, u *work.Unit, run db.PayoutRun) error
 		})
 	}
 	done := db.BatchDoneParams{UpdatedAt: u.Now, ID: b.ID, OrgID: b.OrgID}
-	// The moment of the order, not of the last page: it marks whose run was made.
+	// The time of the order, not of the last page, marks the monthly run as done.
 	if run.Automatic {
 		done.AutoRunAt = &run.CreatedAt
 	}

@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// undoWithin is how long a payment that was marked by hand can be undone.
+	// undoWithin is how long a manual payment can be undone.
 	undoWithin = 24 * time.Hour
 	// mailHold is how long the partner's mail about such a payment waits.
 	mailHold = 10 * time.Minute
 )
 
-// state has the fields of a payout before it was marked as paid, and the sum that refunds had clawed
-// back of its commissions.
+// state has the fields of a payout before it was marked as paid, and how much refunds had clawed back from its
+// commissions.
 type state struct {
 	Status       db.PayoutStatus `json:"status"`
 	Method       *string         `json:"method"`
@@ -35,21 +35,20 @@ type state struct {
 }
 
 func stateOf(p db.Payout, commissions []db.Commission) state {
-	return state{p.Status, p.Method, p.ExternalID, p.ErrorCode, p.ErrorMessage, clawed(commissions)}
+	return state{p.Status, p.Method, p.ExternalID, p.ErrorCode, p.ErrorMessage, sumClawed(commissions)}
 }
 
-// clawed sums what refunds clawed back of commissions. Deductions count with the same sign, so that they
-// do not cancel rewards out.
-func clawed(commissions []db.Commission) (sum int64) {
+// sumClawed sums the amounts clawed back from commissions. Deductions count with the same sign, so that they do
+// not cancel rewards out.
+func sumClawed(commissions []db.Commission) (sum int64) {
 	for _, k := range commissions {
 		sum += max(k.ClawedMinor, -k.ClawedMinor)
 	}
 	return sum
 }
 
-// UndoPaid takes back a payment that was marked by hand (decisions, 325). It restores the payout,
-// makes its commissions due again, which stay in it, and drops the partner's mail if it was
-// not sent yet.
+// UndoPaid reverts a manual payment (decisions, 325). It restores the payout, makes its commissions due again
+// within it, and drops the partner's mail if it was not sent yet.
 func UndoPaid(ctx context.Context, u *work.Unit, outbox *mail.Outbox, id, why string) (db.Payout, error) {
 	p, err := lockByHand(ctx, u, id)
 	if err != nil {
@@ -66,9 +65,9 @@ func UndoPaid(ctx context.Context, u *work.Unit, outbox *mail.Outbox, id, why st
 	if err != nil {
 		return p, err
 	}
-	if clawed(commissions) != before.ClawedMinor {
+	if sumClawed(commissions) != before.ClawedMinor {
 		return p, problem.New(problem.PayoutNotUndoable,
-			"A refund has clawed money of the payment back; it cannot be undone any more.")
+			"A refund has clawed back money of the payment; it can no longer be undone.")
 	}
 	was := p
 	if p, err = unpay(ctx, u, p, before, commissions); err != nil {
@@ -84,14 +83,14 @@ func UndoPaid(ctx context.Context, u *work.Unit, outbox *mail.Outbox, id, why st
 	})
 }
 
-// undoable refuses a payout that was not marked as paid by hand within the last day.
+// undoable refuses a payout that was not marked as paid manually within the last day.
 func undoable(u *work.Unit, p db.Payout) error {
 	switch {
 	case p.Status != db.PayoutStatusPaid:
 		return problem.New(problem.PayoutNotUndoable, "The payout is %s; only a payment can be undone.", p.Status)
 	case p.MarkedAt == nil:
 		return problem.New(problem.PayoutNotUndoable,
-			"The payment was reported by a rail or a result file; only one that was marked by hand can be undone.")
+			"The payment was reported by a rail or a result file; only a manual one can be undone.")
 	case u.Now.Sub(p.MarkedAt.Time) > undoWithin:
 		return problem.New(problem.PayoutNotUndoable,
 			"The payout was marked as paid at %s; a payment can be undone for 24 hours.", *p.MarkedAt)
@@ -99,8 +98,8 @@ func undoable(u *work.Unit, p db.Payout) error {
 	return nil
 }
 
-// unpay reverses pay: it writes the payout as it was before, makes its commissions due, moves their
-// money back and records the events.
+// unpay reverses pay: it restores the payout's row, makes its commissions due, moves their money back and
+// records the events.
 func unpay(
 	ctx context.Context, u *work.Unit, p db.Payout, before state, commissions []db.Commission,
 ) (db.Payout, error) {
@@ -114,7 +113,7 @@ func unpay(
 	if err != nil {
 		return p, err
 	}
-	// The database lets a commission leave its payment only once the payout has left it.
+	// A trigger allows a commission to become unpaid only after its payout has.
 	unsettle := db.PayoutUnsettleParams{UpdatedAt: u.Now, PayoutID: &p.ID, OrgID: p.OrgID}
 	err = queries.PayoutUnsettle(ctx, u.Later(), unsettle)
 	if err != nil {
@@ -128,7 +127,7 @@ func unpay(
 				CommissionID: k.ID, PartnerID: k.PartnerID, AmountMinor: k.AmountMinor, Currency: k.Currency,
 				Status: api.CommissionStatusDue, PreviousStatus: api.CommissionStatusPaid,
 			}))
-		moved[i] = ledger.Of(k, u.Now)
+		moved[i] = ledger.CommissionOf(k, u.Now)
 	}
 	u.Record(about(p), events.PayoutUpdated(api.PayoutUpdatedData{
 		PayoutID: p.ID, PartnerID: p.PartnerID, Status: api.PayoutStatus(p.Status), PreviousStatus: api.PayoutStatusPaid,

@@ -11,10 +11,10 @@ import (
 	"rail/server/work"
 )
 
-// By is what a row of a report stands for.
+// By is the dimension of a report's rows.
 type By string
 
-// The dimensions that the API knows; all makes one row of everything.
+// The dimensions of the API; all makes a single row.
 const (
 	Partner By = "partner"
 	Link    By = "link"
@@ -25,11 +25,11 @@ const (
 	all     By = "all"
 )
 
-// Direct is the key of what came without a partner.
+// Direct is the key of figures without a partner.
 const Direct = "direct"
 
-// Query asks for the rows of a window of days, both included. Bucket is the size
-// of a Period's rows: day, week or month. Filters leave out what is direct.
+// Query selects a window of days, both included. Bucket is the size of a Period's rows: day, week or month.
+// Filters exclude direct figures.
 type Query struct {
 	OrgID, ProgramID          string
 	By                        By
@@ -40,12 +40,12 @@ type Query struct {
 	Currency, ProgramCurrency string
 }
 
-// Figures are what a row counts. Money is minor units of the query's currency.
+// Figures are the counts of a row. Money is minor units of the query's currency.
 type Figures struct {
 	Clicks, Leads, Customers, Sales, Refunded, RevenueMinor, CommissionsMinor int64
 }
 
-// add sums two rows. All of a query's money has one currency.
+// add sums two rows, which have the same currency.
 func (f *Figures) add(g Figures) {
 	f.Clicks += g.Clicks
 	f.Leads += g.Leads
@@ -56,20 +56,20 @@ func (f *Figures) add(g Figures) {
 	f.CommissionsMinor += g.CommissionsMinor
 }
 
-// Row is one row: Key is "" for what has no link, group, tag or product.
+// Row is one row of a report. Key is "" for figures without a link, group, tag or product.
 type Row struct {
 	Key, Label string
 	Figures
 }
 
-// Answer is a window's rows, in order, with its totals.
+// Answer has a window's rows, in order, and its totals.
 type Answer struct {
 	Rows   []Row
 	Totals Figures
 }
 
-// Top leaves the first n rows of a window, and in the others the rows of the same
-// keys. The totals stay those of all rows.
+// Top keeps the first n rows of a window, and the rows with the same keys in the others. The totals remain those
+// of all rows.
 func Top(n int, window *Answer, others ...*Answer) {
 	window.Rows = window.Rows[:min(n, len(window.Rows))]
 	kept := map[string]bool{}
@@ -81,19 +81,17 @@ func Top(n int, window *Answer, others ...*Answer) {
 	}
 }
 
-// Before returns the query for the window of equal length right before this one,
-// with which dashboards compare.
+// Before returns the query for the preceding window of the same length, for comparison.
 func (q Query) Before() Query {
 	days := int(q.To.Sub(q.From)/(24*time.Hour)) + 1
 	q.From, q.To = q.From.AddDate(0, 0, -days), q.From.AddDate(0, 0, -1)
 	return q
 }
 
-// filtered reports whether the query asks for some partners only.
+// filtered reports whether the query selects some partners only.
 func (q Query) filtered() bool { return q.PartnerID != nil || q.GroupID != nil || q.TagID != nil }
 
-// level returns the coarsest sums that can answer the query. Coarser sums are
-// fewer rows to read.
+// level returns the coarsest sums that can answer the query: fewer rows to read.
 func (q Query) level() string {
 	switch {
 	case q.By == Link:
@@ -108,7 +106,7 @@ func (q Query) level() string {
 	return "total"
 }
 
-// Read answers queries in one round trip, in their order.
+// Read answers queries in one round trip, in order.
 func Read(ctx context.Context, u *work.Unit, windows ...Query) ([]Answer, error) {
 	answers := make([]Answer, len(windows))
 	reads := []pgtx.Read{
@@ -121,14 +119,14 @@ func Read(ctx context.Context, u *work.Unit, windows ...Query) ([]Answer, error)
 	return answers, u.Together(ctx, reads...)
 }
 
-// reads returns the reads that fill in the answer; they may travel together.
+// reads returns the reads that fill in the answer; they may share a round trip.
 func (q Query) reads(ctx context.Context, into *Answer) []pgtx.Read {
 	reads := []pgtx.Read{func(tx pgtx.DBTX) error {
 		rows, err := queries.ReportRows(ctx, tx, q.params())
 		into.fill(q, rows)
 		return err
 	}}
-	// A partner with two tags is in two rows; the totals are a read of their own.
+	// A partner with two tags is in two rows, so the totals are a separate read.
 	if q.By == Tag { // its rows overlap
 		whole := q
 		whole.By = all
@@ -143,7 +141,7 @@ func (q Query) reads(ctx context.Context, into *Answer) []pgtx.Read {
 	return reads
 }
 
-// params returns the query for SQL.
+// params returns the query's parameters for SQL.
 func (q Query) params() db.ReportRowsParams {
 	return db.ReportRowsParams{
 		By: string(q.By), OrgID: q.OrgID, ProgramID: q.ProgramID, FromDay: q.From, ToDay: q.To,
@@ -152,13 +150,13 @@ func (q Query) params() db.ReportRowsParams {
 	}
 }
 
-// figures returns what a row counts, without its key.
+// figures returns the counts of a row, without its key.
 func figures(r db.ReportRowsRow) Figures {
 	return Figures{r.Clicks, r.Leads, r.Customers, r.Sales, r.Refunded, r.RevenueMinor, r.CommissionsMinor}
 }
 
-// fill takes the rows over: periods in order of time and without gaps, anything
-// else by revenue, the highest first, with the key to make the order total.
+// fill takes over the rows: periods in order of time and without gaps, other dimensions by revenue, highest
+// first, then by key.
 func (a *Answer) fill(q Query, rows []db.ReportRowsRow) {
 	for _, r := range rows {
 		row := Row{Key: r.Key, Label: r.Label, Figures: figures(r)}

@@ -16,7 +16,7 @@ import (
 	"rail/server/harness/pgtest"
 )
 
-// filled is a program's year of n sales, before any of it is summed.
+// filled returns a program's year of n sales, not summed yet.
 func filled(t *testing.T, n string) *pgxpool.Pool {
 	t.Helper()
 	pool := pgtest.New(t)
@@ -48,8 +48,7 @@ func random(rnd *rand.Rand) Query {
 	return q
 }
 
-// Reports of any days are those of the rows, whatever is summed and whatever was
-// touched since, also before it is summed again.
+// Reports of any days equal those from rows, whatever is summed or marked, also before it is summed again.
 func TestSpansAreTheirRows(t *testing.T) {
 	t.Parallel()
 	ctx, pool, rnd := t.Context(), filled(t, "2000"), rand.New(rand.NewPCG(7, 7))
@@ -87,7 +86,7 @@ func TestSpansAreTheirRows(t *testing.T) {
 	}
 }
 
-// holding counts the spans of more than a day that hold one.
+// holding counts the spans of more than a day that include a day.
 func holding(t *testing.T, pool *pgxpool.Pool, day time.Time) (n int) {
 	t.Helper()
 	require.NoError(t, pool.QueryRow(t.Context(),
@@ -95,8 +94,8 @@ func holding(t *testing.T, pool *pgxpool.Pool, day time.Time) (n int) {
 	return n
 }
 
-// A day that is summed again takes back what holds it until the next day, also where a
-// server sums it that knows of no spans; the most of any window is a few spans.
+// Summing a day again removes the spans that include it until the next day, even if the server knows no spans;
+// any window needs only a few spans.
 func TestSpansAreTakenBack(t *testing.T) {
 	t.Parallel()
 	ctx, pool := t.Context(), filled(t, "100")
@@ -120,7 +119,7 @@ func TestSpansAreTakenBack(t *testing.T) {
 	require.NoError(t, Sum(ctx, pool, now.Days(1)))
 	require.Equal(t, all, holding(t, pool, day))
 
-	// Another replica has summed the day anew since the span was listed.
+	// Another replica has summed the day again since the span was listed.
 	_, err := pool.Exec(ctx, "DELETE FROM report_spans WHERE span = 'day' AND start = $1", day)
 	require.NoError(t, err)
 	require.Zero(t, holding(t, pool, day))

@@ -20,9 +20,8 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// year fills a year before 2026-09-01 of one program: $n sales and commissions,
-// five times as many clicks, a fifth as many customers, 1000 partners of whom
-// few have most.
+// year fills a year before 2026-09-01 of one program: $n sales and commissions, five times as many clicks, a
+// fifth as many customers, 1000 partners of whom few have most.
 var year = []string{
 	`CREATE FUNCTION pg_temp.at(n int, of int) RETURNS timestamptz LANGUAGE sql IMMUTABLE AS $$ SELECT timestamptz '2025-09-01 00:00Z' + interval '365 days' * (n::float8 / of) $$`,
 	`CREATE FUNCTION pg_temp.of(n int) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT (floor(1000 * ((hashint8extended(n, 1) & 1048575) / 1048576.0::float8) ^ 3)::int)::text $$`,
@@ -110,7 +109,7 @@ func TestSpeed(t *testing.T) {
 	t.Logf("by day: %s", cost(ctx, t, conn.Conn(), q))
 }
 
-// cost is the database's own time for a query: planning and execution.
+// cost returns the database's time for a query: planning and execution.
 func cost(ctx context.Context, t *testing.T, conn *pgx.Conn, q Query) time.Duration {
 	t.Helper()
 	var c captured
@@ -129,7 +128,7 @@ func cost(ctx context.Context, t *testing.T, conn *pgx.Conn, q Query) time.Durat
 	return best
 }
 
-// captured keeps the statement of a generated function.
+// captured records the statement of a generated function.
 type captured struct {
 	db.DBTX
 	sql  string

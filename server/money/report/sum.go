@@ -14,14 +14,13 @@ import (
 	"rail/server/postgres/pgtx"
 )
 
-// sumBatch bounds the spans that one query lists; each is summed in a transaction of
-// its own, so that no lock is held for long.
+// sumBatch bounds the spans of one query. Each span is summed in a separate transaction, so that no lock is held
+// for long.
 const sumBatch = 400
 
-// Sum sums the days that are over and not summed, or were touched since, then the
-// spans that they make. Replicas divide the work by program. To find what spans there
-// are to make reads all of them, so that it waits for a day to be summed: every
-// program has one a day.
+// Sum sums past days that are new or marked, then combines them into spans. Replicas share the work by program.
+// Listing the spans to combine reads all of them, so it happens only after a day was summed: every program has
+// one a day.
 func Sum(ctx context.Context, pool *pgxpool.Pool, now clock.Time) error {
 	today := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC)
 	days := func() ([]span, error) {
@@ -50,14 +49,14 @@ func Sum(ctx context.Context, pool *pgxpool.Pool, now clock.Time) error {
 	return errors.Join(failed, err)
 }
 
-// span is a day of a program, or 2, 4, ... 256 of them, by the first.
+// span is a day of a program, or 2, 4, ... 256 days, identified by the first.
 type span struct {
 	OrgID, ProgramID, Zone, Kind string
 	Start                        time.Time
 }
 
-// each runs work for every span that list gives, in a transaction of its own, until
-// there is none, or other replicas are at all that is listed, and counts them.
+// each runs work for every span of list, each in its own transaction, and returns the number of spans done. It
+// ends when list is empty, or when other replicas hold all that is listed.
 func each(ctx context.Context, pool *pgxpool.Pool, list func() ([]span, error),
 	work func(pgtx.DBTX, span) error) (all int, failed error) {
 	for {
@@ -67,8 +66,8 @@ func each(ctx context.Context, pool *pgxpool.Pool, list func() ([]span, error),
 		}
 		done := 0
 		for _, s := range spans {
-			ok, err := alone(ctx, pool, s, work)
-			if err != nil { // the others are summed all the same
+			ok, err := tryExclusive(ctx, pool, s, work)
+			if err != nil { // the others are summed nevertheless
 				failed = errors.Join(failed, fmt.Errorf("%+v: %w", s, err))
 			}
 			if ok {
@@ -76,16 +75,15 @@ func each(ctx context.Context, pool *pgxpool.Pool, list func() ([]span, error),
 			}
 		}
 		all += done
-		// Spans make wider ones; days that are touched all the while wait for the next time.
+		// Spans enable wider ones; days that keep changing wait for the next run.
 		if done == 0 || spans[0].Kind == "day" && len(spans) < sumBatch {
 			return all, failed
 		}
 	}
 }
 
-// alone runs work in a transaction, unless another replica sums the same program:
-// then it reports false and leaves the program to that one.
-func alone(ctx context.Context, pool *pgxpool.Pool, s span, work func(pgtx.DBTX, span) error) (done bool, err error) {
+// tryExclusive runs work in a transaction, unless another replica sums the same program; then it returns false.
+func tryExclusive(ctx context.Context, pool *pgxpool.Pool, s span, work func(pgtx.DBTX, span) error) (done bool, err error) {
 	err = pgtx.WithinUnhurried(ctx, pool, func(tx *pgtx.Tx) error {
 		if done, err = queries.ReportLock(ctx, tx, s.ProgramID); err != nil || !done {
 			return err
@@ -95,10 +93,9 @@ func alone(ctx context.Context, pool *pgxpool.Pool, s span, work func(pgtx.DBTX,
 	return done && err == nil, err
 }
 
-// sumDay sums one day. It removes the marks first: a transaction that marks the
-// day and commits after that leaves its mark, so that the day is read from its
-// rows and summed again, whether or not this sum has seen the change. A day whose
-// program has changed its zone since it was listed is left to the next list.
+// sumDay sums one day. It deletes the marks first: a transaction that marks the day and commits later leaves its
+// mark, so that the day is read from its rows and summed again, whether or not this sum has seen the change. If
+// the program's time zone changed since the day was listed, it is left to the next list.
 func sumDay(ctx context.Context, tx pgtx.DBTX, s span, today time.Time) error {
 	day, err := queries.ReportDay(ctx, tx, db.ReportDayParams{Day: s.Start, ProgramID: s.ProgramID, OrgID: s.OrgID})
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && day.Zone != s.Zone {
@@ -131,8 +128,7 @@ func sumDay(ctx context.Context, tx pgtx.DBTX, s span, today time.Time) error {
 	})
 }
 
-// join sums the halves of a span, unless a day of them has been summed again since
-// they were listed.
+// join combines the halves of a span, unless one of its days was summed again since they were listed.
 func join(ctx context.Context, tx pgtx.DBTX, s span) error {
 	n, err := queries.ReportJoin(ctx, tx,
 		db.ReportJoinParams{OrgID: s.OrgID, ProgramID: s.ProgramID, Span: s.Kind, Start: s.Start})
@@ -146,7 +142,7 @@ func join(ctx context.Context, tx pgtx.DBTX, s span) error {
 		db.ReportSumSpanParams{OrgID: s.OrgID, ProgramID: s.ProgramID, Span: s.Kind, Start: s.Start})
 }
 
-// unsum removes the sums of a span.
+// unsum deletes the sums of a span.
 func unsum(ctx context.Context, tx pgtx.DBTX, s span) error {
 	return queries.ReportUnsum(ctx, tx, db.ReportUnsumParams{ProgramID: s.ProgramID, Span: s.Kind, Start: s.Start})
 }

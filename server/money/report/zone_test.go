@@ -14,14 +14,14 @@ import (
 	"rail/server/postgres/pgtx"
 )
 
-// tried are zones whose days are not those of UTC: on both sides of it, with changes of
-// the clocks in both hemispheres, at midnight and by half an hour, and at the far ends.
+// tried are time zones with other days than UTC: on both sides of it, with clock changes in both hemispheres, at
+// midnight and by half an hour, and the extremes.
 var tried = []string{
 	"Australia/Sydney", "America/Los_Angeles", "Asia/Kolkata", "Australia/Lord_Howe", "Atlantic/Azores", "UTC",
 	"America/Havana", "Pacific/Kiritimati", "Etc/GMT+12", "Europe/London",
 }
 
-// given gives the program another zone, as the API does.
+// given changes the program's time zone as the API does.
 func given(t *testing.T, pool *pgxpool.Pool, zone string, now clock.Time) {
 	t.Helper()
 	_, err := pool.Exec(t.Context(), "UPDATE programs SET time_zone = $1, zone_changed_at = $2", zone, now)
@@ -30,7 +30,7 @@ func given(t *testing.T, pool *pgxpool.Pool, zone string, now clock.Time) {
 		db.ReportMarkAgainParams{ProgramID: "prg_a", OrgID: "org_a"}))
 }
 
-// sold is a sale as the model knows it.
+// sold is a sale in the model.
 type sold struct {
 	at     clock.Time
 	amount int64
@@ -52,8 +52,8 @@ func modelled(sales []sold, q Query) map[string]Figures {
 	return out
 }
 
-// books are the sales of a year, in the database and in the model, with more of them near
-// the midnights of every zone.
+// books are the sales of a year, in the database and in the model, with more of them near the midnights of every
+// zone.
 type books struct {
 	*testing.T
 	pool  *pgxpool.Pool
@@ -62,8 +62,7 @@ type books struct {
 	sales []sold
 }
 
-// moment returns a moment of the past year, often a second from a midnight or from a
-// change of the clocks.
+// moment returns a time in the past year, often a second from a midnight or a clock change.
 func (b *books) moment() clock.Time {
 	at := clock.At(time.Date(2025, 8, 20, 0, 0, 0, 0, time.UTC).Add(time.Duration(b.rnd.Int64N(int64(370 * 24 * time.Hour)))))
 	zone := clock.StoredZone(tried[b.rnd.IntN(len(tried))])
@@ -79,10 +78,10 @@ func (b *books) moment() clock.Time {
 	return at
 }
 
-// sell adds a sale of some moment.
+// sell adds a sale at a random time.
 func (b *books) sell() { b.sellAt(b.moment()) }
 
-// sellAt adds a sale. A mark is written with it, as the API does.
+// sellAt adds a sale with a mark, as the API does.
 func (b *books) sellAt(at clock.Time) {
 	s := sold{at, b.rnd.Int64N(10_000)}
 	n := len(b.sales)
@@ -97,7 +96,7 @@ func (b *books) sellAt(at clock.Time) {
 	}))
 }
 
-// agree compares some reports and the count of all sales with the model.
+// agree compares some reports and the total count of sales with the model.
 func (b *books) agree(zone, when string) {
 	b.Helper()
 	for range 6 {
@@ -119,9 +118,8 @@ func (b *books) agree(zone, when string) {
 	require.EqualValues(b, len(b.sales), n, "%s in %s", when, zone)
 }
 
-// TestDaysOfZones: reports are by the days of the program's zone, to the second, and
-// totals are right, whatever the zone is changed to while days are summed and sales
-// come in.
+// TestDaysOfZones: reports use the days of the program's zone, to the second, and totals are right, whatever the
+// zone is changed to while days are summed and sales arrive.
 func TestDaysOfZones(t *testing.T) {
 	t.Parallel()
 	b := &books{
@@ -160,7 +158,7 @@ func TestDaysOfZones(t *testing.T) {
 	require.Positive(t, wide)
 }
 
-// halfSummed sums some of the days that wait, as an interrupted job does.
+// halfSummed sums some of the open days, as an interrupted job does.
 func (b *books) halfSummed() {
 	rows, err := queries.ReportDaysToSum(b.Context(), b.pool, db.ReportDaysToSumParams{
 		Ended: b.now.Plus(-summedFor), Settled: b.now.Plus(-settledFor), Lim: 400,
@@ -172,15 +170,15 @@ func (b *books) halfSummed() {
 		b.sellAt(clock.Midnight(last.Day, clock.StoredZone(last.Zone)).Plus(time.Minute))
 	}
 	for _, r := range rows {
-		_, err := alone(b.Context(), b.pool, span{r.OrgID, r.ProgramID, r.Zone, "day", r.Day}, func(tx pgtx.DBTX, s span) error {
+		_, err := tryExclusive(b.Context(), b.pool, span{r.OrgID, r.ProgramID, r.Zone, "day", r.Day}, func(tx pgtx.DBTX, s span) error {
 			return sumDay(b.Context(), tx, s, b.now.Time)
 		})
 		require.NoError(b, err)
 	}
 }
 
-// TestWritesAfterAChange: a day that was over and summed in the zone before may be open
-// in the new one. A sale in it is counted at once, and when the new day is summed.
+// TestWritesAfterAChange: a day that was past and summed in the old zone may be open in the new one. A sale in
+// it counts at once, and after the new day is summed.
 func TestWritesAfterAChange(t *testing.T) {
 	t.Parallel()
 	b := &books{
@@ -192,7 +190,7 @@ func TestWritesAfterAChange(t *testing.T) {
 	require.NoError(t, Sum(t.Context(), b.pool, b.now))
 	given(t, b.pool, "Etc/GMT+12", b.now)
 	b.now = b.now.Plus(30 * time.Minute)
-	// 10:00 of a day that ended at 10:00Z in UTC+14; 08:00 of one that ended at 12:00Z in UTC-12.
+	// 10:00 on a day that ended at 10:00Z in UTC+14; 08:00 on one that ended at 12:00Z in UTC-12.
 	b.sellAt(clock.At(time.Date(2026, 9, 1, 20, 0, 0, 0, time.UTC)))
 	b.agree("Etc/GMT+12", "before the day is over")
 	for range 4 {
@@ -202,7 +200,7 @@ func TestWritesAfterAChange(t *testing.T) {
 	}
 }
 
-// TestMidnightsOfTheDatabase: the database and the server have the same days.
+// TestMidnightsOfTheDatabase: the database and the server agree on days.
 func TestMidnightsOfTheDatabase(t *testing.T) {
 	t.Parallel()
 	b := &books{T: t, pool: filled(t, "1"), rnd: rand.New(rand.NewPCG(5, 6)), now: clock.At(time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC))}

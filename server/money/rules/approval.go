@@ -5,19 +5,18 @@ import (
 	"rail/server/clock"
 )
 
-// ApprovalMode says how a flow's commissions are approved.
+// ApprovalMode is the way in which a flow's commissions are approved.
 type ApprovalMode = db.ApprovalMode
 
-// The approval modes: at once, by itself after some days, or by hand.
+// The approval modes: immediate, automatic after some days, or manual.
 const (
 	ApproveImmediately = db.ApprovalModeImmediate
 	ApproveAfterDays   = db.ApprovalModeAfterDays
 	ApproveManually    = db.ApprovalModeManual
 )
 
-// InitialStatus returns the state of a new commission: pending where somebody or
-// time must approve it first, else as ApprovedStatus. A commission made by hand
-// is approved immediately (decisions, 102 and 200).
+// InitialStatus returns the state of a new commission: pending if a person or a delay must approve it, else as
+// ApprovedStatus. A manual commission is approved immediately (decisions, 102 and 200).
 func InitialStatus(mode ApprovalMode, matureAt, now clock.Time) db.CommissionStatus {
 	if mode != ApproveImmediately {
 		return db.CommissionStatusPending
@@ -25,8 +24,8 @@ func InitialStatus(mode ApprovalMode, matureAt, now clock.Time) db.CommissionSta
 	return ApprovedStatus(matureAt, now)
 }
 
-// ApprovedStatus returns the state of a commission at its approval: due once the
-// holding period has run, else approved.
+// ApprovedStatus returns the state of a commission at its approval: due if the holding period is over, else
+// approved.
 func ApprovedStatus(matureAt, now clock.Time) db.CommissionStatus {
 	if matureAt.After(now.Time) {
 		return db.CommissionStatusApproved
@@ -39,8 +38,7 @@ func ApprovedStatus(matureAt, now clock.Time) db.CommissionStatus {
 // created_at (decisions, 104).
 func MatureAt(base clock.Time, holdingDays int64) clock.Time { return base.Days(holdingDays) }
 
-// ApprovesAt returns when a commission of the mode after_days approves itself
-// (decisions, 102).
+// ApprovesAt returns when a commission of the mode after_days is approved automatically (decisions, 102).
 func ApprovesAt(createdAt clock.Time, delayDays int64) clock.Time { return createdAt.Days(delayDays) }
 
 // CreatedEventStatus returns the status in commission.created: due if the

@@ -10,15 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The most that conditions of a flow, and of a program's active flows, may take
-// (decisions, 232).
+// Limits of the conditions of a flow, and of a program's active flows (decisions, 232).
 const (
 	mostOfFlow    = 16 << 10
 	mostOfProgram = 256 << 10
 )
 
-// heavy are conditions that do not match and make the most work for their
-// length, against the sale of heavyFacts.
+// heavy are conditions that do not match and cost most for their length, against the sale of heavyFacts.
 var heavy = map[string]func(i int) string{
 	"numbers":  func(int) string { return cond("sale.metadata.n", "in", "["+strings.Repeat("1,", 99)+"1]") },
 	"texts":    func(int) string { return cond("sale.metadata.t", "in", "["+strings.Repeat(`"a",`, 99)+`"a"]`) },
@@ -30,7 +28,7 @@ var heavy = map[string]func(i int) string{
 	"dates":    func(int) string { return cond("customer.lead_at", "lt", `"2000-01-01"`) },
 }
 
-// heavyFacts is a sale as large as the API takes one.
+// heavyFacts is the largest sale that the API accepts.
 func heavyFacts() *Facts {
 	f := sampleFacts()
 	f.Sale.Metadata = json.RawMessage(`{"n":` + strings.Repeat("9", 8<<10) + `,"t":"` + strings.Repeat("a", 8<<10) + `"}`)
@@ -42,8 +40,8 @@ func heavyFacts() *Facts {
 	return f
 }
 
-// heavyFlows fills a program with flows that move nobody, all of which must be
-// asked: each at its bound, together at theirs.
+// heavyFlows fills a program with switch_group flows that match no one but must all be evaluated, each and
+// together at their limits.
 func heavyFlows(t testing.TB, leaf func(i int) string) []Flow {
 	var flows []Flow
 	for total, n := 0, 0; ; {
@@ -69,8 +67,7 @@ func heavyFlows(t testing.TB, leaf func(i int) string) []Flow {
 	}
 }
 
-// BenchmarkBounds is what a sale costs where a program's flows are as large as
-// they may be: one look at all of them.
+// BenchmarkBounds measures a sale in a program with the largest allowed flows.
 func BenchmarkBounds(b *testing.B) {
 	for name, leaf := range heavy {
 		b.Run(name, func(b *testing.B) {
@@ -83,9 +80,8 @@ func BenchmarkBounds(b *testing.B) {
 	}
 }
 
-// What a server keeps of flows is counted by the length of their JSON: the
-// parsed form must not take more than eight times as much. Not parallel, for it
-// looks at the whole heap.
+// The cache's bound counts the length of stored JSON: the parsed form must not take more than eight times as
+// much. Not parallel, since it measures the whole heap.
 func TestParsedSize(t *testing.T) {
 	size := func() int64 {
 		runtime.GC()

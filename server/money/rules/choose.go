@@ -1,8 +1,7 @@
 package rules
 
-// Choice is the flow and the rate for an event. RateValue is basis points or minor
-// units, by RateType. BranchID is nil if the flow's own rate was used (decisions,
-// 3.4).
+// Choice is the flow and the rate for an event. RateValue is basis points or minor units, by RateType. BranchID
+// is nil if the flow's own rate applies (decisions, 3.4).
 type Choice struct {
 	FlowID            string
 	BranchID          *string
@@ -12,11 +11,9 @@ type Choice struct {
 	ApprovalDelayDays *int64
 }
 
-// Choose returns the rate of the one flow that pays: the first in order whose
-// trigger and scope fit, with its first matching branch, else its own rate. It
-// returns false if no flow fits. A rate of 0 is a choice too and does not fall
-// through to the next flow (decisions, 134). The flows must be active and may
-// come in any order.
+// Choose returns the rate of the flow that pays: the first in order whose trigger and scope fit, with its first
+// matching branch, else its own rate. It returns false if no flow fits. A rate of 0 is a choice too and does not
+// fall through to the next flow (decisions, 134). The flows must be active and may come in any order.
 func Choose(flows []Flow, f *Facts) (Choice, bool) {
 	flow := first(flows, func(x *Flow) bool { return x.answers(f, GenerateCommission) })
 	if flow == nil {
@@ -33,16 +30,15 @@ func Choose(flows []Flow, f *Facts) (Choice, bool) {
 	return c, true
 }
 
-// Switch is a change of group that a flow asks for.
+// Switch is a change of group decided by a flow.
 type Switch struct {
 	FlowID        string
 	TargetGroupID string
 }
 
-// SwitchTarget returns the group that the partner moves to after the event: that
-// of the first switch_group flow in order that fires, which it does without
-// branches, or when any branch matches. The target may be the group that the
-// partner has already; then nothing changes (decisions, 131).
+// SwitchTarget returns the group that the partner moves to after the event: the target of the first switch_group
+// flow in order that fires, which needs no branches, or any matching branch. If the partner is in that group
+// already, nothing changes (decisions, 131).
 func SwitchTarget(flows []Flow, f *Facts) (Switch, bool) {
 	r := readingOf(f)
 	flow := first(flows, func(x *Flow) bool {
@@ -54,8 +50,8 @@ func SwitchTarget(flows []Flow, f *Facts) (Switch, bool) {
 	return Switch{FlowID: flow.ID, TargetGroupID: *flow.TargetGroupID}, true
 }
 
-// first returns the least of the flows that fit, in the order of Less. The
-// order is looked at first, since it costs less than conditions do.
+// first returns the first flow that fits, in the order of Less. It compares the order first, since that is
+// cheaper than conditions.
 func first(flows []Flow, fits func(*Flow) bool) *Flow {
 	var least *Flow
 	for i := range flows {
@@ -66,13 +62,12 @@ func first(flows []Flow, fits func(*Flow) bool) *Flow {
 	return least
 }
 
-// answers reports whether the flow does action for such an event and partner,
-// conditions aside.
+// answers reports whether the flow performs action for this event and partner, without regard to conditions.
 func (f *Flow) answers(facts *Facts, action Action) bool {
 	return f.Action == action && f.Trigger == facts.trigger() && Applies(*f, facts.Partner.ID, facts.Partner.GroupID)
 }
 
-// branch returns the first branch that matches, nil where none does.
+// branch returns the first branch that matches, nil if none does.
 func (f *Flow) branch(r *reading) *Branch {
 	for i := range f.Branches {
 		if f.Branches[i].Conditions.items.match(r) {

@@ -9,8 +9,8 @@ const (
 	maxText   = 255
 )
 
-// Conditions is the parsed form of a branch's conditions, all of which must
-// match. The zero value always matches (decisions, 3.1).
+// Conditions holds the parsed conditions of a branch, all of which must match. The zero value always matches
+// (decisions, 3.1).
 type Conditions struct {
 	items all
 	needs Needs
@@ -22,10 +22,9 @@ func (c Conditions) Needs() Needs { return c.needs }
 // Match reports whether every condition matches the facts (decisions, 3.4).
 func (c Conditions) Match(f *Facts) bool { return c.items.match(readingOf(f)) }
 
-// ConditionError says what is wrong with conditions: the code
-// `invalid_condition` of the API. Path is relative to the conditions, such as
-// `[0].any[2].value`, and empty for the array itself. Message is a predicate
-// ("must be ...") that lists what is allowed.
+// ConditionError is an invalid condition: the code `invalid_condition` of the API. Path is relative to the
+// conditions, such as `[0].any[2].value`, and empty for the array itself. Message is a predicate ("must be ...")
+// with the allowed values.
 type ConditionError struct {
 	Path    string
 	Message string
@@ -34,7 +33,7 @@ type ConditionError struct {
 // Error returns the path and the message.
 func (e *ConditionError) Error() string { return "conditions" + e.Path + " " + e.Message }
 
-// wrong returns the error of one place.
+// wrong returns the error at a path.
 func wrong(path, message string) *ConditionError {
 	return &ConditionError{Path: path, Message: message}
 }
@@ -42,7 +41,7 @@ func wrong(path, message string) *ConditionError {
 // node is a leaf or a group; match reports whether it matches the facts.
 type node interface{ match(r *reading) bool }
 
-// An empty all matches, as conditions may be empty; the parser lets no group be empty.
+// An empty all matches, since conditions may be empty; the parser refuses empty groups.
 type (
 	all   []node
 	anyOf []node

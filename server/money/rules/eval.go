@@ -8,8 +8,8 @@ import (
 	"rail/server/clock"
 )
 
-// leaf is one test. Which of the values is set goes by the field's kind and the
-// operator; texts are folded where the field ignores case.
+// leaf is one test. The field's kind and the operator decide which value is set; texts are folded if the field
+// ignores case.
 type leaf struct {
 	field   *field
 	op      operator
@@ -19,8 +19,8 @@ type leaf struct {
 	time    clock.Time
 }
 
-// match follows decisions 3.4: a missing value fails every operator, neq and
-// not_in included, but `exists: false`.
+// match follows decisions 3.4: a missing value fails every operator, including neq and not_in, except `exists:
+// false`.
 func (l leaf) match(r *reading) bool {
 	v := r.value(l.field)
 	if l.op == opExists {
@@ -43,7 +43,7 @@ func (l leaf) match(r *reading) bool {
 	return false
 }
 
-// matchText compares a text that is folded already where its field ignores case.
+// matchText compares a text that is already folded if its field ignores case.
 func (l leaf) matchText(v string) bool {
 	switch l.op {
 	case opEq, opIn:
@@ -60,7 +60,7 @@ func (l leaf) matchText(v string) bool {
 	return false
 }
 
-// matchNumber takes how the fact compares with a number of the condition.
+// matchNumber applies the operator; compare compares the fact with a number.
 func (l leaf) matchNumber(compare func(int64) int) bool {
 	same := func(n int64) bool { return compare(n) == 0 }
 	switch l.op {
@@ -78,8 +78,8 @@ func (l leaf) matchSet(v idSet) bool {
 	return shared == (l.op == opIn)
 }
 
-// matchScalar lets the type of the condition's value decide; metadata of
-// another type never matches (decisions, 204).
+// matchScalar compares by the type of the condition's value; metadata of another type never matches (decisions,
+// 204).
 func (l leaf) matchScalar(v *scalar) bool {
 	if len(l.numbers) > 0 {
 		return v.number != nil && l.matchNumber(v.number.compare)
@@ -105,5 +105,5 @@ func ordered(op operator, c int) bool {
 	return false
 }
 
-// fold makes texts equal that differ in case alone.
+// fold lower-cases a text, for comparing without regard to case.
 func fold(s string) string { return strings.ToLower(s) }

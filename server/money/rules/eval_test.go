@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sampleFacts is a second payment with every fact given.
+// sampleFacts is a second payment with every fact set.
 func sampleFacts() *Facts {
 	return &Facts{
 		ProgramCurrency: "USD",
@@ -91,7 +91,7 @@ func TestMatchMetadata(t *testing.T) {
 	})
 }
 
-// A missing value fails everything but `exists: false`.
+// A missing value fails every operator except `exists: false`.
 func TestMatchMissing(t *testing.T) {
 	t.Parallel()
 	facts := &Facts{Sale: &SaleFacts{Currency: "USD"}, ProgramCurrency: "USD"}
@@ -160,7 +160,7 @@ func TestMatchGroups(t *testing.T) {
 	require.True(t, Conditions{}.Match(&Facts{}))
 }
 
-// A text that is long enough to be searched by an index is searched alike.
+// A text long enough for an index gives the same results.
 func TestMatchLongText(t *testing.T) {
 	t.Parallel()
 	for _, length := range []int{longText - 3, longText + 1, 16 << 10} {

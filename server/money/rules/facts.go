@@ -6,9 +6,8 @@ import (
 	"rail/server/clock"
 )
 
-// Facts is everything that conditions may read of one event. Money is in minor
-// units. A nil pointer is a missing value, on which every leaf but
-// `exists: false` is false (decisions, 3.4).
+// Facts holds everything about one event that conditions may read. Money is in minor units. A nil pointer is a
+// missing value, for which every leaf but `exists: false` is false (decisions, 3.4).
 type Facts struct {
 	// Sale is nil at a sign-up.
 	Sale            *SaleFacts
@@ -31,8 +30,8 @@ type SaleFacts struct {
 	OccurredAt     clock.Time
 }
 
-// CustomerFacts is the customer of the event. Country is that of the attributed
-// click. Counters may be nil where no condition needs them (see Needs).
+// CustomerFacts is the customer of the event. Country is the country of the attributed click. Counters may be
+// nil if no condition needs them (see Needs).
 type CustomerFacts struct {
 	ConvertedAt *clock.Time
 	LeadAt      *clock.Time
@@ -45,15 +44,15 @@ type CustomerFacts struct {
 	Counters    *CustomerCounters
 }
 
-// CustomerCounters counts the customer's unrefunded sales, the present one
-// included; the total covers sales in the program's currency.
+// CustomerCounters counts the customer's unrefunded sales including the present one; the total covers sales in
+// the program's currency.
 type CustomerCounters struct {
 	SalesCount     int64
 	TotalPaidMinor int64
 }
 
-// PartnerFacts is the partner that the event is attributed to. Counters may be
-// nil where no condition needs them (see Needs).
+// PartnerFacts is the partner that the event is attributed to. Counters may be nil if no condition needs them
+// (see Needs).
 type PartnerFacts struct {
 	ID          string
 	GroupID     *string
@@ -62,9 +61,8 @@ type PartnerFacts struct {
 	Counters    *PartnerCounters
 }
 
-// PartnerCounters counts over the partner's whole life, the present event
-// included, but not the commission being computed. Money is in the program's
-// currency.
+// PartnerCounters counts over the partner's whole life, including the present event, but not the commission
+// being computed. Money is in the program's currency.
 type PartnerCounters struct {
 	LeadsCount       int64
 	CustomersCount   int64
@@ -73,10 +71,10 @@ type PartnerCounters struct {
 	CommissionsMinor int64
 }
 
-// Needs is a set of facts that conditions read and that cost a query.
+// Needs is a set of facts that cost a query.
 type Needs uint8
 
-// The facts that a caller may leave out where nothing needs them.
+// Facts that a caller may leave out unless a condition needs them.
 const (
 	NeedCustomerCounters Needs = 1 << iota
 	NeedPartnerCounters
@@ -84,10 +82,10 @@ const (
 	NeedPartnerTags
 )
 
-// Has reports whether any of what is among the needs.
+// Has reports whether n includes any of needs.
 func (n Needs) Has(what Needs) bool { return n&what != 0 }
 
-// trigger returns the trigger of the event that the facts describe.
+// trigger returns the trigger of the event.
 func (f *Facts) trigger() Trigger {
 	if f.Sale == nil {
 		return NewSignup
@@ -95,8 +93,8 @@ func (f *Facts) trigger() Trigger {
 	return NewPayment
 }
 
-// moment returns the clock of evaluation, which is the event's own time so that
-// back-dated imports come out right (decisions, 3.4).
+// moment returns the time of the event, for which conditions are evaluated, so that back-dated imports come out
+// right (decisions, 3.4).
 func (f *Facts) moment() *clock.Time {
 	if f.Sale == nil {
 		return f.Customer.LeadAt

@@ -9,21 +9,21 @@ import (
 	"rail/server/ident"
 )
 
-// field is one thing that conditions can read (decisions, 3.2).
+// field is a field that conditions can read (decisions, 3.2).
 type field struct {
 	name   string
 	kind   kind
-	read   func(*Facts) any // nil is missing
-	holder holder           // of a metadata key, instead of read
+	read   func(*Facts) any // returns nil if missing
+	holder holder           // for a metadata key, instead of read
 	key    string
-	values []string     // of an enum
-	prefix ident.Prefix // of an id
+	values []string     // for an enum
+	prefix ident.Prefix // for an id
 	fold   bool         // ignores case
-	signup bool         // exists when a customer signs up
+	signup bool         // available at a sign-up
 	needs  Needs
 }
 
-// holder is whose metadata a field reads.
+// holder is the object whose metadata a field reads.
 type holder int
 
 const (
@@ -47,11 +47,11 @@ const (
 	customerMetadata = "customer.metadata."
 )
 
-// metadataKey matches the keys that metadata itself may have.
+// metadataKey matches valid metadata keys.
 var metadataKey = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,40}$`)
 
-// fields is the whole list, in the order of the messages. What a sign-up cannot
-// know is not marked signup: the sale, and all that begins with the first one.
+// fields lists all fields, in the order of messages. Fields of the sale, and those that begin with the first
+// sale, are not available at a sign-up.
 var fields = []field{
 	{name: "sale.amount_minor", kind: kindMoney, read: inProgramCurrency(saleAmount)},
 	{name: "sale.net_amount_minor", kind: kindMoney, read: inProgramCurrency(saleNet)},
@@ -69,10 +69,10 @@ var fields = []field{
 	{name: "customer.months_since_conversion", kind: kindInt, read: monthsSinceConversion},
 	{name: "customer.days_since_conversion", kind: kindInt, read: daysSinceConversion},
 	{name: "customer.days_since_lead", kind: kindInt, read: daysSinceLead, signup: true},
-	{name: "customer.converted_at", kind: kindDate, read: func(f *Facts) any { return given(f.Customer.ConvertedAt) }},
-	{name: "customer.lead_at", kind: kindDate, read: func(f *Facts) any { return given(f.Customer.LeadAt) }, signup: true},
+	{name: "customer.converted_at", kind: kindDate, read: func(f *Facts) any { return deref(f.Customer.ConvertedAt) }},
+	{name: "customer.lead_at", kind: kindDate, read: func(f *Facts) any { return deref(f.Customer.LeadAt) }, signup: true},
 	{
-		name: "customer.country", kind: kindCountry, read: func(f *Facts) any { return given(f.Customer.Country) },
+		name: "customer.country", kind: kindCountry, read: func(f *Facts) any { return deref(f.Customer.Country) },
 		fold: true, signup: true, needs: NeedClickCountry,
 	},
 	{
@@ -80,15 +80,15 @@ var fields = []field{
 		values: []string{"link", "coupon", "manual", "api"}, signup: true,
 	},
 	{
-		name: "customer.coupon_id", kind: kindID, read: func(f *Facts) any { return given(f.Customer.CouponID) },
+		name: "customer.coupon_id", kind: kindID, read: func(f *Facts) any { return deref(f.Customer.CouponID) },
 		prefix: ident.Coupon, signup: true,
 	},
 	{
-		name: "customer.link_id", kind: kindID, read: func(f *Facts) any { return given(f.Customer.LinkID) },
+		name: "customer.link_id", kind: kindID, read: func(f *Facts) any { return deref(f.Customer.LinkID) },
 		prefix: ident.Link, signup: true,
 	},
 	{
-		name: "customer.identifier", kind: kindText, read: func(f *Facts) any { return given(f.Customer.Identifier) },
+		name: "customer.identifier", kind: kindText, read: func(f *Facts) any { return deref(f.Customer.Identifier) },
 		signup: true,
 	},
 	{
@@ -96,12 +96,12 @@ var fields = []field{
 		signup: true,
 	},
 	{
-		name: "partner.group_id", kind: kindID, read: func(f *Facts) any { return given(f.Partner.GroupID) },
+		name: "partner.group_id", kind: kindID, read: func(f *Facts) any { return deref(f.Partner.GroupID) },
 		prefix: ident.Group, signup: true,
 	},
 	{name: "partner.tag_ids", kind: kindIDSet, read: partnerTags, prefix: ident.Tag, signup: true, needs: NeedPartnerTags},
 	{
-		name: "partner.country_code", kind: kindCountry, read: func(f *Facts) any { return given(f.Partner.CountryCode) },
+		name: "partner.country_code", kind: kindCountry, read: func(f *Facts) any { return deref(f.Partner.CountryCode) },
 		fold: true, signup: true,
 	},
 	{name: "partner.leads_count", kind: kindInt, read: partnerLeads, signup: true, needs: NeedPartnerCounters},
@@ -117,8 +117,7 @@ var fields = []field{
 	},
 }
 
-// fieldOf returns the field of that name for a trigger, or else the message that
-// says what is allowed.
+// fieldOf returns the field of that name for a trigger, or a message with the allowed names.
 func fieldOf(name string, trigger Trigger) (*field, string) {
 	f, problem := metadataField(name)
 	if i := slices.IndexFunc(fields, func(f field) bool { return f.name == name }); i >= 0 {
@@ -135,12 +134,12 @@ func fieldOf(name string, trigger Trigger) (*field, string) {
 	return f, ""
 }
 
-// unavailable words the refusal of a field that needs a sale.
+// unavailable returns the message for a field that needs a sale.
 func unavailable() string {
 	return "is not known when a customer signs up; with the trigger new_signup it must be one of " + fieldNames(NewSignup)
 }
 
-// metadataField returns the field of a metadata name, nil for another name.
+// metadataField returns the field of a metadata name, or nil.
 func metadataField(name string) (*field, string) {
 	of := ofSale
 	key, ok := strings.CutPrefix(name, saleMetadata)

@@ -9,8 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFieldsAreDescribed compares the fields of conditions with the table of
-// them in the description.
+// TestFieldsAreDescribed compares the fields of conditions with their table in the OpenAPI document.
 func TestFieldsAreDescribed(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../../openapi/schemas/flows.yaml")

@@ -16,7 +16,7 @@ const (
 	NewSignup  = db.FlowTriggerNewSignup
 )
 
-// Action is what a flow does.
+// Action is the effect of a flow.
 type Action = db.FlowAction
 
 // The actions: pay a commission, or move the partner to another group.
@@ -25,7 +25,7 @@ const (
 	SwitchGroup        = db.FlowActionSwitchGroup
 )
 
-// RateType says what a rate's value counts.
+// RateType is the unit of a rate's value.
 type RateType = db.RateType
 
 // The rate types: basis points of a sale, or minor units of the program's currency.
@@ -34,15 +34,15 @@ const (
 	RateFixed   = db.RateTypeFixed
 )
 
-// Rate is a rate by itself, such as a link's rate_override (decisions, 77).
+// Rate is a rate alone, such as a link's rate_override (decisions, 77).
 type Rate struct {
 	RateType  RateType `json:"rate_type"`
 	RateValue int64    `json:"rate_value"`
 }
 
-// Flow is an active commission rule, as far as choosing needs it. At most one
-// of GroupID and PartnerID is set; neither means the whole program. The rate is
-// empty and TargetGroupID set for the action switch_group (decisions, 129-131).
+// Flow is an active commission rule, with the fields that choosing needs. At most one of GroupID and PartnerID
+// is set; neither means the whole program. For the action switch_group, the rate is empty and TargetGroupID set
+// (decisions, 129-131).
 type Flow struct {
 	ID                string
 	GroupID           *string
@@ -59,7 +59,7 @@ type Flow struct {
 	Branches          []Branch
 }
 
-// Branch is a rate with the conditions under which it replaces the flow's own.
+// Branch is a rate with the conditions under which it replaces the flow's rate.
 type Branch struct {
 	ID         string
 	Conditions Conditions
@@ -71,7 +71,7 @@ type Branch struct {
 // before group before program, then the oldest, then the id (decisions, 133).
 func Less(a, b Flow) bool { return compareFlows(a, b) < 0 }
 
-// compareFlows is Less as sorting takes it.
+// compareFlows is Less for sorting.
 func compareFlows(a, b Flow) int {
 	return cmp.Or(
 		cmp.Compare(a.Priority, b.Priority),
@@ -81,7 +81,7 @@ func compareFlows(a, b Flow) int {
 	)
 }
 
-// breadth grows with the number of partners that a flow reaches.
+// breadth grows with the number of partners in the flow's scope.
 func (f Flow) breadth() int {
 	switch {
 	case f.PartnerID != nil:
@@ -92,8 +92,8 @@ func (f Flow) breadth() int {
 	return 2
 }
 
-// Applies reports whether the flow's scope takes in that partner, whose group is
-// null for one without (decisions, 134).
+// Applies reports whether the flow's scope includes the partner; groupID is nil for a partner without a group
+// (decisions, 134).
 func Applies(f Flow, partnerID string, groupID *string) bool {
 	if f.PartnerID != nil && *f.PartnerID != partnerID {
 		return false
@@ -101,8 +101,7 @@ func Applies(f Flow, partnerID string, groupID *string) bool {
 	return f.GroupID == nil || groupID != nil && *f.GroupID == *groupID
 }
 
-// NeedsOf returns which facts the flows' conditions read that cost a query, so
-// that the caller reads no others.
+// NeedsOf returns which costly facts the flows' conditions read, so that the caller reads no others.
 func NeedsOf(flows []Flow) Needs {
 	var n Needs
 	for _, f := range flows {

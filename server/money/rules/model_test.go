@@ -11,11 +11,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// model is the model's form of the facts: names to plain values, where an
-// absent name is a missing value. Numbers are int64, tags []string.
+// model is the model's form of the facts: names to plain values, where an absent name is a missing value.
+// Numbers are int64, tags []string.
 type model map[string]any
 
-// domains are small sets, so that values often meet.
+// domains are small sets, so that values are often equal.
 var domains = map[string][]string{
 	"sale.currency": {"USD", "EUR"}, "sale.product_id": {"a", "ab", "B"}, "sale.product_name": {"Ab", "abc", "C"},
 	"sale.billing_type": {"one_time", "subscription"}, "sale.interval": {"day", "week", "month", "year"},
@@ -205,8 +205,7 @@ func (w model) believeLeaf(name, op string, value any) bool {
 	return decide(op, compareAll(name, have, wanted))
 }
 
-// verdict is what comparing one fact with one wanted value gave; comparable is
-// false where the types do not fit.
+// verdict is the result of comparing a fact with a value; comparable is false if the types do not fit.
 type verdict struct {
 	comparable                  bool
 	order                       int
@@ -270,7 +269,7 @@ func decide(op string, verdicts []verdict) bool {
 	}[op]
 }
 
-// modelled lists the fields that the model knows; times have tables.
+// modelled lists the fields of the model; times have separate tables.
 func modelled() []string {
 	names := []string{"sale.metadata.k", "customer.metadata.k"}
 	for _, f := range fields {

@@ -8,27 +8,24 @@ import (
 // whole is 100 % in basis points.
 const whole = 10000
 
-// Percent returns bps basis points of base, both in minor units, rounded half
-// up (decisions, 95). A negative base gives the negative of its magnitude's
-// share, so a clawback takes back exactly what was given. A result beyond int64
-// stops at its bounds; a negative bps counts as 0.
+// Percent returns bps basis points of base, both in minor units, rounded half up (decisions, 95). A negative
+// base gives the negative result of its magnitude, so that a clawback takes back exactly the amount given. A
+// result beyond int64 is clamped to its bounds; a negative bps counts as 0.
 func Percent(base, bps int64) int64 {
 	return ratio(base, max(bps, 0), whole)
 }
 
-// Base is what of a sale a percentage is taken of, as the API names it
-// (decisions, 94).
+// Base is the part of a sale that a percentage is taken of, as the API names it (decisions, 94).
 type Base string
 
-// What a program can pay on.
+// The bases that a program can choose.
 const (
 	BaseGross          Base = "gross"
 	BaseNetOfTax       Base = "net_of_tax"
 	BaseNetOfTaxAndFee Base = "net_of_tax_and_fee"
 )
 
-// BaseOf returns the base that a program's row says: of its tax, and of its fee
-// beside the tax only.
+// BaseOf returns the base from a program's row: without tax, and without tax and fee.
 func BaseOf(net, netOfFee bool) Base {
 	switch {
 	case !net:
@@ -39,8 +36,8 @@ func BaseOf(net, netOfFee bool) Base {
 	return BaseNetOfTaxAndFee
 }
 
-// Of returns what is left of an amount, in minor units. Tax and a fee that are not
-// known count as none; a fee may be more than what the tax has left.
+// Of returns the base of an amount, in minor units. An unknown tax or fee counts as none; a fee may exceed the
+// amount without tax.
 func (b Base) Of(amount int64, tax, fee *int64) int64 {
 	if tax != nil && b != BaseGross {
 		amount -= *tax
@@ -51,13 +48,11 @@ func (b Base) Of(amount int64, tax, fee *int64) int64 {
 	return max(amount, 0)
 }
 
-// RefundShare returns the part of a commission that a refund takes back, all in
-// minor units: the rounded share of everything refunded until now, less what
-// earlier parts took. The refund that leaves nothing of the sale takes the
-// remainder, so the parts sum to the commission (decisions, 99 and 217).
+// RefundShare returns the part of a commission that a refund takes back, all in minor units: the rounded share
+// of everything refunded until now, less the parts taken before. A refund of the whole rest of the sale takes
+// the remainder, so the parts sum to the commission (decisions, 99 and 217).
 //
-// commission and sale are the amounts before any refund; refunded and taken
-// exclude this refund.
+// commission and sale are the amounts before any refund; refunded and taken exclude this refund.
 func RefundShare(commission, sale, refunded, refund, taken int64) int64 {
 	total := refunded + refund
 	if total >= sale {
@@ -66,7 +61,7 @@ func RefundShare(commission, sale, refunded, refund, taken int64) int64 {
 	return ratio(commission, max(total, 0), sale) - taken
 }
 
-// Prorated returns the part of n that part is of whole, rounded half away from zero.
+// Prorated returns n*part/whole, rounded half away from zero.
 func Prorated(n, part, whole int64) int64 { return ratio(n, part, whole) }
 
 // ratio returns a*b/d rounded half away from zero, through 128 bits. b must not
@@ -79,7 +74,7 @@ func ratio(a, b, d int64) int64 {
 	return signed(quotient(hi, lo, uint64(d)), a < 0)
 }
 
-// quotient divides 128 bits by d and stops at the greatest int64.
+// quotient divides 128 bits by d, at most the greatest int64.
 func quotient(hi, lo, d uint64) uint64 {
 	if hi >= d {
 		return math.MaxInt64
@@ -88,7 +83,7 @@ func quotient(hi, lo, d uint64) uint64 {
 	return min(q, math.MaxInt64)
 }
 
-// signed gives a magnitude its sign.
+// signed applies a sign to a magnitude.
 func signed(n uint64, negative bool) int64 {
 	if negative {
 		return -int64(n)
@@ -96,7 +91,7 @@ func signed(n uint64, negative bool) int64 {
 	return int64(n)
 }
 
-// magnitude returns |n|, of the least int64 as well.
+// magnitude returns |n|, also of the least int64.
 func magnitude(n int64) uint64 {
 	if n < 0 {
 		return -uint64(n)

@@ -41,8 +41,8 @@ func TestBase(t *testing.T) {
 	}
 }
 
-// TestBaseWithinSale: whatever is taken off, more of it never leaves more, nor less
-// than nothing; and refunds of a sale take back the whole of what was paid on it.
+// TestBaseWithinSale: deducting more never leaves more, nor less than zero; and refunds of a sale take back
+// exactly the amount paid on it.
 func TestBaseWithinSale(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

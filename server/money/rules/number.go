@@ -7,15 +7,14 @@ import (
 	"strings"
 )
 
-// integer and number are JSON's grammars; a padded "007" is a code, no number.
+// integer and number are JSON's grammars; a padded "007" is a code, not a number.
 var (
 	integer = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
 	number  = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 )
 
-// decimal is as much of a JSON number of any size and precision as a comparison
-// with an integer needs: its whole units, whether more follows the point, and
-// whether the units pass 19 digits.
+// decimal holds what a comparison with an integer needs of a JSON number of any size and precision: its whole
+// units, whether it has a fraction, and whether the units exceed 19 digits.
 type decimal struct {
 	negative bool
 	units    uint64
@@ -23,16 +22,15 @@ type decimal struct {
 	huge     bool
 }
 
-// decimalOf reads a number. It never expands an exponent, since metadata may
-// contain 1e999999999.
+// decimalOf parses a number. It never expands an exponent, since metadata may contain 1e999999999.
 func decimalOf(literal string) (d decimal) {
 	literal, d.negative = strings.CutPrefix(literal, "-")
 	d.units, d.fraction, d.huge = magnitudeOf(literal)
 	return d
 }
 
-// compare returns -1, 0 or 1 as the number is below, equal to or above n. It is
-// exact: a float64 would make neighbours of large numbers equal.
+// compare returns -1, 0 or 1 if the number is below, equal to or above n. It is exact: a float64 would make
+// neighbours of large numbers equal.
 func (d *decimal) compare(n int64) int {
 	if d.units == 0 && !d.fraction && !d.huge {
 		return cmp.Compare(0, n)
@@ -58,9 +56,8 @@ func sign(negative bool) int {
 	return 1
 }
 
-// magnitudeOf splits an unsigned number into its whole units and whether more
-// follows the point. huge reports that the units have more than 19 digits, and
-// are above every int64.
+// magnitudeOf splits an unsigned number into its whole units and whether a fraction follows. huge reports that
+// the units have more than 19 digits, and exceed every int64.
 func magnitudeOf(literal string) (units uint64, fraction, huge bool) {
 	digits, point := spread(literal)
 	switch {
@@ -79,12 +76,12 @@ func magnitudeOf(literal string) (units uint64, fraction, huge bool) {
 	return units, true, false
 }
 
-// spread returns the significant digits of an unsigned number, without zeros at
-// either end, and how many of them stand before the point.
+// spread returns the significant digits of an unsigned number, without zeros at either end, and how many of them
+// precede the point.
 func spread(literal string) (digits string, point int64) {
 	mantissa, exponent := literal, int64(0)
 	if i := strings.IndexAny(literal, "eE"); i >= 0 {
-		// A range error leaves the nearest bound, which is as good here.
+		// A range error leaves the nearest bound, which is sufficient here.
 		e, _ := strconv.ParseInt(literal[i+1:], 10, 32)
 		mantissa, exponent = literal[:i], e
 	}

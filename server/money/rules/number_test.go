@@ -72,8 +72,7 @@ func TestMonthsAndDays(t *testing.T) {
 	}
 }
 
-// A whole month has passed when counting months forward, cut to the length of
-// each, does not pass the day.
+// A whole month has passed if counting months forward, cut to the length of each, does not pass the day.
 func TestMonthsAgainstCounting(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

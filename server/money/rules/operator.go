@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// operator is what a leaf does with its field and its value.
+// operator is the comparison of a leaf's field with its value.
 type operator string
 
 const (
@@ -40,7 +40,7 @@ const (
 	kindScalar
 )
 
-// The operators that several kinds share.
+// Operators shared by several kinds.
 var (
 	choiceOps = []operator{opEq, opNeq, opIn, opNotIn, opExists}
 	textOps   = []operator{opEq, opNeq, opIn, opNotIn, opContains, opStartsWith, opEndsWith, opExists}
@@ -48,8 +48,7 @@ var (
 	orderOps  = []operator{opGt, opGte, opLt, opLte}
 )
 
-// operators lists what each kind takes, in the order of the messages
-// (decisions, 3.3).
+// operators lists the operators of each kind, in the order of messages (decisions, 3.3).
 var operators = map[kind][]operator{
 	kindBool:     {opEq},
 	kindEnum:     choiceOps,
@@ -67,8 +66,8 @@ var operators = map[kind][]operator{
 	},
 }
 
-// ordered reports whether the operator asks for an order, textual whether it
-// looks into a text, many whether it takes an array.
+// ordered reports whether the operator compares order, textual whether it searches a text, many whether it takes
+// an array.
 func (o operator) ordered() bool { return among(o, orderOps) }
 func (o operator) textual() bool { return o == opContains || o == opStartsWith || o == opEndsWith }
 func (o operator) many() bool    { return o == opIn || o == opNotIn }

@@ -8,19 +8,17 @@ import (
 	"slices"
 )
 
-// parser has what is counted over all leaves of one branch, and the trigger that
-// decides which fields they may read. Paths in its errors name the place within
-// the conditions, such as [0].any[1].value.
+// parser counts over all leaves of one branch; the trigger decides which fields they may read. Paths in its
+// errors name the place within the conditions, such as [0].any[1].value.
 type parser struct {
 	trigger Trigger
 	leaves  int
 	needs   Needs
 }
 
-// ParseConditions checks the conditions of a branch of a flow with that trigger
-// and returns the form to evaluate. Everything of decisions 3.1 to 3.3 is
-// enforced, so what parses can be matched without further errors. JSON that a
-// body check refuses (duplicate names) is not looked for here.
+// ParseConditions validates the conditions of a branch of a flow with that trigger and returns the form to
+// evaluate. It enforces decisions 3.1 to 3.3, so parsed conditions can be matched without further errors.
+// Duplicate names are refused earlier, with the body.
 func ParseConditions(raw json.RawMessage, trigger Trigger) (Conditions, *ConditionError) {
 	p := parser{trigger: trigger}
 	items, err := p.items(raw, "", 1)
@@ -48,7 +46,7 @@ func (p *parser) items(raw json.RawMessage, path string, depth int) ([]node, *Co
 	return nodes, nil
 }
 
-// item parses a group if it has the key of one, and else a condition.
+// item parses a group if it has a group's key, else a condition.
 func (p *parser) item(raw json.RawMessage, path string, depth int) (node, *ConditionError) {
 	members, ok := object(raw)
 	if !ok {
@@ -63,8 +61,8 @@ func (p *parser) item(raw json.RawMessage, path string, depth int) (node, *Condi
 	return p.leaf(members, path)
 }
 
-// group parses {any: [...]} or {all: [...]}. Depth and size are bounded, since
-// every event evaluates what is stored.
+// group parses {any: [...]} or {all: [...]}. Depth and size are bounded, since every event evaluates stored
+// conditions.
 func (p *parser) group(members map[string]json.RawMessage, name, path string, depth int) (node, *ConditionError) {
 	if err := only(members, path, "a group has one key, any or all", name); err != nil {
 		return nil, err
@@ -87,7 +85,7 @@ func (p *parser) group(members map[string]json.RawMessage, name, path string, de
 	return all(nodes), nil
 }
 
-// leaf parses one condition: the field decides the operators, both the value.
+// leaf parses one condition: the field decides the operators, field and operator the value.
 func (p *parser) leaf(members map[string]json.RawMessage, path string) (node, *ConditionError) {
 	if err := only(members, path, "a condition has the keys field, operator and value", "field", "operator",
 		"value"); err != nil {
@@ -109,7 +107,7 @@ func (p *parser) leaf(members map[string]json.RawMessage, path string) (node, *C
 	if !ok {
 		return nil, wrong(path+".value", "is required")
 	}
-	// What to read before the branch can be evaluated.
+	// Facts to read before the branch can be evaluated.
 	p.needs |= f.needs
 	l := leaf{field: f, op: op}
 	if err := l.take(raw, path+".value"); err != nil {
@@ -118,7 +116,7 @@ func (p *parser) leaf(members map[string]json.RawMessage, path string) (node, *C
 	return l, nil
 }
 
-// field returns the field that a condition names, if the trigger knows it.
+// field returns the field that a condition names, if the trigger has it.
 func (p *parser) field(members map[string]json.RawMessage, path string) (*field, *ConditionError) {
 	s, err := name(members, "field", path, "must be one of "+fieldNames(p.trigger))
 	if err != nil {
@@ -131,7 +129,7 @@ func (p *parser) field(members map[string]json.RawMessage, path string) (*field,
 	return f, nil
 }
 
-// operatorOf returns the operator of a condition, if the field's kind takes it.
+// operatorOf returns the operator of a condition, if the field's kind allows it.
 func operatorOf(f *field, members map[string]json.RawMessage, path string) (operator, *ConditionError) {
 	message := "must be one of " + listing(operators[f.kind]) + " for " + f.name
 	s, err := name(members, "operator", path, message)
@@ -157,8 +155,8 @@ func name(members map[string]json.RawMessage, key, path, message string) (string
 	return s, nil
 }
 
-// only refuses members beyond those named. It goes through them in order, so
-// that the same body always gets the same message.
+// only refuses members beyond those named. It checks them in order, so that the same body always gets the same
+// message.
 func only(members map[string]json.RawMessage, path, rule string, names ...string) *ConditionError {
 	for _, key := range slices.Sorted(maps.Keys(members)) {
 		if !slices.Contains(names, key) {
@@ -171,8 +169,7 @@ func only(members map[string]json.RawMessage, path, rule string, names ...string
 // at returns the path of an array's element.
 func at(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
 
-// array, object and text read a value of that type, and report false for any
-// other, null included.
+// array, object and text decode a value of that type, and report false for any other, including null.
 func array(raw json.RawMessage) (elements []json.RawMessage, ok bool) {
 	ok = opens(raw, '[') && json.Unmarshal(raw, &elements) == nil
 	return elements, ok
@@ -188,8 +185,8 @@ func text(raw json.RawMessage) (s string, ok bool) {
 	return s, ok
 }
 
-// opens reports whether a value begins with c, and so its type. Unmarshal alone
-// cannot say: it takes null for anything.
+// opens reports whether a value begins with c, which tells its type. Unmarshal alone cannot: it accepts null for
+// any type.
 func opens(raw json.RawMessage, c byte) bool {
 	raw = bytes.TrimLeft(raw, " \t\r\n")
 	return len(raw) > 0 && raw[0] == c

@@ -165,7 +165,7 @@ func TestNeeds(t *testing.T) {
 	require.Equal(t, c.Needs(), NeedsOf([]Flow{{}, {Branches: []Branch{{Conditions: c}}}}))
 }
 
-// parsed parses items that must be right.
+// parsed parses valid items.
 func parsed(t require.TestingT, items string) Conditions {
 	c, err := ParseConditions(json.RawMessage("["+items+"]"), NewPayment)
 	require.Nil(t, err, items)

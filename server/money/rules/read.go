@@ -2,20 +2,19 @@ package rules
 
 import "strings"
 
-// The readers return nil for a missing value, else a bool, string, int64,
-// clock.Time or idSet.
+// The readers return nil for a missing value, else a bool, string, int64, clock.Time or idSet.
 
-// given returns the value behind p. A nil *T in an interface is not nil, which
-// is why the readers do not return p itself.
-func given[T any](p *T) any {
+// deref returns the value at p, or nil. The readers do not return p itself, since a nil *T in an interface is
+// not nil.
+func deref[T any](p *T) any {
 	if p == nil {
 		return nil
 	}
 	return *p
 }
 
-// inProgramCurrency makes a money value missing where the sale is in another
-// currency, since the two cannot be compared (decisions, 3.4).
+// inProgramCurrency makes a money value missing if the sale is in another currency, since the two cannot be
+// compared (decisions, 3.4).
 func inProgramCurrency(read func(*Facts) any) func(*Facts) any {
 	return func(f *Facts) any {
 		if f.Sale != nil && !strings.EqualFold(f.Sale.Currency, f.ProgramCurrency) {
@@ -25,7 +24,7 @@ func inProgramCurrency(read func(*Facts) any) func(*Facts) any {
 	}
 }
 
-// fromSale reads a fact of the sale, which a sign-up does not have.
+// fromSale reads a fact of the sale; nil at a sign-up.
 func fromSale(f *Facts, read func(*SaleFacts) any) any {
 	if f.Sale == nil {
 		return nil
@@ -46,11 +45,11 @@ func saleCurrency(f *Facts) any {
 }
 
 func saleProductID(f *Facts) any {
-	return fromSale(f, func(s *SaleFacts) any { return given(s.ProductID) })
+	return fromSale(f, func(s *SaleFacts) any { return deref(s.ProductID) })
 }
 
 func saleProductName(f *Facts) any {
-	return fromSale(f, func(s *SaleFacts) any { return given(s.ProductName) })
+	return fromSale(f, func(s *SaleFacts) any { return deref(s.ProductName) })
 }
 
 func saleBillingType(f *Facts) any {
@@ -58,14 +57,14 @@ func saleBillingType(f *Facts) any {
 }
 
 func saleInterval(f *Facts) any {
-	return fromSale(f, func(s *SaleFacts) any { return given(s.Interval) })
+	return fromSale(f, func(s *SaleFacts) any { return deref(s.Interval) })
 }
 
 func saleIsFirst(f *Facts) any {
 	return fromSale(f, func(s *SaleFacts) any { return s.IsFirstSale })
 }
 
-// customerCount reads a counter. They are nil where no condition asked for them.
+// customerCount reads a counter. Counters are nil if no condition needs them.
 func customerCount(f *Facts, read func(*CustomerCounters) int64) any {
 	if f.Customer.Counters == nil {
 		return nil
@@ -112,8 +111,7 @@ func partnerCommissions(f *Facts) any {
 	return partnerCount(f, func(c *PartnerCounters) int64 { return c.CommissionsMinor })
 }
 
-// partnerTags returns nil for a partner without tags, so that `exists` is true of
-// tagged partners only.
+// partnerTags returns nil for a partner without tags, so that `exists` matches tagged partners only.
 func partnerTags(f *Facts) any {
 	if len(f.Partner.TagIDs) == 0 {
 		return nil

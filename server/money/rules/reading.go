@@ -7,17 +7,15 @@ import (
 	"sync"
 )
 
-// reading evaluates conditions against one event's facts. Many conditions ask
-// for the same fields, so each is read, folded and decoded once: the cost of a
-// condition does not grow with the sale.
+// reading evaluates conditions against one event's facts. Many conditions read the same fields, so each is read,
+// folded and decoded once: the cost of a condition does not grow with the sale.
 type reading struct {
 	facts    *Facts
 	values   map[string]any
 	metadata map[holder]map[string]json.RawMessage
 }
 
-// readingOf returns a reading for one event; it is not for use by several
-// goroutines.
+// readingOf returns a reading for one event; it is for one goroutine only.
 func readingOf(f *Facts) *reading {
 	return &reading{facts: f, values: map[string]any{}, metadata: map[holder]map[string]json.RawMessage{}}
 }
@@ -53,24 +51,22 @@ func (r *reading) members(of holder) map[string]json.RawMessage {
 	return members
 }
 
-// idSet is the ids of a field that has several.
+// idSet holds the ids of a field with several values.
 type idSet map[string]bool
 
-// scalar is a metadata value: a text, a number, a text that reads as one, or
-// none of these.
+// scalar is a metadata value: a text, a number, a numeric text, or none of these.
 type scalar struct {
 	text   string
 	isText bool
 	number *decimal
-	index  func() *suffixarray.Index // of a long text, made when it is asked for
+	index  func() *suffixarray.Index // of a long text, built on first use
 }
 
-// longText is the length from which a text is searched by an index: thousands
-// of conditions may each look through one of 16 KiB.
+// longText is the length above which a text is searched by an index: thousands of conditions may each search a
+// text of 16 KiB.
 const longText = 1 << 10
 
-// contains searches a long text by its index, in time that does not grow with
-// the text.
+// contains searches a long text by its index, in time independent of its length.
 func (s *scalar) contains(part string) bool {
 	if s.index == nil {
 		return strings.Contains(s.text, part)
@@ -78,7 +74,7 @@ func (s *scalar) contains(part string) bool {
 	return len(s.index().Lookup([]byte(part), 1)) > 0
 }
 
-// scalarOf takes a metadata value as a scalar; nil is a missing or null one.
+// scalarOf converts a metadata value to a scalar; nil if it is missing or null.
 func scalarOf(raw json.RawMessage) any {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil

@@ -2,9 +2,8 @@ package rules
 
 import "rail/server/clock"
 
-// sinceConversion returns the time from the conversion to the event, in the unit
-// of between. The first sale is the conversion, so its value is 0 whatever is
-// stored (decisions, 3.2).
+// sinceConversion returns the time from the conversion to the event, in the unit of between. The first sale is
+// the conversion, so its value is 0 whatever is stored (decisions, 3.2).
 func sinceConversion(f *Facts, between func(from, to clock.Time) int64) any {
 	if f.Sale != nil && f.Sale.IsFirstSale {
 		return int64(0)

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Terms say what a flow pays, for those whom it pays: its own rate, and its branches, a list in
-// JSON of which the first that fits counts.
+// Terms describes a flow's rates for the partners that it pays: its own rate, and its branches, a JSON list of
+// which the first match counts.
 func (s Speaker) Terms(own Rate, branches json.RawMessage) ([]string, error) {
 	var cases []struct {
 		Conditions json.RawMessage
@@ -22,13 +22,13 @@ func (s Speaker) Terms(own Rate, branches json.RawMessage) ([]string, error) {
 	for _, b := range cases {
 		rate := Rate{RateType: b.RateType, RateValue: b.RateValue}
 		when, err := s.Conditions(b.Conditions)
-		if errors.Is(err, errInside) {
+		if errors.Is(err, errPrivate) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		if when == "" { // what follows is never asked
+		if when == "" { // later branches are never reached
 			own = rate
 			break
 		}
@@ -43,18 +43,17 @@ func (s Speaker) Terms(own Rate, branches json.RawMessage) ([]string, error) {
 	return append([]string{l.T("You earn %s.", own.In(l, s.Trigger, s.Currency))}, says...), nil
 }
 
-// errInside is that of conditions which not everybody is to read.
-var errInside = errors.New("rules: this is not for everybody")
+// errPrivate marks conditions that must not be public.
+var errPrivate = errors.New("rules: this condition is not public")
 
-// inside reports whether a field is of single partners, or has names that are the program's own.
-func inside(f *field) bool {
+// private reports whether a field identifies single partners, or uses the program's internal names.
+func private(f *field) bool {
 	return f.key != "" || slices.Contains([]string{
 		"partner.id", "partner.group_id", "partner.tag_ids", "customer.coupon_id", "customer.link_id", "customer.identifier",
 	}, f.name)
 }
 
-// ages are the fields that say how long ago a customer first paid, with their sentences: less
-// than so long ago, and at least.
+// ages are the fields for the time since a customer's first payment, with sentences for less than and at least.
 var ages = map[string][2]string{
 	"customer.months_since_conversion": {
 		"the customer’s first payment was less than %d months ago",
@@ -66,14 +65,15 @@ var ages = map[string][2]string{
 	},
 }
 
-// age says a condition on how long ago a customer first paid; "" where it is of another kind.
+// age returns the sentence for a condition on the time since a customer's first payment, "" for other
+// conditions.
 func (s Speaker) age(f *field, op operator, raw json.RawMessage) string {
 	var n int64
 	said, known := ages[f.name]
 	if !known || json.Unmarshal(raw, &n) != nil {
 		return ""
 	}
-	switch op { // whole months and days: more than eleven are at least twelve
+	switch op { // values are whole: more than eleven means at least twelve
 	case opLt:
 		return s.locale().T(said[0], n)
 	case opLte:

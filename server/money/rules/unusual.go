@@ -5,9 +5,8 @@ import (
 	"strconv"
 )
 
-// Unusual says in words what is unusual about a rate, as when percent were
-// written for basis points; empty where nothing is. 0 is a way to say that
-// nothing is paid (decisions, 231).
+// Unusual explains what is unusual about a rate, such as percent written as basis points; empty if nothing is. A
+// rate of 0 is a valid way to pay nothing (decisions, 231).
 func Unusual(r Rate) string {
 	if r.RateType != RatePercent {
 		return ""

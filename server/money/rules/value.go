@@ -18,8 +18,7 @@ const isInteger = "must be an integer, without a fraction or an exponent"
 
 var countryCode = regexp.MustCompile(`^[A-Za-z]{2}$`)
 
-// take reads the value that the leaf's field and operator ask for
-// (decisions, 3.3).
+// take parses the value for the leaf's field and operator (decisions, 3.3).
 func (l *leaf) take(raw json.RawMessage, path string) *ConditionError {
 	switch {
 	case l.op == opExists, l.field.kind == kindBool:
@@ -30,7 +29,7 @@ func (l *leaf) take(raw json.RawMessage, path string) *ConditionError {
 	return l.takeOne(raw, path)
 }
 
-// takeFlag reads true or false, for exists as for a field that is a bool.
+// takeFlag parses true or false, for exists and for bool fields.
 func (l *leaf) takeFlag(raw json.RawMessage, path string) *ConditionError {
 	switch string(raw) {
 	case "true", "false":
@@ -40,8 +39,8 @@ func (l *leaf) takeFlag(raw json.RawMessage, path string) *ConditionError {
 	return wrong(path, "must be true or false")
 }
 
-// takeMany reads the array of in and not_in. Metadata may be compared with texts
-// or with integers, but one array has one type, which decides the comparison.
+// takeMany parses the array of in and not_in. Metadata may be compared with texts or with integers, but an array
+// has one type, which decides the comparison.
 func (l *leaf) takeMany(raw json.RawMessage, path string) *ConditionError {
 	elements, ok := array(raw)
 	if !ok || len(elements) < 1 || len(elements) > maxValues {
@@ -63,7 +62,7 @@ func (l *leaf) takeMany(raw json.RawMessage, path string) *ConditionError {
 	return nil
 }
 
-// takeOne reads a value of the field's kind. Money is an integer of minor units.
+// takeOne parses a value of the field's kind. Money is an integer of minor units.
 func (l *leaf) takeOne(raw json.RawMessage, path string) *ConditionError {
 	switch l.field.kind {
 	case kindInt, kindMoney:
@@ -76,8 +75,7 @@ func (l *leaf) takeOne(raw json.RawMessage, path string) *ConditionError {
 	return l.takeText(raw, path)
 }
 
-// takeNumber reads an int64. The pattern refuses 1.0 and 1e2, which JSON would
-// allow.
+// takeNumber parses an int64. The pattern refuses 1.0 and 1e2, which JSON would allow.
 func (l *leaf) takeNumber(raw json.RawMessage, path, message string) *ConditionError {
 	n, err := strconv.ParseInt(string(raw), 10, 64)
 	if err != nil || !integer.Match(raw) {
@@ -87,7 +85,7 @@ func (l *leaf) takeNumber(raw json.RawMessage, path, message string) *ConditionE
 	return nil
 }
 
-// takeDate reads a date or a time with its zone.
+// takeDate parses a date or a time with its zone.
 func (l *leaf) takeDate(raw json.RawMessage, path string) *ConditionError {
 	s, ok := text(raw)
 	if !ok {
@@ -101,8 +99,8 @@ func (l *leaf) takeDate(raw json.RawMessage, path string) *ConditionError {
 	return nil
 }
 
-// takeScalar reads a value to compare metadata with. An operator for numbers or
-// for texts asks for that type; else the value's own type decides.
+// takeScalar parses a value to compare with metadata. An operator for numbers or texts requires that type; else
+// the value's own type decides.
 func (l *leaf) takeScalar(raw json.RawMessage, path string) *ConditionError {
 	switch {
 	case l.op.ordered():
@@ -114,7 +112,7 @@ func (l *leaf) takeScalar(raw json.RawMessage, path string) *ConditionError {
 		fmt.Sprintf("must be a string of 1 to %d characters or an integer (no fraction, no exponent)", maxText))
 }
 
-// takeText reads a string that the field accepts, folded as the fact will be.
+// takeText parses a valid string of the field, folded like the fact.
 func (l *leaf) takeText(raw json.RawMessage, path string) *ConditionError {
 	s, ok := text(raw)
 	message := l.field.expects()
@@ -128,7 +126,7 @@ func (l *leaf) takeText(raw json.RawMessage, path string) *ConditionError {
 	return nil
 }
 
-// accepts reports whether a string can be a value of the field.
+// accepts reports whether a string is a valid value of the field.
 func (f *field) accepts(s string) bool {
 	switch f.kind {
 	case kindEnum:
@@ -144,7 +142,7 @@ func (f *field) accepts(s string) bool {
 	return s != "" && utf8.RuneCountInString(s) <= maxText
 }
 
-// expects says in words what accepts takes.
+// expects describes the valid values of the field.
 func (f *field) expects() string {
 	switch f.kind {
 	case kindEnum:

@@ -12,12 +12,12 @@ import (
 	"rail/server/locale"
 )
 
-// What rules say, for people to read. Amounts are of the program's currency.
+// Descriptions of rules for people. Amounts are in the program's currency.
 
-// Words says what a rate pays of each payment, or for each sign-up.
+// Words describes a rate, for each payment or each sign-up, in English.
 func (r Rate) Words(trigger Trigger, code string) string { return r.In(locale.English, trigger, code) }
 
-// In is Words as a reader of l is used to.
+// In is Words in the locale l.
 func (r Rate) In(l *locale.Locale, trigger Trigger, code string) string {
 	switch {
 	case r.RateValue == 0:
@@ -30,8 +30,7 @@ func (r Rate) In(l *locale.Locale, trigger Trigger, code string) string {
 	return l.T("%s for every payment", l.Money(r.RateValue, code))
 }
 
-// phrases are the fields as the subject of a sentence. Those of a yes or no, and of
-// dates, are sentences of their own.
+// phrases are the fields as the subject of a sentence. Boolean and date fields are complete sentences.
 var phrases = map[string]string{
 	"sale.amount_minor": "the amount", "sale.net_amount_minor": "the amount without tax",
 	"sale.currency": "the currency", "sale.product_id": "the product", "sale.product_name": "the product’s name",
@@ -56,8 +55,8 @@ var phrases = map[string]string{
 	"partner.commissions_minor": "the partner’s commissions in all",
 }
 
-// toPartner are phrases that are said otherwise to a partner.
-var toPartner = map[string]string{
+// partnerPhrases replace phrases when the reader is a partner.
+var partnerPhrases = map[string]string{
 	"customer.identifier": "the program’s id of the customer", "partner.id": "your id", "partner.group_id": "your group",
 	"partner.tag_ids": "your tag", "partner.country_code": "your country",
 	"partner.leads_count":       "the number of people whom you brought",
@@ -67,14 +66,13 @@ var toPartner = map[string]string{
 	"partner.commissions_minor": "your commissions in all",
 }
 
-// choices are the values of fields that offer some.
+// choices are the names of enum values.
 var choices = map[string]string{
 	"one_time": "one time", "subscription": "subscription", "day": "day", "week": "week", "month": "month",
 	"year": "year", "link": "link", "coupon": "coupon", "manual": "manual", "api": "api",
 }
 
-// sentences are the operators as sentences of a subject and a value; sentencesOfDays where
-// they differ.
+// sentences are the operators as sentences with a subject and a value; sentencesOfDays replaces some for days.
 var (
 	sentences = map[operator]string{
 		opEq: "%s is %s", opNeq: "%s is not %s", opGt: "%s is more than %s", opGte: "%s is at least %s",
@@ -87,7 +85,7 @@ var (
 	}
 )
 
-// FieldWords is a field that a condition can read, for people who make one.
+// FieldWords describes a field for a form that builds conditions.
 type FieldWords struct {
 	Name, Words string
 	Kind        string // bool, choice, text, number, money, date or metadata
@@ -98,14 +96,13 @@ type FieldWords struct {
 // OperatorWords is an operator of a field.
 type OperatorWords struct{ Name, Words string }
 
-// kindWords are the kinds by what is asked of who fills in a form.
+// kindWords are the names of kinds in forms.
 var kindWords = map[kind]string{
 	kindBool: "bool", kindEnum: "choice", kindCurrency: "text", kindCountry: "text", kindID: "choice", kindIDSet: "choice",
 	kindText: "text", kindInt: "number", kindMoney: "money", kindDate: "date", kindScalar: "metadata",
 }
 
-// FieldsIn lists the fields of a trigger in their order, but for metadata, whose
-// fields have any key.
+// FieldsIn lists the fields of a trigger in order, without metadata, which has any key.
 func FieldsIn(trigger Trigger) []FieldWords {
 	var out []FieldWords
 	for i := range fields {
@@ -116,7 +113,7 @@ func FieldsIn(trigger Trigger) []FieldWords {
 	return out
 }
 
-// FieldNamed returns a field by its name; metadata's too.
+// FieldNamed returns a field by name, also of metadata.
 func FieldNamed(name string, trigger Trigger) (FieldWords, bool) {
 	f, wrong := fieldOf(name, trigger)
 	if wrong != "" {
@@ -125,7 +122,7 @@ func FieldNamed(name string, trigger Trigger) (FieldWords, bool) {
 	return f.words(), true
 }
 
-// words describes the field.
+// words returns the field's description.
 func (f *field) words() FieldWords {
 	out := FieldWords{Name: f.name, Words: Speaker{}.phrase(f), Kind: kindWords[f.kind], Choices: f.values}
 	for _, op := range operators[f.kind] {
@@ -135,7 +132,7 @@ func (f *field) words() FieldWords {
 	return out
 }
 
-// phrase is the field as the subject of a sentence.
+// phrase returns the field as the subject of a sentence.
 func (s Speaker) phrase(f *field) string {
 	l := s.locale()
 	switch {
@@ -143,13 +140,13 @@ func (s Speaker) phrase(f *field) string {
 		return l.T("the payment’s “%s”", f.key)
 	case f.key != "":
 		return l.T("the customer’s “%s”", f.key)
-	case s.ToPartner && toPartner[f.name] != "":
-		return l.T(toPartner[f.name])
+	case s.ToPartner && partnerPhrases[f.name] != "":
+		return l.T(partnerPhrases[f.name])
 	}
 	return l.T(phrases[f.name])
 }
 
-// sentence is an operator as a sentence about the field.
+// sentence returns an operator as a sentence about the field.
 func (f *field) sentence(op operator) string {
 	if words := sentencesOfDays[op]; words != "" && f.kind == kindDate {
 		return words
@@ -157,22 +154,22 @@ func (f *field) sentence(op operator) string {
 	return sentences[op]
 }
 
-// Speaker has what conditions are put into words with. Name names an object by its id; it
-// returns "" for one that it does not know. Without a Locale it speaks English.
+// Speaker describes conditions in words. Name returns an object's name by its id, "" if unknown. Without a
+// Locale it uses English.
 type Speaker struct {
 	Trigger   Trigger
 	Currency  string
 	Name      func(id string) string
 	Locale    *locale.Locale
-	ToPartner bool // who reads it is a partner, and no other is meant
-	Public    bool // everybody reads it: what is said of single partners and in the program's own words is left out
+	ToPartner bool // the reader is the partner in question
+	Public    bool // omit conditions on single partners and internal names
 }
 
-// locale is the one that is spoken.
+// locale returns the language to use.
 func (s Speaker) locale() *locale.Locale { return cmp.Or(s.Locale, locale.English) }
 
-// Conditions says when conditions match, such as "the amount is at least 20.00 USD and the
-// product is box". It returns "" for none: they always do.
+// Conditions describes conditions, such as "the amount is at least 20.00 USD and the product is box". It returns
+// "" for no conditions, which always match.
 func (s Speaker) Conditions(raw json.RawMessage) (string, error) {
 	var items []json.RawMessage
 	if err := json.Unmarshal(raw, &items); err != nil {
@@ -181,7 +178,7 @@ func (s Speaker) Conditions(raw json.RawMessage) (string, error) {
 	return s.join(items, "%s and %s", false)
 }
 
-// join says several conditions; within another group of several they stand in brackets.
+// join describes several conditions; within another group they get brackets.
 func (s Speaker) join(items []json.RawMessage, with string, inner bool) (string, error) {
 	out := ""
 	for i, raw := range items {
@@ -200,7 +197,7 @@ func (s Speaker) join(items []json.RawMessage, with string, inner bool) (string,
 	return out, nil
 }
 
-// item says a condition or a group.
+// item describes a condition or a group.
 func (s Speaker) item(raw json.RawMessage, inner bool) (string, error) {
 	var it struct {
 		Any, All []json.RawMessage
@@ -224,10 +221,10 @@ func (s Speaker) item(raw json.RawMessage, inner bool) (string, error) {
 	return s.leaf(f, it.Operator, it.Value)
 }
 
-// leaf says one condition.
+// leaf describes one condition.
 func (s Speaker) leaf(f *field, op operator, raw json.RawMessage) (string, error) {
-	if s.Public && inside(f) {
-		return "", errInside
+	if s.Public && private(f) {
+		return "", errPrivate
 	}
 	l, phrase := s.locale(), s.phrase(f)
 	switch {
@@ -247,7 +244,7 @@ func (s Speaker) leaf(f *field, op operator, raw json.RawMessage) (string, error
 	if err != nil {
 		return "", err
 	}
-	if len(values) == 1 { // one of one is that one
+	if len(values) == 1 { // "one of" a single value is that value
 		switch op {
 		case opIn:
 			op = opEq
@@ -263,7 +260,7 @@ func (s Speaker) leaf(f *field, op operator, raw json.RawMessage) (string, error
 	return l.T(f.sentence(op), phrase, list), nil
 }
 
-// values are those of a condition as people read them.
+// values formats the values of a condition.
 func (s Speaker) values(f *field, raw json.RawMessage) ([]string, error) {
 	list := []json.RawMessage{raw}
 	if strings.HasPrefix(strings.TrimSpace(string(raw)), "[") {
@@ -278,7 +275,7 @@ func (s Speaker) values(f *field, raw json.RawMessage) ([]string, error) {
 	return out, nil
 }
 
-// value is one value as people read it.
+// value formats one value.
 func (s Speaker) value(f *field, raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) != nil {
@@ -310,15 +307,14 @@ func (s Speaker) value(f *field, raw json.RawMessage) string {
 	return text
 }
 
-// Overlap says that an earlier flow decides before a flow is asked: for all of its
-// partners, or for some.
+// Overlap reports that an earlier flow decides first, for all of a flow's partners or for some.
 type Overlap struct {
 	Earlier string // the flow's id
 	Whole   bool
 }
 
-// Overlaps says which flows that pay are preceded by which others, by their ids: of
-// those that pay for an event the first in order decides alone (decisions, 134).
+// Overlaps returns which paying flows are preceded by others, by their ids: among flows that pay for an event,
+// the first in order decides alone (decisions, 134).
 func Overlaps(flows []Flow) map[string][]Overlap {
 	sorted := slices.Clone(flows)
 	slices.SortFunc(sorted, compareFlows)
@@ -336,8 +332,7 @@ func Overlaps(flows []Flow) map[string][]Overlap {
 	return out
 }
 
-// covers reports whether the partners of two flows can be the same, and whether all of
-// other's are.
+// covers reports whether the scopes of two flows overlap, and whether f includes all partners of other.
 func (f Flow) covers(other Flow) (meets, whole bool) {
 	same := func(a, b *string) bool { return a != nil && b != nil && *a == *b }
 	switch {
@@ -346,5 +341,5 @@ func (f Flow) covers(other Flow) (meets, whole bool) {
 	case f.GroupID != nil && other.GroupID != nil, f.PartnerID != nil && other.PartnerID != nil:
 		return false, false
 	}
-	return true, false // a partner may be of the group
+	return true, false // a partner may be in the group
 }

@@ -59,7 +59,7 @@ func TestConditionWords(t *testing.T) {
 	}
 }
 
-// Every field can be said, with every operator that it takes.
+// Every field can be described, with each of its operators.
 func TestFieldsAreWorded(t *testing.T) {
 	t.Parallel()
 	all := rules.FieldsIn(rules.NewPayment)
@@ -104,7 +104,7 @@ func TestOverlaps(t *testing.T) {
 	}))
 }
 
-// TestWordsInEveryLanguage: no field and no operator is said in English to others.
+// TestWordsInEveryLanguage: fields and operators have translations in every language.
 func TestWordsInEveryLanguage(t *testing.T) {
 	t.Parallel()
 	for _, l := range locale.All()[1:] {
@@ -125,7 +125,7 @@ func TestWordsInEveryLanguage(t *testing.T) {
 	}
 }
 
-// TestTerms: what a flow pays, as partners read it.
+// TestTerms checks the descriptions of flows for partners.
 func TestTerms(t *testing.T) {
 	t.Parallel()
 	year := `{"conditions":[{"field":"customer.months_since_conversion","operator":"%s","value":%d}],"rate_type":"percent","rate_value":5000}`

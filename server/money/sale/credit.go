@@ -14,21 +14,21 @@ import (
 	"rail/server/work/auditlog"
 )
 
-// maxCredited is how many sales one credit looks at.
+// maxCredited bounds the sales of one credit.
 const maxCredited = 500
 
-// Credit gives a partner to a customer without one, and lets the rules pay for the
-// customer's sales since a time that have no partner (decisions, 305).
+// Credit assigns a partner to a customer without one, and lets the rules pay for the customer's sales since a
+// given time that have no partner (decisions, 305).
 type Credit struct {
 	CustomerID, PartnerID string
 	Since                 clock.Time
 	DryRun                bool
-	moves                 bool // a dry run, and the customer has no partner yet
+	moves                 bool // not a dry run, and the customer has no partner yet
 }
 
-// Credited is a sale with the commission that a credit creates for it. Without a commission,
-// CommissionID is nil and Reason gives the reason.
-type Credited struct {
+// CreditedSale is a sale with the commission that a credit creates for it. Without a commission, CommissionID is
+// nil and Reason gives the reason.
+type CreditedSale struct {
 	Sale         db.Sale
 	CommissionID *string
 	AmountMinor  int64
@@ -40,12 +40,12 @@ type Credited struct {
 // program's Currency.
 type Credits struct {
 	CustomerID, PartnerID string
-	Sales                 []Credited
+	Sales                 []CreditedSale
 	AmountMinor           int64
 	Currency              string
 }
 
-// Credit carries a credit out. A dry run returns the same result and changes nothing.
+// Credit performs a credit. A dry run returns the same result and changes nothing.
 func (s Service) Credit(ctx context.Context, u *work.Unit, c Credit) (Credits, error) {
 	k, err := customer.Lock(ctx, u, c.CustomerID)
 	if err != nil {
@@ -55,8 +55,8 @@ func (s Service) Credit(ctx context.Context, u *work.Unit, c Credit) (Credits, e
 	if err != nil {
 		return Credits{}, err
 	}
-	out := Credits{CustomerID: k.ID, PartnerID: c.PartnerID, Sales: []Credited{}, Currency: p.Currency}
-	if err := s.Customers.MayHave(ctx, u, p, k, c.PartnerID); err != nil {
+	out := Credits{CustomerID: k.ID, PartnerID: c.PartnerID, Sales: []CreditedSale{}, Currency: p.Currency}
+	if err := s.Customers.CheckPartner(ctx, u, p, k, c.PartnerID); err != nil {
 		return out, err
 	}
 	if k.PartnerID != nil && *k.PartnerID != c.PartnerID {
@@ -86,7 +86,7 @@ func (c Credit) pay(ctx context.Context, u *work.Unit, p db.Program, k db.Custom
 	}
 	if len(sales) > maxCredited {
 		return problem.On("since", problem.CreditLimit,
-			"More than %d sales have no partner since then; name a later moment.", maxCredited)
+			"More than %d sales have no partner since then; choose a later time.", maxCredited)
 	}
 	past, err := newPast(ctx, u, p)
 	if err != nil {
@@ -121,9 +121,9 @@ func (c Credit) pay(ctx context.Context, u *work.Unit, p db.Program, k db.Custom
 }
 
 // payOne decides on one sale. A refunded sale stays without a partner.
-func (c Credit) payOne(ctx context.Context, u *work.Unit, r pastSale) (Credited, error) {
+func (c Credit) payOne(ctx context.Context, u *work.Unit, r pastSale) (CreditedSale, error) {
 	s := r.sale
-	one := Credited{Sale: s, Currency: s.Currency}
+	one := CreditedSale{Sale: s, Currency: s.Currency}
 	if s.RefundedAt != nil {
 		one.Reason = "The sale is refunded."
 		return one, nil

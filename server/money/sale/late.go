@@ -13,13 +13,13 @@ import (
 	"rail/server/work"
 )
 
-// lateClick is how long before a first payment a click of another partner is suspicious:
-// extensions of browsers that search for coupons make one at the checkout.
+// lateClick is the time before a first payment in which another partner's click is suspicious: coupon extensions
+// of browsers make one at checkout.
 const lateClick = 120 * time.Second
 
-// late looks, at the first payment of a customer who came by a visit, for a late click of
-// another partner (decisions, 318). It flags that partner and, where the program ignores
-// such clicks, gives the customer back to the earlier one before the rules decide.
+// late checks the first payment of a customer who came by a visit for a late click of another partner
+// (decisions, 318). It flags that partner and, if the program ignores such clicks, returns the customer to the
+// earlier partner before the rules decide.
 func (s Service) late(ctx context.Context, u *work.Unit, r *recording) error {
 	k := r.who.Customer
 	if !r.known || r.history.HasSales || k.PartnerID == nil || k.ReferralID == nil || r.who.ProgramID != r.ProgramID {

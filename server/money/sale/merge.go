@@ -13,20 +13,20 @@ import (
 	"rail/server/work"
 )
 
-// maxMerged is how many sales two customers can have that become one.
+// maxMerged bounds the sales of the two customers.
 const maxMerged = 1000
 
-// Merge merges the customer FromID into IntoID (decisions, 304). PartnerID names the
-// partner that stays, where they have different ones.
+// Merge merges the customer FromID into IntoID (decisions, 304). PartnerID chooses the partner that stays, if
+// they have different ones.
 type Merge struct {
 	IntoID, FromID string
 	PartnerID      *string
 	DryRun         bool
 }
 
-// Redecided is an unpaid commission that a merge changes. Its amounts are minor units; the
-// ids are nil where there is none.
-type Redecided struct {
+// RedecidedCommission is an unpaid commission that a merge changes. Its amounts are minor units; missing ids are
+// nil.
+type RedecidedCommission struct {
 	SaleID, CommissionID *string
 	Before, After        int64
 	Currency             string
@@ -37,19 +37,19 @@ type Merger struct {
 	Customer    db.Customer
 	FromID      string
 	IDs         []db.CustomerExternalID
-	Sales       int // that move
-	Commissions []Redecided
+	Sales       int // sales that move
+	Commissions []RedecidedCommission
 }
 
-// Merge carries a merge out. A dry run returns the same result and changes nothing. Unpaid
-// commissions outside payouts are decided again where the first sale, the conversion or the
-// counters of the customer change the decision; everything else about them stays as it was.
+// Merge performs a merge. A dry run returns the same result and changes nothing. Unpaid commissions outside
+// payouts are decided again if the customer's first sale, conversion or counters change the decision; everything
+// else about them stays.
 func (s Service) Merge(ctx context.Context, u *work.Unit, m Merge) (Merger, error) {
 	pair, err := customer.LockPair(ctx, u, m.IntoID, m.FromID)
 	if err != nil {
 		return Merger{}, err
 	}
-	out := Merger{FromID: pair.From.ID, Commissions: []Redecided{}}
+	out := Merger{FromID: pair.From.ID, Commissions: []RedecidedCommission{}}
 	if err := m.checkPartner(ctx, u, pair.Into.ProgramID); err != nil {
 		return out, err
 	}
@@ -92,23 +92,23 @@ func (m Merge) checkPartner(ctx context.Context, u *work.Unit, programID string)
 	return work.SameProgram(p.ProgramID, programID, "partner_id")
 }
 
-// merging is a merge at work.
+// merging is a running merge.
 type merging struct {
 	Merge
 	pair      customer.Pair
-	sales     []db.Sale       // of both, the oldest first
+	sales     []db.Sale       // of both customers, oldest first
 	first     string          // the id of the person's first sale; "" without sales
-	corrected map[string]bool // commissions that a person corrected, by id
+	corrected map[string]bool // manually corrected commissions, by id
 	out       *Merger
 }
 
-// run decides and writes. Locks come in the order of every write of money.
+// run decides and writes. Locks are taken in the order of every write of money.
 func (w *merging) run(ctx context.Context, u *work.Unit, s Service) error {
 	for _, one := range w.sales {
 		if one.CustomerID == w.pair.From.ID {
 			w.out.Sales++
 		}
-		if one.IsFirstSale && w.first == "" { // the oldest of the two
+		if one.IsFirstSale && w.first == "" { // the oldest of both
 			w.first = one.ID
 		}
 	}
@@ -138,9 +138,8 @@ func (w *merging) lockPartners(ctx context.Context, u *work.Unit) error {
 	return queries.PartnersLock(ctx, u.DB(), db.PartnersLockParams{Ids: slices.Compact(ids), OrgID: u.OrgID})
 }
 
-// signups leaves one sign-up commission: one person signs up once. One that is paid or in a
-// payout stays, and open ones are voided. Of open ones alone, one of the partner that keeps
-// the customer stays.
+// signups keeps one sign-up commission, since a person signs up once. One that is paid or in a payout stays, and
+// open ones are voided. If all are open, one of the surviving partner stays.
 func (w *merging) signups(ctx context.Context, u *work.Unit) error {
 	rows, err := queries.CustomerSignupCommissions(ctx, u.DB(), db.CustomerSignupCommissionsParams{
 		CustomerIds: []string{w.pair.Into.ID, w.pair.From.ID}, ProgramID: w.pair.Into.ProgramID, OrgID: u.OrgID,
@@ -172,7 +171,7 @@ func (w *merging) signups(ctx context.Context, u *work.Unit) error {
 const voidReason = "customer_merged"
 
 func (w *merging) void(ctx context.Context, u *work.Unit, k db.Commission) error {
-	w.out.Commissions = append(w.out.Commissions, Redecided{
+	w.out.Commissions = append(w.out.Commissions, RedecidedCommission{
 		SaleID: k.SaleID, CommissionID: &k.ID, Before: k.AmountMinor, Currency: k.Currency,
 	})
 	if w.DryRun {
@@ -181,8 +180,7 @@ func (w *merging) void(ctx context.Context, u *work.Unit, k db.Commission) error
 	return commission.Void(ctx, u, k, voidReason)
 }
 
-// redecide decides on each sale twice, as a sale of its old and of the merged customer, and
-// writes the differences.
+// redecide decides each sale twice, for its old and for the merged customer, and writes the differences.
 func (w *merging) redecide(ctx context.Context, u *work.Unit) error {
 	p, err := u.Program(ctx, w.out.Customer.ProgramID)
 	if err != nil || len(w.sales) == 0 {
@@ -224,8 +222,8 @@ func (w *merging) redecide(ctx context.Context, u *work.Unit) error {
 	return nil
 }
 
-// bonus returns the id of the sale that the rules decide as the person's first one. It is the
-// first sale, unless only the other customer's first sale was paid for already.
+// bonus returns the id of the sale that counts as the person's first for the rules. It is the first sale, unless
+// only the other customer's first sale was paid for already.
 func (w *merging) bonus(made map[string]db.Commission) string {
 	is := func(id string) bool { return commission.Settled(made[id]) }
 	for _, s := range w.sales {
@@ -236,7 +234,7 @@ func (w *merging) bonus(made map[string]db.Commission) string {
 	return w.first
 }
 
-// made returns the commissions that rules made of sales, by sale, and notes the corrected ones.
+// made returns the rules' commissions by sale, and notes the corrected ones.
 func (w *merging) made(ctx context.Context, u *work.Unit, sales []db.Sale) (map[string]db.Commission, error) {
 	ids := make([]string, len(sales))
 	for i, s := range sales {
@@ -260,7 +258,7 @@ func (w *merging) made(ctx context.Context, u *work.Unit, sales []db.Sale) (map[
 	return out, err
 }
 
-// count returns, by sale, the counters of the merged customer as of it.
+// count returns the merged customer's counters at each sale.
 func (w *merging) count(currency string) map[string]rules.CustomerCounters {
 	out, n := map[string]rules.CustomerCounters{}, rules.CustomerCounters{}
 	for _, s := range w.sales {
@@ -275,10 +273,10 @@ func (w *merging) count(currency string) map[string]rules.CustomerCounters {
 	return out
 }
 
-// write changes the commission k of a sale, whose id is "" if there is none, from the decision
-// before the merge to the decision after it. A commission that a person corrected stays, and
-// so does a sale that earned nothing for another reason.
-func (w *merging) write(ctx context.Context, u *work.Unit, k db.Commission, before, after *commission.Earned) error {
+// write changes the commission k of a sale, whose id is "" if there is none, from the decision before the merge
+// to the decision after it. A commission that a person corrected stays, and so does a sale without a commission
+// for another reason.
+func (w *merging) write(ctx context.Context, u *work.Unit, k db.Commission, before, after *commission.Earning) error {
 	switch {
 	case same(before, after), k.ID != "" && !commission.Redecidable(k), w.corrected[k.ID]:
 		return nil
@@ -293,7 +291,7 @@ func (w *merging) write(ctx context.Context, u *work.Unit, k db.Commission, befo
 	if amount == k.AmountMinor && equal(k.FlowID, &after.Choice.FlowID) {
 		return nil
 	}
-	w.out.Commissions = append(w.out.Commissions, Redecided{
+	w.out.Commissions = append(w.out.Commissions, RedecidedCommission{
 		SaleID: k.SaleID, CommissionID: &k.ID, Before: k.AmountMinor, After: amount, Currency: k.Currency,
 	})
 	if w.DryRun {
@@ -302,9 +300,9 @@ func (w *merging) write(ctx context.Context, u *work.Unit, k db.Commission, befo
 	return commission.Redecide(ctx, u, k, *after, "The customer was merged with another.")
 }
 
-// earn makes the commission of a sale that pays only since the merge.
-func (w *merging) earn(ctx context.Context, u *work.Unit, e commission.Earned) error {
-	one := Redecided{SaleID: e.SaleID, After: e.Left(), Currency: e.Currency}
+// earn creates the commission of a sale that pays only after the merge.
+func (w *merging) earn(ctx context.Context, u *work.Unit, e commission.Earning) error {
+	one := RedecidedCommission{SaleID: e.SaleID, After: e.Left(), Currency: e.Currency}
 	if !w.DryRun {
 		var err error
 		e.CustomerID = w.pair.Into.ID
@@ -316,8 +314,8 @@ func (w *merging) earn(ctx context.Context, u *work.Unit, e commission.Earned) e
 	return nil
 }
 
-// same reports whether two decisions are one.
-func same(a, b *commission.Earned) bool {
+// same reports whether two decisions are equal.
+func same(a, b *commission.Earning) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil
 	}

@@ -11,8 +11,7 @@ import (
 	"rail/server/work"
 )
 
-// newPast returns what decides on recorded sales of a program once more, under its flows as
-// they are.
+// newPast returns a play that decides recorded sales of a program again, under its present flows.
 func newPast(ctx context.Context, u *work.Unit, p db.Program) (*play, error) {
 	stored, err := queries.FlowsActive(ctx, u.DB(), db.FlowsActiveParams{
 		ProgramID: p.ID, OrgID: u.OrgID, Trigger: rules.NewPayment,
@@ -24,15 +23,14 @@ func newPast(ctx context.Context, u *work.Unit, p db.Program) (*play, error) {
 	return &play{u: u, program: p, partners: map[string]*rules.PartnerCounters{}, before: flows, after: flows}, err
 }
 
-// pastSale is a recorded sale as if it were recorded now, with its amounts from before any
-// refund.
+// pastSale is a recorded sale as if it were recorded now, with its amounts before any refund.
 type pastSale struct {
 	*recording
-	sale db.Sale // as it is
+	sale db.Sale // the stored row
 }
 
-// whole returns a sale in part refunded with its amounts from before the refunds.
-func whole(s db.Sale) db.Sale {
+// beforeRefunds returns a partly refunded sale with its amounts before the refunds.
+func beforeRefunds(s db.Sale) db.Sale {
 	if s.RefundedAt == nil && s.RefundedMinor > 0 {
 		first := s.AmountMinor + s.RefundedMinor
 		if s.TaxMinor != nil {
@@ -43,8 +41,8 @@ func whole(s db.Sale) db.Sale {
 	return s
 }
 
-// decide returns the commission of the sale after its refunds, or why there is none.
-func (p pastSale) decide() (*commission.Earned, *api.SaleWarning, error) {
+// decide returns the commission of the sale after its refunds, or the reason for none.
+func (p pastSale) decide() (*commission.Earning, *api.SaleWarning, error) {
 	e, warning, err := p.recording.decide(p.sale.ID)
 	if e == nil || p.sale.RefundedMinor == 0 {
 		return e, warning, err
@@ -57,9 +55,8 @@ func (p pastSale) decide() (*commission.Earned, *api.SaleWarning, error) {
 	return e, nil, nil
 }
 
-// recordings returns recorded sales as if they were recorded now, with the counters that
-// conditions ask for. A sale without a partner is read under partnerID, and left out
-// where that is nil.
+// recordings returns recorded sales as if they were recorded now, with the counters that conditions need. A sale
+// without a partner is read under partnerID, and left out if that is nil.
 func (p *play) recordings(ctx context.Context, sales []db.Sale, partnerID *string) ([]pastSale, error) {
 	ids := make([]string, len(sales))
 	for i, s := range sales {
@@ -83,7 +80,7 @@ func (p *play) recordings(ctx context.Context, sales []db.Sale, partnerID *strin
 	out := make([]pastSale, len(rows))
 	for i, row := range rows {
 		as := row.Sale
-		row.Sale = whole(row.Sale)
+		row.Sale = beforeRefunds(row.Sale)
 		r := p.recording(row)
 		r.flows = p.before
 		if n, has := counted[row.Sale.ID]; has {
@@ -95,7 +92,7 @@ func (p *play) recordings(ctx context.Context, sales []db.Sale, partnerID *strin
 	return out, nil
 }
 
-// countSale adds the sale to its partner's counters, as its recording would have.
+// countSale adds the sale to its partner's counters, as its recording did.
 func (p pastSale) countSale() {
 	n := p.facts.Partner.Counters
 	if n == nil {

@@ -12,9 +12,8 @@ import (
 	"rail/server/work/metadata"
 )
 
-// Payment is a charge to record, as reported by its processor or by a merchant.
-// Amounts are minor units of Currency, an ISO 4217 code; AmountMinor is gross,
-// TaxMinor the tax within it, FeeMinor what the processor kept of it.
+// Payment is a charge to record, as reported by its processor or by a merchant. Amounts are minor units of
+// Currency, an ISO 4217 code; AmountMinor is gross, TaxMinor the tax within it, FeeMinor the processor's fee.
 type Payment struct {
 	ProgramID, ExternalChargeID      string
 	Payer                            customer.Payer
@@ -23,29 +22,28 @@ type Payment struct {
 	AmountMinor                      int64
 	TaxMinor, FeeMinor               *int64
 	Currency                         string
-	BillingType                      *string // nil for what Interval says
+	BillingType                      *string // nil: Interval decides
 	Interval, ProductID, ProductName *string
-	OccurredAt                       *clock.Time // nil for now
-	TestClock                        bool        // OccurredAt is that of a processor's test clock
+	OccurredAt                       *clock.Time // nil: now
+	TestClock                        bool        // OccurredAt comes from a processor's test clock
 	Metadata                         json.RawMessage
 }
 
-// ahead is how far in the future a sale may have occurred: clocks differ
-// (decisions, 90).
-const ahead = 5 * time.Minute
+// maxAhead is how far in the future a sale may have occurred, since clocks differ (decisions, 90).
+const maxAhead = 5 * time.Minute
 
-// testAhead is how far in the future a processor's test clock may be (decisions, 311).
-const testAhead = 10 * 366 * 24 * time.Hour
+// maxTestAhead is how far in the future a processor's test clock may be (decisions, 311).
+const maxTestAhead = 10 * 366 * 24 * time.Hour
 
-// bound is how far in the future something may be dated.
+// bound returns how far in the future a time may be.
 func bound(testClock bool, usual time.Duration) time.Duration {
 	if testClock {
-		return testAhead
+		return maxTestAhead
 	}
 	return usual
 }
 
-// charge is a payment that was validated, and who paid it.
+// charge is a validated payment with its customer.
 type charge struct {
 	ProgramID, CustomerID, ExternalChargeID string
 	ExternalPaymentIntentID                 *string
@@ -60,13 +58,13 @@ type charge struct {
 	Metadata                                json.RawMessage
 }
 
-// validate returns the charge of a payment whose members fit one another.
+// validate returns the charge of a consistent payment.
 func (p Payment) validate(now clock.Time) (charge, error) {
 	code, err := currency.Parse(p.Currency)
 	if err != nil {
 		return charge{}, err
 	}
-	// The amount includes the tax; what is left without it must not be below 0.
+	// The amount includes the tax; without it, it must not be negative.
 	if p.TaxMinor != nil && *p.TaxMinor > p.AmountMinor {
 		return charge{}, problem.Invalid("tax_minor", "tax_minor must be at most amount_minor.")
 	}
@@ -78,8 +76,8 @@ func (p Payment) validate(now clock.Time) (charge, error) {
 	if p.OccurredAt != nil {
 		occurred = *p.OccurredAt
 	}
-	if occurred.After(now.Add(bound(p.TestClock, ahead))) {
-		return charge{}, problem.Invalid("occurred_at", "occurred_at lies in the future.")
+	if occurred.After(now.Add(bound(p.TestClock, maxAhead))) {
+		return charge{}, problem.Invalid("occurred_at", "occurred_at is in the future.")
 	}
 	billing, err := p.billing()
 	if err != nil {
@@ -97,8 +95,8 @@ func (p Payment) validate(now clock.Time) (charge, error) {
 	}, nil
 }
 
-// billing returns the billing type: an interval makes a subscription. Every
-// stored sale has a type that the conditions of flows can read.
+// billing returns the billing type: an interval makes a subscription. Every stored sale has a type that the
+// conditions of flows can read.
 func (p Payment) billing() (string, error) {
 	switch {
 	case p.BillingType == nil && p.Interval != nil:
@@ -106,7 +104,7 @@ func (p Payment) billing() (string, error) {
 	case p.BillingType == nil:
 		return string(api.BillingTypeOneTime), nil
 	case *p.BillingType == string(api.BillingTypeOneTime) && p.Interval != nil:
-		return "", problem.Invalid("interval", "interval needs billing_type subscription.")
+		return "", problem.Invalid("interval", "interval requires billing_type subscription.")
 	}
 	return *p.BillingType, nil
 }

@@ -14,20 +14,20 @@ import (
 	"rail/server/work"
 )
 
-// Preview is what a payment would earn. Earned is nil, and Warning says why, where
-// that is nothing.
+// Preview is the expected commission of a payment. Earned is nil if it pays nothing, and Warning gives the
+// reason.
 type Preview struct {
 	PartnerID   *string
 	Currency    string // of the payment
-	Earned      *commission.Earned
+	Earned      *commission.Earning
 	Warning     *api.SaleWarning
-	Explanation string // the same as a sentence
+	Explanation string // the decision as a sentence
 }
 
-// Look decides on a payment as Record would now, and writes nothing. It is that
-// of the customer, or else the first one of a new customer whom the partner brings.
-// Nothing is locked: a sale may come in between.
-func Look(ctx context.Context, u *work.Unit, p Payment, customerID, partnerID *string) (Preview, error) {
+// PreviewPayment decides on a payment as Record would now, and writes nothing. The payment is of the customer,
+// or else the first one of a new customer of the partner. It takes no locks: another sale may be recorded in
+// between.
+func PreviewPayment(ctx context.Context, u *work.Unit, p Payment, customerID, partnerID *string) (Preview, error) {
 	if err := work.AtMostOne(work.Member{Name: "customer_id", Value: customerID},
 		work.Member{Name: "partner_id", Value: partnerID}); err != nil {
 		return Preview{}, err
@@ -41,7 +41,7 @@ func Look(ctx context.Context, u *work.Unit, p Payment, customerID, partnerID *s
 	}
 	r := recording{charge: c}
 	r.CustomerID = opt.Value(customerID)
-	if err := r.look(ctx, u, partnerID); err != nil {
+	if err := r.readPreview(ctx, u, partnerID); err != nil {
 		return Preview{}, err
 	}
 	if r.counts() {
@@ -57,14 +57,14 @@ func Look(ctx context.Context, u *work.Unit, p Payment, customerID, partnerID *s
 	return out, err
 }
 
-// look reads what read does, without its locks.
-func (r *recording) look(ctx context.Context, u *work.Unit, partnerID *string) error {
+// readPreview reads the same as read, without its locks.
+func (r *recording) readPreview(ctx context.Context, u *work.Unit, partnerID *string) error {
 	asked := db.FlowsAskedParams{
 		CustomerID: &r.CustomerID, PartnerID: partnerID, OrgID: u.OrgID, Trigger: rules.NewPayment,
 	}
 	var stored []db.FlowsAskedRow
 	err := u.InProgram(ctx, r.ProgramID,
-		func(tx pgtx.DBTX) error { return r.meet(ctx, u, tx, partnerID) },
+		func(tx pgtx.DBTX) error { return r.readPayer(ctx, u, tx, partnerID) },
 		func(tx pgtx.DBTX) (err error) {
 			r.history, err = queries.SaleHistory(ctx, tx, db.SaleHistoryParams{
 				ProgramID: r.ProgramID, OrgID: u.OrgID, CustomerID: r.CustomerID,
@@ -92,8 +92,8 @@ func (r *recording) look(ctx context.Context, u *work.Unit, partnerID *string) e
 	return err
 }
 
-// meet reads who would pay: the customer, or a new one of the partner.
-func (r *recording) meet(ctx context.Context, u *work.Unit, tx pgtx.DBTX, partnerID *string) (err error) {
+// readPayer reads the payer: the customer, or a new one of the partner.
+func (r *recording) readPayer(ctx context.Context, u *work.Unit, tx pgtx.DBTX, partnerID *string) (err error) {
 	if partnerID == nil {
 		r.who, err = queries.SaleCustomer(ctx, tx, db.SaleCustomerParams{CustomerID: r.CustomerID, OrgID: u.OrgID})
 		return err
@@ -110,7 +110,7 @@ func (r *recording) meet(ctx context.Context, u *work.Unit, tx pgtx.DBTX, partne
 	return err
 }
 
-// explain says what is decided, by which flow and branch.
+// explain explains the decision with its flow and branch.
 func (r *recording) explain(ctx context.Context, u *work.Unit, p Preview) (string, error) {
 	sale := "A sale of " + commission.Money(r.AmountMinor, r.Currency) + " would pay "
 	if p.Earned == nil {

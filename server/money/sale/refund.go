@@ -21,38 +21,36 @@ import (
 	"rail/server/work/event"
 )
 
-// RefundInput is money to give back of a sale. AmountMinor is in minor units of
-// the sale's currency; nil gives back all that is left. At is nil for now.
-// ExternalID is the processor's id: a second refund with it changes nothing.
+// RefundInput is a refund to record. AmountMinor is in minor units of the sale's currency; nil refunds the whole
+// rest. At is nil for now. ExternalID is the processor's id: a second refund with it changes nothing.
 type RefundInput struct {
 	SaleID      string
 	ExternalID  *string
 	AmountMinor *int64
 	At          *clock.Time
 	Reason      *string
-	// LevelMinor says how much of a processor's payment is back with this refund,
-	// nil where its event did not count so.
+	// LevelMinor is the processor's running total of the payment's refunds including this one, nil if its event has
+	// none.
 	LevelMinor *int64
-	// TestClock means that a processor's test clock set At, which may be ahead.
+	// TestClock means that a processor's test clock set At, which may be in the future.
 	TestClock bool
 }
 
-// Refunded is a refund with its effects. Repeated reports whether it was
-// recorded before, and nothing was changed; Differs then names the members in
-// which this request is not the recorded one.
+// Refunded is a refund with its effects. Repeated reports whether it was recorded before, and nothing changed;
+// Differs then names the members in which this request differs from the recorded one.
 type Refunded struct {
 	db.Refund
 	Repeated bool
 	Differs  []string
 }
 
-// refunding is one refund while it is computed. Amounts are minor units of the
-// sale's currency, but for those of commissions in another.
+// refunding is one refund while it is computed. Amounts are minor units of the sale's currency, except those of
+// commissions in another.
 type refunding struct {
 	sale        db.Sale
 	commissions []db.Commission
 	known       *db.Refund // recorded under the same external id
-	amount      int64      // given back now
+	amount      int64      // refunded now
 	at          clock.Time
 	whole       bool // nothing of the sale remains
 	effects     []api.RefundedCommission
@@ -60,8 +58,8 @@ type refunding struct {
 	clawback    int64
 }
 
-// Refund refunds a sale, wholly or in part, and writes it to the audit log. A
-// second whole refund changes nothing and answers with the first one's time.
+// Refund refunds a sale, wholly or in part, and writes it to the audit log. A second full refund changes nothing
+// and returns the first one's time.
 func Refund(ctx context.Context, u *work.Unit, r RefundInput) (Refunded, error) {
 	done, err := refund(ctx, u, r)
 	if err != nil {
@@ -70,25 +68,24 @@ func Refund(ctx context.Context, u *work.Unit, r RefundInput) (Refunded, error) 
 	return done, done.audit(ctx, u)
 }
 
-// errLooked undoes what LookRefund did.
-var errLooked = errors.New("only looked")
+// errDryRun rolls back PreviewRefund.
+var errDryRun = errors.New("only looked")
 
-// LookRefund says what Refund would do, by doing it and undoing it again.
-func LookRefund(ctx context.Context, u *work.Unit, r RefundInput) (done Refunded, err error) {
+// PreviewRefund returns the effects of Refund by running it and rolling it back.
+func PreviewRefund(ctx context.Context, u *work.Unit, r RefundInput) (done Refunded, err error) {
 	err = u.Share(ctx, 1, func(_ int, u *work.Unit) error {
 		if done, err = refund(ctx, u, r); err != nil {
 			return err
 		}
-		return errLooked
+		return errDryRun
 	})[0]
-	if errors.Is(err, errLooked) {
+	if errors.Is(err, errDryRun) {
 		err = nil
 	}
 	return done, err
 }
 
-// audit writes what a refund did into the audit log; one that waits for its sale
-// has done nothing yet.
+// audit writes a refund's effects to the audit log; a refund that waits for its sale has none yet.
 func (f Refunded) audit(ctx context.Context, u *work.Unit) error {
 	if f.Repeated || f.Status != db.RefundStatusApplied {
 		return nil
@@ -102,22 +99,20 @@ func (f Refunded) audit(ctx context.Context, u *work.Unit) error {
 	})
 }
 
-// refund refunds a sale (decisions, 97 to 100 and 226): unpaid commissions are
-// voided, or shrink in proportion; a paid one becomes a clawback. A sale that is
-// refunded already is left alone.
+// refund refunds a sale (decisions, 97 to 100 and 226): unpaid commissions are voided, or shrink in proportion;
+// paid ones are clawed back. A fully refunded sale stays unchanged.
 func refund(ctx context.Context, u *work.Unit, r RefundInput) (Refunded, error) {
-	w, err := openRefund(ctx, u, r)
+	w, err := loadRefund(ctx, u, r)
 	if err != nil {
 		return Refunded{}, err
 	}
 	switch {
 	case w.known != nil && w.known.Status == db.RefundStatusApplied:
 		return repeated(*w.known, r, w.sale.ExternalChargeID), nil
-	// The processor's id is one refund: it cannot wait for one charge and be
-	// applied to another.
+	// One refund id belongs to one charge: it cannot wait for one and be applied to another.
 	case w.known != nil && *w.known.ExternalChargeID != w.sale.ExternalChargeID:
 		return Refunded{}, problem.On("external_refund_id", problem.RefundWaiting,
-			"This refund is recorded already, for the charge %s.", *w.known.ExternalChargeID)
+			"This refund is already recorded, for the charge %s.", *w.known.ExternalChargeID)
 	case w.sale.RefundedAt != nil:
 		return w.nothingLeft(ctx, u, r)
 	}
@@ -130,23 +125,22 @@ func refund(ctx context.Context, u *work.Unit, r RefundInput) (Refunded, error) 
 	if err := report.Touch(ctx, u, w.sale.ProgramID, w.sale.OccurredAt); err != nil {
 		return Refunded{}, err
 	}
-	// A sale has the commission of its flow, and any made by hand for it.
+	// A sale has the commission of its flow, and manual ones.
 	for _, k := range w.commissions {
 		if err := w.takeCommission(ctx, u, k); err != nil {
 			return Refunded{}, err
 		}
 	}
 	out, err := w.record(ctx, u, r)
-	if w.known != nil { // the refund that waited counts, and this request is compared with it
+	if w.known != nil { // the waiting refund counts; this request is compared with it
 		out.Differs = repeated(*w.known, r, w.sale.ExternalChargeID).Differs
 	}
 	return out, err
 }
 
-// openRefund locks the customer, the partners, the sale and its commissions, in
-// the order of every write of money, and reads them. The first read takes no
-// lock: it says which customer to lock.
-func openRefund(ctx context.Context, u *work.Unit, r RefundInput) (refunding, error) {
+// loadRefund locks the customer, the partners, the sale and its commissions, in the order of every write of
+// money, and reads them. The first read takes no lock: it finds the customer to lock.
+func loadRefund(ctx context.Context, u *work.Unit, r RefundInput) (refunding, error) {
 	org := u.OrgID
 	var w refunding
 	seen, err := queries.SaleGet(ctx, u.DB(), db.SaleGetParams{ID: r.SaleID, OrgID: org})
@@ -186,7 +180,7 @@ func openRefund(ctx context.Context, u *work.Unit, r RefundInput) (refunding, er
 	return w, err
 }
 
-// refundKnown finds the refund that a program has under an external id, or nil.
+// refundKnown returns the program's refund with an external id, or nil.
 func refundKnown(ctx context.Context, tx pgtx.DBTX, org, programID string, externalID *string) (*db.Refund, error) {
 	if externalID == nil {
 		return nil, nil //nolint:nilnil // none is not an error
@@ -199,8 +193,8 @@ func refundKnown(ctx context.Context, tx pgtx.DBTX, org, programID string, exter
 	return &known, err
 }
 
-// repeated answers a refund that was recorded before, without changing a row. A
-// member that the request leaves out cannot differ.
+// repeated answers for a refund that was recorded before, without changes. A member that the request leaves out
+// cannot differ.
 func repeated(known db.Refund, r RefundInput, chargeID string) Refunded {
 	out := Refunded{Refund: known, Repeated: true}
 	note := func(differs bool, member string) {
@@ -214,16 +208,15 @@ func repeated(known db.Refund, r RefundInput, chargeID string) Refunded {
 	return out
 }
 
-// nothingLeft answers a refund of a sale that is refunded already. A refund with
-// an external id is recorded, so that it is known from then on. Without an id it
-// cannot be distinguished from the refund that left nothing, and is its repetition.
+// nothingLeft answers for a refund of a fully refunded sale. A refund with an external id is recorded, so that
+// it is known later. One without an id cannot be told apart from the last refund, and counts as its repetition.
 func (w *refunding) nothingLeft(ctx context.Context, u *work.Unit, r RefundInput) (Refunded, error) {
 	w.at = *w.sale.RefundedAt
 	if r.ExternalID != nil {
 		return w.record(ctx, u, r)
 	}
 	last, err := queries.RefundLast(ctx, u.DB(), db.RefundLastParams{SaleID: &w.sale.ID, OrgID: w.sale.OrgID})
-	if errors.Is(err, pgx.ErrNoRows) { // a server of the release before refunded it, without a row
+	if errors.Is(err, pgx.ErrNoRows) { // the previous release refunded it without a row
 		w.amount = w.sale.AmountMinor + w.sale.RefundedMinor
 		return w.record(ctx, u, r)
 	}
@@ -232,9 +225,8 @@ func (w *refunding) nothingLeft(ctx context.Context, u *work.Unit, r RefundInput
 	return Refunded{Refund: last, Repeated: true}, err
 }
 
-// validate checks the time and the amount. A refund that waited for its sale was
-// accepted long ago and is not refused any more: its amount is cut to what is
-// left, and its time is that of the sale at the earliest.
+// validate checks the time and the amount. A refund that waited for its sale was accepted already and cannot be
+// refused: its amount is cut to the rest of the sale, and its time is not before the sale's.
 func (w *refunding) validate(u *work.Unit, r RefundInput) error {
 	w.at, w.amount = later(u.Now, w.sale.OccurredAt), w.sale.AmountMinor
 	if w.known != nil {
@@ -247,9 +239,9 @@ func (w *refunding) validate(u *work.Unit, r RefundInput) error {
 	}
 	switch {
 	case r.At != nil && r.At.After(u.Now.Add(bound(r.TestClock, 0))):
-		return problem.Invalid("refunded_at", "refunded_at lies in the future.")
+		return problem.Invalid("refunded_at", "refunded_at is in the future.")
 	case r.At != nil && r.At.Before(w.sale.OccurredAt.Time):
-		return problem.Invalid("refunded_at", "refunded_at lies before the sale occurred, at %s.", w.sale.OccurredAt)
+		return problem.Invalid("refunded_at", "refunded_at is before the sale's occurred_at, %s.", w.sale.OccurredAt)
 	case r.At != nil:
 		w.at = *r.At
 	}
@@ -257,7 +249,7 @@ func (w *refunding) validate(u *work.Unit, r RefundInput) error {
 		w.amount = *r.AmountMinor
 	}
 	if w.amount > w.sale.AmountMinor {
-		return problem.Invalid("amount_minor", "amount_minor must be at most %d, what is left of the sale.",
+		return problem.Invalid("amount_minor", "amount_minor must be at most %d, the rest of the sale.",
 			w.sale.AmountMinor)
 	}
 	w.whole = w.amount == w.sale.AmountMinor
@@ -272,19 +264,19 @@ func later(a, b clock.Time) clock.Time {
 	return a
 }
 
-// share returns the part of a commission that this refund takes, in minor units,
-// after what earlier refunds took. Rounding is cumulative, so that the parts sum
-// to the whole. What was refunded before the commission was made does not count.
+// share returns the part of a commission that this refund takes, in minor units, after earlier refunds. Rounding
+// is cumulative, so that the parts sum to the whole. Refunds from before the commission was created do not
+// count.
 func (w *refunding) share(k db.Commission) int64 {
 	before := k.RefundedBeforeMinor
-	// The sale as it was before any refund.
+	// The sale's amount before any refund.
 	first := w.sale.AmountMinor + w.sale.RefundedMinor
 	return rules.RefundShare(k.AmountMinor+k.ShrunkMinor, first-before, w.sale.RefundedMinor-before, w.amount,
 		k.ShrunkMinor+k.ClawedMinor)
 }
 
-// takeSale writes the sale, its customer and the event. w.sale keeps the amounts
-// from before the refund, from which the commissions' shares are computed.
+// takeSale writes the sale, its customer and the event. w.sale keeps the amounts before the refund, from which
+// the commissions' shares are computed.
 func (w *refunding) takeSale(ctx context.Context, u *work.Unit) error {
 	p := db.SaleRefundParams{
 		AmountMinor: w.sale.AmountMinor, TaxMinor: w.sale.TaxMinor, RefundedMinor: w.sale.RefundedMinor,
@@ -309,7 +301,7 @@ func (w *refunding) takeSale(ctx context.Context, u *work.Unit) error {
 	p.AmountMinor -= w.amount
 	p.RefundedMinor += w.amount
 	if w.sale.TaxMinor != nil {
-		// The tax shrinks in proportion, and rounding never lets it pass the amount.
+		// The tax shrinks in proportion, and rounding never lets it exceed the amount.
 		left := min(*w.sale.TaxMinor-rules.RefundShare(*w.sale.TaxMinor, w.sale.AmountMinor, 0, w.amount, 0),
 			p.AmountMinor)
 		p.TaxMinor = &left
@@ -321,8 +313,8 @@ func (w *refunding) takeSale(ctx context.Context, u *work.Unit) error {
 	return queries.SaleRefund(ctx, u.Later(), p)
 }
 
-// record writes the refund's own row: a new one, or the one that waited for the
-// sale. The effects are stored, so that a repeated refund answers with them.
+// record writes the refund's row: a new one, or the one that waited for the sale. It stores the effects, so that
+// a repeated refund returns them.
 func (w *refunding) record(ctx context.Context, u *work.Unit, r RefundInput) (Refunded, error) {
 	effects, err := json.Marshal(w.effects)
 	if err != nil || w.effects == nil {

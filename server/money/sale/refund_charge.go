@@ -10,9 +10,8 @@ import (
 	"rail/server/work"
 )
 
-// RefundCharge refunds the sale of a charge, and writes it to the audit log. A
-// refund that arrives before its sale waits for it: processors send their events
-// in any order. Record applies it then (decisions, 227).
+// RefundCharge refunds the sale of a charge, and writes it to the audit log. A refund that arrives before its
+// sale waits, since processors send events in any order; Record applies it then (decisions, 227).
 func RefundCharge(
 	ctx context.Context, u *work.Unit, programID, chargeID string, r RefundInput,
 ) (Refunded, error) {
@@ -20,8 +19,8 @@ func RefundCharge(
 	var known *db.Refund
 	err := u.InProgram(ctx, programID,
 		func(tx pgtx.DBTX) error {
-			// The same lock as Record's: a sale cannot be recorded between the look
-			// for it and the insert of a waiting refund, which it would miss.
+			// The same lock as Record's: otherwise a sale recorded between this lookup and the insert of a waiting
+			// refund would miss it.
 			return queries.ChargeLock(ctx, tx, db.ChargeLockParams{OrgID: org, ProgramID: programID,
 				ExternalChargeID: chargeID})
 		},
@@ -46,19 +45,18 @@ func RefundCharge(
 	return Refund(ctx, u, r)
 }
 
-// maxWaiting bounds the refunds of one charge that wait: its sale applies them
-// all in its own transaction.
+// maxWaiting bounds the waiting refunds of one charge: its sale applies them all in one transaction.
 const maxWaiting = 50
 
-// wait stores a refund until its sale is recorded. Its amount is not checked,
-// since only the sale says how much there is.
+// wait stores a refund until its sale is recorded. The amount is not checked, since the sale's amount is
+// unknown.
 func wait(ctx context.Context, u *work.Unit, programID, chargeID string, r RefundInput) (Refunded, error) {
 	at := u.Now
 	if r.At != nil {
 		at = *r.At
 	}
 	if at.After(u.Now.Add(bound(r.TestClock, 0))) {
-		return Refunded{}, problem.Invalid("refunded_at", "refunded_at lies in the future.")
+		return Refunded{}, problem.Invalid("refunded_at", "refunded_at is in the future.")
 	}
 	waiting, err := queries.RefundsWaitingCount(ctx, u.DB(), db.RefundsWaitingCountParams{
 		ProgramID: programID, OrgID: u.OrgID, ExternalChargeID: &chargeID,
@@ -79,8 +77,8 @@ func wait(ctx context.Context, u *work.Unit, programID, chargeID string, r Refun
 	return Refunded{Refund: row}, queries.RefundInsert(ctx, u.Later(), db.RefundInsertParams(row))
 }
 
-// applyWaiting applies the refunds that arrived before the sale, in the order of
-// their arrival, and returns the sale as it is after them.
+// applyWaiting applies the refunds that arrived before the sale, in the order of arrival, and returns the sale
+// after them.
 func applyWaiting(ctx context.Context, u *work.Unit, sale db.Sale) (_ db.Sale, done []Refunded, err error) {
 	waiting, err := queries.RefundsWaiting(ctx, u.DB(), db.RefundsWaitingParams{
 		ProgramID: sale.ProgramID, OrgID: sale.OrgID, ExternalChargeID: &sale.ExternalChargeID,
@@ -95,7 +93,7 @@ func applyWaiting(ctx context.Context, u *work.Unit, sale db.Sale) (_ db.Sale, d
 		}
 		done = append(done, one)
 	}
-	// Read anew: each refund has changed the row.
+	// Each refund changed the row, so read it again.
 	sale, err = queries.SaleGet(ctx, u.DB(), db.SaleGetParams{ID: sale.ID, OrgID: sale.OrgID})
 	return sale, done, err
 }

@@ -11,8 +11,8 @@ import (
 	"rail/server/work"
 )
 
-// takeCommission takes the refund's share of one commission and records its
-// states before and after for the answer.
+// takeCommission takes the refund's share of one commission and records its states before and after, for the
+// answer.
 func (w *refunding) takeCommission(ctx context.Context, u *work.Unit, k db.Commission) error {
 	e := api.RefundedCommission{CommissionID: k.ID, PartnerID: k.PartnerID, Currency: k.Currency, Before: stateOf(k)}
 	claws, err := w.reduce(ctx, u, &k, w.share(k))
@@ -21,7 +21,7 @@ func (w *refunding) takeCommission(ctx context.Context, u *work.Unit, k db.Commi
 	}
 	if e.After = stateOf(k); claws != nil {
 		e.ClawbackMinor, e.ClawbackID = -claws.AmountMinor, &claws.ID
-		// The total is in the sale's currency; effects have the others.
+		// The total is in the sale's currency; other currencies are in the effects.
 		if claws.Kind == db.CommissionKindClawback && claws.Currency == w.sale.Currency {
 			w.clawback -= claws.AmountMinor
 		}
@@ -32,14 +32,13 @@ func (w *refunding) takeCommission(ctx context.Context, u *work.Unit, k db.Commi
 	return nil
 }
 
-// stateOf returns what a refund can change of a commission.
+// stateOf returns the fields of a commission that a refund can change.
 func stateOf(k db.Commission) api.RefundedState {
 	return api.RefundedState{AmountMinor: k.AmountMinor, Status: api.CommissionStatus(k.Status)}
 }
 
-// reduce takes part, in minor units, of a commission. An unpaid commission is
-// voided or shrinks, and *k follows. Of one that is paid, or in flight to be
-// paid, the part is clawed back by a commission of its own, which is returned.
+// reduce takes part, in minor units, of a commission. An unpaid commission is voided or shrinks, and *k follows.
+// For one that is paid or in flight, it creates and returns a clawback.
 func (w *refunding) reduce(ctx context.Context, u *work.Unit, k *db.Commission, part int64) (*db.Commission, error) {
 	switch {
 	case part == 0 || k.Status == db.CommissionStatusRejected || k.Status == db.CommissionStatusVoided:
@@ -47,10 +46,10 @@ func (w *refunding) reduce(ctx context.Context, u *work.Unit, k *db.Commission, 
 	case k.Status == db.CommissionStatusPaid:
 		return commission.Claw(ctx, u, *k, part)
 	case k.ClawedMinor != 0:
-		// Earlier refunds met it in flight, or a restoration gave back what they took.
-		// Both are netted by commissions beside it, so this part must be too.
+		// An earlier refund clawed back from it in flight, or a restoration returned what was taken. Both are
+		// separate commissions, so this part must be too.
 		return commission.ClawOpen(ctx, u, *k, part)
-	// The payout must shrink with the commission, while nobody sends it.
+	// The payout must shrink with the commission, unless it is in flight.
 	case k.PayoutID != nil:
 		outOfReach, err := payout.Lower(ctx, u, *k.PayoutID, part)
 		if err != nil {
@@ -60,7 +59,7 @@ func (w *refunding) reduce(ctx context.Context, u *work.Unit, k *db.Commission, 
 			return commission.Claw(ctx, u, *k, part)
 		}
 	}
-	// Nothing is left of it.
+	// The whole commission is refunded.
 	if part == k.AmountMinor {
 		w.voided++
 		err := commission.Void(ctx, u, *k, commission.SaleRefunded)
@@ -70,8 +69,8 @@ func (w *refunding) reduce(ctx context.Context, u *work.Unit, k *db.Commission, 
 	return nil, w.shrink(ctx, u, k, part)
 }
 
-// shrink takes a part off an unpaid commission. The revenue that the commission
-// was computed from shrinks in proportion (decisions, 202).
+// shrink reduces an unpaid commission. The revenue that it was computed from shrinks in proportion (decisions,
+// 202).
 func (w *refunding) shrink(ctx context.Context, u *work.Unit, k *db.Commission, part int64) error {
 	p := db.CommissionShrinkParams{PartMinor: part, RevenueMinor: k.RevenueMinor, UpdatedAt: u.Now, ID: k.ID,
 		OrgID: k.OrgID}
@@ -83,5 +82,5 @@ func (w *refunding) shrink(ctx context.Context, u *work.Unit, k *db.Commission, 
 	if err := queries.CommissionShrink(ctx, u.Later(), p); err != nil {
 		return err
 	}
-	return commission.Shrunk(ctx, u, *k, part)
+	return commission.RecordShrink(ctx, u, *k, part)
 }

@@ -15,47 +15,46 @@ import (
 )
 
 const (
-	// maxRehearsed and rehearsalTime bound what one rehearsal looks at.
+	// maxRehearsed and rehearsalTime bound one rehearsal.
 	maxRehearsed  = 10_000
 	rehearsalTime = 5 * time.Second
 	// rehearsalPage is how many sales are in memory at a time, each with up to 32 kB of
 	// metadata.
 	rehearsalPage = 500
-	// maxExamples is how many changed sales are shown.
+	// maxExamples bounds the listed examples.
 	maxExamples = 20
-	// maxRehearsals is how many a server does at a time.
+	// maxRehearsals bounds the concurrent rehearsals of a server.
 	maxRehearsals = 2
 )
 
-// rehearsals has a place for each that is done at the moment.
+// rehearsals is a semaphore for running rehearsals.
 var rehearsals = make(chan struct{}, maxRehearsals)
 
-// Pay is what a sale pays; without a flow nothing.
+// Pay is the commission of a sale; nothing without a flow.
 type Pay struct {
 	AmountMinor      int64
 	Currency         string
 	FlowID, BranchID *string
 }
 
-// Example is a sale that would have paid another amount.
+// Example is a sale whose commission would have been different.
 type Example struct {
 	Sale          db.Sale
 	Before, After Pay
 }
 
-// Rehearsal is what sales pay under the flows as they are, and with one of them
-// changed. Sums are minor units by currency.
+// Rehearsal compares the commissions of sales under the present flows with those after a change to one flow.
+// Sums are minor units by currency.
 type Rehearsal struct {
 	Sales, Changed int64
-	Complete       bool // all sales of the time were looked at
+	Complete       bool // no sale of the period was left out
 	Before, After  map[string]int64
 	Examples       []Example
 }
 
-// Rehearse decides on the sales since a time once more, under the flows as they are
-// and with the draft in its place among them. It reads outside of any transaction and
-// changes nothing. Customer and partner are as they are now; what conditions count of
-// the customer is as of the sale.
+// Rehearse decides the sales since a given time again, under the present flows and with the draft among them. It
+// reads outside of any transaction and changes nothing. Customers and partners are as they are now, but a
+// customer's counters are those at each sale.
 func Rehearse(ctx context.Context, u *work.Unit, draft db.Flow, since clock.Time) (Rehearsal, error) {
 	select {
 	case rehearsals <- struct{}{}:
@@ -70,23 +69,22 @@ func Rehearse(ctx context.Context, u *work.Unit, draft db.Flow, since clock.Time
 	looking, stop := context.WithTimeout(ctx, rehearsalTime)
 	defer stop()
 	err = p.run(looking, since)
-	if ctx.Err() == nil && looking.Err() != nil { // its own time is up: what was looked at counts
+	if ctx.Err() == nil && looking.Err() != nil { // only the rehearsal's time is up: the sales read so far count
 		err = nil
 	}
 	return p.out, err
 }
 
-// play is a rehearsal while it runs.
+// play is a running rehearsal.
 type play struct {
 	u             *work.Unit
 	program       db.Program
 	before, after []rules.Flow
-	partners      map[string]*rules.PartnerCounters // read once each
+	partners      map[string]*rules.PartnerCounters // each read once
 	out           Rehearsal
 }
 
-// newPlay reads the flows, and puts the draft among them: in the place of the stored
-// one, or of none if it would be off.
+// newPlay reads the flows, and adds the draft: in place of the stored flow, or not at all if it is inactive.
 func newPlay(ctx context.Context, u *work.Unit, draft db.Flow) (*play, error) {
 	p := &play{
 		u: u, partners: map[string]*rules.PartnerCounters{},
@@ -118,10 +116,10 @@ func newPlay(ctx context.Context, u *work.Unit, draft db.Flow) (*play, error) {
 	return p, err
 }
 
-// run looks at the sales page by page, the latest first.
+// run reads the sales page by page, the latest first.
 func (p *play) run(ctx context.Context, since clock.Time) error {
 	at := db.SalesRehearsedParams{
-		ProgramID: p.program.ID, OrgID: p.u.OrgID, Since: since, BeforeAt: p.u.Now.Plus(ahead), Lim: rehearsalPage,
+		ProgramID: p.program.ID, OrgID: p.u.OrgID, Since: since, BeforeAt: p.u.Now.Plus(maxAhead), Lim: rehearsalPage,
 	}
 	for p.out.Sales < maxRehearsed {
 		rows, err := queries.SalesRehearsed(ctx, p.u.DB(), at)
@@ -141,7 +139,7 @@ func (p *play) run(ctx context.Context, since clock.Time) error {
 	return nil
 }
 
-// look decides on a page of sales.
+// look decides a page of sales.
 func (p *play) look(ctx context.Context, rows []db.SalesRehearsedRow) error {
 	customers, err := p.count(ctx, rows)
 	if err != nil {
@@ -166,7 +164,7 @@ func (p *play) look(ctx context.Context, rows []db.SalesRehearsedRow) error {
 	return nil
 }
 
-// add sums a sale.
+// add adds a sale to the sums.
 func (o *Rehearsal) add(e Example) {
 	o.Sales++
 	for _, side := range []struct {
@@ -185,7 +183,7 @@ func (o *Rehearsal) add(e Example) {
 	}
 }
 
-// recording is the sale as if it were recorded now.
+// recording returns the sale as if it were recorded now.
 func (p *play) recording(row db.SalesRehearsedRow) recording {
 	s := row.Sale
 	r := recording{
@@ -204,12 +202,12 @@ func (p *play) recording(row db.SalesRehearsedRow) recording {
 			BlockSelfReferrals: p.program.BlockSelfReferrals,
 		},
 	}
-	r.who.Customer.PartnerID = s.PartnerID // who earned, whoever has the customer now
+	r.who.Customer.PartnerID = s.PartnerID // the partner who earned, regardless of later changes
 	r.facts = r.toFacts()
 	return r
 }
 
-// pays returns what the sale pays under flows.
+// pays returns the commission of the sale under flows.
 func (r *recording) pays(flows []rules.Flow) (Pay, error) {
 	r.flows = flows
 	earned, _, err := r.decide("")
@@ -222,8 +220,7 @@ func (r *recording) pays(flows []rules.Flow) (Pay, error) {
 	}, nil
 }
 
-// count reads the counters that conditions ask for: of customers as of each sale, of
-// partners as they are now.
+// count reads the counters that conditions need: a customer's at each sale, a partner's as they are now.
 func (p *play) count(ctx context.Context, rows []db.SalesRehearsedRow) (map[string]rules.CustomerCounters, error) {
 	needs := rules.NeedsOf(p.before) | rules.NeedsOf(p.after)
 	out := map[string]rules.CustomerCounters{}
@@ -248,7 +245,7 @@ func (p *play) count(ctx context.Context, rows []db.SalesRehearsedRow) (map[stri
 	return out, err
 }
 
-// countPartners reads the counters of the partners that were not met before.
+// countPartners reads the counters of partners that are not loaded yet.
 func (p *play) countPartners(ctx context.Context, rows []db.SalesRehearsedRow) error {
 	for _, r := range rows {
 		id := opt.Value(r.Sale.PartnerID)

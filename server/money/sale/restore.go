@@ -18,16 +18,15 @@ import (
 	"rail/server/work/event"
 )
 
-// RestoreInput is refunded money that the merchant got back. RefundIDs are the refunds
-// of the sale that took it, the one to restore first at the front.
+// RestoreInput is refunded money that the merchant got back. RefundIDs are the refunds of the sale to restore,
+// in order.
 type RestoreInput struct {
 	SaleID    string
 	RefundIDs []string
-	// SourceID is the dispute, reversal or failed refund at the processor. It restores a
-	// refund once.
+	// SourceID is the dispute, reversal or failed refund at the processor. It restores a refund once.
 	SourceID string
-	// AmountMinor is how much came back by this source, in minor units of the sale's
-	// currency; 0 is all that the refunds took.
+	// AmountMinor is the amount that came back by this source, in minor units of the sale's currency; 0 means all
+	// that the refunds took.
 	AmountMinor int64
 	At          clock.Time
 	Reason      string
@@ -44,17 +43,17 @@ type restoring struct {
 	refunding
 	in      RestoreInput
 	refunds []db.Refund
-	amount  int64 // comes back now
+	amount  int64 // restored now
 	parts   map[string]int64
-	level   int64 // refunded of the sale before the refund at work is restored
+	level   int64 // how much of the sale was refunded before the present refund is restored
 }
 
-// Restore makes a sale count again for refunded money that the merchant got back
-// (decisions, 313). The partner gets the part that a refund took of a commission as a new
-// commission; the old one stays as the refund left it. A later refund takes its share of
-// both. Restore changes nothing where the source has restored these refunds before.
+// Restore makes a sale count again for refunded money that the merchant got back (decisions, 313). The partner
+// gets the part that a refund took of a commission as a new commission; the old one stays as the refund left it.
+// A later refund takes its share of both. Restore changes nothing if the source has restored these refunds
+// before.
 func Restore(ctx context.Context, u *work.Unit, r RestoreInput) (Restored, error) {
-	w, err := openRestore(ctx, u, r)
+	w, err := loadRestore(ctx, u, r)
 	if err != nil || w.amount == 0 {
 		return Restored{}, err
 	}
@@ -84,12 +83,11 @@ func Restore(ctx context.Context, u *work.Unit, r RestoreInput) (Restored, error
 	})
 }
 
-// openRestore locks and reads what a restoration changes, and splits its amount among
-// the refunds.
-func openRestore(ctx context.Context, u *work.Unit, r RestoreInput) (restoring, error) {
+// loadRestore locks and reads the rows that a restoration changes, and splits its amount among the refunds.
+func loadRestore(ctx context.Context, u *work.Unit, r RestoreInput) (restoring, error) {
 	w := restoring{in: r, parts: map[string]int64{}}
 	var err error
-	if w.refunding, err = openRefund(ctx, u, RefundInput{SaleID: r.SaleID}); err != nil {
+	if w.refunding, err = loadRefund(ctx, u, RefundInput{SaleID: r.SaleID}); err != nil {
 		return w, err
 	}
 	w.refunds, err = queries.RefundsOfSale(ctx, u.DB(), db.RefundsOfSaleParams{SaleID: &r.SaleID, OrgID: u.OrgID})
@@ -125,14 +123,14 @@ func openRestore(ctx context.Context, u *work.Unit, r RestoreInput) (restoring, 
 	return w, nil
 }
 
-// Restorations reads what came back of a refund.
+// Restorations returns the restorations of a refund.
 func Restorations(f db.Refund) (out []api.Restoration, err error) {
 	err = json.Unmarshal(f.Restorations, &out)
 	return out, err
 }
 
-// restoreSale writes the sale, its customer and the event. From here on w.sale has the
-// amounts that the sale has after the restoration.
+// restoreSale writes the sale, its customer and the event. Afterwards w.sale has the amounts after the
+// restoration.
 func (w *restoring) restoreSale(ctx context.Context, u *work.Unit) error {
 	old := w.sale
 	s := &w.sale
@@ -170,8 +168,8 @@ func (w *restoring) restoreSale(ctx context.Context, u *work.Unit) error {
 	return report.Touch(ctx, u, s.ProgramID, s.OccurredAt)
 }
 
-// restoreRefund gives back what a refund took of commissions, in proportion to the part
-// of it that comes back, and notes it in the refund's row.
+// restoreRefund gives back what a refund took from commissions, in proportion to its restored part, and notes it
+// in the refund's row.
 func (w *restoring) restoreRefund(ctx context.Context, u *work.Unit, id string) ([]api.RestoredCommission, error) {
 	f := w.refunds[slices.IndexFunc(w.refunds, func(f db.Refund) bool { return f.ID == id })]
 	var effects []api.RefundedCommission
@@ -212,10 +210,10 @@ func (w *restoring) restoreRefund(ctx context.Context, u *work.Unit, id string) 
 	})
 }
 
-// back returns the part of a commission that the restoration of a refund gives back, and the
-// status of the commission before the refund. A standing commission by rule gets the share
-// that it would have without the refund, also if the rules decided on it after the refund.
-// Any other commission gets back its part of the refund's recorded effect.
+// back returns the part of a commission that the restoration of a refund gives back, and the status of the
+// commission before the refund. A standing commission by rule gets the share that it would have without the
+// refund, even if the rules decided on it after the refund. Any other commission gets back its part of the
+// refund's recorded effect.
 func (w *restoring) back(
 	k db.Commission, f db.Refund, effects []api.RefundedCommission,
 ) (part int64, status db.CommissionStatus) {
@@ -240,8 +238,7 @@ func (w *restoring) back(
 	return part, db.CommissionStatus(effects[i].Before.Status)
 }
 
-// taken returns the part of a commission that refunds take while refunded, in minor units,
-// is refunded of its sale.
+// taken returns the part of a commission that refunds of refunded minor units of the sale take.
 func (w *restoring) taken(k db.Commission, refunded int64) int64 {
 	before := k.RefundedBeforeMinor
 	first := w.sale.AmountMinor + w.sale.RefundedMinor - before

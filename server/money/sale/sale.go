@@ -1,5 +1,5 @@
-// Package sale records payments as sales, once a charge, with all that follows
-// from them, and refunds them. The API and processor integrations share it.
+// Package sale records payments as sales, once a charge, with all their effects, and refunds them. The API and
+// processor integrations share it.
 package sale
 
 import (
@@ -28,15 +28,14 @@ import (
 
 var queries = db.New()
 
-// Service records payments. Customers finds who paid, or signs them up.
+// Service records payments. Customers finds the payer, or signs up a new customer.
 type Service struct {
 	Customers customer.Service
 }
 
-// Outcome is a recorded sale. Repeated reports whether the charge was recorded
-// before: Sale is then the stored one, and Differs names the members in which
-// this payment is not the stored one. Refunds are those that arrived before the
-// sale and were applied with it.
+// Outcome is a recorded sale. Repeated reports whether the charge was recorded before: Sale is then the stored
+// one, and Differs names the members in which this payment differs from it. Refunds are those that arrived
+// before the sale and were applied with it.
 type Outcome struct {
 	Sale     db.Sale
 	Repeated bool
@@ -44,12 +43,10 @@ type Outcome struct {
 	Refunds  []Refunded
 }
 
-// Record records a payment: charge, customer, sale, commission, ledger and events,
-// in the unit's transaction. A charge that is known is the stored sale. Beside
-// finding the customer by an external id it costs one round trip for everything
-// that it reads, one more where a flow asks for counters, one where this server
-// meets flows for the first time, and none for its writes, which travel with the
-// commit.
+// Record records a payment: charge, customer, sale, commission, ledger and events, in the unit's transaction.
+// For a known charge it returns the stored sale. Beside finding the customer by an external id it costs one
+// round trip for all reads, one more if a flow needs counters, one if this server has not parsed the flows yet,
+// and none for its writes, which are sent with the commit.
 func (s Service) Record(ctx context.Context, u *work.Unit, p Payment) (Outcome, error) {
 	c, err := p.validate(u.Now)
 	if err != nil {
@@ -70,8 +67,8 @@ func (s Service) Record(ctx context.Context, u *work.Unit, p Payment) (Outcome, 
 	return out, nil
 }
 
-// record reads, decides and writes, in this order: the lock on the charge is
-// got first, so that of two requests for one charge the second finds the sale.
+// record reads, decides and writes, in this order. It takes the charge's lock first, so that of two requests for
+// one charge the second finds the sale.
 func (s Service) record(ctx context.Context, u *work.Unit, c charge) (Outcome, error) {
 	r := recording{charge: c}
 	if err := r.readSurvivor(ctx, u); err != nil {
@@ -84,7 +81,7 @@ func (s Service) record(ctx context.Context, u *work.Unit, c charge) (Outcome, e
 			stored, err = queries.SaleGet(ctx, tx, db.SaleGetParams{ID: r.history.ExistingID, OrgID: u.OrgID})
 			return err
 		})
-		if err == nil && c.CustomerID != stored.CustomerID { // the customer may be merged since
+		if err == nil && c.CustomerID != stored.CustomerID { // the customer may have been merged since
 			c.CustomerID, err = customer.Survivor(ctx, u, c.CustomerID)
 		}
 		return Outcome{Sale: stored, Repeated: true, Differs: c.differs(stored)}, err
@@ -100,7 +97,7 @@ func (s Service) record(ctx context.Context, u *work.Unit, c charge) (Outcome, e
 	}
 	sale, err := r.write(ctx, u)
 	if err == nil && r.history.EventsWait {
-		err = u.Appeared(ctx, r.ProgramID, work.ChargeKey(r.ExternalChargeID))
+		err = u.Reschedule(ctx, r.ProgramID, work.ChargeKey(r.ExternalChargeID))
 	}
 	if err != nil || !r.history.RefundsWait {
 		return Outcome{Sale: sale}, err
@@ -109,9 +106,8 @@ func (s Service) record(ctx context.Context, u *work.Unit, c charge) (Outcome, e
 	return Outcome{Sale: sale, Refunds: refunds}, err
 }
 
-// differs names the members in which a payment is not the recorded one. What
-// refunds have changed since, and what the caller left to the server, is not
-// compared.
+// differs names the members in which a payment differs from the recorded one. Fields that refunds change, and
+// those that the caller left out, are not compared.
 func (c charge) differs(s db.Sale) []string {
 	var out []string
 	note := func(same bool, member string) {
@@ -120,11 +116,11 @@ func (c charge) differs(s db.Sale) []string {
 		}
 	}
 	note(c.CustomerID == s.CustomerID, "the customer")
-	// A refund lowers the stored amount; together with it, it is the first one.
+	// Refunds lower the stored amount; adding them gives the original amount.
 	note(c.AmountMinor == s.AmountMinor+s.RefundedMinor, "amount_minor")
 	note(c.Currency == s.Currency, "currency")
 	note(s.RefundedMinor > 0 || equal(c.TaxMinor, s.TaxMinor), "tax_minor")
-	// A fee is often not known to whoever tells of the charge again.
+	// A sender that repeats the charge often does not know the fee.
 	note(c.FeeMinor == nil || equal(c.FeeMinor, s.FeeMinor), "fee_minor")
 	note(c.BillingType == s.BillingType, "billing_type")
 	note(equal(c.Interval, s.Interval), "interval")
@@ -140,10 +136,10 @@ func equal[T comparable](a, b *T) bool {
 	return a == nil && b == nil || a != nil && b != nil && *a == *b
 }
 
-// sameJSON reports whether two documents have the same value: the order of
-// members and spacing do not count.
+// sameJSON reports whether two documents have the same value, without regard to the order of members and
+// spacing.
 func sameJSON(a, b []byte) bool {
-	// nil is no document, which is not the document null.
+	// nil is no document, unlike the document null.
 	if bytes.Equal(a, b) || a == nil || b == nil {
 		return bytes.Equal(a, b)
 	}
@@ -151,7 +147,7 @@ func sameJSON(a, b []byte) bool {
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// recording is what is known of one payment while it is recorded.
+// recording is a payment while it is recorded.
 type recording struct {
 	charge
 	known   bool // the customer exists
@@ -162,9 +158,9 @@ type recording struct {
 	facts   rules.Facts
 }
 
-// read locks the customer and reads everything about the payment in one round
-// trip. Each statement sees what was committed before it got its lock. Locks
-// come in the order of every write of money: charge, customer, then partner.
+// read locks the customer and reads everything about the payment in one round trip. Each statement sees
+// everything committed before it got its lock. Locks are taken in the order of every write of money: charge,
+// customer, then partner.
 func (r *recording) read(ctx context.Context, u *work.Unit) error {
 	org := u.OrgID
 	asked := db.FlowsAskedParams{CustomerID: &r.CustomerID, OrgID: org, Trigger: rules.NewPayment}
@@ -204,13 +200,13 @@ func (r *recording) read(ctx context.Context, u *work.Unit) error {
 	if err := pgtx.First(errs); err != nil {
 		return err
 	}
-	// A customer that does not exist is no error yet: validate names the parameter.
+	// A missing customer is not an error yet: validate names the parameter.
 	r.known = !errors.Is(errs[1], pgx.ErrNoRows)
 	if !r.known {
 		return nil
 	}
 	r.facts = r.toFacts()
-	// Its other customers may be paying in the same transaction.
+	// Other customers of the referral may be paying in the same transaction.
 	if r.lead && r.who.Customer.ReferralID != nil {
 		if err := u.Claim("referral", *r.who.Customer.ReferralID); err != nil {
 			return err
@@ -221,7 +217,7 @@ func (r *recording) read(ctx context.Context, u *work.Unit) error {
 	return err
 }
 
-// readSurvivor reads, and once more for the customer that answers for a merged one.
+// readSurvivor reads, and reads again for the customer that a merged one became.
 func (r *recording) readSurvivor(ctx context.Context, u *work.Unit) error {
 	if err := r.read(ctx, u); err != nil || r.known || r.history.ExistingID != "" {
 		return err
@@ -234,7 +230,7 @@ func (r *recording) readSurvivor(ctx context.Context, u *work.Unit) error {
 	return r.read(ctx, u)
 }
 
-// claim names what read locks.
+// claim claims the rows that read locks.
 func (r *recording) claim(u *work.Unit) error {
 	if err := u.Claim("charge", r.ProgramID, r.ExternalChargeID); err != nil {
 		return err
@@ -263,9 +259,8 @@ func (r *recording) validate(ctx context.Context, u *work.Unit) error {
 	return problem.On("customer_id", problem.InvalidReference, "customer_id belongs to another program.")
 }
 
-// toFacts returns what the conditions of flows can ask about the payment. The
-// history was read before the sale is written, so that HasSales means earlier
-// sales.
+// toFacts returns the facts about the payment for the conditions of flows. The history was read before the sale
+// is written, so HasSales means earlier sales.
 func (r *recording) toFacts() rules.Facts {
 	k := r.who.Customer
 	f := rules.Facts{
@@ -292,8 +287,8 @@ func (r *recording) toFacts() rules.Facts {
 	return f
 }
 
-// count reads the counters that the conditions ask for, with the partner
-// locked, so that two sales cannot both be the tenth (decisions, 3.4).
+// count reads the counters that conditions need, with the partner locked, so that two sales cannot both be the
+// tenth (decisions, 3.4).
 func (r *recording) count(ctx context.Context, u *work.Unit) error {
 	if !r.counts() {
 		return nil
@@ -307,12 +302,12 @@ func (r *recording) count(ctx context.Context, u *work.Unit) error {
 	})
 }
 
-// counts reports whether a condition asks for counters.
+// counts reports whether a condition needs counters.
 func (r *recording) counts() bool {
 	return r.earns() && rules.NeedsOf(r.flows).Has(rules.NeedCustomerCounters|rules.NeedPartnerCounters)
 }
 
-// readCounters reads the counters after what must come before them.
+// readCounters reads the counters, after other reads.
 func (r *recording) readCounters(ctx context.Context, u *work.Unit, before ...pgtx.Read) error {
 	var customer db.SaleCustomerCountersRow
 	var partner db.SalePartnerCountersRow
@@ -337,9 +332,8 @@ func (r *recording) readCounters(ctx context.Context, u *work.Unit, before ...pg
 	return nil
 }
 
-// counters adds this sale to what was counted before it. Only money in the
-// program's currency is added, since amounts in different currencies have no
-// sum; the sale itself is counted in any.
+// counters adds this sale to the stored counters. Only money in the program's currency is added, since amounts
+// in different currencies have no sum; the number of sales includes every currency.
 func (r *recording) counters(
 	k db.SaleCustomerCountersRow, p db.SalePartnerCountersRow,
 ) (*rules.CustomerCounters, *rules.PartnerCounters) {
@@ -352,7 +346,7 @@ func (r *recording) counters(
 		converts = 1
 	}
 	arrives := int64(0)
-	if r.CustomerID == "" { // of a preview: a sale would find the customer counted
+	if r.CustomerID == "" { // in a preview: a recorded sale would already count the customer
 		arrives = 1
 	}
 	return &rules.CustomerCounters{SalesCount: k.SalesCount + 1, TotalPaidMinor: k.TotalPaidMinor + here},
@@ -362,23 +356,23 @@ func (r *recording) counters(
 		}
 }
 
-// earns reports whether rules are asked at all (decisions, 48 and 86).
+// earns reports whether the rules apply at all (decisions, 48 and 86).
 func (r *recording) earns() bool {
 	return r.who.Customer.PartnerID != nil && r.who.PartnerStatus == string(db.PartnerStatusActive) &&
 		r.who.Customer.Status != db.CustomerStatusSuspended && !r.selfReferral()
 }
 
-// selfReferral reports whether the customer is its own partner, in a program that blocks
-// that (decisions, 306).
+// selfReferral reports whether the customer is its own partner, in a program that blocks self-referrals
+// (decisions, 306).
 func (r *recording) selfReferral() bool {
 	return r.who.Customer.SelfReferral && r.who.BlockSelfReferrals
 }
 
-// decide returns the commission of the sale, or why there is none.
-func (r *recording) decide(saleID string) (*commission.Earned, *api.SaleWarning, error) {
+// decide returns the commission of the sale, or the reason for none.
+func (r *recording) decide(saleID string) (*commission.Earning, *api.SaleWarning, error) {
 	switch {
 	case r.who.Customer.PartnerID == nil:
-		return nil, warn(rules.WarnNoPartner, "The customer is attributed to no partner."), nil
+		return nil, warn(rules.WarnNoPartner, "The customer has no partner."), nil
 	case r.selfReferral():
 		return nil, warn(rules.WarnSelfReferral,
 			"The customer has the partner's own e-mail, and the program blocks self-referrals."), nil
@@ -390,8 +384,8 @@ func (r *recording) decide(saleID string) (*commission.Earned, *api.SaleWarning,
 	}
 	choice, ok := rules.Choose(r.flows, &r.facts)
 	if !ok {
-		// A sale without a commission is recorded all the same, with a warning.
-		return nil, warn(rules.WarnNoCommission, "No active flow fits this sale."), nil
+		// A sale without a commission is recorded nevertheless, with a warning.
+		return nil, warn(rules.WarnNoCommission, "No active flow matches this sale."), nil
 	}
 	override, err := overrideOf(r.who.RateOverride)
 	if err != nil {
@@ -404,26 +398,25 @@ func (r *recording) decide(saleID string) (*commission.Earned, *api.SaleWarning,
 	if reason != "" {
 		return nil, warn(reason, warningTexts[reason]), nil
 	}
-	return &commission.Earned{
+	return &commission.Earning{
 		ProgramID: r.ProgramID, PartnerID: r.facts.Partner.ID, CustomerID: r.CustomerID, SaleID: &saleID, Choice: choice,
 		Rate: effective(choice, override), Amount: amount, Base: &base, Currency: currency,
 		MatureAt: rules.MatureAt(r.OccurredAt, r.who.HoldingPeriodDays), Enrols: r.who.EnrolsFirstCommission,
 	}, nil, nil
 }
 
-// warningTexts says what a warning of the rules means.
+// warningTexts explains the warnings of the rules.
 var warningTexts = map[string]string{
 	rules.WarnCurrencyMismatch: "The rate is a fixed amount in the program's currency and is not converted to the sale's.",
-	rules.WarnNoCommission:     "The flow that fits this sale pays nothing for it.",
+	rules.WarnNoCommission:     "The matching flow pays nothing for this sale.",
 }
 
-// warn returns a warning of the sale: it is a 2xx that says why it pays nothing.
+// warn returns a warning of the sale: the request succeeds, and the warning explains why the sale pays nothing.
 func warn(code, text string) *api.SaleWarning {
 	return &api.SaleWarning{Code: api.SaleWarningCode(code), Message: text}
 }
 
-// overrideOf reads the rate of the link by which the customer came, which
-// replaces that of the flow; nil for none.
+// overrideOf returns the rate of the customer's link, which replaces the flow's, or nil.
 func overrideOf(raw []byte) (*rules.Rate, error) {
 	if len(raw) == 0 {
 		return nil, nil //nolint:nilnil // no override is not an error
@@ -435,8 +428,8 @@ func overrideOf(raw []byte) (*rules.Rate, error) {
 	return &rate, nil
 }
 
-// effective returns the rate that counted, which the commission's row keeps: it
-// explains the amount after the flow has changed.
+// effective returns the rate applied, which the commission's row stores: it explains the amount even after the
+// flow changes.
 func effective(c rules.Choice, override *rules.Rate) rules.Rate {
 	if override != nil {
 		return *override
@@ -444,9 +437,8 @@ func effective(c rules.Choice, override *rules.Rate) rules.Rate {
 	return rules.Rate{RateType: c.RateType, RateValue: c.RateValue}
 }
 
-// write queues the sale and all that follows from it for the commit, in the
-// order that the references among the rows ask for. No statement needs another
-// one's answer, so that all travel in one round trip.
+// write queues the sale and its effects for the commit, in the order that foreign keys require. No statement
+// needs another one's answer, so that all share one round trip.
 func (r *recording) write(ctx context.Context, u *work.Unit) (db.Sale, error) {
 	sale := r.sale(u)
 	earned, warning, err := r.decide(sale.ID)
@@ -472,7 +464,7 @@ func (r *recording) write(ctx context.Context, u *work.Unit) (db.Sale, error) {
 	if err := r.convert(ctx, u, sale); err != nil {
 		return sale, err
 	}
-	// A sale may be dated on a day whose sums are made already.
+	// The sums of the sale's day may exist already.
 	if err := report.Touch(ctx, u, sale.ProgramID, sale.OccurredAt); err != nil {
 		return sale, err
 	}
@@ -487,8 +479,8 @@ func (r *recording) write(ctx context.Context, u *work.Unit) (db.Sale, error) {
 	return sale, commission.SwitchGroup(ctx, u, r.ProgramID, db.PartnerStatus(r.who.PartnerStatus), r.flows, &r.facts)
 }
 
-// sale returns the row to insert. Its partner is the customer's at this moment:
-// a later reassignment leaves past sales where they are.
+// sale returns the row to insert. Its partner is the customer's present one: a later reassignment does not
+// change past sales.
 func (r *recording) sale(u *work.Unit) db.Sale {
 	return db.Sale{
 		ID: ident.New(ident.Sale), OrgID: u.OrgID, ProgramID: r.ProgramID, CustomerID: r.CustomerID,
@@ -501,17 +493,16 @@ func (r *recording) sale(u *work.Unit) db.Sale {
 	}
 }
 
-// insert queues the row for the commit. Its unique charge is guarded by the lock
-// that read has got.
+// insert queues the row for the commit. The lock that read took protects its unique charge.
 func insert(ctx context.Context, u *work.Unit, s db.Sale) error {
 	return queries.SaleInsert(ctx, u.Later(), db.SaleInsertParams(s))
 }
 
-// convert moves the customer and, once, its referral (decisions, 72 and 85).
+// convert updates the customer and, once, its referral (decisions, 72 and 85).
 func (r *recording) convert(ctx context.Context, u *work.Unit, sale db.Sale) error {
 	k := r.who.Customer
 	status := db.CustomerStatusActive
-	// A payment makes a lead or a refunded customer active, never a suspended one.
+	// A payment makes a lead or a refunded customer active, but not a suspended one.
 	if k.Status == db.CustomerStatusSuspended {
 		status = k.Status
 	}

@@ -61,14 +61,14 @@ func (x shop) refund(r RefundInput) (done Refunded) {
 	return done
 }
 
-// commissions returns each as kind, status and amount, the oldest first.
+// commissions returns kind, status and amount of each, oldest first.
 func (x shop) commissions() []string {
 	x.Helper()
 	return worktest.Rows[string](x.Tenant,
 		"SELECT concat_ws(' ', kind, status, amount_minor) FROM commissions ORDER BY created_at, id")
 }
 
-// pay makes the commissions paid, as a payout would.
+// pay marks the commissions as paid, as a payout would.
 func (x shop) pay() {
 	x.Helper()
 	batch, payout := ident.New(ident.Batch), ident.New(ident.Payout)
@@ -89,13 +89,13 @@ func (x shop) pay() {
 	}
 }
 
-// TestRefund: what refunds of a sale of 10000 that earned 2000 leave of it.
+// TestRefund checks the effects of refunds on a sale of 10000 that earned 2000.
 func TestRefund(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name     string
 		paid     bool
-		amounts  []int64 // 0 for what is left
+		amounts  []int64 // 0 for the whole rest
 		want     []string
 		voided   int64 // by the last refund
 		clawback int64
@@ -160,7 +160,7 @@ func TestRefundIsRefused(t *testing.T) {
 	require.Zero(t, *again.AmountMinor)
 }
 
-// A refund that comes before its sale waits for it, and is taken once.
+// A refund that arrives before its sale waits for it, and is applied once.
 func TestRefundBeforeItsSale(t *testing.T) {
 	t.Parallel()
 	x := open(t)
@@ -183,8 +183,7 @@ func TestRefundBeforeItsSale(t *testing.T) {
 	require.Equal(t, []string{"referral approved 1000"}, x.commissions())
 }
 
-// A charge is taken once: what is reported of it again changes nothing, and says in
-// what it differs.
+// A charge is recorded once: a repeated report changes nothing, and names the differences.
 func TestRecordOnce(t *testing.T) {
 	t.Parallel()
 	x := open(t)
@@ -205,7 +204,7 @@ func TestPaymentIsValidated(t *testing.T) {
 	for param, change := range map[string]func(*Payment){
 		"currency":    func(p *Payment) { p.Currency = "XXX" },
 		"tax_minor":   func(p *Payment) { p.TaxMinor = new(int64(101)) },
-		"occurred_at": func(p *Payment) { p.OccurredAt = new(now.Plus(ahead + time.Second)) },
+		"occurred_at": func(p *Payment) { p.OccurredAt = new(now.Plus(maxAhead + time.Second)) },
 		"interval":    func(p *Payment) { p.BillingType, p.Interval = new("one_time"), new("month") },
 		"metadata":    func(p *Payment) { p.Metadata = []byte("[]") },
 	} {
@@ -216,7 +215,7 @@ func TestPaymentIsValidated(t *testing.T) {
 		require.True(t, ok, param)
 		require.Equal(t, param, refused.Param)
 	}
-	got, err := Payment{Currency: "eur", Interval: new("month"), OccurredAt: new(now.Plus(ahead))}.validate(now)
+	got, err := Payment{Currency: "eur", Interval: new("month"), OccurredAt: new(now.Plus(maxAhead))}.validate(now)
 	require.NoError(t, err)
 	require.Equal(t, []any{"EUR", "subscription", true}, []any{got.Currency, got.BillingType, got.Dated})
 }

@@ -12,7 +12,7 @@ import (
 	"rail/server/work/auditlog"
 )
 
-// Form is a form that was collected elsewhere, to be recorded.
+// Form is a form collected elsewhere, to be recorded.
 type Form struct {
 	PartnerID               string
 	Type                    db.TaxFormType
@@ -21,8 +21,7 @@ type Form struct {
 	SignedAt, ExpiresAt     *clock.Time
 }
 
-// Record records the status of a form that was collected elsewhere, and retires
-// what it replaces.
+// Record records the status of a form collected elsewhere, and retires the forms it replaces.
 func Record(ctx context.Context, u *work.Unit, in Form) (db.TaxFormStatus, error) {
 	f := db.TaxFormStatus{
 		ID: ident.New(ident.TaxForm), OrgID: u.OrgID, PartnerID: in.PartnerID, Type: in.Type, Status: in.Status,
@@ -32,8 +31,7 @@ func Record(ctx context.Context, u *work.Unit, in Form) (db.TaxFormStatus, error
 	if err := checkDates(&f, u.Now); err != nil {
 		return f, err
 	}
-	// The lock makes forms of one partner take turns: none stays current
-	// beside what replaces it.
+	// The lock serializes the forms of a partner, so that a replaced form cannot stay current.
 	partner, err := queries.PartnerLock(ctx, u.Tx, db.PartnerLockParams{ID: in.PartnerID, OrgID: u.OrgID})
 	if err != nil {
 		return f, work.Found(err, "partner_id")
@@ -54,19 +52,19 @@ func Record(ctx context.Context, u *work.Unit, in Form) (db.TaxFormStatus, error
 	})
 }
 
-// checkDates validates the dates of a form, and fills in when a valid one runs out.
-// A form that was only asked for, or is not wanted, has no dates.
+// checkDates validates the dates of a form, and sets the expiry of a valid one. A form that is only requested,
+// or not wanted, has no dates.
 func checkDates(f *db.TaxFormStatus, now clock.Time) error {
 	asked := f.Status == db.TaxFormStateRequired || f.Status == db.TaxFormStateNotRequired
 	switch {
 	case asked && f.SignedAt != nil:
-		return problem.Invalid("signed_at", "A form that is %s has not been signed.", f.Status)
+		return problem.Invalid("signed_at", "A form with status %s cannot have signed_at.", f.Status)
 	case asked && f.ExpiresAt != nil:
-		return problem.Invalid("expires_at", "A form that is %s does not run out.", f.Status)
+		return problem.Invalid("expires_at", "A form with status %s cannot have expires_at.", f.Status)
 	case f.SignedAt != nil && f.SignedAt.After(now.Time):
-		return problem.Invalid("signed_at", "signed_at lies in the future.")
+		return problem.Invalid("signed_at", "signed_at is in the future.")
 	}
-	// Without a date of signing it is taken as signed today.
+	// Without a signing date, the form counts as signed today.
 	if f.Status == db.TaxFormStateSubmitted && f.ExpiresAt == nil {
 		signed := now
 		if f.SignedAt != nil {
@@ -76,16 +74,16 @@ func checkDates(f *db.TaxFormStatus, now clock.Time) error {
 	}
 	switch {
 	case f.SignedAt != nil && f.ExpiresAt != nil && !f.ExpiresAt.After(f.SignedAt.Time):
-		return problem.Invalid("expires_at", "expires_at must lie after signed_at.")
+		return problem.Invalid("expires_at", "expires_at must be after signed_at.")
 	case f.Status == db.TaxFormStateSubmitted && f.ExpiresAt != nil && !f.ExpiresAt.After(now.Time):
-		return problem.Invalid("expires_at", "The form ran out at %s; record it as expired.", f.ExpiresAt)
+		return problem.Invalid("expires_at", "The form expired at %s; record it as expired.", f.ExpiresAt)
 	}
 	return nil
 }
 
-// supersede retires what the new row replaces: a submitted form every other
-// current row of the partner, a row that asks the current one of its type, and one
-// that has run out the valid one of its type (decisions, 122).
+// supersede retires the rows that the new one replaces: a submitted form replaces every other current row of the
+// partner, a request replaces the current row of its type, and an expired form the valid one of its type
+// (decisions, 122).
 func supersede(ctx context.Context, u *work.Unit, f db.TaxFormStatus) error {
 	p := db.TaxFormSupersedeParams{UpdatedAt: u.Now, ProgramID: f.ProgramID, OrgID: f.OrgID, PartnerID: f.PartnerID}
 	switch f.Status {
@@ -98,7 +96,7 @@ func supersede(ctx context.Context, u *work.Unit, f db.TaxFormStatus) error {
 			SignedAt: f.SignedAt,
 		})
 	default:
-		return nil // a record of the past
+		return nil // a past record
 	}
 	return queries.TaxFormSupersede(ctx, u.Later(), p)
 }

@@ -21,8 +21,7 @@ func recording(f tax.Form) func(context.Context, *work.Unit) error {
 	}
 }
 
-// The dates of a form must fit its status and each other; of a valid one that
-// names no end, the law's is stored.
+// The dates of a form must fit its status and each other; a valid form without an expiry gets the legal one.
 func TestDates(t *testing.T) {
 	t.Parallel()
 	x := worktest.New(t)
@@ -47,8 +46,8 @@ func TestDates(t *testing.T) {
 		"SELECT to_char(expires_at AT TIME ZONE 'UTC', 'YYYY-MM-DD ') || country_code FROM tax_form_statuses"))
 }
 
-// A submitted form retires every current row of its partner, one that is asked
-// for the current one of its type, and one of the past nothing.
+// A submitted form retires every current row of its partner, a request only the current row of its type, and a
+// past form nothing.
 func TestSupersede(t *testing.T) {
 	t.Parallel()
 	x := worktest.New(t)

@@ -1,6 +1,5 @@
-// Package tax keeps the status of partners' tax forms: which form a partner
-// must hand in, when one runs out, and what a program that asks for forms, or
-// stops asking, means for them (decisions, 156 and 185).
+// Package tax keeps the status of partners' tax forms: which form a partner must submit, when one expires, and
+// the effect of a program starting or ceasing to ask for forms (decisions, 156 and 185).
 package tax
 
 import (
@@ -19,8 +18,8 @@ import (
 
 var queries = db.New()
 
-// FormOf is the form that a partner must hand in: one for US persons, one for other
-// companies and one for other people.
+// FormOf returns the form that a partner must submit: one for US persons, one for other companies and one for
+// other people.
 func FormOf(country, company *string) db.TaxFormType {
 	switch {
 	case country != nil && *country == "US":
@@ -31,25 +30,25 @@ func FormOf(country, company *string) db.TaxFormType {
 	return db.TaxFormTypeW8ben
 }
 
-// Expiry is when a form of a type runs out: a W-9 never, a W-8 on the last
-// moment of the third calendar year after it was signed.
+// Expiry returns when a form expires: a W-9 never, a W-8 at the end of the third calendar year after it was
+// signed.
 func Expiry(form db.TaxFormType, signed clock.Time) *clock.Time {
 	if form == db.TaxFormTypeW9 {
 		return nil
 	}
-	// Answers show milliseconds, so this is the last one of the year.
+	// Answers have milliseconds, so this is the last one of the year.
 	end := clock.At(time.Date(signed.Year()+4, 1, 1, 0, 0, 0, 0, time.UTC).Add(-time.Millisecond))
 	return &end
 }
 
-// askBatch bounds the partners asked in one transaction; the job asks the rest.
+// askBatch bounds the partners of one transaction; the job asks the rest.
 const askBatch = 5000
 
-// askPrograms bounds the programs read at once.
+// askPrograms bounds the programs of one read.
 const askPrograms = 500
 
-// Ask makes a program ask its partners for forms: each without one gets a row
-// that says so. The program must be locked.
+// Ask makes a program ask its partners for forms: each partner without one gets a requesting row. The program
+// must be locked.
 func Ask(ctx context.Context, tx *pgtx.Tx, org, program string, now clock.Time) error {
 	asked := db.TaxFormsAskedParams{
 		Status: db.TaxFormStateRequired, Previous: db.TaxFormStateNotRequired, UpdatedAt: now, ProgramID: program, OrgID: org,
@@ -77,8 +76,8 @@ func askMissing(ctx context.Context, tx *pgtx.Tx, org, program string, now clock
 	return queries.TaxFormsRequire(ctx, tx.Later(), p)
 }
 
-// AskRest asks the partners whom Ask left for later, or who came meanwhile, each
-// program in transactions of its own. One that fails delays no other.
+// AskRest asks the partners that Ask left out, or who joined in the meantime, each program in separate
+// transactions. A failing program delays no other.
 func AskRest(ctx context.Context, pool *pgxpool.Pool, now clock.Time) error {
 	var failed []error
 	for after := ""; ; {
@@ -95,7 +94,7 @@ func AskRest(ctx context.Context, pool *pgxpool.Pool, now clock.Time) error {
 	}
 }
 
-// askProgram asks under the program's lock, as the program may just have stopped asking.
+// askProgram asks under the program's lock, since the program may just have stopped asking.
 func askProgram(ctx context.Context, pool *pgxpool.Pool, p db.TaxProgramsAskingRow, now clock.Time) error {
 	return pgtx.Within(ctx, pool, func(tx *pgtx.Tx) error {
 		locked, err := queries.ProgramLock(ctx, tx, db.ProgramLockParams(p))
@@ -111,7 +110,7 @@ func AskOne(ctx context.Context, tx pgtx.DBTX, p db.Partner, now clock.Time) err
 	return require(ctx, tx, p.OrgID, p.ProgramID, p.ID, FormOf(p.CountryCode, p.CompanyName), now)
 }
 
-// require adds the row that asks one partner for a form.
+// require adds the row that requests a form from one partner.
 func require(
 	ctx context.Context, tx pgtx.DBTX, org, program, partner string, form db.TaxFormType, now clock.Time,
 ) error {
@@ -121,16 +120,15 @@ func require(
 	})
 }
 
-// Excuse makes a program stop asking.
-// Rows that ask become rows that do not; forms that were handed in stay.
+// Excuse makes a program stop asking. Requests become rows that need no form; submitted forms stay.
 func Excuse(ctx context.Context, tx pgtx.DBTX, org, program string, now clock.Time) error {
 	return queries.TaxFormsAsked(ctx, tx, db.TaxFormsAskedParams{
 		Status: db.TaxFormStateNotRequired, Previous: db.TaxFormStateRequired, UpdatedAt: now, ProgramID: program, OrgID: org,
 	})
 }
 
-// Expire retires up to lim forms that have run out, and asks for new ones where
-// the program wants them. It returns how many it retired.
+// Expire retires up to lim expired forms, and requests new ones if the program wants them. It returns how many
+// it retired.
 func Expire(ctx context.Context, tx *pgtx.Tx, now clock.Time, lim int32) (int, error) {
 	gone, err := queries.TaxFormsExpire(ctx, tx, db.TaxFormsExpireParams{Now: now, Lim: lim})
 	if err != nil {

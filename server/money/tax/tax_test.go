@@ -35,7 +35,7 @@ func TestExpiry(t *testing.T) {
 	require.Equal(t, "2029-12-31T23:59:59.999Z", tax.Expiry("w8bene", firstDay).String())
 }
 
-// forms are the partners' forms as "partner type status", the oldest first.
+// forms returns the partners' forms as "partner type status", oldest first.
 func forms(x *worktest.Tenant) []string {
 	x.Helper()
 	return worktest.Rows[string](x, `SELECT partner_id || ' ' || type || ' ' || status FROM tax_form_statuses
@@ -47,8 +47,7 @@ func within(x *worktest.Tenant, do func(*pgtx.Tx) error) {
 	require.NoError(x, pgtx.Within(x.Context(), x.Pool, do))
 }
 
-// TestAsk has a program ask, stop, and ask again: nobody is asked twice, and a
-// declined partner not at all.
+// TestAsk: a program asks, stops, and asks again; no partner is asked twice, and declined partners never.
 func TestAsk(t *testing.T) {
 	t.Parallel()
 	x := worktest.New(t)
@@ -67,8 +66,7 @@ func TestAsk(t *testing.T) {
 	require.Equal(t, asked, forms(x), "another organization asks nobody")
 }
 
-// TestAskRest asks whom a program that asks has left out, and leaves programs
-// alone that do not ask.
+// TestAskRest asks partners who were left out, only in programs that ask.
 func TestAskRest(t *testing.T) {
 	t.Parallel()
 	x := worktest.New(t)
@@ -84,8 +82,7 @@ func TestAskRest(t *testing.T) {
 	require.Equal(t, []string{"part_1 w8ben required", "part_2 w8ben required"}, forms(x))
 }
 
-// TestExpire retires forms at their last moment and not before, and asks anew
-// where the program does.
+// TestExpire expires forms at their last moment and not before, and asks again if the program wants forms.
 func TestExpire(t *testing.T) {
 	t.Parallel()
 	x := worktest.New(t)

@@ -1,8 +1,6 @@
-// Package campaign sends one mail to many partners. Starting a campaign counts
-// the audience and writes down its first batch; a job writes down the others, and
-// then moves recipients into the outbox a few at a time. So a pause takes effect
-// at once, no body is stored a thousand times, and no statement grows with the
-// program.
+// Package campaign sends one mail to many partners. Starting a campaign counts the audience and stores its first
+// batch of recipients; a job stores the others, and then moves recipients into the outbox a few at a time. So a
+// pause takes effect at once, no body is stored a thousand times, and no statement grows with the program.
 package campaign
 
 import (
@@ -15,13 +13,13 @@ import (
 
 var queries = db.New()
 
-// counted bounds the partners that are counted when a campaign starts. For a larger
-// audience the job that writes it down sets the exact numbers.
-const counted = 200_000
+// maxCounted bounds the partners counted when a campaign starts. For a larger audience, the job that stores the
+// recipients sets the exact numbers.
+const maxCounted = 200_000
 
-// start starts a locked draft, scheduled or paused campaign: it counts the audience
-// and begins to write it down. A partner who has got the mail stays counted and
-// gets no second one. If nobody matches, Total is 0 and nothing is saved.
+// start starts a locked draft, scheduled or paused campaign: it counts the audience and begins to store it. A
+// partner who got the mail stays counted and gets no second one. If no partner matches, Total is 0 and nothing
+// is saved.
 func start(ctx context.Context, tx *pgtx.Tx, c db.Campaign, now clock.Time) (db.Campaign, error) {
 	n, err := audience(ctx, tx, c)
 	if c.Total, c.Skipped = n.Total, n.Skipped; err != nil || c.Total == 0 {
@@ -30,7 +28,7 @@ func start(ctx context.Context, tx *pgtx.Tx, c db.Campaign, now clock.Time) (db.
 	if c.StartedAt == nil {
 		c.StartedAt = &now
 	}
-	c.Status, c.UpdatedAt, c.AudienceAfter = db.CampaignStatusSending, now, new(string) // from the first on
+	c.Status, c.UpdatedAt, c.AudienceAfter = db.CampaignStatusSending, now, new(string) // from the first partner on
 	if err := save(ctx, tx.Later(), c); err != nil {
 		return c, err
 	}
@@ -38,8 +36,7 @@ func start(ctx context.Context, tx *pgtx.Tx, c db.Campaign, now clock.Time) (db.
 	return c, err
 }
 
-// statuses returns the partners' states of the audience: active unless the
-// campaign says otherwise.
+// statuses returns the partner states of the audience: active unless the campaign has others.
 func statuses(c db.Campaign) []string {
 	if len(c.Statuses) == 0 {
 		return []string{string(db.PartnerStatusActive)}

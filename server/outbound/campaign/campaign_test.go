@@ -24,7 +24,7 @@ var now = clock.At(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC))
 // mails is an outbox whose mails are sent.
 var mails = &mail.Outbox{Configured: true}
 
-// tenant returns one with so many partners, at the time of this test's mails.
+// tenant returns a tenant with partners, at the time of this test's mails.
 func tenant(t *testing.T, partners int) *worktest.Tenant {
 	t.Helper()
 	x := worktest.New(t)
@@ -33,7 +33,7 @@ func tenant(t *testing.T, partners int) *worktest.Tenant {
 	return x
 }
 
-// draft writes a draft to the partners of some states, or to the active ones.
+// draft writes a draft to the partners of some states, or to active ones.
 func draft(x *worktest.Tenant, statuses ...string) (c db.Campaign) {
 	x.Helper()
 	x.Must(func(ctx context.Context, u *work.Unit) (err error) {
@@ -63,13 +63,13 @@ func update(x *worktest.Tenant, id string, to Changes) (c db.Campaign) {
 	return c
 }
 
-// run does what the job does, at a time.
+// run runs the job at a time.
 func run(x *worktest.Tenant, at clock.Time) {
 	x.Helper()
 	require.NoError(x, Run(x.Context(), x.Pool, at))
 }
 
-// recipients are who gets the campaign and how each fares.
+// recipients returns the recipients of the campaign with their states.
 func recipients(x *worktest.Tenant) []string {
 	x.Helper()
 	return worktest.Rows[string](x, "SELECT partner_id || ' ' || status FROM campaign_recipients ORDER BY partner_id")
@@ -80,8 +80,8 @@ func requireStatus(x *worktest.Tenant, want db.CampaignStatus) {
 	require.Equal(x, []db.CampaignStatus{want}, worktest.Rows[db.CampaignStatus](x, "SELECT status FROM campaigns"))
 }
 
-// TestSend follows a campaign from its start to its end: who has unsubscribed is
-// counted and gets no mail, and a partner who is not active is nobody of it.
+// TestSend follows a campaign from start to end: an unsubscribed partner is counted and gets no mail, and an
+// inactive partner is not in the audience.
 func TestSend(t *testing.T) {
 	t.Parallel()
 	x := tenant(t, 4)
@@ -96,15 +96,14 @@ func TestSend(t *testing.T) {
 	require.Equal(t, []string{"1@example.com", "4@example.com"},
 		worktest.Rows[string](x, "SELECT recipient FROM mails WHERE campaign_id = $1 ORDER BY recipient", c.ID))
 	run(x, now)
-	requireStatus(x, db.CampaignStatusSending) // its mails are not out
+	requireStatus(x, db.CampaignStatusSending) // its mails are not sent
 	x.Exec("UPDATE campaign_recipients SET status = 'sent' WHERE status = 'mailed'")
 	x.Exec("UPDATE campaigns SET sent = 2")
 	run(x, now)
 	requireStatus(x, db.CampaignStatusSent)
 }
 
-// TestPause takes back what has not gone, and goes on without writing twice to
-// anybody who got it.
+// TestPause removes mails that are not sent, and continues without a second mail to any partner.
 func TestPause(t *testing.T) {
 	t.Parallel()
 	x := tenant(t, 2)
@@ -125,8 +124,7 @@ func TestPause(t *testing.T) {
 	require.Equal(t, []string{"part_1 sent", "part_2 mailed"}, recipients(x))
 }
 
-// TestNobody: a campaign that matches nobody is not started, and one whose time
-// has come is paused instead.
+// TestNobody: a campaign without recipients is not started, and a scheduled one is paused instead.
 func TestNobody(t *testing.T) {
 	t.Parallel()
 	x := tenant(t, 1)
@@ -144,8 +142,7 @@ func TestNobody(t *testing.T) {
 	requireStatus(x, db.CampaignStatusPaused)
 }
 
-// What is being sent or has been sent is neither changed nor deleted nor sent
-// again, and without a mail server nothing is.
+// A sending or sent campaign cannot be changed, deleted or sent again, and without a mail server none is sent.
 func TestStates(t *testing.T) {
 	t.Parallel()
 	x := tenant(t, 1)
@@ -174,8 +171,8 @@ func TestStates(t *testing.T) {
 	require.Empty(t, worktest.Rows[string](x, "SELECT id FROM campaigns"))
 }
 
-// A time makes a campaign scheduled; without one it is a draft again, or paused if
-// some of its mails have gone. A time that has passed is refused.
+// A time makes a campaign scheduled; without one it is a draft again, or paused if some mails are sent. A past
+// time is refused.
 func TestSchedule(t *testing.T) {
 	t.Parallel()
 	x := tenant(t, 1)
@@ -194,7 +191,7 @@ func TestSchedule(t *testing.T) {
 	require.Equal(t, db.CampaignStatusPaused, update(x, c.ID, never).Status)
 }
 
-// An audience is of the campaign's program, and each of its members counts once.
+// An audience belongs to the campaign's program, and duplicates count once.
 func TestAudience(t *testing.T) {
 	t.Parallel()
 	x := tenant(t, 0)

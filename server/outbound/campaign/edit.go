@@ -15,28 +15,28 @@ import (
 	"rail/server/work"
 )
 
-// Audience is who gets a campaign: the partners of any of the groups, with any of
-// the tags, in any of the states, any of those named. What is empty excludes nobody,
-// but for Statuses: without them it is the active partners.
+// Audience selects the recipients of a campaign: partners in any of the groups, with any of the tags, in any of
+// the states, and among those listed. An empty list does not restrict, except Statuses, which defaults to active
+// partners.
 type Audience struct {
 	GroupIDs, TagIDs, Statuses, PartnerIDs []string
 }
 
-// Input is a campaign to be prepared.
+// Input is a campaign to create.
 type Input struct {
 	ProgramID, Name, Subject, Body string
 	Audience                       Audience
 	ScheduledAt                    *clock.Time
 }
 
-// Changes are the changes of a campaign; what is nil or not specified stays.
+// Changes are changes to a campaign; nil and unspecified members stay.
 type Changes struct {
 	Name, Subject, Body *string
 	Audience            *Audience
 	ScheduledAt         nullable.Nullable[clock.Time]
 }
 
-// Create prepares a campaign.
+// Create creates a draft or scheduled campaign.
 func Create(ctx context.Context, u *work.Unit, in Input) (db.Campaign, error) {
 	p, err := u.Program(ctx, in.ProgramID)
 	if err != nil {
@@ -55,8 +55,7 @@ func Create(ctx context.Context, u *work.Unit, in Input) (db.Campaign, error) {
 	return c, queries.CampaignInsert(ctx, u.Later(), db.CampaignInsertParams(c))
 }
 
-// address sets the audience of the campaign. Refusals name the members below
-// audience.
+// address sets the campaign's audience. Refusals name the members below audience.
 func address(ctx context.Context, u *work.Unit, c *db.Campaign, a Audience) error {
 	c.GroupIds, c.TagIds, c.Statuses = opt.Distinct(a.GroupIDs), opt.Distinct(a.TagIDs), opt.Distinct(a.Statuses)
 	c.PartnerIds = opt.Distinct(a.PartnerIDs)
@@ -66,8 +65,8 @@ func address(ctx context.Context, u *work.Unit, c *db.Campaign, a Audience) erro
 	return checkPartners(ctx, u, c.ProgramID, a.PartnerIDs)
 }
 
-// checkPartners refuses the first of an audience's partners who is not of the program. There may be a thousand: one
-// statement reads them all.
+// checkPartners refuses the first listed partner of another program. There may be a thousand: one statement
+// reads them all.
 func checkPartners(ctx context.Context, u *work.Unit, programID string, ids []string) error {
 	if len(ids) == 0 {
 		return nil
@@ -93,14 +92,13 @@ func checkPartners(ctx context.Context, u *work.Unit, programID string, ids []st
 	return nil
 }
 
-// schedule sets when the campaign is sent. Without a time a scheduled campaign
-// becomes a draft again, or paused where some of its mails have been sent
-// already.
+// schedule sets the time of sending. Without a time a scheduled campaign becomes a draft again, or paused if
+// some of its mails were sent.
 func schedule(c *db.Campaign, at *clock.Time, now clock.Time) error {
 	c.ScheduledAt = at
 	switch {
 	case at != nil && !at.After(now.Time):
-		return problem.Invalid("scheduled_at", "scheduled_at must lie in the future; send the campaign to send it now.")
+		return problem.Invalid("scheduled_at", "scheduled_at must be in the future; to send the campaign now, use its send operation.")
 	case at != nil:
 		c.Status = db.CampaignStatusScheduled
 	case c.Status == db.CampaignStatusScheduled && c.StartedAt == nil:
@@ -111,7 +109,7 @@ func schedule(c *db.Campaign, at *clock.Time, now clock.Time) error {
 	return nil
 }
 
-// Update changes what is still to be sent.
+// Update changes the mails that are not sent yet.
 func Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.Campaign, error) {
 	c, err := editable(ctx, u, id)
 	if err != nil {
@@ -136,7 +134,7 @@ func Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.Campai
 	return c, save(ctx, u.Later(), c)
 }
 
-// Delete removes a campaign that is not being sent and is not done.
+// Delete deletes a campaign that is neither sending nor done.
 func Delete(ctx context.Context, u *work.Unit, id string) error {
 	c, err := editable(ctx, u, id)
 	if err != nil {
@@ -145,8 +143,8 @@ func Delete(ctx context.Context, u *work.Unit, id string) error {
 	return queries.CampaignDelete(ctx, u.Later(), db.CampaignDeleteParams{ID: c.ID, OrgID: c.OrgID})
 }
 
-// Send starts a draft, or goes on with a paused campaign. Whether the server sends
-// mails is checked before the state: the operator must act first in any case.
+// Send starts a draft, or continues a paused campaign. It checks the mail configuration before the state, since
+// the operator must act first in any case.
 func Send(ctx context.Context, u *work.Unit, by *mail.Outbox, id string) (db.Campaign, error) {
 	c, err := lock(ctx, u, id)
 	if err != nil {
@@ -162,17 +160,17 @@ func Send(ctx context.Context, u *work.Unit, by *mail.Outbox, id string) (db.Cam
 	return sendNow(ctx, u, c)
 }
 
-// sendNow starts a campaign, and refuses one whose audience is empty.
+// sendNow starts a campaign, and refuses an empty audience.
 func sendNow(ctx context.Context, u *work.Unit, c db.Campaign) (db.Campaign, error) {
 	c, err := start(ctx, u.Tx, c, u.Now)
 	if err == nil && c.Total == 0 {
-		err = problem.New(problem.CampaignAudienceEmpty, "Nobody matches the campaign's audience.")
+		err = problem.New(problem.CampaignAudienceEmpty, "No partner matches the campaign's audience.")
 	}
 	return c, err
 }
 
-// Resume lets a paused campaign go on: it waits again for a time that is still to
-// come, and is otherwise sent now (decisions, 361).
+// Resume continues a paused campaign: it waits again for a future time, and is otherwise sent now (decisions,
+// 361).
 func Resume(ctx context.Context, u *work.Unit, by *mail.Outbox, id string) (db.Campaign, error) {
 	c, err := lock(ctx, u, id)
 	switch {
@@ -190,8 +188,7 @@ func Resume(ctx context.Context, u *work.Unit, by *mail.Outbox, id string) (db.C
 	return sendNow(ctx, u, c)
 }
 
-// Pause stops sending; mails that have left stay sent, and those that are not
-// being sent are taken back from the outbox.
+// Pause stops a campaign. Sent mails stay sent; waiting ones are removed from the outbox.
 func Pause(ctx context.Context, u *work.Unit, id string) (db.Campaign, error) {
 	c, err := lock(ctx, u, id)
 	if err != nil {
@@ -199,7 +196,7 @@ func Pause(ctx context.Context, u *work.Unit, id string) (db.Campaign, error) {
 	}
 	if c.Status != db.CampaignStatusSending && c.Status != db.CampaignStatusScheduled {
 		return c, problem.New(problem.CampaignNotPausable,
-			"The campaign is %s; only one that is being sent or scheduled can be paused.", c.Status)
+			"The campaign is %s; only a scheduled or sending campaign can be paused.", c.Status)
 	}
 	c.Status, c.UpdatedAt = db.CampaignStatusPaused, u.Now
 	recall := db.CampaignRecallParams{CampaignID: c.ID, OrgID: c.OrgID}
@@ -209,8 +206,7 @@ func Pause(ctx context.Context, u *work.Unit, id string) (db.Campaign, error) {
 	return c, save(ctx, u.Later(), c)
 }
 
-// lock locks a campaign of the program to which the unit is confined, if it is
-// (decisions, 155).
+// lock locks a campaign, restricted to the unit's program if it has one (decisions, 155).
 func lock(ctx context.Context, u *work.Unit, id string) (db.Campaign, error) {
 	c, err := queries.CampaignLock(ctx, u.Tx, db.CampaignLockParams{ID: id, OrgID: u.OrgID})
 	if err != nil {
@@ -219,7 +215,7 @@ func lock(ctx context.Context, u *work.Unit, id string) (db.Campaign, error) {
 	return c, u.CheckProgram(c.ProgramID)
 }
 
-// editable locks a campaign and refuses one that is being sent or has been sent.
+// editable locks a campaign unless it is sending or sent.
 func editable(ctx context.Context, u *work.Unit, id string) (db.Campaign, error) {
 	c, err := lock(ctx, u, id)
 	if err != nil {

@@ -10,15 +10,14 @@ import (
 )
 
 const (
-	// fillBatch bounds the partners that one transaction looks at.
+	// fillBatch bounds the partners read by one transaction.
 	fillBatch = 5000
-	// fillRun bounds the batches of one campaign in one run: others wait for it.
+	// fillRun bounds the batches of one campaign in one run, since others wait for it.
 	fillRun = 20
 )
 
-// fill writes the audience down, in batches in the order of the partners' ids, at
-// most fillRun of them. AudienceAfter says how far it came; nil means that all of
-// the audience is written down.
+// fill stores the recipients in batches, in the order of the partners' ids, at most fillRun batches.
+// AudienceAfter is the position; nil means that all are stored.
 func fill(ctx context.Context, pool *pgxpool.Pool, id, org string) error {
 	for range fillRun {
 		more := false
@@ -36,9 +35,8 @@ func fill(ctx context.Context, pool *pgxpool.Pool, id, org string) error {
 	return nil
 }
 
-// fillSome writes down the matching partners of a batch, and reports whether there
-// are more. The last batch has no upper end, so that it also removes recipients
-// who no longer exist.
+// fillSome stores the matching partners of a batch, and reports whether there are more. The last batch has no
+// upper end, so that it also removes recipients who no longer exist.
 func fillSome(ctx context.Context, tx *pgtx.Tx, c db.Campaign) (bool, error) {
 	after := *c.AudienceAfter
 	reach, err := queries.PartnersReach(ctx, tx, db.PartnersReachParams{
@@ -60,7 +58,7 @@ func fillSome(ctx context.Context, tx *pgtx.Tx, c db.Campaign) (bool, error) {
 		CampaignID: c.ID, ProgramID: c.ProgramID, OrgID: c.OrgID, Statuses: statuses(c), GroupIds: c.GroupIds,
 		PartnerIds: c.PartnerIds,
 		TagIds:     c.TagIds,
-		AfterID:    after, UptoID: upto, StartedAt: c.UpdatedAt, // nothing changes a campaign while it is sending
+		AfterID:    after, UptoID: upto, StartedAt: c.UpdatedAt, // nothing changes a sending campaign
 	}); err != nil {
 		return false, err
 	}

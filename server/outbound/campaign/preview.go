@@ -15,10 +15,10 @@ import (
 type Preview struct {
 	db.Campaign
 	HTML           string
-	Total, Skipped int64 // partners who match, and those of them who get nothing
+	Total, Skipped int64 // partners who match, and those among them without a mail
 }
 
-// Show returns a campaign as its readers would see it, and counts them.
+// Show returns a campaign as its recipients would see it, and counts them.
 func Show(ctx context.Context, u *work.Unit, id string) (Preview, error) {
 	c, err := queries.CampaignGet(ctx, u.Short(), db.CampaignGetParams{ID: id, OrgID: u.OrgID})
 	if err != nil {
@@ -35,15 +35,15 @@ func Show(ctx context.Context, u *work.Unit, id string) (Preview, error) {
 	return Preview{c, page.String(), n.Total, n.Skipped}, err
 }
 
-// audience counts who matches the campaign's audience now.
+// audience counts the partners in the campaign's audience now.
 func audience(ctx context.Context, tx pgtx.DBTX, c db.Campaign) (db.CampaignAudienceRow, error) {
 	return queries.CampaignAudience(ctx, tx, db.CampaignAudienceParams{
 		CampaignID: c.ID, OrgID: c.OrgID, ProgramID: c.ProgramID, Statuses: statuses(c), GroupIds: c.GroupIds,
-		TagIds: c.TagIds, PartnerIds: c.PartnerIds, Lim: counted,
+		TagIds: c.TagIds, PartnerIds: c.PartnerIds, Lim: maxCounted,
 	})
 }
 
-// Test sends the campaign's mail to whoever asks, and returns the address (decisions, 262).
+// Test sends the campaign's mail to the caller, and returns the address (decisions, 262).
 func Test(ctx context.Context, u *work.Unit, by *mail.Outbox, id string) (string, error) {
 	c, err := queries.CampaignGet(ctx, u.Tx, db.CampaignGetParams{ID: id, OrgID: u.OrgID})
 	if err != nil {
@@ -62,7 +62,7 @@ func Test(ctx context.Context, u *work.Unit, by *mail.Outbox, id string) (string
 	return to, by.Queue(ctx, u.Later(), u.OrgID, mail.Test(to, c.ID+" "+u.Now.String(), c.Subject, c.Body), u.Now)
 }
 
-// asker is the address of the person who asks, or of the organization's owner for an API key.
+// asker returns the caller's address, or that of the organization's owner for an API key.
 func asker(ctx context.Context, u *work.Unit) (string, error) {
 	if u.Actor.Kind != work.Person {
 		owner, err := queries.OrganizationOwner(ctx, u.Tx, u.OrgID)

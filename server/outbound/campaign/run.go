@@ -15,42 +15,40 @@ import (
 )
 
 const (
-	// window is how many mails of one campaign lie in the outbox and have not been
-	// tried yet.
+	// window bounds the mails of one campaign in the outbox that have not been tried yet.
 	window = 500
-	// most bounds them together with those that wait for another attempt.
-	most = 20_000
+	// maxQueued bounds them together with mails that wait for another attempt.
+	maxQueued = 20_000
 )
 
-// Run starts the campaigns whose time has come, writes audiences down, moves
-// recipients into the outbox and ends campaigns whose last mail is out. Any number
-// of replicas may run it. A campaign that fails delays no other.
+// Run starts campaigns that are due, stores audiences, moves recipients into the outbox and finishes campaigns
+// whose last mail is sent. Replicas may run it concurrently. A failing campaign delays no other.
 func Run(ctx context.Context, pool *pgxpool.Pool, now clock.Time) error {
 	scheduled, failed := queries.CampaignsScheduled(ctx, pool, &now)
 	for _, c := range scheduled {
 		failed = errors.Join(failed,
-			named(c.ID,
+			withID(c.ID,
 				within(ctx, pool, c.ID, c.OrgID, db.CampaignStatusScheduled,
 					func(tx *pgtx.Tx, c db.Campaign) error { return begin(ctx, tx, c, now) })))
 	}
 	sending, err := queries.CampaignsSending(ctx, pool)
 	failed = errors.Join(failed, err)
 	for _, c := range sending {
-		failed = errors.Join(failed, named(c.ID, move(ctx, pool, c.ID, c.OrgID, now)))
+		failed = errors.Join(failed, withID(c.ID, move(ctx, pool, c.ID, c.OrgID, now)))
 	}
 	return failed
 }
 
-// named adds the campaign's id to an error, since a run joins those of many.
-func named(id string, err error) error {
+// withID adds the campaign's id to an error, since a run joins the errors of many.
+func withID(id string, err error) error {
 	if err != nil {
 		err = fmt.Errorf("%s: %w", id, err)
 	}
 	return err
 }
 
-// move takes a campaign a step further: it writes the audience down, fills the
-// outbox, and ends the campaign after its last mail.
+// move advances a campaign by a step: it stores the audience, fills the outbox, and finishes the campaign after
+// its last mail.
 func move(ctx context.Context, pool *pgxpool.Pool, id, org string, now clock.Time) error {
 	if err := fill(ctx, pool, id, org); err != nil {
 		return err
@@ -63,8 +61,8 @@ func move(ctx context.Context, pool *pgxpool.Pool, id, org string, now clock.Tim
 	return err
 }
 
-// within runs work in a transaction on the campaign, locked, if it is still in the
-// state and no other replica has it. Else it does nothing.
+// within runs work in a transaction with the campaign locked, if it is still in the state and not locked by
+// another replica. Otherwise it does nothing.
 func within(
 	ctx context.Context, pool *pgxpool.Pool, id, org string, status db.CampaignStatus,
 	work func(*pgtx.Tx, db.Campaign) error,
@@ -81,8 +79,8 @@ func within(
 	})
 }
 
-// begin starts a scheduled campaign. If nobody matches, the campaign is paused for
-// its owner to look at, as there is no request that could be refused.
+// begin starts a scheduled campaign. If no partner matches, the campaign is paused for its owner to see, since
+// there is no request to refuse.
 func begin(ctx context.Context, tx *pgtx.Tx, c db.Campaign, now clock.Time) error {
 	c, err := start(ctx, tx, c, now)
 	if err != nil || c.Total > 0 {
@@ -95,14 +93,14 @@ func begin(ctx context.Context, tx *pgtx.Tx, c db.Campaign, now clock.Time) erro
 	return save(ctx, tx, c)
 }
 
-// feed writes mails into the outbox up to the campaign's window, once the whole
-// audience is written down. A recipient without an email is marked and skipped.
+// feed writes mails into the outbox up to the campaign's window, once the whole audience is stored. It marks and
+// skips recipients without an email.
 func feed(ctx context.Context, tx *pgtx.Tx, c db.Campaign, now clock.Time) error {
 	if c.AudienceAfter != nil {
 		return nil
 	}
 	there, err := queries.CampaignMailed(ctx, tx, db.CampaignMailedParams{CampaignID: c.ID, OrgID: c.OrgID})
-	room := min(window-there.Fresh, most-there.Held)
+	room := min(window-there.Fresh, maxQueued-there.Held)
 	if err != nil || room <= 0 {
 		return err
 	}

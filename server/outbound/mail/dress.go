@@ -11,15 +11,15 @@ import (
 	"rail/gen/db"
 )
 
-// plainAccent is the colour of programs that have none of their own.
+// plainAccent is the default colour of programs.
 const plainAccent = "#1f5fbf"
 
-// addressed puts the service's address before those of Rail's own pages.
-func (s Sender) addressed(text string) string { return strings.ReplaceAll(text, own, s.BaseURL+"/") }
+// absolute inserts the service's address into links to Rail's pages.
+func (s Sender) absolute(text string) string { return strings.ReplaceAll(text, own, s.BaseURL+"/") }
 
-// dressed puts the program's name, logo and colour around a page. Everything is in the page
-// itself but the logo: programs that show mails leave style sheets out.
-func (s Sender) dressed(page *bytes.Buffer, r db.MailReaderRow) *bytes.Buffer {
+// decorate puts the program's name, logo and colour around a page. Everything but the logo is inline, since mail
+// programs ignore style sheets.
+func (s Sender) decorate(page *bytes.Buffer, r db.MailReaderRow) *bytes.Buffer {
 	accent := plainAccent
 	if r.AccentColor != nil {
 		accent = *r.AccentColor
@@ -39,8 +39,8 @@ func (s Sender) dressed(page *bytes.Buffer, r db.MailReaderRow) *bytes.Buffer {
 	return out
 }
 
-// inkOn is white or black, whichever can be read better on a colour, #rrggbb: black from the
-// luminance on where both contrasts of WCAG are the same.
+// inkOn returns white or black, whichever is more readable on a colour #rrggbb: black from the luminance on at
+// which both WCAG contrasts are equal.
 func inkOn(colour string) string {
 	bits, err := strconv.ParseUint(strings.TrimPrefix(colour, "#"), 16, 32)
 	if err != nil {

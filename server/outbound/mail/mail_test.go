@@ -33,11 +33,13 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 var start = clock.At(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC))
 
-// ada is a reader who speaks English.
+// ada is an English-speaking recipient.
 var ada = named("Acme")
 
-// named is ada as a partner of a program of a name.
-func named(program string) Reader { return Reader{"ada@example.com", "prg_1", program, locale.English} }
+// named returns ada as a partner of a program with a name.
+func named(program string) Recipient {
+	return Recipient{"ada@example.com", "prg_1", program, locale.English}
+}
 
 func outbox(t *testing.T) (*pgxpool.Pool, *Outbox) {
 	t.Helper()
@@ -47,7 +49,7 @@ func outbox(t *testing.T) (*pgxpool.Pool, *Outbox) {
 	return pool, &Outbox{Configured: true}
 }
 
-// carrier is a transport that notes what it carries, or fails.
+// carrier is a transport that records mails, or fails.
 type carrier struct {
 	mu  sync.Mutex
 	got []string
@@ -71,7 +73,7 @@ func state(t *testing.T, pool *pgxpool.Pool) (status string, attempts int) {
 	return status, attempts
 }
 
-// TestOnce: a mail of a purpose and key is one, and several workers send it once.
+// TestOnce: a mail is unique by purpose and key, and several workers send it once.
 func TestOnce(t *testing.T) {
 	pool, o := outbox(t)
 	for range 3 {
@@ -97,8 +99,7 @@ func TestOnce(t *testing.T) {
 		"still one: nothing is configured")
 }
 
-// TestBackOff: what has surely not gone is tried again, later and later, and
-// given up at last.
+// TestBackOff: mails that certainly failed are retried at growing intervals, then given up.
 func TestBackOff(t *testing.T) {
 	pool, o := outbox(t)
 	require.NoError(t, o.Queue(t.Context(), pool, "org_1", PayoutPaid(ada, "pyt_1", 1, "USD"), start))
@@ -133,7 +134,7 @@ func TestBackOff(t *testing.T) {
 	require.Contains(t, told.String(), "the mail server recovered")
 }
 
-// counted returns how many attempts had an outcome.
+// counted returns the number of attempts with an outcome.
 func counted(t *testing.T, r *prometheus.Registry, outcome string) float64 {
 	t.Helper()
 	all, err := r.Gather()
@@ -146,7 +147,7 @@ func counted(t *testing.T, r *prometheus.Registry, outcome string) float64 {
 	return 0
 }
 
-// TestAtMostOnce: a mail whose worker died while it sent it is not sent again.
+// TestAtMostOnce: a mail whose worker died while sending is not sent again.
 func TestAtMostOnce(t *testing.T) {
 	pool, o := outbox(t)
 	require.NoError(t, o.Queue(t.Context(), pool, "org_1", PayoutPaid(ada, "pyt_1", 1, "USD"), start))
@@ -166,8 +167,7 @@ func TestAtMostOnce(t *testing.T) {
 	require.False(t, again(&gomail.SendError{Reason: gomail.ErrSMTPDataClose}), "the server may have it")
 }
 
-// TestFolder: dir: writes whole mails, plain and HTML, in which what others have
-// written stays text.
+// TestFolder: dir: writes complete mails, plain and HTML, in which text by others stays text.
 func TestFolder(t *testing.T) {
 	pool, o := outbox(t)
 	m := Rejected(named("Shop *best*\nBcc: evil@example.com"), "app_1",
@@ -197,7 +197,7 @@ func TestFolder(t *testing.T) {
 	require.NotContains(t, page, "<a href")
 }
 
-// TestSMTP speaks with a server of the simplest kind.
+// TestSMTP uses a minimal mail server.
 func TestSMTP(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -252,7 +252,7 @@ func TestSMTP(t *testing.T) {
 	require.Equal(t, "sent", status)
 }
 
-// dropping is a mail server that hangs up when a line begins so.
+// dropping is a mail server that hangs up at a line with a prefix.
 func dropping(t *testing.T, at string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -287,8 +287,7 @@ func hangUp(conn net.Conn, at string) {
 	}
 }
 
-// TestLostConnection: a mail goes again where the connection was lost before its
-// end, and only there.
+// TestLostConnection: a mail is retried if the connection was lost before the mail's end, and only then.
 func TestLostConnection(t *testing.T) {
 	t.Parallel()
 	for at, want := range map[string]string{
@@ -316,7 +315,7 @@ func TestLostConnection(t *testing.T) {
 	}
 }
 
-// TestInsist: a result is written again where the reason of the failure passes.
+// TestInsist: writing a result is retried after a transient error.
 func TestInsist(t *testing.T) {
 	t.Parallel()
 	pool, _ := outbox(t)
@@ -332,8 +331,7 @@ func TestInsist(t *testing.T) {
 	}
 }
 
-// TestResultAndDeletion: whoever writes a result waits for whoever changes the
-// campaign, and neither is a victim of the other.
+// TestResultAndDeletion: writing a result and changing the campaign wait for each other without a deadlock.
 func TestResultAndDeletion(t *testing.T) {
 	t.Parallel()
 	pool, _ := outbox(t)

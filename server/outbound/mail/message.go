@@ -15,10 +15,10 @@ import (
 	"rail/server/locale/plain"
 )
 
-// reader reads in whose name a mail goes and, for those of a campaign or a sequence, whether
-// it does, at the moment of sending: the partner may have unsubscribed since. A mail of the
-// product's own has no reader. The read ends also while the server stops, since the mail is marked already.
-func (s Sender) reader(ctx context.Context, m db.Mail) (*db.MailReaderRow, error) {
+// recipient reads the program and the partner of a mail at the moment of sending and, for campaigns and
+// sequences, whether it may be sent: the partner may have unsubscribed. Rail's own mails have no recipient row.
+// The read continues while the server stops, since the mail is marked already.
+func (s Sender) recipient(ctx context.Context, m db.Mail) (*db.MailReaderRow, error) {
 	if m.PartnerID == nil && m.ProgramID == nil {
 		return nil, nil //nolint:nilnil // a mail of its own
 	}
@@ -28,8 +28,8 @@ func (s Sender) reader(ctx context.Context, m db.Mail) (*db.MailReaderRow, error
 	return &r, err
 }
 
-// message builds the mail in HTML and in plain text, which for campaigns and
-// sequences is the Markdown as written.
+// message builds the mail in HTML and in plain text; for campaigns and sequences the plain text is the Markdown
+// source.
 func (s Sender) message(m db.Mail, reader *db.MailReaderRow) (*gomail.Msg, error) {
 	msg, name := gomail.NewMsg(), s.Name
 	if reader != nil && reader.ProgramName != "" {
@@ -39,13 +39,13 @@ func (s Sender) message(m db.Mail, reader *db.MailReaderRow) (*gomail.Msg, error
 	if err := msg.To(m.Recipient); err != nil {
 		return nil, fmt.Errorf("to: %w", err)
 	}
-	page, err := HTML(s.addressed(m.Body))
+	page, err := HTML(s.absolute(m.Body))
 	if err != nil {
 		return nil, err
 	}
 	text := m.Body
 	if m.Plain != nil {
-		text = s.addressed(*m.Plain)
+		text = s.absolute(*m.Plain)
 	}
 	if m.PartnerID != nil {
 		text += s.foot(msg, m, reader, page)
@@ -54,10 +54,10 @@ func (s Sender) message(m db.Mail, reader *db.MailReaderRow) (*gomail.Msg, error
 		if to, err := mail.ParseAddress(reader.ReplyTo); err == nil {
 			msg.ReplyToMailAddress(to)
 		}
-		page = s.dressed(page, *reader)
+		page = s.decorate(page, *reader)
 	}
 	_, host, _ := strings.Cut(s.From, "@")
-	// The same at every attempt, so that a receiver can drop a second copy.
+	// Equal for every attempt, so that a receiver can drop a second copy.
 	msg.SetMessageIDWithValue(m.ID + "@" + host)
 	msg.SetDateWithValue(m.CreatedAt.Time)
 	msg.Subject(m.Subject)
@@ -66,19 +66,17 @@ func (s Sender) message(m db.Mail, reader *db.MailReaderRow) (*gomail.Msg, error
 	return msg, nil
 }
 
-// HTML is a text in Markdown as a mail shows it. What is HTML in the text is left out.
+// HTML converts Markdown to a mail's HTML. It drops HTML in the text.
 func HTML(markdown string) (*bytes.Buffer, error) {
 	var page bytes.Buffer
 	return &page, goldmark.Convert([]byte(markdown), &page)
 }
 
-// printable returns a name in one line without invisible characters, which
-// could end a header.
+// printable returns a name in one line without invisible characters, which could end a header.
 func printable(name string) string { return strings.Join(strings.Fields(plain.Name(name)), " ") }
 
-// foot adds what a mail to many owes its reader: why it was sent, and a way to
-// unsubscribe, for people and for mail programs (RFC 8058). It writes the HTML to
-// page and returns the plain text.
+// foot adds the footer of bulk mail: the reason for it, and ways to unsubscribe for people and for mail programs
+// (RFC 8058). It writes HTML to page and returns the plain text.
 func (s Sender) foot(msg *gomail.Msg, m db.Mail, reader *db.MailReaderRow, page *bytes.Buffer) string {
 	out := unsubscribeURL(s.BaseURL, reader.MailToken)
 	msg.SetGenHeader(gomail.HeaderListUnsubscribe, "<"+out+">")
@@ -93,11 +91,11 @@ func (s Sender) foot(msg *gomail.Msg, m db.Mail, reader *db.MailReaderRow, page 
 	return "\n\n-- \n" + why + "\nUnsubscribe: " + out + "\n"
 }
 
-// unsubscribeURL returns an address that needs no sign-in: the token is enough.
+// unsubscribeURL returns an address that needs no sign-in: the token is sufficient.
 func unsubscribeURL(base, token string) string { return base + "/mail/unsubscribe/" + token }
 
-// pixelURL returns the address of the picture that shows that a mail was opened.
-// It bears the server's mark, so that nobody else can make mails look opened.
+// pixelURL returns the address of the image that reports the opening of a mail. The server signs it, so that
+// strangers cannot fake openings.
 func (s Sender) pixelURL(campaign, partner string) string {
 	return s.BaseURL + "/mail/open/" + campaign + "/" + partner + "/" + s.Keeper.Mark(campaign+" "+partner) + ".gif"
 }

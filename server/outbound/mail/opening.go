@@ -12,8 +12,8 @@ import (
 	"rail/server/postgres/pgtx"
 )
 
-// CountOpening counts the first opening of a campaign's mail to a partner. Later
-// ones, and an address for a mail that does not exist, change nothing.
+// CountOpening counts the first opening of a campaign's mail by a partner. Later ones, and addresses of mails
+// that do not exist, change nothing.
 func CountOpening(ctx context.Context, pool *pgxpool.Pool, campaign, partner string, now clock.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

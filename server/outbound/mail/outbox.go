@@ -1,6 +1,5 @@
-// Package mail writes mails into the outbox, with the change that they announce,
-// and sends them from there: each at most once per recipient and purpose, on any
-// number of replicas and through crashes.
+// Package mail writes mails into the outbox, in the transaction of the change that they announce, and sends them
+// from there: each at most once per recipient and purpose, across replicas and crashes.
 package mail
 
 import (
@@ -16,21 +15,20 @@ import (
 
 var queries = db.New()
 
-// Message is one mail. A second mail to the same recipient with the same Purpose
-// and Key is not sent. Markdown becomes the HTML; Plain is the same in plain text.
+// Message is one mail. A second mail to the same recipient with the same Purpose and Key is not sent. Markdown
+// becomes the HTML; Plain is the same in plain text.
 type Message struct {
 	Purpose, Key    string
 	To              string
 	Subject         string
 	Markdown, Plain string
-	// ProgramID is whose name and look the mail has; nil for the product's own.
+	// ProgramID is the program whose name and look the mail has; nil for Rail's own mails.
 	ProgramID *string
-	// Hold is how long the mail waits before it is sent. Recall can drop it until then.
+	// Hold delays the mail. Recall can drop it until then.
 	Hold time.Duration
 }
 
-// Outbox takes mails. If no mail server is configured it takes none and logs that
-// (decisions, 179). A nil Outbox takes none either.
+// Outbox queues mails. Without a mail server it only logs them (decisions, 179). A nil Outbox drops them.
 type Outbox struct {
 	Configured bool
 	Log        *slog.Logger
@@ -39,7 +37,7 @@ type Outbox struct {
 // Ready reports whether mails can be sent.
 func (o *Outbox) Ready() bool { return o != nil && o.Configured }
 
-// Queue writes a mail in the transaction of what it announces.
+// Queue writes a mail in the transaction of the change that it announces.
 func (o *Outbox) Queue(ctx context.Context, tx pgtx.DBTX, org string, m Message, now clock.Time) error {
 	if !o.Ready() {
 		if o != nil && o.Log != nil {
@@ -55,7 +53,7 @@ func (o *Outbox) Queue(ctx context.Context, tx pgtx.DBTX, org string, m Message,
 	})
 }
 
-// Recall drops a mail that was queued and not sent yet.
+// Recall drops a queued mail that is not sent yet.
 func (o *Outbox) Recall(ctx context.Context, tx pgtx.DBTX, org, purpose, key string) error {
 	return queries.MailRecall(ctx, tx, db.MailRecallParams{OrgID: org, Purpose: purpose, Key: key})
 }

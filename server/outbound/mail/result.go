@@ -16,16 +16,15 @@ import (
 	"rail/server/postgres/pgtx"
 )
 
-// The ways in which a mail ends.
+// The outcomes of an attempt.
 const (
 	sent    = "sent"
 	failed  = "failed"
-	skipped = "skipped" // its reader wants none, or what it belongs to is gone
-	retried = "retried" // it has not ended
+	skipped = "skipped" // unsubscribed, or its subject was deleted
+	retried = "retried" // not final
 )
 
-// done ends a mail with an outcome, and counts it in its campaign. text is the
-// error, "" for none.
+// done writes the final outcome of a mail, and counts it in its campaign. text is the error, or "".
 func (s Sender) done(ctx context.Context, m db.Mail, outcome, text string) error {
 	s.count(outcome)
 	return s.write(ctx, func(ctx context.Context, tx *pgtx.Tx) error {
@@ -36,8 +35,8 @@ func (s Sender) done(ctx context.Context, m db.Mail, outcome, text string) error
 	})
 }
 
-// end writes the outcome of the attempt that m is of: the number of attempts
-// keeps a worker that was given up from ending the next attempt.
+// end writes the outcome of m's attempt. Matching on the number of attempts keeps a worker that was given up
+// from ending a later attempt.
 func (s Sender) end(ctx context.Context, tx *pgtx.Tx, m db.Mail, outcome, text string) error {
 	p := db.MailDoneParams{Outcome: outcome, Now: s.now(), ID: m.ID, Attempts: m.Attempts}
 	if text != "" {
@@ -46,9 +45,8 @@ func (s Sender) end(ctx context.Context, tx *pgtx.Tx, m db.Mail, outcome, text s
 	return queries.MailDone(ctx, tx.Later(), p)
 }
 
-// later queues a mail for another attempt after wait. If its campaign was paused
-// or started anew since the mail was written, the mail goes back to the campaign:
-// the text may have changed.
+// later queues a mail for another attempt after wait. If its campaign was paused or restarted since the mail was
+// written, the mail returns to the campaign, since the text may have changed.
 func (s Sender) later(ctx context.Context, m db.Mail, wait time.Duration, text string) error {
 	s.count(retried)
 	return s.write(ctx, func(ctx context.Context, tx *pgtx.Tx) error {
@@ -69,15 +67,15 @@ func (s Sender) later(ctx context.Context, m db.Mail, wait time.Duration, text s
 	})
 }
 
-// back takes a mail out of the outbox. Its partner waits again, as a recipient of
-// the campaign or at the step of the sequence.
+// back removes a mail from the outbox. Its partner waits again, as a recipient of the campaign or at the step of
+// the sequence.
 func (s Sender) back(ctx context.Context, tx *pgtx.Tx, m db.Mail) error {
 	now := s.now()
 	return queries.MailBack(ctx, tx.Later(), db.MailBackParams{Now: &now, ID: m.ID, Attempts: m.Attempts})
 }
 
-// campaignOf locks the mail's campaign, if it has one. Whatever changes a campaign
-// and its recipients locks the campaign first.
+// campaignOf locks the mail's campaign, if it has one. Changes to a campaign and its recipients lock the
+// campaign first.
 func campaignOf(ctx context.Context, tx *pgtx.Tx, m db.Mail) (*db.MailCampaignRow, error) {
 	if m.CampaignID == nil {
 		return nil, nil //nolint:nilnil // a mail of its own
@@ -86,8 +84,7 @@ func campaignOf(ctx context.Context, tx *pgtx.Tx, m db.Mail) (*db.MailCampaignRo
 	return &c, err
 }
 
-// write writes the result of a mail, also while the server stops: a mail has been
-// sent, or not, whatever the server does now.
+// write writes the result of a mail, even while the server stops, since the mail was sent or not in any case.
 func (s Sender) write(ctx context.Context, work func(context.Context, *pgtx.Tx) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
@@ -95,19 +92,18 @@ func (s Sender) write(ctx context.Context, work func(context.Context, *pgtx.Tx) 
 }
 
 const (
-	// patience is how long a result is tried to be written: a mail whose result is
-	// lost counts as failed.
+	// patience is how long writing a result is retried: a mail without a result counts as failed.
 	patience = 30 * time.Second
 	// pause is the time between two tries.
 	pause = 100 * time.Millisecond
 )
 
-// insist repeats work while it fails for reasons that may pass, until ctx ends. A
-// commit whose answer was lost is repeated too, so work must be safe to do twice.
+// insist repeats work on transient errors until ctx ends. A commit whose answer was lost is repeated too, so
+// work must be idempotent.
 func insist(ctx context.Context, pool *pgxpool.Pool, work func(context.Context, *pgtx.Tx) error) error {
 	for {
 		err := pgtx.Within(ctx, pool, func(tx *pgtx.Tx) error { return work(ctx, tx) })
-		if err == nil || !passing(err) {
+		if err == nil || !transient(err) {
 			return err
 		}
 		if clock.Wait(ctx, pause) != nil {
@@ -116,14 +112,14 @@ func insist(ctx context.Context, pool *pgxpool.Pool, work func(context.Context, 
 	}
 }
 
-// passing reports whether an error of the database may go away by itself: a lost
-// race, a lock or a statement that took too long, a connection, a fail-over.
-func passing(err error) bool {
+// transient reports whether an error of the database may pass: a lost race, a lock or statement timeout, a
+// connection error, a fail-over.
+func transient(err error) bool {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) || pgtx.Again(err) {
 		return true
 	}
-	class := []string{"08", "53", "57"} // connection, resources, intervention of the operator
+	class := []string{"08", "53", "57"} // connection, resources, operator intervention
 	return pg.Code == "55P03" || pg.Code == "25006" ||
 		slices.ContainsFunc(class, func(c string) bool { return strings.HasPrefix(pg.Code, c) })
 }

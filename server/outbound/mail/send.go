@@ -27,20 +27,20 @@ import (
 const (
 	readTimeout = 10 * time.Second
 	sendTimeout = 30 * time.Second
-	// lostAfter is when a mail that is still being sent has lost its worker.
+	// lostAfter is when a mail in state sending counts as abandoned by its worker.
 	lostAfter = 10 * time.Minute
 )
 
 // waits are the times between attempts; after the last one a mail has failed.
 var waits = []time.Duration{time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 12 * time.Hour}
 
-// Transport carries one mail.
+// Transport sends one mail.
 type Transport interface {
 	Send(ctx context.Context, m *gomail.Msg) error
 }
 
-// NewTransport reads RAIL_SMTP_URL: smtp:// (STARTTLS where the server has it),
-// smtps://, or dir:PATH, which writes each mail as a file.
+// NewTransport parses RAIL_SMTP_URL: smtp:// (with STARTTLS if offered), smtps://, or dir:PATH, which writes
+// each mail to a file.
 func NewTransport(address string) (Transport, error) {
 	if path, ok := strings.CutPrefix(address, "dir:"); ok {
 		return folder(path), nil
@@ -73,7 +73,7 @@ type smtp struct {
 	options []gomail.Option
 }
 
-// Send opens a connection for each mail, since most mails come one by one.
+// Send opens a connection for each mail, since most mails come one at a time.
 func (s smtp) Send(ctx context.Context, m *gomail.Msg) error {
 	client, err := gomail.NewClient(s.host, s.options...)
 	if err != nil {
@@ -98,23 +98,23 @@ type Sender struct {
 	Transport Transport
 	From      string // address
 	Name      string // shown beside the address
-	BaseURL   string // where the pages of mails are reached, without a slash at its end
+	BaseURL   string // address of the service, without a trailing slash
 	Keeper    *secret.Keeper
-	// Pixel puts a picture into campaigns that shows their opening.
+	// Pixel adds an image to campaigns that reports openings.
 	Pixel bool
 	Clock clock.Clock
 	Log   *slog.Logger
-	// Outcomes counts how attempts end; nil for nobody.
+	// Outcomes counts the outcomes of attempts; may be nil.
 	Outcomes *prometheus.CounterVec
-	// Outages tells when the mail server fails; nil for nobody.
+	// Outages reports failures of the mail server; may be nil.
 	Outages *outage.Log
 	now     func() clock.Time // of the run
 }
 
-// NewOutcomes returns the counter of a sender's outcomes, in r.
+// NewOutcomes registers the counter of outcomes in r.
 func NewOutcomes(r prometheus.Registerer) *prometheus.CounterVec {
 	c := promauto.With(r).NewCounterVec(prometheus.CounterOpts{
-		Name: "rail_mails_total", Help: "Attempts to send a mail, by what became of the mail.",
+		Name: "rail_mails_total", Help: "Attempts to send a mail, by outcome.",
 	}, []string{"outcome"})
 	for _, outcome := range []string{sent, retried, failed, skipped} {
 		c.WithLabelValues(outcome)
@@ -129,11 +129,11 @@ func (s Sender) count(outcome string) {
 	}
 }
 
-// workers is how many mails one replica sends at once.
+// workers is the number of mails that one replica sends concurrently.
 const workers = 4
 
-// Run sends everything that is due. Its time begins at now and advances with the
-// clock, since a run may be long and takes what becomes due meanwhile.
+// Run sends all mails that are due. Its clock starts at now and advances, since a run may be long and includes
+// mails that become due in the meantime.
 func (s Sender) Run(ctx context.Context, now clock.Time) error {
 	if s.Transport == nil {
 		return nil
@@ -150,19 +150,19 @@ func (s Sender) Run(ctx context.Context, now clock.Time) error {
 	return errors.Join(failures...)
 }
 
-// giveUp ends mails whose worker died while sending. They count as failed: whether
-// they were sent is not known, and no mail is sent twice.
+// giveUp fails mails whose worker died while sending. It is unknown whether they were sent, and no mail is sent
+// twice.
 func (s Sender) giveUp(ctx context.Context) error {
 	before := s.now().Plus(-lostAfter)
 	lost, failures := queries.MailsLost(ctx, s.Pool, &before)
 	for _, m := range lost {
-		failures = errors.Join(failures, s.done(ctx, m, failed, "The server stopped while it was sent."))
+		failures = errors.Join(failures, s.done(ctx, m, failed, "The server stopped while sending it."))
 	}
 	return failures
 }
 
-// drain takes one mail at a time until none is due. A mail that was taken is sent
-// or given back, also when the server stops.
+// drain takes one mail at a time until none is due. A taken mail is sent or returned, even when the server
+// stops.
 func (s Sender) drain(ctx context.Context) error {
 	for ctx.Err() == nil {
 		taken, err := s.take(ctx)
@@ -176,8 +176,8 @@ func (s Sender) drain(ctx context.Context) error {
 	return nil
 }
 
-// take marks the next mail as being sent and returns it. It ends also while the
-// server stops: a mail that was marked and not read would be lost.
+// take marks the next mail as being sent and returns it. It completes even while the server stops: a marked mail
+// that was not read would be lost.
 func (s Sender) take(ctx context.Context) ([]db.Mail, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 	defer cancel()
@@ -185,17 +185,17 @@ func (s Sender) take(ctx context.Context) ([]db.Mail, error) {
 	return queries.MailsTake(ctx, s.Pool, db.MailsTakeParams{Now: &now, Lim: 1})
 }
 
-// gone is the error of a mail that was skipped.
-const gone = "The partner has unsubscribed or is gone, or the campaign or sequence is."
+// gone is the error of a skipped mail.
+const gone = "The partner has unsubscribed, or the partner, campaign or sequence was deleted."
 
 // send makes one attempt and writes its result.
 func (s Sender) send(ctx context.Context, m db.Mail) error {
-	reader, err := s.reader(ctx, m)
+	reader, err := s.recipient(ctx, m)
 	switch {
 	case err != nil:
-		return errors.Join(err, s.later(ctx, m, 0, "It could not be read whom the mail is for."))
+		return errors.Join(err, s.later(ctx, m, 0, "The recipient of the mail could not be read."))
 	case ctx.Err() != nil:
-		return s.later(ctx, m, 0, "The server stopped before it was sent.")
+		return s.later(ctx, m, 0, "The server stopped before sending it.")
 	case reader != nil && reader.Verdict == "skip":
 		return s.done(ctx, m, skipped, gone)
 	case reader != nil && reader.Verdict == "back":
@@ -204,7 +204,7 @@ func (s Sender) send(ctx context.Context, m db.Mail) error {
 	msg, err := s.message(m, reader)
 	if err == nil {
 		if err = s.Transport.Send(ctx, msg); msg.IsDelivered() {
-			err = nil // what went wrong after that does not concern the mail
+			err = nil // later errors do not concern the mail
 		}
 	}
 	if err == nil {
@@ -222,8 +222,8 @@ func (s Sender) send(ctx context.Context, m db.Mail) error {
 	return s.done(ctx, m, failed, err.Error())
 }
 
-// again reports whether a mail was certainly not delivered and may be later. It
-// may not once the server had all of it, or if the server refused it for good.
+// again reports whether a mail was certainly not delivered and may be retried. It may not after the server
+// received all of it, or after a permanent refusal.
 func again(err error) bool {
 	var refused *gomail.SendError
 	if !errors.As(err, &refused) {
@@ -232,5 +232,5 @@ func again(err error) bool {
 	if refused.Reason == gomail.ErrSMTPDataClose { // an answer is clear, a lost connection is not
 		return refused.ErrorCode() >= 400 && refused.ErrorCode() < 500
 	}
-	return refused.IsTemp() || refused.ErrorCode() == 0 // a lost connection gives no code
+	return refused.IsTemp() || refused.ErrorCode() == 0 // a lost connection has no code
 }

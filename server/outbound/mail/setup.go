@@ -10,27 +10,27 @@ import (
 	"rail/server/telemetry/outage"
 )
 
-// Options is what mails are made and sent with.
+// Options configure mail.
 type Options struct {
-	Address string // RAIL_SMTP_URL; "" where mails are not sent
-	From    string // address of the sender
-	Name    string // shown beside it
-	BaseURL string // where the service is reached, without a slash at its end
-	Pixel   bool   // whether campaigns show their opening
+	Address string // RAIL_SMTP_URL; "" disables mail
+	From    string // the sender's address
+	Name    string // the sender's name
+	BaseURL string // address of the service, without a trailing slash
+	Pixel   bool   // whether campaigns report openings
 	Pool    *pgxpool.Pool
 	Keeper  *secret.Keeper
 	Clock   clock.Clock
 	Log     *slog.Logger
 }
 
-// Set is an outbox with what sends it.
+// Set is an outbox with its sender.
 type Set struct {
 	Outbox *Outbox
 	Sender Sender
 }
 
-// SetUp returns the outbox and the sender for a mail server's address. Without an
-// address the outbox takes nothing.
+// SetUp returns the outbox and the sender for a mail server's address. Without an address the outbox only logs
+// mails.
 func SetUp(o Options) (Set, error) {
 	s := Set{
 		Outbox: &Outbox{Configured: o.Address != "", Log: o.Log},

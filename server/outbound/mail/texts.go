@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// quote is text that others wrote, in both forms of a mail: as it is in plain
-// text, and in Markdown escaped so that it shows the same and is no markup.
+// quote is text by others in both forms of a mail: plain, and as Markdown, escaped so that it looks the same
+// without markup.
 type quote struct{ plain, markdown string }
 
-// markup is every character that can be markup.
+// markup matches every character that can be markup.
 var markup = regexp.MustCompile("[!-/:-@\\[-`{-~]")
 
 // line returns s as a quote of one line.
@@ -19,8 +19,8 @@ func line(s string) quote {
 	return quote{s, markup.ReplaceAllString(s, `\$0`)}
 }
 
-// lines returns s as a quote that keeps its lines: in Markdown each but the last
-// of a paragraph ends with a hard break, and indentation becomes &nbsp;.
+// lines returns s as a quote that keeps its lines: in Markdown each but the last of a paragraph ends with a hard
+// break, and indentation becomes &nbsp;.
 func lines(s string) quote {
 	s = strings.Trim(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(s), "\n")
 	rows := strings.Split(s, "\n")
@@ -37,12 +37,11 @@ func lines(s string) quote {
 	return quote{s, strings.Join(out, "\n")}
 }
 
-// link returns an address of Rail's own, which Markdown makes a link.
+// link returns an address of Rail, which Markdown makes a link.
 func link(url string) quote { return quote{url, "<" + url + ">"} }
 
-// saying returns m with a text. Arguments are strings of Rail's own, which may be
-// Markdown, and quotes.
-func (m Message) saying(format string, args ...any) Message {
+// withText returns m with a text. Arguments are Rail's own strings, which may be Markdown, and quotes.
+func (m Message) withText(format string, args ...any) Message {
 	plain, markdown := make([]any, len(args)), make([]any, len(args))
 	for i, a := range args {
 		plain[i], markdown[i] = a, a
@@ -54,38 +53,38 @@ func (m Message) saying(format string, args ...any) Message {
 	return m
 }
 
-// EndpointOff notifies the account's owner that an endpoint was turned off.
+// EndpointOff notifies the account's owner of a disabled endpoint.
 func EndpointOff(to, endpointID, url string, key string) Message {
-	return Message{Purpose: "endpoint_off", Key: key, To: to, Subject: "A webhook endpoint was turned off"}.saying(
+	return Message{Purpose: "endpoint_off", Key: key, To: to, Subject: "A webhook endpoint was turned off"}.withText(
 		"The last 20 events sent to the webhook endpoint %s (%s) all failed, "+
-			"over at least five days. It was turned off and gets nothing more.\n\n"+
+			"over at least five days. It was turned off and gets no more events.\n\n"+
 			"Turn it on again once the receiver works; events of the last 30 days can be replayed.\n", endpointID, line(url))
 }
 
-// SignIn brings a user of the console a link to sign in.
+// SignIn sends a console user a sign-in link.
 func SignIn(to, key, org, url string) Message {
-	return Message{Purpose: "console_sign_in", Key: key, To: to, Subject: "Sign in to " + line(org).plain}.saying(
+	return Message{Purpose: "console_sign_in", Key: key, To: to, Subject: "Sign in to " + line(org).plain}.withText(
 		"Sign in to the affiliate program of %s with this link. It works once, for 15 minutes:\n\n%s\n\n"+
 			"If you didn’t request it, you can ignore this email.\n", line(org), link(url))
 }
 
-// Password brings a user of the console a link to set another password.
+// Password sends a console user a link to set a password.
 func Password(to, key, org, url string) Message {
-	return Message{Purpose: "console_password", Key: key, To: to, Subject: "Your password for " + line(org).plain}.saying(
+	return Message{Purpose: "console_password", Key: key, To: to, Subject: "Your password for " + line(org).plain}.withText(
 		"Choose a new password for the affiliate program of %s with this link. It works once, for an hour:\n\n%s\n\n"+
-			"If you did not ask for it, nothing needs to be done: your password is still the same.\n", line(org), link(url))
+			"If you did not request it, you can ignore this mail: your password stays the same.\n", line(org), link(url))
 }
 
-// Invitation brings somebody a link to become a user of the console.
+// Invitation sends a link to become a user of the console.
 func Invitation(to, key, org, url string) Message {
-	return Message{Purpose: "console_invitation", Key: key, To: to, Subject: "You are invited to " + line(org).plain}.saying(
+	return Message{Purpose: "console_invitation", Key: key, To: to, Subject: "You are invited to " + line(org).plain}.withText(
 		"You are invited to work on the affiliate program of %s. Choose a password with this link. "+
 			"It works once, for seven days:\n\n%s\n", line(org), link(url))
 }
 
-// Test shows the text of a mail to many to whoever writes it.
+// Test sends the text of a bulk mail to its author.
 func Test(to, key, subject, markdown string) Message {
-	const foot = "\n\n---\n\nThis is a test: nobody else got it.\n"
+	const foot = "\n\n---\n\nThis is a test, sent only to you.\n"
 	return Message{
 		Purpose: "campaign_test", Key: key, To: to, Subject: "Test: " + subject, Markdown: markdown + foot, Plain: markdown + foot,
 	}

@@ -15,7 +15,7 @@ import (
 	"rail/server/locale"
 )
 
-// parts are the header, the plain text and the HTML of a mail.
+// parts returns the header, the plain text and the HTML of a mail.
 func parts(t *testing.T, m db.Mail, reader *db.MailReaderRow) (mail.Header, string, string) {
 	t.Helper()
 	m.ID, m.Recipient, m.CreatedAt = "mail_1", "ada@example.com", start
@@ -39,7 +39,7 @@ func parts(t *testing.T, m db.Mail, reader *db.MailReaderRow) (mail.Header, stri
 	return read.Header, texts[0], texts[1]
 }
 
-// TestSenderName: a program may be called anything, and its mails go.
+// TestSenderName: a program's mails are sent, whatever its name.
 func TestSenderName(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
@@ -55,8 +55,7 @@ func TestSenderName(t *testing.T) {
 	}
 }
 
-// TestRejectionWordForWord: the plain text is the reason as it was written, and
-// the HTML shows the same, whatever would be markup.
+// TestRejectionWordForWord: the plain text has the exact reason, and the HTML shows the same without markup.
 func TestRejectionWordForWord(t *testing.T) {
 	t.Parallel()
 	for reason, html := range map[string]string{
@@ -78,8 +77,8 @@ func TestRejectionWordForWord(t *testing.T) {
 	}
 }
 
-// TestLook: a mail of a program's has its name, logo, colour and reply address, one button into
-// the portal, and a way to choose the mails, in the reader's language.
+// TestLook: a program's mail has its name, logo, colour and reply address, one button to the portal, and a link
+// to the mail settings, in the recipient's language.
 func TestLook(t *testing.T) {
 	t.Parallel()
 	to := named("Acme & Söhne")
@@ -102,7 +101,7 @@ func TestLook(t *testing.T) {
 	require.Contains(t, page, "background:#102040;color:#ffffff")
 }
 
-// TestLanguages: every mail to partners is in every language, with the program's name and its link.
+// TestLanguages: every mail to partners exists in every language, with the program's name and its link.
 func TestLanguages(t *testing.T) {
 	t.Parallel()
 	letters := func(l *locale.Locale) []Message {

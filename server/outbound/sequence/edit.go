@@ -10,15 +10,15 @@ import (
 	"rail/server/work"
 )
 
-// Input is a sequence to be started.
+// Input is a sequence to start.
 type Input struct {
 	ProgramID, Name string
 	Trigger         db.SequenceTrigger
-	TriggerDays     *int64 // for the trigger idle only
+	TriggerDays     *int64 // only for the trigger idle
 	Steps           []Step
 }
 
-// Step is a mail of a sequence, so many days after the one before it.
+// Step is a mail of a sequence, with its delay in days after the previous one.
 type Step struct {
 	DelayDays     int64
 	Subject, Body string
@@ -47,7 +47,7 @@ func Create(ctx context.Context, u *work.Unit, in Input) (db.Sequence, error) {
 	return s, noteTrigger(ctx, u, s)
 }
 
-// saveSteps writes the mails of a sequence that has none.
+// saveSteps writes the steps of a sequence without any.
 func saveSteps(ctx context.Context, u *work.Unit, s db.Sequence, steps []Step) error {
 	for i, step := range steps {
 		if err := queries.SequenceStepInsert(ctx, u.Later(), db.SequenceStepInsertParams{
@@ -60,15 +60,15 @@ func saveSteps(ctx context.Context, u *work.Unit, s db.Sequence, steps []Step) e
 	return nil
 }
 
-// Changes are the changes of a sequence; what is nil stays.
+// Changes are changes to a sequence; nil members stay.
 type Changes struct {
 	Name        *string
 	TriggerDays *int64
-	Steps       []Step // all of them; none leaves them as they are
+	Steps       []Step // the whole list; nil keeps the present one
 }
 
-// Update changes a sequence. Partners keep the number of their step (decisions, 362).
-// The lock keeps them from advancing meanwhile.
+// Update changes a sequence. Partners keep the number of their step (decisions, 362). The lock keeps them from
+// advancing at the same time.
 func Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.Sequence, error) {
 	s, err := lock(ctx, u, id)
 	if err != nil {
@@ -90,8 +90,7 @@ func Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.Sequen
 	return s, replaceSteps(ctx, u, s, to.Steps)
 }
 
-// replaceSteps writes other mails for a sequence, and ends it for whoever has no step
-// left.
+// replaceSteps replaces the steps of a sequence, and ends it for partners beyond the last step.
 func replaceSteps(ctx context.Context, u *work.Unit, s db.Sequence, steps []Step) error {
 	all := db.SequenceStepsDeleteParams{SequenceID: s.ID, OrgID: s.OrgID}
 	if err := queries.SequenceStepsDelete(ctx, u.Later(), all); err != nil {
@@ -105,8 +104,7 @@ func replaceSteps(ctx context.Context, u *work.Unit, s db.Sequence, steps []Step
 	})
 }
 
-// checkTriggerDays requires the days for the trigger idle, and refuses them for
-// every other (decisions, 154).
+// checkTriggerDays requires days for the trigger idle, and refuses them for all others (decisions, 154).
 func checkTriggerDays(trigger db.SequenceTrigger, days *int64) error {
 	switch idle := trigger == db.SequenceTriggerIdle; {
 	case idle && days == nil:
@@ -117,9 +115,9 @@ func checkTriggerDays(trigger db.SequenceTrigger, days *int64) error {
 	return nil
 }
 
-// noteTrigger updates the program's note that some sequence waits for first
-// commissions, so that sales need not look for one. It takes the program's lock
-// first, so that it sees the sequences of transactions that had the lock before.
+// noteTrigger updates the program's flag that a sequence waits for first commissions, so that sales need not
+// search for one. It takes the program's lock first, so that it sees the sequences of earlier holders of the
+// lock.
 func noteTrigger(ctx context.Context, u *work.Unit, s db.Sequence) error {
 	if s.Trigger != db.SequenceTriggerFirstCommission {
 		return nil
@@ -130,8 +128,7 @@ func noteTrigger(ctx context.Context, u *work.Unit, s db.Sequence) error {
 	return queries.ProgramSetEnrols(ctx, u.Later(), db.ProgramSetEnrolsParams{ID: s.ProgramID, OrgID: s.OrgID})
 }
 
-// Delete removes a sequence with its steps; whoever is in it gets no more of
-// them.
+// Delete deletes a sequence with its steps; enrolled partners get no further mail.
 func Delete(ctx context.Context, u *work.Unit, id string) error {
 	s, err := lock(ctx, u, id)
 	if err != nil {
@@ -143,8 +140,8 @@ func Delete(ctx context.Context, u *work.Unit, id string) error {
 	return noteTrigger(ctx, u, s)
 }
 
-// SetStatus stops everybody at their step, or lets them go on from it. A sequence
-// that has the status already stays untouched.
+// SetStatus pauses all partners at their step, or lets them continue from it. A sequence in that status stays
+// unchanged.
 func SetStatus(ctx context.Context, u *work.Unit, id string, status db.SequenceStatus) (db.Sequence, error) {
 	s, err := lock(ctx, u, id)
 	if err != nil || s.Status == status {
@@ -156,7 +153,7 @@ func SetStatus(ctx context.Context, u *work.Unit, id string, status db.SequenceS
 	})
 }
 
-// lock locks a sequence of the program to which the unit is confined, if it is.
+// lock locks a sequence, restricted to the unit's program if it has one.
 func lock(ctx context.Context, u *work.Unit, id string) (db.Sequence, error) {
 	s, err := queries.SequenceLock(ctx, u.Tx, db.SequenceLockParams{ID: id, OrgID: u.OrgID})
 	if err != nil {

@@ -1,6 +1,5 @@
-// Package sequence moves partners through mails that follow a trigger, step by
-// step. A partner is enrolled in the transaction of the trigger and keeps its
-// step through pauses, suspensions and times without a mail server.
+// Package sequence sends partners mails after a trigger, step by step. A partner is enrolled in the transaction
+// of the trigger and keeps its step through pauses, suspensions and times without a mail server.
 package sequence
 
 import (
@@ -20,59 +19,57 @@ import (
 const (
 	// batch bounds the partners that advance in one transaction.
 	batch = 200
-	// idleBatch bounds the partners that one transaction looks at.
+	// idleBatch bounds the partners read by one transaction.
 	idleBatch = 2000
-	// batches bounds the transactions of one sequence in one run: others wait for it.
+	// batches bounds the transactions of one sequence in one run, since others wait for it.
 	batches = 100
 )
 
 var queries = db.New()
 
-// Welcome enrols a partner who has just become active.
+// Welcome enrols a new active partner.
 func Welcome(ctx context.Context, tx pgtx.DBTX, p db.Partner, now clock.Time) error {
 	return queries.SequenceEnrol(ctx, tx, db.SequenceEnrolParams{
 		PartnerID: p.ID, Now: now, ProgramID: p.ProgramID, OrgID: p.OrgID, Trigger: db.SequenceTriggerApproved,
 	})
 }
 
-// Earned enrols the partner of a commission if that is its first. The commission
-// must be written before, or queued before in the same transaction.
+// Earned enrols the partner of a commission if that is its first. The commission must be written or queued
+// before, in the same transaction.
 func Earned(ctx context.Context, tx pgtx.DBTX, k db.Commission) error {
 	return queries.SequenceEnrolFirst(ctx, tx, db.SequenceEnrolFirstParams{
 		PartnerID: k.PartnerID, Now: k.CreatedAt, ProgramID: k.ProgramID, OrgID: k.OrgID, CommissionID: k.ID,
 	})
 }
 
-// Run enrols idle partners, once a day for each sequence, and then puts every
-// mail that is due into the outbox. Any number of replicas may run it. A sequence
-// that fails delays no other.
+// Run enrols idle partners, once a day for each sequence, and then puts due mails into the outbox. Replicas may
+// run it concurrently. A failing sequence delays no other.
 func Run(ctx context.Context, pool *pgxpool.Pool, now clock.Time) error {
 	before := now.Days(-1)
 	idle, failed := queries.SequencesIdle(ctx, pool, &before)
 	for _, s := range idle {
 		failed = errors.Join(failed,
-			named(s.ID, again(ctx, pool, func(tx *pgtx.Tx) (bool, error) { return enrolIdle(ctx, tx, s.ID, s.OrgID, now) })))
+			withID(s.ID, repeat(ctx, pool, func(tx *pgtx.Tx) (bool, error) { return enrolIdle(ctx, tx, s.ID, s.OrgID, now) })))
 	}
 	active, err := queries.SequencesActive(ctx, pool, &now)
 	failed = errors.Join(failed, err)
 	for _, s := range active { // a step without a delay is due at once
 		failed = errors.Join(failed,
-			named(s.ID, again(ctx, pool, func(tx *pgtx.Tx) (bool, error) { return advance(ctx, tx, s.ID, s.OrgID, now) })))
+			withID(s.ID, repeat(ctx, pool, func(tx *pgtx.Tx) (bool, error) { return advance(ctx, tx, s.ID, s.OrgID, now) })))
 	}
 	return failed
 }
 
-// named adds the sequence's id to an error, since a run joins those of many.
-func named(id string, err error) error {
+// withID adds the sequence's id to an error, since a run joins the errors of many.
+func withID(id string, err error) error {
 	if err != nil {
 		err = fmt.Errorf("%s: %w", id, err)
 	}
 	return err
 }
 
-// again runs work in one transaction after the other while it reports more, up to
-// the bound of one run.
-func again(ctx context.Context, pool *pgxpool.Pool, work func(*pgtx.Tx) (bool, error)) error {
+// repeat runs work in successive transactions while it reports more, up to the limit of one run.
+func repeat(ctx context.Context, pool *pgxpool.Pool, work func(*pgtx.Tx) (bool, error)) error {
 	for range batches {
 		more := false
 		err := pgtx.WithinUnhurried(ctx, pool, func(tx *pgtx.Tx) (err error) {
@@ -86,9 +83,8 @@ func again(ctx context.Context, pool *pgxpool.Pool, work func(*pgtx.Tx) (bool, e
 	return nil
 }
 
-// enrolIdle enrols the idle partners of a batch, and reports whether there are more
-// partners to look at. A search that goes on after an interruption still measures
-// from the time at which it began, so that all partners are treated alike.
+// enrolIdle enrols the idle partners of a batch, and reports whether there are more partners. A resumed search
+// measures idleness at its original start, so that all partners are treated alike.
 func enrolIdle(ctx context.Context, tx *pgtx.Tx, id, org string, now clock.Time) (bool, error) {
 	before := now.Days(-1)
 	s, err := queries.SequenceTakeIdle(ctx, tx, db.SequenceTakeIdleParams{ID: id, OrgID: org, CheckedBefore: &before})
@@ -120,9 +116,8 @@ func enrolIdle(ctx context.Context, tx *pgtx.Tx, id, org string, now clock.Time)
 	return progress.IdleAfter != nil, queries.SequenceReached(ctx, tx.Later(), progress)
 }
 
-// advance moves a batch of partners by one step and reports whether there may be
-// more. The delay of the next step runs from the mail that goes out now, so that
-// steps missed during a pause do not all come at once.
+// advance moves a batch of partners by one step and reports whether there may be more. The delay of the next
+// step starts with the present mail, so that steps missed during a pause do not all come at once.
 func advance(ctx context.Context, tx *pgtx.Tx, id, org string, now clock.Time) (bool, error) {
 	if _, err := queries.SequenceHold(ctx, tx, db.SequenceHoldParams{ID: id, OrgID: org}); errors.Is(err, pgx.ErrNoRows) {
 		return false, nil
@@ -143,8 +138,8 @@ func advance(ctx context.Context, tx *pgtx.Tx, id, org string, now clock.Time) (
 	return len(due) > 0, nil
 }
 
-// step queues a partner's mail, unless the partner has unsubscribed, and sets the
-// next step. An unsubscribed partner goes through the steps all the same.
+// step queues a partner's mail, unless the partner has unsubscribed, and sets the next step. An unsubscribed
+// partner passes through the steps without mails.
 func step(ctx context.Context, tx pgtx.DBTX, id, org string, e db.SequenceTakeDueRow, now clock.Time) error {
 	if e.UnsubscribedAt == nil {
 		err := queries.SequenceMail(ctx, tx, db.SequenceMailParams{

@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 var now = clock.At(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC))
 
-// tenant returns one with so many partners, at the time of this test's mails.
+// tenant returns a tenant with partners, at the time of this test's mails.
 func tenant(t *testing.T, partners int) *worktest.Tenant {
 	t.Helper()
 	x := worktest.New(t)
@@ -41,13 +41,13 @@ func two(x *worktest.Tenant, trigger db.SequenceTrigger, days *int64) (s db.Sequ
 	return s
 }
 
-// run does what the job does, at a time.
+// run runs the job at a time.
 func run(x *worktest.Tenant, at clock.Time) {
 	x.Helper()
 	require.NoError(x, Run(x.Context(), x.Pool, at))
 }
 
-// mailed are the mails in the outbox as "partner step".
+// mailed returns the mails in the outbox as "partner step".
 func mailed(x *worktest.Tenant) []string {
 	x.Helper()
 	return worktest.Rows[string](x, "SELECT partner_id || ' ' || position FROM mails ORDER BY partner_id, position")
@@ -57,8 +57,8 @@ func partner(x *worktest.Tenant, id string) db.Partner {
 	return db.Partner{ID: id, OrgID: x.OrgID, ProgramID: x.Program.ID}
 }
 
-// TestSteps moves partners on by the days between the mails; a second enrolment is
-// none, one who has unsubscribed moves without mails, a suspended one stays.
+// TestSteps moves partners by the delays between mails; a second enrolment is ignored, an unsubscribed partner
+// advances without mails, a suspended one stays.
 func TestSteps(t *testing.T) {
 	t.Parallel()
 	x := tenant(t, 3)
@@ -81,8 +81,7 @@ func TestSteps(t *testing.T) {
 	require.Equal(t, []string{"part_1 0", "part_1 1", "part_3 0"}, mailed(x), "it has kept its step")
 }
 
-// TestPaused: nobody moves while a sequence is paused, and one trigger starts no
-// sequence of another.
+// TestPaused: partners stay while a sequence is paused, and a trigger starts no sequence of another.
 func TestPaused(t *testing.T) {
 	t.Parallel()
 	x := tenant(t, 1)
@@ -100,8 +99,7 @@ func TestPaused(t *testing.T) {
 	require.Equal(t, []string{"part_1 0"}, mailed(x))
 }
 
-// TestIdle enrols who has neither a click nor a commission for the days of the
-// sequence, once a day.
+// TestIdle enrols partners without clicks and commissions for the sequence's days, once a day.
 func TestIdle(t *testing.T) {
 	t.Parallel()
 	x := tenant(t, 2)
@@ -115,7 +113,7 @@ func TestIdle(t *testing.T) {
 	require.Contains(t, mailed(x), "part_2 0")
 }
 
-// The days are for the trigger idle, which needs them.
+// Days are only for the trigger idle, which requires them.
 func TestTriggerDays(t *testing.T) {
 	t.Parallel()
 	x := tenant(t, 0)
@@ -136,7 +134,7 @@ func TestTriggerDays(t *testing.T) {
 	require.Empty(t, worktest.Rows[string](x, "SELECT id FROM sequences"))
 }
 
-// A program knows whether some sequence of it waits for first commissions.
+// A program's flag shows whether a sequence waits for first commissions.
 func TestNoteTrigger(t *testing.T) {
 	t.Parallel()
 	x := tenant(t, 0)
@@ -154,7 +152,7 @@ func TestNoteTrigger(t *testing.T) {
 	}
 }
 
-// A sequence that has the status already stays as it was.
+// Setting the same status changes nothing.
 func TestSetStatus(t *testing.T) {
 	t.Parallel()
 	x := tenant(t, 0)

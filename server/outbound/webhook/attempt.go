@@ -19,24 +19,24 @@ import (
 )
 
 const (
-	// Deadline bounds a whole attempt, from the look-up of the name to the answer.
+	// Deadline bounds a whole attempt, from the name lookup to the answer.
 	Deadline = 10 * time.Second
-	// maxAnswer is how much of an answer is read, and dropped.
+	// maxAnswer is how much of an answer is read and discarded.
 	maxAnswer = 64 << 10
 	// maxHeaders bounds the answer's headers.
 	maxHeaders = 64 << 10
 )
 
-// Message is what is sent: Body is signed and sent as it is.
+// Message is a delivery to send: Body is signed and sent unchanged.
 type Message struct {
 	URL, EventID, DeliveryID, Type, RequestID string
 	Attempt                                   int
 	Body                                      []byte
-	Secrets                                   []string // the newest first
+	Secrets                                   []string // newest first
 }
 
-// Outcome is how an attempt ended. Code is the answer's status, 0 without an
-// answer; Err says in words why it failed, and is "" for an acknowledgement.
+// Outcome is the result of an attempt. Code is the answer's status, 0 without an answer; Err explains a failure,
+// and is "" for an acknowledgement.
 type Outcome struct {
 	Code  int
 	Err   string
@@ -44,17 +44,17 @@ type Outcome struct {
 	Start time.Time
 }
 
-// Client sends messages. Connections of one client are not shared with others.
+// Client sends messages. Clients do not share connections.
 type Client struct {
 	http  *http.Client
 	agent string
 }
 
-// Dial opens connections; a Guard's DialContext is one.
+// Dial opens connections, such as Guard.DialContext.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// NewClient returns a client that names itself service and opens connections
-// with dial only: no proxy, no redirect, no cookies, no compression.
+// NewClient returns a client with service as its user agent. It uses only dial for connections: no proxy,
+// redirects, cookies or compression.
 func NewClient(service string, dial Dial) *Client {
 	return &Client{
 		agent: service + "-Webhooks/1.0",
@@ -88,8 +88,7 @@ func (c *Client) Send(ctx context.Context, m Message, now time.Time) Outcome {
 	return o
 }
 
-// post sends the request, signed in Rail's own way and as Standard Webhooks say,
-// and returns the status of the answer.
+// post sends the request, with Rail's signature and that of Standard Webhooks, and returns the answer's status.
 func (c *Client) post(ctx context.Context, m Message, now time.Time) (int, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, m.URL, bytes.NewReader(m.Body))
 	if err != nil {
@@ -106,7 +105,7 @@ func (c *Client) post(ctx context.Context, m Message, now time.Time) (int, error
 	if m.RequestID != "" {
 		h.Set("Rail-Request-Id", m.RequestID)
 	}
-	// Set as they are spelled there: Set would capitalize them.
+	// Assigned directly, since Set would capitalize the names.
 	h["webhook-id"] = []string{m.EventID}
 	h["webhook-timestamp"] = []string{strconv.FormatInt(now.Unix(), 10)}
 	h["webhook-signature"] = []string{StandardSignature(m.EventID, now, m.Body, m.Secrets...)}
@@ -116,16 +115,15 @@ func (c *Client) post(ctx context.Context, m Message, now time.Time) (int, error
 	}
 	defer res.Body.Close() //nolint:errcheck // nothing more is wanted of it
 	if res.StatusCode == http.StatusSwitchingProtocols {
-		return res.StatusCode, nil // its body is the bare connection, which knows no deadline
+		return res.StatusCode, nil // its body is the bare connection, which has no deadline
 	}
-	defer context.AfterFunc(ctx, func() { _ = res.Body.Close() })() // whatever the body is, the deadline ends it
-	_, _ = io.CopyN(io.Discard, res.Body, maxAnswer)                // what is read changes nothing
+	defer context.AfterFunc(ctx, func() { _ = res.Body.Close() })() // the deadline ends reading any body
+	_, _ = io.CopyN(io.Discard, res.Body, maxAnswer)                // the content does not matter
 	return res.StatusCode, nil
 }
 
-// reason says in words why there was no answer. It names no address and repeats
-// nothing of the receiver's, which would make a webhook a way to look around in
-// the operator's network.
+// reason explains a missing answer. It includes neither addresses nor the receiver's text, with which a webhook
+// could explore the operator's network.
 func reason(ctx context.Context, err error) string {
 	var dns *net.DNSError
 	var cert *tls.CertificateVerificationError

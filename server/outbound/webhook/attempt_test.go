@@ -41,8 +41,7 @@ func serving(t *testing.T, h http.HandlerFunc) string {
 	return s.URL
 }
 
-// TestStatuses: every 2xx acknowledges, nothing else does, and no header of an
-// answer is followed or kept.
+// TestStatuses: every 2xx acknowledges, no other status does, and headers of the answer have no effect.
 func TestStatuses(t *testing.T) {
 	var elsewhere atomic.Int64
 	second := serving(t, func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) })
@@ -67,7 +66,7 @@ func TestStatuses(t *testing.T) {
 	require.Zero(t, elsewhere.Load(), "nobody follows a redirect")
 }
 
-// raw answers every connection with bytes, or as do says.
+// raw runs do for every connection.
 func raw(t *testing.T, do func(net.Conn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -90,18 +89,18 @@ func raw(t *testing.T, do func(net.Conn)) string {
 
 func request(c net.Conn) { _, _ = http.ReadRequest(bufio.NewReader(c)) }
 
-// TestOddReceivers: those that refuse, break off, speak something else, or have
-// no valid certificate or name fail, and the log says why in words.
+// TestOddReceivers: receivers that refuse, disconnect, speak another protocol, or have no valid certificate or
+// name fail, and the log explains why.
 func TestOddReceivers(t *testing.T) {
 	t.Parallel()
 	selfSigned := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(selfSigned.Close)
-	// A port at which nobody listens, and which nobody can take meanwhile: a client has it.
+	// A port without a listener that stays unused: a client holds it.
 	taken, err := net.Dial("tcp", selfSigned.Listener.Addr().String())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = taken.Close() })
 	old := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	old.TLS = &tls.Config{MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10} // what is refused
+	old.TLS = &tls.Config{MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10} // the refused version
 	old.StartTLS()
 	t.Cleanup(old.Close)
 	for _, c := range []struct{ name, url, want string }{
@@ -147,7 +146,7 @@ func TestOddReceivers(t *testing.T) {
 	}
 }
 
-// TestSlowReceivers: the ten seconds are those of the whole attempt.
+// TestSlowReceivers: the ten seconds cover the whole attempt.
 func TestSlowReceivers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -169,7 +168,7 @@ func TestSlowReceivers(t *testing.T) {
 				request(c)
 				_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
 				for range 15 {
-					_, _ = io.WriteString(c, "x") // the receiver of it may be gone
+					_, _ = io.WriteString(c, "x") // the client may have gone
 					<-time.After(time.Second)
 				}
 			})
@@ -188,7 +187,7 @@ func TestSlowReceivers(t *testing.T) {
 	}
 }
 
-// TestBigAnswers: an answer costs no memory, however long or compressed.
+// TestBigAnswers: an answer uses little memory, however long or compressed.
 func TestBigAnswers(t *testing.T) {
 	url := serving(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Accept-Encoding") != "" {
@@ -211,7 +210,7 @@ func TestBigAnswers(t *testing.T) {
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(8<<20))
 }
 
-// TestNoProxy: what the environment says of proxies does not count.
+// TestNoProxy: the environment's proxy settings are ignored.
 func TestNoProxy(t *testing.T) {
 	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1")
 	t.Setenv("http_proxy", "http://127.0.0.1:1")

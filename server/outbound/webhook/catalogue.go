@@ -11,25 +11,24 @@ import (
 	"rail/server/work/event"
 )
 
-// EventType is an entry of the catalogue. Example is a whole event body.
+// EventType is an entry of the catalogue. Example is a complete event body.
 type EventType struct {
 	Type, Description string
 	PartnerEligible   bool
 	Example           json.RawMessage
 }
 
-// Catalogue is every event type in the order of the description, whose examples
-// are checked against the very types that the service emits.
+// Catalogue returns every event type in the order of the OpenAPI document, whose examples are checked against
+// the emitted types.
 var Catalogue = sync.OnceValue(func() []EventType {
 	types, err := readCatalogue(openapi.Bundle)
 	if err != nil {
-		panic(err) // the description is part of the binary
+		panic(err) // the document is part of the binary
 	}
 	return types
 })
 
-// readCatalogue reads the description's webhooks with a decoder of tokens, which
-// keeps their order; a map would lose it.
+// readCatalogue reads the document's webhooks with a token decoder, which preserves their order, unlike a map.
 func readCatalogue(bundle []byte) ([]EventType, error) {
 	var doc struct {
 		Webhooks json.RawMessage `json:"webhooks"`
@@ -70,8 +69,8 @@ func readCatalogue(bundle []byte) ([]EventType, error) {
 	return out, nil
 }
 
-// TestEvent returns the body of a test event: the type's example under a new id
-// and without a request. With partner it lacks what partners must not see.
+// TestEvent returns the body of a test event: the type's example with a new id and without a request. With
+// partner, it omits members hidden from partners.
 func TestEvent(kind, id string, at clock.Time, partner bool) ([]byte, error) {
 	for _, t := range Catalogue() {
 		if t.Type != kind {
@@ -99,7 +98,7 @@ func TestEvent(kind, id string, at clock.Time, partner bool) ([]byte, error) {
 	return nil, fmt.Errorf("no event type %q", kind)
 }
 
-// plain writes JSON without HTML escapes, as events are stored and signed.
+// plain encodes JSON without HTML escapes, as events are stored and signed.
 func plain(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

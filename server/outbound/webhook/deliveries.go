@@ -13,14 +13,13 @@ import (
 )
 
 const (
-	// LogLength is how many deliveries the log shows (decisions, 161 and 210).
+	// LogLength is the number of deliveries in the log (decisions, 161 and 210).
 	LogLength = 50
-	// replayable is how old an event may be that is sent again.
+	// replayable is the maximum age of an event for a replay.
 	replayable = 30 * 24 * time.Hour
 )
 
-// Log returns the last deliveries to an endpoint, newest first, each with the
-// body that was sent.
+// Log returns the last deliveries to an endpoint, newest first, each with its body.
 func Log(ctx context.Context, u *work.Unit, endpointID string) ([]db.WebhookLogRow, error) {
 	e, err := Get(ctx, u, endpointID)
 	if err != nil {
@@ -29,8 +28,7 @@ func Log(ctx context.Context, u *work.Unit, endpointID string) ([]db.WebhookLogR
 	return queries.WebhookLog(ctx, u.DB(), db.WebhookLogParams{EndpointID: e.ID, OrgID: u.OrgID, Lim: LogLength})
 }
 
-// Delivery returns one delivery of the program to which the unit is confined, if it
-// is, with the body that was sent.
+// Delivery returns a delivery with its body, restricted to the unit's program if it has one.
 func Delivery(ctx context.Context, u *work.Unit, id string) (db.WebhookLogRow, error) {
 	row, err := queries.WebhookDeliveryGet(ctx, u.Short(), db.WebhookDeliveryGetParams{ID: id, OrgID: u.OrgID})
 	if err != nil {
@@ -45,8 +43,7 @@ func insertDelivery(ctx context.Context, u *work.Unit, d db.WebhookDelivery) err
 	return queries.WebhookDeliveryInsert(ctx, u.Later(), db.WebhookDeliveryInsertParams(d))
 }
 
-// Replay queues a delivery again, under a new id; the old one stays as it is
-// (decisions, 164).
+// Replay queues a delivery again, under a new id; the old one stays unchanged (decisions, 164).
 func (s *Endpoints) Replay(ctx context.Context, u *work.Unit, deliveryID string) (db.WebhookLogRow, error) {
 	var fresh db.WebhookLogRow
 	row, err := queries.WebhookDeliveryGet(ctx, u.Tx, db.WebhookDeliveryGetParams{ID: deliveryID, OrgID: u.OrgID})
@@ -59,7 +56,7 @@ func (s *Endpoints) Replay(ctx context.Context, u *work.Unit, deliveryID string)
 	}
 	switch {
 	case old.IsTest:
-		return fresh, problem.New(problem.WebhookTestDelivery, "A test event is not sent again; ping the endpoint instead.")
+		return fresh, problem.New(problem.WebhookTestDelivery, "A test event cannot be replayed; ping the endpoint instead.")
 	case row.EventAt.Before(u.Now.Add(-replayable)) || row.Sent == "":
 		return fresh, problem.New(problem.WebhookEventExpired, "The event is older than 30 days.")
 	case !row.Enabled:
@@ -74,26 +71,24 @@ func (s *Endpoints) Replay(ctx context.Context, u *work.Unit, deliveryID string)
 	return fresh, insertDelivery(ctx, u, fresh.WebhookDelivery)
 }
 
-// disabled refuses to queue what would never be sent.
+// disabled refuses to queue a delivery for a disabled endpoint.
 func disabled() error {
 	return problem.New(problem.WebhookEndpointDisabled, "The endpoint is turned off; turn it on first.")
 }
 
-// wakeOnCommit wakes the sender once the deliveries can be seen.
+// wakeOnCommit wakes the sender when the deliveries are visible.
 func (s *Endpoints) wakeOnCommit(u *work.Unit) {
 	if s.Wake != nil {
 		u.OnCommit(s.Wake)
 	}
 }
 
-// Window says which of an endpoint's deliveries to send again: those that failed
-// since a time, or all between two times.
+// Window selects deliveries of an endpoint to replay: those that failed since a time, or all between two times.
 type Window struct {
 	FailedSince, From, To *clock.Time
 }
 
-// ReplayMany queues the deliveries of a window again, and returns how many they
-// are (decisions, 165 and 209).
+// ReplayMany queues the deliveries of a window again, and returns their number (decisions, 165 and 209).
 func (s *Endpoints) ReplayMany(ctx context.Context, u *work.Unit, endpointID string, w Window) (int64, error) {
 	p, err := w.params(u.Now)
 	if err != nil {
@@ -107,33 +102,33 @@ func (s *Endpoints) ReplayMany(ctx context.Context, u *work.Unit, endpointID str
 		return 0, disabled()
 	}
 	p.OrgID, p.EndpointID, p.Now = e.OrgID, e.ID, u.Now
-	// One statement copies the rows; it derives their ids from this one.
+	// One statement copies the rows and derives their ids from this one.
 	p.NewID = strings.TrimPrefix(ident.New(ident.Delivery), string(ident.Delivery))
 	s.wakeOnCommit(u)
 	return queries.WebhookReplayMany(ctx, u.Tx, p)
 }
 
-// params checks the window: one of its two forms, and no more than 30 days.
+// params checks the window: it has one of its two forms, and at most 30 days.
 func (w Window) params(now clock.Time) (db.WebhookReplayManyParams, error) {
 	p := db.WebhookReplayManyParams{FromAt: now, ToAt: now}
 	switch {
 	case w.FailedSince != nil && (w.From != nil || w.To != nil):
-		return p, problem.On("failed_since", problem.ParametersExclusive, "failed_since goes without from and to.")
+		return p, problem.On("failed_since", problem.ParametersExclusive, "failed_since excludes from and to.")
 	case w.FailedSince != nil:
 		p.FailedOnly, p.FromAt = true, *w.FailedSince
 		if p.FromAt.Before(now.Add(-replayable)) {
-			return p, problem.Invalid("failed_since", "failed_since must lie within the last 30 days.")
+			return p, problem.Invalid("failed_since", "failed_since must be within the last 30 days.")
 		}
 		return p, nil
 	case w.From == nil:
 		return p, problem.On("from", problem.ParameterMissing, "Give failed_since, or from and to.")
 	case w.To == nil:
-		return p, problem.On("to", problem.ParameterMissing, "from needs to.")
+		return p, problem.On("to", problem.ParameterMissing, "from requires to.")
 	}
 	p.FromAt, p.ToAt = *w.From, *w.To
 	switch {
 	case p.ToAt.Before(p.FromAt.Time):
-		return p, problem.Invalid("to", "to must not lie before from.")
+		return p, problem.Invalid("to", "to must not be before from.")
 	case p.ToAt.Sub(p.FromAt.Time) > replayable:
 		return p, problem.Invalid("to", "The window must be 30 days at most.")
 	}

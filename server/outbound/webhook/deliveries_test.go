@@ -14,13 +14,13 @@ import (
 	"rail/server/work"
 )
 
-// ids are those of the deliveries, in the order in which they are sent.
+// ids returns the ids of the deliveries, in the order of sending.
 func (x *fixture) ids() []string {
 	x.Helper()
 	return worktest.Rows[string](x.Tenant, "SELECT id FROM webhook_deliveries ORDER BY event_seq")
 }
 
-// deliver ends whatever waits.
+// deliver finishes waiting deliveries.
 func (x *fixture) deliver(status string) {
 	x.Helper()
 	x.Exec("UPDATE webhook_deliveries SET status = $1, next_attempt_at = NULL, finished_at = $2 WHERE finished_at IS NULL",
@@ -36,8 +36,7 @@ func (x *fixture) replay(id string) (row db.WebhookLogRow, err error) {
 	return row, err
 }
 
-// What is sent again is a delivery of its own with the same bytes, and wakes the
-// sender.
+// A replay is a separate delivery with the same bytes, and wakes the sender.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	x := newFixture(t)
@@ -64,8 +63,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// A test, what happened more than 30 days ago, and what an endpoint that is off
-// would have got, are not sent again.
+// Test events, events older than 30 days, and deliveries to a disabled endpoint cannot be replayed.
 func TestReplayRefuses(t *testing.T) {
 	t.Parallel()
 	x := newFixture(t)
@@ -92,8 +90,7 @@ func TestReplayRefuses(t *testing.T) {
 	require.Equal(t, 1, x.woken, "a refusal wakes nobody")
 }
 
-// A window takes each of its events once, in their order; failed_since takes only
-// what failed since then.
+// A window replays each of its events once, in order; failed_since selects failures since then.
 func TestReplayMany(t *testing.T) {
 	t.Parallel()
 	x := newFixture(t)
@@ -130,7 +127,7 @@ func TestReplayMany(t *testing.T) {
 	})
 }
 
-// A window has one of its two forms and 30 days at most.
+// A window has one of its two forms and at most 30 days.
 func TestWindow(t *testing.T) {
 	t.Parallel()
 	now := clock.At(time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC))
@@ -162,7 +159,7 @@ func TestWindow(t *testing.T) {
 	require.Equal(t, db.WebhookReplayManyParams{FromAt: old, ToAt: now}, all)
 }
 
-// The log ends with the fiftieth delivery from the last.
+// The log has the last fifty deliveries.
 func TestLog(t *testing.T) {
 	t.Parallel()
 	x := newFixture(t)

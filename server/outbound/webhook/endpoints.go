@@ -19,28 +19,27 @@ import (
 )
 
 const (
-	// maxEndpoints bounds the endpoints of a program (decisions, 159 and 211), and
-	// the postbacks of a partner: those of partners take none of the program's.
+	// maxEndpoints bounds the endpoints of a program (decisions, 159 and 211), and separately the postbacks of a
+	// partner.
 	maxEndpoints = 20
 	// rotation is how long an old secret signs beside the new one.
 	rotation = 24 * time.Hour
 )
 
-// Endpoints are the rules of endpoints and of their deliveries.
+// Endpoints has the rules of endpoints and of their deliveries.
 type Endpoints struct {
-	Primary *pgxpool.Pool // which alone knows whose events are still to be committed
+	Primary *pgxpool.Pool // only the primary knows the uncommitted events
 	Keeper  *secret.Keeper
-	Guard   *Guard // which addresses may be sent to
+	Guard   *Guard // decides which addresses are allowed
 	Service string // the product's name, for User-Agent
-	// Wake is called after a commit that left the sender something to send; it may
-	// be nil.
+	// Wake, if not nil, is called after a commit that queued deliveries.
 	Wake func()
 
 	pings pings
 }
 
-// NewEndpoint is an endpoint to add: a partner's postback if PartnerID is given,
-// else the program's own. No event types stand for all.
+// NewEndpoint is an endpoint to add: a partner's postback if PartnerID is set, else the program's. Without event
+// types it gets all.
 type NewEndpoint struct {
 	ProgramID  string
 	PartnerID  *string
@@ -48,14 +47,14 @@ type NewEndpoint struct {
 	EventTypes []string
 }
 
-// EndpointChange is a change of an endpoint; what is nil stays.
+// EndpointChange is a change to an endpoint; nil members stay.
 type EndpointChange struct {
 	URL        *string
 	EventTypes []string
 	Enabled    *bool
 }
 
-// Get returns an endpoint of the unit's.
+// Get returns an endpoint of the unit.
 func Get(ctx context.Context, u *work.Unit, id string) (db.WebhookEndpoint, error) {
 	e, err := queries.WebhookEndpointGet(ctx, u.DB(), db.WebhookEndpointGetParams{ID: id, OrgID: u.OrgID})
 	if err != nil {
@@ -64,7 +63,7 @@ func Get(ctx context.Context, u *work.Unit, id string) (db.WebhookEndpoint, erro
 	return e, u.CheckProgram(e.ProgramID)
 }
 
-// lock locks an endpoint of the unit's until the commit.
+// lock locks an endpoint of the unit until the commit.
 func lock(ctx context.Context, u *work.Unit, id string) (db.WebhookEndpoint, error) {
 	e, err := queries.WebhookEndpointLock(ctx, u.Tx, db.WebhookEndpointLockParams{ID: id, OrgID: u.OrgID})
 	if err != nil {
@@ -73,8 +72,8 @@ func lock(ctx context.Context, u *work.Unit, id string) (db.WebhookEndpoint, err
 	return e, u.CheckProgram(e.ProgramID)
 }
 
-// Create adds an endpoint and returns its secret, which is never shown again. The
-// address is checked first: looking up its name must not keep a transaction open.
+// Create adds an endpoint and returns its secret, which is never shown again. The address is checked before the
+// transaction, which must not wait for a name lookup.
 func (s *Endpoints) Create(
 	ctx context.Context, u *work.Unit, n NewEndpoint,
 ) (e db.WebhookEndpoint, secret string, err error) {
@@ -85,7 +84,7 @@ func (s *Endpoints) Create(
 	if err != nil {
 		return e, "", err
 	}
-	// With the program locked, two requests cannot both take the last place.
+	// The lock on the program keeps two requests from both using the last place.
 	p, err := queries.ProgramLock(ctx, u.Tx, db.ProgramLockParams{ID: n.ProgramID, OrgID: u.OrgID})
 	if err != nil {
 		return e, "", work.Found(err, "program_id")
@@ -110,13 +109,12 @@ func (s *Endpoints) Create(
 	})
 }
 
-// checkQuota refuses an endpoint beyond the most that a program, or a partner,
-// may have.
+// checkQuota refuses an endpoint beyond the limit of a program or a partner.
 func checkQuota(ctx context.Context, u *work.Unit, programID string, partnerID *string) error {
 	owner := db.WebhookEndpointsCountParams{ProgramID: programID, OrgID: u.OrgID, PartnerID: partnerID}
 	n, err := queries.WebhookEndpointsCount(ctx, u.Tx, owner)
 	if err == nil && n >= maxEndpoints {
-		err = problem.New(problem.WebhookEndpointLimit, "There are %d endpoints already, as many as there may be.", n)
+		err = problem.New(problem.WebhookEndpointLimit, "There are %d endpoints already, the maximum.", n)
 	}
 	return err
 }
@@ -131,18 +129,17 @@ func (s *Endpoints) checkURL(ctx context.Context, url string) error {
 	return nil
 }
 
-// advised tells a program's own people how they receive at an address that is not
-// public. Partners can do neither.
+// advised adds advice on receiving at a private address, for the program's own staff. Partners can do neither.
 func advised(err error, partnerID *string) error {
 	var p *problem.Error
 	if partnerID == nil && errors.Is(err, ErrRefused) && errors.As(err, &p) {
-		p.Message += " On your own machine receive with rail listen, or open its network with RAIL_WEBHOOK_ALLOW_CIDRS."
+		p.Message += " On your own machine use rail listen, or allow its network in RAIL_WEBHOOK_ALLOW_CIDRS."
 	}
 	return err
 }
 
-// typesOf returns the given types, each once. It refuses types that a partner's
-// postback may not get (decisions, 159).
+// typesOf returns the given types without duplicates. It refuses types that a partner's postback may not get
+// (decisions, 159).
 func typesOf(given []string, partner bool) ([]string, error) {
 	types := make([]string, 0, len(given))
 	for _, kind := range given {
@@ -157,13 +154,13 @@ func typesOf(given []string, partner bool) ([]string, error) {
 	return types, nil
 }
 
-// notForPartners names the types that a postback may take.
+// notForPartners lists the types allowed for a postback.
 func notForPartners(param string) error {
-	return problem.Invalid(param, "A postback takes referral.*, commission.* and payout.* types only.")
+	return problem.Invalid(param, "A postback accepts only referral.*, commission.* and payout.* types.")
 }
 
-// Update changes an endpoint. One that is turned off gets nothing more. When it is
-// turned on again, earlier failures no longer count towards turning it off.
+// Update changes an endpoint. A disabled endpoint gets no more events. When it is enabled again, earlier
+// failures no longer count towards disabling it.
 func (s *Endpoints) Update(
 	ctx context.Context, u *work.Unit, id string, to EndpointChange,
 ) (db.WebhookEndpoint, error) {
@@ -193,8 +190,8 @@ func (s *Endpoints) Update(
 	return e, save(ctx, u, &e)
 }
 
-// enable turns an endpoint on or off. Either way its waiting deliveries are
-// cancelled: an endpoint that is on again gets new events only.
+// enable enables or disables an endpoint. Either way its waiting deliveries are cancelled: an endpoint enabled
+// again gets new events only.
 func enable(ctx context.Context, u *work.Unit, e *db.WebhookEndpoint, on bool) error {
 	if on {
 		e.CountedSince = u.Now
@@ -208,8 +205,8 @@ func enable(ctx context.Context, u *work.Unit, e *db.WebhookEndpoint, on bool) e
 	})
 }
 
-// save queues the endpoint for the commit. Its new updated_at shows a sender at
-// work that what it has read of the endpoint is out of date.
+// save queues the endpoint for the commit. The new updated_at tells an active sender that its copy of the
+// endpoint is outdated.
 func save(ctx context.Context, u *work.Unit, e *db.WebhookEndpoint) error {
 	e.UpdatedAt = u.Now
 	return queries.WebhookEndpointUpdate(ctx, u.Later(), db.WebhookEndpointUpdateParams{
@@ -219,7 +216,7 @@ func save(ctx context.Context, u *work.Unit, e *db.WebhookEndpoint) error {
 	})
 }
 
-// Delete removes an endpoint with its log; nothing more is sent.
+// Delete deletes an endpoint with its log; sending stops.
 func Delete(ctx context.Context, u *work.Unit, id string) error {
 	e, err := lock(ctx, u, id)
 	if err != nil {
@@ -228,9 +225,8 @@ func Delete(ctx context.Context, u *work.Unit, id string) error {
 	return queries.WebhookEndpointDelete(ctx, u.Later(), db.WebhookEndpointDeleteParams{ID: e.ID, OrgID: e.OrgID})
 }
 
-// Rotate makes a new secret and returns it, which is never shown again. The old
-// one signs too for a day; a secret that was still live before it ends now, so
-// that at most two are live.
+// Rotate creates a new secret and returns it, which is never shown again. The old one also signs for a day; a
+// still older secret expires now, so that at most two are valid.
 func (s *Endpoints) Rotate(
 	ctx context.Context, u *work.Unit, id string,
 ) (e db.WebhookEndpoint, secret string, err error) {

@@ -18,8 +18,7 @@ import (
 	"rail/server/work/event"
 )
 
-// fixture is a tenant with the rules of its endpoints, which may be anywhere at
-// https addresses.
+// fixture is a tenant with endpoint rules that allow any https address.
 type fixture struct {
 	*worktest.Tenant
 	*Endpoints
@@ -37,7 +36,7 @@ func newFixture(t *testing.T) *fixture {
 	return x
 }
 
-// endpoint adds one, of the program's own unless a partner is given.
+// endpoint adds an endpoint of the program, or of a partner if given.
 func (x *fixture) endpoint(partner *string, types ...string) (e db.WebhookEndpoint, secret string) {
 	x.Helper()
 	x.Must(func(ctx context.Context, u *work.Unit) (err error) {
@@ -65,7 +64,7 @@ func (x *fixture) stored(id string) db.WebhookEndpoint {
 	return e
 }
 
-// opened returns what a sealed secret of an endpoint holds.
+// opened returns the content of an endpoint's sealed secret.
 func (x *fixture) opened(e db.WebhookEndpoint, sealed []byte, previous bool) string {
 	x.Helper()
 	plain, err := x.Keeper.Open(sealed, SecretPlace(e.ID, previous))
@@ -73,7 +72,7 @@ func (x *fixture) opened(e db.WebhookEndpoint, sealed []byte, previous bool) str
 	return string(plain)
 }
 
-// happen records an event of the program that every endpoint of its own takes.
+// happen records an event of the program that all its endpoints take.
 func (x *fixture) happen() {
 	x.Helper()
 	x.Must(func(_ context.Context, u *work.Unit) error {
@@ -83,14 +82,14 @@ func (x *fixture) happen() {
 	})
 }
 
-// deliveries are their states, the oldest first.
+// deliveries returns their states, oldest first.
 func (x *fixture) deliveries() []string {
 	x.Helper()
 	return worktest.Rows[string](x.Tenant,
 		"SELECT concat_ws(': ', status, error) FROM webhook_deliveries ORDER BY event_seq")
 }
 
-// The secret is shown once and kept sealed; types count once.
+// The secret is shown once and stored sealed; duplicate types count once.
 func TestCreate(t *testing.T) {
 	t.Parallel()
 	x := newFixture(t)
@@ -103,8 +102,7 @@ func TestCreate(t *testing.T) {
 	require.True(t, e.Enabled)
 }
 
-// An address must be public, a partner of the program, and a postback's types
-// those that partners see.
+// An address must be public, a partner of the program, and a postback's types visible to partners.
 func TestCreateRefuses(t *testing.T) {
 	t.Parallel()
 	x := newFixture(t)
@@ -138,7 +136,7 @@ func TestCreateRefuses(t *testing.T) {
 	require.Empty(t, worktest.Rows[string](x.Tenant, "SELECT id FROM webhook_endpoints"))
 }
 
-// A program has so many endpoints, and a partner as many postbacks beside them.
+// A program has a maximum of endpoints, and a partner a separate one of postbacks.
 func TestQuota(t *testing.T) {
 	t.Parallel()
 	x := newFixture(t)
@@ -158,8 +156,8 @@ func TestQuota(t *testing.T) {
 	x.endpoint(new("part_2"))
 }
 
-// An endpoint that is turned off, or on, lets go of what waits for it; one that is
-// told what it is already keeps it, but counts its failures anew.
+// Disabling or enabling an endpoint cancels waiting deliveries; repeating the present state keeps them, but
+// resets the failures.
 func TestEnable(t *testing.T) {
 	t.Parallel()
 	x := newFixture(t)
@@ -181,7 +179,7 @@ func TestEnable(t *testing.T) {
 	require.Equal(t, on, x.stored(e.ID))
 }
 
-// What a change does not name stays, and an address is checked again.
+// Fields that a change leaves out stay, and an address is checked again.
 func TestChange(t *testing.T) {
 	t.Parallel()
 	x := newFixture(t)
@@ -205,7 +203,7 @@ func TestChange(t *testing.T) {
 	}
 }
 
-// Two secrets are live at most: the new one, and for a day the one before it.
+// At most two secrets are valid: the new one, and for a day the previous one.
 func TestRotate(t *testing.T) {
 	t.Parallel()
 	x := newFixture(t)
@@ -230,7 +228,7 @@ func TestRotate(t *testing.T) {
 	require.NotEqual(t, second, third)
 }
 
-// A unit that is confined to another program finds no endpoint of this one.
+// A unit restricted to another program finds no endpoint of this one.
 func TestElsewhere(t *testing.T) {
 	t.Parallel()
 	x := newFixture(t)

@@ -11,19 +11,19 @@ import (
 	"rail/server/work/event"
 )
 
-// FeedLength is how many events are looked at unless told.
+// FeedLength is the default number of events in a feed.
 const FeedLength = 100
 
-// Feed is what follows a cursor: events in their order, and where the next ones begin.
+// Feed is a page of events after a cursor, with the next cursor.
 type Feed struct {
 	Events   []db.EventsSinceRow
 	Cursor   string
-	CaughtUp bool // there was nothing more
+	CaughtUp bool // there are no more events
 }
 
-// Follow looks at up to limit events after a cursor, of all programs of the unit's organization, and returns those
-// of the programs to which the unit is confined. Without a cursor it returns the one of now. It reads the
-// primary, which alone knows whose events are still to be committed.
+// Follow reads up to limit events after a cursor, of all programs of the unit's organization, and returns those
+// of the unit's programs. Without a cursor it returns the present one. It reads the primary, since only that
+// knows the uncommitted events.
 func (s *Endpoints) Follow(ctx context.Context, u *work.Unit, after string, limit int) (Feed, error) {
 	for _, named := range u.Programs {
 		if err := u.ProgramExists(ctx, s.Primary, named); err != nil {
@@ -60,20 +60,20 @@ func (s *Endpoints) Follow(ctx context.Context, u *work.Unit, after string, limi
 	return out, err
 }
 
-// cursor seals the number of an event: it counts those of all organizations, which is nobody's business.
+// cursor seals the number of an event, which counts the events of all organizations and must stay private.
 func (s *Endpoints) cursor(org string, seq int64) (string, error) {
 	sealed, err := s.Keeper.Seal(binary.BigEndian.AppendUint64(nil, uint64(seq)), "events/"+org)
 	return base64.RawURLEncoding.EncodeToString(sealed), err
 }
 
-// position returns the number in a cursor of the organization's.
+// position returns the number in a cursor of the organization.
 func (s *Endpoints) position(org, cursor string) (int64, error) {
 	sealed, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err == nil {
 		sealed, err = s.Keeper.Open(sealed, "events/"+org)
 	}
 	if err != nil || len(sealed) != 8 {
-		return 0, problem.Invalid("after", "after is no cursor of your organization's events; ask without it for a new one.")
+		return 0, problem.Invalid("after", "after is not a cursor of your organization's events; omit it to get a new one.")
 	}
 	return int64(binary.BigEndian.Uint64(sealed)), nil
 }

@@ -16,36 +16,34 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// ErrRefused is the one answer for every address that must not be reached. It does
-// not say what a name resolves to, which could reveal the operator's network.
+// ErrRefused is the answer for every forbidden address. It does not reveal what a name resolves to, since that
+// could expose the operator's network.
 var ErrRefused = errors.New("the address is not public")
 
 const (
-	// resolveTime bounds the look-up when an address is saved.
+	// resolveTime bounds the lookup when an address is saved.
 	resolveTime = 1500 * time.Millisecond
-	// maxDialled is how many addresses of a name are tried.
+	// maxDialled bounds how many addresses of a name are tried.
 	maxDialled = 3
 )
 
-// Guard keeps webhooks from reaching anything but the public internet. It checks
-// an address when it is saved, and again every address that is dialled, at the
-// moment of dialling: a name may resolve to another one by then. The zero value
-// allows nothing but public addresses.
+// Guard restricts webhooks to the public internet. It checks an address when it is saved, and every address
+// again when it is dialled, since a name may resolve to another one by then. The zero value allows only public
+// addresses.
 type Guard struct {
-	Allow     []netip.Prefix // networks that are open for development
+	Allow     []netip.Prefix // networks allowed for development
 	HTTPSOnly bool
-	OwnHost   string // the service's own host, which is refused
+	OwnHost   string // the service's host, which is refused
 	Resolver  Resolver
 	public    *ssrf.Guardian
 }
 
-// Resolver looks names up; *net.Resolver is one.
+// Resolver looks up names, such as *net.Resolver.
 type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// NewGuard returns a guard with Go's own resolver: the system's may read odd
-// spellings as addresses.
+// NewGuard returns a guard with Go's resolver: the system's may interpret odd spellings as addresses.
 func NewGuard(allow []netip.Prefix, httpsOnly bool, baseURL string) *Guard {
 	own := ""
 	if u, err := url.Parse(baseURL); err == nil {
@@ -65,8 +63,8 @@ func (g *Guard) safe(a netip.Addr) bool {
 	return !a.Is4In6() && a.Zone() == "" && g.public.SafeAddr(a) == nil
 }
 
-// Check validates an address that is to be saved. The error is a sentence for the
-// client; a name that does not resolve is accepted.
+// Check validates an address to be saved. The error is a sentence for the client; a name that does not resolve
+// is accepted.
 func (g *Guard) Check(ctx context.Context, raw string) error {
 	u, err := plainURL(raw)
 	if err != nil {
@@ -97,30 +95,30 @@ func (g *Guard) Check(ctx context.Context, raw string) error {
 	return nil
 }
 
-// plainURL parses an address and refuses spellings that different programs read
-// differently: what is checked must be what is dialled.
+// plainURL parses an address and refuses spellings that programs interpret differently: the checked address must
+// be the dialled one.
 func plainURL(raw string) (*url.URL, error) {
 	if strings.ContainsFunc(raw, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\\' }) {
-		return nil, errors.New("the address holds a space, a control character or a backslash")
+		return nil, errors.New("the address contains a space, a control character or a backslash")
 	}
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil:
-		return nil, errors.New("the address cannot be read")
+		return nil, errors.New("the address is invalid")
 	case u.Scheme != "http" && u.Scheme != "https":
 		return nil, errors.New("the address must begin with https:// or http://")
 	case u.User != nil || strings.Contains(u.Host, "@"):
-		return nil, errors.New("the address must not hold a user name or a password")
+		return nil, errors.New("the address must not contain a user name or a password")
 	case u.Fragment != "" || strings.Contains(raw, "#"):
-		return nil, errors.New("the address must not hold a fragment")
+		return nil, errors.New("the address must not contain a fragment")
 	case u.Opaque != "" || u.Hostname() == "" || strings.Contains(u.Host, "%"):
-		return nil, errors.New("the address has no proper host")
+		return nil, errors.New("the address has no valid host")
 	}
 	return u, portOf(u)
 }
 
-// portOf allows the ports 80, 443 and 1024 to 65535. The others belong to mail,
-// name servers and the like, which are no receivers of webhooks.
+// portOf allows the ports 80, 443 and 1024 to 65535. The others belong to mail, name servers and other services
+// that receive no webhooks.
 func portOf(u *url.URL) error {
 	_, after, found := strings.Cut(u.Host[strings.LastIndex(u.Host, "]")+1:], ":")
 	if !found {
@@ -133,8 +131,7 @@ func portOf(u *url.URL) error {
 	return nil
 }
 
-// hostOf returns the host as a name in lower case and ASCII, or as an address if
-// it is one.
+// hostOf returns the host as a name in lower case and ASCII, or as an address if it is one.
 func hostOf(u *url.URL) (name string, literal netip.Addr, err error) {
 	host := u.Hostname()
 	if strings.HasPrefix(u.Host, "[") {
@@ -146,12 +143,12 @@ func hostOf(u *url.URL) (name string, literal netip.Addr, err error) {
 	}
 	ascii, err := idna.Lookup.ToASCII(host)
 	if err != nil {
-		return "", literal, errors.New("the address has no proper host")
+		return "", literal, errors.New("the address has no valid host")
 	}
 	name = strings.TrimSuffix(strings.ToLower(ascii), ".")
 	labels := strings.Split(name, ".")
 	if slices.Contains(labels, "") {
-		return "", literal, errors.New("the address has no proper host")
+		return "", literal, errors.New("the address has no valid host")
 	}
 	if last := labels[len(labels)-1]; numeric(last) {
 		if literal, err = netip.ParseAddr(name); err != nil {
@@ -161,8 +158,7 @@ func hostOf(u *url.URL) (name string, literal netip.Addr, err error) {
 	return name, literal, nil
 }
 
-// numeric reports whether a last label makes a host an IPv4 address, in decimal,
-// octal or hexadecimal.
+// numeric reports whether a last label makes a host an IPv4 address, in decimal, octal or hexadecimal.
 func numeric(label string) bool {
 	if strings.HasPrefix(label, "0x") {
 		return true
@@ -170,15 +166,14 @@ func numeric(label string) bool {
 	return strings.Trim(label, "0123456789") == ""
 }
 
-// locals end names that resolve only where they are given: those that are reserved
-// for it (RFC 6761, 6762 with its appendix G, 8375), and those that systems write
-// into their own tables of hosts.
+// locals are suffixes of names that resolve locally: those reserved for it (RFC 6761, 6762 with its appendix G,
+// 8375), and common names in hosts files.
 var locals = []string{
 	".localhost", ".local", ".internal", ".intranet", ".private", ".corp", ".home", ".lan", ".home.arpa",
 	".localdomain", ".localdomain4", ".localdomain6",
 }
 
-// internal reports whether a name has meaning in a local network only.
+// internal reports whether a name is valid in a local network only.
 func internal(name string) bool {
 	if !strings.Contains(name, ".") {
 		return true
@@ -186,8 +181,8 @@ func internal(name string) bool {
 	return slices.ContainsFunc(locals, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
 }
 
-// DialContext resolves, checks every answer, and dials the first few; each
-// address is checked once more at the moment of dialling.
+// DialContext resolves the name, checks every answer, and dials the first few addresses; each is checked again
+// when it is dialled.
 func (g *Guard) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -215,7 +210,7 @@ func (g *Guard) DialContext(ctx context.Context, network, address string) (net.C
 	return nil, err
 }
 
-// control is called with the address that the kernel is about to connect to.
+// control receives the address just before the kernel connects to it.
 func (g *Guard) control(_, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil || !g.safe(at.Addr()) {

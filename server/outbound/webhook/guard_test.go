@@ -12,7 +12,7 @@ import (
 	"rail/server/outbound/webhook/vectors"
 )
 
-// names is a resolver of a few names; the others do not exist.
+// names is a resolver of a few names.
 type names map[string][]string
 
 func (n names) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
@@ -48,8 +48,8 @@ func TestGuardAccepts(t *testing.T) {
 	require.Error(t, g.Check(t.Context(), "http://example.com/hooks"))
 }
 
-// TestGuardResolves: a name with one bad answer among good ones is refused when
-// it is saved and when it is dialled, and the error names no address.
+// TestGuardResolves: a name with one bad answer among good ones is refused when it is saved and when it is
+// dialled, and the error contains no address.
 func TestGuardResolves(t *testing.T) {
 	for _, answers := range [][]string{
 		{"127.0.0.1"}, {"169.254.169.254"}, {"::1"}, {"fd00:ec2::254"}, {"::ffff:10.0.0.1"}, {"64:ff9b::a9fe:a9fe"},
@@ -68,8 +68,7 @@ func TestGuardResolves(t *testing.T) {
 	require.NoError(t, g.Check(t.Context(), "https://hooks.example.com/"))
 }
 
-// TestGuardJudgesWhatIsDialled: an address that slips past the look-up is
-// refused at the moment of dialling.
+// TestGuardJudgesWhatIsDialled: an address that passes the lookup is refused when it is dialled.
 func TestGuardJudgesWhatIsDialled(t *testing.T) {
 	g := guarded(nil)
 	for _, at := range []string{

@@ -10,20 +10,19 @@ import (
 	"rail/server/work/event"
 )
 
-// fresh is how old a horizon may be for a worker that reads deliveries up to it.
+// fresh is the maximum age of a horizon for a worker that reads deliveries up to it.
 const fresh = 5 * time.Millisecond
 
-// horizon is the last one that a sender has read, shared by its workers.
+// horizon is the sender's last horizon, shared by its workers.
 type horizon struct {
 	mu   sync.Mutex
-	at   time.Time // when reading it began
+	at   time.Time // start of the read
 	last event.Horizon
-	seen map[event.Lock]time.Time // since when
+	seen map[event.Lock]time.Time // first time seen
 }
 
-// settled returns a horizon that is at most age older than the call. A transaction
-// that stays open for longer than longestWait no longer delays events: they are
-// sent before the events that it may still commit.
+// settled returns a horizon that was read at most age before the call. A transaction open for longer than
+// longestWait no longer delays events: later events are sent before those it may still commit.
 func (s *Sender) settled(ctx context.Context, age time.Duration) (event.Horizon, error) {
 	asked := clock.Real()
 	h := &s.horizon

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// TestLongestWait: a transaction that does not end delays events for so long.
+// TestLongestWait: an open transaction delays events for at most longestWait.
 func TestLongestWait(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)

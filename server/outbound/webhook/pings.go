@@ -13,22 +13,20 @@ import (
 	"rail/server/work/event"
 )
 
-// How many receivers are pinged at once: each may take ten seconds. Those of one
-// organization leave places to others, those to postbacks some to the
-// organization's own endpoints.
+// Limits of concurrent pings, each of which may take ten seconds. An organization leaves places to others, and
+// its postbacks leave some to its own endpoints.
 const (
 	maxPings         = 8
 	maxPingsOfOrg    = 3
 	maxPostbackPings = 2
 )
 
-// errBegun is a mistake of wiring: a transaction must not wait for a receiver.
+// errBegun is a programming error: a transaction must not wait for a receiver.
 var errBegun = errors.New("webhook: a ping within a transaction that has begun")
 
-// Ping sends a test event of a type, "" for the first that the endpoint takes, and
-// returns how that went (decisions, 163). It is not tried again. The endpoint is
-// read outside of the unit's transaction, which begins with the commit: none is
-// open while the receiver answers.
+// Ping sends a test event of a type, "" for the first type of the endpoint, and returns the result (decisions,
+// 163). It does not retry. It reads the endpoint outside of the unit's transaction, which begins with the
+// commit: none is open while the receiver answers.
 func (s *Endpoints) Ping(ctx context.Context, u *work.Unit, endpointID, kind string) (db.WebhookLogRow, error) {
 	var sent db.WebhookLogRow
 	if u.Tx.Begun() {
@@ -54,14 +52,13 @@ func (s *Endpoints) Ping(ctx context.Context, u *work.Unit, endpointID, kind str
 
 // crowdedOut refuses a ping with a Retry-After of a second.
 func crowdedOut() error {
-	const words = "Other tests of endpoints wait for their receivers; try again in a moment."
+	const words = "Too many endpoint tests are running; try again in a moment."
 	p := problem.New(problem.RateLimitExceeded, words)
 	p.RetryAfter = 1
 	return p
 }
 
-// sendTest makes a test event, sends it once, and returns the row of its delivery,
-// which is not written yet.
+// sendTest sends a test event once, and returns the row of its delivery, which is not written yet.
 func (s *Endpoints) sendTest(
 	ctx context.Context, u *work.Unit, e db.WebhookEndpoint, kind string,
 ) (db.WebhookLogRow, error) {
@@ -96,8 +93,7 @@ func (s *Endpoints) sendTest(
 	return db.WebhookLogRow{WebhookDelivery: d, Sent: text}, nil
 }
 
-// testType returns the type that is asked for, or else the first that the
-// endpoint takes.
+// testType returns the requested type, or else the endpoint's first.
 func testType(e db.WebhookEndpoint, asked string) (string, error) {
 	switch {
 	case asked != "":
@@ -113,15 +109,13 @@ func testType(e db.WebhookEndpoint, asked string) (string, error) {
 	return "affiliate.created", nil
 }
 
-// pings counts the pings under way for each bound: all, those of an organization,
-// those of its postbacks, those of a partner.
+// pings counts running pings for each limit: overall, by organization, by its postbacks, and by partner.
 type pings struct {
 	mu     sync.Mutex
 	atWork map[string]int
 }
 
-// begin takes a place within every bound that applies to the endpoint, or none;
-// done gives it back.
+// begin takes a place under every limit that applies to the endpoint, or none; done returns them.
 func (p *pings) begin(e db.WebhookEndpoint) (done func(), ok bool) {
 	bounds := map[string]int{"": maxPings, e.OrgID: maxPingsOfOrg}
 	if e.PartnerID != nil {

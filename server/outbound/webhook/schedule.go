@@ -6,22 +6,20 @@ import (
 	"rail/server/clock"
 )
 
-// MaxAttempts is how often a delivery is tried.
+// MaxAttempts is the number of attempts for a delivery.
 const MaxAttempts = 8
 
-// AtOnce is when a first attempt is due: before the time of any clock, so that no
-// event waits for a clock that is behind the one of its writer.
+// AtOnce is when a first attempt is due: before the time of any clock, so that no event waits for a slow clock.
 var AtOnce = clock.At(time.Unix(0, 0))
 
-// waits are the least times from one attempt to the next: a receiver that is back
-// within the hour loses little time, and one that is down for a weekend nothing.
+// waits are the minimum times between attempts: a receiver that is back within the hour loses little time, and
+// a weekend of downtime loses no event.
 var waits = [MaxAttempts - 1]time.Duration{
 	time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 12 * time.Hour, 24 * time.Hour, 24 * time.Hour,
 }
 
-// Next returns when to try a delivery again after attempt number n (from 1) failed:
-// at the first minute 1 or 31 of an hour that is not before the least wait. ok is
-// false after the last attempt.
+// Next returns when to retry a delivery after attempt number n (from 1) failed: at the first minute 1 or 31 of
+// an hour after the minimum wait. ok is false after the last attempt.
 func Next(n int, attempted clock.Time) (next clock.Time, ok bool) {
 	if n >= MaxAttempts {
 		return clock.Time{}, false

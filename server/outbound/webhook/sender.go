@@ -27,60 +27,55 @@ import (
 var queries = db.New()
 
 const (
-	// poll is how often the sender looks for work that nobody woke it for.
+	// poll is the interval between checks for work without a wake.
 	poll = 250 * time.Millisecond
-	// buryEvery is how often the leases of dead workers are taken from them.
+	// buryEvery is the interval between checks for leases of dead workers.
 	buryEvery = 500 * time.Millisecond
-	// spacing is the least time between looks for work, and four times what the
-	// last one took, so that looking takes no more than a fifth of the time.
+	// spacing is the minimum time between checks for work. The time is also at least four times the duration of the
+	// last check, so that checks take at most a fifth of the time.
 	spacing = 20 * time.Millisecond
-	// again is how many times more the sender looks for work after a wake, while a
-	// transaction that has not ended delays events.
+	// again is the number of extra checks after a wake while an open transaction delays events.
 	again = 4
-	// maxBusy bounds the endpoints that one sender sends to at once; each costs a
-	// goroutine, so that a receiver which hangs slows no other. WebhookClaim shares
-	// the places out.
+	// maxBusy bounds the endpoints that one sender serves at once; each has a goroutine, so that a hanging receiver
+	// delays no other. WebhookClaim distributes the places.
 	maxBusy = 512
-	// turn is how long an endpoint that answers well keeps its place.
+	// turn is how long a responsive endpoint keeps its place.
 	turn = time.Second
-	// quick is the longest that an attempt may take without the endpoint losing its
-	// place.
+	// quick is the maximum duration of an attempt for an endpoint to keep its place.
 	quick = time.Second
-	// writers is how many batches of results are written at once: while one waits
-	// for the disk, the next one gathers and begins.
+	// writers is the number of batches of results written at once: while one waits for the disk, the next one fills.
 	writers = 2
-	// crowded is the number of taken places from which an organization may have used
-	// up its share: whoever gives a place back then has the sender look again.
+	// crowded is the number of busy places from which an organization may have reached its share: releasing a place
+	// then triggers another check.
 	crowded = maxBusy / 16
-	// ahead is how many deliveries of an endpoint are read at once.
-	ahead = 16
-	// longestWait is how long later events of a program wait for an open transaction.
-	// The database ends an idle transaction after the same time.
+	// readAhead is the number of deliveries of an endpoint read at once.
+	readAhead = 16
+	// longestWait is how long later events of a program wait for an open transaction. The database ends an idle
+	// transaction after the same time.
 	longestWait = 10 * time.Second
 )
 
-// Options are what a sender works with.
+// Options are the dependencies of a sender.
 type Options struct {
 	Pool *pgxpool.Pool
-	// Session connects past a pooler of transactions; nil if there is none. The lock
-	// that shows the others that this sender lives belongs to a session.
+	// Session connects without the transaction pooler; nil if there is none. The lock that marks a live sender
+	// belongs to a session.
 	Session *pgx.ConnConfig
 	Keeper  *secret.Keeper
 	Clock   clock.Clock
 	Log     *slog.Logger
 	Dial    Dial
 	Service string // the product's name, for User-Agent
-	// Disabled is called when an endpoint is turned off for lasting failure, in the
-	// same transaction; it may be nil.
+	// Disabled, if not nil, is called when lasting failure disables an endpoint, in the same transaction.
 	Disabled func(ctx context.Context, tx db.DBTX, e db.WebhookEndpoint) error
-	// Registry gets the metrics; nil for none.
+	// Registry gets the metrics; may be nil.
 	Registry prometheus.Registerer
-	// Tracer gets a span for each attempt; nil for none.
+	// Tracer gets a span for each attempt; may be nil.
 	Tracer *tracing.Tracer
 }
 
-// Sender delivers events to endpoints. Any number of senders work on one database:
-// each endpoint is leased to one of them at a time.
+// Sender delivers events to endpoints. Several senders can share one database: each endpoint is leased to one of
+// them at a time.
 type Sender struct {
 	Options
 	owner   int64
@@ -89,14 +84,14 @@ type Sender struct {
 	results chan result
 	horizon horizon
 	working sync.WaitGroup
-	alive   atomic.Bool // the lock that shows it is taken
+	alive   atomic.Bool // whether the liveness lock is held
 
 	outcomes  *prometheus.CounterVec
 	endpoints *outage.Log
 	steps     *outage.Log // of the sender's own work
 }
 
-// NewSender returns a sender; Run makes it work.
+// NewSender returns a sender; Run starts it.
 func NewSender(o Options) *Sender {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -104,7 +99,7 @@ func NewSender(o Options) *Sender {
 		Options: o, owner: int64(binary.BigEndian.Uint64(b[:]) >> 1), // 63 bits
 		wake: make(chan struct{}, 1), slots: make(chan struct{}, maxBusy), results: make(chan result),
 		outcomes: promauto.With(o.Registry).NewCounterVec(prometheus.CounterOpts{
-			Name: "rail_webhook_deliveries_total", Help: "Attempts to deliver an event, by what became of the delivery.",
+			Name: "rail_webhook_deliveries_total", Help: "Attempts to deliver an event, by outcome.",
 		}, []string{"outcome"}),
 		endpoints: outage.New(o.Log, o.Clock, "webhook endpoint", "endpoint"),
 		steps:     outage.New(o.Log, o.Clock, "sending webhooks", "step"),
@@ -117,8 +112,7 @@ func NewSender(o Options) *Sender {
 	return s
 }
 
-// Wake makes the sender look for work soon, as after a commit with events. It
-// never blocks: one wake that waits is as good as many.
+// Wake triggers a check for work, as after a commit with events. It never blocks; concurrent wakes are merged.
 func (s *Sender) Wake() {
 	select {
 	case s.wake <- struct{}{}:
@@ -126,7 +120,7 @@ func (s *Sender) Wake() {
 	}
 }
 
-// Run delivers until ctx ends; attempts in flight are finished.
+// Run delivers until ctx ends, and finishes attempts in flight.
 func (s *Sender) Run(ctx context.Context) {
 	writing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var writer sync.WaitGroup
@@ -134,7 +128,7 @@ func (s *Sender) Run(ctx context.Context) {
 		writer.Go(func() { s.write(writing) })
 	}
 	var living sync.WaitGroup
-	living.Go(func() { s.heartbeat(writing) }) // as long as anything is in flight
+	living.Go(func() { s.heartbeat(writing) }) // while anything is in flight
 	s.look(ctx)
 	s.working.Wait()
 	stop()
@@ -142,7 +136,7 @@ func (s *Sender) Run(ctx context.Context) {
 	living.Wait()
 }
 
-// look claims work when woken, and now and then.
+// look claims work when woken, and periodically.
 func (s *Sender) look(ctx context.Context) {
 	for left := 0; ; left-- {
 		began := clock.Real()
@@ -159,14 +153,13 @@ func (s *Sender) look(ctx context.Context) {
 		case <-time.After(wait):
 		case <-s.wake:
 			left = again + 1
-			_ = clock.Wait(ctx, rest-time.Since(ended)) // what comes together is claimed together
+			_ = clock.Wait(ctx, rest-time.Since(ended)) // claim concurrent wakes together
 		}
 	}
 }
 
-// claim leases endpoints and starts a goroutine for each. It takes half of the free
-// places at a time, so that organizations with new events at the same moment all
-// get some. It reports whether open transactions delay events.
+// claim leases endpoints and starts a goroutine for each. It takes half of the free places at a time, so that
+// organizations with simultaneous events all get some. It reports whether open transactions delay events.
 func (s *Sender) claim(ctx context.Context) (delayed bool) {
 	free := maxBusy - len(s.slots)
 	if free == 0 || ctx.Err() != nil || !s.alive.Load() {
@@ -195,15 +188,14 @@ func (s *Sender) claim(ctx context.Context) (delayed bool) {
 			}
 		})
 	}
-	// All that was asked for was there, so there may be more.
+	// The claim was filled, so there may be more.
 	if len(leases) == (free+1)/2 {
 		s.Wake()
 	}
 	return len(h.Locks) > 0
 }
 
-// heartbeat keeps the lock that shows the others that this sender lives, and takes
-// the leases of senders that have died.
+// heartbeat holds the lock that marks this sender as alive, and releases the leases of dead senders.
 func (s *Sender) heartbeat(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := s.keepLock(ctx); err != nil && ctx.Err() == nil {
@@ -213,9 +205,8 @@ func (s *Sender) heartbeat(ctx context.Context) {
 	}
 }
 
-// keepLock keeps the lock on a connection of its own until that breaks. It takes
-// leases only from owners that lacked their lock twice in a row: a sender that
-// lost its connection gets another one at once.
+// keepLock holds the lock on a separate connection until that breaks. It releases leases only of owners that
+// lacked their lock twice in a row: a sender that lost its connection gets a new one at once.
 func (s *Sender) keepLock(ctx context.Context) error {
 	conn, err := pgx.ConnectConfig(ctx, cmp.Or(s.Session, s.Pool.Config().ConnConfig))
 	if err != nil {
@@ -250,6 +241,6 @@ func (s *Sender) keepLock(ctx context.Context) error {
 	return nil
 }
 
-// errLockLost: a pooler has ended the session that had the lock behind it.
-var errLockLost = errors.New("the session with the lock is gone: behind a pooler of transactions, " +
+// errLockLost means that a pooler ended the session with the lock.
+var errLockLost = errors.New("the session with the lock has ended: behind a transaction pooler, " +
 	"set RAIL_DATABASE_SESSION_URL")

@@ -13,7 +13,7 @@ import (
 	"rail/server/work/event"
 )
 
-// TestSignatureVectors: both headers are those that others have computed.
+// TestSignatureVectors compares both headers with those computed by others.
 func TestSignatureVectors(t *testing.T) {
 	for _, c := range vectors.Signatures {
 		at := time.Unix(c.Time, 0)
@@ -42,7 +42,7 @@ func TestSchedule(t *testing.T) {
 		got)
 }
 
-// TestCatalogue: every type has its description and an example of itself.
+// TestCatalogue: every type has a description and an example.
 func TestCatalogue(t *testing.T) {
 	require.Len(t, Catalogue(), 47)
 	for _, c := range Catalogue() {
@@ -56,8 +56,8 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
-// TestPartnersSeeNothingHidden compares the example of every type, which the type that
-// the service emits is checked against, to what is hidden from partners anywhere.
+// TestPartnersSeeNothingHidden compares every type's example, which matches the emitted type, with the members
+// hidden from partners.
 func TestPartnersSeeNothingHidden(t *testing.T) {
 	hidden := map[string]bool{}
 	for _, row := range events.Catalogue {

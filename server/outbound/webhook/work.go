@@ -16,32 +16,30 @@ import (
 	"rail/server/work"
 )
 
-// lease is the right to send to an endpoint. The token is new with each lease, so
-// that results of a lease that was lost are not written.
+// lease is the right to send to an endpoint. Each lease has a new token, so that results of a lost lease are not
+// written.
 type lease struct {
 	endpoint string
 	token    int64
 }
 
-// result is how an attempt ended, on its way to the writer, which answers on done.
+// result is the outcome of an attempt for the writer, which answers on done.
 type result struct {
 	lease   lease
 	d       db.WebhookNextRow
 	outcome Outcome
 	status  db.DeliveryStatus
 	next    clock.Time
-	at      clock.Time // when it ended
+	at      clock.Time // end of the attempt
 	done    chan verdict
 }
 
-// verdict is what the writer found. stands is false if the lease was lost or the
-// endpoint is off or gone; same is true if the endpoint has not changed since it
-// was read; quick is true if the receiver acknowledged soon.
+// verdict is the writer's answer. stands is false if the lease was lost or the endpoint is disabled or deleted;
+// same is true if the endpoint has not changed since it was read; quick is true for a quick acknowledgement.
 type verdict struct{ stands, same, quick bool }
 
-// work takes a turn at one endpoint. It sends until nothing is due, the turn is
-// over, the lease is lost, or an attempt failed or took long; it reports whether
-// more may be due. A slow receiver thus gives its place to another endpoint.
+// work serves one endpoint until nothing is due, the turn is over, the lease is lost, or an attempt failed or
+// was slow; it reports whether more may be due. A slow receiver thus leaves its place to another endpoint.
 func (s *Sender) work(ctx context.Context, l lease) (more bool) {
 	client := NewClient(s.Service, s.Dial)
 	defer client.Close()
@@ -62,8 +60,8 @@ func (s *Sender) work(ctx context.Context, l lease) (more bool) {
 	return more
 }
 
-// next reads the first deliveries that are due, up to the horizon: an event that
-// may still be committed before them must not be passed over.
+// next reads the first due deliveries up to the horizon: an event that may still be committed before them must
+// not be skipped.
 func (s *Sender) next(ctx context.Context, l lease) ([]db.WebhookNextRow, error) {
 	h, err := s.settled(ctx, fresh)
 	if err != nil {
@@ -71,15 +69,15 @@ func (s *Sender) next(ctx context.Context, l lease) ([]db.WebhookNextRow, error)
 	}
 	now := s.Clock.Now()
 	p := db.WebhookNextParams{
-		EndpointID: l.endpoint, Owner: s.owner, Token: l.token, Now: &now, Horizon: h.End, Lim: ahead,
+		EndpointID: l.endpoint, Owner: s.owner, Token: l.token, Now: &now, Horizon: h.End, Lim: readAhead,
 	}
 	p.Classes, p.Belows = h.Arrays()
 	return queries.WebhookNext(ctx, s.Pool, p)
 }
 
-// release gives a lease back. It keeps trying while the database is away: nobody
-// takes a lease from a sender that lives, so its endpoint would have to wait until
-// the lease runs out. quick is how the last attempt went, nil if none was made.
+// release returns a lease. It retries while the database is unavailable: a live sender's lease is never taken,
+// so the endpoint would have to wait until the lease expires. quick is the result of the last attempt, nil if
+// there was none.
 func (s *Sender) release(ctx context.Context, l lease, quick *bool) {
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), Deadline)
 	defer cancel()
@@ -94,9 +92,8 @@ func (s *Sender) release(ctx context.Context, l lease, quick *bool) {
 	}
 }
 
-// sendAll sends what was read, in order, and returns the verdict on the last. It
-// stops early after an attempt that was not quick, if the endpoint has changed,
-// or if the turn, which started at began, is over.
+// sendAll sends the deliveries in order, and returns the last verdict. It stops early after an attempt that was
+// not quick, if the endpoint has changed, or if the turn, which started at began, is over.
 func (s *Sender) sendAll(ctx context.Context, client *Client, l lease, due []db.WebhookNextRow,
 	began time.Time) (v verdict) {
 	for i, d := range due {
@@ -110,15 +107,15 @@ func (s *Sender) sendAll(ctx context.Context, client *Client, l lease, due []db.
 	return v
 }
 
-// sendOne makes one attempt and waits until its result is written: the next
-// delivery must not be sent on a lease that was lost.
+// sendOne makes one attempt and waits until its result is written: the next delivery must not be sent on a lost
+// lease.
 func (s *Sender) sendOne(ctx context.Context, client *Client, l lease, d db.WebhookNextRow) verdict {
 	now := s.Clock.Now()
 	secrets, err := Sealed{
 		Endpoint: l.endpoint, Secret: d.Secret, Previous: d.PreviousSecret, PreviousExpiresAt: d.PreviousExpiresAt,
 	}.Live(s.Keeper, now)
 	if err != nil {
-		s.endpoints.Note(l.endpoint, fmt.Errorf("the secret does not open: %w", err))
+		s.endpoints.Note(l.endpoint, fmt.Errorf("the secret cannot be decrypted: %w", err))
 		return verdict{}
 	}
 	r := result{lease: l, d: d, status: db.DeliveryStatusDelivered, done: make(chan verdict, 1)}
@@ -141,13 +138,13 @@ func (s *Sender) sendOne(ctx context.Context, client *Client, l lease, d db.Webh
 	}
 	s.results <- r
 	v := <-r.done
-	s.told(r)
+	s.countAttempt(r)
 	v.quick = r.outcome.Err == "" && r.outcome.Took < quick
 	return v
 }
 
-// told counts an attempt, and notes how its endpoint does.
-func (s *Sender) told(r result) {
+// countAttempt counts an attempt, and tracks outages of its endpoint.
+func (s *Sender) countAttempt(r result) {
 	s.outcomes.WithLabelValues(string(r.status)).Inc()
 	var err error
 	if r.outcome.Err != "" {
@@ -156,15 +153,14 @@ func (s *Sender) told(r result) {
 	s.endpoints.Note(r.lease.endpoint, err)
 }
 
-// Sealed has the secrets of an endpoint as they are stored. Previous is nil, or
-// signs too until PreviousExpiresAt.
+// Sealed has the stored secrets of an endpoint. Previous may be nil; it also signs until PreviousExpiresAt.
 type Sealed struct {
 	Endpoint          string
 	Secret, Previous  []byte
 	PreviousExpiresAt *clock.Time
 }
 
-// Live opens the secrets that sign at now, the newest first.
+// Live opens the secrets that sign at now, newest first.
 func (s Sealed) Live(keeper *secret.Keeper, now clock.Time) ([]string, error) {
 	current, err := keeper.Open(s.Secret, SecretPlace(s.Endpoint, false))
 	if err != nil || s.Previous == nil || !s.PreviousExpiresAt.After(now.Time) {
@@ -174,7 +170,7 @@ func (s Sealed) Live(keeper *secret.Keeper, now clock.Time) ([]string, error) {
 	return []string{string(current), string(previous)}, err
 }
 
-// SecretPlace returns the place that a secret of an endpoint is sealed for.
+// SecretPlace returns the place for sealing an endpoint's secret.
 func SecretPlace(endpointID string, previous bool) string {
 	if previous {
 		return "webhook_endpoints.previous_secret/" + endpointID
@@ -182,8 +178,7 @@ func SecretPlace(endpointID string, previous bool) string {
 	return "webhook_endpoints.secret/" + endpointID
 }
 
-// write writes results. Those that arrive together share a transaction, so that
-// the wait for the disk is paid once for many endpoints.
+// write writes results. Concurrent results share a transaction, so that many endpoints wait for the disk once.
 func (s *Sender) write(ctx context.Context) {
 	for {
 		var batch []result
@@ -209,16 +204,14 @@ func (s *Sender) write(ctx context.Context) {
 	}
 }
 
-// releaseEvery is how often a release that failed is tried again.
+// releaseEvery is the interval between retries of a release.
 const releaseEvery = 100 * time.Millisecond
 
-// storeTimeout bounds the writing of results: a connection that hangs must not
-// delay every endpoint.
+// storeTimeout bounds the writing of results: a hanging connection must not delay every endpoint.
 const storeTimeout = 10 * time.Second
 
-// storeAll writes results together; if that fails, one by one, so that a result
-// that cannot be written does not take the others with it. It returns, by
-// delivery, those whose lease was still this sender's.
+// storeAll writes results together or, if that fails, one by one, so that a bad result does not affect the
+// others. It returns the results whose lease was still valid, by delivery.
 func (s *Sender) storeAll(ctx context.Context, batch []result) map[string]db.WebhookResultsRow {
 	var leased map[string]db.WebhookResultsRow
 	err := work.Retry(ctx, func() (err error) {
@@ -239,15 +232,14 @@ func (s *Sender) storeAll(ctx context.Context, batch []result) map[string]db.Web
 	for _, r := range batch {
 		if _, ok := leased[r.d.ID]; ok && r.status == db.DeliveryStatusFailed {
 			if err := s.turnOff(ctx, r); err != nil {
-				s.Log.Error("webhooks: turning off", "endpoint", r.lease.endpoint, "error", err)
+				s.Log.Error("webhooks: disabling endpoint", "endpoint", r.lease.endpoint, "error", err)
 			}
 		}
 	}
 	return leased
 }
 
-// store writes results in one statement, which passes over those whose lease was
-// lost.
+// store writes results in one statement, which skips lost leases.
 func (s *Sender) store(ctx context.Context, batch []result) (map[string]db.WebhookResultsRow, error) {
 	p := db.WebhookResultsParams{Owner: s.owner}
 	for _, r := range batch {
@@ -269,9 +261,8 @@ func (s *Sender) store(ctx context.Context, batch []result) (map[string]db.Webho
 	return leased, err
 }
 
-// turnOff turns off the endpoint of a delivery that failed for good, if its last
-// twenty deliveries all did, over at least five days. It locks the endpoint before
-// the deliveries, as the operations do.
+// turnOff disables the endpoint of a delivery that failed for good, if its last twenty deliveries all failed,
+// over at least five days. It locks the endpoint before the deliveries, as the operations do.
 func (s *Sender) turnOff(ctx context.Context, r result) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()

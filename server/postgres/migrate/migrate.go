@@ -34,6 +34,10 @@ var ErrNewer = errors.New("the database is newer than this program")
 // failed halfway and that somebody has to look.
 var ErrDirty = errors.New("an earlier migration of the database failed halfway")
 
+// ErrUnreleased means that the database was made before the first release, whose
+// migrations began anew.
+var ErrUnreleased = errors.New("the database is from before the first release and cannot be upgraded: start with an empty one")
+
 // Set is a set of migrations.
 type Set struct {
 	files fs.FS
@@ -78,7 +82,7 @@ func Latest() (uint, error) { return Schema().Latest() }
 // Up applies what is missing. It fails with ErrNewer, ErrDirty or ErrBusy where
 // that is not possible. When ctx ends it stops after the migration at work.
 func (s Set) Up(ctx context.Context, dsn string) error {
-	if err := s.checkAhead(ctx, dsn); err != nil {
+	if err := s.checkVersion(ctx, dsn); err != nil {
 		return err
 	}
 	return s.run(ctx, dsn, (*migrate.Migrate).Up)
@@ -120,6 +124,19 @@ func (s Set) Latest() (uint, error) {
 	}
 }
 
+// First is the lowest number in the set, 0 when it is empty.
+func (s Set) First() (uint, error) {
+	src, err := iofs.New(s.files, ".")
+	if err != nil {
+		return 0, fmt.Errorf("read migrations: %w", err)
+	}
+	first, err := src.First()
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return first, errors.Join(err, src.Close())
+}
+
 // Missing returns how many migrations of the set a database at a version lacks.
 func (s Set) Missing(at uint) (n int, err error) {
 	src, err := iofs.New(s.files, ".")
@@ -138,7 +155,7 @@ func (s Set) Missing(at uint) (n int, err error) {
 }
 
 // raises matches where a migration says which programs it still serves.
-var raises = regexp.MustCompile(`(?m)^UPDATE schema_floor SET version = (\d+);`)
+var raises = regexp.MustCompile(`(?m)^(?:UPDATE schema_floor SET version = |INSERT INTO schema_floor \(version\) VALUES \()(\d+)`)
 
 // Floor returns the oldest version of programs that the database serves once it has all migrations of the set: those
 // that know fewer migrations have to be stopped before. It is 0 where no migration says so.
@@ -174,17 +191,27 @@ func Version(ctx context.Context, dsn string) (version uint, dirty bool, err err
 	return At(ctx, conn)
 }
 
-// checkAhead returns ErrNewer if the database has migrations that s lacks.
-func (s Set) checkAhead(ctx context.Context, dsn string) error {
+// checkVersion returns ErrNewer if the database has migrations that s lacks, and
+// ErrUnreleased if it has none of those in s.
+func (s Set) checkVersion(ctx context.Context, dsn string) error {
 	latest, err := s.Latest()
 	if err != nil {
 		return err
 	}
-	at, _, err := Version(ctx, dsn)
-	if err == nil && at > latest {
-		return fmt.Errorf("%w: it is at migration %d, the program knows %d", ErrNewer, at, latest)
+	first, err := s.First()
+	if err != nil {
+		return err
 	}
-	return err
+	at, _, err := Version(ctx, dsn)
+	switch {
+	case err != nil:
+		return err
+	case at > latest:
+		return fmt.Errorf("%w: it is at migration %d, the program knows %d", ErrNewer, at, latest)
+	case at > 0 && at < first:
+		return fmt.Errorf("%w (it is at migration %d)", ErrUnreleased, at)
+	}
+	return nil
 }
 
 // run runs work with the migrations' lock, and stops between two migrations when

@@ -21,10 +21,14 @@ type Querier interface {
 }
 
 // Serves returns nil if this program can work with the database, else ErrEmpty,
-// ErrOlder, ErrNewer or ErrDirty. A newer database serves if its migrations left
+// ErrUnreleased, ErrOlder, ErrNewer or ErrDirty. A newer database serves if its migrations left
 // everything that this program uses: schema_floor says so.
 func Serves(ctx context.Context, db Querier) error {
 	latest, err := Latest()
+	if err != nil {
+		return err
+	}
+	first, err := Schema().First()
 	if err != nil {
 		return err
 	}
@@ -36,6 +40,8 @@ func Serves(ctx context.Context, db Querier) error {
 		return fmt.Errorf("%w: migration %d", ErrDirty, at)
 	case at == 0:
 		return ErrEmpty
+	case at < first:
+		return fmt.Errorf("%w (it is at migration %d)", ErrUnreleased, at)
 	case at < latest:
 		return fmt.Errorf("%w: it is at version %d, this program needs %d", ErrOlder, at, latest)
 	case at == latest:

@@ -9,19 +9,19 @@ import (
 	"rail/gen/constraint"
 )
 
-// Constraint says what a violation of a named constraint means.
+// Constraint is the meaning of a constraint's violation.
 type Constraint int
 
 const (
-	// Bug is a violation that no request can cause while the code is right:
-	// it answers 500 and is logged with the name of the constraint.
+	// Bug is a violation that no request causes while the code is right. It answers
+	// 500 and is logged with the name of the constraint.
 	Bug Constraint = iota
-	// Raced is a violation that another request has just caused: the work is
-	// undone and done again, and then sees what the other one wrote.
+	// Raced is a violation that a concurrent request has caused. The work is rolled
+	// back and repeated, and then sees the other request's writes.
 	Raced
 )
 
-// raced are the primary keys that two requests can make at once; those of other
+// raced lists the primary keys that two requests can insert at once. Those of other
 // tables are random.
 var raced = map[constraint.Name]bool{
 	constraint.CampaignRecipientsPkey:  true,
@@ -49,9 +49,9 @@ var raced = map[constraint.Name]bool{
 	constraint.WebhookLeasesPkey:       true,
 }
 
-// ConstraintMeaning maps a constraint or unique index by its name. Unique
-// values and references can be taken, or go, between a look and a write;
-// checks cannot fail unless code is wrong.
+// ConstraintMeaning returns the meaning of a constraint or unique index by its name. A
+// unique value can be taken, and a referenced row deleted, between a read and a write.
+// A check fails only if the code is wrong.
 func ConstraintMeaning(name string) Constraint {
 	if strings.HasSuffix(name, "_key") || strings.HasSuffix(name, "_fkey") || raced[constraint.Name(name)] {
 		return Raced
@@ -59,11 +59,15 @@ func ConstraintMeaning(name string) Constraint {
 	return Bug // _check, _pkey, _append_only, _paid_final
 }
 
-// Again reports whether the whole work should run once more: it lost a race, a
-// deadlock or a serialization conflict, or its place on a Bus, and nothing of it
-// was kept.
+// ErrRetryAlone is the error of work that could not share a transaction. Nothing of it was
+// kept, and the caller repeats it alone. Again is true for it.
+var ErrRetryAlone = errors.New("pgtx: retry in an unshared transaction")
+
+// Again reports whether the whole work should be repeated: it lost a race, a deadlock or
+// a serialization conflict, or could not share a transaction, and nothing of it was
+// kept.
 func Again(err error) bool {
-	if errors.Is(err, ErrAlone) {
+	if errors.Is(err, ErrRetryAlone) {
 		return true
 	}
 	var pg *pgconn.PgError

@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// merge joins the statements of several riders, each in its own order. Equal
-// texts come together where every rider's order allows, and become one statement
-// where they are rows: of INSERT … VALUES, or of arrays that are all unnested.
+// merge merges queues of statements and keeps the order of each. Equal texts are grouped if every
+// queue's order allows, and become one statement if they only add rows: INSERT … VALUES, or a
+// statement whose parameters are all unnested arrays.
 func merge(queues [][]statement) []statement {
 	var out []statement
 	for {
@@ -27,8 +27,8 @@ func merge(queues [][]statement) []statement {
 	}
 }
 
-// next returns the text to send next: one that no rider has behind another text,
-// so that all of its kind go together; the first one if every text has that.
+// next returns the text to send next: one that no queue has behind another text, so that all
+// statements of that text are grouped. If there is none, it returns the first text.
 func next(queues [][]statement) (sql string, ok bool) {
 	for _, q := range queues {
 		if len(q) == 0 {
@@ -44,7 +44,7 @@ func next(queues [][]statement) (sql string, ok bool) {
 	return sql, ok
 }
 
-// behind reports whether a rider has the text behind another one.
+// behind reports whether a queue has the text behind another one.
 func behind(queues [][]statement, sql string) bool {
 	for _, q := range queues {
 		for _, s := range q[leading(q, sql):] {
@@ -65,7 +65,7 @@ func leading(q []statement, sql string) int {
 	return n
 }
 
-// join makes statements of one text into as few as its shape allows.
+// join merges statements of one text into as few as its shape allows.
 func join(equal []statement) []statement {
 	if len(equal) == 1 {
 		return equal
@@ -83,12 +83,12 @@ func join(equal []statement) []statement {
 	return equal
 }
 
-// appended is one statement with the elements of all arrays.
+// appended returns one statement with the elements of all arrays.
 func appended(equal []statement) statement {
 	args := make([]any, len(equal[0].args))
 	for i := range args {
 		all := reflect.ValueOf(equal[0].args[i])
-		all = all.Slice3(0, all.Len(), all.Len()) // the rider's own stays as it is
+		all = all.Slice3(0, all.Len(), all.Len()) // so that append copies it
 		for _, s := range equal[1:] {
 			all = reflect.AppendSlice(all, reflect.ValueOf(s.args[i]))
 		}
@@ -97,21 +97,21 @@ func appended(equal []statement) statement {
 	return statement{sql: equal[0].sql, args: args}
 }
 
-// shape is what merge knows of a text. Arrays reports whether every parameter is
-// an array that is unnested, wherever it stands; of an INSERT … VALUES, row is what
-// stands in the parentheses, and head and tail what stands around them.
+// shape describes a text for merge. arrays is true if every parameter is an unnested array. For
+// INSERT … VALUES, row is the text inside the parentheses, head the text before and tail the text
+// after them.
 type shape struct {
 	arrays          bool
 	head, row, tail string
 }
 
 var (
-	shapes    sync.Map // by text: there are as many as the program has
+	shapes    sync.Map // by text; bounded by the number of queries
 	parameter = regexp.MustCompile(`\$(\d+)`)
 	unnested  = regexp.MustCompile(`unnest\(\$\d+::[a-z]+\[\]\)`)
 )
 
-// shapeOf returns what is known of a text.
+// shapeOf returns the shape of a text.
 func shapeOf(sql string) shape {
 	if known, ok := shapes.Load(sql); ok {
 		return known.(shape) //nolint:forcetypeassert // nothing else is stored

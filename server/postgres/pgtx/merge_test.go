@@ -23,7 +23,7 @@ func TestJoin(t *testing.T) {
 		{sql: rows, args: []any{mine, []int64{1}}}, {sql: rows, args: []any{[]string{"b", "c"}, []int64{2, 3}}},
 	})
 	require.Equal(t, []statement{{sql: rows, args: []any{[]string{"", "b", "c"}, []int64{1, 2, 3}}}}, got)
-	require.Equal(t, make([]string, 7), mine[1:8], "the rider's own array stays")
+	require.Equal(t, make([]string, 7), mine[1:8], "the queue's own array is unchanged")
 
 	for _, other := range []string{
 		"WITH y AS (SELECT $1::int AS n) INSERT INTO x VALUES ($2)",
@@ -38,24 +38,24 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestMergeKeepsOrder has riders write random texts: each still comes, and each
-// rider's come in its own order.
+// TestMergeKeepsOrder merges queues of random texts: no statement is lost, and each queue keeps its
+// order.
 func TestMergeKeepsOrder(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		var queues, left [][]statement
-		for rider := range rapid.IntRange(1, 6).Draw(t, "riders") {
+		for queue := range rapid.IntRange(1, 6).Draw(t, "queues") {
 			var q []statement
 			for _, text := range rapid.SliceOfN(rapid.SampledFrom([]string{"A", "B", "C", "D"}), 0, 6).Draw(t, "texts") {
-				q = append(q, statement{sql: text, args: []any{rider}})
+				q = append(q, statement{sql: text, args: []any{queue}})
 			}
 			queues, left = append(queues, slices.Clone(q)), append(left, q)
 		}
 		for _, s := range merge(queues) {
-			rider := s.args[0].(int)
-			require.NotEmpty(t, left[rider])
-			require.Equal(t, left[rider][0].sql, s.sql)
-			left[rider] = left[rider][1:]
+			queue := s.args[0].(int)
+			require.NotEmpty(t, left[queue])
+			require.Equal(t, left[queue][0].sql, s.sql)
+			left[queue] = left[queue][1:]
 		}
 		for _, q := range left {
 			require.Empty(t, q)
@@ -63,13 +63,12 @@ func TestMergeKeepsOrder(t *testing.T) {
 	})
 }
 
-// TestMergeGathers has riders whose orders agree, with gaps: every text comes
-// once.
-func TestMergeGathers(t *testing.T) {
+// TestMergeGroups merges queues whose orders agree, with gaps: each text is sent once.
+func TestMergeGroups(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		var queues [][]statement
-		for range rapid.IntRange(1, 6).Draw(t, "riders") {
+		for range rapid.IntRange(1, 6).Draw(t, "queues") {
 			var q []statement
 			for _, text := range []string{"A", "B", "C", "D"} {
 				if rapid.Bool().Draw(t, text) {

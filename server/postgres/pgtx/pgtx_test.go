@@ -43,7 +43,7 @@ func later(t *testing.T, tx *pgtx.Tx, a int) {
 	require.NoError(t, err)
 }
 
-// one returns a read of a number.
+// one returns a read of one number.
 func one(sql string, into *int) pgtx.Read {
 	return func(q pgtx.DBTX) error { return q.QueryRow(context.Background(), sql).Scan(into) }
 }
@@ -61,7 +61,7 @@ func TestTogether(t *testing.T) {
 	errs = tx.Together(t.Context(), func(q pgtx.DBTX) error {
 		return errors.Join(one("SELECT 1", &a)(q), one("SELECT 2", &a)(q))
 	})
-	require.ErrorContains(t, errs[0], "one statement")
+	require.ErrorContains(t, errs[0], "more than one statement")
 }
 
 func TestTogetherFails(t *testing.T) {
@@ -130,7 +130,7 @@ func TestUndo(t *testing.T) {
 	}
 }
 
-// TestRollbackOfCancelled: a request that is gone gives its connection back.
+// TestRollbackOfCancelled: the rollback of an ended request returns its connection to the pool.
 func TestRollbackOfCancelled(t *testing.T) {
 	t.Parallel()
 	pool := table(t)
@@ -144,4 +144,13 @@ func TestRollbackOfCancelled(t *testing.T) {
 	tx.Rollback()
 	require.Zero(t, sum(t, pool))
 	require.Zero(t, pool.Stat().AcquiredConns())
+}
+
+// TestReadAfterItsEnd uses the DBTX of a read that has returned: it gets an error.
+func TestReadAfterItsEnd(t *testing.T) {
+	t.Parallel()
+	tx := begin(t, table(t))
+	var kept pgtx.DBTX
+	tx.Together(t.Context(), func(q pgtx.DBTX) error { kept = q; return nil })
+	require.Error(t, one("SELECT 1", new(int))(kept))
 }

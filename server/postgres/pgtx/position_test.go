@@ -9,6 +9,7 @@ import (
 
 	"rail/server/harness/pgtest"
 	"rail/server/postgres/pgtx"
+	"rail/server/postgres/pgtx/share"
 )
 
 func TestParsePosition(t *testing.T) {
@@ -37,8 +38,8 @@ func TestPositionOrder(t *testing.T) {
 	require.False(t, at(1, 9).Reaches(at(2, 1)))
 }
 
-// TestTrace: a traced transaction knows the place behind its commit, alone and shared; one
-// that fails or sends nothing knows none.
+// TestTrace: a traced transaction has the position behind its commit, alone and shared; one that
+// fails or sends nothing has none.
 func TestTrace(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Pool(t, pgtest.DurableDSN(t))
@@ -67,20 +68,20 @@ func TestTrace(t *testing.T) {
 	require.NoError(t, idle.Commit(ctx))
 	require.Zero(t, idle.Position())
 
-	bus := pgtx.NewBus(pool, 0, 1)
-	var riders sync.WaitGroup
+	commits := share.NewGroupCommit(pool, 0, 1)
+	var members sync.WaitGroup
 	for n := range 8 {
-		riders.Go(func() {
-			rider := bus.Begin("org")
-			if err := write(rider, 10+n); err != nil || !rider.Position().Reaches(tx.Position()) || rider.Position() == pgtx.Unknown {
-				t.Error(err, rider.Position())
+		members.Go(func() {
+			member := commits.Begin("org")
+			if err := write(member, 10+n); err != nil || !member.Position().Reaches(tx.Position()) || member.Position() == pgtx.Unknown {
+				t.Error(err, member.Position())
 			}
 		})
 	}
-	riders.Wait()
+	members.Wait()
 }
 
-// TestPositionUnknown: where nobody answers, the position is one that no standby reaches.
+// TestPositionUnknown: without an answer of the database, the position is Unknown.
 func TestPositionUnknown(t *testing.T) {
 	t.Parallel()
 	ctx, end := context.WithCancel(t.Context())

@@ -6,20 +6,21 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// unreplicated is the mark of a connection whose commit did not wait for a standby.
+// unreplicated marks a connection whose commit did not wait for a standby.
 const unreplicated = "rail.unreplicated"
 
-// NoteReplication marks a connection when PostgreSQL gives up waiting for a synchronous
-// standby, as pg_cancel_backend makes it do. It then commits, with a warning and no error,
-// what a fail-over would lose. The routine tells the warning in any language (lc_messages).
+// NoteReplication marks a connection when PostgreSQL stops waiting for a synchronous standby, for
+// example after pg_cancel_backend. PostgreSQL then commits with only a warning, and a failover
+// would lose the commit. The notice's routine identifies the warning in every language
+// (lc_messages).
 func NoteReplication(c *pgconn.PgConn, n *pgconn.Notice) {
 	if n.Routine == "SyncRepWaitForLSN" {
 		c.CustomData()[unreplicated] = true
 	}
 }
 
-// replicated fails where the commit that just ended may be lost by a fail-over: nobody must
-// be told that it is done. The connection is of no further use.
+// replicated returns an error if a failover may lose the commit that just ended, so that no client
+// is told of a success. It closes the connection.
 func (t *Tx) replicated(ctx context.Context) error {
 	c := t.conn.Conn().PgConn()
 	if t.outer != nil || c.CustomData()[unreplicated] == nil {

@@ -15,12 +15,12 @@ import (
 	"rail/server/postgres/pgtx"
 )
 
-// TestUnreplicated: a commit that waits for its synchronous standby and is cancelled there is made, with no more than a
-// warning. Nobody is told that it is done, since a fail-over would lose it.
+// TestUnreplicated: when the wait for a synchronous standby is cancelled, PostgreSQL commits with
+// only a warning. Commit returns an error, because a failover would lose the commit.
 func TestUnreplicated(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o755)) // for PostgreSQL's account, where root runs the tests
+	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o755)) // for PostgreSQL's account, if root runs the tests
 	s, err := embedded.Start(t.Context(), embedded.Options{Dir: filepath.Join(dir, "data"), Durable: true})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Stop()) })
@@ -46,7 +46,7 @@ func TestUnreplicated(t *testing.T) {
 	exec("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
 	exec("SELECT pg_reload_conf()")
 	var waits error
-	require.Eventually(t, func() bool { // the setting counts by and by
+	require.Eventually(t, func() bool { // the setting takes effect after a while
 		done := make(chan error, 1)
 		go func() { done <- write() }()
 		for {
@@ -75,8 +75,8 @@ func TestUnreplicatedInAnyLanguage(t *testing.T) {
 	defer conn.Release()
 	c := conn.Conn().PgConn()
 	pgtx.NoteReplication(c, &pgconn.Notice{Code: "01000", Routine: "exec_stmt_raise", Detail: "might not have been replicated"})
-	require.Empty(t, c.CustomData(), "whoever says so is not the commit")
+	require.Empty(t, c.CustomData(), "this notice is not of the commit")
 	pgtx.NoteReplication(c, &pgconn.Notice{Code: "01000", Routine: "SyncRepWaitForLSN", Detail: "Die Transaktion wurde lokal schon committet."})
 	require.NotEmpty(t, c.CustomData())
-	require.NoError(t, c.Close(t.Context())) // the mark is not for who comes next
+	require.NoError(t, c.Close(t.Context())) // the mark must not reach the next user
 }

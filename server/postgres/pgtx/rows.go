@@ -2,8 +2,8 @@ package pgtx
 
 import "github.com/jackc/pgx/v5"
 
-// batchRows are the rows of a batch's last statement; closing them closes the
-// batch, which frees the connection.
+// batchRows are the rows of a batch's last statement. Closing them closes the batch, which frees
+// the connection.
 type batchRows struct {
 	pgx.Rows
 	batch pgx.BatchResults
@@ -36,7 +36,7 @@ func (r *batchRows) Err() error {
 	return r.err
 }
 
-// row is the first of rows, as a pgx.Row.
+// row is a pgx.Row that scans the first of rows.
 type row struct {
 	rows pgx.Rows
 	err  error

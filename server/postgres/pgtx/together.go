@@ -6,30 +6,31 @@ import (
 	"fmt"
 	"iter"
 	"runtime/debug"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// errSecond is returned to a function that runs more than one statement.
-var errSecond = errors.New("pgtx: a function given to Together runs one statement")
+// errSecond is the error of a Read that runs more than one statement.
+var errSecond = errors.New("pgtx: a read of Together runs more than one statement")
 
-// Read is one read of several that travel together: it runs at most one
-// statement on db.
+// Read is one of several reads that Together runs: it runs at most one statement on
+// db.
 type Read func(db DBTX) error
 
-// Together runs reads in one round trip of the transaction, in order, each in
-// its own snapshot. It returns the errors of the reads in their order.
+// Together runs reads in one round trip of the transaction, in order, each in its own
+// snapshot. It returns the errors of the reads in their order.
 func (t *Tx) Together(ctx context.Context, reads ...Read) []error {
 	if t.done {
-		return repeat(errDone, len(reads))
+		return slices.Repeat([]error{errDone}, len(reads))
 	}
-	if t.seat != nil {
-		return t.seat.together(ctx, reads)
+	if t.slot != nil {
+		return t.slot.Together(ctx, reads)
 	}
 	if err := t.take(ctx); err != nil {
-		return repeat(err, len(reads))
+		return slices.Repeat([]error{err}, len(reads))
 	}
 	b := t.opened()
 	skip := b.Len()
@@ -53,24 +54,23 @@ func First(errs []error) error {
 	return nil
 }
 
-// together starts each read up to its statement, sends all statements, and then
-// lets the reads go on one after the other as their results arrive. The first skip
-// statements of b are the transaction's own; if one fails, every read gets the
-// error.
+// together runs each read up to its statement, sends all statements, and then resumes
+// the reads one after the other as their results arrive. The first skip statements of b
+// belong to the transaction; if one fails, every read gets the error.
 func together(ctx context.Context, reads []Read, b *pgx.Batch, skip int,
 	send func(context.Context, *pgx.Batch) pgx.BatchResults) []error {
-	lanes := make([]*lane, len(reads))
-	defer func() { // for the case of a panic
-		for _, l := range lanes {
-			if l != nil {
-				l.stop()
+	routines := make([]*coroutine, len(reads))
+	defer func() { // in case of a panic
+		for _, c := range routines {
+			if c != nil {
+				c.stop()
 			}
 		}
 	}()
 	for i, read := range reads {
-		lanes[i] = start(read)
-		if lanes[i].asked {
-			b.Queue(lanes[i].stmt.sql, lanes[i].stmt.args...)
+		routines[i] = start(read)
+		if routines[i].asked {
+			b.Queue(routines[i].stmt.sql, routines[i].stmt.args...)
 		}
 	}
 	errs := make([]error, len(reads))
@@ -81,8 +81,8 @@ func together(ctx context.Context, reads []Read, b *pgx.Batch, skip int,
 			failed = err
 		}
 	}
-	for i, l := range lanes {
-		errs[i] = l.finish(br, failed)
+	for i, c := range routines {
+		errs[i] = c.finish(br, failed)
 	}
 	if err := br.Close(); err != nil && First(errs) == nil && len(errs) > 0 {
 		errs[0] = err
@@ -90,72 +90,63 @@ func together(ctx context.Context, reads []Read, b *pgx.Batch, skip int,
 	return errs
 }
 
-// repeat returns err for each of n reads.
-func repeat(err error, n int) []error {
-	out := make([]error, n)
-	for i := range out {
-		out[i] = err
-	}
-	return out
-}
-
-// lane is one read, a coroutine: it runs until it asks for its statement, and goes on
-// when it is handed the result.
-type lane struct {
+// coroutine is one read: it runs until its statement, waits for the result, and then
+// continues.
+type coroutine struct {
 	stmt  statement
-	asked bool // a statement waits in stmt
+	asked bool // stmt is set
 	rows  pgx.Rows
 	err   error                // of the statement, then of the read
-	yield func(statement) bool // gives the turn back
+	yield func(statement) bool // suspends the read
 	next  func() (statement, bool)
 	stop  func() // ends the read if it still waits
 }
 
 // start runs read until it asks for its statement, or ends without one.
-func start(read Read) *lane {
-	l := &lane{}
-	l.next, l.stop = iter.Pull(func(yield func(statement) bool) {
+func start(read Read) *coroutine {
+	c := &coroutine{}
+	c.next, c.stop = iter.Pull(func(yield func(statement) bool) {
 		defer func() {
 			if v := recover(); v != nil {
-				l.err = fmt.Errorf("pgtx: a read panicked: %v\n%s", v, debug.Stack())
+				c.err = fmt.Errorf("pgtx: a read panicked: %v\n%s", v, debug.Stack())
 			}
 		}()
-		l.yield = yield
-		l.err = read(l)
+		c.yield = yield
+		c.err = read(c)
 	})
-	l.stmt, l.asked = l.next()
-	return l
+	c.stmt, c.asked = c.next()
+	return c
 }
 
-// finish hands the read its result and returns how it ended.
-func (l *lane) finish(br pgx.BatchResults, failed error) error {
-	if l.asked {
-		if l.err = failed; failed == nil {
-			l.rows, l.err = br.Query()
+// finish resumes the read with its result and returns the read's error.
+func (c *coroutine) finish(br pgx.BatchResults, failed error) error {
+	if c.asked {
+		if c.err = failed; failed == nil {
+			c.rows, c.err = br.Query()
 		}
-		l.next()
+		c.next()
 	}
-	return l.err
+	return c.err
 }
 
-// Query hands the statement over and waits until its result has arrived.
-func (l *lane) Query(_ context.Context, sql string, args ...any) (pgx.Rows, error) {
-	if l.asked {
+// Query suspends the read until the result of its statement has arrived.
+func (c *coroutine) Query(_ context.Context, sql string, args ...any) (pgx.Rows, error) {
+	if c.asked {
 		return nil, errSecond
 	}
-	if !l.yield(statement{sql: sql, args: args}) {
-		return nil, errDone // the read has ended, and something that it left behind asks
+	if !c.yield(statement{sql: sql, args: args}) {
+		return nil, errDone // the read has ended, but kept db
 	}
-	return l.rows, l.err
+	return c.rows, c.err
 }
 
-func (l *lane) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
-	rows, err := l.Query(ctx, sql, args...)
+func (c *coroutine) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	rows, err := c.Query(ctx, sql, args...)
 	return row{rows, err}
 }
 
-func (l *lane) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
-	rows, err := l.Query(ctx, sql, args...)
+func (c *coroutine) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	rows, err := c.Query(ctx, sql, args...)
 	if err != nil {
 		return pgconn.CommandTag{}, err
 	}

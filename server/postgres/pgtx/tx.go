@@ -1,20 +1,12 @@
-// Package pgtx is the transaction of one request, made to cost few round
-// trips: BEGIN travels with the first statement, reads that do not depend on
-// each other travel together, and writes wait for COMMIT and travel with it.
+// Package pgtx runs one request's transaction in few round trips: BEGIN travels with the
+// first statement, independent reads travel together, and writes wait for COMMIT and
+// travel with it.
 //
-// Because a request reads first and puts all its writes off, several requests
-// can share one transaction. A [Bus] lets them: its riders' reads travel in one
-// trip, and their writes in another, with one COMMIT, in which equal INSERTs of
-// several riders are one INSERT of several rows. Each is answered after that
-// commit, and none sees what another writes. What only one of them may decide
-// about, such as a charge, a rider claims ([Tx.Claim]); what says whether its work
-// is to be done at all goes ahead of its reads ([Tx.Ahead]). Whatever goes wrong in
-// such a transaction undoes it, and every rider does its work again, alone; where
-// the connection is lost at the commit, nobody knows, and each gets that error.
-//
-// Requests that only read have no transaction. Short ones of the same moment, such
-// as look-ups by an id, share trips all the same: [Reads]. Who goes with whom, and
-// when, is the same for both, and for whatever else is done together: a [Queue].
+// A request that reads first and queues its writes can share a transaction with other
+// requests: package share does that. The work of such a request differs in three ways.
+// It claims what only one member may decide about ([Tx.Claim]). Reads that decide whether
+// the work is done at all run first ([Tx.Precheck]). And it may fail with
+// [ErrRetryAlone], after which the caller repeats it in a transaction of [Begin].
 package pgtx
 
 import (
@@ -27,69 +19,65 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// rollbackTimeout bounds the clean-up of a transaction whose request is gone.
+// rollbackTimeout bounds a rollback, which runs even if its request has ended.
 const rollbackTimeout = 5 * time.Second
 
-// savepoint is where Undo returns to.
+// savepoint is the statement that Savepoint queues.
 const savepoint = "SAVEPOINT work"
 
 // errDone is returned by every call after Commit or Rollback.
 var errDone = errors.New("pgtx: the transaction has ended")
 
-// DBTX is what generated query code runs on.
+// DBTX runs the statements of generated query code.
 type DBTX interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// Tx is one transaction, or the part of one that a rider has. It is not safe for
+// Tx is one transaction, or a member's part of a shared one. It is not safe for
 // concurrent use.
 type Tx struct {
 	pool   *pgxpool.Pool
 	conn   *pgxpool.Conn // nil until something is sent
-	outer  *Tx           // of a nested transaction and of riders inside one, else nil
-	seat   *seat         // of a rider, else nil
+	outer  *Tx           // the transaction that contains this one, or nil
+	slot   Slot          // of a member of a shared transaction, or nil
 	begun  bool
 	saved  bool // the savepoint has been sent
 	done   bool
 	later  []statement
-	onDone func() // may be nil
+	onEnd  func() // may be nil
 	traced bool
-	at     Position // of the commit, where it is traced
+	at     Position // of the commit, if traced
 }
 
 // statement is a statement that waits to be sent.
 type statement struct {
 	sql  string
 	args []any
-	rows [][]any // of an INSERT that stands for several: the arguments of each; else nil
+	rows [][]any // the arguments of each INSERT that this one merges, or nil
 }
 
-// Begin sends nothing, and takes no connection until something is sent: what a
-// request does before (a look-up of a name, say) keeps none. The caller must end
-// the transaction with Commit or Rollback.
+// Begin returns a transaction. It sends nothing and takes no connection until the first
+// statement, so that earlier work of the request, such as a DNS look-up, holds none. The
+// caller must end the transaction with Commit or Rollback.
 func Begin(pool *pgxpool.Pool) *Tx { return &Tx{pool: pool} }
 
-// Begun reports whether anything has been sent or is to go ahead, also for what t is a
-// part of.
+// Begun reports whether t or a transaction that contains it has sent a statement or has
+// prechecks.
 func (t *Tx) Begun() bool {
-	return t.begun || t.seat != nil && (t.seat.joined || t.seat.ahead != nil) || t.outer != nil && t.outer.Begun()
+	return t.begun || t.slot != nil && t.slot.Begun() || t.outer != nil && t.outer.Begun()
 }
 
-// nested returns a transaction inside t, which ends before t goes on. Undone, it
-// leaves t as it was.
-func (t *Tx) nested() *Tx { return &Tx{pool: t.pool, outer: t} }
-
-// words returns the statements that begin, keep and undo the transaction.
-func (t *Tx) words() (begin, keep, undo string) {
+// statements returns the statements that begin, commit and roll back the transaction.
+func (t *Tx) statements() (begin, commit, rollback string) {
 	if t.outer != nil {
 		return "SAVEPOINT part", "RELEASE SAVEPOINT part", "ROLLBACK TO SAVEPOINT part"
 	}
 	return "BEGIN", "COMMIT", "ROLLBACK"
 }
 
-// take acquires a connection, once, and makes what waits ready to be sent on it.
+// take acquires a connection, once, and prepares the queued writes for it.
 func (t *Tx) take(ctx context.Context) (err error) {
 	switch {
 	case t.outer != nil:
@@ -105,25 +93,25 @@ func (t *Tx) take(ctx context.Context) (err error) {
 	return err
 }
 
-// sent notes that what opened returned is on its way.
+// sent records that the batch of opened has been sent.
 func (t *Tx) sent() {
 	for ; t != nil; t = t.outer {
 		t.begun = true
 	}
 }
 
-// Trace has Commit ask for its position, which travels with it and costs no trip.
+// Trace makes Commit read the position behind it, which travels with the commit.
 func (t *Tx) Trace() { t.traced = true }
 
-// WriteFor has t ask for its position if another transaction, whose work it does, is
-// traced, which Wrote then tells it.
-func (t *Tx) WriteFor(other *Tx) { t.traced = t.traced || other.traced }
+// CopyTrace traces t if member, whose writes t commits, is traced.
+func (t *Tx) CopyTrace(member *Tx) { t.traced = t.traced || member.traced }
 
-// Wrote notes what another transaction has committed for t.
-func (t *Tx) Wrote(other *Tx) { t.at = t.at.Later(other.at) }
+// CopyPosition sets the position of t to that of a transaction that committed its
+// writes.
+func (t *Tx) CopyPosition(committed *Tx) { t.at = t.at.Later(committed.at) }
 
-// Position is behind what a traced transaction has committed; the zero value where
-// it had nothing to send.
+// Position returns the position behind the commit of a traced transaction, or the zero
+// value if it sent nothing.
 func (t *Tx) Position() Position { return t.at }
 
 // Exec runs one statement now.
@@ -136,14 +124,14 @@ func (t *Tx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandT
 	return rows.CommandTag(), rows.Err()
 }
 
-// Query runs one statement now. Writes that wait are sent before it, so that it
-// sees them.
+// Query runs one statement now. Queued writes are sent before it, so that it sees
+// them.
 func (t *Tx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
 	if t.done {
 		return nil, errDone
 	}
-	if t.seat != nil {
-		return nil, ErrAlone
+	if t.slot != nil {
+		return nil, ErrRetryAlone
 	}
 	if err := t.take(ctx); err != nil {
 		return nil, err
@@ -177,19 +165,20 @@ func (t *Tx) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 	return row{rows, err}
 }
 
-// Later returns a DBTX whose Exec keeps statements until the next read or the
-// commit. Their results are not known: it is for writes that cannot refuse, or
-// that a constraint refuses.
+// Later returns a DBTX whose Exec queues statements until the next read or the commit.
+// Exec returns no results: it is for writes that cannot fail, or that only a constraint
+// refuses.
 func (t *Tx) Later() DBTX { return deferred{t} }
 
-// opened returns a batch that begins with what has not been sent yet.
+// opened returns a batch that begins with BEGIN, unless it was sent, and the queued
+// writes.
 func (t *Tx) opened() *pgx.Batch {
 	b := &pgx.Batch{}
 	if t.outer != nil {
 		b = t.outer.opened()
 	}
 	if !t.begun {
-		begin, _, _ := t.words()
+		begin, _, _ := t.statements()
 		b.Queue(begin)
 	}
 	for _, s := range t.later {
@@ -200,9 +189,9 @@ func (t *Tx) opened() *pgx.Batch {
 	return b
 }
 
-// run sends a batch that ends with the commit, whose results do not matter but for
-// their errors. Behind the commit comes the position, without which it stands, too.
-func (t *Tx) run(ctx context.Context, b *pgx.Batch) error {
+// send sends a batch that ends with the commit, and returns its first error. If the
+// transaction is traced, the position follows; the commit is valid without it.
+func (t *Tx) send(ctx context.Context, b *pgx.Batch) error {
 	n := b.Len()
 	if t.traced {
 		b.Queue(PositionSQL)
@@ -219,20 +208,21 @@ func (t *Tx) run(ctx context.Context, b *pgx.Batch) error {
 		if br.QueryRow().Scan(&t.at.Timeline, &t.at.LSN) != nil {
 			t.at = Unknown
 		}
-		_ = br.Close() // says the same of the position
+		_ = br.Close() // repeats an error of the position
 		return nil
 	}
 	return br.Close()
 }
 
-// Commit sends the writes that wait together with COMMIT. A transaction that sent
-// nothing costs nothing. After an error the transaction is rolled back.
+// Commit sends the queued writes together with COMMIT. It sends nothing if nothing was
+// sent or queued. After an error the transaction is rolled back.
 func (t *Tx) Commit(ctx context.Context) error {
 	if t.done {
 		return errDone
 	}
-	if t.seat != nil {
-		return t.seat.commit(ctx)
+	if t.slot != nil {
+		defer t.release()
+		return t.slot.Commit(ctx)
 	}
 	if !t.begun && len(t.later) == 0 {
 		t.release()
@@ -243,9 +233,9 @@ func (t *Tx) Commit(ctx context.Context) error {
 		return err
 	}
 	b := t.opened()
-	_, keep, _ := t.words()
-	b.Queue(keep)
-	if err := t.run(ctx, b); err != nil {
+	_, commit, _ := t.statements()
+	b.Queue(commit)
+	if err := t.send(ctx, b); err != nil {
 		t.sent()
 		t.Rollback()
 		return err
@@ -255,16 +245,16 @@ func (t *Tx) Commit(ctx context.Context) error {
 	return err
 }
 
-// Savepoint marks a place to which Undo returns. It travels with the next
-// statement. A rider, whose writes all wait, needs none.
+// Savepoint marks the place to which Undo returns. It travels with the next statement.
+// A member of a shared transaction, whose writes are all queued, needs none.
 func (t *Tx) Savepoint() {
-	if t.seat == nil {
+	if t.slot == nil {
 		t.later = append(t.later, statement{sql: savepoint})
 	}
 }
 
-// Undo drops the writes that wait and rolls back to Savepoint; the statement for
-// that travels with the next one. If the savepoint was not sent, nothing is.
+// Undo drops the queued writes and rolls back to Savepoint; that statement travels with
+// the next one. If the savepoint was not sent, Undo sends nothing.
 func (t *Tx) Undo() {
 	t.later = nil
 	if t.saved {
@@ -272,43 +262,45 @@ func (t *Tx) Undo() {
 	}
 }
 
-// Rollback ends the transaction and undoes it, also if the context of its request
-// has ended. After Commit it does nothing.
+// Rollback ends the transaction and undoes it, even if the context of its request has
+// ended. After Commit it does nothing.
 func (t *Tx) Rollback() {
 	if t.done {
 		return
 	}
-	if t.seat != nil {
-		t.seat.leave()
+	if t.slot != nil {
+		t.later = nil
+		t.slot.Rollback()
+		t.release()
 		return
 	}
 	if t.begun {
 		ctx, cancel := context.WithTimeout(context.Background(), rollbackTimeout)
 		defer cancel()
-		_, _, undo := t.words()
-		if _, err := t.conn.Exec(ctx, undo); err != nil {
+		_, _, rollback := t.statements()
+		if _, err := t.conn.Exec(ctx, rollback); err != nil {
 			_ = t.conn.Conn().Close(ctx) // the pool replaces a closed connection
 		}
 	}
 	t.release()
 }
 
-// release ends the transaction for this program and gives the connection back.
+// release marks the transaction as ended and returns its connection to the pool.
 func (t *Tx) release() {
 	t.done = true
 	t.later = nil
 	if t.conn != nil && t.outer == nil {
 		t.conn.Release()
 	}
-	if t.onDone != nil {
-		t.onDone()
+	if t.onEnd != nil {
+		t.onEnd()
 	}
 }
 
 // deferred is the DBTX of Later.
 type deferred struct{ tx *Tx }
 
-var errDeferredRead = errors.New("pgtx: a read cannot be put off")
+var errDeferredRead = errors.New("pgtx: a read cannot be queued")
 
 func (d deferred) Exec(_ context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
 	if d.tx.done {

@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// unnest makes each INSERT … VALUES of several rows into one INSERT … SELECT with an array for
-// each parameter: one text, prepared once, for any number of rows, which costs once what a statement costs.
+// unnest turns each INSERT … VALUES of several rows into one INSERT … SELECT with an array for each
+// parameter: one text, prepared once, for any number of rows.
 func unnest(ctx context.Context, conn *pgx.Conn, waiting []statement) ([]statement, error) {
 	if !slices.ContainsFunc(waiting, func(s statement) bool { return s.rows != nil }) {
 		return waiting, nil
@@ -38,7 +38,7 @@ func unnest(ctx context.Context, conn *pgx.Conn, waiting []statement) ([]stateme
 	return out, nil
 }
 
-// columns returns an array of each parameter.
+// columns returns one array for each parameter.
 func columns(rows [][]any) []any {
 	out := make([]any, len(rows[0]))
 	for i := range out {
@@ -51,11 +51,12 @@ func columns(rows [][]any) []any {
 	return out
 }
 
-// texts are the INSERTs of many rows by that of one; "" where there is none.
+// texts caches the results of ofMany.
 var texts sync.Map
 
-// ofMany returns the INSERT of many rows, "" where there is none. The database is asked for the
-// types of the parameters, once a text; arrays and types of the database's own have no array here.
+// ofMany returns the INSERT of many rows for that of one row, or "" if a parameter's type has no
+// array type, such as an array or a type that the database defines. It asks the database for the
+// parameters' types once for each text.
 func ofMany(ctx context.Context, conn *pgx.Conn, sql string) (string, error) {
 	if known, ok := texts.Load(sql); ok {
 		return known.(string), nil //nolint:forcetypeassert // nothing else is stored
@@ -80,7 +81,7 @@ func ofMany(ctx context.Context, conn *pgx.Conn, sql string) (string, error) {
 	return text, nil
 }
 
-// of returns the INSERT of rows from an array for each parameter, of the types.
+// of returns the INSERT that selects its rows from one array for each parameter.
 func (s shape) of(types []string) string {
 	arrays := make([]string, len(types))
 	for i, name := range types {

@@ -5,14 +5,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"rail/server/harness/pgtest"
 	"rail/server/postgres/pgtx"
 )
 
-// TestJoinedInserts joins INSERTs of every kind of value, nulls among them: they are one statement where each parameter
-// has an array, and else as many as there are; what is written is the same.
+// TestJoinedInserts joins INSERTs of every kind of value and null: they become one statement if
+// each parameter has an array type, and stay separate otherwise. The rows are the same.
 func TestJoinedInserts(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
@@ -43,10 +44,17 @@ func TestJoinedInserts(t *testing.T) {
 	tx := pgtx.Begin(pool)
 	tx.Join(parts...)
 	require.NoError(t, tx.Commit(t.Context()))
-	require.Equal(t, 3, number(t, pool, `SELECT count(*) FROM wide WHERE name = 'a' AND at = '2026-09-01T12:00:00Z'
+	require.Equal(t, 3, count(t, pool, `SELECT count(*) FROM wide WHERE name = 'a' AND at = '2026-09-01T12:00:00Z'
 		AND raw = decode('000' || n, 'hex') AND doc::text = '{"b":1, "a":1e2}' AND ok = (n > 1)
 		AND also IS NOT DISTINCT FROM CASE WHEN n <> 1 THEN 'A' END`))
-	require.Equal(t, 3, number(t, pool, "SELECT count(*) FROM listed WHERE name = 'a' AND names = '{x,y}'"))
-	require.Equal(t, 1, number(t, pool, "SELECT count(*) FROM statements WHERE of = 'wide'"))
-	require.Equal(t, 3, number(t, pool, "SELECT count(*) FROM statements WHERE of = 'listed'"))
+	require.Equal(t, 3, count(t, pool, "SELECT count(*) FROM listed WHERE name = 'a' AND names = '{x,y}'"))
+	require.Equal(t, 1, count(t, pool, "SELECT count(*) FROM statements WHERE of = 'wide'"))
+	require.Equal(t, 3, count(t, pool, "SELECT count(*) FROM statements WHERE of = 'listed'"))
+}
+
+// count returns the number that a query counts.
+func count(t *testing.T, pool *pgxpool.Pool, sql string) (n int) {
+	t.Helper()
+	require.NoError(t, pool.QueryRow(t.Context(), sql).Scan(&n))
+	return n
 }

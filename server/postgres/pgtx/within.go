@@ -2,19 +2,34 @@ package pgtx
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Within runs work in a transaction of its own and commits what it wrote, writes
-// that wait included; after an error nothing is kept.
+// Within runs work in a new transaction and commits what it wrote, queued writes
+// included. After an error nothing is kept.
 func Within(ctx context.Context, pool *pgxpool.Pool, work func(*Tx) error) error {
-	tx := Begin(pool)
-	return end(ctx, tx, func() error { return work(tx) })
+	return Begin(pool).Do(ctx, work)
 }
 
-// Unhurried gives the statements of a transaction, and the work between them, two
-// minutes each instead of a request's few seconds, and lets them read whole tables.
+// Do runs work in t and commits it, or rolls it back. A panic becomes an error.
+func (t *Tx) Do(ctx context.Context, work func(*Tx) error) (err error) {
+	defer t.Rollback()
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("pgtx: the work of a transaction panicked: %v\n%s", v, debug.Stack())
+		}
+	}()
+	if err := work(t); err != nil {
+		return err
+	}
+	return t.Commit(ctx)
+}
+
+// Unhurried sets the timeouts of a transaction's statements, and of the work between
+// them, to two minutes instead of a request's few seconds, and allows sequential scans.
 const Unhurried = "SELECT set_config('statement_timeout', '2min', true), set_config('enable_seqscan', 'on', true), " +
 	"set_config('idle_in_transaction_session_timeout', '2min', true)"
 

@@ -21,6 +21,7 @@ import (
 
 	"rail/server/clock"
 	"rail/server/postgres/pgtx"
+	"rail/server/postgres/pgtx/share"
 	"rail/server/telemetry/outage"
 )
 
@@ -35,7 +36,7 @@ type Options struct {
 	URLs     []string
 	MaxConns int // to each
 	// Reads makes what short reads on a pool travel with.
-	Reads func(*pgxpool.Pool) *pgtx.Reads
+	Reads func(*pgxpool.Pool) *share.Reads
 	// Outages tells when a standby is left out, and when it is used again.
 	Outages *outage.Log
 }

@@ -15,6 +15,7 @@ import (
 	"rail/server/clock"
 	"rail/server/postgres"
 	"rail/server/postgres/pgtx"
+	"rail/server/postgres/pgtx/share"
 	"rail/server/telemetry/outage"
 )
 
@@ -31,7 +32,7 @@ const (
 type Standby struct {
 	Name  string // its address, without what is secret
 	Pool  *pgxpool.Pool
-	Reads *pgtx.Reads
+	Reads *share.Reads
 
 	outages *outage.Log
 	primary line

@@ -13,23 +13,23 @@ import (
 	"rail/server/work"
 )
 
-// Rule is by what a customer got its partner, with the id or code that fitted.
+// Rule is the rule that attributed a customer to its partner, with the id or code that matched.
 type Rule struct {
 	Rule   api.AttributionRule
 	Detail string
 }
 
-// At returns the rule as a customer's row keeps it: the JSON that the API shows.
+// At returns the rule as a customer's row stores it: the JSON of the API.
 func (r Rule) At(now clock.Time) []byte {
 	text, err := json.Marshal(api.CustomerAttribution{Rule: r.Rule, Detail: opt.OrNil(r.Detail), At: now})
 	if err != nil {
-		return nil // texts and a time always have a form
+		return nil // strings and a time always marshal
 	}
 	return text
 }
 
-// attributed returns the rule of a route that was taken.
-func attributed(r tracking.Route, a tracking.Attribution) Rule {
+// ruleOf returns the rule of a route.
+func ruleOf(r tracking.Route, a tracking.Attribution) Rule {
 	switch {
 	case r.ClickID != nil:
 		return Rule{api.AttributionRuleClick, *r.ClickID}
@@ -41,8 +41,8 @@ func attributed(r tracking.Route, a tracking.Attribution) Rule {
 	return Rule{api.AttributionRuleAPI, a.Partner.ID}
 }
 
-// appeared has payments worked again that this customer may explain.
-func appeared(ctx context.Context, u *work.Unit, k db.Customer) error {
+// retryPayments reschedules payments that this customer may explain.
+func retryPayments(ctx context.Context, u *work.Unit, k db.Customer) error {
 	var keys []string
 	if k.ExternalCustomerID != nil {
 		keys = append(keys, work.CustomerKey(*k.ExternalCustomerID))
@@ -56,5 +56,5 @@ func appeared(ctx context.Context, u *work.Unit, k db.Customer) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	return u.Appeared(ctx, k.ProgramID, keys...)
+	return u.Reschedule(ctx, k.ProgramID, keys...)
 }

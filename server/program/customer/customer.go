@@ -1,5 +1,5 @@
-// Package customer has the rules of who was referred: how a customer is signed
-// up and attributed to a partner, found as a payer, changed and deleted.
+// Package customer has the rules of referred customers: how a customer signs up and is attributed to a partner,
+// is found as a payer, changed and deleted.
 package customer
 
 import (
@@ -24,8 +24,8 @@ var queries = db.New()
 
 // Service has the rules that need more than a unit of work.
 type Service struct {
-	Mail   *mail.Outbox   // takes the mails to partners; nil for none
-	Keeper *secret.Keeper // opens payout details, whose e-mail is a partner's own; nil for never
+	Mail   *mail.Outbox   // sends mails to partners; may be nil
+	Keeper *secret.Keeper // opens payout details to read the partner's e-mail; may be nil
 }
 
 // Input is a customer to sign up. Status is nil for a lead.
@@ -34,20 +34,18 @@ type Input struct {
 	Route                                               tracking.Route
 	ExternalCustomerID, Email, Name, Identifier, Status *string
 	Metadata                                            json.RawMessage
-	// Processor is who told of the customer; "" for the API.
+	// Processor is the processor that reported the customer; "" for the API.
 	Processor string
 }
 
-// Create signs a customer up and attributes it to a partner: by name, or through
-// the click or the coupon that brought it.
-// An external id that is taken is a conflict with the customer that has it.
+// Create signs a customer up and attributes it to a partner: by name, or through its click or coupon. An
+// external id in use is a conflict with the customer that has it.
 func (s Service) Create(ctx context.Context, u *work.Unit, in Input) (db.Customer, error) {
 	k, _, err := s.CreateCompared(ctx, u, in)
 	return k, err
 }
 
-// CreateCompared does what Create does, and returns other customers with the same
-// identifier or e-mail.
+// CreateCompared is Create, and also returns other customers with the same identifier or e-mail.
 func (s Service) CreateCompared(ctx context.Context, u *work.Unit, in Input) (db.Customer, []Duplicate, error) {
 	var others []Duplicate
 	k, inserted, err := s.signUpCompared(ctx, u, in, &others)
@@ -57,8 +55,7 @@ func (s Service) CreateCompared(ctx context.Context, u *work.Unit, in Input) (db
 	return k, others, err
 }
 
-// Direct signs up a customer that no partner brought. One whose external id is taken
-// is that customer.
+// Direct signs up a customer without a partner. If the external id is in use, it returns the customer with it.
 func (s Service) Direct(ctx context.Context, u *work.Unit, in Input) (db.Customer, error) {
 	k := newCustomer(u, in, tracking.Attribution{})
 	k.PartnerID, k.Attribution = nil, nil
@@ -69,9 +66,8 @@ func (s Service) Direct(ctx context.Context, u *work.Unit, in Input) (db.Custome
 	return k, err
 }
 
-// signUp attributes and writes a customer with all its consequences. It reports
-// false, and writes nothing, where the external id is taken: the caller decides
-// whether that is a conflict or the customer that it wants.
+// signUp attributes and writes a customer with all its effects. If the external id is in use, it returns false
+// and writes nothing: the caller decides whether that is a conflict or the customer it wants.
 func (s Service) signUp(ctx context.Context, u *work.Unit, in Input) (k db.Customer, inserted bool, err error) {
 	return s.signUpCompared(ctx, u, in, new([]Duplicate))
 }
@@ -100,7 +96,7 @@ func (s Service) signUpCompared(
 	if err != nil {
 		return k, false, err
 	}
-	// After everything is read and before anything is written: a refusal leaves nothing.
+	// After all reads and before any write: a refusal changes nothing.
 	own, err := s.addresses(a.Partner)
 	if err != nil {
 		return k, false, err
@@ -114,14 +110,14 @@ func (s Service) signUpCompared(
 	if inserted, err := insert(ctx, u, k, others); err != nil || !inserted {
 		return k, false, err
 	}
-	if err := appeared(ctx, u, k); err != nil {
+	if err := retryPayments(ctx, u, k); err != nil {
 		return k, false, err
 	}
 	return k, true, s.welcome(ctx, u, p, a, own, k, flows)
 }
 
-// welcome writes the consequences of a new customer: risk checks, the mail to
-// the partner, its referral becomes a lead, and flows for sign-ups may pay.
+// welcome writes the effects of a new customer: risk checks, the mail to the partner, the referral's change to a
+// lead, and commissions of sign-up flows.
 func (s Service) welcome(
 	ctx context.Context, u *work.Unit, p db.Program, a tracking.Attribution, own []string, k db.Customer,
 	flows []db.FlowsAskedRow,
@@ -142,7 +138,7 @@ func (s Service) welcome(
 	}, flows)
 }
 
-// newCustomer returns the row to insert, a lead unless the request says more.
+// newCustomer returns the row to insert, a lead unless the request has another status.
 func newCustomer(u *work.Unit, in Input, a tracking.Attribution) db.Customer {
 	plain.Names(&in.Name)
 	k := db.Customer{
@@ -155,13 +151,13 @@ func newCustomer(u *work.Unit, in Input, a tracking.Attribution) db.Customer {
 		k.Status = db.CustomerStatus(*in.Status)
 	}
 	a.Apply(&k)
-	k.Attribution = attributed(in.Route, a).At(u.Now)
+	k.Attribution = ruleOf(in.Route, a).At(u.Now)
 	return k
 }
 
-// insert writes the row and its external id at once, not with the commit: whether the id
-// is free decides what follows. It reports false, and leaves no row, where it is taken.
-// others are the customers with the same identifier or e-mail.
+// insert writes the row and its external id at once, not with the commit, since the next steps depend on whether
+// the id is free. If it is in use, insert returns false and leaves no row. others are the customers with the
+// same identifier or e-mail.
 func insert(ctx context.Context, u *work.Unit, k db.Customer, others *[]Duplicate) (bool, error) {
 	n := int64(1)
 	err := u.Together(ctx,
@@ -199,8 +195,8 @@ func externalIDTaken(ctx context.Context, u *work.Unit, programID, externalID st
 	return taken(holder)
 }
 
-// notifyOfLead mails the partner of a new lead, if the partner chose to get such
-// mails (decisions, 54). The first lead has a mail and a choice of its own.
+// notifyOfLead mails the partner about a new lead, if the partner opted in (decisions, 54). The first lead has
+// its own mail and its own choice.
 func (s Service) notifyOfLead(ctx context.Context, u *work.Unit, p db.Partner, k db.Customer) error {
 	if s.Mail == nil || !s.Mail.Configured || !p.EmailFirstReferral && !p.EmailNewReferral {
 		return nil
@@ -209,7 +205,7 @@ func (s Service) notifyOfLead(ctx context.Context, u *work.Unit, p db.Partner, k
 	n, err := queries.PartnerLeads(ctx, u.Tx, db.PartnerLeadsParams{
 		ProgramID: p.ProgramID, OrgID: p.OrgID, PartnerID: &p.ID,
 	})
-	first := n <= 1 // this one is written already
+	first := n <= 1 // the count includes this one
 	if err != nil || !(first && p.EmailFirstReferral || p.EmailNewReferral) {
 		return err
 	}

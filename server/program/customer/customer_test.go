@@ -65,8 +65,7 @@ func (x fixture) referral(id string) string {
 	return worktest.Rows[string](x.Tenant, "SELECT status FROM referrals WHERE id = $1", id)[0]
 }
 
-// By a click, a coupon or by name a customer gets its partner, and what led
-// there; a visit turns into a lead once.
+// A customer gets its partner by a click, a coupon or by name, with the route; a visit becomes a lead once.
 func TestCreate(t *testing.T) {
 	t.Parallel()
 	x := setup(t)
@@ -117,7 +116,7 @@ func TestCreateIsRefused(t *testing.T) {
 	x.refused(problem.PartnerNotActive, "partner_id", Input{Route: byAnn})
 }
 
-// A payer is found by either id, and made where somebody referred it.
+// A payer is found by either id, and created if a route exists.
 func TestPayer(t *testing.T) {
 	t.Parallel()
 	x := setup(t)
@@ -145,8 +144,8 @@ func TestPayer(t *testing.T) {
 	require.ErrorContains(t, err, "customer_id and partner_id exclude each other.")
 }
 
-// Another partner takes the customer without the traces of the old way; the last
-// customer of a visit gives its lead back.
+// Another partner gets the customer without the old route; deleting the last customer of a visit reverts its
+// lead.
 func TestReassignAndDelete(t *testing.T) {
 	t.Parallel()
 	x := setup(t)

@@ -11,9 +11,8 @@ import (
 	"rail/server/work"
 )
 
-// Delete removes a customer that never paid. Its sign-up commission is voided; a
-// paid one refuses the deletion. Its referral becomes a visit again unless it has
-// another customer (decisions, 72 and 88).
+// Delete deletes a customer that never paid. Its sign-up commission is voided; a paid one refuses the deletion.
+// Its referral becomes a visit again unless it has another customer (decisions, 72 and 88).
 func Delete(ctx context.Context, u *work.Unit, id string) error {
 	k, err := Lock(ctx, u, id)
 	if err != nil {
@@ -21,8 +20,7 @@ func Delete(ctx context.Context, u *work.Unit, id string) error {
 	}
 	var history db.SaleHistoryRow
 	var signups []db.Commission
-	// The lock on the customer keeps sales from being recorded until the commit, so that
-	// what is read here stays true.
+	// The lock on the customer blocks sales until the commit, so that these reads stay valid.
 	err = u.Together(ctx,
 		func(tx pgtx.DBTX) (err error) {
 			history, err = queries.SaleHistory(ctx, tx, db.SaleHistoryParams{
@@ -53,21 +51,21 @@ func Delete(ctx context.Context, u *work.Unit, id string) error {
 			return err
 		}
 	}
-	// Before the row goes: it names the days whose sums must be made again.
+	// Before the delete: the row shows which days must be summed again.
 	if err := report.TouchCustomer(ctx, u, k); err != nil {
 		return err
 	}
 	return queries.CustomerDelete(ctx, u.Later(), db.CustomerDeleteParams{ID: k.ID, OrgID: k.OrgID})
 }
 
-// voidSignup voids a commission of the customer's, and refuses where its money
-// has left: nothing may refer to a customer that is gone.
+// voidSignup voids a commission of the customer, and refuses if its money has left: no row may refer to a
+// deleted customer.
 func voidSignup(ctx context.Context, u *work.Unit, k db.Commission) error {
 	switch k.Status {
 	case db.CommissionStatusPaid:
 		return problem.New(problem.CustomerHasPaidCommissions,
 			"The customer's sign-up commission %s is paid; the customer cannot be deleted.", k.ID)
-	// They are worth nothing any more; there is nothing to take back.
+	// These are worth nothing; there is nothing to take back.
 	case db.CommissionStatusVoided, db.CommissionStatusRejected:
 		return nil
 	}

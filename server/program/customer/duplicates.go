@@ -13,11 +13,10 @@ import (
 // Duplicate is another customer that is probably the same person.
 type Duplicate struct {
 	CustomerID string
-	Match      string // the field that both have in common: identifier or email
+	Match      string // the shared field: identifier or email
 }
 
-// same reads which other customers have the identifier or the e-mail of a customer, the
-// oldest of each.
+// same reads the other customers with the same identifier or e-mail, the oldest of each.
 func same(ctx context.Context, k db.Customer, into *[]Duplicate) pgtx.Read {
 	return func(tx pgtx.DBTX) error {
 		rows, err := queries.CustomerSame(ctx, tx, db.CustomerSameParams{
@@ -43,8 +42,8 @@ func noteDuplicates(ctx context.Context, u *work.Unit, k db.Customer, found []Du
 	return nil
 }
 
-// compareAgain finds the duplicates of a customer whose e-mail or identifier has changed,
-// except the customer with the id but, which is about to be deleted.
+// compareAgain finds the duplicates of a customer after its e-mail or identifier changed, except the customer
+// with the id but, which is about to be deleted.
 func compareAgain(ctx context.Context, u *work.Unit, k db.Customer, but string) error {
 	of := db.DuplicatesClearParams{CustomerID: k.ID, OrgID: k.OrgID}
 	if err := queries.DuplicatesClear(ctx, u.Later(), of); err != nil {

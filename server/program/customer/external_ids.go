@@ -11,12 +11,11 @@ import (
 	"rail/server/work/auditlog"
 )
 
-// MaxExternalIDs is how many ids at payment processors a customer can have.
+// MaxExternalIDs bounds a customer's ids at payment processors.
 const MaxExternalIDs = 100
 
-// Attach attaches an id at a payment processor to a customer and reports whether it is new
-// there (decisions, 301). Payments that wait for the id are worked again. An id of another
-// customer is a conflict with that one.
+// Attach attaches an id at a payment processor to a customer and reports whether it is new there (decisions,
+// 301). Payments that wait for the id are retried. An id of another customer is a conflict with that one.
 func Attach(ctx context.Context, u *work.Unit, id, externalID string, processor *string) (db.Customer, bool, error) {
 	k, err := Lock(ctx, u, id)
 	if err != nil {
@@ -57,10 +56,10 @@ func attach(ctx context.Context, u *work.Unit, k *db.Customer, externalID string
 		k.ExternalCustomerID = &externalID
 		k.Processor = opt.Or(processor, k.Processor)
 	}
-	return true, u.Appeared(ctx, k.ProgramID, work.CustomerKey(externalID))
+	return true, u.Reschedule(ctx, k.ProgramID, work.CustomerKey(externalID))
 }
 
-// hasRoom refuses one more id than a customer can have.
+// hasRoom refuses an id beyond MaxExternalIDs.
 func hasRoom(ctx context.Context, u *work.Unit, k db.Customer, externalID string) error {
 	if k.ExternalCustomerID == nil {
 		return nil
@@ -79,8 +78,7 @@ func taken(holder db.Customer) error {
 		"A customer with this external_customer_id exists in the program.")
 }
 
-// Detach detaches an id from a customer. Where it was the first one, the next takes its
-// place.
+// Detach detaches an id from a customer. If it was the first one, the next takes its place.
 func Detach(ctx context.Context, u *work.Unit, id, externalID string) (db.Customer, error) {
 	k, err := Lock(ctx, u, id)
 	if err != nil {

@@ -10,16 +10,16 @@ import (
 	"rail/server/work"
 )
 
-// BrowserLead is a visitor who signed up, as a page says: anybody could have.
+// BrowserLead is a sign-up reported by a page, which anyone could forge.
 type BrowserLead struct {
 	ProgramID, ClickID, ReferralID string
 	Email, Identifier              *string
 }
 
-// Lead signs up a visitor whom a page reports, once. A page must not learn whom the
-// program knows or refuses: both end like a new customer.
+// Lead signs up a visitor reported by a page, once. A page must not learn which customers the program has or
+// refuses: both end like a new customer.
 func (s Service) Lead(ctx context.Context, u *work.Unit, in BrowserLead) error {
-	// Those of one visit take turns, so that a second report finds the first.
+	// Reports of one visit are serialized, so that the second finds the first.
 	_, err := queries.ReferralLock(ctx, u.DB(), db.ReferralLockParams{ID: in.ReferralID, OrgID: u.OrgID})
 	if err != nil {
 		return work.Found(err, "click_id")
@@ -34,7 +34,7 @@ func (s Service) Lead(ctx context.Context, u *work.Unit, in BrowserLead) error {
 		ProgramID: in.ProgramID, Email: in.Email, Identifier: in.Identifier,
 		Route: tracking.Route{ClickID: &in.ClickID},
 	})
-	if _, refused := errors.AsType[*problem.Error](err); refused { // before a write, but for a flag that stays
+	if _, refused := errors.AsType[*problem.Error](err); refused { // nothing is written yet, except a flag that stays
 		return nil
 	}
 	return err

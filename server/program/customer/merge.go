@@ -14,7 +14,7 @@ import (
 	"rail/server/work/auditlog"
 )
 
-// Pair is two customers that become one: From merges into Into. Both are locked.
+// Pair is two locked customers to merge: From merges into Into.
 type Pair struct {
 	Into, From db.Customer
 }
@@ -22,7 +22,7 @@ type Pair struct {
 // LockPair locks two customers of one program in the order of their ids.
 func LockPair(ctx context.Context, u *work.Unit, into, from string) (Pair, error) {
 	p, err := lockPair(ctx, u, into, from)
-	for range 4 { // another merge may have ended while this one waited
+	for range 4 { // another merge may have ended during the wait
 		if !problem.Is(err, problem.ResourceNotFound) {
 			break
 		}
@@ -59,9 +59,9 @@ func lockPair(ctx context.Context, u *work.Unit, into, from string) (p Pair, err
 	return p, work.SameProgram(p.From.ProgramID, p.Into.ProgramID, "customer_id")
 }
 
-// Merged returns the customer that the pair becomes. Different partners need one of them
-// as partnerID; the customer keeps the route to it. It takes the name, e-mail, identifier,
-// subscription and metadata that it lacks, and the earlier sign-up and conversion.
+// Merged returns the customer after the merge. If the partners differ, partnerID must be one of them; the
+// customer keeps the route to it. It takes over the name, e-mail, identifier, subscription and metadata that it
+// lacks, and the earlier sign-up and conversion.
 func (p Pair) Merged(partnerID *string) (db.Customer, error) {
 	k := p.Into
 	if err := p.partner(&k, partnerID); err != nil {
@@ -86,19 +86,19 @@ func (p Pair) Merged(partnerID *string) (db.Customer, error) {
 	return k, nil
 }
 
-// ranks has the states of customers; of two the later one stays.
+// ranks orders the states of customers; a merge keeps the later one.
 var ranks = []db.CustomerStatus{
 	db.CustomerStatusLead, db.CustomerStatusRefunded, db.CustomerStatusCancelled, db.CustomerStatusTrial,
 	db.CustomerStatusActive, db.CustomerStatusSuspended,
 }
 
-// partner sets whose customer k is, and by what route.
+// partner sets k's partner and the route to it.
 func (p Pair) partner(k *db.Customer, partnerID *string) error {
 	a, b := p.Into.PartnerID, p.From.PartnerID
 	is := func(id *string) bool { return id != nil && *id == *partnerID }
 	switch {
 	case partnerID != nil && !is(a) && !is(b):
-		return problem.Invalid("partner_id", "partner_id must be a partner of one of the two customers.")
+		return problem.Invalid("partner_id", "partner_id must be the partner of one of the two customers.")
 	case partnerID == nil && a != nil && b != nil && *a != *b:
 		return problem.On("partner_id", problem.CustomersOfTwoPartners,
 			"The customers have the partners %s and %s; partner_id must name the one that stays.", *a, *b)
@@ -118,17 +118,16 @@ func earlier(a, b *clock.Time) *clock.Time {
 	return a
 }
 
-// Join writes a merge; k is the result of Merged. The caller moves the sales and their
-// commissions.
+// Join writes a merge; k is the result of Merged. The caller moves the sales and their commissions.
 func (s Service) Join(ctx context.Context, u *work.Unit, p Pair, k db.Customer) (db.Customer, error) {
 	from, into := p.From.ID, p.Into.ID
-	for _, one := range []db.Customer{p.Into, p.From} { // before they change: the rows name the days
+	for _, one := range []db.Customer{p.Into, p.From} { // before they change: the rows tell the days
 		if err := report.TouchCustomer(ctx, u, one); err != nil {
 			return k, err
 		}
 	}
 	flags := db.RiskFlagsMoveParams{ToID: &into, ProgramID: k.ProgramID, OrgID: u.OrgID, FromID: &from}
-	if err := queries.RiskFlagsMove(ctx, u.DB(), flags); err != nil { // before new ones, which may be the same
+	if err := queries.RiskFlagsMove(ctx, u.DB(), flags); err != nil { // before new flags, which may be the same
 		return k, err
 	}
 	if err := s.judge(ctx, u, &k, p.Into, address(p.From)); err != nil {
@@ -155,7 +154,7 @@ func (s Service) Join(ctx context.Context, u *work.Unit, p Pair, k db.Customer) 
 		},
 		func() error { return update(ctx, u.Later(), k) },
 		func() error { return compareAgain(ctx, u, k, from) },
-		func() error { return appeared(ctx, u, k) },
+		func() error { return retryPayments(ctx, u, k) },
 	} {
 		if err := write(); err != nil {
 			return k, err

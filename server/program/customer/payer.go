@@ -10,21 +10,21 @@ import (
 	"rail/server/work"
 )
 
-// Payer names who paid: a customer by Rail's id, or by the processor's id with a
-// route to a partner in case the customer is new.
+// Payer names the payer: a customer by Rail's id, or by the processor's id with a route to a partner in case the
+// customer is new.
 type Payer struct {
 	CustomerID, ExternalCustomerID *string
 	Route                          tracking.Route
 }
 
-// Payer returns the id of the customer who paid a charge. For an unknown external id it
-// is a lead that came by the route, or a new customer (decisions, 229 and 302). The id is "" if the charge is recorded and its customer has no such
-// external id any more: the recorded sale is the answer then.
+// Payer returns the id of the customer who paid a charge. For an unknown external id it is a lead that came by
+// the route, or a new customer (decisions, 229 and 302). The id is "" if the charge is recorded and no customer
+// has the external id any longer: the recorded sale is the answer then.
 func (s Service) Payer(ctx context.Context, u *work.Unit, programID, chargeID string, by Payer) (string, error) {
 	if err := by.validate(); err != nil {
 		return "", err
 	}
-	// Its existence is checked by the sale, which locks the customer anyway.
+	// The sale checks that it exists, since it locks the customer anyway.
 	if by.CustomerID != nil {
 		return *by.CustomerID, nil
 	}
@@ -47,7 +47,7 @@ func (s Service) Payer(ctx context.Context, u *work.Unit, programID, chargeID st
 	return f.ID, err
 }
 
-// takeOver has a coupon at the first payment take the customer over from a link.
+// takeOver reassigns a customer from a link's partner to a coupon's at the first payment.
 func (s Service) takeOver(ctx context.Context, u *work.Unit, id string, r tracking.Route) error {
 	k, err := queries.CustomerGet(ctx, u.DB(), db.CustomerGetParams{ID: id, OrgID: u.OrgID})
 	if err != nil {
@@ -57,8 +57,8 @@ func (s Service) takeOver(ctx context.Context, u *work.Unit, id string, r tracki
 	return err
 }
 
-// validate asks for exactly one name of the customer. A route is for a customer
-// that may be new, so it excludes customer_id.
+// validate requires exactly one name of the customer. A route is for a possibly new customer, so it excludes
+// customer_id.
 func (p Payer) validate() error {
 	routes := p.Route.Members()
 	switch {
@@ -75,9 +75,8 @@ func (p Payer) validate() error {
 	return work.AtMostOne(routes...)
 }
 
-// find returns the customer with the external id, "" for none, and reports
-// whether the charge is recorded. It locks the charge: of requests that name
-// different new customers for one charge, only the first signs a customer up.
+// find returns the customer with the external id, "" for none, and reports whether the charge is recorded. It
+// locks the charge: if requests name different new customers for one charge, only the first signs a customer up.
 func (p Payer) find(
 	ctx context.Context, u *work.Unit, programID, chargeID string,
 ) (id string, known bool, err error) {

@@ -12,8 +12,8 @@ import (
 	"rail/server/work/auditlog"
 )
 
-// GiveBack gives a customer who has not paid yet to the partner of an earlier click, and
-// reports whether that partner takes it (decisions, 318).
+// GiveBack reassigns a customer who has not paid yet to the partner of an earlier click, and reports whether
+// that partner may have it (decisions, 318).
 func (s Service) GiveBack(ctx context.Context, u *work.Unit, id, clickID string, at clock.Time) (bool, error) {
 	k, err := Lock(ctx, u, id)
 	if err != nil {
@@ -24,9 +24,8 @@ func (s Service) GiveBack(ctx context.Context, u *work.Unit, id, clickID string,
 	return err == nil && *k.PartnerID != *before, skipUnfit(err)
 }
 
-// TakeOver gives a customer whom a link brought, and who has not paid yet, to the partner of
-// a coupon, in a program where coupons count before links (decisions, 317). A coupon that
-// does not fit changes nothing.
+// TakeOver reassigns a customer who came by a link and has not paid yet to the partner of a coupon, if coupons
+// precede links in the program (decisions, 317). A coupon that does not fit changes nothing.
 func (s Service) TakeOver(
 	ctx context.Context, u *work.Unit, k db.Customer, routes ...tracking.Route,
 ) (db.Customer, error) {
@@ -52,8 +51,8 @@ func (s Service) TakeOver(
 	return k, nil
 }
 
-// reroute gives a locked customer to the partner to whom another route leads. The referral
-// that it had is a visit again.
+// reroute assigns a locked customer to the partner of another route. Its previous referral becomes a visit
+// again.
 func (s Service) reroute(ctx context.Context, u *work.Unit, k db.Customer, r tracking.Route) (db.Customer, error) {
 	p, err := u.Program(ctx, k.ProgramID)
 	if err != nil {
@@ -76,7 +75,7 @@ func (s Service) reroute(ctx context.Context, u *work.Unit, k db.Customer, r tra
 	before := k
 	k.ReferralID, k.LinkID, k.CouponID, k.ClickID = nil, nil, nil, nil
 	a.Apply(&k)
-	k.Attribution, k.UpdatedAt = attributed(r, a).At(u.Now), u.Now
+	k.Attribution, k.UpdatedAt = ruleOf(r, a).At(u.Now), u.Now
 	if err := s.judge(ctx, u, &k, before, ""); err != nil {
 		return k, err
 	}
@@ -98,8 +97,8 @@ func (s Service) reroute(ctx context.Context, u *work.Unit, k db.Customer, r tra
 	})
 }
 
-// skipUnfit returns nil for a route that does not fit: also one to the customer itself, which
-// has opened a flag.
+// skipUnfit returns nil for a route that does not fit, including one to the customer itself, which has opened a
+// flag.
 func skipUnfit(err error) error {
 	if Unfit(err) || problem.Is(err, problem.SelfReferralBlocked) {
 		return nil

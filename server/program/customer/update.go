@@ -22,15 +22,14 @@ import (
 	"rail/server/work/metadata"
 )
 
-// Changes are the changes of a customer; what is nil or unspecified stays.
+// Changes are changes to a customer; nil and unspecified members stay.
 type Changes struct {
 	PartnerID, Status       *string
 	Email, Name, Identifier nullable.Nullable[string]
 	Metadata                json.RawMessage
 }
 
-// Update changes a customer; another partner reassigns it. The customer is
-// locked before anything is compared with it.
+// Update changes a customer; another partner reassigns it. The customer is locked before it is compared.
 func (s Service) Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.Customer, error) {
 	if err := metadata.Check(to.Metadata, "metadata"); err != nil {
 		return db.Customer{}, err
@@ -56,25 +55,24 @@ func (s Service) Update(ctx context.Context, u *work.Unit, id string, to Changes
 	if err := s.judge(ctx, u, &k, before, ""); err != nil {
 		return k, err
 	}
-	if err := s.appearedAnew(ctx, u, before, k); err != nil {
+	if err := s.retryChanged(ctx, u, before, k); err != nil {
 		return k, err
 	}
 	k.UpdatedAt = u.Now
 	return k, update(ctx, u.Later(), k)
 }
 
-// appearedAnew has payments worked again that a new e-mail or identifier explains, and
-// compares the customer with others.
-func (s Service) appearedAnew(ctx context.Context, u *work.Unit, before, k db.Customer) error {
+// retryChanged reschedules payments that a new e-mail or identifier explains, and compares the customer with
+// others.
+func (s Service) retryChanged(ctx context.Context, u *work.Unit, before, k db.Customer) error {
 	if opt.Value(k.Email) == opt.Value(before.Email) && opt.Value(k.Identifier) == opt.Value(before.Identifier) {
 		return nil
 	}
-	return errors.Join(appeared(ctx, u, k), compareAgain(ctx, u, k, ""))
+	return errors.Join(retryPayments(ctx, u, k), compareAgain(ctx, u, k, ""))
 }
 
-// reassign gives the customer to another partner. It is recorded as manual,
-// without the click, link or coupon of the former attribution (decisions, 87).
-// Past sales and commissions stay with the former partner.
+// reassign gives the customer to another partner. The attribution becomes manual, without the previous click,
+// link or coupon (decisions, 87). Past sales and commissions stay with the previous partner.
 func reassign(ctx context.Context, u *work.Unit, k *db.Customer, partnerID string) error {
 	if k.PartnerID != nil && *k.PartnerID == partnerID {
 		return nil
@@ -90,7 +88,7 @@ func reassign(ctx context.Context, u *work.Unit, k *db.Customer, partnerID strin
 		return problem.On("partner_id", problem.PartnerNotActive,
 			"The partner is %s; only active partners get customers.", p.Status)
 	}
-	// Before the row changes: the old one names the days whose sums must be made again.
+	// Before the update: the old row shows which days must be summed again.
 	if err := report.TouchCustomer(ctx, u, *k); err != nil {
 		return err
 	}
@@ -104,10 +102,9 @@ func reassign(ctx context.Context, u *work.Unit, k *db.Customer, partnerID strin
 	})
 }
 
-// Bring gives a customer that no partner brought to the one to whom a route leads
-// (decisions, 81). One that has a partner keeps it; past sales stay nobody's;
-// payments that wait for who brought it are worked again.
-func (s Service) Bring(ctx context.Context, u *work.Unit, id string, r tracking.Route) (db.Customer, error) {
+// Assign assigns a customer without a partner to the partner of a route (decisions, 81). A customer with a
+// partner keeps it; past sales stay without one; payments that wait for an attribution are retried.
+func (s Service) Assign(ctx context.Context, u *work.Unit, id string, r tracking.Route) (db.Customer, error) {
 	k, err := Lock(ctx, u, id)
 	if err != nil || k.PartnerID != nil {
 		return k, err
@@ -132,14 +129,14 @@ func (s Service) Bring(ctx context.Context, u *work.Unit, id string, r tracking.
 		return k, err
 	}
 	a.Apply(&k)
-	k.Attribution, k.UpdatedAt = attributed(r, a).At(u.Now), u.Now
-	if err := errors.Join(s.judge(ctx, u, &k, before, ""), a.Lead(ctx, u, k), appeared(ctx, u, k)); err != nil {
+	k.Attribution, k.UpdatedAt = ruleOf(r, a).At(u.Now), u.Now
+	if err := errors.Join(s.judge(ctx, u, &k, before, ""), a.Lead(ctx, u, k), retryPayments(ctx, u, k)); err != nil {
 		return k, err
 	}
 	return k, update(ctx, u.DB(), k) // at once: a payment may follow
 }
 
-// update writes what can change of a customer.
+// update writes the mutable fields of a customer.
 func update(ctx context.Context, tx pgtx.DBTX, k db.Customer) error {
 	return queries.CustomerUpdate(ctx, tx, db.CustomerUpdateParams{
 		PartnerID: k.PartnerID, ReferralID: k.ReferralID, LinkID: k.LinkID, CouponID: k.CouponID, ClickID: k.ClickID,
@@ -154,7 +151,7 @@ func update(ctx context.Context, tx pgtx.DBTX, k db.Customer) error {
 // customer locks its survivor.
 func Lock(ctx context.Context, u *work.Unit, id string) (db.Customer, error) {
 	k, err := queries.CustomerLock(ctx, u.DB(), db.CustomerLockParams{ID: id, OrgID: u.OrgID})
-	if errors.Is(err, pgx.ErrNoRows) { // another may answer for it since a merge
+	if errors.Is(err, pgx.ErrNoRows) { // a merge may have given it a survivor
 		if id, err = Survivor(ctx, u, id); err == nil {
 			k, err = queries.CustomerLock(ctx, u.DB(), db.CustomerLockParams{ID: id, OrgID: u.OrgID})
 		}
@@ -165,16 +162,15 @@ func Lock(ctx context.Context, u *work.Unit, id string) (db.Customer, error) {
 	return k, u.CheckProgram(k.ProgramID)
 }
 
-// Survivor returns the id of the customer that answers for an id: another one if it was
-// merged, else the same.
+// Survivor returns the id of the customer of an id: the survivor if it was merged, else the same.
 func Survivor(ctx context.Context, u *work.Unit, id string) (string, error) {
 	into, err := queries.CustomerMergedInto(ctx, u.DB(), db.CustomerMergedIntoParams{ID: id, OrgID: u.OrgID})
 	return cmp.Or(into, id), work.IgnoreNoRows(err)
 }
 
-// MayHave returns why a customer may not get a partner: the partner is absent, of another
+// CheckPartner returns the reason why a customer may not get a partner: the partner is missing, of another
 // program or not active, or it is the customer itself in a program that blocks this.
-func (s Service) MayHave(ctx context.Context, u *work.Unit, p db.Program, k db.Customer, partnerID string) error {
+func (s Service) CheckPartner(ctx context.Context, u *work.Unit, p db.Program, k db.Customer, partnerID string) error {
 	to, err := queries.PartnerGet(ctx, u.DB(), db.PartnerGetParams{ID: partnerID, OrgID: u.OrgID})
 	if err != nil {
 		return work.Found(err, "partner_id")

@@ -20,26 +20,25 @@ import (
 // be empty.
 type Clues struct {
 	ProgramID  string
-	ExternalID string // the customer's id at the processor; "" for a guest
+	ExternalID string // id at the processor; "" for a guest
 	Identifier string // the merchant's own id
 	Email      string
 	Name       string
-	Routes     []tracking.Route // ways to a partner, in the order in which they are tried
+	Routes     []tracking.Route // routes to a partner, in the order to try
 	Processor  string           // "" for the API
-	At         clock.Time       // when the payment or event happened; zero for now
+	At         clock.Time       // time of the payment or event; zero for now
 }
 
-// Found is the customer that clues identify; its ID is "" for none. Rule is the rule that
-// found it. Refused is why no route fitted.
+// Found is the customer that clues identify; its ID is "" for none. Rule is the rule that found it. Refused
+// explains why no route fitted.
 type Found struct {
 	db.Customer
 	Rule    Rule
 	Refused error
-	made    bool // by a sign-up, which has all clues
+	made    bool // newly signed up, with all clues
 }
 
-// Own returns the merchant's own id of the customer. A guest has its e-mail in place of
-// one, in lower case.
+// Own returns the merchant's id of the customer. For a guest it is the e-mail in lower case.
 func (c Clues) Own() string {
 	if c.Identifier == "" && c.ExternalID == "" {
 		return strings.ToLower(c.Email)
@@ -47,11 +46,10 @@ func (c Clues) Own() string {
 	return c.Identifier
 }
 
-// Who returns the customer who paid, for a customer whose external id is not known
-// (decisions, 302). The first rule that fits wins: the merchant's own id, if exactly one
-// customer of the program has it; the routes, which sign the customer up unless its visit
-// has a lead already; the e-mail, if exactly one recent customer without an external id has
-// it. The customer gets what it lacks of the clues.
+// Who returns the customer who paid, if the external id is unknown (decisions, 302). The first rule that fits
+// wins: the merchant's id, if exactly one customer of the program has it; the routes, which sign the customer up
+// unless its visit has a lead already; the e-mail, if exactly one recent customer without an external id has it.
+// Missing fields of the customer are filled from the clues.
 func (s Service) Who(ctx context.Context, u *work.Unit, c Clues) (Found, error) {
 	f, taken, err := s.byIdentifier(ctx, u, c)
 	if err == nil && f.ID == "" {
@@ -66,15 +64,14 @@ func (s Service) Who(ctx context.Context, u *work.Unit, c Clues) (Found, error) 
 	if err != nil || f.ID == "" || f.made {
 		return f, err
 	}
-	if taken { // by several: another customer with it would be found no better
+	if taken { // several have it: another one would not help
 		c.Identifier = ""
 	}
-	f.Customer, err = s.Learn(ctx, u, f.Customer, c, f.Rule)
+	f.Customer, err = s.FillIn(ctx, u, f.Customer, c, f.Rule)
 	return f, err
 }
 
-// byIdentifier finds the one customer with the merchant's own id, and reports whether any
-// customer has it.
+// byIdentifier finds the customer with the merchant's id, and reports whether any customer has it.
 func (s Service) byIdentifier(ctx context.Context, u *work.Unit, c Clues) (f Found, taken bool, err error) {
 	id := c.Own()
 	if id == "" {
@@ -89,12 +86,12 @@ func (s Service) byIdentifier(ctx context.Context, u *work.Unit, c Clues) (f Fou
 	return Found{Customer: rows[0], Rule: Rule{Rule: api.AttributionRuleIdentifier, Detail: id}}, true, nil
 }
 
-// byRoutes follows the routes to partners: a lead of the same visit is the customer, else
-// the first route that fits signs it up.
+// byRoutes follows the routes to partners: a lead of the same visit is the customer, else the first route that
+// fits signs it up.
 func (s Service) byRoutes(ctx context.Context, u *work.Unit, c Clues) (f Found, err error) {
 	for _, r := range c.Routes {
 		if k, err := s.leadOf(ctx, u, c, r); err != nil || k.ID != "" {
-			return Found{Customer: k, Rule: attributed(r, tracking.Attribution{})}, err
+			return Found{Customer: k, Rule: ruleOf(r, tracking.Attribution{})}, err
 		}
 	}
 	routes, err := inOrder(ctx, u, c)
@@ -111,7 +108,7 @@ func (s Service) byRoutes(ctx context.Context, u *work.Unit, c Clues) (f Found, 
 	return f, nil
 }
 
-// inOrder returns the routes, coupons first in a program where they count before links.
+// inOrder returns the routes, coupons first if they precede links in the program.
 func inOrder(ctx context.Context, u *work.Unit, c Clues) ([]tracking.Route, error) {
 	if len(c.Routes) < 2 || !slices.ContainsFunc(c.Routes, tracking.Route.Coupon) {
 		return c.Routes, nil
@@ -139,14 +136,14 @@ func (s Service) byRoute(ctx context.Context, u *work.Unit, c Clues, r tracking.
 		ProgramID: c.ProgramID, Route: r, ExternalCustomerID: opt.OrNil(c.ExternalID), Email: opt.OrNil(c.Email),
 		Name: opt.OrNil(c.Name), Identifier: opt.OrNil(c.Own()), Processor: c.Processor,
 	})
-	if err == nil && !inserted { // another request has just made it
+	if err == nil && !inserted { // another request has just created it
 		k, err = ByExternalID(ctx, u, c.ProgramID, c.ExternalID)
 	}
 	return Found{Customer: k, made: true}, err
 }
 
-// leadOf returns the one customer without an external id that came by the route's visit,
-// unless its e-mail or identifier is another.
+// leadOf returns the only customer without an external id that came by the route's visit, unless its e-mail or
+// identifier differs.
 func (s Service) leadOf(ctx context.Context, u *work.Unit, c Clues, r tracking.Route) (k db.Customer, err error) {
 	referral := opt.Value(r.ReferralID)
 	if r.ClickID != nil {
@@ -199,7 +196,7 @@ func (s Service) byEmail(ctx context.Context, u *work.Unit, c Clues) (f Found, e
 	return f, err
 }
 
-// unbound returns the one customer without an external id that fits; none where several do.
+// unbound returns the only matching customer without an external id; none if several match.
 func unbound(ctx context.Context, u *work.Unit, by db.CustomerUnboundParams) (db.Customer, error) {
 	by.OrgID = u.OrgID
 	rows, err := queries.CustomerUnbound(ctx, u.DB(), by)
@@ -217,14 +214,13 @@ func ByExternalID(ctx context.Context, u *work.Unit, programID, externalID strin
 	return k, work.IgnoreNoRows(err)
 }
 
-// Learn gives a customer what it lacks of the clues: the external id, an e-mail, a name and
-// an identifier. A new e-mail or identifier is checked like one given at sign-up, and so is
-// an e-mail that differs from the stored one, which stays. rule is the rule that found the
-// customer; until the first payment it replaces the rule that is noted, except that
-// known_customer replaces none.
-func (s Service) Learn(ctx context.Context, u *work.Unit, k db.Customer, c Clues, rule Rule) (db.Customer, error) {
+// FillIn fills missing fields of a customer from the clues: the external id, an e-mail, a name and an
+// identifier. A new e-mail or identifier is checked as at sign-up, and so is an e-mail that differs from the
+// stored one, which stays. rule is the rule that found the customer; until the first payment it replaces the
+// stored rule, except that known_customer replaces none.
+func (s Service) FillIn(ctx context.Context, u *work.Unit, k db.Customer, c Clues, rule Rule) (db.Customer, error) {
 	known := rule.Rule == api.AttributionRuleKnownCustomer
-	if !c.teach(k, known) && !rule.replaces(k) {
+	if !c.adds(k, known) && !rule.replaces(k) {
 		return k, nil
 	}
 	k, err := Lock(ctx, u, k.ID)
@@ -234,7 +230,7 @@ func (s Service) Learn(ctx context.Context, u *work.Unit, k db.Customer, c Clues
 	before := k
 	if c.ExternalID != "" && !known {
 		_, err := attach(ctx, u, &k, c.ExternalID, opt.OrNil(c.Processor))
-		if err != nil && !problem.Is(err, problem.CustomerExternalIDLimit) { // the payment counts all the same
+		if err != nil && !problem.Is(err, problem.CustomerExternalIDLimit) { // the payment counts nevertheless
 			return k, err
 		}
 	}
@@ -254,18 +250,18 @@ func (s Service) Learn(ctx context.Context, u *work.Unit, k db.Customer, c Clues
 	if err := update(ctx, u.DB(), k); err != nil { // at once: a payment may follow
 		return k, err
 	}
-	return k, s.appearedAnew(ctx, u, before, k)
+	return k, s.retryChanged(ctx, u, before, k)
 }
 
-// teach reports whether the customer lacks any of the clues, or has another e-mail.
-func (c Clues) teach(k db.Customer, known bool) bool {
+// adds reports whether the customer lacks any of the clues, or has another e-mail.
+func (c Clues) adds(k db.Customer, known bool) bool {
 	lacks := func(stored *string, given string) bool { return stored == nil && given != "" }
 	return c.ExternalID != "" && !known || lacks(k.Email, c.Email) ||
 		lacks(k.Name, c.Name) || lacks(k.Identifier, c.Own()) ||
 		c.Email != "" && k.PartnerID != nil && !strings.EqualFold(opt.Value(k.Email), c.Email)
 }
 
-// replaces reports whether the rule is to be noted for a customer.
+// replaces reports whether the rule replaces the customer's stored one.
 func (r Rule) replaces(k db.Customer) bool {
 	if r.Rule == "" || k.PartnerID == nil {
 		return false
@@ -280,12 +276,12 @@ func fill(field **string, given string) {
 	}
 }
 
-// refusals are the codes that mean that a route does not fit: the next one is tried.
+// refusals are the codes of a route that does not fit, after which the next one is tried.
 var refusals = []problem.Code{
 	problem.ResourceNotFound, problem.ReferralExpired, problem.PartnerNotActive, problem.InvalidReference,
 }
 
-// Unfit reports whether err means that a route to a partner does not fit.
+// Unfit reports whether err means that a route does not fit.
 func Unfit(err error) bool {
 	return problem.Is(err, refusals...)
 }

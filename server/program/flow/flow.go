@@ -1,5 +1,5 @@
-// Package flow has the rules of commission flows: what one may say, how many a
-// program has room for, and which events a change makes.
+// Package flow has the rules of commission flows: what a flow may contain, how many a program may have, and the
+// events of a change.
 package flow
 
 import (
@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// maxFlows bounds the flows of a program, active or not: sales read them.
+	// maxFlows bounds the flows of a program, active or not, since sales read them.
 	maxFlows = 500
 	// maxConditions bounds the conditions of a flow, and maxActiveConditions
 	// those of a program's active flows together, in bytes of JSON (decisions, 232).
@@ -38,7 +38,7 @@ const (
 
 var queries = db.New()
 
-// New is a flow to be added; what is nil has its default.
+// New is a flow to add; nil members get their defaults.
 type New struct {
 	ProgramID, Name                                string
 	Description, GroupID, PartnerID, TargetGroupID *string
@@ -48,7 +48,7 @@ type New struct {
 	Branches                                       []BranchInput
 }
 
-// Change is a change of a flow; what is nil or not specified stays.
+// Change is a change to a flow; nil and unspecified members stay.
 type Change struct {
 	Name, Trigger, Action, ApprovalMode, Status              *string
 	Priority                                                 *int64
@@ -57,8 +57,8 @@ type Change struct {
 	Branches                                                 []BranchInput
 }
 
-// BranchInput is a branch as it is given: one that names a stored branch takes its
-// place, one without an id is new.
+// BranchInput is a branch of a request. With the id of a stored branch it replaces that; without an id it is
+// new.
 type BranchInput struct {
 	ID, Label  *string
 	Conditions json.RawMessage
@@ -75,15 +75,14 @@ type Branch struct {
 	RateValue  int64           `json:"rate_value"`
 }
 
-// Create adds a commission rule. The catalogue has no event for it.
-// It refuses what names an unknown object or one of another program, and a flow for
-// which the program has no room.
+// Create adds a commission rule. No event exists for it. It refuses references to unknown objects or other
+// programs, and a flow beyond the program's quota.
 func Create(ctx context.Context, u *work.Unit, n New) (db.Flow, error) {
 	flow, err := newFlow(u, n)
 	if err != nil {
 		return flow, err
 	}
-	// The program stands first, so that an unknown one is what a 404 names.
+	// The program comes first, so that the 404 for an unknown program names it.
 	references := append([]work.Reference{work.ProgramRef("program_id", &n.ProgramID)}, refs(flow)...)
 	if err := u.Check(ctx, n.ProgramID, references...); err != nil {
 		return flow, err
@@ -100,7 +99,7 @@ func Create(ctx context.Context, u *work.Unit, n New) (db.Flow, error) {
 	})
 }
 
-// newFlow is the flow that is described, checked by itself.
+// newFlow returns the validated flow of a request.
 func newFlow(u *work.Unit, b New) (db.Flow, error) {
 	flow := db.Flow{
 		ID: ident.New(ident.Flow), OrgID: u.OrgID, ProgramID: b.ProgramID, Name: b.Name, Description: b.Description,
@@ -126,11 +125,10 @@ func newFlow(u *work.Unit, b New) (db.Flow, error) {
 	return flow, validate(flow, branches)
 }
 
-// Draft returns a flow of a program as it would be saved, and writes nothing: a change
-// of the flow with that id, or a new one where it is nil. It is refused as saving it
-// would be, but for the room that the program has.
+// Draft returns a flow as it would be saved, and writes nothing: a change to the flow with that id, or a new one
+// if the id is nil. It is refused as in saving, except for the quota.
 func Draft(ctx context.Context, u *work.Unit, programID string, id *string, to Change) (db.Flow, error) {
-	before, err := drafted(ctx, u, programID, id)
+	before, err := draftBase(ctx, u, programID, id)
 	if err != nil {
 		return before, err
 	}
@@ -142,8 +140,8 @@ func Draft(ctx context.Context, u *work.Unit, programID string, id *string, to C
 	return flow, u.Check(ctx, programID, references...)
 }
 
-// drafted is what a draft begins with.
-func drafted(ctx context.Context, u *work.Unit, programID string, id *string) (db.Flow, error) {
+// draftBase returns the flow that a draft changes.
+func draftBase(ctx context.Context, u *work.Unit, programID string, id *string) (db.Flow, error) {
 	if id == nil {
 		return db.Flow{
 			ID: ident.New(ident.Flow), OrgID: u.OrgID, ProgramID: programID, Trigger: rules.NewPayment,
@@ -161,15 +159,14 @@ func drafted(ctx context.Context, u *work.Unit, programID string, id *string) (d
 	return stored, work.SameProgram(stored.ProgramID, programID, "flow_id")
 }
 
-// Update changes a flow as a whole: what stays is checked again together with what
-// is new.
+// Update changes a flow. The result is validated as a whole, unchanged fields included.
 func Update(ctx context.Context, u *work.Unit, id string, to Change) (db.Flow, error) {
 	before, err := lock(ctx, u, id)
 	if err != nil {
 		return before, err
 	}
 	flow, err := changed(before, to)
-	// A change of nothing writes nothing and records no event.
+	// A change without effect writes nothing and records no event.
 	if err != nil || reflect.DeepEqual(flow, before) {
 		return flow, err
 	}
@@ -177,7 +174,7 @@ func Update(ctx context.Context, u *work.Unit, id string, to Change) (db.Flow, e
 	return flow, save(ctx, u, before, flow)
 }
 
-// Delete removes a flow; the commissions that it made keep its id.
+// Delete deletes a flow; its commissions keep its id.
 func Delete(ctx context.Context, u *work.Unit, id string) error {
 	flow, err := lock(ctx, u, id)
 	if err != nil {
@@ -197,8 +194,8 @@ func lock(ctx context.Context, u *work.Unit, id string) (db.Flow, error) {
 	return flow, u.CheckProgram(flow.ProgramID)
 }
 
-// changed applies a change to a copy and validates the result, even where the change
-// itself is small: fields that stay can contradict the one that is new.
+// changed applies a change to a copy and validates the result, since unchanged fields can contradict a changed
+// one.
 func changed(before db.Flow, b Change) (db.Flow, error) {
 	flow, stored := before, []Branch{}
 	if err := json.Unmarshal(before.Branches, &stored); err != nil {
@@ -219,7 +216,7 @@ func changed(before db.Flow, b Change) (db.Flow, error) {
 	return flow, validate(flow, branches)
 }
 
-// patch sets the fields that a change names; dropMeaningless and the branches follow.
+// patch sets the given fields; dropMeaningless and the branches follow.
 func patch(f *db.Flow, b Change) {
 	setText(&f.Name, b.Name)
 	setText(&f.Trigger, b.Trigger)
@@ -233,8 +230,7 @@ func patch(f *db.Flow, b Change) {
 	opt.ChangeOrClear(&f.GroupID, b.GroupID)
 	opt.ChangeOrClear(&f.PartnerID, b.PartnerID)
 	opt.ChangeOrClear(&f.TargetGroupID, b.TargetGroupID)
-	// The column has a type of its own, the body a text: the pointer is converted there
-	// and back.
+	// The column has its own type, and the body a string: convert the pointer both ways.
 	rateType := (*string)(f.RateType)
 	opt.ChangeOrClear(&rateType, b.RateType)
 	f.RateType = (*db.RateType)(rateType)
@@ -242,8 +238,8 @@ func patch(f *db.Flow, b Change) {
 	opt.ChangeOrClear(&f.ApprovalDelayDays, b.ApprovalDelayDays)
 }
 
-// dropMeaningless clears what the body leaves out and what a change of action or
-// mode has taken the meaning from: nobody should have to name it to be rid of it.
+// dropMeaningless clears fields that the body leaves out and that lose their meaning when the action or mode
+// changes, so that clients need not clear them.
 func dropMeaningless(f *db.Flow, before db.Flow, b Change) {
 	if f.Action != before.Action {
 		if f.Action == rules.SwitchGroup {
@@ -258,14 +254,14 @@ func dropMeaningless(f *db.Flow, before db.Flow, b Change) {
 	}
 }
 
-// clearUnless clears a field that the change does not name.
+// clearUnless clears a field that the change does not include.
 func clearUnless[T, G any](field **T, given nullable.Nullable[G]) {
 	if !given.IsSpecified() {
 		*field = nil
 	}
 }
 
-// setText sets a text that a body gives.
+// setText sets a text if the body has it.
 func setText[F, E ~string](field *F, given *E) {
 	if given != nil {
 		*field = F(*given)
@@ -277,8 +273,7 @@ func save(ctx context.Context, u *work.Unit, before, f db.Flow) error {
 	if err := u.Check(ctx, f.ProgramID, newRefs(before, f)...); err != nil {
 		return err
 	}
-	// A flow that shrinks or is turned off is always let through, also over the quota:
-	// otherwise nobody could get below it.
+	// A flow that shrinks or is turned off passes even above the quota: otherwise a program could not get below it.
 	grown := before.Status != db.FlowStatusActive || f.ConditionsBytes > before.ConditionsBytes
 	if f.Status == db.FlowStatusActive && grown {
 		if err := checkQuota(ctx, u, f); err != nil {
@@ -294,10 +289,10 @@ func save(ctx context.Context, u *work.Unit, before, f db.Flow) error {
 	})
 }
 
-// record has one event for a change of status and another for every other change;
-// one update can be both (decisions, 136).
+// record records one event for a change of status and another for every other change; one update can be both
+// (decisions, 136).
 func record(u *work.Unit, before, f db.Flow) {
-	// What is left after the status is made equal is every other change.
+	// With the status made equal, a difference is another change.
 	other := f
 	other.Status, other.UpdatedAt = before.Status, before.UpdatedAt
 	if !reflect.DeepEqual(other, before) {
@@ -312,7 +307,7 @@ func record(u *work.Unit, before, f db.Flow) {
 	}
 }
 
-// snapshot is what rule.updated shows of a flow, before and after.
+// snapshot returns a flow as rule.updated shows it, before and after.
 func snapshot(f db.Flow) api.RuleSnapshot {
 	return api.RuleSnapshot{
 		RateType: (*api.RateType)(f.RateType), RateValue: f.RateValue, Priority: f.Priority,
@@ -320,12 +315,12 @@ func snapshot(f db.Flow) api.RuleSnapshot {
 	}
 }
 
-// about is the subject of a flow's events: the partner is "" unless it is for one.
+// about returns the subject of a flow's events; its partner is "" unless the flow is for one.
 func about(f db.Flow) event.Subject {
 	return event.Subject{ProgramID: f.ProgramID, PartnerID: opt.Value(f.PartnerID), ID: f.ID}
 }
 
-// refs are the objects that a flow names.
+// refs returns the flow's references.
 func refs(f db.Flow) []work.Reference {
 	return []work.Reference{
 		work.GroupRef("group_id", f.GroupID), work.PartnerRef("partner_id", f.PartnerID),
@@ -333,8 +328,7 @@ func refs(f db.Flow) []work.Reference {
 	}
 }
 
-// newRefs leaves out what a flow refers to already.
-// Old ones are not checked again: a partner that was deleted since must not make
+// newRefs drops references that the flow had before. They are not checked again: a deleted partner must not make
 // every later change of the flow a 404.
 func newRefs(before, f db.Flow) []work.Reference {
 	var out []work.Reference
@@ -347,9 +341,8 @@ func newRefs(before, f db.Flow) []work.Reference {
 	return out
 }
 
-// checkQuota refuses a flow for which there is no room beside the others of its
-// program. The lock on the program makes the counts exact: they are read after
-// it, in the same trip.
+// checkQuota refuses a flow that exceeds the program's quota. The lock on the program makes the counts exact:
+// they are read after it, in the same round trip.
 func checkQuota(ctx context.Context, u *work.Unit, f db.Flow) error {
 	var others db.FlowCountsRow
 	errs := u.Each(ctx,
@@ -369,13 +362,13 @@ func checkQuota(ctx context.Context, u *work.Unit, f db.Flow) error {
 	if others.Flows >= maxFlows {
 		return problem.New(problem.FlowQuotaExceeded, "A program has at most %d flows; delete one first.", maxFlows)
 	}
-	// Flows that are off count towards maxFlows only.
+	// Inactive flows count towards maxFlows only.
 	if f.Status != db.FlowStatusActive {
 		return nil
 	}
 	if quota := u.Plan.FlowQuota; quota > 0 && others.Active >= quota {
 		return problem.New(problem.FlowQuotaExceeded,
-			"The plan allows %d active flows in a program and they are in use.", quota)
+			"The plan allows %d active flows in a program, and all are in use.", quota)
 	}
 	if total := others.ActiveBytes + f.ConditionsBytes; total > maxActiveConditions {
 		return problem.On("branches", problem.FlowTooLarge,
@@ -385,8 +378,7 @@ func checkQuota(ctx context.Context, u *work.Unit, f db.Flow) error {
 	return nil
 }
 
-// newBranches turns the branches of a body into stored ones: those that name a
-// stored branch keep its id, the others get one.
+// newBranches converts the branches of a body to stored ones; new branches get an id.
 func newBranches(given []BranchInput, stored []Branch) ([]Branch, error) {
 	known := map[string]bool{}
 	for _, b := range stored {
@@ -402,17 +394,16 @@ func newBranches(given []BranchInput, stored []Branch) ([]Branch, error) {
 		if !known[*b.ID] {
 			param := fmt.Sprintf("branches[%d].id", i)
 			return nil, problem.On(param, problem.InvalidReference,
-				"%s is not a branch of this flow, or is named twice; leave the id out for a new branch.", param)
+				"%s is not a branch of this flow, or is used twice; omit the id for a new branch.", param)
 		}
-		// Each stored branch can be taken once.
+		// A stored branch can be used once.
 		known[*b.ID] = false
 		out[i].ID = *b.ID
 	}
 	return out, nil
 }
 
-// setBranches gives a flow its branches.
-// It counts the bytes of their conditions, which checkQuota compares; the database
+// setBranches sets a flow's branches. It counts the bytes of their conditions for checkQuota; the database
 // computes the same for the stored row.
 func setBranches(f *db.Flow, branches []Branch) (err error) {
 	f.ConditionsBytes = 0
@@ -423,8 +414,8 @@ func setBranches(f *db.Flow, branches []Branch) (err error) {
 	return err
 }
 
-// encodeBranches writes branches for storage. Conditions are copied byte for
-// byte, which an encoder would not do: they are shown as they were given.
+// encodeBranches encodes branches for storage. Conditions are copied byte for byte, unlike with an encoder,
+// since they are shown as given.
 func encodeBranches(branches []Branch) ([]byte, error) {
 	var out bytes.Buffer
 	out.WriteByte('[')
@@ -436,7 +427,7 @@ func encodeBranches(branches []Branch) ([]byte, error) {
 		if i > 0 {
 			out.WriteByte(',')
 		}
-		// %q is JSON here: ids and rate types are plain ASCII.
+		// %q gives valid JSON here: ids and rate types are plain ASCII.
 		fmt.Fprintf(&out, `{"id":%q,"label":%s,"conditions":%s,"rate_type":%q,"rate_value":%d}`,
 			b.ID, label, b.Conditions, b.RateType, b.RateValue)
 	}
@@ -444,7 +435,7 @@ func encodeBranches(branches []Branch) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// validate refuses what the document cannot: rules between fields.
+// validate checks the rules between fields, which the OpenAPI document cannot express.
 func validate(f db.Flow, branches []Branch) error {
 	if f.GroupID != nil && f.PartnerID != nil {
 		return problem.On("partner_id", problem.ParametersExclusive,
@@ -467,11 +458,10 @@ func validate(f db.Flow, branches []Branch) error {
 	return nil
 }
 
-// Warning is what looks unusual about a flow: a rate, by the field that it is in.
+// Warning points out an unusual rate by its field.
 type Warning struct{ Param, Message string }
 
-// Warnings returns the unusual rates of a flow.
-// They refuse nothing: half a percent may be meant.
+// Warnings returns the unusual rates of a flow. They are allowed: half a percent may be intended.
 func Warnings(f db.Flow) ([]Warning, error) {
 	branches, warnings := []Branch{}, []Warning{}
 	if err := json.Unmarshal(f.Branches, &branches); err != nil {
@@ -491,8 +481,7 @@ func Warnings(f db.Flow) ([]Warning, error) {
 	return warnings, nil
 }
 
-// checkAction demands what the action needs and refuses what it has no use for
-// (decisions, 130 and 131).
+// checkAction requires the fields of the action and refuses others (decisions, 130 and 131).
 func checkAction(f db.Flow) *problem.Error {
 	if f.Action == rules.SwitchGroup {
 		switch {
@@ -518,7 +507,7 @@ func checkAction(f db.Flow) *problem.Error {
 	return checkRate(f, "", *f.RateType, *f.RateValue)
 }
 
-// checkRate bounds a rate; the document bounds fixed ones (decisions, 132).
+// checkRate bounds a rate; the OpenAPI document bounds fixed ones (decisions, 132).
 func checkRate(f db.Flow, path string, rateType db.RateType, value int64) *problem.Error {
 	if rateType != rules.RatePercent {
 		return nil
@@ -534,7 +523,7 @@ func checkRate(f db.Flow, path string, rateType db.RateType, value int64) *probl
 	return nil
 }
 
-// checkApproval demands a delay for after_days, and refuses it for the other modes.
+// checkApproval requires a delay for after_days, and refuses it for the other modes.
 func checkApproval(f db.Flow) *problem.Error {
 	after := f.ApprovalMode == rules.ApproveAfterDays
 	switch {
@@ -548,8 +537,8 @@ func checkApproval(f db.Flow) *problem.Error {
 	return nil
 }
 
-// checkBranch validates the rate and the conditions of a branch. path is where the
-// branch is in the body, for the parameter that a refusal names.
+// checkBranch validates the rate and the conditions of a branch. path is its place in the body, for the
+// parameter of a refusal.
 func checkBranch(f db.Flow, path string, b Branch) *problem.Error {
 	if p := checkRate(f, path, b.RateType, b.RateValue); p != nil {
 		return p

@@ -13,7 +13,7 @@ import (
 	"rail/server/work"
 )
 
-// described is New as the requests of the API spell it.
+// described is New in the form of API requests.
 type described struct {
 	ProgramID         string        `json:"-"`
 	Name              string        `json:"-"`
@@ -97,7 +97,7 @@ func codeAndParam(err error) string {
 	return string(p.Code) + " " + p.Param
 }
 
-// Stored conditions are the bytes that were given.
+// Conditions are stored byte for byte.
 func TestFlowBranchesKeepConditions(t *testing.T) {
 	t.Parallel()
 	given := `[ {"field":"sale.product_name" , "value":"<A&B> \u00e9","operator":"eq"} ]`

@@ -36,9 +36,8 @@ func changing(quota int64, id string, to Change) func(context.Context, *work.Uni
 	}
 }
 
-// The plan's quota counts the active flows of a program, when one is added and
-// when one is turned on. Those of another program, and those that are off, do not
-// count, and what is active already may change.
+// The plan's quota counts a program's active flows when one is added or turned on. Flows of other programs and
+// inactive ones do not count, and active ones may change.
 func TestQuota(t *testing.T) {
 	t.Parallel()
 	x := worktest.New(t)
@@ -58,7 +57,7 @@ func TestQuota(t *testing.T) {
 	x.Must(changing(1, stopped[0], Change{Name: new("Renamed")}))
 }
 
-// A program has a highest number of flows, active or not, whatever the plan.
+// A program has a maximum number of flows, active or not, whatever the plan.
 func TestMaxFlows(t *testing.T) {
 	t.Parallel()
 	x := worktest.New(t)
@@ -74,8 +73,7 @@ func TestMaxFlows(t *testing.T) {
 	x.Refused(problem.FlowQuotaExceeded, "", adding(0, off))
 }
 
-// The conditions of active flows together are bounded: a flow that fits by itself
-// may be too large beside the others.
+// The conditions of active flows are bounded together: a flow may fit alone but not with the others.
 func TestConditionsOfAll(t *testing.T) {
 	t.Parallel()
 	x := worktest.New(t)

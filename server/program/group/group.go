@@ -1,6 +1,5 @@
-// Package group has the rules of what partners are sorted by: the groups of a
-// program, one of which is its default, and tags. What is deleted leaves those
-// who had it.
+// Package group has the rules of groups and tags of partners. One group of a program is its default. Deleting a
+// group or tag leaves its partners in place.
 package group
 
 import (
@@ -28,27 +27,26 @@ const slugMax = 64
 
 var queries = db.New()
 
-// Input is a group to be added.
+// Input is a group to add.
 type Input struct {
 	ProgramID, Name         string
 	Description, LandingURL *string
 	IsPrivate               bool
 }
 
-// Changes are the changes of a group; what is nil or not specified stays.
+// Changes are changes to a group; nil and unspecified members stay.
 type Changes struct {
 	Name                    *string
 	Description, LandingURL nullable.Nullable[string]
 	IsPrivate, IsDefault    *bool
 }
 
-// Create adds a group; a name that is taken, whatever its case, is refused,
-// while a slug that is taken gets a suffix.
+// Create adds a group. A name in use, in any case, is refused; a slug in use gets a suffix.
 func Create(ctx context.Context, u *work.Unit, in Input) (db.Group, error) {
-	// A name without a letter or digit leaves no slug.
+	// A name without letters and digits gives an empty slug.
 	stem := cmp.Or(slug.Of(in.Name, slugMax), "group")
-	// All is read in one round trip. Between it and the insert another request may take
-	// the name or the slug: then the index makes the work run again.
+	// All reads share one round trip. If another request takes the name or the slug before the insert, the index
+	// makes the work run again.
 	var existing db.Group
 	var slugs []string
 	errs := u.Each(ctx,
@@ -74,7 +72,7 @@ func Create(ctx context.Context, u *work.Unit, in Input) (db.Group, error) {
 	return g, queries.GroupAdd(ctx, u.Later(), db.GroupAddParams(g))
 }
 
-// byName finds a group by its name, whatever the case of either.
+// byName finds a group by its name, in any case.
 func byName(ctx context.Context, u *work.Unit, tx pgtx.DBTX, programID, name string) (db.Group, error) {
 	return queries.GroupByName(ctx, tx, db.GroupByNameParams{ProgramID: programID, OrgID: u.OrgID, Name: name})
 }
@@ -84,7 +82,7 @@ func taken(existing db.Group) error {
 	return problem.Taken(problem.GroupNameTaken, "name", existing, "A group with this name exists in the program.")
 }
 
-// Update changes a group. The slug stays, since it is in addresses.
+// Update changes a group. The slug stays, since addresses contain it.
 func Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.Group, error) {
 	before, err := lock(ctx, u, id)
 	if err != nil {
@@ -93,7 +91,7 @@ func Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.Group,
 	g := before
 	if to.Name != nil && *to.Name != g.Name {
 		existing, err := byName(ctx, u, u.DB(), g.ProgramID, *to.Name)
-		// The group itself is found where only the case of its name changes.
+		// If only the case of the name changes, the group finds itself.
 		if err == nil && existing.ID != g.ID {
 			return g, taken(existing)
 		}
@@ -113,10 +111,9 @@ func Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.Group,
 	return g, err
 }
 
-// save writes a changed group; a new default takes the place of the old one
-// (decisions, 49).
+// save writes a changed group; a new default replaces the old one (decisions, 49).
 func save(ctx context.Context, u *work.Unit, before, g db.Group) error {
-	// A program has one default, by a unique index; the old one gives way first.
+	// A unique index allows one default; clear the old one first.
 	if g.IsDefault && !before.IsDefault {
 		err := queries.GroupUndefault(ctx, u.Later(), db.GroupUndefaultParams{
 			UpdatedAt: u.Now, ProgramID: g.ProgramID, OrgID: g.OrgID, ID: g.ID,
@@ -131,20 +128,20 @@ func save(ctx context.Context, u *work.Unit, before, g db.Group) error {
 	})
 }
 
-// Delete removes a group with its flows; partners, applications and coupons stay
-// without a group (decisions, 51).
+// Delete deletes a group with its flows; partners, applications and coupons stay without a group (decisions,
+// 51).
 func Delete(ctx context.Context, u *work.Unit, id string) error {
 	g, err := lock(ctx, u, id)
 	if err != nil {
 		return err
 	}
-	// Partners who name no group enter the default one, so there must be one.
+	// Partners without a group enter the default one, so it must exist.
 	if g.IsDefault {
 		return problem.New(problem.DefaultGroupUndeletable,
 			"The group is the program's default; make another one the default first.")
 	}
-	// Both the flows for the group and those that move partners into it: without the
-	// group, the first would be for everybody.
+	// Flows for the group and flows that move partners into it: without the group, the first would apply to every
+	// partner.
 	flows, err := queries.GroupDeleteFlows(ctx, u.DB(), db.GroupDeleteFlowsParams{
 		ProgramID: g.ProgramID, OrgID: g.OrgID, GroupID: &g.ID,
 	})
@@ -160,7 +157,7 @@ func Delete(ctx context.Context, u *work.Unit, id string) error {
 	return leave(ctx, u, g)
 }
 
-// leave makes everything let go of a group, and removes it.
+// leave removes the group from all references, and deletes it.
 func leave(ctx context.Context, u *work.Unit, g db.Group) error {
 	p := db.GroupLeavePartnersParams{UpdatedAt: u.Now, ProgramID: g.ProgramID, OrgID: g.OrgID, GroupID: &g.ID}
 	if err := queries.GroupLeavePartners(ctx, u.Later(), p); err != nil {

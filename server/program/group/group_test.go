@@ -33,7 +33,7 @@ func update(x *worktest.Tenant, id string, to Changes) (g db.Group) {
 	return g
 }
 
-// A name is taken whatever its case; a slug that is taken gets a suffix.
+// A name is in use in any case; a slug in use gets a suffix.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	x := worktest.New(t)
@@ -54,7 +54,7 @@ func TestNames(t *testing.T) {
 	require.Equal(t, []string{"GOLD", "gold"}, []string{renamed.Name, renamed.Slug}, "its own name is free to it")
 }
 
-// A program has one default; a change that changes nothing leaves the time.
+// A program has one default; a change without effect keeps the time.
 func TestDefault(t *testing.T) {
 	t.Parallel()
 	x := worktest.New(t)
@@ -71,8 +71,7 @@ func TestDefault(t *testing.T) {
 	})
 }
 
-// A group takes the flows with it that are for it or lead to it, and no other;
-// its partners stay.
+// Deleting a group deletes the flows for it or into it, and no other; its partners stay.
 func TestDelete(t *testing.T) {
 	t.Parallel()
 	x := worktest.New(t)
@@ -93,8 +92,8 @@ func TestDelete(t *testing.T) {
 	require.Equal(t, []string{other.ID}, worktest.Rows[string](x, "SELECT id FROM groups"))
 }
 
-// A tag's name is taken whatever its case, and free to the tag itself. One
-// without a colour gets one; one that is deleted leaves its partners.
+// A tag's name is in use in any case, except for the tag itself. A tag without a colour gets one; deleting a tag
+// leaves its partners.
 func TestTags(t *testing.T) {
 	t.Parallel()
 	x := worktest.New(t)

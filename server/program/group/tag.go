@@ -10,19 +10,19 @@ import (
 	"rail/server/work"
 )
 
-// defaultColor is the colour of a tag that was given none (decisions, 52).
+// defaultColor is the default colour of a tag (decisions, 52).
 const defaultColor = "#64748B"
 
-// TagInput is a tag to be added.
+// TagInput is a tag to add.
 type TagInput struct {
 	ProgramID, Name string
 	Color           *string
 }
 
-// TagChanges are the changes of a tag; what is nil stays.
+// TagChanges are changes to a tag; nil members stay.
 type TagChanges struct{ Name, Color *string }
 
-// CreateTag adds a tag; a name that is taken, whatever its case, is refused.
+// CreateTag adds a tag; a name in use, in any case, is refused.
 func CreateTag(ctx context.Context, u *work.Unit, in TagInput) (db.Tag, error) {
 	if _, err := u.Program(ctx, in.ProgramID); err != nil {
 		return db.Tag{}, err
@@ -32,8 +32,7 @@ func CreateTag(ctx context.Context, u *work.Unit, in TagInput) (db.Tag, error) {
 		CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	opt.Change(&tag.Color, in.Color)
-	// The insert itself finds out whether the name is free: it waits for another request
-	// that is adding the same tag.
+	// The insert checks whether the name is free: it waits for a concurrent request that adds the same tag.
 	inserted, err := queries.TagInsert(ctx, u.DB(), db.TagInsertParams(tag))
 	if err != nil || inserted > 0 {
 		return tag, err
@@ -45,7 +44,7 @@ func CreateTag(ctx context.Context, u *work.Unit, in TagInput) (db.Tag, error) {
 	return tag, tagTaken(existing)
 }
 
-// tagByName finds a tag by its name, whatever the case of either.
+// tagByName finds a tag by its name, in any case.
 func tagByName(ctx context.Context, u *work.Unit, programID, name string) (db.Tag, error) {
 	return queries.TagByName(ctx, u.DB(), db.TagByNameParams{ProgramID: programID, OrgID: u.OrgID, Name: name})
 }
@@ -78,7 +77,7 @@ func UpdateTag(ctx context.Context, u *work.Unit, id string, to TagChanges) (db.
 	})
 }
 
-// DeleteTag removes a tag from everything that carries it.
+// DeleteTag deletes a tag and removes it from everything tagged.
 func DeleteTag(ctx context.Context, u *work.Unit, id string) error {
 	tag, err := lockTag(ctx, u, id)
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"rail/server/postgres/pgtx"
 )
 
-// Door is how the address of a program's join page names it: by its subdomain, or by its id where an older program
-// has the same subdomain.
-func Door(ctx context.Context, tx pgtx.DBTX, orgID, programID string) (string, error) {
+// PageName returns the name of a program's join page in its address: the subdomain, or the id if an older
+// program has the same subdomain.
+func PageName(ctx context.Context, tx pgtx.DBTX, orgID, programID string) (string, error) {
 	p, err := queries.ProgramGet(ctx, tx, db.ProgramGetParams{ID: programID, OrgID: orgID})
 	if err != nil {
 		return programID, err

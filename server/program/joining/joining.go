@@ -1,7 +1,6 @@
-// Package joining takes the applications of a join page: it mails a link to the address that
-// was given, makes the application once the link is confirmed, and decides it where the
-// program's rule does. Who asks learns nothing of whether an address is known: the answer
-// is the same, and what differs is in the mail.
+// Package joining handles applications from a join page. It mails a link to the given address, creates the
+// application when the link is confirmed, and decides it if the program's rule applies. The applicant does not
+// learn whether an address is known: the answer is always the same, only the mail differs.
 package joining
 
 import (
@@ -29,10 +28,10 @@ import (
 
 var queries = db.New()
 
-// The limits of a program's join page. What was asked for and not confirmed is forgotten after
-// Life; what was confirmed can be looked at by its link for Shown.
+// Limits of a program's join page. An unconfirmed request expires after Life; the link of a confirmed one shows
+// its status for Shown.
 const (
-	perAddress = 10 // applications an hour from one address
+	perAddress = 10 // applications an hour from one network address
 	perEmail   = 3  // mails a day to one e-mail address
 	waiting    = 1000
 
@@ -40,11 +39,11 @@ const (
 	Shown = 90 * 24 * time.Hour
 )
 
-// Refusals of who applies, each with words of its own.
+// Refusals of an applicant, each with its own text.
 var (
 	ErrOften = errors.New("joining: too many applications from this address")
-	ErrFull  = errors.New("joining: too many applications wait for their confirmation")
-	ErrLink  = errors.New("joining: the link does not work")
+	ErrFull  = errors.New("joining: too many unconfirmed applications")
+	ErrLink  = errors.New("joining: invalid link")
 )
 
 // Service takes applications.
@@ -54,7 +53,7 @@ type Service struct {
 	Mail     *mail.Outbox
 }
 
-// Application is what waits for its confirmation.
+// Application is an unconfirmed application.
 type Application struct {
 	GroupID      *string         `json:"group_id"` // nil for the program's default
 	FirstName    *string         `json:"first_name"`
@@ -66,24 +65,23 @@ type Application struct {
 	Answers      json.RawMessage `json:"answers"`
 }
 
-// Asked is an application with who sent it.
-type Asked struct {
+// Submission is an application with its sender.
+type Submission struct {
 	Email       string
-	AddressHash []byte // of where it came from
+	AddressHash []byte // hash of the sender's network address
 	Locale      *locale.Locale
 	Application
 }
 
-// reader is who gets the mail, in the language of the page.
-func (a Asked) reader(email string, p db.Program) mail.Reader {
-	return mail.Reader{Email: email, ProgramID: p.ID, Program: p.Name, Locale: a.Locale}
+// recipient returns the recipient of the mail, in the language of the page.
+func (a Submission) recipient(email string, p db.Program) mail.Recipient {
+	return mail.Recipient{Email: email, ProgramID: p.ID, Program: p.Name, Locale: a.Locale}
 }
 
-// Ask stores an application to a program of the unit's and mails its link, or the way in where
-// the address is a partner's. Beyond the mails that an address gets in a day it does nothing,
-// and says so to nobody.
-func (s *Service) Ask(ctx context.Context, u *work.Unit, programID string, a Asked) error {
-	// The lock makes applications take turns, so that the limits are exact.
+// Ask stores an application to a program of the unit and mails its link, or a sign-in hint if the address is a
+// partner's. Beyond the daily limit of mails to an address it silently does nothing.
+func (s *Service) Ask(ctx context.Context, u *work.Unit, programID string, a Submission) error {
+	// The lock serializes applications, so that the limits are exact.
 	p, err := queries.ProgramLock(ctx, u.Tx, db.ProgramLockParams{ID: programID, OrgID: u.OrgID})
 	if err != nil {
 		return err
@@ -114,8 +112,8 @@ func (s *Service) Ask(ctx context.Context, u *work.Unit, programID string, a Ask
 	return s.invite(ctx, u, p, a)
 }
 
-// invite stores the application and mails the link that confirms it.
-func (s *Service) invite(ctx context.Context, u *work.Unit, p db.Program, a Asked) error {
+// invite stores the application and mails the confirmation link.
+func (s *Service) invite(ctx context.Context, u *work.Unit, p db.Program, a Submission) error {
 	raw, err := json.Marshal(a.Application)
 	if err != nil {
 		return err
@@ -124,36 +122,36 @@ func (s *Service) invite(ctx context.Context, u *work.Unit, p db.Program, a Aske
 	if err := store(ctx, u, p, a, token, raw); err != nil {
 		return err
 	}
-	m := mail.JoinConfirm(a.reader(a.Email, p), secret.NameOf(token), token)
+	m := mail.JoinConfirm(a.recipient(a.Email, p), secret.NameOf(token), token)
 	return s.Mail.Queue(ctx, u.Later(), p.OrgID, m, u.Now)
 }
 
-// remind tells a partner that it is one, and how to enter if it may.
-func (s *Service) remind(ctx context.Context, u *work.Unit, p db.Program, known db.Partner, a Asked) error {
-	token := rand.Text() // of nothing: the row is there to be counted
+// remind mails a partner that it is one already, and how to sign in if it may.
+func (s *Service) remind(ctx context.Context, u *work.Unit, p db.Program, known db.Partner, a Submission) error {
+	token := rand.Text() // links to nothing: the row exists only to be counted
 	if err := store(ctx, u, p, a, token, nil); err != nil {
 		return err
 	}
-	m := mail.JoinWaiting(a.reader(known.Email, p), secret.NameOf(token))
+	m := mail.JoinWaiting(a.recipient(known.Email, p), secret.NameOf(token))
 	if known.Status == db.PartnerStatusActive {
-		m = mail.JoinKnown(a.reader(known.Email, p), secret.NameOf(token))
+		m = mail.JoinKnown(a.recipient(known.Email, p), secret.NameOf(token))
 	}
 	return s.Mail.Queue(ctx, u.Later(), p.OrgID, m, u.Now)
 }
 
-// store writes a request; application is nil for an address that is a partner's.
-func store(ctx context.Context, u *work.Unit, p db.Program, a Asked, token string, application []byte) error {
+// store writes a request; application is nil if the address is a partner's.
+func store(ctx context.Context, u *work.Unit, p db.Program, a Submission, token string, application []byte) error {
 	return queries.JoinRequestInsert(ctx, u.Later(), db.JoinRequestInsertParams{
 		TokenHash: secret.HashToken(token), OrgID: p.OrgID, ProgramID: p.ID, Email: a.Email, AddressHash: a.AddressHash,
 		Application: application, Language: a.Locale.Language(), CreatedAt: u.Now, ExpiresAt: u.Now.Plus(Life),
 	})
 }
 
-// Request is one that a link was mailed for.
+// Request is a request with a mailed link.
 type Request struct {
 	db.JoinRequest
 	Program db.Program
-	Plan    quota.Own // what the organization has of its own
+	Plan    quota.Own // limits of the organization
 }
 
 // Find returns the request of a link, or ErrLink.
@@ -170,8 +168,8 @@ func (s *Service) Find(ctx context.Context, token string, now clock.Time) (Reque
 	}}, err
 }
 
-// Confirm makes the application of a request, once, and approves it where the program's rule does.
-// Confirming again does nothing.
+// Confirm creates the application of a request, once, and approves it if the program's rule applies. A repeated
+// call does nothing.
 func (s *Service) Confirm(ctx context.Context, u *work.Unit, r Request) error {
 	row, err := queries.JoinRequestLock(ctx, u.Tx, db.JoinRequestLockParams{
 		TokenHash: r.TokenHash, OrgID: u.OrgID, Now: u.Now,
@@ -206,7 +204,7 @@ func (s *Service) Confirm(ctx context.Context, u *work.Unit, r Request) error {
 	return s.decide(ctx, u, settings, made, a.CountryCode)
 }
 
-// candidate is who applies. The terms were agreed to when the form was sent.
+// candidate returns the applicant. The terms were accepted when the form was sent.
 func candidate(r db.JoinRequest, a Application) partner.Candidate {
 	c := partner.Candidate{
 		ProgramID: r.ProgramID, GroupID: a.GroupID, Email: r.Email, FirstName: a.FirstName, LastName: a.LastName,
@@ -218,8 +216,8 @@ func candidate(r db.JoinRequest, a Application) partner.Candidate {
 	return c
 }
 
-// decide approves an application where the program's rule does. One that the organization's plan has
-// no room for waits for a person, and so does one of somebody whom a person has declined before.
+// decide approves an application if the program's rule applies. It stays for a review if the plan's limit is
+// reached, or if a reviewer declined the applicant before.
 func (s *Service) decide(
 	ctx context.Context, u *work.Unit, settings portalsettings.Settings, a db.Application, country *string,
 ) error {

@@ -26,25 +26,25 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Candidate is somebody who is to become a partner.
+// Candidate is a prospective partner.
 type Candidate struct {
 	ProgramID string
-	GroupID   *string // nil for the program's default group
+	GroupID   *string // nil: the program's default group
 	Email     string
-	Handle    *string // nil for one that is derived from the email
+	Handle    *string // nil: derived from the email
 
 	FirstName, LastName, CompanyName, WebsiteURL, CountryCode *string
 
 	Metadata   json.RawMessage
-	ExternalID *string // the merchant's own id
+	ExternalID *string // the merchant's id
 
-	// What the join page knows of who applies there.
+	// Set for applications from the join page.
 	Source                     db.ApplicationSource // empty for the API
 	LanguageCode, TermsVersion *string
 	TermsAcceptedAt            *clock.Time
 }
 
-// Create adds a partner, at once or, as a pending one, to the review queue.
+// Create adds a partner: active at once or, if pending, in the review queue.
 func Create(ctx context.Context, u *work.Unit, c Candidate, pending bool) (db.Partner, error) {
 	if err := metadata.Check(c.Metadata, "metadata"); err != nil {
 		return db.Partner{}, err
@@ -58,16 +58,16 @@ func Create(ctx context.Context, u *work.Unit, c Candidate, pending bool) (db.Pa
 		return p, err
 	}
 	if pending {
-		_, err = submit(ctx, u, p, c.Source, nil) // without it nobody could approve the partner (decisions, 46)
+		_, err = submit(ctx, u, p, c.Source, nil) // needed for an approval (decisions, 46)
 	}
 	return p, err
 }
 
-// inviteLife is how long the link of an invitation works.
+// inviteLife is the lifetime of an invitation link.
 const inviteLife = 7 * 24 * time.Hour
 
-// Invite adds a partner as Create does, active at once, and mails it a link into the portal.
-// Without a way to send mails there is no link either.
+// Invite adds an active partner as Create does, and mails it a link to the portal. Without mail there is no
+// link.
 func (s *Service) Invite(ctx context.Context, u *work.Unit, c Candidate) (db.Partner, error) {
 	p, err := Create(ctx, u, c, false)
 	if err != nil || !s.Mail.Ready() {
@@ -84,28 +84,26 @@ func (s *Service) Invite(ctx context.Context, u *work.Unit, c Candidate) (db.Par
 	return p, s.Mail.Queue(ctx, u.Later(), p.OrgID, mail.Invited(mail.ToPartner(p, prog, ""), p.ID, token), u.Now)
 }
 
-// enterTaxed admits and writes a partner, and asks for its tax form if the
-// program requires one.
+// enterTaxed admits and writes a partner, and requests its tax form if the program requires one.
 func enterTaxed(ctx context.Context, u *work.Unit, c Candidate, status db.PartnerStatus) (db.Partner, error) {
 	n, err := admit(ctx, u, c, status)
 	if err != nil {
 		return n.Partner, err
 	}
-	// The form refers to the partner, so it is asked for after the partner's row.
+	// The form refers to the partner, so the partner's row comes first.
 	if err := enter(ctx, u, n.Partner); err != nil || !n.owesTaxForm {
 		return n.Partner, err
 	}
 	return n.Partner, tax.AskOne(ctx, u.Later(), n.Partner, u.Now)
 }
 
-// newcomer is a partner who was admitted but is not written yet.
+// newcomer is an admitted partner that is not written yet.
 type newcomer struct {
 	db.Partner
-	owesTaxForm bool // the program wants a form of every partner
+	owesTaxForm bool // the program requires a tax form
 }
 
-// clean takes invisible characters out of the names, and refuses names and addresses that
-// no partner may have.
+// clean removes invisible characters from the names, and refuses forbidden names and addresses.
 func (c *Candidate) clean() error {
 	if !plain.Addressed(c.Email) {
 		return problem.Invalid("email", "email has an invisible character.")
@@ -116,9 +114,8 @@ func (c *Candidate) clean() error {
 	})
 }
 
-// admit looks everything up in one round trip and refuses who may not enter. The
-// lock on the stem, got first, makes those who derive the same handle take turns,
-// so that each sees the handles taken before it.
+// admit reads everything in one round trip and refuses candidates that may not enter. The lock on the stem,
+// taken first, serializes candidates that derive the same handle, so that each sees the handles taken before.
 func admit(ctx context.Context, u *work.Unit, c Candidate, status db.PartnerStatus) (newcomer, error) {
 	if err := c.clean(); err != nil {
 		return newcomer{}, err
@@ -127,7 +124,7 @@ func admit(ctx context.Context, u *work.Unit, c Candidate, status db.PartnerStat
 	var group db.Group
 	var existing, namesake db.Partner
 	var taken []string
-	// A derived handle may get a suffix; one that was asked for is taken as it is.
+	// A derived handle may get a suffix; a requested one is used as it is.
 	stem, pattern := handleStem(c.Email), handlePattern(handleStem(c.Email))
 	if c.Handle != nil {
 		stem, pattern = *c.Handle, *c.Handle
@@ -158,7 +155,7 @@ func admit(ctx context.Context, u *work.Unit, c Candidate, status db.PartnerStat
 			namesake, err = byExternalID(ctx, tx, org, program, c.ExternalID)
 			return err
 		})
-	// "No row" of a read is an answer here, and looked at one by one below.
+	// "No row" is a valid result of these reads, handled one by one below.
 	if err := pgtx.First(errs); err != nil {
 		return newcomer{}, err
 	}
@@ -169,36 +166,54 @@ func admit(ctx context.Context, u *work.Unit, c Candidate, status db.PartnerStat
 		return newcomer{}, err
 	}
 	c.CountryCode = opt.Upper(c.CountryCode)
-	if err := mayEnter(prog, group, c.CountryCode); err != nil {
+	if err := checkAdmission(prog, group, c.CountryCode); err != nil {
 		return newcomer{}, err
 	}
-	// Found: somebody has the email already.
+	// A partner with the email exists.
 	if errs[3] == nil {
 		return newcomer{}, emailTaken(existing)
 	}
 	if errs[5] == nil && c.ExternalID != nil {
 		return newcomer{}, externalIDTaken(namesake)
 	}
-	// Found with the lock on the stem, so that the answer can name who has it; a race
-	// with a link's value is left to the index.
+	// Found under the lock on the stem, so that the answer can name the holder; the index handles a race with a
+	// link's value.
 	if c.Handle != nil && slices.Contains(taken, stem) {
 		return newcomer{}, handleTaken(ctx, u, program, stem)
 	}
-	// All three mails are on until the partner turns them off.
-	p := db.Partner{
-		ID: ident.New(ident.Partner), OrgID: org, ProgramID: program, GroupID: &group.ID, Email: c.Email,
-		FirstName: c.FirstName, LastName: c.LastName, CompanyName: c.CompanyName, WebsiteURL: c.WebsiteURL,
-		CountryCode: c.CountryCode, LanguageCode: c.LanguageCode, TermsAcceptedAt: c.TermsAcceptedAt,
-		TermsVersion: c.TermsVersion, Handle: slug.Unused(stem, handleMax, taken), Status: status,
-		EmailFirstReferral: true, EmailNewReferral: true, EmailPayoutPaid: true, Metadata: metadata.Stored(c.Metadata),
-		ExternalID: c.ExternalID,
-		CreatedAt:  u.Now, UpdatedAt: u.Now,
-	}
+	p := c.partner(u, status)
+	p.GroupID, p.Handle = &group.ID, slug.Unused(stem, handleMax, taken)
 	return newcomer{p, prog.RequireTaxForms}, nil
 }
 
-// entryGroup returns the group that the candidate names, or the program's default.
-// A program always has a default group.
+// partner returns the candidate's row, without its group and handle. All three mails
+// are on by default.
+func (c Candidate) partner(u *work.Unit, status db.PartnerStatus) db.Partner {
+	return db.Partner{
+		ID:                 ident.New(ident.Partner),
+		OrgID:              u.OrgID,
+		ProgramID:          c.ProgramID,
+		Email:              c.Email,
+		FirstName:          c.FirstName,
+		LastName:           c.LastName,
+		CompanyName:        c.CompanyName,
+		WebsiteURL:         c.WebsiteURL,
+		CountryCode:        c.CountryCode,
+		LanguageCode:       c.LanguageCode,
+		TermsAcceptedAt:    c.TermsAcceptedAt,
+		TermsVersion:       c.TermsVersion,
+		Status:             status,
+		EmailFirstReferral: true,
+		EmailNewReferral:   true,
+		EmailPayoutPaid:    true,
+		Metadata:           metadata.Stored(c.Metadata),
+		ExternalID:         c.ExternalID,
+		CreatedAt:          u.Now,
+		UpdatedAt:          u.Now,
+	}
+}
+
+// entryGroup returns the candidate's group, or the program's default, which always exists.
 func entryGroup(ctx context.Context, tx pgtx.DBTX, org string, c Candidate) (db.Group, error) {
 	if c.GroupID != nil {
 		return queries.GroupGet(ctx, tx, db.GroupGetParams{ID: *c.GroupID, OrgID: org})
@@ -206,11 +221,9 @@ func entryGroup(ctx context.Context, tx pgtx.DBTX, org string, c Candidate) (db.
 	return queries.GroupDefault(ctx, tx, db.GroupDefaultParams{ProgramID: c.ProgramID, OrgID: org})
 }
 
-// mayEnter refuses another program's group, a blocked country (decisions, 40)
-// and a paused program (37).
-// The program is checked last, so that a mistake in the body is reported even while
-// the program is paused.
-func mayEnter(prog db.Program, group db.Group, country *string) error {
+// checkAdmission refuses another program's group, a blocked country (decisions, 40) and a paused program (37).
+// The program comes last, so that errors in the body are reported even while it is paused.
+func checkAdmission(prog db.Program, group db.Group, country *string) error {
 	if err := work.SameProgram(group.ProgramID, prog.ID, "group_id"); err != nil {
 		return err
 	}
@@ -218,17 +231,17 @@ func mayEnter(prog db.Program, group db.Group, country *string) error {
 		return problem.On("country_code", problem.CountryBlocked, "The program does not accept partners from %s.", *country)
 	}
 	if prog.Status == db.ProgramStatusPaused {
-		return problem.New(problem.ProgramPaused, "The program is paused; it takes no new partners.")
+		return problem.New(problem.ProgramPaused, "The program is paused; it accepts no new partners.")
 	}
 	return nil
 }
 
-// emailTaken returns the conflict, with the partner who has the email.
+// emailTaken returns the conflict with the partner that has the email.
 func emailTaken(existing db.Partner) error {
 	return problem.Taken(problem.PartnerEmailTaken, "email", existing, "A partner with this email exists in the program.")
 }
 
-// byExternalID returns the partner with an external id, if there is one; no row for nil.
+// byExternalID returns the partner with an external id; no row for nil.
 func byExternalID(ctx context.Context, tx pgtx.DBTX, org, program string, id *string) (db.Partner, error) {
 	if id == nil {
 		return db.Partner{}, pgx.ErrNoRows
@@ -238,20 +251,19 @@ func byExternalID(ctx context.Context, tx pgtx.DBTX, org, program string, id *st
 	})
 }
 
-// externalIDTaken returns the conflict, with the partner who has the external id.
+// externalIDTaken returns the conflict with the partner that has the external id.
 func externalIDTaken(existing db.Partner) error {
 	return problem.Taken(problem.PartnerExternalIDTaken, "external_id", existing,
 		"A partner with this external id exists in the program.")
 }
 
-// enter writes a new partner with its handle. If another request has taken the
-// email or the handle since admit looked, a unique constraint fails the commit
-// and the work runs again, which then refuses.
+// enter writes a new partner with its handle. If another request took the email or the handle after admit's
+// reads, a unique constraint fails the commit and the work runs again, which then refuses.
 func enter(ctx context.Context, u *work.Unit, p db.Partner) error {
 	if _, err := queries.PartnerInsert(ctx, u.Later(), db.PartnerInsertParams(p)); err != nil {
 		return err
 	}
-	// Whoever unsubscribed before being deleted stays unsubscribed.
+	// A deleted partner's unsubscription still applies.
 	take := db.PartnerUnsubscribesTakeParams{ProgramID: p.ProgramID, OrgID: p.OrgID, Email: p.Email, ID: p.ID}
 	if err := queries.PartnerUnsubscribesTake(ctx, u.Later(), take); err != nil {
 		return err

@@ -26,7 +26,7 @@ func TestCreate(t *testing.T) {
 	require.Equal(t, []int64{2}, worktest.Rows[int64](x.Tenant, "SELECT count(*) FROM tax_form_statuses"))
 }
 
-// A partner who is to be reviewed is in the queue, where somebody can approve it.
+// A pending partner is in the review queue, and can be approved.
 func TestCreatePending(t *testing.T) {
 	t.Parallel()
 	x := newFixture(t)
@@ -39,8 +39,8 @@ func TestCreatePending(t *testing.T) {
 	require.Equal(t, []string{"pending"}, worktest.Rows[string](x.Tenant, "SELECT status FROM applications"))
 }
 
-// A conflict shows what is in the way: a partner by its email, a handle or a
-// former one, or a link by its value.
+// A conflict shows the existing object: a partner by its email, a present or former handle, or a link by its
+// value.
 func TestAdmissionConflicts(t *testing.T) {
 	t.Parallel()
 	x := newFixture(t)

@@ -25,14 +25,13 @@ import (
 )
 
 const (
-	// declined is what an applicant reads where the reviewer gives no reason.
-	declined = "Your application was not accepted."
-	// withdrew is the reason of a partner whose application was withdrawn.
-	withdrew = "Withdrawn by the applicant."
+	// defaultReason is the reason in the mail if the reviewer gives none.
+	defaultReason = "Your application was not accepted."
+	// withdrawnReason is the reason of a partner whose application was withdrawn.
+	withdrawnReason = "Withdrawn by the applicant."
 )
 
-// Apply puts an applicant in the review queue. Whoever was declined may apply
-// again (decisions, 63 and 182).
+// Apply puts an applicant in the review queue. Declined applicants may apply again (decisions, 63 and 182).
 func Apply(ctx context.Context, u *work.Unit, c Candidate, answers json.RawMessage) (db.Application, error) {
 	if err := metadata.Check(answers, "answers"); err != nil {
 		return db.Application{}, err
@@ -40,15 +39,14 @@ func Apply(ctx context.Context, u *work.Unit, c Candidate, answers json.RawMessa
 	existing, err := queries.PartnerByEmail(ctx, u.Tx, db.PartnerByEmailParams{
 		ProgramID: c.ProgramID, OrgID: u.OrgID, Email: c.Email,
 	})
-	// Any other partner with the email is left to admit, which refuses it.
+	// admit refuses any other partner with the email.
 	if err == nil && existing.Status == db.PartnerStatusDeclined {
 		return applyAgain(ctx, u, existing, c, answers)
 	}
 	if err := work.IgnoreNoRows(err); err != nil {
 		return db.Application{}, err
 	}
-	// A pending partner has the email and the handle from now on: nobody else can take
-	// them while reviewers decide.
+	// The pending partner holds the email and the handle during the review.
 	p, err := enterTaxed(ctx, u, c, db.PartnerStatusPending)
 	if err != nil {
 		return db.Application{}, err
@@ -56,9 +54,8 @@ func Apply(ctx context.Context, u *work.Unit, c Candidate, answers json.RawMessa
 	return submit(ctx, u, p, c.Source, answers)
 }
 
-// applyAgain makes a declined partner pending once more, under a new
-// application. It records application.submitted only: the partner is not new
-// (decisions, 212).
+// applyAgain makes a declined partner pending again, with a new application. It records application.submitted
+// only, since the partner is not new (decisions, 212).
 func applyAgain(
 	ctx context.Context, u *work.Unit, p db.Partner, c Candidate, answers json.RawMessage,
 ) (none db.Application, err error) {
@@ -74,14 +71,14 @@ func applyAgain(
 		return none, err
 	}
 	c.CountryCode = opt.Upper(c.CountryCode)
-	// The group was checked above; one of the same program passes.
-	if err := mayEnter(prog, db.Group{ProgramID: prog.ID}, c.CountryCode); err != nil {
+	// The group was checked above, so a group of the program is enough here.
+	if err := checkAdmission(prog, db.Group{ProgramID: prog.ID}, c.CountryCode); err != nil {
 		return none, err
 	}
-	if p.Status != db.PartnerStatusDeclined { // another application was first
+	if p.Status != db.PartnerStatusDeclined { // another application came first
 		return none, emailTaken(p)
 	}
-	// What the new application leaves out stays as it was.
+	// Fields that the new application leaves out stay.
 	for _, f := range []struct{ field, given **string }{
 		{&p.GroupID, &c.GroupID}, {&p.FirstName, &c.FirstName}, {&p.LastName, &c.LastName},
 		{&p.WebsiteURL, &c.WebsiteURL}, {&p.CountryCode, &c.CountryCode}, {&p.LanguageCode, &c.LanguageCode},
@@ -115,11 +112,11 @@ func applyAgain(
 	return submit(ctx, u, p, c.Source, answers)
 }
 
-// submit writes a pending partner's application, which is what reviewers see.
+// submit writes a pending partner's application, which reviewers see.
 func submit(
 	ctx context.Context, u *work.Unit, p db.Partner, source db.ApplicationSource, answers json.RawMessage,
 ) (db.Application, error) {
-	// No answers are an empty object, in the row and in the event.
+	// Without answers, store an empty object in the row and the event.
 	if metadata.Absent(answers) {
 		answers = json.RawMessage("{}")
 	}
@@ -136,14 +133,13 @@ func submit(
 	return a, queries.ApplicationInsert(ctx, u.Later(), db.ApplicationInsertParams(a))
 }
 
-// Approve makes the applicant an active partner, unless the organization's plan
-// has no room for more revenue.
+// Approve makes the applicant an active partner, unless the plan's revenue limit is reached.
 func (s *Service) Approve(ctx context.Context, u *work.Unit, id string) (db.Application, error) {
 	a, p, err := undecided(ctx, u, id)
 	if err != nil {
 		return a, err
 	}
-	// Only approvals are refused: partners who are active already stay so.
+	// Only approvals are refused: active partners stay active.
 	if err := meter(ctx, u, a.ProgramID); err != nil {
 		return a, err
 	}
@@ -161,8 +157,8 @@ func (s *Service) Approve(ctx context.Context, u *work.Unit, id string) (db.Appl
 	return a, nil
 }
 
-// meter refuses approvals once the program's revenue of the calendar month, in
-// minor units of its currency, is above the plan's; a plan of 0 has no bound.
+// meter refuses approvals once the program's revenue of the calendar month, in minor units of its currency,
+// exceeds the plan's limit; a limit of 0 is none.
 func meter(ctx context.Context, u *work.Unit, programID string) error {
 	most := u.Plan.RevenueMeterMinor
 	if most == 0 {
@@ -172,7 +168,7 @@ func meter(ctx context.Context, u *work.Unit, programID string) error {
 	if err != nil {
 		return err
 	}
-	// The month begins in UTC, wherever the program is.
+	// The month begins in UTC, whatever the program's time zone.
 	month := u.Now
 	month.Time = time.Date(u.Now.Year(), u.Now.Month(), 1, 0, 0, 0, 0, time.UTC)
 	revenue, err := queries.ProgramRevenue(ctx, u.Tx, db.ProgramRevenueParams{
@@ -186,11 +182,10 @@ func meter(ctx context.Context, u *work.Unit, programID string) error {
 	return err
 }
 
-// Reject declines the applicant, who is sent the reason word for word.
-// An empty reason is replaced by one that says no more than that.
+// Reject declines the applicant, who gets the reason verbatim, or a general one if it is empty.
 func (s *Service) Reject(ctx context.Context, u *work.Unit, id string, reason *string) (db.Application, error) {
 	if strings.TrimSpace(opt.Value(reason)) == "" {
-		reason = new(declined)
+		reason = new(defaultReason)
 	}
 	a, p, err := undecided(ctx, u, id)
 	if err != nil {
@@ -203,8 +198,7 @@ func (s *Service) Reject(ctx context.Context, u *work.Unit, id string, reason *s
 	return a, s.notify(ctx, u, a, p, reason)
 }
 
-// notify mails the decision to the applicant; rejected is the reason, nil for an
-// approval.
+// notify mails the decision to the applicant; rejected is the reason, nil for an approval.
 func (s *Service) notify(ctx context.Context, u *work.Unit, a db.Application, p db.Partner, rejected *string) error {
 	// The mail names the program.
 	prog, err := u.Program(ctx, a.ProgramID)
@@ -219,26 +213,26 @@ func (s *Service) notify(ctx context.Context, u *work.Unit, a db.Application, p 
 	return s.Mail.Queue(ctx, u.Later(), a.OrgID, m, u.Now)
 }
 
-// Withdraw takes an application back for the applicant (decisions, 61).
+// Withdraw withdraws an application for the applicant (decisions, 61).
 func Withdraw(ctx context.Context, u *work.Unit, id string) (db.Application, error) {
 	a, p, err := undecided(ctx, u, id)
 	if err != nil {
 		return a, err
 	}
-	// Nobody reviewed it, so no reviewer is written.
+	// There is no reviewer, so none is stored.
 	a.Status, a.UpdatedAt = db.ApplicationStatusWithdrawn, u.Now
-	if err := saveDecision(ctx, u, a, p, db.PartnerStatusDeclined, new(withdrew)); err != nil {
+	if err := saveDecision(ctx, u, a, p, db.PartnerStatusDeclined, new(withdrawnReason)); err != nil {
 		return a, err
 	}
 	about := event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: p.ID}
 	u.Record(about, events.AffiliateUpdated(api.AffiliateUpdatedData{
-		PartnerID: p.ID, Status: api.PartnerStatusDeclined, Reason: new(withdrew),
+		PartnerID: p.ID, Status: api.PartnerStatusDeclined, Reason: new(withdrawnReason),
 	}))
 	return a, nil
 }
 
-// undecided locks the partner, then the application, and refuses an application
-// that is decided: of two reviewers one decides.
+// undecided locks the partner, then the application, and refuses a decided application: only one of two
+// reviewers decides.
 func undecided(ctx context.Context, u *work.Unit, id string) (a db.Application, p db.Partner, err error) {
 	if a, err = queries.ApplicationGet(ctx, u.Tx, db.ApplicationGetParams{ID: id, OrgID: u.OrgID}); err != nil {
 		return a, p, err
@@ -249,20 +243,20 @@ func undecided(ctx context.Context, u *work.Unit, id string) (a db.Application, 
 	if p, err = applicant(ctx, u, a); err != nil {
 		return a, p, err
 	}
-	// Read again under the lock: it may have been decided since the first read.
+	// Read again under the lock: a decision may have come since the first read.
 	if a, err = queries.ApplicationLock(ctx, u.Tx, db.ApplicationLockParams{ID: id, OrgID: u.OrgID}); err != nil {
 		return a, p, err
 	}
 	if a.Status != db.ApplicationStatusPending {
 		return a, p, problem.New(problem.ApplicationAlreadyDecided, "The application is %s already.", a.Status)
 	}
-	// An imported application is bound to its partner from now on.
+	// An imported application is linked to its partner now.
 	a.PartnerID = &p.ID
 	return a, p, nil
 }
 
-// applicant returns the application's partner, locked. An imported application
-// has none: it gets the partner with its email, or a new one (decisions, 62).
+// applicant returns the application's partner, locked. An imported application has none: it gets the partner
+// with its email, or a new one (decisions, 62).
 func applicant(ctx context.Context, u *work.Unit, a db.Application) (db.Partner, error) {
 	if a.PartnerID != nil {
 		return queries.PartnerLock(ctx, u.Tx, db.PartnerLockParams{ID: *a.PartnerID, OrgID: a.OrgID})
@@ -281,8 +275,7 @@ func applicant(ctx context.Context, u *work.Unit, a db.Application) (db.Partner,
 	return n.Partner, enter(ctx, u, n.Partner)
 }
 
-// decide writes the decision with who made it and when, its event and its line
-// in the audit log.
+// decide writes the decision with reviewer and time, its event and its audit entry.
 func decide(
 	ctx context.Context, u *work.Unit, a *db.Application, p db.Partner, partnerStatus db.PartnerStatus, reason *string,
 	toEvent func(api.ApplicationDecidedData) events.Event,
@@ -303,8 +296,8 @@ func decide(
 	})
 }
 
-// saveDecision writes the application, and its partner unless that one was
-// approved or suspended in another way meanwhile.
+// saveDecision writes the application, and its partner unless that was approved or suspended otherwise in the
+// meantime.
 func saveDecision(
 	ctx context.Context, u *work.Unit, a db.Application, p db.Partner, partnerStatus db.PartnerStatus, reason *string,
 ) error {

@@ -22,7 +22,7 @@ func (x *fixture) reject(id string, reason *string) func(ctx context.Context, u 
 	return func(ctx context.Context, u *work.Unit) error { _, err := x.Reject(ctx, u, id, reason); return err }
 }
 
-// An application is decided once; the applicant gets a mail, the audit log a line.
+// An application is decided once; the applicant gets a mail, and the audit log an entry.
 func TestDecisions(t *testing.T) {
 	t.Parallel()
 	x := newFixture(t)
@@ -37,8 +37,8 @@ func TestDecisions(t *testing.T) {
 		x.Refused(problem.ApplicationAlreadyDecided, "", x.reject(a.ID, nil))
 	}
 	require.Equal(t, db.PartnerStatusActive, x.stored(*yes.PartnerID).Status)
-	require.Equal(t, []any{db.PartnerStatusDeclined, declined}, statusAndReason(x.stored(*no.PartnerID)))
-	require.Equal(t, []any{db.PartnerStatusDeclined, withdrew}, statusAndReason(x.stored(*gone.PartnerID)))
+	require.Equal(t, []any{db.PartnerStatusDeclined, defaultReason}, statusAndReason(x.stored(*no.PartnerID)))
+	require.Equal(t, []any{db.PartnerStatusDeclined, withdrawnReason}, statusAndReason(x.stored(*gone.PartnerID)))
 	require.Equal(t, []string{
 		"application.approved", "affiliate.confirmed", "application.rejected", "affiliate.updated",
 	}, x.Events()[before:])
@@ -50,7 +50,7 @@ func TestDecisions(t *testing.T) {
 
 func statusAndReason(p db.Partner) []any { return []any{p.Status, *p.DeclineReason} }
 
-// Only who was declined may apply again, and stays the same partner.
+// Only declined applicants may apply again, and remain the same partner.
 func TestApplyAgain(t *testing.T) {
 	t.Parallel()
 	x := newFixture(t)
@@ -72,7 +72,7 @@ func TestApplyAgain(t *testing.T) {
 	require.Equal(t, []string{"ada", "lovelace"}, handles, "the old handle stays taken")
 }
 
-// An application from an import has no partner until it is decided.
+// An imported application has no partner until it is decided.
 func TestApproveImported(t *testing.T) {
 	t.Parallel()
 	x := newFixture(t)
@@ -86,7 +86,7 @@ func TestApproveImported(t *testing.T) {
 	require.Equal(t, []string{"affiliate.created", "application.approved", "affiliate.confirmed"}, x.Events())
 }
 
-// Past the plan's revenue a month nobody is approved, and may still be rejected.
+// Above the plan's monthly revenue, applicants can be rejected but not approved.
 func TestMeter(t *testing.T) {
 	t.Parallel()
 	x := newFixture(t)
@@ -107,7 +107,7 @@ func TestMeter(t *testing.T) {
 		return x.approve(a.ID)(ctx, &metered)
 	}
 	sell(400, x.Now)
-	sell(400, x.Now.Days(-30)) // counts for its own month
+	sell(400, x.Now.Days(-30)) // counts for another month
 	sell(101, x.Now)
 	x.Refused(problem.RevenueMeterExceeded, "", approve)
 	x.sql("UPDATE sales SET amount_minor = 100 WHERE amount_minor = 101")

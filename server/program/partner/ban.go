@@ -16,16 +16,16 @@ import (
 	"rail/server/work/event"
 )
 
-// Ban is what a ban did, or what it would do.
+// Ban is the effect of a ban, done or expected.
 type Ban struct {
 	Partner                      db.Partner
 	Money                        commission.Sweep
 	LinksStopped, CouponsStopped int64
 }
 
-// LookBan says what a ban of the partner would do, and changes nothing. All that can be
-// rejected is counted, however many bans it takes.
-func LookBan(ctx context.Context, u *work.Unit, id string) (Ban, error) {
+// PreviewBan returns the effect of a ban of the partner, and changes nothing. It counts every rejectable
+// commission, even if several calls are needed.
+func PreviewBan(ctx context.Context, u *work.Unit, id string) (Ban, error) {
 	p, err := queries.PartnerGet(ctx, u.DB(), db.PartnerGetParams{ID: id, OrgID: u.OrgID})
 	if err != nil {
 		return Ban{}, err
@@ -33,13 +33,13 @@ func LookBan(ctx context.Context, u *work.Unit, id string) (Ban, error) {
 	if err := u.CheckProgram(p.ProgramID); err != nil {
 		return Ban{}, err
 	}
-	if _, err := suspended(p, ""); err != nil {
+	if _, err := suspendedCopy(p, ""); err != nil {
 		return Ban{}, err
 	}
 	out := Ban{Partner: p}
 	var open commission.Open
 	err = u.Together(ctx,
-		func(tx pgtx.DBTX) (err error) { open, err = commission.LookOpen(ctx, tx, p); return err },
+		func(tx pgtx.DBTX) (err error) { open, err = commission.SumOpen(ctx, tx, p); return err },
 		out.countLinks(ctx),
 		func(tx pgtx.DBTX) (err error) {
 			out.CouponsStopped, err = queries.CouponsOfPartner(ctx, tx, db.CouponsOfPartnerParams{
@@ -47,26 +47,26 @@ func LookBan(ctx context.Context, u *work.Unit, id string) (Ban, error) {
 			})
 			return err
 		})
-	out.Money = commission.Sweep{Rejected: open.Rejectable, Kept: open.Kept}
+	out.Money = commission.Sweep{Rejected: open.Rejectable, Kept: open.NotRejectable}
 	return out, err
 }
 
-// Ban suspends a partner with a reason, rejects what it has earned and was not paid,
-// turns its coupons off and, if tell is set, mails it the reason (decisions, 249).
-// A ban again goes on with what the first one left, and mails only another reason.
-func (s *Service) Ban(ctx context.Context, u *work.Unit, id, reason string, tell bool) (Ban, error) {
-	// A sale locks its customer and then writes for a partner that it has not locked: with the
-	// customers locked, no commission comes after those that are rejected.
+// Ban suspends a partner with a reason, rejects its unpaid commissions, turns its coupons off and, if mailReason
+// is set, mails it the reason (decisions, 249). A repeated ban continues the first, and mails only a different
+// reason.
+func (s *Service) Ban(ctx context.Context, u *work.Unit, id, reason string, mailReason bool) (Ban, error) {
+	// A sale locks its customer and then writes for a partner that it has not locked: with the customers locked, no
+	// commission appears after the rejections.
 	owner := db.PartnerLockCustomersParams{PartnerID: id, OrgID: u.OrgID}
 	if err := queries.PartnerLockCustomers(ctx, u.Later(), owner); err != nil {
 		return Ban{}, err
 	}
-	// The stronger lock waits for new customers, whose sign-up may pay.
+	// The stronger lock blocks new customers, whose sign-up may pay.
 	before, err := lock(ctx, u, id, true)
 	if err != nil {
 		return Ban{}, err
 	}
-	p, err := suspended(before, reason)
+	p, err := suspendedCopy(before, reason)
 	if err != nil {
 		return Ban{}, err
 	}
@@ -82,20 +82,19 @@ func (s *Service) Ban(ctx context.Context, u *work.Unit, id, reason string, tell
 	if err := u.Read(ctx, out.countLinks(ctx)); err != nil {
 		return out, err
 	}
-	return out, s.suspend(ctx, u, before, &out, tell)
+	return out, s.suspend(ctx, u, before, &out, mailReason)
 }
 
-// suspended returns the partner as a ban leaves it. One that is pending or declined is
-// refused, since its application decides about it.
-func suspended(p db.Partner, reason string) (db.Partner, error) {
+// suspendedCopy returns the partner as a ban leaves it. It refuses a pending or declined partner, whose
+// application decides.
+func suspendedCopy(p db.Partner, reason string) (db.Partner, error) {
 	to := Patch{Status: new(db.PartnerStatusSuspended)}
 	to.SuspensionReason.Set(reason)
 	err := patchStatus(&p, to)
 	return p, err
 }
 
-// suspend writes that the partner is suspended, with its event, its line in the audit
-// log and its mail.
+// suspend writes the suspension with its event, its audit entry and its mail.
 func (s *Service) suspend(ctx context.Context, u *work.Unit, before db.Partner, out *Ban, tell bool) error {
 	p := &out.Partner
 	again := before.Status == p.Status && opt.Value(before.SuspensionReason) == *p.SuspensionReason
@@ -105,7 +104,7 @@ func (s *Service) suspend(ctx context.Context, u *work.Unit, before db.Partner, 
 			return err
 		}
 		if tell {
-			if err := s.tellBanned(ctx, u, *p); err != nil {
+			if err := s.mailBan(ctx, u, *p); err != nil {
 				return err
 			}
 		}
@@ -125,8 +124,8 @@ func (s *Service) suspend(ctx context.Context, u *work.Unit, before db.Partner, 
 	})
 }
 
-// tellBanned mails the partner the reason.
-func (s *Service) tellBanned(ctx context.Context, u *work.Unit, p db.Partner) error {
+// mailBan mails the partner the reason.
+func (s *Service) mailBan(ctx context.Context, u *work.Unit, p db.Partner) error {
 	prog, err := u.Program(ctx, p.ProgramID)
 	if err != nil {
 		return err
@@ -135,7 +134,7 @@ func (s *Service) tellBanned(ctx context.Context, u *work.Unit, p db.Partner) er
 	return s.Mail.Queue(ctx, u.Later(), p.OrgID, m, u.Now)
 }
 
-// countLinks counts the links that credit the partner no longer.
+// countLinks counts the links that stop crediting the partner.
 func (b *Ban) countLinks(ctx context.Context) pgtx.Read {
 	return func(tx pgtx.DBTX) (err error) {
 		b.LinksStopped, err = queries.LinksOfPartner(ctx, tx, db.LinksOfPartnerParams{

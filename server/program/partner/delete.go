@@ -15,17 +15,16 @@ import (
 	"rail/server/work/event"
 )
 
-// Delete removes a partner with everything attributed to it. Its sales stay, as
-// sales without a partner: they are the merchant's revenue (decisions, 56 and
-// 177).
+// Delete deletes a partner with everything attributed to it. Its sales stay, as sales without a partner: they
+// are the merchant's revenue (decisions, 56 and 177).
 func Delete(ctx context.Context, u *work.Unit, id string) error {
-	// Customers are locked before their partner, as a sale does; the statement
-	// travels with the lock of the partner below.
+	// Customers are locked before their partner, as in a sale; the statement shares the round trip of the partner's
+	// lock below.
 	owner := db.PartnerLockCustomersParams{PartnerID: id, OrgID: u.OrgID}
 	if err := queries.PartnerLockCustomers(ctx, u.Later(), owner); err != nil {
 		return err
 	}
-	// The stronger lock also keeps away new rows that would refer to the partner.
+	// The stronger lock also blocks new rows that would refer to the partner.
 	p, err := lock(ctx, u, id, true)
 	if err != nil {
 		return err
@@ -55,23 +54,23 @@ func Delete(ctx context.Context, u *work.Unit, id string) error {
 	); err != nil {
 		return err
 	}
-	if slices.Contains(open, db.PayoutStatusProcessing) { // a refusal takes back what was deleted above
+	if slices.Contains(open, db.PayoutStatusProcessing) { // a refusal rolls back the deletions above
 		return problem.New(problem.PayoutInFlight,
-			"A payout of the partner is processing; the partner can be deleted when it has ended.")
+			"A payout of the partner is processing; delete the partner when it is paid or failed.")
 	}
 	recordDeparture(u, p, commissions, flows)
-	// Before the rows go that say on which days it counted.
+	// Before the deletes: the rows tell on which days the partner counted.
 	if err := report.TouchPartner(ctx, u, p); err != nil {
 		return err
 	}
 	return remove(ctx, u, p)
 }
 
-// recordDeparture records an event for each commission and flow that goes with a
-// partner, and then the partner's own.
+// recordDeparture records an event for each open commission and each flow of the partner, then the partner's
+// event.
 func recordDeparture(u *work.Unit, p db.Partner, commissions []db.Commission, flows []db.PartnerDeleteFlowsRow) {
 	for _, k := range commissions {
-		// Paid, rejected and voided ones have ended; nobody waits to hear of them.
+		// Paid, rejected and voided commissions are final and need no event.
 		if k.Status != db.CommissionStatusPending && k.Status != db.CommissionStatusApproved &&
 			k.Status != db.CommissionStatusDue {
 			continue
@@ -92,15 +91,13 @@ func recordDeparture(u *work.Unit, p db.Partner, commissions []db.Commission, fl
 	u.Record(about, events.AffiliateDeleted(api.AffiliateDeletedData{PartnerID: p.ID}))
 }
 
-// remove queues the statements for the commit, in the order that the references
-// among the rows ask for: commissions before payouts, the partner itself last.
-// Rows that are not named here are deleted with the partner's by the database.
+// remove queues the statements for the commit, in the order that foreign keys require: commissions before
+// payouts, the partner last. The database deletes other rows with the partner's.
 func remove(ctx context.Context, u *work.Unit, p db.Partner) error {
 	tx := u.Later()
 	for _, do := range []func() error{
 		func() error {
-			// The ledger is append-only: rows that take the partner's money out of
-			// every bucket balance those that stay.
+			// The ledger is append-only: rows that remove the partner's money from every bucket balance the others.
 			return queries.PartnerLedgerRemove(ctx, tx, db.PartnerLedgerRemoveParams{
 				CreatedAt: u.Now, PartnerID: p.ID, OrgID: p.OrgID,
 			})

@@ -12,7 +12,7 @@ import (
 	"rail/server/work"
 )
 
-// A partner whose payout is under way stays, with everything; after it both go.
+// A partner with a payout in flight cannot be deleted; afterwards both can.
 func TestDelete(t *testing.T) {
 	t.Parallel()
 	x := newFixture(t)

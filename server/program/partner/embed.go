@@ -15,15 +15,14 @@ import (
 // embedLife is how long a page may show a partner's portal.
 const embedLife = time.Hour
 
-// Embed is a token that opens the portal of a partner within a page of the merchant's.
+// Embed is a token that opens a partner's portal inside a page of the merchant.
 type Embed struct {
 	PartnerID, Token string
 	ExpiresAt        clock.Time
 }
 
-// EmbedFor returns a token for an active partner, by its id or by the e-mail of c, which is
-// enrolled if no partner of the program has it. A program that lets no host frame its portal
-// has none.
+// EmbedFor returns a token for an active partner, by its id or by the e-mail of c, which is enrolled if no
+// partner of the program has it. A program without hosts that may frame its portal gets no token.
 func EmbedFor(ctx context.Context, u *work.Unit, c Candidate, id *string) (Embed, error) {
 	prog, err := u.Program(ctx, c.ProgramID)
 	if err != nil {
@@ -35,9 +34,9 @@ func EmbedFor(ctx context.Context, u *work.Unit, c Candidate, id *string) (Embed
 	}
 	if len(settings.EmbedHosts) == 0 {
 		return Embed{}, problem.Invalid("program_id",
-			"No page may show the portal of this program: name the hosts in embed_hosts of its portal settings.")
+			"No page may show the portal of this program: add the hosts to embed_hosts of its portal settings.")
 	}
-	p, err := embedded(ctx, u, c, id)
+	p, err := embedPartner(ctx, u, c, id)
 	if err != nil {
 		return Embed{}, err
 	}
@@ -55,8 +54,8 @@ func EmbedFor(ctx context.Context, u *work.Unit, c Candidate, id *string) (Embed
 	})
 }
 
-// embedded finds whose portal is shown, and makes the partner where there is none.
-func embedded(ctx context.Context, u *work.Unit, c Candidate, id *string) (db.Partner, error) {
+// embedPartner finds or creates the partner whose portal is shown.
+func embedPartner(ctx context.Context, u *work.Unit, c Candidate, id *string) (db.Partner, error) {
 	if id != nil {
 		if err := u.Check(ctx, c.ProgramID, work.PartnerRef("partner_id", id)); err != nil {
 			return db.Partner{}, err

@@ -15,13 +15,12 @@ import (
 	"rail/server/work/event"
 )
 
-// maxEmail is the longest address that a partner may have.
+// maxEmail is the maximum length of a partner's address.
 const maxEmail = 254
 
-// EnrolCustomer makes a partner of a customer (decisions, 89), active at once and
-// in the default group. A customer without an email or whose email is a
-// partner's is refused, and so is a suspended one. Payment processors' integrations call it; no operation
-// of the API does.
+// EnrolCustomer makes a customer a partner (decisions, 89), active at once and in the default group. It refuses
+// a customer without an email or with a partner's email, and a suspended one. Integrations of payment processors
+// call it; no operation of the API does.
 func EnrolCustomer(ctx context.Context, u *work.Unit, customerID string) (db.Partner, error) {
 	// The lock keeps the email from changing before the commit.
 	k, err := queries.CustomerLock(ctx, u.DB(), db.CustomerLockParams{ID: customerID, OrgID: u.OrgID})
@@ -31,7 +30,7 @@ func EnrolCustomer(ctx context.Context, u *work.Unit, customerID string) (db.Par
 	if err := u.CheckProgram(k.ProgramID); err != nil {
 		return db.Partner{}, err
 	}
-	// Processors tell of emails as they were typed, and a partner gets mails.
+	// Processors report emails as typed, and a partner gets mails.
 	email := opt.Value(k.Email)
 	a, err := mail.ParseAddress(email)
 	if err != nil || a.Address != email || len(email) > maxEmail || !plain.Addressed(email) {
@@ -40,7 +39,7 @@ func EnrolCustomer(ctx context.Context, u *work.Unit, customerID string) (db.Par
 	if k.Status == db.CustomerStatusSuspended {
 		return db.Partner{}, problem.Invalid("customer_id", "The customer is suspended.")
 	}
-	// Customers have one name; it becomes the first name, as it may be either.
+	// Customers have one name, which becomes the first name.
 	c := Candidate{ProgramID: k.ProgramID, Email: email, FirstName: k.Name}
 	if payout.NamesPayout(opt.Value(k.Name)) {
 		c.FirstName = nil

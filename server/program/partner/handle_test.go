@@ -39,8 +39,7 @@ func TestHandleStem(t *testing.T) {
 	}
 }
 
-// Whatever the stem, hundreds of handles differ, have the form, and are found
-// by the pattern with which the next one looks for what is taken.
+// For any stem, hundreds of handles are distinct and valid, and match the pattern used to find taken ones.
 func TestUnusedOften(t *testing.T) {
 	t.Parallel()
 	for n := 2; n <= handleMax; n++ {

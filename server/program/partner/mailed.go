@@ -14,24 +14,23 @@ import (
 )
 
 const (
-	// mailedLife is how long a link works that a partner has asked for.
-	mailedLife = 30 * time.Minute
-	// accountsOf is how many partners of one address are mailed a link each: those who have signed
-	// in before, and then the oldest, so that later programs crowd nobody out.
+	// mailedLinkLife is the lifetime of a sign-in link that a partner requested.
+	mailedLinkLife = 30 * time.Minute
+	// accountsOf bounds how many partners with one address get a link: those who signed in before, then the oldest,
+	// so that later programs cannot crowd out others.
 	accountsOf = 5
-	// linksToAddress, linksOfBoth and linksFromAddress bound what is asked within
-	// attempt.Window: for one e-mail address by all and by one network, and by a network for all.
+	// linksToAddress, linksOfBoth and linksFromAddress bound requests within attempt.Window: for one e-mail address
+	// from all networks, for one from one network, and from one network in all.
 	linksToAddress   = 12
 	linksOfBoth      = 3
 	linksFromAddress = 20
-	// linksOfDay bounds the mails with links that an organization sends an address in a day.
+	// linksOfDay bounds the mails with links from an organization to an address in a day.
 	linksOfDay = 20
 )
 
-// LinksByMail mails the active partners with an e-mail address a link each into the portal. It
-// says the same for an address that is nobody's. program is the id or the subdomain of the one
-// program that is meant, or "" for all; from is the address of whoever asks; language is theirs
-// for partners who have none of their own.
+// LinksByMail mails each active partner with an e-mail address a link to the portal. The result is the same for
+// an unknown address. program is the id or the subdomain of one program, or "" for all; from is the requester's
+// network address; language is the requester's, for partners without one.
 func (s *Service) LinksByMail(ctx context.Context, book attempt.Book, email, program, from, language string) error {
 	email = strings.TrimSpace(email)
 	_, err := book.Note(ctx,
@@ -70,8 +69,8 @@ func (s *Service) LinksByMail(ctx context.Context, book attempt.Book, email, pro
 	})
 }
 
-// LinkAgain mails a partner who is signed in a link, to sign in anew.
-func (s *Service) LinkAgain(ctx context.Context, book attempt.Book, p db.Partner, prog db.Program) error {
+// RenewLink mails a signed-in partner a link for a new sign-in.
+func (s *Service) RenewLink(ctx context.Context, book attempt.Book, p db.Partner, prog db.Program) error {
 	_, err := book.Note(ctx, attempt.Subject{Key: "portal partner:" + p.ID, Most: linksOfBoth})
 	if err != nil {
 		return err
@@ -81,12 +80,12 @@ func (s *Service) LinkAgain(ctx context.Context, book attempt.Book, p db.Partner
 	})
 }
 
-// mailLink mails one partner a link. Links that the program has made stay: nobody who knows a
-// partner's address can make them worthless.
+// mailLink mails one partner a link. Links made by the program stay valid, so that a stranger who knows a
+// partner's address cannot void them.
 func (s *Service) mailLink(
 	ctx context.Context, q db.DBTX, p db.Partner, prog db.Program, language string, now clock.Time,
 ) error {
-	token, err := newLink(ctx, q, MailMark, p, now, mailedLife)
+	token, err := newLink(ctx, q, MailMark, p, now, mailedLinkLife)
 	if err != nil {
 		return err
 	}

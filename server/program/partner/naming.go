@@ -12,11 +12,11 @@ import (
 	"rail/server/work/metadata"
 )
 
-// namesPayout is the refusal of a text with the id of a payout in it.
+// namesPayout is the refusal of a text that contains a payout's id.
 const namesPayout = "The id of a payout (pyt_…) is not allowed here."
 
-// checkNames refuses the id of a payout in names and addresses, which payout files contain: a reader of
-// the file could take it for the reference (decisions, 327).
+// checkNames refuses payout ids in names and addresses, which payout files contain: a reader of the file could
+// mistake one for the reference (decisions, 327).
 func checkNames(p db.Partner) error {
 	for _, f := range []struct{ param, text string }{
 		{"first_name", opt.Value(p.FirstName)}, {"last_name", opt.Value(p.LastName)},
@@ -30,8 +30,8 @@ func checkNames(p db.Partner) error {
 	return nil
 }
 
-// checkDetails refuses the id of a payout in payout details, also where it is escaped, and
-// invisible characters, with which accounts that look alike differ.
+// checkDetails refuses payout ids in payout details, also escaped ones, and invisible characters, which make
+// different accounts look alike.
 func checkDetails(details json.RawMessage) error {
 	if metadata.Absent(details) {
 		return nil
@@ -40,7 +40,7 @@ func checkDetails(details json.RawMessage) error {
 	if err := json.Unmarshal(details, &given); err != nil {
 		return err
 	}
-	if !seen(given) {
+	if !visible(given) {
 		return problem.Invalid("payout_details", "payout_details has an invisible character.")
 	}
 	text, err := json.Marshal(given)
@@ -50,16 +50,16 @@ func checkDetails(details json.RawMessage) error {
 	return err
 }
 
-// seen reports whether all characters of the texts of a value can be seen; lines may end.
-func seen(value any) bool {
+// visible reports whether all characters of a value's texts are visible or line breaks.
+func visible(value any) bool {
 	switch v := value.(type) {
 	case string:
 		return plain.Lined(v)
 	case []any:
-		return !slices.ContainsFunc(v, func(one any) bool { return !seen(one) })
+		return !slices.ContainsFunc(v, func(one any) bool { return !visible(one) })
 	case map[string]any:
 		for name, one := range v {
-			if !seen(name) || !seen(one) {
+			if !visible(name) || !visible(one) {
 				return false
 			}
 		}
@@ -67,7 +67,8 @@ func seen(value any) bool {
 	return true
 }
 
-// CheckApplicant refuses the names of an applicant that Apply would refuse.
+// CheckApplicant refuses an applicant's names as Apply does.
 func CheckApplicant(email string, firstName, lastName *string) error {
+	plain.Names(&firstName, &lastName)
 	return checkNames(db.Partner{Email: email, FirstName: firstName, LastName: lastName})
 }

@@ -12,24 +12,24 @@ import (
 )
 
 const (
-	// maxNotes is how many notes a partner may have.
+	// maxNotes bounds the notes of a partner.
 	maxNotes = 500
-	// maxNoteFile is the largest file of a note in bytes: a request has 1 MiB, and base64 takes a third more.
+	// maxNoteFile is the maximum size of a note's file in bytes: a request has 1 MiB, and base64 takes a third more.
 	maxNoteFile = 700 << 10
 	// maxNoteFiles bounds the files of all notes of a partner together.
 	maxNoteFiles = 20 << 20
 )
 
-// Note is something to be noted about a partner.
+// Note is a note on a partner, to add.
 type Note struct {
 	ProgramID, PartnerID, Text string
 	File                       *NoteFile
 }
 
-// NoteFile is a file that comes with a note; Content is in base64.
+// NoteFile is a note's file; Content is in base64.
 type NoteFile struct{ Name, Content string }
 
-// AddNote notes something about a partner (decisions, 263).
+// AddNote adds a note on a partner (decisions, 263).
 func AddNote(ctx context.Context, u *work.Unit, in Note) (db.PartnerNote, error) {
 	n := db.PartnerNote{
 		ID: ident.New(ident.PartnerNote), OrgID: u.OrgID, ProgramID: in.ProgramID, PartnerID: in.PartnerID, Text: in.Text,
@@ -57,7 +57,7 @@ func AddNote(ctx context.Context, u *work.Unit, in Note) (db.PartnerNote, error)
 	})
 }
 
-// attach notes the file's name and size, and returns its content.
+// attach sets the file's name and size, and returns its content.
 func attach(n *db.PartnerNote, f *NoteFile) ([]byte, error) {
 	if f == nil {
 		return nil, nil
@@ -73,7 +73,7 @@ func attach(n *db.PartnerNote, f *NoteFile) ([]byte, error) {
 	return content, nil
 }
 
-// room refuses a note for which the partner has no room. The lock makes notes of one partner take turns.
+// room refuses a note beyond a partner's limits. The lock serializes a partner's notes.
 func room(ctx context.Context, u *work.Unit, n db.PartnerNote) error {
 	if _, err := Lock(ctx, u, n.PartnerID); err != nil {
 		return work.Found(err, "partner_id")
@@ -92,7 +92,7 @@ func room(ctx context.Context, u *work.Unit, n db.PartnerNote) error {
 	return nil
 }
 
-// nameOf is the name of the person who asks; nil for an API key.
+// nameOf returns the caller's name; nil for an API key.
 func nameOf(ctx context.Context, u *work.Unit) (*string, error) {
 	if u.Actor.Kind != work.Person {
 		return nil, nil //nolint:nilnil // a key has no name
@@ -101,7 +101,7 @@ func nameOf(ctx context.Context, u *work.Unit) (*string, error) {
 	return &person.Name, err
 }
 
-// NoteByID returns a note of the program to which the unit is confined, if it is.
+// NoteByID returns a note, restricted to the unit's program if it has one.
 func NoteByID(ctx context.Context, u *work.Unit, id string) (db.PartnerNote, error) {
 	n, err := queries.PartnerNoteGet(ctx, u.Short(), db.PartnerNoteGetParams{ID: id, OrgID: u.OrgID})
 	if err != nil {
@@ -110,7 +110,7 @@ func NoteByID(ctx context.Context, u *work.Unit, id string) (db.PartnerNote, err
 	return n, u.CheckProgram(n.ProgramID)
 }
 
-// NoteContent returns a note with the content of its file; one without a file is refused as absent.
+// NoteContent returns a note with its file's content; it is a 404 without a file.
 func NoteContent(ctx context.Context, u *work.Unit, id string) (db.PartnerNote, []byte, error) {
 	n, err := NoteByID(ctx, u, id)
 	if err != nil {
@@ -120,8 +120,8 @@ func NoteContent(ctx context.Context, u *work.Unit, id string) (db.PartnerNote, 
 	return n, content, err
 }
 
-// ChangeNote replaces the text of a note, whose author is from then on the caller
-// (decisions, 363). Without a text nothing changes.
+// ChangeNote replaces the text of a note and makes the caller its author (decisions, 363). Without a text
+// nothing changes.
 func ChangeNote(ctx context.Context, u *work.Unit, id string, text *string) (db.PartnerNote, error) {
 	n, err := queries.PartnerNoteGet(ctx, u.Tx, db.PartnerNoteGetParams{ID: id, OrgID: u.OrgID})
 	if err != nil {

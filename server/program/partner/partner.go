@@ -1,6 +1,5 @@
-// Package partner has the rules of who takes part in a program: how somebody
-// becomes a partner, added by hand, by an application or as a customer; what may
-// change of a partner, and by whom; and what is deleted with a partner.
+// Package partner has the rules of partners: how one joins a program, added by the merchant, by an application
+// or as a customer; which changes are allowed, and to whom; and the effects of a deletion.
 package partner
 
 import (
@@ -20,19 +19,17 @@ var queries = db.New()
 // Service has the rules that need more than a unit of work.
 type Service struct {
 	Keeper *secret.Keeper // seals payout details
-	Mail   *mail.Outbox   // takes the mails to applicants; nil for none
+	Mail   *mail.Outbox   // sends mails to applicants; may be nil
 }
 
-// Lock locks a partner for a change.
-// It is for changes that leave the handle as it is; rows that refer to the partner can
-// be inserted meanwhile.
+// Lock locks a partner for a change that keeps its handle; other transactions can still insert rows that refer
+// to it.
 func Lock(ctx context.Context, u *work.Unit, id string) (db.Partner, error) {
 	return lock(ctx, u, id, false)
 }
 
-// lock locks a partner for a change. A change of its handle or its deletion
-// needs the stronger lock, asked for with key, from the start: a transaction
-// that asks for it later could deadlock with another.
+// lock locks a partner for a change. A new handle or a deletion needs the stronger lock, requested by key, from
+// the start: upgrading the lock later could deadlock with another transaction.
 func lock(ctx context.Context, u *work.Unit, id string, key bool) (db.Partner, error) {
 	var p db.Partner
 	var err error
@@ -47,7 +44,7 @@ func lock(ctx context.Context, u *work.Unit, id string, key bool) (db.Partner, e
 	return p, u.CheckProgram(p.ProgramID)
 }
 
-// recordUpdated records affiliate.updated with the partner's state as it is now.
+// recordUpdated records affiliate.updated with the partner's present state.
 func recordUpdated(u *work.Unit, p db.Partner) {
 	about := event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: p.ID}
 	u.Record(about, events.AffiliateUpdated(api.AffiliateUpdatedData{

@@ -45,7 +45,7 @@ func (x *fixture) newGroup(name string, change func(*db.GroupAddParams)) db.Grou
 	return db.Group(g)
 }
 
-// candidate is somebody with an email and nothing else.
+// candidate returns a candidate with an email and the given changes.
 func (x *fixture) candidate(email string, change ...func(*Candidate)) Candidate {
 	c := Candidate{ProgramID: x.Program.ID, Email: email}
 	for _, f := range change {
@@ -84,7 +84,7 @@ func (x *fixture) customer(partnerID, email *string) string {
 	return id
 }
 
-// stored is the partner as the database has it.
+// stored returns the partner's row.
 func (x *fixture) stored(id string) db.Partner {
 	x.Helper()
 	p, err := queries.PartnerGet(x.Context(), x.Pool, db.PartnerGetParams{ID: id, OrgID: x.OrgID})
@@ -99,7 +99,7 @@ func (x *fixture) sql(statement string, args ...any) {
 	require.NoError(x, err)
 }
 
-// collides runs a write that a row must be in the way of, and returns the row.
+// collides runs a write that conflicts with a row, and returns the row.
 func (x *fixture) collides(code problem.Code, do func(ctx context.Context, u *work.Unit) error) any {
 	x.Helper()
 	var p *problem.Error

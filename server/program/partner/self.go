@@ -19,13 +19,13 @@ type Choices struct {
 	PayoutPaid    bool `json:"email_payout_paid"`
 }
 
-// ChoicesOf returns the mails that p wants.
+// ChoicesOf returns a partner's choices of mails.
 func ChoicesOf(p db.Partner) Choices {
 	return Choices{p.EmailFirstReferral, p.EmailNewReferral, p.EmailPayoutPaid}
 }
 
-// SaveChoices sets the mails that a partner wants, by the partner itself: over the
-// API they are read-only. Choices that are what they were change nothing.
+// SaveChoices sets the mails that a partner gets, on behalf of the partner: the API shows them read-only. Equal
+// choices change nothing.
 func SaveChoices(ctx context.Context, u *work.Unit, partnerID string, to Choices) error {
 	p, err := lockSelf(ctx, u, partnerID)
 	if err != nil {
@@ -46,8 +46,8 @@ func SaveChoices(ctx context.Context, u *work.Unit, partnerID string, to Choices
 	return AuditSelf(ctx, u, p, "partner.updated", p.ID, before, to)
 }
 
-// lockSelf locks the partner of a session. The partner may have been suspended
-// after the form was shown, which is why the status is checked under the lock.
+// lockSelf locks the partner of a session. The status is checked under the lock, since the partner may have been
+// suspended after the form was shown.
 func lockSelf(ctx context.Context, u *work.Unit, id string) (db.Partner, error) {
 	p, err := Lock(ctx, u, id)
 	if err == nil && p.Status != db.PartnerStatusActive {
@@ -56,19 +56,18 @@ func lockSelf(ctx context.Context, u *work.Unit, id string) (db.Partner, error) 
 	return p, err
 }
 
-// UpdateSelf is Update by the partner in the portal. It writes the audit log, and
-// completes the onboarding once there are a name and a payout method (decisions,
-// 54).
+// UpdateSelf is Update on behalf of the partner in the portal. It writes the audit log, and completes the
+// onboarding once there are a name and a payout method (decisions, 54).
 func (s *Service) UpdateSelf(ctx context.Context, u *work.Unit, partnerID string, b Patch) error {
 	before, err := lockSelf(ctx, u, partnerID)
 	if err != nil {
 		return err
 	}
-	// The API's own rules, so that a form can do nothing that a request cannot.
+	// The same rules as the API's, so that a form has the same limits as a request.
 	if _, err := s.Update(ctx, u, partnerID, b); err != nil {
 		return err
 	}
-	// The read sends the writes of Update before it, and so sees them.
+	// The read sends Update's writes first, and so sees them.
 	after, err := Lock(ctx, u, partnerID)
 	if err != nil {
 		return err
@@ -83,7 +82,7 @@ func (s *Service) UpdateSelf(ctx context.Context, u *work.Unit, partnerID string
 			return err
 		}
 	}
-	// A form that was sent unchanged leaves no line in the log.
+	// An unchanged form writes no audit entry.
 	was, is := differences(before, after)
 	if len(is) == 0 {
 		return nil
@@ -91,13 +90,13 @@ func (s *Service) UpdateSelf(ctx context.Context, u *work.Unit, partnerID string
 	return AuditSelf(ctx, u, before, "partner.updated", before.ID, was, is)
 }
 
-// Named reports whether a partner has given any name.
+// Named reports whether a partner has a name.
 func Named(p db.Partner) bool {
 	return p.FirstName != nil || p.LastName != nil || p.DisplayName != nil || p.CompanyName != nil
 }
 
-// differences returns the fields of a partner that a change touched, for the
-// audit log. Payout details are sealed, so it says only that they changed.
+// differences returns the changed fields of a partner, for the audit log. Payout details are sealed, so it tells
+// only that they changed.
 func differences(before, after db.Partner) (was, is map[string]any) {
 	was, is = fields(before), fields(after)
 	for name := range is {
@@ -112,8 +111,7 @@ func differences(before, after db.Partner) (was, is map[string]any) {
 	return was, is
 }
 
-// fields returns what an update can change, under the names of the API.
-// Email is not among them: no update changes it.
+// fields returns the fields that an update can change, under the API's names. Email is not among them.
 func fields(p db.Partner) map[string]any {
 	return map[string]any{
 		"group_id": p.GroupID, "first_name": p.FirstName, "last_name": p.LastName, "display_name": p.DisplayName,
@@ -124,8 +122,8 @@ func fields(p db.Partner) map[string]any {
 	}
 }
 
-// AuditSelf writes a partner's own change to the audit log. There is no API key
-// to name, so the reason names the partner.
+// AuditSelf writes a partner's change to the audit log. There is no API key to name, so the reason names the
+// partner.
 func AuditSelf(
 	ctx context.Context, u *work.Unit, p db.Partner, action, targetID string, before, after any,
 ) error {

@@ -19,7 +19,7 @@ import (
 func SignIn(
 	ctx context.Context, u *work.Unit, base, id string, life time.Duration,
 ) (string, clock.Time, error) {
-	// Two requests at once take turns, so that the later link is the one that works.
+	// Concurrent requests are serialized, so that the later link is the valid one.
 	p, err := Lock(ctx, u, id)
 	if err != nil {
 		return "", clock.Time{}, err
@@ -40,17 +40,16 @@ func SignIn(
 	})
 }
 
-// VisitorMark begins the token of a sign-in link for somebody of the organization, who looks at
-// the portal as the partner: where they come from says nothing of the partner (decisions, 251).
+// VisitorMark begins the token of a sign-in link for the organization's staff, who view the portal as the
+// partner: their network address reveals nothing about the partner (decisions, 251).
 const VisitorMark = "visit-"
 
-// MailMark begins the token of a sign-in link that is mailed, which works by the button of its
-// page alone: whoever opens it for somebody else does not sign them in.
+// MailMark begins the token of a mailed sign-in link, which works only by the button on its page: a mail scanner
+// that opens it does not sign in.
 const MailMark = "mail-"
 
-// SignInLink returns an address that signs a partner into the portal at base,
-// once, and when it expires. Earlier links stop working. Only the token's hash is
-// stored.
+// SignInLink returns an address that signs a partner into the portal at base once, and its expiry. It voids
+// earlier links. Only the token's hash is stored.
 func SignInLink(
 	ctx context.Context, q db.DBTX, base string, p db.Partner, now clock.Time, life time.Duration,
 ) (string, clock.Time, error) {
@@ -60,7 +59,7 @@ func SignInLink(
 func signInLink(
 	ctx context.Context, q db.DBTX, base, mark string, p db.Partner, now clock.Time, life time.Duration,
 ) (string, clock.Time, error) {
-	// One live link at a time: an old mail that is found later signs nobody in.
+	// Only one link is valid at a time, so that an old mail is useless.
 	of := db.MagicLinkVoidParams{ProgramID: p.ProgramID, OrgID: p.OrgID, PartnerID: p.ID}
 	if err := queries.MagicLinkVoid(ctx, q, of); err != nil {
 		return "", clock.Time{}, err
@@ -69,7 +68,7 @@ func signInLink(
 	return base + "/portal/sso/" + token, now.Plus(life), err
 }
 
-// newLink stores a link that signs a partner in, and returns its token.
+// newLink stores a sign-in link of a partner, and returns its token.
 func newLink(
 	ctx context.Context, q db.DBTX, mark string, p db.Partner, now clock.Time, life time.Duration,
 ) (string, error) {
@@ -84,8 +83,8 @@ func newLink(
 	})
 }
 
-// newToken returns 32 random bytes in a form that an address can carry.
-// Guessing one is out of reach, so that attempts need not be counted.
+// newToken returns 32 random bytes in an encoding for addresses. They cannot be guessed, so attempts need no
+// limit.
 func newToken() (string, error) {
 	var b [32]byte
 	if _, err := rand.Read(b[:]); err != nil {
@@ -94,8 +93,8 @@ func newToken() (string, error) {
 	return base64.RawURLEncoding.EncodeToString(b[:]), nil
 }
 
-// endSessions ends a partner's sessions in the portal and voids unused sign-in
-// links. A partner who is reinstated signs in again.
+// endSessions ends a partner's portal sessions and voids unused sign-in links. A reinstated partner must sign in
+// again.
 func endSessions(ctx context.Context, u *work.Unit, p db.Partner) error {
 	of := db.PartnerSessionsEndParams{ProgramID: p.ProgramID, OrgID: p.OrgID, PartnerID: p.ID}
 	if err := queries.PartnerSessionsEnd(ctx, u.Later(), of); err != nil {

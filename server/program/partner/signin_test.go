@@ -15,7 +15,7 @@ import (
 	"rail/server/work"
 )
 
-// The newest link of a partner is the only one that works, and is kept as a hash.
+// Only the newest link of a partner works, and it is stored as a hash.
 func TestSignIn(t *testing.T) {
 	t.Parallel()
 	x := newFixture(t)

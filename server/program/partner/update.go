@@ -23,8 +23,8 @@ import (
 	"github.com/oapi-codegen/nullable"
 )
 
-// Patch is a change of a partner. A field that is not given stays; null clears a
-// field that can be null. MinPayoutMinor is minor units of the program's currency.
+// Patch is a change to a partner. An unspecified field stays; null clears a nullable field. MinPayoutMinor is
+// minor units of the program's currency.
 type Patch struct {
 	FirstName, LastName, DisplayName, CompanyName, WebsiteURL, CountryCode nullable.Nullable[string]
 
@@ -37,11 +37,10 @@ type Patch struct {
 	PayoutDetails    json.RawMessage
 	Metadata         json.RawMessage
 	ExternalID       nullable.Nullable[string]
-	TagIDs           []string // all of them; nil leaves them as they are
+	TagIDs           []string // the whole list; nil keeps the present one
 }
 
-// Update changes a partner. A change that leaves everything as it is writes
-// nothing and records no event.
+// Update changes a partner. A change without effect writes nothing and records no event.
 func (s *Service) Update(ctx context.Context, u *work.Unit, id string, b Patch) (db.Partner, error) {
 	if err := checkObjects(b); err != nil {
 		return db.Partner{}, err
@@ -50,7 +49,7 @@ func (s *Service) Update(ctx context.Context, u *work.Unit, id string, b Patch) 
 	if err != nil {
 		return before, err
 	}
-	seen, err := lookAround(ctx, u, before, b)
+	seen, err := readRelated(ctx, u, before, b)
 	if err != nil {
 		return before, err
 	}
@@ -68,7 +67,7 @@ func (s *Service) Update(ctx context.Context, u *work.Unit, id string, b Patch) 
 	if err := checkNames(p); err != nil {
 		return before, err
 	}
-	// Tags are rows of their own, which comparing the partner does not see.
+	// Tags are separate rows, which a comparison of partners does not cover.
 	retag := b.TagIDs != nil && !slices.Equal(seen.tags, wantedTags(b))
 	if reflect.DeepEqual(before, p) && !retag {
 		return before, nil
@@ -100,8 +99,7 @@ func (s *Service) mailDetails(ctx context.Context, u *work.Unit, before, p db.Pa
 	return s.Mail.Queue(ctx, u.Later(), p.OrgID, changed, u.Now)
 }
 
-// checkAddress looks for customers with the e-mail at which the partner is paid from now on
-// (decisions, 306).
+// checkAddress searches for customers with the partner's new payout e-mail (decisions, 306).
 func (s *Service) checkAddress(ctx context.Context, u *work.Unit, before, p db.Partner) error {
 	if bytes.Equal(before.PayoutDetails, p.PayoutDetails) {
 		return nil
@@ -113,7 +111,7 @@ func (s *Service) checkAddress(ctx context.Context, u *work.Unit, before, p db.P
 	return risk.CheckOwnCustomers(ctx, u, p, email)
 }
 
-// checkObjects checks what callers put into the objects of their own.
+// checkObjects checks the objects whose content is up to the caller.
 func checkObjects(b Patch) error {
 	if err := metadata.Check(b.Metadata, "metadata"); err != nil {
 		return err
@@ -136,11 +134,11 @@ func patchHandle(ctx context.Context, u *work.Unit, p *db.Partner, b Patch, hold
 	return nil
 }
 
-// renames reports whether the change gives the partner another handle.
+// renames reports whether the change includes a new handle.
 func renames(p db.Partner, b Patch) bool { return b.Handle != nil && *b.Handle != p.Handle }
 
-// saveChange queues a changed partner for the commit. A new handle that nobody holds
-// is claimed, and the old one stays the partner's (decisions, 44).
+// saveChange queues a changed partner for the commit. A new handle without a holder is claimed, and the old one
+// stays the partner's (decisions, 44).
 func saveChange(ctx context.Context, u *work.Unit, before, p db.Partner, held bool) error {
 	if err := save(ctx, u, p); err != nil {
 		return err
@@ -156,19 +154,19 @@ func saveChange(ctx context.Context, u *work.Unit, before, p db.Partner, held bo
 	return endSessions(ctx, u, p)
 }
 
-// surroundings is what a change of a partner is validated against.
-type surroundings struct {
-	methods []string          // the payout methods of the program
-	tags    []string          // the partner's tags, in order of their ids
-	holder  *db.TrackingValue // who holds the new handle
+// related holds the rows for validating a change of a partner.
+type related struct {
+	methods []string          // payout methods of the program
+	tags    []string          // the partner's tags, sorted by id
+	holder  *db.TrackingValue // holder of the new handle
 
-	namesake *db.Partner // who has the external id
+	namesake *db.Partner // the partner with the external id
 }
 
-// lookAround makes the reads that the change needs, in one round trip, and
-// refuses a group or a tag that does not exist or is another program's.
-func lookAround(ctx context.Context, u *work.Unit, p db.Partner, b Patch) (*surroundings, error) {
-	var seen surroundings
+// readRelated reads the rows that the change needs in one round trip. It refuses a group or a tag that does not
+// exist or belongs to another program.
+func readRelated(ctx context.Context, u *work.Unit, p db.Partner, b Patch) (*related, error) {
+	var seen related
 	if err := u.Check(ctx, p.ProgramID, updateRefs(b)...); err != nil {
 		return &seen, err
 	}
@@ -191,7 +189,7 @@ func lookAround(ctx context.Context, u *work.Unit, p db.Partner, b Patch) (*surr
 	return &seen, u.Together(ctx, reads...)
 }
 
-func (s *surroundings) readMethods(ctx context.Context, p db.Partner) pgtx.Read {
+func (s *related) readMethods(ctx context.Context, p db.Partner) pgtx.Read {
 	return func(tx pgtx.DBTX) error {
 		prog, err := queries.ProgramGet(ctx, tx, db.ProgramGetParams{ID: p.ProgramID, OrgID: p.OrgID})
 		s.methods = prog.PayoutMethods
@@ -199,7 +197,7 @@ func (s *surroundings) readMethods(ctx context.Context, p db.Partner) pgtx.Read 
 	}
 }
 
-func (s *surroundings) readTags(ctx context.Context, p db.Partner) pgtx.Read {
+func (s *related) readTags(ctx context.Context, p db.Partner) pgtx.Read {
 	return func(tx pgtx.DBTX) error {
 		of := db.TagsOfPartnersParams{PartnerIds: []string{p.ID}, OrgID: p.OrgID}
 		rows, err := queries.TagsOfPartners(ctx, tx, of)
@@ -211,7 +209,7 @@ func (s *surroundings) readTags(ctx context.Context, p db.Partner) pgtx.Read {
 	}
 }
 
-func (s *surroundings) readHolder(ctx context.Context, p db.Partner, handle string) pgtx.Read {
+func (s *related) readHolder(ctx context.Context, p db.Partner, handle string) pgtx.Read {
 	return func(tx pgtx.DBTX) error {
 		held, err := queries.TrackingValueGet(ctx, tx, db.TrackingValueGetParams{
 			ProgramID: p.ProgramID, OrgID: p.OrgID, Value: handle,
@@ -223,7 +221,7 @@ func (s *surroundings) readHolder(ctx context.Context, p db.Partner, handle stri
 	}
 }
 
-func (s *surroundings) readNamesake(ctx context.Context, p db.Partner, id string) pgtx.Read {
+func (s *related) readNamesake(ctx context.Context, p db.Partner, id string) pgtx.Read {
 	return func(tx pgtx.DBTX) error {
 		found, err := byExternalID(ctx, tx, p.OrgID, p.ProgramID, &id)
 		if err == nil {
@@ -233,8 +231,8 @@ func (s *surroundings) readNamesake(ctx context.Context, p db.Partner, id string
 	}
 }
 
-// updateRefs returns the ids in the change that must be of the program. A tag
-// that is named twice is looked up once, under its first place.
+// updateRefs returns the ids in the change that must be of the program. A repeated tag is looked up once, at its
+// first position.
 func updateRefs(b Patch) []work.Reference {
 	var refs []work.Reference
 	if group, err := b.GroupID.Get(); err == nil {
@@ -248,16 +246,16 @@ func updateRefs(b Patch) []work.Reference {
 	return refs
 }
 
-// wantedTags returns the tags of the change, sorted and each once, since their
-// order and repetition mean nothing (decisions, 53).
+// wantedTags returns the tags of the change, sorted and without duplicates: neither order nor repetition matters
+// (decisions, 53).
 func wantedTags(b Patch) []string {
 	tags := slices.Clone(b.TagIDs)
 	slices.Sort(tags)
 	return slices.Compact(tags)
 }
 
-// patch applies the change to p, but for handle and tags. It writes nothing, so
-// that the caller can compare p with what it was.
+// patch applies the change to p, except handle and tags. It writes nothing, so that the caller can compare p
+// with the stored row.
 func (s *Service) patch(p *db.Partner, b Patch, methods []string, now clock.Time) error {
 	opt.ChangeOrClear(&p.FirstName, b.FirstName)
 	opt.ChangeOrClear(&p.LastName, b.LastName)
@@ -278,9 +276,8 @@ func (s *Service) patch(p *db.Partner, b Patch, methods []string, now clock.Time
 	return s.patchPayout(p, b, methods, now)
 }
 
-// patchStatus suspends or reinstates a partner. A pending or declined partner is
-// refused: its application decides about it (decisions, 47). A suspension reason
-// ends with the suspension.
+// patchStatus suspends or reinstates a partner. It refuses a pending or declined partner, whose application
+// decides (decisions, 47). The suspension reason ends with the suspension.
 func patchStatus(p *db.Partner, b Patch) error {
 	if b.Status != nil {
 		if p.Status != db.PartnerStatusActive && p.Status != db.PartnerStatusSuspended {
@@ -301,21 +298,42 @@ func patchStatus(p *db.Partner, b Patch) error {
 	return nil
 }
 
-// patchPayout sets the payout method and its details, and notes when that changes where the
-// partner is paid.
+// patchPayout sets the payout method and its details, and notes when the payout destination changes.
 func (s *Service) patchPayout(p *db.Partner, b Patch, methods []string, now clock.Time) error {
-	method, place := opt.Value(p.PayoutMethod), p.PayoutDetailsHash
+	before := *p
 	if err := s.patchDetails(p, b, methods); err != nil {
 		return err
 	}
-	if method != opt.Value(p.PayoutMethod) || !bytes.Equal(place, p.PayoutDetailsHash) {
+	moved, err := s.moved(before, *p)
+	if moved {
 		p.PayoutDetailsChangedAt = &now
 	}
-	return nil
+	return err
 }
 
-// patchDetails sets the payout method and its details. Details belong to one
-// method, so that another method, or none, drops them.
+// moved reports whether a partner is paid elsewhere than before.
+func (s *Service) moved(before, p db.Partner) (bool, error) {
+	switch {
+	case opt.Value(before.PayoutMethod) != opt.Value(p.PayoutMethod),
+		!bytes.Equal(before.PayoutDetailsHash, p.PayoutDetailsHash):
+		return true, nil
+	case bytes.Equal(before.PayoutDetails, p.PayoutDetails):
+		return false, nil
+	}
+	old, err := payout.DetailsOf(s.Keeper, before)
+	if err != nil {
+		return true, nil //nolint:nilerr // details that cannot be opened count as changed
+	}
+	now, err := payout.DetailsOf(s.Keeper, p)
+	if err != nil {
+		return true, err
+	}
+	same, err := payout.SamePlaces(old, now)
+	return !same, err
+}
+
+// patchDetails sets the payout method and its details. Details belong to one method, so another method, or none,
+// drops them.
 func (s *Service) patchDetails(p *db.Partner, b Patch, methods []string) error {
 	old := p.PayoutMethod
 	opt.ChangeOrClear(&p.PayoutMethod, b.PayoutMethod)
@@ -333,14 +351,13 @@ func (s *Service) patchDetails(p *db.Partner, b Patch, methods []string) error {
 		p.PayoutDetails, p.PayoutDetailsHash = nil, nil
 		return nil
 	case p.PayoutMethod == nil:
-		return problem.Invalid("payout_details", "payout_details needs a payout_method.")
+		return problem.Invalid("payout_details", "payout_details requires a payout_method.")
 	}
 	return s.sealDetails(p, b.PayoutDetails)
 }
 
-// sealDetails encrypts the details, unless they are the stored ones: sealing
-// again would give other bytes and look like a change. The hash lets duplicates
-// be found without opening the details.
+// sealDetails encrypts the details, unless they equal the stored ones: sealing again would give other bytes and
+// look like a change. The hash allows finding duplicates without opening the details.
 func (s *Service) sealDetails(p *db.Partner, details []byte) error {
 	where := payout.DetailsPlace(p.ID)
 	if p.PayoutDetails != nil {

@@ -3,11 +3,13 @@ package partner
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/oapi-codegen/nullable"
 	"github.com/stretchr/testify/require"
 
 	"rail/gen/db"
+	"rail/server/clock"
 	"rail/server/harness/worktest"
 	"rail/server/money/payout"
 	"rail/server/problem"
@@ -18,7 +20,7 @@ func given(s string) nullable.Nullable[string] { return nullable.NewNullableWith
 
 var null = nullable.NewNullNullable[string]()
 
-// refusedUpdate is an update that must be refused.
+// refusedUpdate requires that an update is refused.
 func (x *fixture) refusedUpdate(code problem.Code, param, id string, b Patch) {
 	x.Helper()
 	x.Refused(code, param, func(ctx context.Context, u *work.Unit) error {
@@ -27,7 +29,7 @@ func (x *fixture) refusedUpdate(code problem.Code, param, id string, b Patch) {
 	})
 }
 
-// Payout details are kept sealed and belong to one method.
+// Payout details are sealed and belong to one method.
 func TestPayoutDetails(t *testing.T) {
 	t.Parallel()
 	x := newFixture(t, func(p *db.Program) { p.PayoutMethods = []string{"paypal", "wise"} })
@@ -61,6 +63,25 @@ func TestPayoutDetails(t *testing.T) {
 	require.Equal(t, "paypal", *x.stored(id).PayoutMethod)
 }
 
+// TestEveryPlaceCounts: an IBAN that stays does not hide that the e-mail beside it, to which a file for Wise pays, is
+// another's.
+func TestEveryPlaceCounts(t *testing.T) {
+	t.Parallel()
+	x := newFixture(t, func(p *db.Program) { p.PayoutMethods = []string{"wise"} })
+	id := x.create(x.candidate("ada@example.com")).ID
+	set := func(details string) clock.Time {
+		x.Now = x.Now.Plus(time.Minute)
+		x.update(id, Patch{PayoutMethod: given("wise"), PayoutDetails: []byte(details)})
+		return *x.stored(id).PayoutDetailsChangedAt
+	}
+	set(`{"iban":"DE02120300000000202051","email":"ada@bank.example","name":"Ada"}`)
+	require.Equal(t, x.Now, set(`{"iban":"DE02120300000000202051","email":"eve@evil.example","name":"Ada"}`))
+	changed := x.Now
+	require.Equal(t, changed, set(`{"iban":"DE02 1203 0000 0000 2020 51","Email":"Eve@evil.example","name":"Ada L"}`))
+	require.Equal(t, x.Now, set(`{"iban":"DE02120300000000202051","email":"eve@evil.example","wise_email":"mal@evil.example"}`))
+	require.Equal(t, x.Now, set(`{"iban":"DE02120300000000202051","bic":"BYLADEM1001","email":"eve@evil.example"}`))
+}
+
 func TestUpdateStatus(t *testing.T) {
 	t.Parallel()
 	x := newFixture(t)
@@ -80,7 +101,7 @@ func TestUpdateStatus(t *testing.T) {
 	x.refusedUpdate(problem.PartnerNotReviewed, "status", *pending.PartnerID, reinstate)
 }
 
-// A former handle stays the partner's: it may return to it, and nobody else has it.
+// A former handle stays the partner's: it may return to it, and no other partner gets it.
 func TestUpdateHandle(t *testing.T) {
 	t.Parallel()
 	x := newFixture(t)
@@ -114,8 +135,7 @@ func TestUpdateProfile(t *testing.T) {
 	require.Empty(t, worktest.Rows[string](x.Tenant, "SELECT tag_id FROM partner_tags"))
 }
 
-// What a partner saves itself is in the audit log, without its payout details,
-// and ends the onboarding.
+// A partner's own change is in the audit log, without payout details, and ends the onboarding.
 func TestUpdateSelf(t *testing.T) {
 	t.Parallel()
 	x := newFixture(t)

@@ -7,8 +7,8 @@ import (
 	"rail/server/opt"
 )
 
-// Approves reports whether who applies for a group, from a country and with an e-mail, is
-// approved without a review: whatever list has values must have theirs.
+// Approves reports whether an applicant for a group, from a country and with an e-mail, is approved without a
+// review: every list with values must include theirs.
 func (s Settings) Approves(groupID, country *string, email string) bool {
 	if s.AutoApprove == nil {
 		return false
@@ -19,5 +19,5 @@ func (s Settings) Approves(groupID, country *string, email string) bool {
 		holds(rule.EmailDomains, strings.ToLower(domain))
 }
 
-// holds reports whether a list has a value, as an empty one does of every value.
+// holds reports whether a list includes a value; an empty list includes all.
 func holds(list []string, value string) bool { return len(list) == 0 || slices.Contains(list, value) }

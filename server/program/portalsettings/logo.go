@@ -9,24 +9,24 @@ import (
 	"rail/server/problem"
 )
 
-// LogoMost is the largest logo, in bytes.
-const LogoMost = 200_000
+// MaxLogoBytes is the maximum size of a logo.
+const MaxLogoBytes = 200_000
 
-// image is a logo that was read.
+// image is a decoded logo.
 type image struct {
 	kind, version string
 	body          []byte
 }
 
-// readLogo reads an image of the body's. What it is its bytes tell: nobody's word on it is
-// taken, as browsers are told to believe ours.
+// readLogo decodes an image of a body. Its bytes determine the media type, not the caller, since browsers are
+// told to trust ours.
 func readLogo(data string) (image, error) {
 	body, err := base64.StdEncoding.DecodeString(data)
 	if err != nil {
-		return image{}, problem.Invalid("logo.data", "logo.data is not base64.")
+		return image{}, problem.Invalid("logo.data", "logo.data must be base64.")
 	}
-	if len(body) > LogoMost {
-		return image{}, problem.Invalid("logo.data", "The logo has %d bytes; it may have %d.", len(body), LogoMost)
+	if len(body) > MaxLogoBytes {
+		return image{}, problem.Invalid("logo.data", "The logo has %d bytes; the maximum is %d.", len(body), MaxLogoBytes)
 	}
 	kind := kindOf(body)
 	if kind == "" {
@@ -36,7 +36,7 @@ func readLogo(data string) (image, error) {
 	return image{kind, hex.EncodeToString(sum[:8]), body}, nil
 }
 
-// kindOf returns the media type of an image, or "" for anything else.
+// kindOf returns the media type of an image, "" for anything else.
 func kindOf(body []byte) string {
 	begins := func(mark string) bool { return bytes.HasPrefix(body, []byte(mark)) }
 	switch {

@@ -1,7 +1,6 @@
-// Package portalsettings has how a program shows itself to its partners and to those who
-// want to become one: its look, what the join page says and asks, who is approved without
-// a review, and where partners' own links and the portal may stand. A program that was
-// told nothing has the defaults, and no row.
+// Package portalsettings has a program's settings for partners and applicants: its look, texts and questions of
+// the join page, automatic approval, and the hosts of partners' links and of the embedded portal. A program
+// without settings has the defaults, and no row.
 package portalsettings
 
 import (
@@ -20,24 +19,24 @@ import (
 
 var queries = db.New()
 
-// defaultLinks is how many links of their own partners may have unless told.
+// defaultLinks is the default limit of links that a partner may create.
 const defaultLinks = 20
 
-// Settings are those of one program. Its JSON is what the audit log keeps.
+// Settings are the settings of one program. The audit log stores their JSON.
 type Settings struct {
 	ProgramID    string               `json:"-"`
 	OrgID        string               `json:"-"`
 	Join         db.JoinMode          `json:"join"`
 	AccentColor  *string              `json:"accent_color"`
-	LogoVersion  *string              `json:"logo_version"` // names the image; nil for none
+	LogoVersion  *string              `json:"logo_version"` // nil without a logo
 	Introduction *string              `json:"introduction"`
 	ReplyTo      *string              `json:"reply_to"`
 	Questions    []api.PortalQuestion `json:"questions"`
-	AutoApprove  *api.AutoApproval    `json:"auto_approve"` // nil for nobody
-	LinkHosts    []string             `json:"link_hosts"`   // beside the website's own
+	AutoApprove  *api.AutoApproval    `json:"auto_approve"` // nil: no automatic approval
+	LinkHosts    []string             `json:"link_hosts"`   // besides the website's host
 	MaxLinks     int64                `json:"max_links"`
 	EmbedHosts   []string             `json:"embed_hosts"`
-	UpdatedAt    *clock.Time          `json:"-"` // nil while all are the defaults
+	UpdatedAt    *clock.Time          `json:"-"` // nil if nothing was changed
 }
 
 // Of returns the settings of a program of the organization's.
@@ -56,7 +55,7 @@ func Of(ctx context.Context, tx pgtx.DBTX, orgID, programID string) (Settings, e
 	return s, s.read(row)
 }
 
-// read takes everything over from a row.
+// read copies a row into the settings.
 func (s *Settings) read(row db.PortalSetting) error {
 	s.Join, s.AccentColor, s.LogoVersion = row.Joining, row.AccentColor, row.LogoVersion
 	s.Introduction, s.ReplyTo = row.Introduction, row.ReplyTo
@@ -67,7 +66,7 @@ func (s *Settings) read(row db.PortalSetting) error {
 	return json.Unmarshal(row.AutoApprove, &s.AutoApprove)
 }
 
-// save writes the settings, over those that are there.
+// save writes the settings, over existing ones.
 func (s Settings) save(ctx context.Context, tx pgtx.DBTX) error {
 	questions, err := json.Marshal(s.Questions)
 	if err != nil {

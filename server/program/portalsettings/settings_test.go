@@ -8,8 +8,8 @@ import (
 	"rail/gen/api"
 )
 
-// Who is approved without a review is whoever all lists hold for; an empty list holds for
-// everybody, and without a rule nobody is.
+// An applicant is approved without a review if every list includes them; an empty list includes all, and without
+// a rule no one is approved.
 func TestApproves(t *testing.T) {
 	t.Parallel()
 	all := api.AutoApproval{GroupIds: []string{"grp_1"}, Countries: []string{"DE"}, EmailDomains: []string{"shop.example"}}

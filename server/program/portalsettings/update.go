@@ -18,7 +18,7 @@ import (
 	"rail/server/work/auditlog"
 )
 
-// Changes are the changes of a program's settings; what is nil or not specified stays.
+// Changes are changes to a program's settings; nil and unspecified members stay.
 type Changes struct {
 	Join                               *db.JoinMode
 	AccentColor, Introduction, ReplyTo nullable.Nullable[string]
@@ -29,9 +29,9 @@ type Changes struct {
 	MaxLinks                           *int64
 }
 
-// Update changes the settings of a program. A change to the same values writes nothing.
+// Update changes the settings of a program. A change without effect writes nothing.
 func Update(ctx context.Context, u *work.Unit, programID string, to Changes) (Settings, error) {
-	// The lock lets two changes take turns, also of settings that have no row yet.
+	// The lock serializes changes, also of settings without a row.
 	p, err := queries.ProgramLock(ctx, u.Tx, db.ProgramLockParams{ID: programID, OrgID: u.OrgID})
 	if err != nil {
 		return Settings{}, err
@@ -62,7 +62,7 @@ func Update(ctx context.Context, u *work.Unit, programID string, to Changes) (Se
 	})
 }
 
-// apply sets what is given, of which everything but the groups is checked.
+// apply sets the given members and checks all but the groups.
 func (s *Settings) apply(to Changes) (err error) {
 	opt.Change(&s.Join, to.Join)
 	opt.Change(&s.MaxLinks, to.MaxLinks)
@@ -90,7 +90,7 @@ func (s *Settings) apply(to Changes) (err error) {
 	return checkQuestions(s.Questions)
 }
 
-// applyRule sets who is approved, as it is compared with applicants.
+// applyRule sets the rule of automatic approval, normalized for comparison.
 func (s *Settings) applyRule(to nullable.Nullable[api.AutoApproval]) {
 	if !to.IsSpecified() {
 		return
@@ -105,7 +105,7 @@ func (s *Settings) applyRule(to nullable.Nullable[api.AutoApproval]) {
 	}
 }
 
-// all returns texts in another form, each once.
+// all applies form to texts and drops duplicates.
 func all(form func(string) string, texts []string) []string {
 	out := make([]string, len(texts))
 	for i, t := range texts {
@@ -114,7 +114,7 @@ func all(form func(string) string, texts []string) []string {
 	return opt.Distinct(out)
 }
 
-// checkGroups refuses groups of a new rule that are not the program's.
+// checkGroups refuses groups of a new rule that belong to another program.
 func (s *Settings) checkGroups(ctx context.Context, u *work.Unit, to Changes) error {
 	if !to.AutoApprove.IsSpecified() || s.AutoApprove == nil {
 		return nil
@@ -122,7 +122,7 @@ func (s *Settings) checkGroups(ctx context.Context, u *work.Unit, to Changes) er
 	return u.Check(ctx, s.ProgramID, work.AudienceRefs("auto_approve.", s.AutoApprove.GroupIds, nil)...)
 }
 
-// applyLogo stores another image or takes it away.
+// applyLogo stores or removes the logo.
 func (s *Settings) applyLogo(ctx context.Context, u *work.Unit, to nullable.Nullable[string]) error {
 	switch {
 	case !to.IsSpecified():
@@ -141,7 +141,7 @@ func (s *Settings) applyLogo(ctx context.Context, u *work.Unit, to nullable.Null
 	})
 }
 
-// checkQuestions refuses two questions of one key, and options of what is no choice.
+// checkQuestions refuses questions with the same key, and options of a question that is not a choice.
 func checkQuestions(questions []api.PortalQuestion) error {
 	keys := map[string]bool{}
 	for i, q := range questions {
@@ -150,9 +150,9 @@ func checkQuestions(questions []api.PortalQuestion) error {
 		case keys[q.Key]:
 			return problem.Invalid(at("key"), "%s is the key of another question.", at("key"))
 		case q.Type != api.QuestionTypeChoice && len(q.Options) > 0:
-			return problem.Invalid(at("options"), "%s: only a choice has options.", at("options"))
+			return problem.Invalid(at("options"), "%s: only a choice may have options.", at("options"))
 		case q.Type == api.QuestionTypeChoice && len(slices.Compact(slices.Sorted(slices.Values(q.Options)))) < 2:
-			return problem.Invalid(at("options"), "%s: a choice has at least two options.", at("options"))
+			return problem.Invalid(at("options"), "%s: a choice must have at least two options.", at("options"))
 		}
 		keys[q.Key] = true
 	}

@@ -16,11 +16,10 @@ import (
 	"rail/server/problem"
 )
 
-// name matches a name of DNS or an IPv4 address, in lower case.
+// name matches a DNS name or an IPv4 address, in lower case.
 var name = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$`)
 
-// Hosts returns the hosts that a member of a body names as they are kept and looked up: as
-// ASCII returns them, and each once.
+// Hosts returns the hosts of a body's member in the form of ASCII, without duplicates.
 func Hosts(member string, given []string) ([]string, error) {
 	out := make([]string, len(given))
 	for i, h := range given {
@@ -34,9 +33,8 @@ func Hosts(member string, given []string) ([]string, error) {
 	return opt.Distinct(out), nil
 }
 
-// ASCII returns a host, with its wildcard and port, in the form that browsers send: in lower
-// case, and in Punycode where it has other letters than those of DNS. A name that has no such
-// form is returned in lower case.
+// ASCII returns a host, with its wildcard and port, in the form that browsers send: in lower case, and in
+// Punycode if it has non-ASCII letters. A name without such a form is only lower-cased.
 func ASCII(host string) string {
 	name, port, ported := strings.Cut(strings.ToLower(host), ":")
 	below, wild := strings.CutPrefix(name, "*.")
@@ -55,7 +53,7 @@ func ASCII(host string) string {
 // foreign reports whether a character is not ASCII.
 func foreign(r rune) bool { return r >= utf8.RuneSelf }
 
-// fault says why a host cannot be allowed, or "".
+// fault returns why a host cannot be allowed, or "".
 func fault(host string) string {
 	host, port, ported := strings.Cut(host, ":")
 	n, err := strconv.Atoi(port)
@@ -79,9 +77,8 @@ func isAddress(host string) bool {
 	return err == nil
 }
 
-// Registrable returns the domain that somebody can register, to which a host
-// belongs: acme.co.uk for shop.acme.co.uk, and "" for an address, a public suffix
-// and localhost.
+// Registrable returns the registrable domain of a host: acme.co.uk for shop.acme.co.uk, and "" for an address, a
+// public suffix and localhost.
 func Registrable(host string) string {
 	if isAddress(host) {
 		return ""
@@ -93,15 +90,15 @@ func Registrable(host string) string {
 	return domain
 }
 
-// Origin is where a page comes from, as a browser says.
+// Origin is the origin of a page, as a browser reports it.
 type Origin struct {
 	Text         string // the header
 	Scheme, Host string // the host without its port, in lower case
 	port         string
 }
 
-// ParseOrigin reads the header Origin. It reports false for what is no origin of a
-// page: "null", other schemes, and anything with a path.
+// ParseOrigin parses the header Origin. It reports false unless it is a page's origin: for "null", other
+// schemes, and anything with a path.
 func ParseOrigin(header string) (Origin, bool) {
 	u, err := url.Parse(header)
 	if err != nil || len(header) > 300 || u.Host == "" || u.User != nil || u.Path+u.RawQuery+u.Fragment != "" {
@@ -115,8 +112,8 @@ func ParseOrigin(header string) (Origin, bool) {
 	return o, known
 }
 
-// Names returns the allowed hosts that the origin's pages fit: its host, and the
-// wildcards of what it is below, each without and with its port.
+// Names returns the host entries that match the origin: its host, and the wildcards of its parent domains, each
+// without and with its port.
 func (o Origin) Names() []string {
 	out := []string{o.Host, o.Host + ":" + o.port}
 	if isAddress(o.Host) {
@@ -131,7 +128,7 @@ func (o Origin) Names() []string {
 	}
 }
 
-// Allows reports whether an origin is one of these hosts.
+// Allows reports whether hosts include the origin.
 func Allows(hosts []string, o Origin) bool {
 	return slices.ContainsFunc(o.Names(), func(n string) bool { return slices.Contains(hosts, n) })
 }

@@ -1,6 +1,5 @@
-// Package publishable has the rules of the keys that stand in pages: which hosts
-// may use one, how it is made and revoked, and how the browser's requests find it.
-// They are no secrets, so that they are kept and shown whole.
+// Package publishable has the rules of keys used in pages: which hosts may use one, how it is created and
+// revoked, and how browsers' requests find it. These keys are not secret, so they are stored and shown in full.
 package publishable
 
 import (
@@ -22,20 +21,20 @@ const (
 	random = 32
 )
 
-// form matches every key that was ever made.
+// form matches every valid key.
 var form = regexp.MustCompile(`^rail_pub_[0-9A-Za-z]{32}$`)
 
-// IsKey reports whether a text has the form of a key: nothing else costs a query.
+// IsKey reports whether a text has the form of a key, so that other texts cost no query.
 func IsKey(text string) bool { return form.MatchString(text) }
 
-// Input is a key to make.
+// Input is a key to create.
 type Input struct {
 	ProgramID    string
 	AllowedHosts []string
 	AllowLeads   bool
 }
 
-// Create makes a key of a program, for the pages of some hosts.
+// Create creates a key of a program, for pages of some hosts.
 func Create(ctx context.Context, u *work.Unit, in Input) (db.PublishableKey, error) {
 	hosts, err := Hosts("allowed_hosts", in.AllowedHosts)
 	if err != nil {
@@ -53,14 +52,13 @@ func Create(ctx context.Context, u *work.Unit, in Input) (db.PublishableKey, err
 	return k, queries.PublishableKeyInsert(ctx, u.Later(), db.PublishableKeyInsertParams(k))
 }
 
-// Changes are the changes of a key; what is nil stays.
+// Changes are changes to a key; nil members stay.
 type Changes struct {
 	AllowedHosts []string
 	AllowLeads   *bool
 }
 
-// Update changes which pages may use a key, and for what. Servers look keys up again
-// within a second.
+// Update changes which pages may use a key, and for what. Servers notice within a second.
 func Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.PublishableKey, error) {
 	hosts, err := Hosts("allowed_hosts", to.AllowedHosts)
 	if err != nil {
@@ -82,7 +80,7 @@ func Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.Publis
 	})
 }
 
-// Revoke ends a key. Its row stays, so that pages hear why it is refused.
+// Revoke revokes a key. Its row stays, so that pages learn why it is refused.
 func Revoke(ctx context.Context, u *work.Unit, id string) error {
 	k, err := queries.PublishableKeyGet(ctx, u.DB(), db.PublishableKeyGetParams{ID: id, OrgID: u.OrgID})
 	if err != nil {

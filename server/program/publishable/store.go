@@ -16,54 +16,53 @@ import (
 )
 
 const (
-	// remember is how long a look-up is trusted: as for API keys, a revoked key is
-	// taken nowhere a second later.
-	remember = 900 * time.Millisecond
-	// patience bounds a look-up, which several requests may wait for.
-	patience = 3 * time.Second
-	// maxRemembered bounds the look-ups that are kept, some 4 MiB: at the bound all
-	// are forgotten, which costs each key a query.
-	maxRemembered = 10_000
-	// useInterval is how exact the stored time of a key's last use is.
+	// cacheTTL is how long a look-up is cached: as with API keys, a revoked key is refused everywhere a second later.
+	cacheTTL = 900 * time.Millisecond
+	// lookupTimeout bounds a look-up, which several requests may share.
+	lookupTimeout = 3 * time.Second
+	// maxCached bounds the cached look-ups, some 4 MiB: at the bound the cache is cleared, which costs each key a
+	// query.
+	maxCached = 10_000
+	// useInterval is the precision of a key's stored last use.
 	useInterval = time.Minute
 )
 
-// ErrUnknown is returned for a token that is no publishable key.
+// ErrUnknown is returned for a token that is not a publishable key.
 var ErrUnknown = errors.New("publishable: unknown key")
 
-// Key is a publishable key as the browser's requests need it.
+// Key is a publishable key with the fields that browsers' requests need.
 type Key struct {
 	ID, OrgID, ProgramID string
 	AllowLeads, Revoked  bool
-	CookieDays           int64     // how long the program knows a visitor
-	Plan                 quota.Own // what the key's organization has of its own
+	CookieDays           int64     // lifetime of the visitor cookie
+	Plan                 quota.Own // limits of the key's organization
 	hosts                []string
 }
 
 // Allows reports whether pages of the origin may use the key.
 func (k Key) Allows(o Origin) bool { return Allows(k.hosts, o) }
 
-// Store finds keys by what stands in pages.
+// Store finds keys by their tokens.
 type Store struct {
 	pool  *pgxpool.Pool
 	clock clock.Clock
 	group singleflight.Group
 
 	mu   sync.Mutex
-	seen map[string]remembered
-	used map[string]time.Time // last use written, by key id
+	seen map[string]cachedLookup
+	used map[string]time.Time // stored last use, by key id
 }
 
-// remembered is the result of a look-up: a key, or that there is none.
-type remembered struct {
+// cachedLookup is the result of a look-up: a key, or that there is none.
+type cachedLookup struct {
 	key Key
 	err error
-	at  time.Time // when the look-up began, by the process's own clock
+	at  time.Time // start of the look-up, by the process's clock
 }
 
 // NewStore returns a store over the database.
 func NewStore(pool *pgxpool.Pool, c clock.Clock) *Store {
-	return &Store{pool: pool, clock: c, seen: map[string]remembered{}, used: map[string]time.Time{}}
+	return &Store{pool: pool, clock: c, seen: map[string]cachedLookup{}, used: map[string]time.Time{}}
 }
 
 // Find returns the key of a token, also a revoked one, or ErrUnknown.
@@ -75,22 +74,22 @@ func (s *Store) Find(ctx context.Context, token string) (Key, error) {
 	s.mu.Lock()
 	r := s.seen[token]
 	s.mu.Unlock()
-	for began.Sub(r.at) >= remember { // also where the look-up of another request began too long ago
+	for began.Sub(r.at) >= cacheTTL { // again if another request's look-up began too long ago
 		found, err, _ := s.group.Do(token, func() (any, error) { return s.load(ctx, token) })
 		if err != nil {
 			return Key{}, err
 		}
-		r = found.(remembered) //nolint:forcetypeassert // load returns nothing else
+		r = found.(cachedLookup) //nolint:forcetypeassert // load returns nothing else
 	}
 	return r.key, r.err
 }
 
-// load looks a token up and remembers the result. Several requests may wait for
-// it, so that the end of the first one's context does not end it.
+// load looks a token up and caches the result. Several requests may share it, so the first one's cancellation
+// does not end it.
 func (s *Store) load(ctx context.Context, token string) (any, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
 	defer cancel()
-	r := remembered{at: clock.Real()}
+	r := cachedLookup{at: clock.Real()}
 	row, err := queries.PublishableKeyFind(ctx, s.pool, token)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
@@ -102,7 +101,7 @@ func (s *Store) load(ctx context.Context, token string) (any, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.seen) >= maxRemembered {
+	if len(s.seen) >= maxCached {
 		clear(s.seen)
 	}
 	s.seen[token] = r
@@ -114,7 +113,7 @@ func (s *Store) Known(ctx context.Context, o Origin) (bool, error) {
 	return queries.PublishableHostKnown(ctx, s.pool, o.Names())
 }
 
-// Used notes the use of a key, at most once a minute.
+// Used records the use of a key, at most once a minute.
 func (s *Store) Used(ctx context.Context, k Key) error {
 	now := s.clock.Now()
 	s.mu.Lock()
@@ -128,7 +127,7 @@ func (s *Store) Used(ctx context.Context, k Key) error {
 		return nil
 	}
 	stale := now.Plus(-useInterval)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
 	defer cancel()
 	return queries.PublishableKeyUsed(ctx, s.pool, db.PublishableKeyUsedParams{
 		ID: k.ID, OrgID: k.OrgID, Now: &now, StaleBefore: &stale,

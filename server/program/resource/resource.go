@@ -1,6 +1,5 @@
-// Package resource has the rules of what a program puts on the shelf for its
-// partners: links and files in folders, for all of them or for some groups and
-// tags.
+// Package resource has the rules of a program's resources for its partners: links and files in folders, for all
+// partners or for some groups and tags.
 package resource
 
 import (
@@ -17,15 +16,15 @@ import (
 
 var queries = db.New()
 
-// Input is a link to be put on the shelf.
+// Input is a link to add.
 type Input struct {
 	ProgramID, Title, URL string
 	Folder                *string
-	GroupIDs, TagIDs      []string // who it is for; none stand for everybody
+	GroupIDs, TagIDs      []string // the audience; empty means every partner
 	Published             bool
 }
 
-// Changes are the changes of a resource; what is nil or not specified stays.
+// Changes are changes to a resource; nil and unspecified members stay.
 type Changes struct {
 	Title, URL       *string
 	Folder           nullable.Nullable[string]
@@ -33,7 +32,7 @@ type Changes struct {
 	Published        *bool
 }
 
-// Create puts a link at the end of its folder (decisions, 152).
+// Create adds a link at the end of its folder (decisions, 152).
 func Create(ctx context.Context, u *work.Unit, in Input) (db.Resource, error) {
 	var none db.Resource
 	p, err := queries.ProgramLock(ctx, u.Tx, db.ProgramLockParams{ID: in.ProgramID, OrgID: u.OrgID})
@@ -57,14 +56,14 @@ func Create(ctx context.Context, u *work.Unit, in Input) (db.Resource, error) {
 	return r, queries.ResourceInsert(ctx, u.Later(), db.ResourceInsertParams(r))
 }
 
-// end returns the position behind the last one of the resource's folder.
+// end returns the position after the last one in the resource's folder.
 func end(ctx context.Context, u *work.Unit, r db.Resource) (int64, error) {
 	return queries.ResourceEnd(ctx, u.Tx, db.ResourceEndParams{
 		ProgramID: r.ProgramID, OrgID: r.OrgID, Folder: opt.Value(r.Folder),
 	})
 }
 
-// Update changes a resource; one that moves goes to the end of its new folder.
+// Update changes a resource; a moved one goes to the end of its new folder.
 func Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.Resource, error) {
 	seen, err := queries.ResourceGet(ctx, u.Tx, db.ResourceGetParams{ID: id, OrgID: u.OrgID})
 	if err != nil {
@@ -76,9 +75,8 @@ func Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.Resour
 	if err := u.Check(ctx, seen.ProgramID, work.AudienceRefs("", to.GroupIDs, to.TagIDs)...); err != nil {
 		return seen, err
 	}
-	// The lock of the program orders positions: two resources that move to a
-	// folder at once must not get the same one. It is taken before the row's, as
-	// in Create.
+	// The program's lock orders positions: two resources that move to a folder at once must not get the same one. It
+	// is taken before the row's, as in Create.
 	if _, err := queries.ProgramLock(ctx, u.Tx, db.ProgramLockParams{ID: seen.ProgramID, OrgID: u.OrgID}); err != nil {
 		return seen, err
 	}
@@ -87,7 +85,7 @@ func Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.Resour
 		return r, err
 	}
 	if to.URL != nil && r.Kind == db.ResourceKindFile {
-		return r, problem.Invalid("url", "The url of a file does not change; only links have one of their own.")
+		return r, problem.Invalid("url", "The url of a file cannot change; only links have an editable url.")
 	}
 	if err := patch(ctx, u, &r, to); err != nil {
 		return r, err
@@ -98,8 +96,8 @@ func Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.Resour
 	})
 }
 
-// patch applies what is given. PublishedAt is the first time of publication and
-// survives hiding the resource.
+// patch applies the given members. PublishedAt is the first time of publication and survives hiding the
+// resource.
 func patch(ctx context.Context, u *work.Unit, r *db.Resource, to Changes) (err error) {
 	before := opt.Value(r.Folder)
 	opt.Change(&r.Title, to.Title)
@@ -122,7 +120,7 @@ func patch(ctx context.Context, u *work.Unit, r *db.Resource, to Changes) (err e
 	return err
 }
 
-// Delete takes a resource off the shelf.
+// Delete deletes a resource.
 func Delete(ctx context.Context, u *work.Unit, id string) error {
 	r, err := queries.ResourceLock(ctx, u.Tx, db.ResourceLockParams{ID: id, OrgID: u.OrgID})
 	if err != nil {

@@ -41,7 +41,7 @@ func update(x *worktest.Tenant, id string, to Changes) (r db.Resource) {
 
 func in(folder string) func(*Input) { return func(r *Input) { r.Folder = &folder } }
 
-// What is new, or moves, goes to the end of its folder; what stays keeps its place.
+// New and moved resources go to the end of their folder; others keep their position.
 func TestPositions(t *testing.T) {
 	t.Parallel()
 	x := worktest.New(t)
@@ -56,7 +56,7 @@ func TestPositions(t *testing.T) {
 	require.Greater(t, back.Position, b.Position)
 }
 
-// The time of publication is that of the first one.
+// The publication time is that of the first publication.
 func TestPublished(t *testing.T) {
 	t.Parallel()
 	x := worktest.New(t)
@@ -70,7 +70,7 @@ func TestPublished(t *testing.T) {
 	require.Equal(t, &first, update(x, r.ID, Changes{Published: new(true)}).PublishedAt)
 }
 
-// Only a link has an address of its own.
+// Only links can have their address changed.
 func TestFile(t *testing.T) {
 	t.Parallel()
 	x := worktest.New(t)
@@ -83,8 +83,7 @@ func TestFile(t *testing.T) {
 	})
 }
 
-// A resource is for groups of its own program, each once; nobody is named by
-// nothing.
+// A resource's groups belong to its program, without duplicates; an empty list means every partner.
 func TestAudience(t *testing.T) {
 	t.Parallel()
 	x := worktest.New(t)

@@ -10,16 +10,15 @@ import (
 	"rail/server/secret"
 )
 
-// AddressDays is for how many days it is stored at which addresses a partner was
-// seen.
+// AddressDays is how long a partner's network addresses are stored.
 const AddressDays = 90
 
 // carriers is the range of addresses that carriers share among their customers
 // (RFC 6598).
 var carriers = netip.MustParsePrefix("100.64.0.0/10")
 
-// Identifies reports whether an address says anything about who was there. A
-// private address is that of a proxy, or of everybody behind it.
+// Identifies reports whether an address identifies a visitor. A private address is a proxy's, or shared by
+// everyone behind it.
 func Identifies(address string) bool {
 	a, err := netip.ParseAddr(address)
 	if err != nil {
@@ -29,9 +28,8 @@ func Identifies(address string) bool {
 	return a.IsGlobalUnicast() && !a.IsPrivate() && !carriers.Contains(a)
 }
 
-// SeenPartner records that a partner was at an address with a browser, as on a
-// sign-in to the portal. Only keyed hashes are stored, in one row for each
-// address and browser.
+// SeenPartner records a partner's network address and browser, as at a sign-in to the portal. Only keyed hashes
+// are stored, one row for each address and browser.
 func SeenPartner(ctx context.Context, tx pgtx.DBTX, keeper *secret.Keeper, p db.Partner, address, userAgent string,
 	now clock.Time) error {
 	if !Identifies(address) {

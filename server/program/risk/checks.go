@@ -9,19 +9,19 @@ import (
 	"rail/server/postgres/pgtx"
 )
 
-// The bounds of the checks (decisions, 147).
+// Thresholds of the checks (decisions, 147).
 const (
 	refundDays      = 90
-	refundCustomers = 4  // at least so many
-	refundShare     = 4  // one in so many
-	velocityClicks  = 50 // more than so many in an hour
-	spikeTimes      = 5  // at least so many times the daily mean
-	spikeDays       = 28 // of so many days
-	spikeLeast      = 10 // and at least so many
+	refundCustomers = 4  // at least this many
+	refundShare     = 4  // one in this many
+	velocityClicks  = 50 // more than this many in an hour
+	spikeTimes      = 5  // at least this many times the daily mean
+	spikeDays       = 28 // over this many days
+	spikeLeast      = 10 // and at least this many
 )
 
-// velocityWindow is how far back clicks are looked at: two hours contain every hour
-// that ends after the sweep before, and the third is for a sweep that is late.
+// velocityWindow is the period of clicks to check: two hours contain every hour that ends after the last sweep,
+// and the third allows for a late sweep.
 const velocityWindow = 3 * time.Hour
 
 // ownAddresses finds customers who clicked from an address at which their partner
@@ -42,10 +42,9 @@ func ownAddresses(ctx context.Context, tx pgtx.DBTX, p snapshot) ([]Finding, err
 	return out, err
 }
 
-// refundRates finds partners with many refunds (high_refund_rate): of their
-// customers with a sale in the last 90 days, at least four, at least a quarter
-// had such a sale refunded in whole. After a flag was closed only later refunds
-// count, still as a share of all these customers.
+// refundRates finds partners with many refunds (high_refund_rate): of their customers with a sale in the last 90
+// days, at least four, and at least a quarter, had such a sale refunded in whole. After a flag was closed only
+// later refunds count, still as a share of all these customers.
 func refundRates(ctx context.Context, tx pgtx.DBTX, p snapshot) ([]Finding, error) {
 	rows, err := queries.RiskRefundRates(ctx, tx, db.RiskRefundRatesParams{
 		ProgramID: p.program, OrgID: p.org, Since: p.now.Days(-refundDays), Now: &p.now, Least: refundCustomers,
@@ -86,11 +85,10 @@ func clickVelocity(ctx context.Context, tx pgtx.DBTX, p snapshot) ([]Finding, er
 	return out, err
 }
 
-// conversionSpikes finds partners whose sign-ups of the last 24 hours, or whose
-// sales by occurred_at, are at least 10 and at least 5 times the daily mean of
-// the 28 days before (conversion_spike). A partner without any in those days has
-// a mean of 0, so that a start from nothing is a spike. After a flag was closed
-// only later sign-ups and sales count, against the same mean.
+// conversionSpikes finds partners whose sign-ups of the last 24 hours, or whose sales by occurred_at, are at
+// least 10 and at least 5 times the daily mean of the 28 days before (conversion_spike). A partner without any
+// in those days has a mean of 0, so that a sudden start is a spike. After a flag was closed only later sign-ups
+// and sales count, against the same mean.
 func conversionSpikes(ctx context.Context, tx pgtx.DBTX, p snapshot) ([]Finding, error) {
 	since, dayAgo := p.now.Days(-1-spikeDays), p.now.Days(-1)
 	signups, err := queries.RiskSignups(ctx, tx, db.RiskSignupsParams{
@@ -124,7 +122,7 @@ func conversionSpikes(ctx context.Context, tx pgtx.DBTX, p snapshot) ([]Finding,
 // spike compares without dividing: day >= spikeTimes * before / spikeDays.
 func spike(day, before int64) bool { return day >= spikeLeast && day*spikeDays >= before*spikeTimes }
 
-// spiked returns the finding of a spike in what, sign-ups or sales.
+// spiked returns the finding of a spike in sign-ups or sales.
 func spiked(p snapshot, partner, what string, day, before int64) Finding {
 	return Finding{
 		ProgramID: p.program, PartnerID: partner, Kind: "conversion_spike", Severity: "low",

@@ -13,23 +13,22 @@ import (
 	"rail/server/postgres/pgtx"
 )
 
-// The signs by which two partners look like one; they are members of the evidence.
+// The signs that two partners are the same person; they are members of the evidence.
 const (
 	sameDetails = "same_payout_details_as"
 	sameAddress = "same_address_as"
 )
 
-// maxOthers bounds the partners that one flag names for a sign.
+// maxOthers bounds the partners that a flag names for a sign.
 const maxOthers = 50
 
-// sharing is a partner with a value, hashed, that other partners have too.
+// sharing is a partner with a hashed value that other partners share.
 type sharing struct{ partner, value string }
 
-// duplicatePartners finds partners of a program with the same payout details, or
-// seen at the same address with the same browser within 90 days
-// (duplicate_partner). Each gets a flag that names the others. A flag that was
-// closed settles its sign between these partners: only another sign, another
-// partner, or payout details that were entered later open a new one.
+// duplicatePartners finds partners of a program with the same payout details, or seen at the same address with
+// the same browser within 90 days (duplicate_partner). Each gets a flag that names the others. A closed flag
+// settles its sign between these partners: only another sign, another partner, or payout details entered later
+// open a new one.
 func duplicatePartners(ctx context.Context, tx pgtx.DBTX, p snapshot) ([]Finding, error) {
 	details, err := queries.RiskSharedDetails(ctx, tx, db.RiskSharedDetailsParams{ProgramID: p.program, OrgID: p.org})
 	if err != nil {
@@ -64,20 +63,18 @@ func duplicatePartners(ctx context.Context, tx pgtx.DBTX, p snapshot) ([]Finding
 	return known.duplicates(p.program, signs), nil
 }
 
-// history is what earlier flags say: which partners have an open one, when which
-// pairs were settled by a closed one, and when a partner's payout details were
-// last changed.
+// history holds earlier flags: which partners have an open one, when closed ones settled which pairs, and when a
+// partner's payout details last changed.
 type history struct {
 	open    map[string]bool
 	settled map[pair]clock.Time
 	changed map[string]clock.Time
 }
 
-// pair is a sign that a flag of partner has shown about other.
+// pair is a sign that a flag of partner has named for other.
 type pair struct{ sign, partner, other string }
 
-// readHistory reads who is settled with whom from the evidence of closed flags;
-// of several flags the last one to be closed counts.
+// readHistory reads the settled pairs from the evidence of closed flags; the last flag to be closed counts.
 func readHistory(flags []db.RiskFlagsOfKindRow) (history, error) {
 	out := history{map[string]bool{}, map[pair]clock.Time{}, map[string]clock.Time{}}
 	for _, f := range flags {
@@ -101,10 +98,10 @@ func readHistory(flags []db.RiskFlagsOfKindRow) (history, error) {
 	return out, nil
 }
 
-// duplicates returns one finding for each partner about whom anything is new. A
-// partner with an open flag gets no second one.
+// duplicates returns one finding for each partner with something new. A partner with an open flag gets no second
+// one.
 func (h history) duplicates(program string, signs map[string][]sharing) []Finding {
-	others := map[string]map[string][]string{} // a partner, a sign
+	others := map[string]map[string][]string{} // by partner and sign
 	for sign, all := range signs {
 		for _, group := range groups(all) {
 			for _, one := range group {
@@ -141,8 +138,7 @@ func groups(all []sharing) [][]string {
 	return out
 }
 
-// fresh adds to named those of a group who are not yet settled with partner one,
-// up to maxOthers.
+// fresh adds to named the members of a group that are not yet settled with partner one, up to maxOthers.
 func (h history) fresh(named []string, sign, one string, group []string) []string {
 	for _, other := range group {
 		if len(named) >= maxOthers {
@@ -155,8 +151,8 @@ func (h history) fresh(named []string, sign, one string, group []string) []strin
 	return named
 }
 
-// closed reports whether a sign that two partners share is settled. Payout
-// details that either changed after that are new.
+// closed reports whether a sign that two partners share is settled. Payout details that either changed
+// afterwards are new.
 func (h history) closed(sign, one, other string) bool {
 	at, settled := h.settled[pair{sign, one, other}]
 	if sign == sameDetails && settled {
@@ -170,12 +166,12 @@ func duplicate(program, one string, others map[string][]string) Finding {
 	f := Finding{
 		ProgramID: program, PartnerID: one, Kind: "duplicate_partner", Severity: "high", Signals: map[string]any{},
 	}
-	for _, sign := range []string{sameAddress, sameDetails} { // the details are named where both are the same
+	for _, sign := range []string{sameAddress, sameDetails} { // payout details win if both signs match
 		if named := others[sign]; len(named) > 0 {
 			slices.Sort(named)
 			f.Signals["other_partner_id"], f.Signals[sign] = named[0], strings.Join(named, ",")
 			f.Summary = map[string]string{
-				sameDetails: "Another partner of the program is paid to the same place.",
+				sameDetails: "Another partner of the program has the same payout destination.",
 				sameAddress: "Another partner of the program uses the same address and browser.",
 			}[sign]
 		}

@@ -12,7 +12,7 @@ import (
 	"rail/server/clock"
 )
 
-// shared makes partners that share one value each.
+// shared returns partners that share one value each.
 func shared(groups ...string) (out []sharing) {
 	for i, g := range groups {
 		for partner := range strings.FieldsSeq(g) {
@@ -22,7 +22,7 @@ func shared(groups ...string) (out []sharing) {
 	return out
 }
 
-// said is the findings in short.
+// said returns the findings in short form.
 func said(found []Finding) (out []string) {
 	for _, f := range found {
 		out = append(out,

@@ -13,7 +13,7 @@ import (
 	"rail/server/work/event"
 )
 
-// Review takes an open flag into review; one in review stays there.
+// Review moves an open flag into review; one in review stays there.
 func Review(ctx context.Context, u *work.Unit, id string) error {
 	f, err := lockOpen(ctx, u, id)
 	if err != nil || f.Status != db.RiskStatusOpen {
@@ -30,8 +30,7 @@ func Review(ctx context.Context, u *work.Unit, id string) error {
 	})
 }
 
-// Resolve closes a flag with a note that says why: as resolved, or with the
-// status that is given.
+// Resolve closes a flag with a note that gives the reason: as resolved, or with the given status.
 func Resolve(ctx context.Context, u *work.Unit, id string, as *db.RiskStatus, note string) error {
 	f, err := lockOpen(ctx, u, id)
 	if err != nil {
@@ -56,7 +55,7 @@ func Resolve(ctx context.Context, u *work.Unit, id string, as *db.RiskStatus, no
 	})
 }
 
-// lockOpen locks a flag and refuses one that is closed.
+// lockOpen locks a flag and refuses a closed one.
 func lockOpen(ctx context.Context, u *work.Unit, id string) (db.RiskFlag, error) {
 	f, err := queries.RiskFlagLock(ctx, u.Tx, db.RiskFlagLockParams{ID: id, OrgID: u.OrgID})
 	if err != nil {

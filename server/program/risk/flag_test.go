@@ -12,8 +12,7 @@ import (
 	"rail/server/work"
 )
 
-// A flag is reviewed once, and closed once with a note; a closed one stays
-// closed.
+// A flag is reviewed once, and closed once with a note; a closed one stays closed.
 func TestReviewAndResolve(t *testing.T) {
 	t.Parallel()
 	x := worktest.New(t)
@@ -35,7 +34,7 @@ func TestReviewAndResolve(t *testing.T) {
 	require.Equal(t, []string{"risk_flag.created", "risk_flag.resolved"}, x.Events())
 }
 
-// A flag that says nothing else is closed as resolved, and may be opened anew.
+// A flag without a given status is closed as resolved, and may open again.
 func TestResolveWithoutReview(t *testing.T) {
 	t.Parallel()
 	x := worktest.New(t)

@@ -8,8 +8,8 @@ import (
 	"rail/server/work"
 )
 
-// FlagLateClick opens the flag of a partner whose click came shortly before the first
-// payment of a customer who already had a click of another partner (decisions, 318).
+// FlagLateClick opens the flag of a partner whose click came shortly before the first payment of a customer with
+// an earlier click of another partner (decisions, 318).
 func FlagLateClick(
 	ctx context.Context, u *work.Unit, programID, customerID string, found db.ClickLateRow, paidAt clock.Time,
 ) error {

@@ -2,8 +2,7 @@ package risk
 
 import "strings"
 
-// free are the larger providers with addresses for everybody, relays among them.
-// Sharing such a domain says nothing about two people.
+// free are the larger free e-mail providers, including relays. Sharing such a domain proves nothing.
 var free = strings.Fields(`
 	gmail.com googlemail.com outlook.com hotmail.com live.com msn.com yahoo.com ymail.com rocketmail.com
 	yahoo.co.uk yahoo.de yahoo.fr icloud.com me.com mac.com aol.com proton.me protonmail.com pm.me gmx.com
@@ -16,7 +15,7 @@ var free = strings.Fields(`
 	mozmail.com duck.com simplelogin.com aleeas.com anonaddy.com addy.io passmail.net pobox.com seznam.cz
 	email.cz centrum.cz wp.pl o2.pl interia.pl onet.pl`)
 
-// families are providers with a domain for each country, all beginning alike.
+// families are providers with a domain for each country, all with the same beginning.
 var families = strings.Fields(`
 	gmail googlemail yahoo ymail rocketmail hotmail outlook live msn windowslive passport gmx aol yandex mail
 	proton protonmail tutanota zoho`)

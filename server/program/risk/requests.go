@@ -10,16 +10,14 @@ import (
 	"rail/server/work"
 )
 
-// clickIDs are the parameters by which advertising networks mark paid clicks
-// (decisions, 147).
+// clickIDs are the parameters that advertising networks add to paid clicks (decisions, 147).
 var clickIDs = []string{"gclid", "fbclid", "msclkid", "ttclid", "twclid", "li_fat_id"}
 
-// dismissedFor is for how many days after a dismissal paid clicks open no new
-// flag: every single click would.
+// dismissedFor is how many days paid clicks open no new flag after a dismissal: every single click would.
 const dismissedFor = 30
 
-// CheckClick looks for paid traffic in the click of a partner's visitor: in the
-// address of the landing page, and in the query of the short link, "" for none.
+// CheckClick checks a click of a partner's visitor for paid traffic: the address of the landing page, and the
+// query of the short link, if any.
 func CheckClick(ctx context.Context, u *work.Unit, programID, partnerID, landingURL, query string) error {
 	name := suspect(u, landingURL, query)
 	if name == "" {
@@ -38,10 +36,10 @@ func CheckClick(ctx context.Context, u *work.Unit, programID, partnerID, landing
 	})
 }
 
-// Suspect reports whether CheckClick looks at a click more closely.
+// Suspect reports whether CheckClick needs a closer look at a click.
 func Suspect(u *work.Unit, landingURL, query string) bool { return suspect(u, landingURL, query) != "" }
 
-// suspect returns the parameter for which CheckClick looks at a click more closely, or "".
+// suspect returns the parameter that makes a click suspicious, or "".
 func suspect(u *work.Unit, landingURL, query string) string {
 	if !u.Plan.FraudMonitoring {
 		return ""
@@ -49,22 +47,21 @@ func suspect(u *work.Unit, landingURL, query string) string {
 	return paidBy(landingURL, query)
 }
 
-// flag opens the flag of a finding, unless the same one is open (decisions, 148).
-// A request does not care which.
+// flag opens the flag of a finding, unless the same one is open (decisions, 148). A request does not need the
+// difference.
 func flag(ctx context.Context, u *work.Unit, f Finding) error {
 	_, err := Open(ctx, u, f)
 	return err
 }
 
-// paidBy returns the parameter by which an advertising network marked the click,
-// or "".
+// paidBy returns the parameter with which an advertising network marked the click, or "".
 func paidBy(landingURL, asked string) string {
 	_, query, _ := strings.Cut(landingURL, "?")
 	query, _, _ = strings.Cut(query, "#")
 	if query += "&" + asked; !strings.Contains(query, "cl") && !strings.Contains(query, "li_fat_id") {
-		return "" // most clicks, at the least cost
+		return "" // a fast path for most clicks
 	}
-	given, _ := url.ParseQuery(query) // what cannot be read marks nothing
+	given, _ := url.ParseQuery(query) // unreadable parameters do not count
 	for _, name := range clickIDs {
 		if given.Has(name) {
 			return name
@@ -73,9 +70,8 @@ func paidBy(landingURL, asked string) string {
 	return ""
 }
 
-// CheckCustomer looks at an e-mail of a customer, when the customer is new or its e-mail
-// or partner has changed: whether it is one of the partner's own, of a throw-away
-// provider, or of the partner's own domain. It checks nothing for "".
+// CheckCustomer checks a customer's e-mail, when the customer is new or its e-mail or partner changed: whether
+// it is one of the partner's, of a throw-away provider, or of the partner's domain. It checks nothing for "".
 func CheckCustomer(ctx context.Context, u *work.Unit, p db.Partner, own []string, k db.Customer, email string) error {
 	if !u.Plan.FraudMonitoring || email == "" {
 		return nil
@@ -107,8 +103,8 @@ func CheckCustomer(ctx context.Context, u *work.Unit, p db.Partner, own []string
 	})
 }
 
-// FlagSelfReferral opens the flag of a partner whose customer has the partner's
-// own email. customerID is nil if the customer was refused.
+// FlagSelfReferral opens the flag of a partner whose customer has the partner's email. customerID is nil if the
+// customer was refused.
 func FlagSelfReferral(ctx context.Context, u *work.Unit, partner db.Partner, customerID *string) error {
 	return flag(ctx, u, Finding{
 		ProgramID: partner.ProgramID, PartnerID: partner.ID, CustomerID: customerID, Kind: "self_referral",
@@ -116,8 +112,8 @@ func FlagSelfReferral(ctx context.Context, u *work.Unit, partner db.Partner, cus
 	})
 }
 
-// CheckOwnCustomers marks and flags the customers of a partner, at most 20, whose e-mail
-// reaches the mailbox of an address that has become the partner's own.
+// CheckOwnCustomers marks and flags at most 20 customers of a partner whose e-mail reaches the same mailbox as a
+// new address of the partner.
 func CheckOwnCustomers(ctx context.Context, u *work.Unit, p db.Partner, address string) error {
 	if address == "" {
 		return nil
@@ -150,8 +146,8 @@ func IsOwn(own []string, email string) bool {
 // SamePerson reports whether two email addresses reach one mailbox.
 func SamePerson(a, b string) bool { return normalEmail(a) == normalEmail(b) }
 
-// normalEmail returns an address in a form that is equal for one mailbox: lower
-// case, without +tag, and without dots where the provider ignores them.
+// normalEmail normalizes an address, equal for one mailbox: lower case, without +tag, and without dots if the
+// provider ignores them.
 func normalEmail(email string) string {
 	email = strings.ToLower(email)
 	at := strings.LastIndexByte(email, '@')
@@ -166,14 +162,14 @@ func normalEmail(email string) string {
 	return local + "@" + domain
 }
 
-// forAll reports whether a domain has addresses for everybody, so that sharing it
-// says nothing. Some providers have a domain for each country.
+// forAll reports whether a domain is a public provider's, so that sharing it proves nothing. Some providers have
+// a domain for each country.
 func forAll(domain string) bool {
 	provider, _, _ := strings.Cut(domain, ".")
 	return slices.Contains(free, domain) || slices.Contains(families, provider) && strings.Count(domain, ".") <= 2
 }
 
-// domainOf returns what follows the last @, in lower case.
+// domainOf returns the part after the last @, in lower case.
 func domainOf(email string) string {
 	return strings.ToLower(email[strings.LastIndexByte(email, '@')+1:])
 }

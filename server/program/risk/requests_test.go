@@ -51,7 +51,7 @@ func TestForAll(t *testing.T) {
 	}
 }
 
-// What a customer's address shows is flagged once a cause.
+// Findings on a customer's address are flagged once a cause.
 func TestCheckCustomer(t *testing.T) {
 	t.Parallel()
 	x := worktest.New(t)
@@ -79,7 +79,7 @@ func TestCheckCustomer(t *testing.T) {
 				require.NoError(t, rows.Scan(&kind))
 				found = append(found, kind)
 			}
-			return context.Canceled // each begins without flags
+			return context.Canceled // each case begins without flags
 		})
 		require.Equal(t, want, strings.Join(found, " "), email)
 	}

@@ -1,6 +1,5 @@
-// Package risk flags what looks wrong about partners and their customers. A
-// request opens the flags that it shows by itself; Sweep, run by a job, those
-// that only show over time (decisions, 146 to 149).
+// Package risk flags suspicious partners and customers. Requests open the flags that they show directly; Sweep,
+// run by a job, flags that only show over time (decisions, 146 to 149).
 package risk
 
 import (
@@ -18,9 +17,8 @@ import (
 
 var queries = db.New()
 
-// Finding is what a check found about a partner, or about one of its customers.
-// Signals are flat facts for the evidence. They contain nothing personal, and no
-// network address above all (decisions, 146).
+// Finding is the result of a check on a partner, or on one of its customers. Signals are flat facts for the
+// evidence. They contain no personal data, and no network address above all (decisions, 146).
 type Finding struct {
 	ProgramID, PartnerID string
 	CustomerID           *string
@@ -29,8 +27,8 @@ type Finding struct {
 	Signals              map[string]any
 }
 
-// Open opens the flag of a finding with its event, and reports whether it did. It
-// does not if the same flag is open, or was closed after the unit's time.
+// Open opens the flag of a finding with its event, and reports whether it did. It does not if the same flag is
+// open, or was closed after the unit's time.
 func Open(ctx context.Context, u *work.Unit, f Finding) (bool, error) {
 	facts := map[string]any{"check": f.Kind, "summary": f.Summary}
 	maps.Copy(facts, f.Signals)

@@ -14,9 +14,8 @@ import (
 // sweepBatch bounds the flags of one transaction.
 const sweepBatch = 500
 
-// checks are the checks of the sweep; each says what it looks for. None sees what
-// happened after the time of the unit of work. A flag that was closed settles its
-// facts: each check also says what is new to it.
+// checks are the checks of the sweep. None sees anything after the time of the unit of work. A closed flag
+// settles its facts: each check defines which facts are new.
 var checks = []func(context.Context, pgtx.DBTX, snapshot) ([]Finding, error){
 	duplicatePartners, ownAddresses, refundRates, clickVelocity, conversionSpikes,
 }
@@ -27,10 +26,9 @@ type snapshot struct {
 	now          clock.Time
 }
 
-// Sweep checks one program, in transactions of a batch of flags each. Sweeps that
-// run at once share the programs: a program at which another sweep is at work is
-// left to that one. Should two meet all the same, the unique index of open flags
-// lets one of them open a flag and record it.
+// Sweep checks one program, in transactions of a batch of flags each. Concurrent sweeps share the programs: a
+// program in another sweep is skipped. If two sweeps overlap nevertheless, the unique index of open flags lets
+// only one open a flag and record it.
 func Sweep(ctx context.Context, u *work.Unit, p db.RiskProgramsRow) error {
 	for more := true; more; {
 		err := u.For(p.OrgID).Within(ctx, func(u *work.Unit) (err error) {
@@ -68,8 +66,8 @@ func openSome(ctx context.Context, u *work.Unit, p snapshot) (more bool, err err
 	return opened > 0 && len(found) >= sweepBatch, nil
 }
 
-// look runs the checks. It returns findings in a fixed order, so that two sweeps
-// which open flags at once wait for each other and never deadlock.
+// look runs the checks. It returns findings in a fixed order, so that two sweeps that open flags at once wait
+// for each other and never deadlock.
 func look(ctx context.Context, tx pgtx.DBTX, p snapshot) ([]Finding, error) {
 	var found []Finding
 	for _, check := range checks {
@@ -86,7 +84,7 @@ func look(ctx context.Context, tx pgtx.DBTX, p snapshot) ([]Finding, error) {
 	return found, nil
 }
 
-// customer returns the customer of a finding, "" for one about a partner.
+// customer returns the customer of a finding, "" for a finding on a partner.
 func customer(f Finding) string {
 	if f.CustomerID == nil {
 		return ""

@@ -1,5 +1,4 @@
-// Package slug makes the short names that stand in addresses: handles, and the
-// names of groups and programs.
+// Package slug makes short names for addresses: handles, and the names of groups and programs.
 package slug
 
 import (
@@ -7,8 +6,8 @@ import (
 	"strings"
 )
 
-// Unused returns stem, or stem with the first suffix from -2 on that is not
-// taken. The stem is cut before the suffix is added (decisions, 178).
+// Unused returns stem, or stem with the first free suffix from -2 on. The stem is cut before the suffix is added
+// (decisions, 178).
 func Unused(stem string, limit int, taken []string) string {
 	used := make(map[string]bool, len(taken))
 	for _, t := range taken {
@@ -23,8 +22,8 @@ func Unused(stem string, limit int, taken []string) string {
 	return name
 }
 
-// Of writes text in lower-case letters, digits and single hyphens, at most limit
-// of them and with no hyphen at either end. It may be empty.
+// Of converts text to lower-case letters, digits and single hyphens, at most limit of them and with no hyphen at
+// either end. It may be empty.
 func Of(text string, limit int) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(text) {

@@ -18,17 +18,17 @@ import (
 	"rail/server/work/event"
 )
 
-// Route is how a customer came to a partner: exactly one of its members is set.
-// Only payment processors name a referral, and a coupon by its id: one that was taken
-// for a payment counts though it is off by now, as with its last use.
+// Route is a customer's way to a partner: exactly one of its members is set. Only payment processors name a
+// referral, or a coupon by its id: a coupon used for a payment counts even if it has been turned off, as after
+// its last use.
 type Route struct {
 	PartnerID, ClickID, CouponCode, CouponID, ReferralID *string
-	// At is when the customer came, which a referral must not have expired by; zero for now.
-	// Processors' events may be read long after.
+	// At is when the customer came; a referral must not have expired by then. Zero means now. Processors' events may
+	// be read long after.
 	At clock.Time
 }
 
-// at is when the customer came.
+// at returns when the customer came.
 func (r Route) at(u *work.Unit) clock.Time {
 	if r.At.IsZero() || r.At.After(u.Now.Time) {
 		return u.Now
@@ -36,7 +36,7 @@ func (r Route) at(u *work.Unit) clock.Time {
 	return r.At
 }
 
-// Given reports whether the request names any route.
+// Given reports whether the request has any route.
 func (r Route) Given() bool {
 	return r.PartnerID != nil || r.ClickID != nil || r.CouponCode != nil || r.CouponID != nil ||
 		r.ReferralID != nil
@@ -52,7 +52,7 @@ func (r Route) Members() []work.Member {
 		{Name: "referral_id", Value: r.ReferralID}}
 }
 
-// Validate asks for exactly one route (decisions, 83 and 230).
+// Validate requires exactly one route (decisions, 83 and 230).
 func (r Route) Validate() error {
 	if !r.Given() {
 		return problem.On("partner_id", problem.ParameterMissing,
@@ -61,21 +61,20 @@ func (r Route) Validate() error {
 	return work.AtMostOne(r.Members()...)
 }
 
-// Attribution is the partner that a customer belongs to, and by what.
-// Attribute reads it, Validate decides whether it may be, Apply and Lead write it.
+// Attribution is a customer's partner, and the route to it. Attribute reads it, Validate decides whether it is
+// allowed, Apply and Lead write it.
 type Attribution struct {
 	Partner  db.Partner
-	Click    *db.Click    // nil for another way
-	Referral *db.Referral // of the click, locked; nil where it is gone
+	Click    *db.Click    // nil for other routes
+	Referral *db.Referral // of the click, locked; nil if it was deleted
 	CouponID *string
 	at       clock.Time
-	param    string // the field that named the way
-	named    string // the referral that the route names; "" for none
+	param    string // the request's field with the route
+	named    string // the referral named by the route; "" for none
 }
 
-// Attribute reads the partner to whom a route leads and, for a click, the click
-// and its referral, which it locks. The reads that also returns, about that
-// partner, share the round trip.
+// Attribute reads the partner of a route and, for a click, the click and its referral, which it locks. The reads
+// that also returns, about that partner, share the round trip.
 func Attribute(
 	ctx context.Context, u *work.Unit, p db.Program, r Route, also ...func(partnerID string) pgtx.Read,
 ) (Attribution, error) {
@@ -90,7 +89,7 @@ func Attribute(
 		if click, err = standingClick(ctx, u, p, click, a.at); err != nil {
 			return a, err
 		}
-		// A click of another program leads to a partner of that program, whom Validate refuses.
+		// A click of another program gives a partner of that program, whom Validate refuses.
 		a.Click, partnerID = &click, click.PartnerID
 	}
 	if r.CouponCode != nil || r.CouponID != nil {
@@ -119,8 +118,8 @@ func Attribute(
 	for _, read := range also {
 		reads = append(reads, read(partnerID))
 	}
-	// The referral is locked so that one customer turns it into a lead. It is read
-	// last, and "no row" leaves the attribution without a referral.
+	// The referral is locked so that only one customer makes it a lead. It is read last, and "no row" leaves the
+	// attribution without a referral.
 	errs := u.Each(ctx, append(reads, func(tx pgtx.DBTX) (err error) {
 		referral, err = queries.ReferralLock(ctx, tx, db.ReferralLockParams{ID: a.referralID(), OrgID: u.OrgID})
 		return err
@@ -137,8 +136,8 @@ func Attribute(
 	return a, nil
 }
 
-// standingClick returns the click that counts for a customer of click: itself or,
-// where the program goes by the first partner, the visitor's first.
+// standingClick returns the click that counts for a customer of click: itself or, if the program credits the
+// first partner, the visitor's first.
 func standingClick(
 	ctx context.Context, u *work.Unit, p db.Program, click db.Click, at clock.Time,
 ) (db.Click, error) {
@@ -148,15 +147,14 @@ func standingClick(
 	first, err := queries.ClickStanding(ctx, u.DB(), db.ClickStandingParams{
 		ReferralID: *click.ReferralID, OrgID: u.OrgID, Now: at,
 	})
-	if errors.Is(err, pgx.ErrNoRows) { // none is live: what is wrong with this one is said
+	if errors.Is(err, pgx.ErrNoRows) { // none is live: report the fault of this one
 		return click, nil
 	}
 	return first, err
 }
 
-// creditedCoupon returns a coupon that can attribute a customer. An unknown code
-// and a code that the processor no longer accepts get the same 404.
-// A coupon of a whole group credits nobody.
+// creditedCoupon returns a coupon that can attribute a customer. An unknown code and a code that the processor
+// no longer accepts get the same 404. A coupon for a whole group credits no partner.
 func creditedCoupon(ctx context.Context, u *work.Unit, programID string, r Route) (coupon db.Coupon, err error) {
 	if r.CouponID != nil {
 		coupon, err = queries.CouponGet(ctx, u.DB(), db.CouponGetParams{ID: *r.CouponID, OrgID: u.OrgID})
@@ -169,13 +167,13 @@ func creditedCoupon(ctx context.Context, u *work.Unit, programID string, r Route
 	case !coupon.Active && r.CouponID == nil:
 		return coupon, problem.NotFound("coupon_code")
 	case coupon.PartnerID == nil:
-		return coupon, problem.On("coupon_code", problem.InvalidReference, "The coupon credits no partner.")
+		return coupon, problem.On("coupon_code", problem.InvalidReference, "The coupon has no partner.")
 	}
 	return coupon, nil
 }
 
-// referralID returns the referral that the route names or that the click opened, ""
-// for none: a read with it then finds no row.
+// referralID returns the referral that the route names or that the click opened, or "", for which a read finds
+// no row.
 func (a Attribution) referralID() string {
 	if a.Click == nil {
 		return a.named
@@ -183,8 +181,7 @@ func (a Attribution) referralID() string {
 	return opt.Value(a.Click.ReferralID)
 }
 
-// Country returns the country of the click; nil if there is none or it is not
-// known.
+// Country returns the country of the click, nil if unknown.
 func (a Attribution) Country() *string {
 	if a.Click == nil {
 		return nil
@@ -192,8 +189,8 @@ func (a Attribution) Country() *string {
 	return a.Click.Country
 }
 
-// Validate refuses an attribution to another program's partner, to a partner who
-// is not active, by a referral that has expired, or of the partner itself.
+// Validate refuses an attribution to a partner of another program, to an inactive partner, by an expired
+// referral, or of the partner itself.
 func (a Attribution) Validate(ctx context.Context, u *work.Unit, p db.Program, self bool) error {
 	if err := work.SameProgram(a.Partner.ProgramID, p.ID, a.param); err != nil {
 		return err
@@ -209,10 +206,9 @@ func (a Attribution) Validate(ctx context.Context, u *work.Unit, p db.Program, s
 	return a.refuseSelf(ctx, u, p, self)
 }
 
-// refuseSelf refuses a customer that is the partner itself if the program
-// blocks self-referrals. Unlike any other refusal this one is committed: the
-// referral is deleted and a risk flag opens (decisions, 66 and 216). In a program
-// that does not block them, the flag is opened with the customer.
+// refuseSelf refuses a customer that is the partner itself if the program blocks self-referrals. Unlike other
+// refusals, this one is committed: the referral is deleted and a risk flag opens (decisions, 66 and 216). In
+// other programs, the flag opens with the customer.
 func (a Attribution) refuseSelf(ctx context.Context, u *work.Unit, p db.Program, self bool) error {
 	if !self || !p.BlockSelfReferrals {
 		return nil
@@ -231,8 +227,7 @@ func (a Attribution) refuseSelf(ctx context.Context, u *work.Unit, p db.Program,
 	return e
 }
 
-// dropReferral deletes the referral, unless it has brought a customer. Its clicks
-// stay.
+// dropReferral deletes the referral, unless it has a customer. Its clicks stay.
 func (a Attribution) dropReferral(ctx context.Context, u *work.Unit) error {
 	if a.Referral == nil || a.Referral.Status != db.ReferralStatusVisit {
 		return nil
@@ -248,7 +243,7 @@ func (a Attribution) dropReferral(ctx context.Context, u *work.Unit) error {
 	return queries.ReferralDelete(ctx, u.Later(), db.ReferralDeleteParams{ID: a.Referral.ID, OrgID: u.OrgID})
 }
 
-// Apply writes the attribution into a new customer: the partner, and by what.
+// Apply sets the partner and the route in a new customer.
 func (a Attribution) Apply(k *db.Customer) {
 	k.PartnerID, k.CouponID, k.TrackedBy = &a.Partner.ID, a.CouponID, db.TrackedByAPI
 	switch {
@@ -264,8 +259,7 @@ func (a Attribution) Apply(k *db.Customer) {
 	}
 }
 
-// Lead turns the referral of a new customer from a visit into a lead, once
-// (decisions, 72).
+// Lead makes the visit of a new customer a lead, once (decisions, 72).
 func (a Attribution) Lead(ctx context.Context, u *work.Unit, k db.Customer) error {
 	if a.Referral == nil || a.Referral.Status != db.ReferralStatusVisit {
 		return nil

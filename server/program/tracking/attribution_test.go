@@ -27,8 +27,8 @@ func TestRouteIsOne(t *testing.T) {
 	}
 }
 
-// The first of click, coupon and name says by what a customer is tracked; the
-// link is that of the referral, which the visitor followed first.
+// tracked_by is the first of click, coupon and name; the link is the referral's, which the visitor followed
+// first.
 func TestApply(t *testing.T) {
 	t.Parallel()
 	a := Attribution{Partner: db.Partner{ID: "part_1"}}

@@ -17,32 +17,32 @@ import (
 	"rail/server/work"
 )
 
-// Visit is what is known of a visitor who came by a partner's link.
+// Visit is a visitor who came by a partner's link.
 type Visit struct {
-	Param                               string // the parameter that carried the value; "" for the usual one
-	VisitorToken                        string // the browser's, of which a hash is kept
-	LandingURL                          string // in full; what is stored of it is cut
-	Query                               string // of a short link's address; "" for none
-	IP                                  string // "" where it is not known
+	Param                               string // the parameter with the value; "" for the usual one
+	VisitorToken                        string // from the browser; only its hash is stored
+	LandingURL                          string // in full; shortened when stored
+	Query                               string // of a short link's address, or ""
+	IP                                  string // "" if unknown
 	UserAgent, Referer, Country, Device *string
 }
 
-// sameVisit is how long a browser that comes again on the same value is on the same
-// visit: a reload is no second click.
+// sameVisit is how long repeated clicks of a browser on the same value are one visit: a reload is not a second
+// click.
 const sameVisit = time.Hour
 
-// arrival is a visit as it is asked for: by a value of a program, which leads to a
-// partner and, unless a link is given, to one of its links.
+// arrival is a visit before it is resolved: a value of a program, which leads to a partner and, unless a link is
+// given, to one of its links.
 type arrival struct {
 	Visit
 	programID, value, landingKey string
-	linkID                       string // of a short link; "" for the one that fits
-	browser                      bool   // seen by the browser itself, which may come again
+	linkID                       string // of a short link; "" means the matching one
+	browser                      bool   // reported by the browser, which may repeat it
 }
 
-// since returns the time after which a click on the same value is the same one. For
-// what merchants' servers report, who count for themselves, it is now: none is, not
-// even one of a request whose clock is a moment ahead.
+// since returns the time after which a click on the same value is a repetition. For merchants' servers, which
+// count visits themselves, it is now: no click repeats another, not even one from a request whose clock is a
+// moment ahead.
 func (a arrival) since(now clock.Time) clock.Time {
 	if a.browser {
 		return now.Plus(-sameVisit)
@@ -50,18 +50,17 @@ func (a arrival) since(now clock.Time) clock.Time {
 	return now
 }
 
-// recorded is a click, whether it is one from before, of which only the ids and the
-// partner are known, and where its value led.
-type recorded struct {
+// clickResult is a recorded click with the target of its value. If the click existed already, only ids and
+// partner are set.
+type clickResult struct {
 	db.Click
 	again bool
 	hit   db.TrackingResolveRow
 }
 
-// Click records a visit that the merchant's server saw. The value is resolved as
-// the browser script does it: handles of partners first, then values of links. A
-// visitor has at most one live referral with a partner, which every further click
-// joins (decisions, 65 and 68).
+// Click records a visit reported by the merchant's server. The value is resolved as in the browser script:
+// handles of partners first, then values of links. A visitor has at most one live referral with a partner, which
+// every further click joins (decisions, 65 and 68).
 func (s Service) Click(ctx context.Context, u *work.Unit, programID, value string, v Visit) (db.Click, error) {
 	k, err := s.visit(ctx, u, arrival{
 		Visit: v, programID: programID, value: strings.ToLower(value), landingKey: destinationKey(v.LandingURL),
@@ -69,9 +68,8 @@ func (s Service) Click(ctx context.Context, u *work.Unit, programID, value strin
 	return k.Click, err
 }
 
-// visit resolves a visit and records it: together with those of other requests if
-// that is possible, else in the unit's transaction.
-func (s Service) visit(ctx context.Context, u *work.Unit, a arrival) (recorded, error) {
+// visit resolves and records a visit: batched with other requests if possible, else in the unit's transaction.
+func (s Service) visit(ctx context.Context, u *work.Unit, a arrival) (clickResult, error) {
 	if s.Writer != nil && !u.Tx.Begun() && !risk.Suspect(u, a.LandingURL, a.Query) {
 		click, err := s.Writer.write(ctx, s, u, a)
 		if !pgtx.Again(err) {
@@ -79,24 +77,24 @@ func (s Service) visit(ctx context.Context, u *work.Unit, a arrival) (recorded, 
 		}
 	}
 	if err := u.Claim("visitor", a.programID, string(a.visitor())); err != nil {
-		return recorded{}, err
+		return clickResult{}, err
 	}
 	read := func(r pgtx.Read) error { return u.Read(ctx, r) }
 	hits, err := resolve(ctx, read, []*work.Unit{u}, []arrival{a})
 	if err != nil {
-		return recorded{}, err
+		return clickResult{}, err
 	}
 	return s.record(ctx, u, a, hits[0])
 }
 
-// visitor returns the hash by which the browser is known.
+// visitor returns the hash that identifies the browser.
 func (a arrival) visitor() []byte { return secret.HashToken(a.VisitorToken) }
 
-// reader runs a read, which is one statement.
+// reader runs a read of one statement.
 type reader func(pgtx.Read) error
 
-// resolve finds out where visits lead, each for its unit. It takes one statement
-// unless a value leads nowhere and contains characters that pasting adds.
+// resolve finds the targets of visits, each for its unit. It takes one statement, unless a value leads nowhere
+// and contains characters that pasting adds.
 func resolve(
 	ctx context.Context, read reader, units []*work.Unit, visits []arrival,
 ) ([]db.TrackingResolveRow, error) {
@@ -107,7 +105,7 @@ func resolve(
 	return hits, resolvePasted(ctx, read, units, visits, hits)
 }
 
-// lookUp finds out where visits lead by their values as they are.
+// lookUp finds the targets of visits by their unchanged values.
 func lookUp(
 	ctx context.Context, read reader, units []*work.Unit, visits []arrival,
 ) (hits []db.TrackingResolveRow, err error) {
@@ -128,14 +126,14 @@ func lookUp(
 	return hits, err
 }
 
-// accept says why a visit is not recorded. The program is looked at first: a value
-// is not reported as unknown because the program that has it is paused.
+// accept returns the reason why a visit is not recorded. It checks the program first, so that a value of a
+// paused program is not reported as unknown.
 func accept(hit db.TrackingResolveRow) error {
 	switch {
 	case hit.ProgramStatus == "":
 		return problem.NotFound("program_id")
 	case hit.ProgramStatus == string(db.ProgramStatusPaused):
-		return problem.New(problem.ProgramPaused, "The program is paused; it takes no new clicks.")
+		return problem.New(problem.ProgramPaused, "The program is paused; it records no new clicks.")
 	case hit.PartnerID == "":
 		return problem.On("value", problem.TrackingValueNotFound,
 			"value is neither a handle of an active partner nor a link value of this program.")
@@ -143,18 +141,18 @@ func accept(hit db.TrackingResolveRow) error {
 	return nil
 }
 
-// record writes a click, and opens a referral for a visitor without a live one.
-// The click joins that referral, also when another link of the partner was followed.
-// A browser that comes again makes none, but the one that there is becomes its last.
+// record writes a click, and opens a referral for a visitor without a live one. The click joins that referral,
+// even through another link of the partner. A repeated visit of a browser adds no click, but the existing click
+// becomes its last.
 func (s Service) record(
 	ctx context.Context, u *work.Unit, a arrival, hit db.TrackingResolveRow,
-) (recorded, error) {
+) (clickResult, error) {
 	if err := accept(hit); err != nil {
-		return recorded{}, err
+		return clickResult{}, err
 	}
 	if hit.RecentClickID != "" {
 		click := db.Click{ID: hit.RecentClickID, PartnerID: hit.PartnerID, ReferralID: &hit.ReferralID}
-		return recorded{click, true, hit}, queries.ReferralReturn(ctx, u.Later(), db.ReferralReturnParams{
+		return clickResult{click, true, hit}, queries.ReferralReturn(ctx, u.Later(), db.ReferralReturnParams{
 			Now: u.Now, ClickID: &click.ID, ID: hit.ReferralID, OrgID: u.OrgID,
 		})
 	}
@@ -162,22 +160,22 @@ func (s Service) record(
 	if hit.ReferralID == "" {
 		opened, err := open(ctx, u, a, hit, linkID)
 		if err != nil {
-			return recorded{}, err
+			return clickResult{}, err
 		}
 		hit.ReferralID = opened
 	}
 	click := db.Click{
 		ID: ident.New(ident.Click), OrgID: u.OrgID, ProgramID: a.programID, PartnerID: hit.PartnerID,
 		LinkID: opt.OrNil(linkID), ReferralID: &hit.ReferralID, Param: cmp.Or(a.Param, defaultParam),
-		UserAgent: a.UserAgent, Referer: fitted(a.Referer), Country: a.Country, Device: a.Device,
+		UserAgent: a.UserAgent, Referer: fitOptional(a.Referer), Country: a.Country, Device: a.Device,
 		LandingURL: new(fit(a.LandingURL)), CreatedAt: u.Now,
 	}
-	// Only a keyed hash of the address is stored, one that differs by program.
+	// Only a hash of the address is stored, keyed by program.
 	if risk.Identifies(a.IP) {
 		click.IPHash = s.Keeper.HashIP(a.programID, a.IP)
 	}
 	if err := risk.CheckClick(ctx, u, a.programID, hit.PartnerID, a.LandingURL, a.Query); err != nil {
-		return recorded{}, err
+		return clickResult{}, err
 	}
-	return recorded{Click: click, hit: hit}, queries.ClickInsert(ctx, u.Later(), db.ClickInsertParams(click))
+	return clickResult{Click: click, hit: hit}, queries.ClickInsert(ctx, u.Later(), db.ClickInsertParams(click))
 }

@@ -16,6 +16,7 @@ import (
 	"rail/gen/events"
 	"rail/server/clock"
 	"rail/server/ident"
+	"rail/server/locale/plain"
 	"rail/server/opt"
 	"rail/server/problem"
 	"rail/server/work"
@@ -28,19 +29,22 @@ type CouponInput struct {
 	PartnerID, GroupID, ExternalID *string
 }
 
-// CreateCoupon registers a code of the payment processor. A code that is taken,
-// in upper or lower case, is refused.
+// CreateCoupon registers a code of the payment processor. A code in use, in any case, is refused, and so is
+// one with invisible characters, which would look like another partner's.
 func CreateCoupon(ctx context.Context, u *work.Unit, in CouponInput) (db.Coupon, error) {
 	err := u.Check(ctx, in.ProgramID, work.ProgramRef("program_id", &in.ProgramID),
 		work.PartnerRef("partner_id", in.PartnerID), work.GroupRef("group_id", in.GroupID))
 	if err != nil {
 		return db.Coupon{}, err
 	}
+	if !plain.Named(in.Code) {
+		return db.Coupon{}, problem.Invalid("code", "code has an invisible character.")
+	}
 	coupon := db.Coupon{
 		ID: ident.New(ident.Coupon), OrgID: u.OrgID, ProgramID: in.ProgramID, PartnerID: in.PartnerID,
 		GroupID: in.GroupID, Code: in.Code, ExternalID: in.ExternalID, Active: true, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
-	// Written at once, so that the refusal can show the coupon that has the code.
+	// Written at once, so that the refusal can show the existing coupon.
 	inserted, err := queries.CouponInsert(ctx, u.DB(), db.CouponInsertParams(coupon))
 	if err != nil {
 		return coupon, err
@@ -49,19 +53,19 @@ func CreateCoupon(ctx context.Context, u *work.Unit, in CouponInput) (db.Coupon,
 		return coupon, couponTaken(ctx, u, in.ProgramID, in.Code)
 	}
 	recordCoupon(u, events.AffiliateCouponCreated, coupon)
-	return coupon, explains(ctx, u, coupon)
+	return coupon, retryUnattributed(ctx, u, coupon)
 }
 
-// explains has payments worked again that came with a discount of the coupon and
-// belonged to nobody, and what the processor has said of it by now.
-func explains(ctx context.Context, u *work.Unit, k db.Coupon) error {
+// retryUnattributed reschedules unattributed payments with the coupon's discount, and events of the processor
+// about it.
+func retryUnattributed(ctx context.Context, u *work.Unit, k db.Coupon) error {
 	if k.ExternalID == nil {
 		return nil
 	}
-	return u.Appeared(ctx, k.ProgramID, work.CouponKey(*k.ExternalID))
+	return u.Reschedule(ctx, k.ProgramID, work.CouponKey(*k.ExternalID))
 }
 
-// couponTaken returns the conflict, with the coupon that has the code.
+// couponTaken returns the conflict with the coupon that has the code.
 func couponTaken(ctx context.Context, u *work.Unit, programID, code string) error {
 	existing, err := queries.CouponByCode(ctx, u.DB(), db.CouponByCodeParams{
 		ProgramID: programID, OrgID: u.OrgID, Code: code,
@@ -72,12 +76,11 @@ func couponTaken(ctx context.Context, u *work.Unit, programID, code string) erro
 	return problem.Taken(problem.CouponCodeTaken, "code", existing, "A coupon with this code exists in the program.")
 }
 
-// couponByCode returns the coupon with a code in any case, or with the same code in
-// another of Unicode's forms, without invisible characters or without spaces around
-// it, or pgx.ErrNoRows.
+// couponByCode returns the coupon with a code in any case, or with the same code in another Unicode form,
+// without invisible characters or surrounding spaces, or pgx.ErrNoRows.
 func couponByCode(ctx context.Context, u *work.Unit, programID, code string) (coupon db.Coupon, err error) {
-	plain := tidy(code)
-	for _, form := range slices.Compact([]string{code, plain, norm.NFD.String(plain)}) {
+	tidied := tidy(code)
+	for _, form := range slices.Compact([]string{code, tidied, norm.NFD.String(tidied)}) {
 		coupon, err = queries.CouponByCode(ctx, u.DB(), db.CouponByCodeParams{
 			ProgramID: programID, OrgID: u.OrgID, Code: form,
 		})
@@ -88,7 +91,7 @@ func couponByCode(ctx context.Context, u *work.Unit, programID, code string) (co
 	return coupon, err
 }
 
-// CouponChanges are the changes of a coupon; what is unspecified stays.
+// CouponChanges are changes to a coupon; unspecified members stay.
 type CouponChanges struct {
 	ExternalID, PartnerID nullable.Nullable[string]
 }
@@ -102,14 +105,13 @@ func UpdateCoupon(ctx context.Context, u *work.Unit, id string, to CouponChanges
 	coupon := before
 	opt.ChangeOrClear(&coupon.ExternalID, to.ExternalID)
 	opt.ChangeOrClear(&coupon.PartnerID, to.PartnerID)
-	if opt.Value(coupon.ExternalID) != opt.Value(before.ExternalID) { // what was said is of another code
+	if opt.Value(coupon.ExternalID) != opt.Value(before.ExternalID) { // the state belonged to another code
 		coupon.ExternalParentID, coupon.ActiveAsOf = nil, nil
 	}
 	if reflect.DeepEqual(coupon, before) {
 		return coupon, nil
 	}
-	// A partner that stays is not checked again. Customers that the coupon brought
-	// already stay with the partner they have.
+	// A partner that stays is not checked again. Existing customers of the coupon keep their partner.
 	if to.PartnerID.IsSpecified() {
 		if err := u.Check(ctx, coupon.ProgramID, work.PartnerRef("partner_id", coupon.PartnerID)); err != nil {
 			return coupon, err
@@ -124,22 +126,20 @@ func UpdateCoupon(ctx context.Context, u *work.Unit, id string, to CouponChanges
 	if err != nil {
 		return coupon, err
 	}
-	return coupon, explains(ctx, u, coupon)
+	return coupon, retryUnattributed(ctx, u, coupon)
 }
 
-// CouponState is what a processor says of a code. Parent is the external id of what
-// the code takes its discount from, "" if that is not said; At is as of when.
+// CouponState is a processor's report on a code. Parent is the external id of the discount behind the code, ""
+// if unknown; At is the time of the report.
 type CouponState struct {
 	Active bool
 	Parent string
 	At     clock.Time
 }
 
-// SetCouponState records that the processor turned a code off, or on again
-// (decisions, 80), and reports whether it did. Events come in any order: one that
-// is older than the last changes nothing, nor does a state that the coupon is in.
-// Integrations call it; no operation of the API does.
-// A code that is off still belongs to its partner, but attributes nobody.
+// SetCouponState records that the processor turned a code off or on (decisions, 80), and reports whether that
+// changed anything. Events come in any order: an older one than the last changes nothing. Integrations call it;
+// no operation of the API does. An inactive code still belongs to its partner, but attributes no customer.
 func SetCouponState(ctx context.Context, u *work.Unit, id string, to CouponState) (changed bool, err error) {
 	before, err := lockCoupon(ctx, u, id)
 	if err != nil {
@@ -170,12 +170,12 @@ func SetCouponState(ctx context.Context, u *work.Unit, id string, to CouponState
 	if err != nil || opt.Value(coupon.ExternalParentID) == opt.Value(before.ExternalParentID) {
 		return changed, err
 	}
-	// The parent may have ended before anything said whose it was.
-	return changed, u.Appeared(ctx, coupon.ProgramID, work.CouponKey(to.Parent))
+	// The parent may have ended before its coupon was known.
+	return changed, u.Reschedule(ctx, coupon.ProgramID, work.CouponKey(to.Parent))
 }
 
-// StopCoupons turns off what a partner has, and returns how many coupons those were.
-// A processor that says later that a code works turns it on again.
+// StopCoupons turns off a partner's coupons, and returns their number. A later report of the processor that a
+// code works turns it on again.
 func StopCoupons(ctx context.Context, u *work.Unit, p db.Partner) (int, error) {
 	of := db.CouponsStopParams{Now: &u.Now, ProgramID: p.ProgramID, OrgID: p.OrgID, PartnerID: &p.ID}
 	stopped, err := queries.CouponsStop(ctx, u.DB(), of)
@@ -186,7 +186,7 @@ func StopCoupons(ctx context.Context, u *work.Unit, p db.Partner) (int, error) {
 	return len(stopped), err
 }
 
-// DeleteCoupon removes a coupon. Customers that it brought keep their partner.
+// DeleteCoupon deletes a coupon. Its customers keep their partner.
 func DeleteCoupon(ctx context.Context, u *work.Unit, id string) error {
 	coupon, err := lockCoupon(ctx, u, id)
 	if err != nil {
@@ -207,15 +207,14 @@ func lockCoupon(ctx context.Context, u *work.Unit, id string) (db.Coupon, error)
 	return coupon, u.CheckProgram(coupon.ProgramID)
 }
 
-// recordCoupon records an event whose data is the coupon as it is now.
+// recordCoupon records an event with the coupon's present state.
 func recordCoupon(u *work.Unit, of func(api.AffiliateCouponData) events.Event, k db.Coupon) {
 	u.Record(aboutCoupon(k), of(api.AffiliateCouponData{
 		CouponID: k.ID, PartnerID: k.PartnerID, Code: k.Code, Active: k.Active,
 	}))
 }
 
-// aboutCoupon returns the subject of a coupon's events. One without a partner
-// is no partner's business.
+// aboutCoupon returns the subject of a coupon's events. Events of a coupon without a partner reach no partner.
 func aboutCoupon(k db.Coupon) event.Subject {
 	return event.Subject{ProgramID: k.ProgramID, PartnerID: opt.Value(k.PartnerID), ID: k.ID}
 }

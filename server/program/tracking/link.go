@@ -12,6 +12,7 @@ import (
 	"rail/gen/events"
 	"rail/server/auth"
 	"rail/server/ident"
+	"rail/server/locale/plain"
 	"rail/server/opt"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
@@ -20,22 +21,21 @@ import (
 )
 
 const (
-	// slugLength is how many random characters a short link has (decisions, 76).
+	// slugLength is the number of random characters of a short link (decisions, 76).
 	slugLength = 7
-	// defaultParam carries the value where the program names no parameter.
+	// defaultParam is the parameter of the value if the program names none.
 	defaultParam = "ref"
 )
 
-// LinkInput is a link to make. A nil Param stands for the program's first, a nil
-// Value for the partner's handle.
+// LinkInput is a link to create. A nil Param means the program's first, a nil Value the partner's handle.
 type LinkInput struct {
 	ProgramID, PartnerID, DestinationURL string
 	Param, Value, Label                  *string
-	Slug                                 *string // of the short address; nil for one made up
+	Slug                                 *string // of the short address; nil: random
 }
 
-// CreateLink adds a link to a partner. Its value is the partner's handle, which
-// any number of the partner's links may share, or a value that it alone has.
+// CreateLink adds a link to a partner. Its value is the partner's handle, which several of the partner's links
+// may share, or a unique value.
 func CreateLink(ctx context.Context, u *work.Unit, in LinkInput) (db.Link, error) {
 	p, partner, err := linkOwner(ctx, u, in.ProgramID, in.PartnerID)
 	if err != nil {
@@ -52,9 +52,9 @@ func CreateLink(ctx context.Context, u *work.Unit, in LinkInput) (db.Link, error
 	if in.Value != nil {
 		link.Value = *in.Value
 	}
-	// Values are compared in lower case, and shown as they were given.
+	// Values are compared in lower case, and shown as given.
 	link.ValueKey = strings.ToLower(link.Value)
-	// The handle is claimed already, when the partner entered.
+	// The handle was claimed with the partner.
 	if link.ValueKey != partner.Handle {
 		if err := claimValue(ctx, u, link); err != nil {
 			return link, err
@@ -90,7 +90,7 @@ func linkOwner(
 	return p, partner, work.SameProgram(partner.ProgramID, programID, "partner_id")
 }
 
-// paramOf returns the name of the query parameter that carries the value.
+// paramOf returns the name of the query parameter with the value.
 func paramOf(in LinkInput, p db.Program) string {
 	switch {
 	case in.Param != nil:
@@ -101,12 +101,10 @@ func paramOf(in LinkInput, p db.Program) string {
 	return defaultParam
 }
 
-// claimValue takes a value for a link. Values are unique in a program, handles
-// included; only the partner's own handles, former ones too, may be used again
-// (decisions, 43, 44 and 74).
+// claimValue claims a value for a link. Values are unique in a program, handles included; only the partner's
+// present and former handles may be used again (decisions, 43, 44 and 74).
 func claimValue(ctx context.Context, u *work.Unit, l db.Link) error {
-	// The insert itself finds out whether the value is free, so that of two requests at
-	// once one gets it.
+	// The insert checks whether the value is free, so that only one of two concurrent requests gets it.
 	claimed, err := queries.TrackingValueClaim(ctx, u.DB(), db.TrackingValueClaimParams{
 		OrgID: l.OrgID, ProgramID: l.ProgramID, Value: l.ValueKey, Kind: "link", PartnerID: l.PartnerID, LinkID: &l.ID,
 	})
@@ -125,8 +123,8 @@ func claimValue(ctx context.Context, u *work.Unit, l db.Link) error {
 	return valueTaken(ctx, u, existing)
 }
 
-// valueTaken returns the conflict, with what has the value: a link, deleted or
-// not, or the partner whose handle it is or was.
+// valueTaken returns the conflict with the holder of the value: a link, deleted or not, or the partner with that
+// present or former handle.
 func valueTaken(ctx context.Context, u *work.Unit, existing db.TrackingValue) error {
 	if existing.LinkID != nil {
 		link, err := queries.LinkAny(ctx, u.DB(), db.LinkAnyParams{ID: *existing.LinkID, OrgID: existing.OrgID})
@@ -144,7 +142,7 @@ func valueTaken(ctx context.Context, u *work.Unit, existing db.TrackingValue) er
 		"The value is a handle of another partner of the program.")
 }
 
-// LinkChanges are the changes of a link; what is nil or unspecified stays.
+// LinkChanges are changes to a link; nil and unspecified members stay.
 type LinkChanges struct {
 	DestinationURL *string
 	Label          nullable.Nullable[string]
@@ -162,6 +160,7 @@ func UpdateLink(ctx context.Context, u *work.Unit, id string, to LinkChanges) (d
 		link.DestinationURL, link.DestinationKey = *to.DestinationURL, destinationKey(*to.DestinationURL)
 	}
 	opt.ChangeOrClear(&link.Label, to.Label)
+	link.Label = opt.OrNil(strings.TrimSpace(plain.Name(opt.Value(link.Label))))
 	if reflect.DeepEqual(link, before) {
 		return link, nil
 	}
@@ -177,8 +176,8 @@ func UpdateLink(ctx context.Context, u *work.Unit, id string, to LinkChanges) (d
 	return link, err
 }
 
-// DeleteLink hides a link. It keeps its value, and its address goes on
-// redirecting: published links cannot be recalled (decisions, 78).
+// DeleteLink hides a link. It keeps its value, and its address still redirects: published links cannot be
+// recalled (decisions, 78).
 func DeleteLink(ctx context.Context, u *work.Unit, id string) error {
 	link, err := lockLink(ctx, u, id)
 	if err != nil {

@@ -11,24 +11,25 @@ import (
 
 	"rail/gen/db"
 	"rail/server/list"
+	"rail/server/locale/plain"
+	"rail/server/opt"
 	"rail/server/problem"
 	"rail/server/program/publishable"
 	"rail/server/work"
 )
 
-// slugForm is the form of a short name that a partner chooses.
+// slugForm matches a short name chosen by a partner.
 var slugForm = regexp.MustCompile(`^[a-z0-9]{3,32}$`)
 
-// campaignFields are the parameters of a campaign that a partner's link may carry, in the
-// order in which they are added.
+// campaignFields are the campaign parameters of a partner's link, in the order in which they are added.
 var campaignFields = []string{"utm_source", "utm_medium", "utm_campaign"}
 
-// everMost is how many times as many links a partner may have made as it may have.
-const everMost = 10
+// everFactor bounds how many links a partner may ever create, as a multiple of its limit.
+const everFactor = 10
 
-// OwnLink is a link that a partner makes. It may lead to pages of Hosts, and Most is how many
-// links a partner may have. A Slug names it in its short address, and tells its visitors
-// from those of the partner's other links.
+// OwnLink is a link created by a partner. It may lead to pages of Hosts, and Most is the partner's limit of
+// links. A Slug is part of its short address, and distinguishes its visitors from those of the partner's other
+// links.
 type OwnLink struct {
 	Program                       db.Program
 	PartnerID, Destination, Label string
@@ -38,13 +39,13 @@ type OwnLink struct {
 	Most                          int64
 }
 
-// CreateOwn adds a link that a partner makes (decisions, 270 and 271).
+// CreateOwn adds a link created by a partner (decisions, 270 and 271).
 func CreateOwn(ctx context.Context, u *work.Unit, in OwnLink) (db.Link, error) {
 	destination, err := in.destination()
 	if err != nil {
 		return db.Link{}, err
 	}
-	// Past the lock, so that of forms at once none goes beyond the limit.
+	// Under the lock, so that concurrent forms cannot exceed the limit.
 	lock := db.PartnerLockParams{ID: in.PartnerID, OrgID: u.OrgID}
 	if _, err := queries.PartnerLock(ctx, u.DB(), lock); err != nil {
 		return db.Link{}, err
@@ -53,20 +54,18 @@ func CreateOwn(ctx context.Context, u *work.Unit, in OwnLink) (db.Link, error) {
 	if err != nil {
 		return db.Link{}, err
 	}
-	// Links that were put away keep their names, so they are bounded, too.
+	// Hidden links keep their names, so they are bounded, too.
 	ever, err := queries.LinksEver(ctx, u.DB(), db.LinksEverParams{
 		ProgramID: in.Program.ID, OrgID: u.OrgID, PartnerID: in.PartnerID,
 	})
 	if err != nil {
 		return db.Link{}, err
 	}
-	if has.Total >= in.Most || ever >= in.Most*everMost {
+	if has.Total >= in.Most || ever >= in.Most*everFactor {
 		return db.Link{}, problem.Invalid("", "You’ve reached the program’s limit of links.")
 	}
 	link := LinkInput{ProgramID: in.Program.ID, PartnerID: in.PartnerID, DestinationURL: destination}
-	if in.Label != "" {
-		link.Label = &in.Label
-	}
+	link.Label = opt.OrNil(strings.TrimSpace(plain.Name(in.Label)))
 	if in.Slug == "" {
 		return CreateLink(ctx, u, link)
 	}
@@ -77,8 +76,8 @@ func CreateOwn(ctx context.Context, u *work.Unit, in OwnLink) (db.Link, error) {
 	return CreateLink(ctx, u, link)
 }
 
-// slug is the short name, if it is one and free in all programs, as short addresses are of
-// one server.
+// slug returns the short name, if it is valid and free in all programs, since all share the server's short
+// addresses.
 func (in OwnLink) slug(ctx context.Context, u *work.Unit) (*string, error) {
 	slug := strings.ToLower(in.Slug)
 	if !slugForm.MatchString(slug) {
@@ -94,7 +93,7 @@ func (in OwnLink) slug(ctx context.Context, u *work.Unit) (*string, error) {
 	return &slug, nil
 }
 
-// destination is the page with the campaign's parameters, if it is one of the program's.
+// destination returns the page with the campaign's parameters, if the program allows it.
 func (in OwnLink) destination() (string, error) {
 	u, err := url.Parse(in.Destination)
 	if err != nil || u.User != nil || !in.allows(u) {
@@ -109,7 +108,7 @@ func (in OwnLink) destination() (string, error) {
 	return address, nil
 }
 
-// Names are the hosts that the link may lead to, the website's first.
+// Names returns the hosts that the link may lead to, the website's first.
 func (in OwnLink) Names() []string {
 	home, err := url.Parse(in.Program.WebsiteURL)
 	if err != nil {
@@ -118,8 +117,8 @@ func (in OwnLink) Names() []string {
 	return append([]string{publishable.ASCII(home.Host)}, in.Hosts...)
 }
 
-// allows reports whether the link may lead to an address. Pages that are not encrypted are
-// for programs whose website is not.
+// allows reports whether the link may lead to an address. Only programs with an unencrypted website may link to
+// unencrypted pages.
 func (in OwnLink) allows(at *url.URL) bool {
 	home, err := url.Parse(in.Program.WebsiteURL)
 	if err != nil || at.Scheme != "https" && at.Scheme != home.Scheme {

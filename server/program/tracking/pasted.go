@@ -15,9 +15,8 @@ import (
 	"rail/server/work"
 )
 
-// Pasted returns the forms that a value may have had before people pasted it, the most
-// likely first, without the value itself. Callers look up the value itself before
-// them, because any printable text can be a value (decisions, 319).
+// Pasted returns the likely original forms of a pasted value, the most likely first, without the value itself.
+// Callers look up the value itself first, because any printable text can be a value (decisions, 319).
 func Pasted(value string) []string {
 	text := value
 	if plain, err := url.PathUnescape(value); err == nil {
@@ -38,22 +37,20 @@ func Pasted(value string) []string {
 	return forms
 }
 
-// inValue reports whether r is a character of handles and link values, or a letter
-// of another script, which imported values may contain.
+// inValue reports whether r is a character of handles and link values, or a letter of another script, which
+// imported values may contain.
 func inValue(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.M, unicode.N) || strings.ContainsRune("._-", r)
 }
 
-// endsValue reports whether a value ends before r. An @ does not end it: a visit with
-// john@example.com is no visit of the partner "john".
+// endsValue reports whether a value ends before r. An @ does not end it: a visit with john@example.com is not a
+// visit of the partner "john".
 func endsValue(r rune) bool { return !inValue(r) && r != '@' }
 
-// withoutStop returns a value without the points and dashes at its end, which may
-// belong to the sentence around the link.
+// withoutStop trims points and dashes from the end, which may belong to the sentence around the link.
 func withoutStop(value string) string { return strings.TrimRight(value, "._-") }
 
-// tidy returns text without invisible characters and without spaces around it, in
-// Unicode's composed form.
+// tidy returns text without invisible characters and surrounding spaces, in Unicode's composed form.
 func tidy(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if invisible(r) {
@@ -64,16 +61,15 @@ func tidy(text string) string {
 	return norm.NFC.String(strings.TrimSpace(text))
 }
 
-// invisible reports whether r takes no room in a line: control and format
-// characters, such as zero width spaces and marks of direction, and variation
-// selectors. Spaces do take room.
+// invisible reports whether r takes no space in a line: control and format characters, such as zero width spaces
+// and direction marks, and variation selectors, but not spaces.
 func invisible(r rune) bool {
 	return !unicode.IsSpace(r) && unicode.In(r,
 		unicode.Cc, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// resolvePasted looks up the other forms of values that lead to no active partner, and
-// replaces the hits of their visits. If no value has other forms, it runs no statement.
+// resolvePasted looks up the other forms of values that lead to no active partner, and replaces the hits of
+// their visits. If no value has other forms, it runs no statement.
 func resolvePasted(
 	ctx context.Context, read reader, units []*work.Unit, visits []arrival, hits []db.TrackingResolveRow,
 ) error {
@@ -81,7 +77,7 @@ func resolvePasted(
 	if err != nil || len(values) == 0 {
 		return err
 	}
-	var at []int // the places in hits
+	var at []int // indexes of hits
 	var askers []*work.Unit
 	var again []arrival
 	for i, value := range values {
@@ -99,14 +95,14 @@ func resolvePasted(
 	return nil
 }
 
-// knownForms returns, by its index in visits, the value that each visit had before it
-// was pasted: the first form that exists in the program. The value itself is the first
-// of the forms, so that a suspended partner's value credits no other partner.
+// knownForms returns the original value of each visit, by its index in visits: the first form that exists in the
+// program. The value itself is the first of the forms, so that a suspended partner's value credits no other
+// partner.
 func knownForms(
 	ctx context.Context, read reader, units []*work.Unit, visits []arrival, hits []db.TrackingResolveRow,
 ) (map[int]string, error) {
 	var p db.TrackingKnownParams
-	var of []int // the visit that each value of p belongs to
+	var of []int // the visit of each value of p
 	for i, a := range visits {
 		if hits[i].PartnerID != "" || hits[i].ProgramStatus != string(db.ProgramStatusActive) {
 			continue
@@ -124,7 +120,7 @@ func knownForms(
 	if len(of) == 0 {
 		return nil, nil
 	}
-	var known []int64 // places in p.Values, in order
+	var known []int64 // indexes of p.Values, sorted
 	err := read(func(tx pgtx.DBTX) (err error) {
 		known, err = queries.TrackingKnown(ctx, tx, p)
 		return err

@@ -17,7 +17,7 @@ import (
 	"rail/server/work"
 )
 
-// read returns the first of a value and its forms that a program has, or "".
+// read returns the first form of a value that a program has, or "".
 func read(pasted string, has ...string) string {
 	for _, form := range append([]string{pasted}, Pasted(pasted)...) {
 		if slices.Contains(has, strings.ToLower(form)) {
@@ -65,8 +65,8 @@ func TestPasted(t *testing.T) {
 	require.Empty(t, Pasted("..."), "punctuation alone is no value")
 }
 
-// TestEveryDecorationIsRead: a value is found in any combination of characters that pasting adds
-// before, inside and behind it, and a valid value is not changed.
+// TestEveryDecorationIsRead: a value is found among any characters that pasting adds before, inside and after
+// it, and a valid value is not changed.
 func TestEveryDecorationIsRead(t *testing.T) {
 	t.Parallel()
 	hidden := []string{"", "\u200b", "\ufeff", "\u00ad", "\u200f", "\u2066", "\u2060", "\ufe0f", "\u0000", "\u034f"}
@@ -93,7 +93,7 @@ func TestEveryDecorationIsRead(t *testing.T) {
 	})
 }
 
-// FuzzPasted: forms are few, in the composed form, not the value itself and no two alike.
+// FuzzPasted: forms are few, composed, distinct, and differ from the value.
 func FuzzPasted(f *testing.F) {
 	f.Add("ada%E2%80%8B?x=1")
 	f.Add("\xff%ff\u0000")
@@ -110,8 +110,8 @@ func FuzzPasted(f *testing.F) {
 	})
 }
 
-// TestPastedValuesCost: a batch of visits takes one statement if each value is a partner's or has no
-// other form. With pasted values it takes three, for any number of them.
+// TestPastedValuesCost: a batch of visits takes one statement if each value is a partner's or has no other form.
+// With pasted values it takes three, for any number of them.
 func TestPastedValuesCost(t *testing.T) {
 	t.Parallel()
 	x := worktest.New(t)
@@ -128,7 +128,7 @@ func TestPastedValuesCost(t *testing.T) {
 		{1, []string{"ann", "ann."}, []string{ann, ann}},
 		{1, []string{"ann", "nobody", "bob"}, []string{ann, "", ""}},
 		{2, []string{"ann", "nobody/"}, []string{ann, ""}},
-		{2, []string{"off."}, []string{""}}, // a suspended partner's own value, though another has "off"
+		{2, []string{"off."}, []string{""}}, // a suspended partner's value, although another has "off"
 		{3, []string{"bob", "bob "}, []string{"", ""}},
 		{3, []string{"nobody.", "ann", "ann ", "bob/", "\"ann.\"", "bob"}, []string{"", ann, ann, "", ann, ""}},
 	} {
@@ -166,8 +166,8 @@ func linkFor(x *worktest.Tenant, partnerID, value string) (id string) {
 	return id
 }
 
-// TestPlainValuesAllocateNothing: the hot path, where each value is a partner's, pays nothing for
-// pasted values and long addresses. It runs alone, as AllocsPerRun must.
+// TestPlainValuesAllocateNothing: on the hot path, where each value is a partner's, the support for pasted
+// values and long addresses costs nothing. It runs alone, as AllocsPerRun requires.
 func TestPlainValuesAllocateNothing(t *testing.T) {
 	visits := []arrival{{value: "ada", Visit: Visit{LandingURL: "https://shop.example/?ref=ada"}}}
 	hits := []db.TrackingResolveRow{{PartnerID: "part_1", ProgramStatus: string(db.ProgramStatusActive)}}
@@ -200,7 +200,7 @@ func TestFit(t *testing.T) {
 	} {
 		require.Equal(t, c.want, fit(c.address), c.address)
 	}
-	require.Nil(t, fitted(nil))
+	require.Nil(t, fitOptional(nil))
 }
 
 func TestCarry(t *testing.T) {
@@ -214,7 +214,7 @@ func TestCarry(t *testing.T) {
 		{"https://a.example/", "amp;via=bob&amp;y=1", "https://a.example/?y=1"},
 		{"https://a.example/", "a=1?utm_source=yt", "https://a.example/?a=1&utm_source=yt"},
 		{"https://a.example/", "q=\xff\u00e9 %zz&&=", "https://a.example/?q=%FF%C3%A9%20%zz"},
-		{"https://a.example/", "y=" + strings.Repeat("a", MostURL) + "&z=1", "https://a.example/?z=1"},
+		{"https://a.example/", "y=" + strings.Repeat("a", MaxURL) + "&z=1", "https://a.example/?z=1"},
 	} {
 		link := ShortLink{Target: c.target}
 		link.Link.Param, link.URLParams = "ref", []string{"via"}

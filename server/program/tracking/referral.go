@@ -15,9 +15,8 @@ import (
 	"rail/server/work/event"
 )
 
-// open writes a referral and returns its id. A visitor has one current referral
-// with a partner, so that an expired one makes room first.
-// It lasts for the program's cookie days; later clicks do not extend it.
+// open writes a referral and returns its id. A visitor has one current referral with a partner, so an expired
+// one is deleted first. It lasts for the program's cookie days; later clicks do not extend it.
 func open(
 	ctx context.Context, u *work.Unit, a arrival, hit db.TrackingResolveRow, linkID string,
 ) (string, error) {
@@ -43,21 +42,21 @@ func open(
 	return r.ID, queries.ReferralInsert(ctx, u.Later(), r)
 }
 
-// unpasted mends a query that was pasted with its HTML escapes, or behind a link that
-// had a query already, as in ?ref=ada?utm_source=yt.
+// unpasted repairs a query that was pasted with HTML escapes, or after a link that had a query already, as in
+// ?ref=ada?utm_source=yt.
 var unpasted = strings.NewReplacer("&amp;", "&", "?utm_", "&utm_")
 
-// utmOf returns the utm_ parameters of a landing page as a JSON object, or nil if
-// there are none (decisions, 70). Those of the fragment, as pages with hash routes
-// have them, come after those of the query; of a repeated parameter the first counts.
+// utmOf returns the utm_ parameters of a landing page as a JSON object, or nil if there are none (decisions,
+// 70). Those in the fragment, used by pages with hash routes, come after those in the query; of a repeated
+// parameter the first counts.
 func utmOf(landing string) []byte {
-	if !strings.Contains(landing, "utm") { // most pages, at the least cost
+	if !strings.Contains(landing, "utm") { // a fast path for most pages
 		return nil
 	}
 	base, hash, _ := strings.Cut(landing, "#")
 	_, query, _ := strings.Cut(base, "?")
 	hash = hash[strings.Index(hash, "?")+1:]
-	given, _ := url.ParseQuery(unpasted.Replace(query + "&" + hash)) // what cannot be read is left out
+	given, _ := url.ParseQuery(unpasted.Replace(query + "&" + hash)) // unreadable parameters are left out
 	utm := map[string]string{}
 	for name, values := range given {
 		if strings.HasPrefix(name, "utm_") {
@@ -74,10 +73,10 @@ func utmOf(landing string) []byte {
 	return raw
 }
 
-// maxText bounds, in bytes, what is stored of a visitor's own text.
+// maxText bounds, in bytes, stored text of a visitor.
 const maxText = 2048
 
-// clean returns a visitor's text as it can be stored, cut to maxText bytes.
+// clean returns a visitor's text for storage, cut to maxText bytes.
 func clean(s string) string {
 	s = storable(s)
 	if len(s) > maxText {
@@ -86,5 +85,5 @@ func clean(s string) string {
 	return s
 }
 
-// storable returns text without what PostgreSQL cannot store: NUL and invalid UTF-8.
+// storable removes NUL and invalid UTF-8, which PostgreSQL cannot store.
 func storable(s string) string { return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "") }

@@ -13,9 +13,9 @@ import (
 	"rail/server/work"
 )
 
-// ShortLink is the link behind a slug, of any tenant. Target is where it
-// redirects to, whatever the state of link, partner and program: that of a suspended
-// partner leads to its page too, without the partner's value (decisions, 249).
+// ShortLink is the link of a slug, of any tenant. Target is its redirect target, whatever the state of link,
+// partner and program: the link of a suspended partner leads to its page without the partner's value (decisions,
+// 249).
 type ShortLink struct {
 	db.LinkBySlugRow
 	Target string
@@ -30,9 +30,8 @@ func BySlug(ctx context.Context, tx pgtx.DBTX, slug string) (ShortLink, error) {
 	return ShortLink{hit, URL(hit.Link.DestinationURL, hit.Link.Param, hit.Link.Value)}, err
 }
 
-// Carry returns the link with the parameters of a visitor's query added to Target. It
-// leaves out the parameters that Target has, the program's url_params, and rail_click:
-// a visitor's address must not credit another partner (decisions, 319a).
+// Carry adds the parameters of a visitor's query to Target. It leaves out parameters that Target has, the
+// program's url_params, and rail_click: a visitor's address must not credit another partner (decisions, 319a).
 func (l ShortLink) Carry(query string) ShortLink {
 	if query == "" {
 		return l
@@ -50,7 +49,7 @@ func (l ShortLink) Carry(query string) ShortLink {
 	var more []string
 	for pair := range strings.SplitSeq(unpasted.Replace(query), "&") {
 		pair = inASCII(pair)
-		if slices.Contains(taken, paramKey(pair)) || size+1+len(pair) > MostURL {
+		if slices.Contains(taken, paramKey(pair)) || size+1+len(pair) > MaxURL {
 			continue
 		}
 		more = append(more, pair)
@@ -60,8 +59,7 @@ func (l ShortLink) Carry(query string) ShortLink {
 	return l
 }
 
-// inASCII returns a part of an address with all bytes escaped that a header or a text
-// column would refuse.
+// inASCII escapes all bytes of an address that a header or a text column would refuse.
 func inASCII(s string) string {
 	var out strings.Builder
 	for _, b := range []byte(s) {
@@ -74,9 +72,8 @@ func inASCII(s string) string {
 	return out.String()
 }
 
-// Counts reports whether visits by the link are recorded: both the program and
-// the partner must be active.
-// The redirect is answered all the same: the link is published.
+// Counts reports whether visits by the link are recorded: both the program and the partner must be active. The
+// redirect always works, since the link is published.
 func (l ShortLink) Counts() bool {
 	return l.PartnerStatus == db.PartnerStatusActive && l.ProgramStatus == db.ProgramStatusActive
 }
@@ -84,9 +81,9 @@ func (l ShortLink) Counts() bool {
 // unrecorded are the refusals of visits that a short link does not count.
 var unrecorded = []problem.Code{problem.ProgramPaused, problem.TrackingValueNotFound}
 
-// Follow records a visit by a short link, as Click does for a merchant's server.
-// Parameter and landing page are the link's; the visitor's headers are cleaned.
-// Nothing is recorded, and no click returned, if the partner has stopped being active.
+// Follow records a visit by a short link, as Click does for a merchant's server. Parameter and landing page are
+// the link's; the visitor's headers are cleaned. If the partner is no longer active, it records nothing and
+// returns no click.
 func (s Service) Follow(ctx context.Context, u *work.Unit, by ShortLink, v Visit) (clickID string, err error) {
 	l := by.Link
 	v.Param, v.LandingURL = l.Param, by.Target
@@ -94,7 +91,7 @@ func (s Service) Follow(ctx context.Context, u *work.Unit, by ShortLink, v Visit
 	k, err := s.visit(ctx, u, arrival{
 		Visit: v, programID: l.ProgramID, value: l.ValueKey, landingKey: l.DestinationKey, linkID: l.ID, browser: true,
 	})
-	// The link was read before; partner or program may have been suspended since.
+	// Partner or program may have been suspended since the link was read.
 	if problem.Is(err, unrecorded...) {
 		return "", nil
 	}

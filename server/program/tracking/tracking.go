@@ -1,6 +1,5 @@
-// Package tracking finds out who brought a visitor: links, coupons and the values
-// that lead to a partner, the clicks on them, the referrals that clicks open, and
-// to whom a new customer is attributed.
+// Package tracking attributes visitors and customers to partners: links, coupons and the values that lead to a
+// partner, clicks on them, and the referrals that clicks open.
 package tracking
 
 import (
@@ -10,8 +9,8 @@ import (
 
 var queries = db.New()
 
-// Service records visits. Keeper makes the keyed hashes of their addresses; Writer
-// writes those of several requests together, nil for each by itself.
+// Service records visits. Keeper makes the keyed hashes of their addresses; Writer batches the visits of several
+// requests, nil for no batching.
 type Service struct {
 	Keeper *secret.Keeper
 	Writer *Writer

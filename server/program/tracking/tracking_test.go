@@ -47,8 +47,7 @@ func TestUTM(t *testing.T) {
 	}
 }
 
-// A visitor has one live referral a partner, and an expired one makes room for
-// the next.
+// A visitor has one live referral with a partner, and an expired one is replaced.
 func TestReferralsOfAVisitor(t *testing.T) {
 	t.Parallel()
 	x, s := worktest.New(t), service(t)
@@ -97,8 +96,7 @@ func TestClicksThatAreRefused(t *testing.T) {
 	require.Empty(t, x.Events())
 }
 
-// A value belongs to one link, deleted or not, or to the partner whose handle it
-// is; only that partner may use it again.
+// A value belongs to one link, deleted or not, or to the partner with that handle, who alone may use it again.
 func TestValues(t *testing.T) {
 	t.Parallel()
 	x := worktest.New(t)
@@ -132,7 +130,7 @@ func TestValues(t *testing.T) {
 	}, x.Events())
 }
 
-// A change that changes nothing makes no event.
+// A change without effect emits no event.
 func TestUpdateLinkToWhatItIs(t *testing.T) {
 	t.Parallel()
 	x := worktest.New(t)
@@ -157,7 +155,7 @@ func TestUpdateLinkToWhatItIs(t *testing.T) {
 	require.Equal(t, []string{"affiliate_link.created", "affiliate_link.updated"}, x.Events())
 }
 
-// A short link leads on whatever its state; what it records is the link's.
+// A short link redirects in any state; it records its own parameter and landing page.
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	x, s := worktest.New(t), service(t)

@@ -10,12 +10,10 @@ import (
 	"rail/server/program/publishable"
 )
 
-// URL returns the destination with the tracking parameter applied: a parameter
-// of that name is replaced, the rest of the query and the fragment stay as they
-// are (decisions, 75).
+// URL returns the destination with the tracking parameter: it replaces a parameter of that name and keeps the
+// rest of the query and the fragment (decisions, 75).
 func URL(destination, param, value string) string {
-	// Cut by hand: url.Values would sort the parameters and escape them anew, and some
-	// merchants' pages depend on either.
+	// Cut manually: url.Values would sort and escape the parameters anew, and some merchants' pages depend on either.
 	base, fragment, hasFragment := strings.Cut(destination, "#")
 	path, query, _ := strings.Cut(base, "?")
 	kept := []string{}
@@ -33,43 +31,43 @@ func URL(destination, param, value string) string {
 	return out
 }
 
-// MostURL is the most characters that an address from outside has, and storedURL the
-// most that are stored of it (decisions, 223).
+// MaxURL is the maximum length of an address from outside, and storedURL the maximum stored length, in
+// characters (decisions, 223).
 const (
-	MostURL   = 16384
+	MaxURL    = 16384
 	storedURL = 2048
 )
 
-// fit returns an address cut to storedURL characters, before the first parameter that
-// does not fit. If the path alone is longer, the path is cut.
+// fit cuts an address to storedURL characters, before the first parameter that does not fit. If the path alone
+// is longer, the path is cut.
 func fit(address string) string {
 	if utf8.RuneCountInString(address) <= storedURL {
 		return address
 	}
-	end := 0 // of the characters that fit, in bytes
+	end := 0 // length in bytes of the characters that fit
 	for range storedURL {
 		_, size := utf8.DecodeRuneInString(address[end:])
 		end += size
 	}
-	// The character after them may be the mark that ends the last parameter.
+	// The next character may end the last parameter.
 	if i := strings.LastIndexAny(address[:end+1], "?&#"); i >= 0 {
 		return address[:i]
 	}
 	return brokenEscape.ReplaceAllString(address[:end], "")
 }
 
-// brokenEscape matches an escape that has lost its end.
+// brokenEscape matches an incomplete escape.
 var brokenEscape = regexp.MustCompile(`%[0-9A-Fa-f]?$`)
 
-// fitted is fit for an address that may be absent.
-func fitted(address *string) *string {
+// fitOptional is fit for an address that may be nil.
+func fitOptional(address *string) *string {
 	if address == nil {
 		return nil
 	}
 	return new(fit(*address))
 }
 
-// addQuery returns an address with more behind its query.
+// addQuery appends parameters to an address.
 func addQuery(address string, more []string) string {
 	if len(more) == 0 {
 		return address
@@ -85,8 +83,8 @@ func addQuery(address string, more []string) string {
 	return base
 }
 
-// paramKey returns the name of a parameter, as in "name=value", in the form in which
-// names are compared: unescaped, in lower case, without the rest of a pasted &amp;.
+// paramKey returns the name of a parameter, as in "name=value", normalized for comparison: unescaped, in lower
+// case, without the rest of a pasted &amp;.
 func paramKey(pair string) string {
 	name, _, _ := strings.Cut(pair, "=")
 	if plain, err := url.QueryUnescape(name); err == nil {
@@ -95,8 +93,8 @@ func paramKey(pair string) string {
 	return strings.TrimPrefix(strings.ToLower(name), "amp;")
 }
 
-// ShortBase returns where short links live, without a slash at its end: short, or
-// the folder of redirects below base where short is empty.
+// ShortBase returns the base address of short links, without a slash at its end: short, or the redirect folder
+// below base if short is empty.
 func ShortBase(base, short string) string {
 	return cmp.Or(strings.TrimSuffix(short, "/"), strings.TrimSuffix(base, "/")+"/r")
 }
@@ -104,8 +102,8 @@ func ShortBase(base, short string) string {
 // ShortURL returns the address of a short link below the base of all.
 func ShortURL(base, slug string) string { return base + "/" + slug }
 
-// destinationKey returns what a landing page is compared with: host and path in
-// lower case, in the form that browsers send, without default port and slash at the end.
+// destinationKey returns the form in which landing pages are compared: host and path in lower case, in the form
+// that browsers send, without default port and slash at the end.
 func destinationKey(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -6,45 +6,45 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"rail/server/postgres/pgtx"
+	"rail/server/postgres/pgtx/share"
 	"rail/server/work"
 )
 
 const (
-	// mostVisits bounds the visits that are written together.
-	mostVisits = 128
-	// enough is how many have to wait for a second transaction to begin beside one: fewer cost more
-	// than the second gains.
-	enough = 16
+	// maxBatchVisits bounds the visits of one batch.
+	maxBatchVisits = 128
+	// minSecondBatch is the queue length from which a second concurrent transaction
+	// pays off.
+	minSecondBatch = 16
 )
 
-// Writer writes the visits of requests that come at the same moment with one
-// look-up and one transaction. Each request is answered after the commit; where
-// nothing of that was kept, each records its own visit.
+// Writer batches the visits of concurrent requests into one look-up and one transaction. Each request is
+// answered after the commit; if a batch fails, each request records its visit itself.
 type Writer struct {
-	pool  *pgxpool.Pool
-	queue *pgtx.Queue[*pending]
+	pool    *pgxpool.Pool
+	batcher *share.Batcher[*pending]
 }
 
-// NewWriter returns a writer on pool, which has two connections at most.
+// NewWriter returns a writer that uses at most two connections of pool.
 func NewWriter(pool *pgxpool.Pool) *Writer {
 	w := &Writer{pool: pool}
-	w.queue = pgtx.NewQueue(pgtx.Limits{Riders: mostVisits, Trips: 2, Beside: enough}, w.batch)
+	w.batcher = share.NewBatcher(share.Limits{Members: maxBatchVisits, Batches: 2, MinParallel: minSecondBatch}, w.batch)
 	return w
 }
 
-// Shared returns what has been written together so far.
-func (w *Writer) Shared() pgtx.Shared { return w.queue.Shared() }
+// Stats returns the counts of batches and visits.
+func (w *Writer) Stats() share.Stats { return w.batcher.Stats() }
 
-// pending is a visit that waits to be written. Two of a browser are not written at
-// once: the second would not see the referral that the first opens.
+// pending is a waiting visit. Two visits of one browser are not in the same batch: the second would not see the
+// referral of the first.
 type pending struct {
-	pgtx.Ticket
+	share.Entry
 	arrival
 
 	service Service
 	unit    *work.Unit // of its request, whose transaction has not begun
-	written *work.Unit // what it did in the shared one; nil for nothing
-	click   recorded
+	written *work.Unit // its part of the batch; nil for none
+	click   clickResult
 	err     error
 	done    chan struct{}
 }
@@ -52,25 +52,25 @@ type pending struct {
 func newPending(s Service, u *work.Unit, a arrival) *pending {
 	who := u.OrgID + a.programID + string(a.visitor())
 	return &pending{
-		Ticket: pgtx.Ticket{Tenant: u.OrgID, Names: []string{who}}, arrival: a, service: s, unit: u,
+		Entry: share.Entry{Tenant: u.OrgID, Names: []string{who}}, arrival: a, service: s, unit: u,
 		done: make(chan struct{}),
 	}
 }
 
 // write records a visit of the unit's tenant, and its events, and wakes their
 // sender. Of an error for which pgtx.Again is true nothing was kept.
-func (w *Writer) write(ctx context.Context, s Service, u *work.Unit, a arrival) (recorded, error) {
-	if w.queue.Apart(u.OrgID) {
-		return recorded{}, pgtx.ErrAlone
+func (w *Writer) write(ctx context.Context, s Service, u *work.Unit, a arrival) (clickResult, error) {
+	if w.batcher.Isolated(u.OrgID) {
+		return clickResult{}, pgtx.ErrRetryAlone
 	}
 	p := newPending(s, u, a)
-	w.queue.Join(p)
+	w.batcher.Add(p)
 	select {
 	case <-p.done:
 		return p.click, p.err
 	case <-ctx.Done(): // under way, it may be written all the same, as at any commit
-		w.queue.Quit(p)
-		return recorded{}, ctx.Err()
+		w.batcher.Remove(p)
+		return clickResult{}, ctx.Err()
 	}
 }
 
@@ -79,11 +79,11 @@ func (w *Writer) batch(ctx context.Context, visits []*pending) {
 	err := w.store(ctx, visits)
 	var blame []*pending
 	if pgtx.Again(err) {
-		if w.queue.SentAway(len(visits)); len(visits) > 1 {
+		if w.batcher.Retried(len(visits)); len(visits) > 1 {
 			blame = visits // it cannot be seen whose it was
 		}
 	}
-	w.queue.Arrived(visits, err == nil, blame...)
+	w.batcher.Done(visits, err == nil, blame...)
 	for _, p := range visits {
 		if p.err == nil {
 			p.err = err
@@ -100,29 +100,29 @@ func (w *Writer) batch(ctx context.Context, visits []*pending) {
 	}
 }
 
-// store writes all visits that can be recorded, in one transaction. What panics, before
-// anything is sent, does so again in the request that records alone.
+// store writes all valid visits in one transaction. A panic before the commit repeats in the request that
+// records its visit alone.
 func (w *Writer) store(ctx context.Context, visits []*pending) (err error) {
 	tx := pgtx.Begin(w.pool)
 	defer tx.Rollback()
-	defer func() { // there is no request here whose path would catch it
+	defer func() { // there is no request here to recover it
 		if recover() != nil {
-			err = pgtx.ErrAlone
+			err = pgtx.ErrRetryAlone
 		}
 	}()
 	if err := w.put(ctx, tx, visits); err != nil {
-		return pgtx.Alone(err)
+		return share.RetryAlone(err)
 	}
 	if err := tx.Commit(ctx); err != nil {
-		return pgtx.Alone(err)
+		return share.RetryAlone(err)
 	}
 	for _, p := range visits {
-		p.unit.Tx.Wrote(tx)
+		p.unit.Tx.CopyPosition(tx)
 	}
 	return nil
 }
 
-// put puts off what all visits write, until the commit of tx.
+// put queues the writes of all visits for tx's commit.
 func (w *Writer) put(ctx context.Context, tx *pgtx.Tx, visits []*pending) error {
 	units, arrivals := make([]*work.Unit, len(visits)), make([]arrival, len(visits))
 	for i, p := range visits {
@@ -132,7 +132,7 @@ func (w *Writer) put(ctx context.Context, tx *pgtx.Tx, visits []*pending) error 
 	if err != nil {
 		return err
 	}
-	if _, err := tx.Later().Exec(ctx, pgtx.LockWait); err != nil {
+	if _, err := tx.Later().Exec(ctx, share.LockWait); err != nil {
 		return err
 	}
 	var parts []*pgtx.Tx
@@ -146,7 +146,7 @@ func (w *Writer) put(ctx context.Context, tx *pgtx.Tx, visits []*pending) error 
 		}
 		p.written = u
 		parts = append(parts, u.Tx)
-		tx.WriteFor(p.unit.Tx)
+		tx.CopyTrace(p.unit.Tx)
 	}
 	tx.Join(parts...)
 	return nil

@@ -14,6 +14,7 @@ import (
 	"rail/server/harness/worktest"
 	"rail/server/ident"
 	"rail/server/postgres/pgtx"
+	"rail/server/postgres/pgtx/share"
 	"rail/server/problem"
 	"rail/server/work"
 )
@@ -23,7 +24,7 @@ func visitOf(value, visitor string) Visit {
 	return Visit{VisitorToken: visitor, LandingURL: "https://shop.example/?ref=" + value}
 }
 
-// pend is a visit that waits to be written.
+// pend returns a waiting visit.
 func pend(x *worktest.Tenant, s Service, u *work.Unit, value, visitor string) *pending {
 	return newPending(s, u.WithTx(pgtx.Begin(x.Pool)), arrival{
 		Visit: visitOf(value, visitor), programID: x.Program.ID, value: value,
@@ -31,7 +32,7 @@ func pend(x *worktest.Tenant, s Service, u *work.Unit, value, visitor string) *p
 	})
 }
 
-// gated is a writer with one transaction at a time, each of which waits until it may begin.
+// gated is a writer with one transaction at a time, each of which waits for permission to begin.
 type gated struct {
 	*Writer
 
@@ -40,21 +41,20 @@ type gated struct {
 
 func newGated(x *worktest.Tenant) gated {
 	w := gated{NewWriter(x.Pool), make(chan struct{})}
-	w.queue = pgtx.NewQueue(pgtx.Limits{Riders: mostVisits, Trips: 1}, func(ctx context.Context, visits []*pending) {
+	w.batcher = share.NewBatcher(share.Limits{Members: maxBatchVisits, Batches: 1}, func(ctx context.Context, visits []*pending) {
 		<-w.open
 		w.batch(ctx, visits)
 	})
 	return w
 }
 
-// together writes visits in one transaction, but those of one browser in several: they
-// gather behind one that is refused.
+// together writes visits in one transaction, except those of one browser: they gather behind a refused one.
 func (w gated) together(x *worktest.Tenant, visits ...*pending) {
 	x.Helper()
 	stranger := work.New(x.Pool, work.Unit{OrgID: "org_first", RequestID: ident.New(ident.Run), Now: x.Now})
 	all := append([]*pending{pend(x, visits[0].service, stranger, "nobody", "first")}, visits...)
 	for _, p := range all {
-		w.queue.Join(p)
+		w.batcher.Add(p)
 	}
 	for _, p := range all {
 		for waits := true; waits; {
@@ -67,8 +67,8 @@ func (w gated) together(x *worktest.Tenant, visits ...*pending) {
 	}
 }
 
-// TestWriterBatch writes visits of every fate together: in one transaction, but the second
-// of one visitor, which joins the referral of the first; what is refused leaves nothing.
+// TestWriterBatch writes visits of every outcome in one transaction, except a visitor's second one, which joins
+// the referral of the first; refused visits leave nothing.
 func TestWriterBatch(t *testing.T) {
 	t.Parallel()
 	x, s := worktest.New(t), service(t)
@@ -82,7 +82,7 @@ func TestWriterBatch(t *testing.T) {
 	}
 	w := newGated(x)
 	w.together(x, visits...)
-	require.Zero(t, w.Shared().Again)
+	require.Zero(t, w.Stats().Retries)
 	codes := map[int]problem.Code{1: problem.TrackingValueNotFound, 4: problem.ResourceNotFound}
 	for i, p := range visits {
 		if codes[i] == "" {
@@ -103,8 +103,7 @@ func TestWriterBatch(t *testing.T) {
 	require.Equal(t, []string{"referral.created", "referral.created", "referral.created"}, x.Events())
 }
 
-// TestWriterReturns: of browsers that come again the batch has no click, but what they
-// came back to, beside the first visit of another.
+// TestWriterReturns: repeated visits of browsers add no clicks in a batch, beside the first visit of another.
 func TestWriterReturns(t *testing.T) {
 	t.Parallel()
 	x, s := worktest.New(t), service(t)
@@ -136,8 +135,7 @@ func TestWriterReturns(t *testing.T) {
 		"SELECT returned_click_id FROM referrals WHERE returned_at = $1", x.Now.Plus(2*time.Minute)))
 }
 
-// TestWriterNeighbour has many visits at once, one of which the database refuses: it
-// alone gets the error.
+// TestWriterNeighbour: among many concurrent visits, the database refuses one, which alone gets the error.
 func TestWriterNeighbour(t *testing.T) {
 	t.Parallel()
 	x, s := worktest.New(t), service(t)
@@ -149,7 +147,7 @@ func TestWriterNeighbour(t *testing.T) {
 	for i := range errs {
 		visit := visitOf("ann", fmt.Sprint("visitor ", i%visitors))
 		if i == many/2 {
-			bad := "\x00" // no text to PostgreSQL
+			bad := "\x00" // not valid text in PostgreSQL
 			visit.UserAgent = &bad
 		}
 		all.Go(func() {
@@ -171,9 +169,8 @@ func TestWriterNeighbour(t *testing.T) {
 		"SELECT count(*) FROM clicks UNION ALL SELECT count(*) FROM referrals WHERE current"))
 }
 
-// TestWriterLocked has a visit wait for a transaction that opened its visitor's
-// referral: those beside it do not wait for that one's end, and its tenant goes alone for
-// a while if that happens again.
+// TestWriterLocked: a visit waits for a transaction that opened its visitor's referral. Visits in the same batch
+// do not wait for it, and after a repetition its tenant is isolated for a while.
 func TestWriterLocked(t *testing.T) {
 	t.Parallel()
 	x, s := worktest.New(t), service(t)
@@ -184,11 +181,11 @@ func TestWriterLocked(t *testing.T) {
 		if _, err := s.Click(ctx, held, x.Program.ID, "ann", visitOf("ann", "one")); err != nil {
 			return err
 		}
-		if _, err := held.DB().Exec(ctx, "SELECT 1"); err != nil { // sends what waits
+		if _, err := held.DB().Exec(ctx, "SELECT 1"); err != nil { // sends the queued statements
 			return err
 		}
 		for i := range 2 {
-			require.False(t, w.queue.Apart(x.OrgID), i)
+			require.False(t, w.batcher.Isolated(x.OrgID), i)
 			visits := []*pending{pend(x, s, u, "ann", "one"), pend(x, s, u, "ann", "two")}
 			w.together(x, visits...)
 			for _, p := range visits {
@@ -197,20 +194,20 @@ func TestWriterLocked(t *testing.T) {
 		}
 		return nil
 	})
-	require.True(t, w.queue.Apart(x.OrgID))
-	require.GreaterOrEqual(t, w.Shared().Again, uint64(4))
+	require.True(t, w.batcher.Isolated(x.OrgID))
+	require.GreaterOrEqual(t, w.Stats().Retries, uint64(4))
 	require.Equal(t, []int64{1}, worktest.Rows[int64](x, "SELECT count(*) FROM clicks"))
 }
 
-// TestWriterPanics has one of three visits panic: nothing of the others was kept either, and
-// they are recorded alone; what was refused stays refused.
+// TestWriterPanics: one of three visits panics. The batch is rolled back, and the others are recorded alone; a
+// refused one stays refused.
 func TestWriterPanics(t *testing.T) {
 	t.Parallel()
 	x, s := worktest.New(t), service(t)
 	x.Partner("ann")
 	u := work.New(x.Pool, work.Unit{OrgID: x.OrgID, RequestID: ident.New(ident.Run), Now: x.Now})
 	visits := []*pending{pend(x, s, u, "ann", "one"), pend(x, s, u, "nobody", "two"), pend(x, s, u, "ann", "three")}
-	visits[2].service.Keeper, visits[2].IP = nil, "192.0.2.1" // whose hash takes a key
+	visits[2].service.Keeper, visits[2].IP = nil, "192.0.2.1" // its hash needs a key
 	newGated(x).together(x, visits...)
 	require.True(t, pgtx.Again(visits[0].err), visits[0].err)
 	require.True(t, pgtx.Again(visits[2].err), visits[2].err)
@@ -220,7 +217,7 @@ func TestWriterPanics(t *testing.T) {
 	require.Equal(t, []int64{0}, worktest.Rows[int64](x, "SELECT count(*) FROM clicks"))
 }
 
-// TestWriterGone does not write a visit whose request ends while it waits.
+// TestWriterGone does not write a visit whose request ends during the wait.
 func TestWriterGone(t *testing.T) {
 	t.Parallel()
 	x, s := worktest.New(t), service(t)
@@ -228,7 +225,7 @@ func TestWriterGone(t *testing.T) {
 	w := newGated(x)
 	first := work.New(x.Pool, work.Unit{OrgID: x.OrgID, RequestID: ident.New(ident.Run), Now: x.Now})
 	written := pend(x, s, first, "ann", "one")
-	w.queue.Join(written)
+	w.batcher.Add(written)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	u := first.WithTx(pgtx.Begin(x.Pool))

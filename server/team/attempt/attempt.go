@@ -1,6 +1,5 @@
-// Package attempt bounds how often something is tried: a password, a code, a mail to an
-// address that somebody has typed. Attempts are kept in the database, so that the bounds
-// hold over all servers.
+// Package attempt limits how often something is tried: a password, a code, a mail to a typed address. Attempts
+// are stored in the database, so that the limits hold across servers.
 package attempt
 
 import (
@@ -24,26 +23,25 @@ const Window = 15 * time.Minute
 
 var queries = db.New()
 
-// Book is where attempts are noted.
+// Book counts attempts.
 type Book struct {
 	Pool   *pgxpool.Pool
 	Keeper *secret.Keeper
 	Clock  clock.Clock
 }
 
-// Subject is who or what attempts are counted of, such as "account:ada@example.com", and how
-// many the Window may have. Only a keyed hash of Key is stored.
+// Subject is the account or address whose attempts count, such as "account:ada@example.com", and its limit
+// within the Window. Only a keyed hash of Key is stored.
 type Subject struct {
 	Key  string
 	Most int64
 }
 
-// Noted are attempts that can be taken back.
+// Noted are counted attempts that can be removed.
 type Noted []int64
 
-// Note notes an attempt before it is known how it ends, so that many at once are counted too.
-// One too many is not counted itself, and refused as rate_limit_exceeded until the oldest
-// leaves the window.
+// Note counts an attempt before its result is known, so that concurrent attempts count too. An attempt beyond
+// the limit is not counted, and refused as rate_limit_exceeded until the oldest leaves the window.
 func (b Book) Note(ctx context.Context, subjects ...Subject) (Noted, error) {
 	now := b.Clock.Now()
 	keys, most := make([][]byte, len(subjects)), map[string]int64{}
@@ -71,7 +69,7 @@ func (b Book) Note(ctx context.Context, subjects ...Subject) (Noted, error) {
 	return nil, errors.Join(b.Forget(ctx, noted), tooMany(now, until))
 }
 
-// Forget takes attempts back that did not fail, also when who made them has gone.
+// Forget removes attempts that succeeded, even after the request was cancelled.
 func (b Book) Forget(ctx context.Context, noted Noted) error {
 	return queries.SignInForget(context.WithoutCancel(ctx), b.Pool, slices.Clone(noted))
 }
@@ -84,8 +82,7 @@ func tooMany(now, until clock.Time) error {
 	return p
 }
 
-// Network is what of an address one person can hardly change: all of an IPv4 address, and the
-// first half of an IPv6 one.
+// Network returns the part of an address that a client cannot vary: the IPv4 address or the IPv6 /64.
 func Network(from string) string {
 	a, err := netip.ParseAddr(from)
 	if err != nil {

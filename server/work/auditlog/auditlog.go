@@ -1,5 +1,4 @@
-// Package auditlog writes who did what to what, in the transaction of the change.
-// Entries are never changed.
+// Package auditlog writes the audit log, in the transaction of the change. Entries are never changed.
 package auditlog
 
 import (
@@ -13,15 +12,14 @@ import (
 	"rail/server/work"
 )
 
-// Entry is a line of the log. Before and After are what changed, as JSON; nil
-// for nothing.
+// Entry is an audit entry. Before and After are the changed fields as JSON, or nil.
 type Entry struct {
 	ProgramID, Action, TargetID string
 	Reason                      *string
 	Before, After               any
 }
 
-// Record writes the line with the change, under the name of the unit's actor.
+// Record writes the entry with the change, for the unit's actor.
 func Record(ctx context.Context, u *work.Unit, e Entry) error {
 	before, err := snapshot(e.Before)
 	if err != nil {
@@ -39,14 +37,13 @@ func Record(ctx context.Context, u *work.Unit, e Entry) error {
 	})
 }
 
-// Target is one of many that a change was made to, with what it was before.
+// Target is one of many changed objects, with its state before.
 type Target struct {
 	ID     string
 	Before any
 }
 
-// RecordEach writes a line for each target, with everything else of the entry, in
-// one statement.
+// RecordEach writes an entry for each target, with the other fields of e, in one statement.
 func RecordEach(ctx context.Context, u *work.Unit, e Entry, targets []Target) error {
 	after, err := snapshot(e.After)
 	if err != nil {
@@ -75,12 +72,12 @@ func snapshot(v any) ([]byte, error) {
 	return json.Marshal(v)
 }
 
-// byPartner is the reason of what partners did in the portal, which once was all
-// that named them.
+// byPartner matches the reason of partners' changes in the portal, which used to be the only reference to the
+// partner.
 var byPartner = regexp.MustCompile(`^By the partner (\w+) in the portal`)
 
-// ActorOf returns who an entry says did it. An entry of before actors were noted
-// is a key's where it names one, and else a partner's, whom its reason names.
+// ActorOf returns an entry's actor. An entry from before actors were stored belongs to its key if it has one,
+// else to the partner in its reason.
 func ActorOf(e db.AuditLogEntry) work.Actor {
 	switch {
 	case e.ActorType != nil:

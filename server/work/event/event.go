@@ -1,5 +1,5 @@
-// Package event writes what happened: one row an event, with the exact bytes
-// that will be signed and sent, in the transaction of the change itself.
+// Package event writes events: one row each, with the exact bytes to sign and send, in the transaction of the
+// change.
 package event
 
 import (
@@ -18,17 +18,17 @@ import (
 
 // Recorder collects the events of one transaction, in order.
 type Recorder struct {
-	RequestID string // req_ of the API call or run_ of the job; "" when none
+	RequestID string // req_ of the API call or run_ of the job, or ""
 	Now       clock.Time
 	rows      db.EventsInsertParams
 	err       error
 }
 
-// Subject is what an event is about.
+// Subject is the object of an event.
 type Subject struct {
 	ProgramID string
-	PartnerID string // "" where the event belongs to no partner
-	ID        string // the object that changed
+	PartnerID string // "" for an event of no partner
+	ID        string // the changed object
 }
 
 // envelope is the body of an event. Its members are in the order of the contract.
@@ -40,13 +40,13 @@ type envelope struct {
 	Request   request    `json:"request"`
 }
 
-// request names the API call, or the run of a job, that caused the event.
+// request names the API call or job run that caused the event.
 type request struct {
 	ID *string `json:"id"`
 }
 
-// Record keeps an event of an organization until Flush; an error is kept too.
-// Events about sample rows are dropped, as nobody waits for them.
+// Record collects an event of an organization until Flush, and also keeps an error until then. It drops events
+// about sample rows.
 func (r *Recorder) Record(orgID string, about Subject, e events.Event) {
 	if r.err != nil || ident.IsSample(about.ProgramID) {
 		return
@@ -72,8 +72,7 @@ func (r *Recorder) Record(orgID string, about Subject, e events.Event) {
 	}
 }
 
-// bodies returns the body of an event, and the body for partners if that differs,
-// else "".
+// bodies returns the body of an event, and the body for partners if that differs, else "".
 func (r *Recorder) bodies(id, kind string, data any) (body, partnerBody string, err error) {
 	e := envelope{ID: id, Type: kind, CreatedAt: r.Now, Data: data, Request: request{ID: opt.OrNil(r.RequestID)}}
 	if body, err = e.encode(); err != nil || !hides(kind) {
@@ -101,16 +100,16 @@ func (r *Recorder) Flush(ctx context.Context, tx pgtx.DBTX) error {
 // IDs returns the ids of the collected events, in order.
 func (r *Recorder) IDs() []string { return r.rows.Ids }
 
-// Len returns how many events are collected.
+// Len returns the number of collected events.
 func (r *Recorder) Len() int { return len(r.rows.Ids) }
 
-// encode returns the exact bytes that will be signed and sent.
+// encode returns the exact bytes to sign and send.
 func (e envelope) encode() (string, error) {
 	b, err := plain(e)
 	return string(b), err
 }
 
-// plain returns JSON without HTML escapes and without a newline at its end.
+// plain encodes JSON without HTML escapes and without a trailing newline.
 func plain(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

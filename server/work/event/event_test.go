@@ -15,8 +15,7 @@ import (
 	"rail/server/work/event"
 )
 
-// written are the bodies of an event as they are stored: for the program, and for
-// its partner where that differs.
+// written returns the stored bodies of an event: for the program, and for its partner if that differs.
 func written(t *testing.T, pool *pgxpool.Pool, id string) (body string, partnerBody *string) {
 	t.Helper()
 	row := pool.QueryRow(t.Context(), "SELECT body, partner_body FROM events WHERE id = $1", id)
@@ -24,8 +23,8 @@ func written(t *testing.T, pool *pgxpool.Pool, id string) (body string, partnerB
 	return body, partnerBody
 }
 
-// TestBodies compares the bytes that are signed and sent: the members in the order
-// of the contract, without escapes, and null for a request that there was not.
+// TestBodies compares the signed bytes: the members in the order of the contract, without escapes, and null
+// without a request.
 func TestBodies(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
@@ -66,8 +65,8 @@ func TestSampleRowsAreNoNews(t *testing.T) {
 	require.Equal(t, 1, r.Len())
 }
 
-// TestDeliveries has an endpoint of the program's, and one of each of two
-// partners', take events: a partner gets its own, of the types that partners see.
+// TestDeliveries: endpoints of the program and of two partners take events; a partner gets its own, of the types
+// visible to partners.
 func TestDeliveries(t *testing.T) {
 	t.Parallel()
 	x := worktest.New(t)

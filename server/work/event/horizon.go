@@ -9,27 +9,24 @@ import (
 	"rail/server/postgres/pgtx"
 )
 
-// Horizon is the bound below which the events are known: what a later snapshot
-// sees of them below it is all that there will ever be (queries/events.sql,
-// EventsInsert). Ids are drawn before the commit, so that an event may become
-// visible after others with higher ids.
+// Horizon is the bound below which all events are known: a later snapshot shows no others below it
+// (queries/events.sql, EventsInsert). Ids are drawn before the commit, so an event may become visible after
+// others with higher ids.
 type Horizon struct {
 	// End bounds the events of every program.
 	End int64
-	// Locks are of transactions that have written events and had not ended. They bound
-	// the events of programs in their class.
+	// Locks belong to open transactions that have written events. They bound the events of programs in their class.
 	Locks []Lock
 }
 
-// Lock is the lock of one transaction. Its events, of programs in Class, are all
-// above Below.
+// Lock is the lock of one transaction. Its events, of programs in Class, are all above Below.
 type Lock struct {
 	Class int32
 	Below int64
 }
 
-// ReadHorizon reads the horizon in one round trip, on the primary: a standby has no locks.
-// End is read before the locks: numbers that are drawn in between are not below it.
+// ReadHorizon reads the horizon in one round trip, on the primary, since a standby has no locks. End is read
+// before the locks: numbers drawn in between are not below it.
 func ReadHorizon(ctx context.Context, pool *pgxpool.Pool) (h Horizon, err error) {
 	var drawn int64
 	var locks []db.EventsHeldRow
@@ -39,8 +36,8 @@ func ReadHorizon(ctx context.Context, pool *pgxpool.Pool) (h Horizon, err error)
 	)
 	h.End = drawn + 1
 	for _, l := range locks {
-		// The difference fits 32 bits; what was drawn since is negative, and above End.
-		if since := int32(drawn) - l.Number; since >= 0 { // modulo 2^32 on purpose
+		// The difference fits 32 bits; numbers drawn since are negative, and above End.
+		if since := int32(drawn) - l.Number; since >= 0 { // modulo 2^32 intended
 			h.Locks = append(h.Locks, Lock{Class: l.Class, Below: drawn - int64(since)})
 		}
 	}
@@ -56,7 +53,7 @@ func (h Horizon) Lowest() int64 {
 	return low
 }
 
-// Arrays returns the locks as queries take them.
+// Arrays returns the locks as arrays for queries.
 func (h Horizon) Arrays() (classes []int32, belows []int64) {
 	for _, l := range h.Locks {
 		classes, belows = append(classes, l.Class), append(belows, l.Below)

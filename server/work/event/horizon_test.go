@@ -63,7 +63,7 @@ func follow(ctx context.Context, pool *pgxpool.Pool, program string,
 	return subjects, seqs, rows.Err()
 }
 
-// near puts the next number just below the largest of a lock.
+// near sets the next number just below a lock's maximum.
 func near(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
 	_, err := pool.Exec(t.Context(), "SELECT setval('events_seq_seq', $1)", int64(5)<<32-200)
@@ -72,8 +72,8 @@ func near(t *testing.T, pool *pgxpool.Pool) {
 
 var errUndone = errors.New("undone")
 
-// write changes objects of two programs in a transaction and records each change
-// which it is: several times, some of them undone, while others do the same.
+// write changes objects of two programs in a transaction and records each change with its number: several times,
+// some of them rolled back, while others do the same.
 func write(ctx context.Context, pool *pgxpool.Pool, rounds int) error {
 	for range rounds {
 		err := pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
@@ -100,9 +100,8 @@ func write(ctx context.Context, pool *pgxpool.Pool, rounds int) error {
 	return nil
 }
 
-// TestOrder: whoever reads up to the horizon, as often as it likes, never misses
-// an event and sees those of an object in the order of its changes, while many
-// write, and past the largest number of a lock.
+// TestOrder: a reader up to the horizon never misses an event and sees those of an object in the order of its
+// changes, with many concurrent writers, and beyond a lock's maximum number.
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	const writers, rounds = 8, 60
@@ -160,8 +159,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestLocks: a transaction keeps back what is recorded later of its own programs, and
-// of no other program, and has one lock however many programs it records events of.
+// TestLocks: a transaction delays later events of its own programs only, and has one lock for any number of
+// programs.
 func TestLocks(t *testing.T) {
 	t.Parallel()
 	many := []string{}
@@ -170,7 +169,7 @@ func TestLocks(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		programs      []string
-		locks, others int // what is read of other programs meanwhile
+		locks, others int // events read of other programs in the meantime
 	}{
 		"one": {many[:1], 1, 1}, "some": {many[:16], 16, 1}, "many": {many, 1, 0},
 	} {

@@ -7,9 +7,8 @@ import (
 	"rail/gen/events"
 )
 
-// partnerTypes are the types that partners may receive. hidden are, by type, the
-// members of the data that partners do not get, such as who a customer is. Both
-// come from the description of the API.
+// partnerTypes are the types that partners may receive. hidden are, by type, the members that partners do not
+// get, such as the customer's identity. Both come from the OpenAPI document.
 var partnerTypes, hidden = partnersView(events.Catalogue)
 
 // partnersView returns the marks of the catalogue by type.
@@ -29,11 +28,10 @@ func partnersView(catalogue []events.Type) (visible []string, without map[string
 // PartnerVisible reports whether partners may receive events of a type.
 func PartnerVisible(kind string) bool { return slices.Contains(partnerTypes, kind) }
 
-// hides reports whether partners see less of a type than others do.
+// hides reports whether a type has members hidden from partners.
 func hides(kind string) bool { return len(hidden[kind]) > 0 }
 
-// ForPartner returns the data of an event without what is hidden from partners.
-// Data that hides nothing is returned as it is.
+// ForPartner returns the data of an event without hidden members. Data without any is returned unchanged.
 func ForPartner(kind string, data json.RawMessage) (json.RawMessage, error) {
 	if !hides(kind) {
 		return data, nil

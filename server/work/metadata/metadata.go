@@ -1,5 +1,5 @@
-// Package metadata checks the fields that take any JSON object of the caller's:
-// metadata, answers and payout details. What an object means is the caller's.
+// Package metadata checks fields with arbitrary JSON objects of the caller: metadata, answers and payout
+// details.
 package metadata
 
 import (
@@ -9,16 +9,15 @@ import (
 	"rail/server/problem"
 )
 
-// The bounds of an object (decisions, 188).
+// Limits of an object (decisions, 188).
 const (
 	maxKeys  = 50
 	maxBytes = 16 << 10
 	maxDepth = 5
 )
 
-// Check refuses what is not an object of at most 50 keys, 16 KiB and 5 levels,
-// or has an empty key. Absent and null pass. It returns nil or a
-// *problem.Error that names param.
+// Check refuses values other than an object of at most 50 keys, 16 KiB and 5 levels without empty keys. Absent
+// and null pass. It returns nil or a *problem.Error that names param.
 func Check(raw json.RawMessage, param string) error {
 	if Absent(raw) {
 		return nil
@@ -44,10 +43,10 @@ func Check(raw json.RawMessage, param string) error {
 	return nil
 }
 
-// survey walks compact JSON for its deepest level and for a key without text:
-// only member names are followed by a colon.
+// survey scans compact JSON for its deepest level and for an empty key: only member names are followed by a
+// colon.
 func survey(compact []byte) (deepest int, emptyKey bool) {
-	depth, opened := 0, -1 // opened is where the text at hand began
+	depth, opened := 0, -1 // opened is the start of the current string
 	for i := 0; i < len(compact); i++ {
 		switch b := compact[i]; {
 		case opened >= 0 && b == '\\':
@@ -68,13 +67,12 @@ func survey(compact []byte) (deepest int, emptyKey bool) {
 	return deepest, emptyKey
 }
 
-// Absent reports whether raw is missing or null; on a create both mean the same
-// (decisions, 222).
+// Absent reports whether raw is missing or null; on a create both mean the same (decisions, 222).
 func Absent(raw json.RawMessage) bool {
 	return len(raw) == 0 || bytes.Equal(bytes.TrimSpace(raw), []byte("null"))
 }
 
-// Stored returns what is kept of raw: the text as given, or nil.
+// Stored returns the stored form of raw: the text as given, or nil.
 func Stored(raw json.RawMessage) []byte {
 	if Absent(raw) {
 		return nil

@@ -1,27 +1,27 @@
-// Package quota is what an organization may use: limits that the operator sets for
-// the whole server, and that each organization can have of its own.
+// Package quota has the limits of an organization: the operator's defaults for the whole server, and an
+// organization's own.
 package quota
 
-// Plan is the limits in force. A number of 0 is no limit.
+// Plan has the effective limits. 0 is no limit.
 type Plan struct {
 	// FlowQuota bounds the active flows of a program.
 	FlowQuota int64
-	// RevenueMeterMinor is the month's revenue of a program, in minor units of its
-	// currency, above which no application is approved.
+	// RevenueMeterMinor is the monthly revenue of a program, in minor units of its currency, above which no
+	// application is approved.
 	RevenueMeterMinor int64
 	// FraudMonitoring turns the risk checks on.
 	FraudMonitoring bool
 }
 
-// Own is what an organization has of its own; nil is the server's default, and a
-// number of 0 is no limit although the server has one.
+// Own has an organization's own limits; nil is the server's default, and 0 is no limit even if the server has
+// one.
 type Own struct {
 	FlowQuota         *int64
 	RevenueMeterMinor *int64
 	FraudMonitoring   *bool
 }
 
-// With returns the limits of an organization on a server whose defaults are p.
+// With returns the limits of an organization on a server with the defaults p.
 func (p Plan) With(o Own) Plan {
 	set(&p.FlowQuota, o.FlowQuota)
 	set(&p.RevenueMeterMinor, o.RevenueMeterMinor)

@@ -1,33 +1,53 @@
-// Package stripemock is Stripe as its own public description has it, for tests of what
-// Rail asks of it.
+// Package stripemock runs stripe-mock, Stripe's own mock server, for tests of the
+// requests that Rail sends to Stripe.
 package stripemock
 
 import (
-	"net/http"
-	"net/http/httptest"
+	"bufio"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
-
-	"github.com/stripe/stripe-mock/embedded"
-	"github.com/stripe/stripe-mock/server"
 )
 
-// New returns the address of stripe-mock, on loopback: it takes what Stripe's own
-// description allows, and answers with that one's examples. It takes keys of test mode.
+// New builds and starts stripe-mock, and returns its address on loopback. It accepts
+// the requests that Stripe's description allows and answers with that description's
+// examples. It takes test mode keys. Its version is in .ci/check.mod.
 func New(t testing.TB) string {
 	t.Helper()
-	spec, err := server.LoadSpec(embedded.OpenAPISpec, "")
+	program := filepath.Join(t.TempDir(), "stripe-mock")
+	build := exec.CommandContext(t.Context(), "go", "build", "-modfile="+modFile(t), "-o", program, "github.com/stripe/stripe-mock")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build stripe-mock: %v\n%s", err, out)
+	}
+	mock := exec.CommandContext(t.Context(), program, "-http-addr", "127.0.0.1:") // the system chooses the port
+	mock.Stderr = os.Stderr
+	out, err := mock.StdoutPipe()
+	if err == nil {
+		err = mock.Start()
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	fixtures, err := server.LoadFixtures(embedded.OpenAPIFixtures, "")
+	t.Cleanup(func() { _ = mock.Wait() }) // the test's context has killed it
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if _, address, ok := strings.Cut(lines.Text(), "Listening for HTTP at address: "); ok {
+			go func() { _, _ = io.Copy(io.Discard, out) }() // a full pipe would block it
+			return "http://" + address
+		}
+	}
+	t.Fatal("stripe-mock does not listen")
+	return ""
+}
+
+// modFile returns the module file of the tools that check.
+func modFile(t testing.TB) string {
+	t.Helper()
+	root, err := exec.CommandContext(t.Context(), "go", "env", "GOMOD").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	stub, err := server.NewStubServer(fixtures, spec, false, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := httptest.NewServer(http.HandlerFunc(stub.HandleRequest))
-	t.Cleanup(s.Close)
-	return s.URL
+	return filepath.Join(filepath.Dir(strings.TrimSpace(string(root))), ".ci", "check.mod")
 }

@@ -36,7 +36,7 @@ type pathItem struct {
 }
 
 // operation is what the texts show of one operation. Additive is whether it is an
-// addition to Rail's specification.
+// addition to Rail's specification. Audience names the pages that need the operation.
 type operation struct {
 	ID          string `json:"operationId"`
 	Summary     string
@@ -46,7 +46,8 @@ type operation struct {
 	Parameters  []parameter
 	RequestBody *body
 	Responses   ordered[response]
-	Additive    bool `json:"x-additive"`
+	Additive    bool   `json:"x-additive"`
+	Audience    string `json:"x-audience"`
 }
 
 // parameter is one of an operation, or a reference to a shared one.
@@ -88,6 +89,7 @@ type schema struct {
 	Format      string
 	Pattern     string
 	Enum        []any
+	Const       any
 	Default     json.RawMessage
 	Minimum     *json.Number
 	Maximum     *json.Number

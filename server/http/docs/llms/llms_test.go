@@ -27,6 +27,10 @@ func TestShortNamesEveryOperation(t *testing.T) {
 			if !strings.Contains(text, ": "+op.Summary) {
 				t.Errorf("%s is missing", op.ID)
 			}
+			said := notes(*op)
+			if !strings.Contains(text, op.Summary+said) || strings.Contains(said, "console") != (op.Audience == "console") {
+				t.Errorf("%s: %s", op.ID, said)
+			}
 		}
 	}
 	if lines != want {
@@ -93,7 +97,7 @@ func TestPartsAreTheTags(t *testing.T) {
 			t.Errorf("%q is in the part", bad)
 		}
 	}
-	if retries := parts["Webhook endpoints"]; !strings.Contains(retries, "tried 8 times") {
+	if retries := parts["Webhook endpoints"]; !strings.Contains(retries, "has 8 attempts") {
 		t.Error("the retries are missing")
 	}
 }

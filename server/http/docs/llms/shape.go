@@ -16,6 +16,8 @@ func (s schema) shape() string {
 		return alternatives(s.OneOf)
 	case len(s.Enum) > 0:
 		return values(s.Enum)
+	case s.Const != nil:
+		return values([]any{s.Const})
 	}
 	parts := []string{s.kind()}
 	if s.Format != "" {

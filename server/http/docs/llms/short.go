@@ -53,10 +53,11 @@ func notes(op operation) string {
 	if len(op.Security) == 0 {
 		return " (no key needed)"
 	}
-	if s := scopes(op); s != "" {
-		return " (scope " + s + ")"
+	s := scopes(op)
+	if s == "" {
+		return ""
 	}
-	return ""
+	return " (scope " + s + mark(op.Audience != "", ", for the "+op.Audience) + ")"
 }
 
 // scopes lists the alternatives of which a key needs one.

@@ -321,7 +321,7 @@ func signedAt(r *http.Request) time.Time {
 // worked works the inbox, as a server does all the time.
 func (m *market) worked() {
 	m.t.Helper()
-	for _, j := range jobs.All(jobs.Means{Pool: m.Pool, Clock: m.Clock, Keeper: m.keeper()}) {
+	for _, j := range jobs.All(jobs.Deps{Pool: m.Pool, Clock: m.Clock, Keeper: m.keeper()}) {
 		if j.Name == "work-inbox" {
 			require.NoError(m.t, j.Run(m.t.Context(), m.Clock.Now()))
 		}

@@ -1,5 +1,5 @@
-// Package client asks Stripe's API what Rail needs of it, with a key that the
-// merchant has restricted to that.
+// Package client makes the requests to Stripe's API that Rail needs, with a key that the merchant restricted to
+// them.
 package client
 
 import (
@@ -17,22 +17,21 @@ import (
 	"rail/server/ident"
 )
 
-// Address is where Stripe answers.
+// Address is the address of Stripe's API.
 const Address = "https://api.stripe.com"
 
-// version is that of the shapes which Rail asks for, and which the endpoints that it
-// makes are sent.
+// version is the API version of Rail's requests and of the endpoints it creates.
 const version = "2025-09-30.clover"
 
 const (
 	timeout  = 20 * time.Second
 	attempts = 4
-	// maxWait bounds what a Retry-After can ask for.
+	// maxWait bounds the wait requested by a Retry-After header.
 	maxWait   = 30 * time.Second
 	maxAnswer = 4 << 20
 )
 
-// Client asks with one key. It is safe for concurrent use.
+// Client makes requests with one key. It is safe for concurrent use.
 type Client struct {
 	key, address string
 	tries        int
@@ -40,7 +39,7 @@ type Client struct {
 	wait         func(context.Context, time.Duration) error
 }
 
-// New returns a client that asks at address, or at Stripe's own for an empty one.
+// New returns a client for an address, "" for Stripe's own.
 func New(key, address string) *Client {
 	if address == "" {
 		address = Address
@@ -49,34 +48,34 @@ func New(key, address string) *Client {
 		key: key, address: strings.TrimSuffix(address, "/"), tries: attempts, wait: clock.Wait,
 		http: &http.Client{
 			Timeout: timeout,
-			// The key must not follow a redirect to somebody else.
+			// The key must not follow a redirect to another host.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}
 }
 
-// Once returns a client that asks one time only, for who comes back by itself.
+// Once returns a client without retries, for callers that retry themselves.
 func (c *Client) Once() *Client {
 	one := *c
 	one.tries = 1
 	return &one
 }
 
-// Live reports whether a key opens live data, by how it begins.
+// Live reports whether a key is for live data, by its prefix.
 func Live(key string) (live, known bool) {
 	_, mode, _ := strings.Cut(key, "_")
 	mode, _, _ = strings.Cut(mode, "_")
 	return mode == "live", mode == "live" || mode == "test"
 }
 
-// Error is what Stripe refuses.
+// Error is a refusal by Stripe.
 type Error struct {
 	Status        int
 	Code, Message string
-	After         time.Duration // when to ask again, if it says so
+	After         time.Duration // when to retry, if Stripe tells
 }
 
-// Error says it in Stripe's words, which name the permission that a key lacks.
+// Error returns Stripe's message, which names the permission that a key lacks.
 func (e *Error) Error() string {
 	return fmt.Sprintf("Stripe answered %d: %s", e.Status, first(e.Message, http.StatusText(e.Status)))
 }
@@ -88,9 +87,8 @@ func first(a, b string) string {
 	return b
 }
 
-// ask sends a form and reads the answer. It asks again, later each time, what was
-// too much, in the way of something else, or not answered: a POST has a key of its
-// own by which Stripe does it once.
+// ask sends a form and reads the answer. It retries with growing delays on rate limits, conflicts and missing
+// answers; an idempotency key makes Stripe perform a POST once.
 func (c *Client) ask(ctx context.Context, method, path string, form url.Values, answer any) error {
 	once := ident.New("rail_")
 	for n := 1; ; n++ {
@@ -102,15 +100,15 @@ func (c *Client) ask(ctx context.Context, method, path string, form url.Values, 
 			after = time.Second << (n - 1) / 2
 		}
 		after = min(after, maxWait)
-		// Who cannot wait so long learns it now.
+		// If the caller cannot wait that long, return the error now.
 		if end, ok := ctx.Deadline(); ok && end.Sub(clock.Real()) < after || c.wait(ctx, after) != nil {
 			return err
 		}
 	}
 }
 
-// once asks one time. With an error it says when to ask again: below zero for
-// never, zero for when the caller likes.
+// once makes one request. With an error it returns when to retry: below zero for never, zero for the caller's
+// choice.
 func (c *Client) once(
 	ctx context.Context, method, path string, form url.Values, idempotency string, answer any,
 ) (time.Duration, error) {
@@ -134,7 +132,7 @@ func (c *Client) once(
 		return -1, errTooLarge
 	case res.StatusCode/100 == 2:
 		if err := json.Unmarshal(body, answer); err != nil {
-			return -1, fmt.Errorf("an answer of Stripe's was not understood: %w", err)
+			return -1, fmt.Errorf("invalid answer from Stripe: %w", err)
 		}
 		return 0, nil
 	}
@@ -168,16 +166,16 @@ func (c *Client) request(
 	return req, nil
 }
 
-// refusal reads an error of Stripe's, of which nothing need be there.
+// refusal reads Stripe's error, of which any part may be missing.
 func refusal(status int, body []byte) *Error {
 	var answer struct {
 		Error struct{ Code, Message string }
 	}
-	_ = json.Unmarshal(body, &answer) // a proxy's page says nothing more than its status
+	_ = json.Unmarshal(body, &answer) // a proxy's page has only its status
 	return &Error{Status: status, Code: answer.Error.Code, Message: answer.Error.Message}
 }
 
-// retryAfter is the wait that an answer asks for, in seconds; Stripe sends no dates.
+// retryAfter returns the wait that an answer requests, in seconds; Stripe sends no dates.
 func retryAfter(h http.Header) time.Duration {
 	seconds, err := strconv.Atoi(h.Get("Retry-After"))
 	if err != nil || seconds < 0 {

@@ -12,8 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// answers serves one after the other, the last for ever, and notes what was asked
-// and how long the client waited.
+// answers serves answers in turn, repeating the last, and records the requests and the client's waits.
 type answers struct {
 	*Client
 	asked  []*http.Request
@@ -48,7 +47,7 @@ func serve(t *testing.T, all ...answer) *answers {
 
 const made = `{"id":"we_1","object":"webhook_endpoint","secret":"whsec_1","url":"https://rail.example/hooks","livemode":false}`
 
-// TestCreateEndpoint: what Stripe is asked, word for word.
+// TestCreateEndpoint checks the exact request.
 func TestCreateEndpoint(t *testing.T) {
 	t.Parallel()
 	a := serve(t, answer{200, "", made})
@@ -64,8 +63,7 @@ func TestCreateEndpoint(t *testing.T) {
 		"&enabled_events%5B%5D=charge.refunded&url=https%3A%2F%2Frail.example%2Fhooks", a.bodies[0])
 }
 
-// TestAskAgain: what may pass is asked again with the same key, and what was
-// refused is not.
+// TestAskAgain: transient errors are retried with the same idempotency key, refusals are not.
 func TestAskAgain(t *testing.T) {
 	t.Parallel()
 	a := serve(t, answer{429, "7", "{}"}, answer{500, "", "<html>"}, answer{409, "9999", "{}"}, answer{200, "", made})
@@ -88,7 +86,7 @@ func TestAskAgain(t *testing.T) {
 	require.Len(t, a.asked, 1)
 }
 
-// TestAnswers: what is no answer is an error.
+// TestAnswers: an invalid answer is an error.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{"", "[]", `{"id":"we_1"}`, `{"id":7}`} {
@@ -107,7 +105,7 @@ func TestAnswers(t *testing.T) {
 	require.Len(t, a.asked, 1)
 }
 
-// TestFindAndDelete walks the pages, and takes what is gone for deleted.
+// TestFindAndDelete reads all pages, and treats a missing endpoint as deleted.
 func TestFindAndDelete(t *testing.T) {
 	t.Parallel()
 	a := serve(t, answer{200, "", `{"data":[{"id":"we_1","url":"a"}],"has_more":true}`},

@@ -7,16 +7,16 @@ import (
 	"net/url"
 )
 
-// Endpoint is where Stripe sends events.
+// Endpoint is a webhook endpoint at Stripe.
 type Endpoint struct {
 	ID     string `json:"id"`
 	URL    string `json:"url"`
-	Secret string `json:"secret"` // shown once, when the endpoint is made
+	Secret string `json:"secret"` // shown once, at creation
 	Status string `json:"status"`
 	Live   bool   `json:"livemode"`
 }
 
-// CreateEndpoint has Stripe send events of these types to a URL.
+// CreateEndpoint creates an endpoint for events of these types.
 func (c *Client) CreateEndpoint(ctx context.Context, to string, types []string) (Endpoint, error) {
 	form := url.Values{
 		"url": {to}, "enabled_events[]": types, "api_version": {version}, "description": {"Rail"},
@@ -24,12 +24,12 @@ func (c *Client) CreateEndpoint(ctx context.Context, to string, types []string) 
 	var made Endpoint
 	err := c.ask(ctx, http.MethodPost, "/v1/webhook_endpoints", form, &made)
 	if err == nil && (made.ID == "" || made.Secret == "") {
-		err = errors.New("the endpoint that Stripe made has no id or no secret")
+		err = errors.New("Stripe's new endpoint has no id or no secret")
 	}
 	return made, err
 }
 
-// DeleteEndpoint ends an endpoint. One that is gone already is ended.
+// DeleteEndpoint deletes an endpoint. A missing one counts as deleted.
 func (c *Client) DeleteEndpoint(ctx context.Context, id string) error {
 	err := c.ask(ctx, http.MethodDelete, "/v1/webhook_endpoints/"+url.PathEscape(id), nil, &struct{}{})
 	if refused := (*Error)(nil); errors.As(err, &refused) && refused.Status == http.StatusNotFound {
@@ -38,11 +38,10 @@ func (c *Client) DeleteEndpoint(ctx context.Context, id string) error {
 	return err
 }
 
-// maxPages bounds how many pages of a list are read. An account has at most 16
-// endpoints a mode.
+// maxPages bounds the pages read of a list. An account has at most 16 endpoints a mode.
 const maxPages = 5
 
-// FindEndpoint returns the endpoint that sends to a URL, and whether there is one.
+// FindEndpoint returns the endpoint with a URL, and whether it exists.
 func (c *Client) FindEndpoint(ctx context.Context, to string) (Endpoint, bool, error) {
 	form := url.Values{"limit": {"100"}}
 	for range maxPages {

@@ -12,8 +12,7 @@ import (
 	"rail/server/inbound/stripe/client"
 )
 
-// TestStripeMock: Stripe's own description takes what is asked of it, and its answers are
-// understood.
+// TestStripeMock: Stripe's own API description accepts the requests, and the client reads its answers.
 func TestStripeMock(t *testing.T) {
 	t.Parallel()
 	address := stripemock.New(t)

@@ -17,19 +17,19 @@ func (c *Client) Get(ctx context.Context, path string, expand ...string) (json.R
 	var object json.RawMessage
 	err := c.ask(ctx, http.MethodGet, path, url.Values{"expand[]": expand}, &object)
 	if err == nil && (len(object) == 0 || object[0] != '{') {
-		err = errors.New("an answer of Stripe's is no object")
+		err = errors.New("an answer from Stripe is not an object")
 	}
 	return object, err
 }
 
-// maxPage is how many objects a page of a list has at most.
+// maxPage is the maximum page size of a list.
 const maxPage = 100
 
-// errTooLarge means that an answer was larger than is read.
-var errTooLarge = errors.New("an answer of Stripe's is too large")
+// errTooLarge means that an answer exceeds the size limit.
+var errTooLarge = errors.New("an answer from Stripe is too large")
 
-// Each gives the pages of a list to fn, the newest objects first, until it refuses one.
-// One page is held at a time, of fewer objects where these are large.
+// Each passes the pages of a list to fn, newest objects first, until fn returns an error. It holds one page at a
+// time, with fewer objects if they are large.
 func (c *Client) Each(ctx context.Context, path string, filter url.Values, fn func([]json.RawMessage) error) error {
 	form, size := maps.Clone(filter), maxPage
 	for {
@@ -72,19 +72,19 @@ func (c *Client) page(
 	return answer.Data, end.ID, answer.HasMore, err
 }
 
-// Refused reports whether err is Stripe's answer that it will not, however often it is
-// asked: the key lacks a permission, or there is no such object.
+// Refused reports whether err is a permanent refusal by Stripe: the key lacks a permission, or the object does
+// not exist.
 func Refused(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && !again(e.Status) && e.Status/100 == 4
 }
 
-// again reports whether what was answered by a status may be answered otherwise later.
+// again reports whether a retry after this status may succeed.
 func again(status int) bool {
 	return status == http.StatusTooManyRequests || status == http.StatusConflict || status >= 500
 }
 
-// InvoiceOf returns the id of the invoice that a payment intent has paid; "" for none.
+// InvoiceOf returns the id of the invoice paid by a payment intent; "" for none.
 func (c *Client) InvoiceOf(ctx context.Context, intent string) (string, error) {
 	var answer struct {
 		Data []struct {

@@ -1,19 +1,19 @@
-// Package complete reads Stripe's events with what they lack and its API knows: an
-// event shows other objects by their ids alone, and what was moved out of its object
-// not at all. Asking is the reading's price, so that each type says what is asked.
+// Package complete reads Stripe's events and completes them from its API: an event has only the ids of other
+// objects, and lacks members that were moved out of its object. Requests are expensive, so each event type lists
+// what it needs.
 //
-// What is read, beside the event itself:
+// Read beside the event itself:
 //
-//   - of a paid invoice: its payments with their charges, the subscription with its
+//   - for a paid invoice: its payments with their charges, the subscription with its
 //     interval and metadata, discounts with their codes and coupons, the customer with
 //     an opt-out;
-//   - of a finished checkout: its lines with the product, the payment with its charge
+//   - for a finished checkout: its lines with the product, the payment with its charge
 //     and metadata, the subscription and the customer likewise;
-//   - of either: the name of the one product, and the fee of the one charge;
-//   - of a new subscription: its discounts and the customer;
-//   - of a refund and a dispute: the charge with how much of it came back by now, and
-//     the invoice that it paid;
-//   - of a payment outside Checkout, where these are recorded: the invoice that it may
+//   - for either: the name of a single product, and the fee of a single charge;
+//   - for a new subscription: its discounts and the customer;
+//   - for a refund and a dispute: the charge with its refunded amount, and the invoice
+//     that it paid;
+//   - for a payment outside Checkout, if these are recorded: the invoice that it may
 //     have paid, and the customer.
 package complete
 
@@ -31,8 +31,8 @@ import (
 	"rail/server/inbound/stripe/client"
 )
 
-// lack is what an event's object lacks: members of the object at a path of the API, of
-// which expand are asked for whole.
+// lack lists what an event's object lacks: members of the object at a path of the API, with the members to
+// expand.
 type lack struct {
 	path            string
 	expand, members []string
@@ -57,7 +57,7 @@ var (
 	intents       = lack{"/v1/payment_intents/", []string{"customer"}, []string{"customer"}}
 )
 
-// lacks has what events lack. The others that Rail reads have all of it.
+// lacks lists the incomplete event types. The other types that Rail reads are complete.
 var lacks = map[string]lack{
 	"charge.captured":                          charges,
 	"charge.dispute.closed":                    disputes,
@@ -79,9 +79,8 @@ var lacks = map[string]lack{
 	"refund.updated":                           refunds,
 }
 
-// Read returns what an event says, completed. outside is whether payments are recorded
-// that neither an invoice nor a checkout reports. The errors are those of the client, and
-// MalformedError.
+// Read reads an event and completes it. outside reports whether payments without an invoice or checkout are
+// recorded. The errors are those of the client, and MalformedError.
 func Read(ctx context.Context, api *client.Client, body []byte, outside bool) (processor.Reading, error) {
 	r, err := stripe.Read(body)
 	l, known := lacks[r.Type]
@@ -102,29 +101,29 @@ func Read(ctx context.Context, api *client.Client, body []byte, outside bool) (p
 	if r.Payment == nil {
 		return r, nil
 	}
-	if err := kept(ctx, api, r.Payment); err != nil {
+	if err := fee(ctx, api, r.Payment); err != nil {
 		return r, err
 	}
-	return r, named(ctx, api, r.Payment)
+	return r, productName(ctx, api, r.Payment)
 }
 
-// counts reports whether anything depends on what a reading lacks.
+// counts reports whether the missing members matter.
 func counts(r processor.Reading, outside bool) bool {
 	switch {
 	case r.Payment != nil:
 		return outside || !r.Payment.Outside
 	case r.Binding != nil:
-		// Of a charge and a payment the invoice says who paid.
+		// For a charge and a payment, the invoice identifies the payer.
 		l := lacks[r.Type].path
 		return l != charges.path && l != intents.path
 	}
 	return r.Refund != nil || r.Dispute != nil
 }
 
-// members are those of an object, as they came.
+// members are the raw members of an object.
 type members map[string]json.RawMessage
 
-// fill returns an event with what its object lacks.
+// fill returns an event with its object completed.
 func (l lack) fill(ctx context.Context, api *client.Client, body []byte) ([]byte, error) {
 	var event, data, object, more members
 	err := json.Unmarshal(body, &event)
@@ -145,7 +144,7 @@ func (l lack) fill(ctx context.Context, api *client.Client, body []byte) ([]byte
 		return nil, err
 	}
 	for _, name := range l.members {
-		if with := filled(object[name], more[name], deepest); len(with) > 0 {
+		if with := merge(object[name], more[name], maxDepth); len(with) > 0 {
 			object[name] = with
 		}
 	}
@@ -154,8 +153,8 @@ func (l lack) fill(ctx context.Context, api *client.Client, body []byte) ([]byte
 	return marshalled(event, body), nil
 }
 
-// invoiced adds the invoice that was paid by what a refund, a dispute or a payment outside
-// Checkout is about. From basil on they do not say it.
+// invoiced adds the invoice paid by the payment of a refund, a dispute or a payment outside Checkout. From basil
+// on, these do not name it.
 func invoiced(ctx context.Context, api *client.Client, r *processor.Reading) error {
 	var to *processor.Link
 	switch {
@@ -168,8 +167,8 @@ func invoiced(ctx context.Context, api *client.Client, r *processor.Reading) err
 	default:
 		return nil
 	}
-	intent := with(*to, "pi_")
-	if intent == "" || with(*to, "in_") != "" {
+	intent := withPrefix(*to, "pi_")
+	if intent == "" || withPrefix(*to, "in_") != "" {
 		return nil
 	}
 	invoice, err := api.InvoiceOf(ctx, intent)
@@ -182,12 +181,12 @@ func invoiced(ctx context.Context, api *client.Client, r *processor.Reading) err
 	}
 	r.Link = processor.Link{Charge: invoice, Alias: append([]string{to.Charge}, to.Alias...)}
 	r.Binding, r.Payment = &r.Payment.Binding, nil
-	r.Ignored, r.Note = processor.NotUsed, "The invoice brings the money."
+	r.Ignored, r.Note = processor.NotUsed, "The invoice reports the payment."
 	return nil
 }
 
-// with returns the id of a payment that begins so.
-func with(l processor.Link, prefix string) string {
+// withPrefix returns a payment's id with that prefix.
+func withPrefix(l processor.Link, prefix string) string {
 	for _, id := range append([]string{l.Charge}, l.Alias...) {
 		if strings.HasPrefix(id, prefix) {
 			return id
@@ -196,13 +195,12 @@ func with(l processor.Link, prefix string) string {
 	return ""
 }
 
-// deepest bounds how deep an object is filled.
-const deepest = 8
+// maxDepth bounds how deep an object is filled.
+const maxDepth = 8
 
-// filled returns a value with what another of the same object says beyond it: members
-// that are absent, and objects in place of their ids. What both say stays as it was in
-// the event, metadata as a whole.
-func filled(given, more json.RawMessage, depth int) json.RawMessage {
+// merge completes a value from another version of the same object: missing members, and objects in place of
+// their ids. Members in both keep the event's value, metadata as a whole.
+func merge(given, more json.RawMessage, depth int) json.RawMessage {
 	switch {
 	case len(more) == 0 || depth == 0:
 		return given
@@ -215,7 +213,7 @@ func filled(given, more json.RawMessage, depth int) json.RawMessage {
 	case given[0] == '{' && more[0] == '{':
 		return filledObject(given, more, depth-1)
 	case given[0] == '[' && more[0] == '[':
-		return filledList(given, more, depth-1)
+		return mergeLists(given, more, depth-1)
 	}
 	return given
 }
@@ -227,20 +225,20 @@ func filledObject(given, more json.RawMessage, depth int) json.RawMessage {
 	}
 	for name, value := range b {
 		if name != "metadata" || len(a[name]) == 0 {
-			a[name] = filled(a[name], value, depth)
+			a[name] = merge(a[name], value, depth)
 		}
 	}
 	return marshalled(a, given)
 }
 
-// filledList fills each of a list whose objects are the same in the same order.
-func filledList(given, more json.RawMessage, depth int) json.RawMessage {
+// mergeLists completes the objects of a list if the other list has the same objects in the same order.
+func mergeLists(given, more json.RawMessage, depth int) json.RawMessage {
 	var a, b []json.RawMessage
 	if json.Unmarshal(given, &a) != nil || json.Unmarshal(more, &b) != nil || len(a) != len(b) {
 		return given
 	}
 	for i := range a {
-		a[i] = filled(a[i], b[i], depth)
+		a[i] = merge(a[i], b[i], depth)
 	}
 	return marshalled(a, given)
 }
@@ -257,14 +255,14 @@ func marshalled(v any, otherwise json.RawMessage) json.RawMessage {
 func idOf(raw json.RawMessage) string {
 	var id loose.ID
 	if raw = bytes.TrimSpace(raw); len(raw) > 0 {
-		_ = id.UnmarshalJSON(raw) // what is no id leaves it empty
+		_ = id.UnmarshalJSON(raw) // stays empty if it is not an id
 	}
 	return string(id)
 }
 
-// kept asks for what Stripe kept of a payment, where it is one charge.
-func kept(ctx context.Context, api *client.Client, p *processor.Payment) error {
-	charge := with(p.Link, "ch_")
+// fee fetches Stripe's fee for a payment with a single charge.
+func fee(ctx context.Context, api *client.Client, p *processor.Payment) error {
+	charge := withPrefix(p.Link, "ch_")
 	if p.FeeMinor != nil || charge == "" || slices.ContainsFunc(p.Alias, func(id string) bool {
 		return strings.HasPrefix(id, "ch_") && id != charge
 	}) {
@@ -272,22 +270,22 @@ func kept(ctx context.Context, api *client.Client, p *processor.Payment) error {
 	}
 	answer, err := api.Get(ctx, "/v1/charges/"+url.PathEscape(charge), "balance_transaction")
 	if client.Refused(err) {
-		return nil // nor is a fee
+		return nil // the payment counts without its fee
 	}
 	if err == nil {
-		p.FeeMinor = stripe.Kept(answer, p)
+		p.FeeMinor = stripe.Fee(answer, p)
 	}
 	return err
 }
 
-// named asks for the name of the one product of a payment.
-func named(ctx context.Context, api *client.Client, p *processor.Payment) error {
+// productName fetches the name of a payment's only product.
+func productName(ctx context.Context, api *client.Client, p *processor.Payment) error {
 	if p.ProductID == "" || p.ProductName != "" {
 		return nil
 	}
 	answer, err := api.Get(ctx, "/v1/products/"+url.PathEscape(p.ProductID))
 	if client.Refused(err) {
-		return nil // a name is not worth the rest
+		return nil // the payment counts without the name
 	}
 	var product struct {
 		Name loose.Text `json:"name"`

@@ -56,7 +56,7 @@ func TestInvoice(t *testing.T) {
 	}
 }
 
-// TestOptOut: the customer's opt-out is seen, whom events show by their ids alone.
+// TestOptOut: the customer's opt-out is read, although events have only the customer's id.
 func TestOptOut(t *testing.T) {
 	t.Parallel()
 	api, c := serve(t)
@@ -76,7 +76,7 @@ func TestOptOut(t *testing.T) {
 	}
 }
 
-// TestSession: a checkout's product is among its lines, which no event shows.
+// TestSession: a checkout's product is in its lines, which events lack.
 func TestSession(t *testing.T) {
 	t.Parallel()
 	api, c := serve(t)
@@ -91,7 +91,7 @@ func TestSession(t *testing.T) {
 	require.Equal(t, []string{"/v1/checkout/sessions/cs_test_1", "/v1/charges/ch_1"}, api.Asked())
 }
 
-// TestRefund: one refund's level is that of its charge, and the invoice is found.
+// TestRefund: a single refund gets the level of its charge, and its invoice.
 func TestRefund(t *testing.T) {
 	t.Parallel()
 	api, c := serve(t)
@@ -111,7 +111,7 @@ func TestRefund(t *testing.T) {
 	require.Contains(t, r.Dispute.Alias, "in_1")
 }
 
-// TestOutside: a payment outside Checkout that paid an invoice is the invoice's.
+// TestOutside: a payment outside Checkout that paid an invoice belongs to the invoice.
 func TestOutside(t *testing.T) {
 	t.Parallel()
 	api, c := serve(t)
@@ -130,7 +130,7 @@ func TestOutside(t *testing.T) {
 	require.Empty(t, api.Asked(), "it is not recorded, so that nothing depends on it")
 }
 
-// TestNotAsked: what lacks nothing is read as it is, and what is refused is said.
+// TestNotAsked: complete events cause no requests, and refusals are returned.
 func TestNotAsked(t *testing.T) {
 	t.Parallel()
 	api, c := serve(t)

@@ -15,19 +15,18 @@ import (
 	"rail/server/clock"
 )
 
-// unhurried is what statements need that read whole tables: more time than is allowed to
-// a request, and plans for it. As long may a connection wait for the others, with
-// nothing to do in its transaction.
-const unhurried = "SET LOCAL statement_timeout = '15min'; SET LOCAL idle_in_transaction_session_timeout = '15min';" +
+// longTimeouts gives statements that scan whole tables more time than a request gets, and suitable plans. It
+// also lets a connection stay idle in its transaction while it waits for the others.
+const longTimeouts = "SET LOCAL statement_timeout = '15min'; SET LOCAL idle_in_transaction_session_timeout = '15min';" +
 	"SET LOCAL enable_seqscan = on"
 
-// audit is one audit at work. Its first connection exports the snapshot that the
-// others read, and keeps it until they are done.
+// audit is a running audit. Its first connection exports the snapshot for the others, and keeps it until they
+// are done.
 type audit struct {
 	Options
 	pool     *pgxpool.Pool
-	partners []string   // of whom something changed; nil for all
-	todo     []Equation // what is checked, in the order of the report
+	partners []string   // the partners changed since the last audit; nil for all
+	todo     []Equation // the equations to check, in the order of the report
 	report   Report
 
 	mu          sync.Mutex
@@ -35,27 +34,27 @@ type audit struct {
 	found       [][]Finding // of each of todo
 }
 
-// in runs work in a transaction that sees a snapshot, or the present moment.
-func (a *audit) in(ctx context.Context, snapshot string, work func(context.Context, pgx.Tx) error) error {
+// inTx runs work in a transaction, in the given snapshot or, without one, in a new one.
+func (a *audit) inTx(ctx context.Context, snapshot string, work func(context.Context, pgx.Tx) error) error {
 	tx, err := a.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
 		return err
 	}
 	if snapshot != "" {
-		// The statement takes no parameter; the name is the database's own.
+		// The statement takes no parameters; the database made the name.
 		_, err = tx.Exec(ctx, "SET TRANSACTION SNAPSHOT '"+snapshot+"'")
 	}
 	if err == nil {
-		_, err = tx.Exec(ctx, unhurried)
+		_, err = tx.Exec(ctx, longTimeouts)
 	}
 	if err == nil {
 		err = work(ctx, tx)
 	}
-	// Nothing was written, so a rollback ends it as well as a commit would.
+	// Nothing was written, so a rollback is as good as a commit.
 	return errors.Join(err, tx.Rollback(context.WithoutCancel(ctx)))
 }
 
-// run checks everything, this transaction's connection being one of those that do.
+// run checks everything; the connection of tx takes part.
 func (a *audit) run(ctx context.Context, tx pgx.Tx) error {
 	start := clock.Real()
 	m, err := queries.AuditSnapshot(ctx, tx)
@@ -71,11 +70,11 @@ func (a *audit) run(ctx context.Context, tx pgx.Tx) error {
 	}
 	if a.Keeper != nil && a.report.Since == nil {
 		start := clock.Real()
-		c, found, err := sealed(ctx, tx, a.Keeper)
+		c, found, err := checkSealed(ctx, tx, a.Keeper)
 		if err != nil {
 			return fmt.Errorf("audit %s: %w", c.Name, err)
 		}
-		a.report.Checks, a.found = append(a.report.Checks, c.took(start, found)), append(a.found, found)
+		a.report.Checks, a.found = append(a.report.Checks, c.result(start, found)), append(a.found, found)
 	}
 	for i, c := range a.report.Checks {
 		for _, f := range a.found[i] {
@@ -87,8 +86,7 @@ func (a *audit) run(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// choose finds out what there is to look at: every row, or the partners of whom
-// something was written since the last audit.
+// choose decides on the scope: every row, or the partners changed since the last audit.
 func (a *audit) choose(ctx context.Context, tx pgx.Tx) error {
 	if a.SinceLast {
 		last, err := queries.AuditLast(ctx, tx)
@@ -112,8 +110,8 @@ func (a *audit) since(ctx context.Context, tx pgx.Tx, m db.AuditLastRow) (err er
 	a.partners, err = queries.AuditChanged(ctx, tx,
 		db.AuditChangedParams{AfterID: m.AfterID, Horizon: m.Horizon, AuditedAt: m.AuditedAt})
 	for _, e := range equations {
-		if e.partly {
-			e.Over = []string{"partners"}
+		if e.partial {
+			e.Tables = []string{"partners"}
 			a.todo = append(a.todo, e)
 		}
 	}
@@ -127,13 +125,12 @@ func (a *audit) spread(ctx context.Context, tx pgx.Tx, snapshot string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return a.work(ctx, tx) })
 	for range min(a.Connections, int(a.pool.Config().MaxConns)) - 1 {
-		group.Go(func() error { return a.in(ctx, snapshot, a.work) })
+		group.Go(func() error { return a.inTx(ctx, snapshot, a.work) })
 	}
 	return group.Wait()
 }
 
-// work checks equations that nobody has begun, from the last on: those of reports
-// and totals take longest.
+// work checks the remaining equations, from the last on: those of reports and totals take longest.
 func (a *audit) work(ctx context.Context, tx pgx.Tx) error {
 	for {
 		a.mu.Lock()
@@ -149,19 +146,19 @@ func (a *audit) work(ctx context.Context, tx pgx.Tx) error {
 	}
 }
 
-// check checks the equation of one place.
+// check checks equation i.
 func (a *audit) check(ctx context.Context, tx pgx.Tx, i int) error {
 	start, c := clock.Real(), Check{Equation: a.todo[i]}
 	found, err := c.find(ctx, tx, a.partners)
 	if err != nil {
 		return err
 	}
-	for _, table := range c.Over {
+	for _, table := range c.Tables {
 		c.Rows = append(c.Rows, Rows{table, a.report.Size(table)})
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.report.Checks[i], a.found[i] = c.took(start, found), found
+	a.report.Checks[i], a.found[i] = c.result(start, found), found
 	a.done++
 	if a.Progress != nil {
 		a.Progress(c.Name, a.done, len(a.todo))
@@ -169,8 +166,8 @@ func (a *audit) check(ctx context.Context, tx pgx.Tx, i int) error {
 	return nil
 }
 
-// took returns the check with what came of it.
-func (c Check) took(start time.Time, found []Finding) Check {
+// result completes the check with its duration and findings.
+func (c Check) result(start time.Time, found []Finding) Check {
 	c.Took, c.Findings = time.Since(start), len(found)
 	return c
 }

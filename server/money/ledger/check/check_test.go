@@ -23,7 +23,7 @@ import (
 	"rail/server/secret"
 )
 
-// found returns the equations that are broken, once each.
+// found returns the violated equations, once each.
 func (b *books) found() []string {
 	b.t.Helper()
 	findings, err := Run(b.ctx, b.pool)
@@ -43,7 +43,7 @@ func TestEmpty(t *testing.T) {
 	require.Empty(t, b.found())
 }
 
-// The equations are true whatever part of the ledger is folded.
+// The equations hold whatever part of the ledger is folded.
 func TestClean(t *testing.T) {
 	b := newBooks(t)
 	require.NoError(t, ledger.NewFolder(b.pool).Fold(t.Context()))
@@ -53,17 +53,17 @@ func TestClean(t *testing.T) {
 	require.Empty(t, b.found())
 }
 
-// unpaid lets a test change what is paid.
+// unpaid allows a test to change paid payouts.
 const unpaid = `ALTER TABLE payouts DISABLE TRIGGER payouts_paid_final`
 
-// summed sums the day of the books for reports.
+// summed is the name of the equation on report sums.
 const summed = "sums of reports"
 
-// refund is the row of a refund of all that sale_gone was.
+// refund is a full refund of the sale sale_gone.
 const refund = `INSERT INTO refunds (id, org_id, program_id, sale_id, status, amount_minor, currency, refunded_at, created_at, updated_at)
 	SELECT 'rfd_a', s.org_id, s.program_id, s.id, 'applied', s.amount_minor, s.currency, now(), now(), now() FROM sales s WHERE s.id = 'sale_gone'`
 
-// customers writes two customers, who have an external id each.
+// customers writes two customers with an external id each.
 const customers = `WITH made AS (INSERT INTO customers (id, org_id, program_id, external_customer_id, status, tracked_by, lead_at, created_at, updated_at)
 	SELECT 'cus_' || x, 'org_a', 'prg_a', 'x' || x, 'active', 'api', now(), now(), now() FROM generate_series(1, 2) x RETURNING *)
 	INSERT INTO customer_external_ids SELECT program_id, org_id, external_customer_id, id, 'api', created_at FROM made`
@@ -71,13 +71,13 @@ const customers = `WITH made AS (INSERT INTO customers (id, org_id, program_id, 
 // merged merges the customer cus_old into cus_1.
 const merged = `INSERT INTO customer_merges VALUES ('cus_old', 'org_a', 'prg_a', 'cus_1', now())`
 
-// paidFinal lets a test change what is paid of a commission.
+// paidFinal allows a test to change the paid part of a commission.
 const paidFinal = `ALTER TABLE commissions DISABLE TRIGGER commissions_paid_final`
 
-// mutable lets a test rewrite the history.
+// mutable allows a test to rewrite the history.
 const mutable = `ALTER TABLE ledger_entries DISABLE TRIGGER USER`
 
-// corruption is what equations must find.
+// corruption is damage that equations must find.
 type corruption struct {
 	name string
 	sql  []string
@@ -340,7 +340,7 @@ var corruptions = []corruption{
 	},
 }
 
-// Each corruption is caught, and by which equations.
+// Each corruption is found, by the expected equations.
 func TestCorruptions(t *testing.T) {
 	for _, c := range corruptions {
 		t.Run(c.name, func(t *testing.T) {
@@ -359,8 +359,7 @@ func TestCorruptions(t *testing.T) {
 	}
 }
 
-// Every equation of queries/audit.sql is checked, says what is true, and over how many
-// rows it was computed.
+// Every equation of queries/audit.sql is checked, with its statement and the number of rows it reads.
 func TestReport(t *testing.T) {
 	t.Parallel()
 	written := 0
@@ -378,7 +377,7 @@ func TestReport(t *testing.T) {
 	require.Len(t, r.Checks, len(equations))
 	require.EqualValues(t, 5, r.Size("sales"))
 	for _, c := range r.Checks {
-		require.NotEmpty(t, c.Says, c.Name)
+		require.NotEmpty(t, c.Statement, c.Name)
 		require.NotEmpty(t, c.Rows, c.Name)
 		require.Positive(t, c.Took, c.Name)
 		for _, rows := range c.Rows {
@@ -387,7 +386,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// What does not open is a finding, of each kind.
+// A sealed value of any kind that does not open is a finding.
 func TestSealed(t *testing.T) {
 	t.Parallel()
 	b := newBooks(t)
@@ -421,8 +420,7 @@ func TestSealed(t *testing.T) {
 	require.Equal(t, "idempotency/org_a/k", r.Findings[0].What)
 }
 
-// since audits what changed since the last audit that found nothing, over several
-// connections, and returns the equations that are broken.
+// since runs an incremental audit over several connections, and returns the violated equations.
 func (b *books) since() (names []string, partners int64) {
 	b.t.Helper()
 	r, err := Full(b.ctx, b.pool, Options{SinceLast: true, Connections: 3})
@@ -434,7 +432,7 @@ func (b *books) since() (names []string, partners int64) {
 	return slices.Compact(names), r.Size("partners")
 }
 
-// pass audits all over several connections, finds nothing, and notes it.
+// pass runs a full audit over several connections, finds nothing, and stores the mark.
 func (b *books) pass() Report {
 	b.t.Helper()
 	r, err := Full(b.ctx, b.pool, Options{SinceLast: true, Connections: 3})
@@ -444,7 +442,7 @@ func (b *books) pass() Report {
 	return r
 }
 
-// settled returns when no transaction runs, such as autovacuum's.
+// settled waits until no transaction runs, such as autovacuum's.
 func (b *books) settled() {
 	b.t.Helper()
 	require.Eventually(b.t, func() (alone bool) {
@@ -454,11 +452,10 @@ func (b *books) settled() {
 	}, 10*time.Second, 10*time.Millisecond)
 }
 
-// An audit of what changed finds what is broken of those of whom something was
-// written, and says of how many; what somebody changes of others is for the whole one.
+// An incremental audit finds violations of changed partners, and reports their number; violations of other
+// partners are found by the full one.
 func TestSinceLast(t *testing.T) {
-	// Not beside others: what their transactions leave open, in any database of the
-	// cluster, is looked at again.
+	// Not parallel: open transactions of other tests, in any database of the cluster, would be audited again.
 	b := newBooks(t)
 	b.settled()
 	require.Nil(t, b.pass().Since, "nobody has audited yet, so it is of all")
@@ -491,11 +488,11 @@ func TestSinceLast(t *testing.T) {
 	require.EqualValues(t, 1, partners)
 	again, err := Full(t.Context(), b.pool, Options{SinceLast: true})
 	require.NoError(t, err)
-	require.Equal(t, r.Since.Whole, again.Since.Whole, "the last audit of all is the first")
+	require.Equal(t, r.Since.Full, again.Since.Full, "the last audit of all is the first")
 	require.True(t, again.Since.At.After(r.Since.At.Time))
 }
 
-// What a transaction wrote that ran during an audit is looked at by the next.
+// The next audit covers changes of a transaction that ran during an audit.
 func TestSinceLastSeesLateCommits(t *testing.T) {
 	t.Parallel()
 	b := newBooks(t)
@@ -512,7 +509,7 @@ func TestSinceLastSeesLateCommits(t *testing.T) {
 	require.Equal(t, []string{"M03", "M05"}, names)
 }
 
-// A note of another cluster's transactions, which a logical restore brings, is none.
+// A mark with another cluster's transactions, as after a logical restore, does not count.
 func TestSinceLastOfAnotherCluster(t *testing.T) {
 	t.Parallel()
 	b := newBooks(t)
@@ -522,7 +519,7 @@ func TestSinceLastOfAnotherCluster(t *testing.T) {
 	b.since()
 }
 
-// All connections see the moment at which the first began.
+// All connections share the first one's snapshot.
 func TestOneSnapshot(t *testing.T) {
 	t.Parallel()
 	b := newBooks(t)
@@ -531,7 +528,7 @@ func TestOneSnapshot(t *testing.T) {
 	wrote := false
 	r, err := Full(t.Context(), b.pool, Options{Connections: 3, Progress: func(_ string, done, of int) {
 		if done == 1 {
-			// Every equation that is begun from now on would find this.
+			// Every later equation would find this in a newer snapshot.
 			_, err := b.pool.Exec(b.ctx, `UPDATE payouts SET amount_minor = 299 WHERE id = 'pyt_a'`)
 			assert.NoError(t, err)
 		}
@@ -544,7 +541,7 @@ func TestOneSnapshot(t *testing.T) {
 	require.Equal(t, []string{"M10"}, b.found())
 }
 
-// Equations are spread over the connections, and an error of any ends the audit.
+// The connections share the equations, and an error on any ends the audit.
 func TestConnections(t *testing.T) {
 	t.Parallel()
 	b := newBooks(t)
@@ -559,11 +556,11 @@ func TestConnections(t *testing.T) {
 				close(all)
 			}
 			mu.Unlock()
-			<-all // a connection that had two of the three would wait for itself
+			<-all // a connection with two of the three would wait for itself
 			return nil, nil
 		}})
 	}
-	require.NoError(t, a.in(t.Context(), "", func(ctx context.Context, tx pgx.Tx) error {
+	require.NoError(t, a.inTx(t.Context(), "", func(ctx context.Context, tx pgx.Tx) error {
 		m, err := queries.AuditSnapshot(ctx, tx)
 		require.NoError(t, err)
 		return a.spread(ctx, tx, m.Snapshot)
@@ -573,8 +570,7 @@ func TestConnections(t *testing.T) {
 	require.ErrorContains(t, err, "payouts")
 }
 
-// The audit is not bound by the time of a request, and leaves the connection as
-// it was.
+// The audit exceeds the time limit of requests, and restores the connection's settings.
 func TestOwnTimeout(t *testing.T) {
 	b := newBooks(t)
 	b.exec(`ALTER TABLE balances RENAME TO kept`)
@@ -590,15 +586,14 @@ func TestOwnTimeout(t *testing.T) {
 	require.ErrorContains(t, err, "statement timeout")
 }
 
-// A connection waits longer for what another one has still to read than it may be idle in
-// a request.
+// A connection may wait for another one longer than a request may be idle.
 func TestOwnIdleTimeout(t *testing.T) {
 	t.Parallel()
 	b := newBooks(t)
 	config := b.pool.Config().Copy()
 	config.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = "1000"
 	a := audit{Options: Options{Connections: 2}, pool: open(t, config)}
-	require.NoError(t, a.in(t.Context(), "", func(ctx context.Context, tx pgx.Tx) error {
+	require.NoError(t, a.inTx(t.Context(), "", func(ctx context.Context, tx pgx.Tx) error {
 		m, err := queries.AuditSnapshot(ctx, tx)
 		require.NoError(t, err)
 		own, both := tx.Conn().PgConn().PID(), make(chan struct{})
@@ -630,7 +625,7 @@ func TestSpeed(t *testing.T) {
 	b.many(n)
 	tx, err := b.pool.Begin(t.Context())
 	require.NoError(t, err)
-	_, err = tx.Exec(t.Context(), unhurried)
+	_, err = tx.Exec(t.Context(), longTimeouts)
 	require.NoError(t, err)
 	for _, e := range equations {
 		start := time.Now()

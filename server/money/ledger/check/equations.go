@@ -14,15 +14,15 @@ import (
 
 var queries = db.New()
 
-// Equation is one thing that is true whatever happened.
+// Equation is a condition that must always hold.
 type Equation struct {
-	Name string   // M01 to M34, or a word
-	Says string   // what is true, in words
-	Over []string // the tables that it is computed over
+	Name      string   // M01 to M34, or a word
+	Statement string   // the condition in words
+	Tables    []string // the tables it reads
 
-	// partly tells that it can be asked of some partners; nil are all.
-	partly bool
-	find   func(ctx context.Context, tx pgx.Tx, partners []string) ([]Finding, error)
+	// partial is set if the equation can be checked for single partners; nil partners means all.
+	partial bool
+	find    func(ctx context.Context, tx pgx.Tx, partners []string) ([]Finding, error)
 }
 
 // The names M01 to M34 are stable: operators and tests refer to them.
@@ -34,62 +34,62 @@ var equations = []Equation{
 		"a commission's money enters the ledger once, and once for each correction that raised it, under its owner and currency",
 		"ledger_entries", "commissions", "audit_log_entries"),
 	check("M04", queries.AuditM04,
-		"no bucket of the ledger holds more than was earned, and that of a deleted commission is removed", "ledger_entries",
+		"no bucket of the ledger exceeds the earned amount, and the amount of a deleted commission is removed", "ledger_entries",
 		"commissions"),
-	check("M05", queries.AuditM05, "a commission's amount lies in the ledger's bucket of its status, and in no other",
+	check("M05", queries.AuditM05, "a commission's amount is in the ledger's bucket of its status, and in no other",
 		"commissions", "ledger_entries"),
-	whole("M06", queries.AuditM06, "a charge of the processor is one sale", "sales"),
+	checkWhole("M06", queries.AuditM06, "a charge of the processor is one sale", "sales"),
 	check("M07", queries.AuditM07, "a sale, or a sign-up, earns one commission by rule", "commissions"),
 	check("M08", queries.AuditM08, "a commission's amount follows from its own rate and revenue, unless it was corrected",
 		"commissions", "ledger_entries", "audit_log_entries"),
 	check("M09", queries.AuditM09, "a commission is of its sale's program, and by rule of its currency", "commissions",
 		"sales"),
 	check("M10", queries.AuditM10, "a payout is the sum of the commissions in it", "payouts", "commissions"),
-	check("M11", queries.AuditM11, "a payout is more than nothing", "payouts"),
-	check("M12", queries.AuditM12, "what a payout holds is of its partner, currency and program", "commissions",
+	check("M11", queries.AuditM11, "a payout's amount is positive", "payouts"),
+	check("M12", queries.AuditM12, "a payout's commissions have its partner, currency and program", "commissions",
 		"payouts"),
 	check("M13", queries.AuditM13, "a commission is paid exactly when its payout is", "commissions", "payouts"),
 	check("M15", queries.AuditM15, "a partner has one payout a currency and month", "payouts"),
 	check("M16", queries.AuditM16, "a refunded sale has no open commission, and all of a paid one is clawed back", "sales",
 		"commissions"),
-	check("M18", queries.AuditM18, "what was clawed back of a commission is the sum of its clawbacks", "commissions"),
+	check("M18", queries.AuditM18, "a commission's clawed amount is the sum of its clawbacks", "commissions"),
 	check("M19", queries.AuditM19,
-		"what is left of the commissions of a refunded sale is nothing, for each partner and currency", "sales",
+		"the commissions of a refunded sale sum to zero, for each partner and currency", "sales",
 		"commissions"),
-	whole("refunds", queries.AuditRefunds, "the refunds of a sale sum to what was given back of it", "sales", "refunds"),
-	whole("M20", queries.AuditM20, "a customer with sales has exactly one first sale", "sales"),
-	whole("external ids", queries.AuditExternalIDs,
-		"an external id is of a customer of its program, and a customer's first one is among its ids",
+	checkWhole("refunds", queries.AuditRefunds, "a sale's refunded amount is the sum of its refunds", "sales", "refunds"),
+	checkWhole("M20", queries.AuditM20, "a customer with sales has exactly one first sale", "sales"),
+	checkWhole("external ids", queries.AuditExternalIDs,
+		"an external id belongs to a customer of its program, and a customer's first one is among its ids",
 		"customer_external_ids", "customers"),
-	whole("merges", queries.AuditMerges, "a merged customer is gone, and its id names one of its program",
+	checkWhole("merges", queries.AuditMerges, "a merged customer is deleted, and its id refers to a customer of its program",
 		"customer_merges", "customers", "sales", "commissions"),
-	check("credits", queries.AuditCredits, "a commission by rule is of its sale's partner and customer", "commissions",
+	check("credits", queries.AuditCredits, "a commission by rule has its sale's partner and customer", "commissions",
 		"sales", "customer_merges"),
-	check("M21", queries.AuditM21, "what is voided or rejected says when and why, and is in no payout", "commissions"),
-	check("M22", queries.AuditM22, "nothing is due before its holding period has run", "commissions"),
-	whole("M25", queries.AuditM25, "a commission is told as paid once", "events"),
-	check("M33", queries.AuditM33, "what was made or rejected by hand has one line in the audit log, with who did it",
+	check("M21", queries.AuditM21, "a voided or rejected commission has a time and a reason, and is in no payout", "commissions"),
+	check("M22", queries.AuditM22, "no commission is due before the end of its holding period", "commissions"),
+	checkWhole("M25", queries.AuditM25, "a commission has one event of its payment", "events"),
+	check("M33", queries.AuditM33, "a commission created or rejected manually has one audit entry, with its actor",
 		"commissions", "audit_log_entries"),
-	check("M34", queries.AuditM34, "amounts are within their bounds, and no commission is of nothing", "commissions",
+	check("M34", queries.AuditM34, "amounts are within their bounds, and no commission is zero", "commissions",
 		"sales"),
 	{
-		Name: "currencies", Says: "every currency is one of ISO 4217",
-		Over: []string{"sales", "commissions", "payouts", "balances"}, find: currencies,
+		Name: "currencies", Statement: "every currency is in ISO 4217",
+		Tables: []string{"sales", "commissions", "payouts", "balances"}, find: currencies,
 	},
-	check("outcome", queries.AuditOutcome, "a sale says that it made a commission exactly when it has one", "sales",
+	check("outcome", queries.AuditOutcome, "a sale is marked as paying a commission exactly when it has one", "sales",
 		"commissions"),
-	check("left out", queries.AuditLeftOut, "what was due when a month's automatic payouts were made is in one of them",
+	check("left out", queries.AuditLeftOut, "a commission due when a month's automatic payouts were made is in one of them",
 		"commissions", "payouts", "payout_batches"),
-	whole("reports", queries.AuditReportDays, "the sums of a day that reports read are those of its rows", "report_sums",
+	checkWhole("reports", queries.AuditReportDays, "the report sums of a day equal its rows", "report_sums",
 		"clicks", "customers", "sales", "commissions"),
-	whole("report levels", queries.AuditReportLevels,
-		"sums of reports are the same at every level, and those of a span are of its halves", "report_sums"),
-	whole("totals", queries.AuditTallies, "the totals of lists are the numbers of their rows", "tallies", "commissions",
+	checkWhole("report levels", queries.AuditReportLevels,
+		"report sums are equal at every level, and a span is the sum of its halves", "report_sums"),
+	checkWhole("totals", queries.AuditTallies, "the totals of lists equal the numbers of their rows", "tallies", "commissions",
 		"customers", "partners", "payouts", "referrals", "audit_log_entries"),
 }
 
-// currencies finds codes that are not in ISO 4217. The list of codes is in the
-// program, so that SQL cannot check it alone.
+// currencies finds codes that are not in ISO 4217. SQL cannot check this alone, since the list of codes is in
+// Go.
 func currencies(ctx context.Context, tx pgx.Tx, _ []string) ([]Finding, error) {
 	used, err := queries.AuditCurrencies(ctx, tx)
 	if err != nil {
@@ -98,7 +98,7 @@ func currencies(ctx context.Context, tx pgx.Tx, _ []string) ([]Finding, error) {
 	var out []Finding
 	for _, code := range used {
 		if !currency.Valid(code) {
-			out = append(out, Finding{What: code, Message: "is no currency of ISO 4217"})
+			out = append(out, Finding{What: code, Message: "is not a currency of ISO 4217"})
 		}
 	}
 	return out, nil
@@ -112,22 +112,21 @@ type breach = struct {
 
 type row interface{ ~breach }
 
-// check makes an equation of a query of queries/audit.sql that can be asked of some
-// partners. Such a query returns the rows that break it, a hundred at most; an equation
-// that is true has none.
+// check makes an equation from a query of queries/audit.sql that accepts partners. The query returns the rows
+// that violate it, at most a hundred.
 func check[R row](name string, query func(context.Context, db.DBTX, []string) ([]R, error), says string, over ...string,
 ) Equation {
-	return Equation{Name: name, Says: says, Over: over, partly: true,
+	return Equation{Name: name, Statement: says, Tables: over, partial: true,
 		find: func(ctx context.Context, tx pgx.Tx, partners []string) ([]Finding, error) {
 			rows, err := query(ctx, tx, partners)
 			return findings(rows), err
 		}}
 }
 
-// whole makes an equation of a query that is always asked of all.
-func whole[R row](name string, query func(context.Context, db.DBTX) ([]R, error), says string, over ...string,
+// checkWhole makes an equation from a query that always reads all partners.
+func checkWhole[R row](name string, query func(context.Context, db.DBTX) ([]R, error), says string, over ...string,
 ) Equation {
-	return Equation{Name: name, Says: says, Over: over,
+	return Equation{Name: name, Statement: says, Tables: over,
 		find: func(ctx context.Context, tx pgx.Tx, _ []string) ([]Finding, error) {
 			rows, err := query(ctx, tx)
 			return findings(rows), err
@@ -143,13 +142,13 @@ func findings[R row](rows []R) []Finding {
 	return out
 }
 
-// sealed opens one stored value of each kind and of each secret key that sealed
-// it: a lost key shows here, before somebody needs the value.
-func sealed(ctx context.Context, tx pgx.Tx, keeper *secret.Keeper) (Check, []Finding, error) {
+// checkSealed opens one stored value for each kind and secret key, so that a lost key is found before a value is
+// needed.
+func checkSealed(ctx context.Context, tx pgx.Tx, keeper *secret.Keeper) (Check, []Finding, error) {
 	c := Check{
 		Equation: Equation{
-			Name: "sealed",
-			Says: "what is sealed opens with the secret key: one value of each kind, and of each key that sealed it, was opened",
+			Name:      "sealed",
+			Statement: "sealed values open with the secret key: one value of each kind and key was opened",
 		},
 	}
 	values, err := keyring.Open(ctx, tx, keeper)

@@ -22,7 +22,7 @@ const (
 
 var now = clock.System{}.Now()
 
-// books is a database with one of everything that the equations speak of.
+// books is a database with rows for every equation.
 type books struct {
 	t    *testing.T
 	ctx  context.Context
@@ -89,7 +89,7 @@ func (b *books) fill() {
 	b.deletePartner()
 }
 
-// partialRefund takes a third of a commission's money back.
+// partialRefund takes back a third of a commission.
 func (b *books) partialRefund() {
 	b.exec(`UPDATE commissions SET amount_minor = 667, revenue_minor = 1334 WHERE id = 'com_part'`)
 	b.append("com_part", "part_b", "pending", "sink", 333)

@@ -9,9 +9,8 @@ import (
 	"rail/server/money/payout"
 )
 
-// Conform checks that a rail keeps the contract of payout.Rail, as far as that
-// can be seen from outside. transfer is one that the rail accepts. Every
-// implementation should run it in a test, against its service's sandbox.
+// Conform checks that a rail keeps the contract of payout.Rail, as far as the interface shows it. The rail must
+// accept transfer. Every implementation should run it in a test, against its service's sandbox.
 func Conform(t *testing.T, rail payout.Rail, transfer payout.Transfer) {
 	t.Helper()
 	require.NotEmpty(t, rail.Name())
@@ -23,7 +22,7 @@ func Conform(t *testing.T, rail payout.Rail, transfer payout.Transfer) {
 	require.NoError(t, err)
 	require.NotEmpty(t, id)
 	again, err := rail.Submit(t.Context(), transfer)
-	require.NoError(t, err, "a repeated submission is no refusal")
+	require.NoError(t, err, "a repeated submission is not a refusal")
 	require.Equal(t, id, again, "a transfer is paid once, under one id")
 
 	transfer.ExternalID = id

@@ -1,5 +1,4 @@
-// Package railtest is a payment rail in memory: it settles, rejects and returns
-// as a test orders.
+// Package railtest is an in-memory payment rail that settles, rejects and returns transfers on request.
 package railtest
 
 import (
@@ -10,18 +9,18 @@ import (
 	"rail/server/money/payout"
 )
 
-// ErrAway is what a rail answers that is away.
-var ErrAway = errors.New("railtest: the rail is away")
+// ErrDown is the error of an unreachable rail.
+var ErrDown = errors.New("railtest: the rail is down")
 
-// Rail is a payment rail in memory. It is safe for concurrent use.
+// Rail is an in-memory payment rail. It is safe for concurrent use.
 type Rail struct {
-	mu        sync.Mutex
-	away      bool
-	deaf      bool
-	refusal   *payout.Refusal
-	transfers map[string]payout.Transfer
-	statuses  map[string]payout.Status
-	submitted map[string]int
+	mu          sync.Mutex
+	down        bool
+	loseAnswers bool
+	refusal     *payout.Refusal
+	transfers   map[string]payout.Transfer
+	statuses    map[string]payout.Status
+	submitted   map[string]int
 }
 
 // New returns a rail that keeps every transfer in flight.
@@ -34,33 +33,33 @@ func New() *Rail {
 // Name returns "memory".
 func (r *Rail) Name() string { return "memory" }
 
-// Methods returns the two methods that it pays.
+// Methods returns the two methods that the rail pays.
 func (r *Rail) Methods() []string { return []string{"paypal", "wise"} }
 
-// Submit takes a transfer; one that it has already is not taken twice.
+// Submit accepts a transfer; a repeated one is accepted once.
 func (r *Rail) Submit(_ context.Context, t payout.Transfer) (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.away {
-		return "", ErrAway
+	if r.down {
+		return "", ErrDown
 	}
 	if r.refusal != nil {
 		return "", *r.refusal
 	}
 	r.submitted[t.ID]++
 	r.transfers[t.ID] = t
-	if r.deaf {
-		return "", ErrAway // taken, but the answer is lost
+	if r.loseAnswers {
+		return "", ErrDown // accepted, but the answer is lost
 	}
 	return "tr_" + t.ID, nil
 }
 
-// Status returns how a transfer stands.
+// Status returns the status of a transfer.
 func (r *Rail) Status(_ context.Context, t payout.Transfer) (payout.Status, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.away {
-		return payout.Status{}, ErrAway
+	if r.down {
+		return payout.Status{}, ErrDown
 	}
 	if s, ok := r.statuses[t.ID]; ok {
 		return s, nil
@@ -68,24 +67,24 @@ func (r *Rail) Status(_ context.Context, t payout.Transfer) (payout.Status, erro
 	return payout.Status{State: payout.InFlight}, nil
 }
 
-// End gives the transfer of a payout its end.
+// End sets the final status of a payout's transfer.
 func (r *Rail) End(payoutID string, s payout.Status) { r.set(func() { r.statuses[payoutID] = s }) }
 
-// Refuse makes every submission from now on end in a refusal.
+// Refuse makes every later submission a refusal.
 func (r *Rail) Refuse(code, message string) {
 	r.set(func() { r.refusal = &payout.Refusal{Code: code, Message: message} })
 }
 
-// Accept ends what Refuse began.
+// Accept ends the refusals.
 func (r *Rail) Accept() { r.set(func() { r.refusal = nil }) }
 
-// Away makes the rail unreachable, or reachable again.
-func (r *Rail) Away(away bool) { r.set(func() { r.away = away }) }
+// SetDown makes the rail unreachable, or reachable again.
+func (r *Rail) SetDown(away bool) { r.set(func() { r.down = away }) }
 
-// Deaf makes the rail take submissions but lose its answers.
-func (r *Rail) Deaf(deaf bool) { r.set(func() { r.deaf = deaf }) }
+// LoseAnswers makes the rail accept submissions but lose its answers.
+func (r *Rail) LoseAnswers(deaf bool) { r.set(func() { r.loseAnswers = deaf }) }
 
-// Transfer returns what the rail was given for a payout, and how often.
+// Transfer returns the submitted transfer of a payout, and how often it was submitted.
 func (r *Rail) Transfer(payoutID string) (t payout.Transfer, times int) {
 	r.set(func() { t, times = r.transfers[payoutID], r.submitted[payoutID] })
 	return t, times

@@ -1,14 +1,14 @@
-// Package vectors has what webhooks are checked against: addresses, and
-// signatures that were computed elsewhere. The tests and the bar share them.
+// Package vectors has test vectors for webhooks: addresses, and signatures computed elsewhere. The tests and the
+// bar share them.
 package vectors
 
 // Refused are addresses that no endpoint may have.
 var Refused = []string{
-	// The own machine, in every spelling of an IPv4 address that some parser takes.
+	// The local machine, in every spelling of an IPv4 address that some parser accepts.
 	"http://127.0.0.1/", "http://127.0.0.2/", "http://127.1/", "http://0/", "http://0.0.0.0/", "http://2130706433/",
 	"http://0X7F000001/", "http://0x7f.1/",
 	"http://0177.0.0.1/", "http://017700000001/", "http://127.0.0.1./", "http://127.0.0.1.5/", "http://4294967297/",
-	// Names that resolve in one network only.
+	// Names that resolve locally.
 	"http://localhost/", "http://LOCALHOST/", "http://foo.localhost/", "http://ip6-localhost/", "http://db/",
 	"http://kubernetes.default.svc.cluster.local/",
 	"http://localhost.localdomain/", "http://LocalHost.LocalDomain./", "http://localhost4.localdomain4/",
@@ -16,13 +16,13 @@ var Refused = []string{
 	"http://wiki.corp/", "http://nas.home/", "http://db.private/", "http://wiki.intranet/",
 	"http://printer.local/", "http://intranet/", "http://nas.home.arpa/",
 	"http://metadata.google.internal/computeMetadata/v1/", "http://instance-data/latest/meta-data/",
-	// The metadata of clouds, from which credentials could be read.
+	// Cloud metadata services, which expose credentials.
 	"http://instance-data.ec2.internal/", "http://169.254.169.254/latest/meta-data/", "http://169.254.169.123/",
 	"http://0xa9fea9fe/", "http://0251.0376.0251.0376/",
 	"http://169.16689662/", "http://192.0.0.192/latest/", "http://[fd00:ec2::254]/latest/meta-data/",
 	"http://[::ffff:169.254.169.254]/", "http://[64:ff9b::a9fe:a9fe]/",
 	"http://[2002:a9fe:a9fe::1]/", "http://10.0.0.1/", "http://172.16.0.1/", "http://192.168.0.1/", "http://3232235521/",
-	// Ranges that are no one host's on the public internet.
+	// Ranges that are not public hosts.
 	"http://100.64.0.1/", "http://192.0.0.1/",
 	"http://192.88.99.1/", "http://198.19.255.255/", "http://203.0.113.7/", "http://239.255.255.250:1900/",
 	"http://255.255.255.255/",
@@ -35,7 +35,7 @@ var Refused = []string{
 	"http://[fe80::a9fe:a9fe%251]/", "http://[fec0::1]/",
 	"http://[ff0e::1]/", "http://[100::1]/", "http://[3fff::1]/", "http://[2001:2::1]/", "http://[::1", "http://::1/",
 	"http://[::%31]/",
-	// Addresses in which the host is not where it seems.
+	// Addresses with a misleading host.
 	"http://user:pass@example.com/", "http://@example.com/", "http://127.0.0.1:80@example.com/",
 	"http://example.com%40127.0.0.1/", "http://example.com#@127.0.0.1/",
 	"http://example.com\\@127.0.0.1/", "http:///127.0.0.1/", "//127.0.0.1/", "example.com/hook",
@@ -51,7 +51,7 @@ var Refused = []string{
 	"http://example.com:+80/", "http://example.com:/", "https://RAIL.example.org/hook",
 }
 
-// Accepted are addresses that an endpoint may have, also where no name resolves.
+// Accepted are addresses that an endpoint may have, even if their name does not resolve.
 var Accepted = []string{
 	"https://example.com/hooks", "http://example.com/hooks", "https://EXAMPLE.com/Hooks?x=1&y=%2F",
 	"https://hooks.example.co.uk:8443/a/b", "https://example.com./hooks",

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// strange are values that languages read in ways of their own.
+// strange are values that languages parse differently.
 var strange = []string{
 	"", " ", "0", "-1", "+1", "1e9", "0x10", "1_0", "1.5", "NaN", "Infinity", "z", "é", "\xff\xfe", "١٧٦٧٢٢٥٦٠٠",
 	"__proto__", "=", "==",
@@ -15,8 +15,8 @@ var strange = []string{
 	strings.Repeat("\xff", 64), strings.Repeat("a", 63), strings.Repeat("a", 64), strings.Repeat("a", 65), strings.Repeat("0", 128),
 }
 
-// Hostile returns values of Rail-Signature that no secret made at a time: each must be
-// refused, whatever the body is. The last n are made at random from the seed.
+// Hostile returns invalid values of Rail-Signature for a time: each must be refused, whatever the body. The last
+// n are random, from the seed.
 func Hostile(now time.Time, seed uint64, n int) []string {
 	t := strconv.FormatInt(now.Unix(), 10)
 	out := []string{
@@ -28,7 +28,7 @@ func Hostile(now time.Time, seed uint64, n int) []string {
 			"t="+t+",v1="+s+",v1="+s)
 	}
 	pieces := append([]string{"t", "v1", "v0", "=", ",", "t=" + t, "v1=", ", "}, strange...)
-	random := rand.New(rand.NewPCG(seed, 0)) // #nosec G404 -- a test that fails must fail again
+	random := rand.New(rand.NewPCG(seed, 0)) // #nosec G404 -- a failure must be reproducible
 	for range n {
 		var value strings.Builder
 		for range 1 + random.IntN(9) {

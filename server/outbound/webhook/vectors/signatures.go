@@ -1,13 +1,13 @@
 package vectors
 
-// The secrets that the vectors are signed with.
+// The secrets of the vectors.
 const (
 	Secret1 = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 	Secret2 = "whsec_ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj8="
 	Secret3 = "whsec_//79/Pv6+fj39vX08/Lx8O/u7ezr6uno"
 )
 
-// input is what is signed; Time is Unix seconds.
+// input is the signed content; Time is Unix seconds.
 type input struct {
 	ID   string
 	Time int64
@@ -15,29 +15,29 @@ type input struct {
 }
 
 var (
-	// The signed bytes are the body as it is sent, so they stand on one line.
+	// The body is signed as sent, so it is one line.
 	b1 = input{
 		"evt_01J5ZK7Q8R9S0T1V2W3X4Y5Z6A", 1767225600,
 		`{"id":"evt_01J5ZK7Q8R9S0T1V2W3X4Y5Z6A","type":"sale.created","created_at":"2026-01-01T00:00:00Z","data":{"sale_id":"sale_1","customer_id":"cus_1","partner_id":"part_1","amount_minor":4999,"currency":"USD","is_first_sale":true,"external_charge_id":"ch_1","occurred_at":"2026-01-01T00:00:00Z"},"request":{"id":"req_1"}}`,
 	}
-	// Letters beyond ASCII are signed as UTF-8, and not escaped.
+	// Letters beyond ASCII are signed as UTF-8, without escapes.
 	b2 = input{
 		"evt_test_0000000000000000000000002", 1789430400,
 		`{"id":"evt_test_0000000000000000000000002","type":"affiliate.created","created_at":"2026-09-15T00:00:00Z","data":{"partner_id":"part_2","email":"zoë@exämple.com","handle":"zoe","status":"active","group_id":null}}`,
 	}
-	// The shortest there can be: the first second of 1970 and an empty object.
+	// The shortest input: the first second of 1970 and an empty object.
 	b3 = input{"evt_3", 1, "{}"}
 )
 
-// Signature is an input with its signatures under some secrets, the newest
-// first. Rail is empty where only the standard one was published.
+// Signature is an input with its signatures by some secrets, newest first. Rail is empty if only the standard
+// signature was published.
 type Signature struct {
 	input
 	Secrets        []string
 	Rail, Standard string
 }
 
-// Signatures are the vectors; the last is the Standard Webhooks project's own.
+// Signatures are the vectors; the last is from the Standard Webhooks project.
 var Signatures = []Signature{
 	{
 		b1, []string{Secret1}, "t=1767225600,v1=4e2300c9ab9338951ec852f18a1f77e84ef9a8fd6905301a14c5c551624596ea",
@@ -63,7 +63,7 @@ var Signatures = []Signature{
 		b3, []string{Secret1}, "t=1,v1=43d1905dbf779f405df880a71be54cfbee97a234a4e0e05b8152b16718e7cbc9",
 		"v1,ymSJD2tgcypdO+SkNEgSLEsnoUVsO8rc5HszoXNAtGE=",
 	},
-	// While a secret is rotated both sign, the newest first.
+	// During a rotation both secrets sign, newest first.
 	{b1, []string{Secret2, Secret1},
 		"t=1767225600,v1=c4564dc44ae41e671850c9503a3f81b26e3e5ac4bcfe4c0d994a40578f29523c," +
 			"v1=4e2300c9ab9338951ec852f18a1f77e84ef9a8fd6905301a14c5c551624596ea",

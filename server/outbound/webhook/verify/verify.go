@@ -1,7 +1,7 @@
-// Package verify checks, for receivers, that a webhook came from Rail. It needs
-// nothing but the standard library: copy it, or import it.
+// Package verify checks, for receivers, that a webhook came from Rail. It needs only the standard library: copy
+// it, or import it.
 //
-// Read the body as it came and verify it before you decode it:
+// Read the raw body and verify it before decoding:
 //
 //	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
 //	...
@@ -10,8 +10,8 @@
 //		return
 //	}
 //
-// Then answer with any 2xx within ten seconds, and drop events whose id you have
-// seen: each is sent at least once.
+// Then answer with any 2xx within ten seconds, and drop events whose id you have seen: each is sent at least
+// once.
 package verify
 
 import (
@@ -26,19 +26,19 @@ import (
 	"time"
 )
 
-// Tolerance is how far a timestamp may lie from the receiver's clock.
+// Tolerance is the maximum difference between a timestamp and the receiver's clock.
 const Tolerance = 5 * time.Minute
 
 // The errors of Signature and Standard.
 var (
 	ErrMissing   = errors.New("verify: no signature")
-	ErrMalformed = errors.New("verify: the signature cannot be read")
+	ErrMalformed = errors.New("verify: malformed signature")
 	ErrExpired   = errors.New("verify: the timestamp is more than five minutes off")
-	ErrMismatch  = errors.New("verify: the signature does not fit")
+	ErrMismatch  = errors.New("verify: invalid signature")
 )
 
-// Signature checks the Rail-Signature header: any of its v1 entries must be the
-// HMAC-SHA256 of "<t>.<body>" whose key is the whole secret, whsec_ included.
+// Signature checks the Rail-Signature header: one of its v1 entries must be the HMAC-SHA256 of "<t>.<body>"
+// whose key is the whole secret, including whsec_.
 func Signature(h http.Header, body []byte, secret string, now time.Time) error {
 	t, entries, err := parse(h.Values("Rail-Signature"))
 	if err != nil {
@@ -59,7 +59,7 @@ func Signature(h http.Header, body []byte, secret string, now time.Time) error {
 	return nil
 }
 
-// parse reads a header: one t, and every v1.
+// parse parses a header: one t, and every v1.
 func parse(values []string) (t string, entries []string, err error) {
 	if len(values) == 0 || values[0] == "" {
 		return "", nil, ErrMissing
@@ -84,9 +84,8 @@ func parse(values []string) (t string, entries []string, err error) {
 	return t, entries, nil
 }
 
-// Standard checks the headers of Standard Webhooks: any v1 entry of
-// webhook-signature must be the base64 of the HMAC-SHA256 of
-// "<id>.<timestamp>.<body>", whose key is what the secret's base64 encodes.
+// Standard checks the headers of Standard Webhooks: one v1 entry of webhook-signature must be the base64 of the
+// HMAC-SHA256 of "<id>.<timestamp>.<body>", whose key is the decoded base64 of the secret.
 func Standard(h http.Header, body []byte, secret string, now time.Time) error {
 	id, t := h.Get("webhook-id"), h.Get("webhook-timestamp")
 	entries := strings.Fields(h.Get("webhook-signature"))
@@ -113,8 +112,7 @@ func Standard(h http.Header, body []byte, secret string, now time.Time) error {
 	return nil
 }
 
-// fresh checks that a timestamp, digits only, is near enough to now: an old one may
-// be a request that somebody captured.
+// fresh checks that a timestamp, digits only, is close to now: an old request may be a captured one.
 func fresh(t string, now time.Time) error {
 	if t == "" || strings.Trim(t, "0123456789") != "" {
 		return ErrMalformed
@@ -129,7 +127,7 @@ func fresh(t string, now time.Time) error {
 	return nil
 }
 
-// sum returns the HMAC-SHA256 of a body with what stands before it.
+// sum returns the HMAC-SHA256 of a prefix and a body.
 func sum(key []byte, before string, body []byte) []byte {
 	h := hmac.New(sha256.New, key)
 	h.Write([]byte(before))

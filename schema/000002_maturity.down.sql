@@ -1,1 +1,0 @@
-DROP INDEX commissions_to_mature_idx, commissions_to_approve_idx, referrals_to_expire_idx;

@@ -1,1 +1,0 @@
-DROP TABLE tax_form_statuses;

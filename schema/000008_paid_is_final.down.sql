@@ -1,3 +1,0 @@
-DROP TRIGGER commissions_paid_final ON commissions;
-DROP TRIGGER payouts_paid_final ON payouts;
-DROP FUNCTION refuse_paid();

@@ -1,1 +1,0 @@
-DROP INDEX risk_flags_list_idx;

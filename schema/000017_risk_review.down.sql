@@ -1,1 +1,0 @@
-ALTER TABLE partners DROP COLUMN payout_details_changed_at;

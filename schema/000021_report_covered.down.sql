@@ -1,3 +1,0 @@
-SET LOCAL lock_timeout = '2s';
-
-DROP VIEW report_covered;

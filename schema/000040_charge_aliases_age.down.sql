@@ -1,1 +1,0 @@
-DROP INDEX charge_aliases_age_idx;

@@ -1,1 +1,0 @@
-ALTER TABLE processor_connections DROP COLUMN reconcile_at;

@@ -1,4 +1,0 @@
-DROP TABLE sign_in_failures;
-DROP TABLE user_links;
-DROP TABLE user_sessions;
-DROP TABLE users;

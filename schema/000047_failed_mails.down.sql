@@ -1,1 +1,0 @@
-DROP INDEX mails_failed_idx;

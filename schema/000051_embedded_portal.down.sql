@@ -1,1 +1,0 @@
-ALTER TABLE portal_sessions DROP COLUMN embedded;

@@ -1,3 +1,0 @@
-SET LOCAL lock_timeout = '2s';
-
-ALTER TABLE partner_notes DROP COLUMN updated_at;

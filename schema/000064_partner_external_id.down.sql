@@ -1,3 +1,0 @@
-SET LOCAL lock_timeout = '2s';
-
-ALTER TABLE partners DROP COLUMN external_id;

@@ -1,0 +1,11 @@
+SET LOCAL lock_timeout = '2s';
+DROP TABLE publishable_keys;
+DROP TABLE resources;
+DROP TABLE flows;
+DROP TABLE tags;
+DROP TABLE groups;
+DROP TABLE portal_logos;
+DROP TABLE portal_settings;
+DROP TABLE programs;
+DROP FUNCTION flow_conditions_bytes;
+DROP FUNCTION flow_branches_digest;

@@ -1,0 +1,12 @@
+SET LOCAL lock_timeout = '2s';
+ALTER TABLE flows DROP CONSTRAINT flows_partner_fkey;
+DROP TABLE tax_form_statuses;
+DROP TABLE join_requests;
+DROP TABLE portal_sessions;
+DROP TABLE magic_links;
+DROP TABLE applications;
+DROP TABLE partner_note_files;
+DROP TABLE partner_notes;
+DROP TABLE partner_addresses;
+DROP TABLE partner_tags;
+DROP TABLE partners;

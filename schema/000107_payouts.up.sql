@@ -1,0 +1,93 @@
+-- Payouts and their batches.
+SET LOCAL lock_timeout = '2s';
+
+CREATE TABLE payout_batches (
+    id           text COLLATE "C" NOT NULL,
+    org_id       text COLLATE "C" NOT NULL,
+    program_id   text COLLATE "C" NOT NULL,
+    period_month date NOT NULL,
+    period_end   timestamptz NOT NULL,
+    created_at   timestamptz NOT NULL,
+    updated_at   timestamptz NOT NULL,
+    auto_run_at  timestamptz,
+    CONSTRAINT payout_batches_pkey PRIMARY KEY (id),
+    CONSTRAINT payout_batches_month_key UNIQUE (program_id, period_month),
+    CONSTRAINT payout_batches_program_id_key UNIQUE (program_id, id),
+    CONSTRAINT payout_batches_program_fkey FOREIGN KEY (org_id, program_id) REFERENCES programs (org_id, id)
+);
+
+-- The remaining work of a payout run, from the partner after after_id on. One run serves all requests with the same
+-- parameters. again is set by a request that arrives during the run; the run then starts over with the first
+-- partner.
+CREATE TABLE payout_runs (
+    id             text COLLATE "C" NOT NULL,
+    org_id         text COLLATE "C" NOT NULL,
+    program_id     text COLLATE "C" NOT NULL,
+    batch_id       text COLLATE "C" NOT NULL,
+    -- empty for the whole program
+    group_id       text COLLATE "C" NOT NULL,
+    ignore_minimum boolean NOT NULL,
+    automatic      boolean NOT NULL,
+    again          boolean NOT NULL DEFAULT false,
+    period_end     timestamptz NOT NULL,
+    after_id       text COLLATE "C" NOT NULL,
+    created_at     timestamptz NOT NULL,
+    CONSTRAINT payout_runs_pkey PRIMARY KEY (id),
+    CONSTRAINT payout_runs_asked_key UNIQUE (program_id, batch_id, group_id, ignore_minimum),
+    CONSTRAINT payout_runs_batch_fkey FOREIGN KEY (program_id, batch_id) REFERENCES payout_batches (program_id, id)
+);
+
+CREATE TABLE payouts (
+    id            text COLLATE "C" NOT NULL,
+    org_id        text COLLATE "C" NOT NULL,
+    program_id    text COLLATE "C" NOT NULL,
+    partner_id    text COLLATE "C" NOT NULL,
+    batch_id      text COLLATE "C" NOT NULL,
+    amount_minor  bigint NOT NULL,
+    currency      text COLLATE "C" NOT NULL,
+    status        text COLLATE "C" NOT NULL,
+    method        text COLLATE "C",
+    external_id   text,
+    reason        text COLLATE "C",
+    reason_text   text,
+    error_code    text,
+    error_message text,
+    period_month  date NOT NULL,
+    period_end    timestamptz NOT NULL,
+    due_at        timestamptz NOT NULL,
+    paid_at       timestamptz,
+    created_at    timestamptz NOT NULL,
+    updated_at    timestamptz NOT NULL,
+    created_xid   xid8 NOT NULL DEFAULT pg_current_xact_id(),
+    due_told      boolean NOT NULL DEFAULT false,
+    rail          text COLLATE "C",
+    checked_at    timestamptz,
+    submissions   integer NOT NULL DEFAULT 0,
+    marked_at     timestamptz,
+    before_paid   json,
+    CONSTRAINT payouts_pkey PRIMARY KEY (id),
+    CONSTRAINT payouts_month_key UNIQUE (program_id, partner_id, currency, period_month),
+    CONSTRAINT payouts_member_key UNIQUE (program_id, partner_id, currency, id),
+    CONSTRAINT payouts_partner_fkey FOREIGN KEY (program_id, partner_id) REFERENCES partners (program_id, id),
+    CONSTRAINT payouts_batch_fkey FOREIGN KEY (program_id, batch_id) REFERENCES payout_batches (program_id, id),
+    CONSTRAINT payouts_status_check CHECK (status IN ('pending', 'processing', 'paid', 'failed', 'not_eligible')),
+    CONSTRAINT payouts_paid_at_check CHECK ((status = 'paid') = (paid_at IS NOT NULL)),
+    CONSTRAINT payouts_reason_check CHECK ((status = 'not_eligible') = (reason IS NOT NULL)),
+    CONSTRAINT payouts_amount_check CHECK (amount_minor > 0),
+    CONSTRAINT payouts_method_check CHECK (method IN ('paypal', 'wise', 'bank_transfer', 'wire', 'crypto')),
+    CONSTRAINT payouts_rail_check CHECK (status <> 'processing' OR rail IS NOT NULL),
+    CONSTRAINT payouts_marked_check CHECK ((marked_at IS NULL) = (before_paid IS NULL) AND (marked_at IS NULL
+        OR status = 'paid'))
+);
+CREATE INDEX payouts_list_idx ON payouts (program_id, created_at, id);
+CREATE INDEX payouts_batch_idx ON payouts (batch_id, created_at, id);
+CREATE INDEX payouts_status_idx ON payouts (program_id, status, created_at, id);
+CREATE INDEX payouts_to_tell_idx ON payouts (due_at, id) WHERE status = 'pending' AND NOT due_told;
+CREATE INDEX payouts_to_send_idx ON payouts (due_at, id) WHERE status = 'pending' AND method IS NOT NULL;
+CREATE INDEX payouts_in_flight_idx ON payouts (rail, checked_at, id) WHERE status = 'processing';
+CREATE INDEX payouts_partner_idx ON payouts (program_id, partner_id, created_at, id, status);
+CREATE TRIGGER payouts_paid_final BEFORE UPDATE ON payouts FOR EACH ROW WHEN (OLD.status = 'paid'
+    AND (NEW.status, NEW.amount_minor, NEW.partner_id, NEW.currency, NEW.paid_at) IS DISTINCT FROM (OLD.status,
+    OLD.amount_minor, OLD.partner_id, OLD.currency, OLD.paid_at)) EXECUTE FUNCTION refuse_paid();
+ALTER TABLE commissions ADD CONSTRAINT commissions_payout_fkey FOREIGN KEY (program_id, partner_id, currency,
+    payout_id) REFERENCES payouts (program_id, partner_id, currency, id);
