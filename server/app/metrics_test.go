@@ -48,9 +48,9 @@ func TestMetricsListenApart(t *testing.T) {
 	a := newApp(t, pgtest.New(t), nil)
 	get(a, "/v1/openapi.json")
 	require.Equal(t, http.StatusNotFound, get(a, "/metrics").Code)
-	require.Contains(t, scrape(t, a), `rail_requests_total{operation="retrieveOpenAPIDocument",status="200"} 1`)
+	require.Contains(t, scrape(t, a), `rail_requests_total{operation="retrieveOpenAPIDocument",status="200",via=""} 1`)
 	a.Handler().ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/hooks/stripe/pco_1", nil))
-	require.Contains(t, scrape(t, a), `rail_requests_total{operation="receiveProcessorEvent",status="404"} 1`,
+	require.Contains(t, scrape(t, a), `rail_requests_total{operation="receiveProcessorEvent",status="404",via=""} 1`,
 		"what is refused is counted")
 }
 
@@ -70,7 +70,7 @@ func TestEveryRouteIsAnOperation(t *testing.T) {
 		assert.Contains(t, text, `operation="`+want+`"`)
 	}
 	get(a, "/no/such/page")
-	require.Contains(t, scrape(t, a), `operation="-",status="404"} 1`)
+	require.Contains(t, scrape(t, a), `operation="-",status="404",via=""} 1`)
 }
 
 func TestMetricsOfEverything(t *testing.T) {

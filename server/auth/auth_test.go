@@ -85,9 +85,9 @@ func TestAllows(t *testing.T) {
 		{nil, nil, true},
 		{nil, []string{"read"}, false},
 	} {
-		require.Equal(t, c.ok, Key{Scopes: c.has}.Allows(c.needs), "%v %v", c.has, c.needs)
+		require.Equal(t, c.ok, Actor{Scopes: c.has}.Allows(c.needs), "%v %v", c.has, c.needs)
 	}
-	manager := Key{Scopes: []string{"write"}, Without: []string{"payouts:write"}}
+	manager := Actor{Scopes: []string{"write"}, Without: []string{"payouts:write"}}
 	require.True(t, manager.Allows([]string{"partners:write", "write"}))
 	require.True(t, manager.Allows([]string{"write"}))
 	require.False(t, manager.Allows([]string{"payouts:write", "write"}))

@@ -4,10 +4,7 @@ package auth
 import (
 	"crypto/rand"
 	"hash/crc32"
-	"slices"
 	"strings"
-
-	"rail/server/work/quota"
 )
 
 // Scopes is the closed list of a key's scopes.
@@ -18,37 +15,12 @@ const DefaultRateLimit = 25
 
 // Key is an API key with the fields that requests need.
 type Key struct {
-	ID     string
-	OrgID  string
-	UserID string // id of the key's user
-	Live   bool
-	Scopes []string
-	// Without are excluded scopes, even if write is among Scopes.
-	Without         []string
+	Actor
+
+	Live            bool
 	RateLimit       int // requests a second
 	SigningRequired bool
 	Revoked         bool
-	// Plan has the limits of the key's organization.
-	Plan quota.Own
-}
-
-// Allows reports whether the key has one of the scopes. write includes every scope, also read, except those in
-// Without.
-func (k Key) Allows(alternatives []string) bool {
-	for _, s := range alternatives {
-		if slices.Contains(k.Without, s) {
-			return false
-		}
-	}
-	if len(alternatives) == 0 || slices.Contains(k.Scopes, "write") {
-		return true
-	}
-	for _, s := range alternatives {
-		if slices.Contains(k.Scopes, s) {
-			return true
-		}
-	}
-	return false
 }
 
 // Every key begins with one of these.

@@ -179,8 +179,10 @@ var queries = db.New()
 func fromRow(r db.APIKeyByHashRow) Key {
 	k := r.APIKey
 	return Key{
-		ID: k.ID, OrgID: k.OrgID, UserID: k.UserID, Live: k.Livemode, Scopes: k.Scopes,
-		RateLimit: int(k.RateLimit), SigningRequired: k.SigningRequired, Revoked: k.RevokedAt != nil,
-		Plan: quota.Own{FlowQuota: r.FlowQuota, RevenueMeterMinor: r.RevenueMeterMinor, FraudMonitoring: r.FraudMonitoring},
+		Actor: Actor{
+			ID: k.ID, OrgID: k.OrgID, UserID: k.UserID, Scopes: k.Scopes,
+			Plan: quota.Own{FlowQuota: r.FlowQuota, RevenueMeterMinor: r.RevenueMeterMinor, FraudMonitoring: r.FraudMonitoring},
+		},
+		Live: k.Livemode, RateLimit: int(k.RateLimit), SigningRequired: k.SigningRequired, Revoked: k.RevokedAt != nil,
 	}
 }

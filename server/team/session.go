@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"rail/gen/db"
+	"rail/server/auth"
 	"rail/server/clock"
 	"rail/server/ident"
 	"rail/server/postgres/shortage"
@@ -37,6 +38,12 @@ type Session struct {
 	User                         User
 	Org                          db.Organization
 	CreatedAt, SeenAt, ExpiresAt clock.Time
+}
+
+// Actor returns the session's user as the actor of requests of the API, with the scopes of the user's role.
+func (s Session) Actor() auth.Actor {
+	scopes, without := s.User.Role.Scopes()
+	return auth.OfPerson(s.User.ID, s.Org, scopes, without)
 }
 
 // ListedSession is a session in a list. The address is that of a network.

@@ -129,7 +129,7 @@ func (t *scopeCheck) ops(ctx context.Context, has []string, key string) error {
 		if !slices.Equal(want, op.scopes) { // clients read the description to know what to ask for
 			t.sys.fault("%s needs %v, and the description says %v", op.id, want, op.scopes)
 		}
-		allowed := auth.Key{Scopes: has}.Allows(want)
+		allowed := auth.Actor{Scopes: has}.Allows(want)
 		own := t.own
 		if allowed && op.method != "GET" { // admitted, but without an object that it could change
 			own = unknownIDs(t.own)

@@ -24,7 +24,7 @@ var accountRoutes = map[string]route{
 	"POST /console/account/sessions":        {do: endSession},
 }
 
-// accountData is what the page of one's own account shows.
+// accountData holds the data of the account page.
 type accountData struct {
 	User     team.User
 	Sessions []team.ListedSession
@@ -32,7 +32,7 @@ type accountData struct {
 	Provider string // what the OpenID provider is called; "" for none
 }
 
-// account shows who one is here, and how one signs in.
+// account shows the person's account and ways to sign in.
 func account(v *visit) error {
 	user, err := v.console.People.User(v.ctx(), v.unit(), v.session.User.ID)
 	if err != nil {
@@ -63,7 +63,7 @@ func changePassword(v *visit) error {
 	return v.done("/console/account", "Your password is changed. All your other sessions have ended.")
 }
 
-// factorData is what the page of a new second factor shows.
+// factorData holds the data of the page that sets up a second factor.
 type factorData struct {
 	Secret string // in groups of four, for typing
 	URL    string
@@ -85,7 +85,7 @@ func (v *visit) showFactor(e team.Enrolment) error {
 	if err != nil {
 		return err
 	}
-	return v.show(sheet{"factor", "", "A second factor", factorData{grouped(e.Secret), e.URL, picture}})
+	return v.show(sheet{"factor", "", "Set up second factor", factorData{grouped(e.Secret), e.URL, picture}})
 }
 
 // confirmFactor turns the second factor on. A wrong code shows the same secret again, which the form carries.
@@ -119,13 +119,13 @@ func dropFactor(v *visit) error {
 	return v.done("/console/account", "The second factor is off.")
 }
 
-// endSession ends one of one's own sessions, or all others. To end this one is to sign out.
+// endSession ends a session of the person, or all of them. Ending the current session signs the person out.
 func endSession(v *visit) error {
 	if err := v.console.People.Revoke(v.ctx(), v.unit(), v.session.User.ID, v.value("session")); err != nil {
 		return err
 	}
 	if id := v.value("session"); id == "" || id == v.session.ID {
-		v.SetCookie(v.console.cookie("", -1))
+		v.console.cookie.Clear(v)
 		return v.Redirect(http.StatusSeeOther, "/console/sign-in")
 	}
 	return v.done("/console/account", "The session has ended.")

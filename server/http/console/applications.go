@@ -27,7 +27,7 @@ type application struct {
 	At                                                clock.Time
 }
 
-// answered is a question of the program with what the applicant answered.
+// answered is a question of the program with the applicant's answer.
 type answered struct{ Question, Answer string }
 
 // applicationStates are the states by which the queue can be seen.
@@ -103,7 +103,7 @@ func rowOf(a api.Application, labels map[string]string) application {
 		out.Group = g.Name
 	}
 	if p, err := a.Partner.Get(); err == nil {
-		out.Name, out.Website, out.Country = called(p), opt.Value(p.WebsiteURL), opt.Value(p.CountryCode)
+		out.Name, out.Website, out.Country = nameOf(p), opt.Value(p.WebsiteURL), opt.Value(p.CountryCode)
 	}
 	return out
 }
@@ -140,17 +140,17 @@ func applicationsTable(v *visit) error {
 	return v.table("listApplications", "applications", query)
 }
 
-// decideApplications approves or rejects those that are ticked.
+// decideApplications approves or rejects the selected applications.
 func decideApplications(v *visit) error {
 	operation, says, body := "approveApplication", "approved", any(nil)
 	if v.value("do") == "reject" {
 		operation, says, body = "rejectApplication", "rejected", map[string]any{"reason": v.value("reason")}
 	}
-	said, err := v.each("application is "+says, "applications are "+says, func(id string) error {
+	notice, err := v.each("application is "+says, "applications are "+says, func(id string) error {
 		return v.send(operation, body, nil, id)
 	})
 	if err != nil {
 		return v.again(err, applications)
 	}
-	return v.done(v.at("/applications"), said)
+	return v.done(v.at("/applications"), notice)
 }

@@ -13,7 +13,7 @@ import (
 	"rail/server/team"
 )
 
-// earned are one of each kind that the pages of a program show, by what stands before its id in a path.
+// earned has one object of each kind that the pages show, by the path before its id.
 func (s *fixture) earned() map[string]string {
 	s.T.Helper()
 	s.Flow(s.program)

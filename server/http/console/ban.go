@@ -8,7 +8,7 @@ import (
 	"rail/server/http/site"
 )
 
-// banData is what the form of a ban shows: what it would do, and to whom.
+// banData holds the data of the ban form: the partner and the ban's effects.
 type banData struct {
 	Name   string
 	Ban    api.PartnerBan
@@ -16,18 +16,18 @@ type banData struct {
 	Sum    site.Sum
 }
 
-// banForm shows what a ban would do, and asks for the reason.
+// banForm shows the effects of a ban and asks for the reason.
 func banForm(v *visit) error {
 	var look api.PartnerBan
 	body := map[string]any{"reason": "?", "dry_run": true}
 	if err := v.send("banPartner", body, &look, v.PathValue("id")); err != nil {
 		return v.again(err, overview)
 	}
-	name := called(look.Partner)
+	name := nameOf(look.Partner)
 	return v.show(sheet{"ban", "/partners", "Ban " + name, banData{name, look, banPoints(look), v.banSum(look)}})
 }
 
-// ban bans the partner, and says what came of it.
+// ban bans the partner and reports the result.
 func ban(v *visit) error {
 	body := v.body("banPartner")
 	delete(body, "program_id")
@@ -35,17 +35,17 @@ func ban(v *visit) error {
 	if err := v.send("banPartner", body, &done, v.PathValue("id")); err != nil {
 		return v.again(err, banForm)
 	}
-	said := fmt.Sprintf("%s is banned. %s", called(done.Partner), v.rejectedWords(done))
+	notice := fmt.Sprintf("%s is banned. %s", nameOf(done.Partner), v.rejectedWords(done))
 	if done.RemainingCount > 0 {
-		said += fmt.Sprintf(" %d commissions are left: ban again to go on.", done.RemainingCount)
+		notice += fmt.Sprintf(" %d commissions are left: ban again to go on.", done.RemainingCount)
 	}
-	return v.done(v.at("/partners/"+done.Partner.ID), said)
+	return v.done(v.at("/partners/"+done.Partner.ID), notice)
 }
 
-// rejectedWords says how many commissions a ban rejects, and their sums.
+// rejectedWords returns the number of commissions that a ban rejects, and their sums.
 func (v *visit) rejectedWords(b api.PartnerBan) string {
 	if b.RejectedCount == 0 {
-		return "Nothing was open."
+		return "No commission was rejected."
 	}
 	sums := make([]string, len(b.Rejected))
 	for i, s := range b.Rejected {
@@ -55,23 +55,23 @@ func (v *visit) rejectedWords(b api.PartnerBan) string {
 		strings.Join(sums, ", "))
 }
 
-// banPoints says what a ban would do.
+// banPoints returns the effects of a ban.
 func banPoints(b api.PartnerBan) []string {
 	out := []string{
 		"The partner is suspended and signed out of the portal.",
-		fmt.Sprintf("%d %s nobody any more. They lead on to your pages.", b.LinksStopped,
-			oneOrMany(b.LinksStopped, "link credits", "links credit")),
+		fmt.Sprintf("%d %s for visitors but no longer %s.", b.LinksStopped,
+			oneOrMany(b.LinksStopped, "link keeps working", "links keep working"), oneOrMany(b.LinksStopped, "earns", "earn")),
 	}
 	if b.RejectedCount > 0 {
-		out = append(out, fmt.Sprintf("%d open %s rejected for good, also in payouts that were not sent.",
+		out = append(out, fmt.Sprintf("%d open %s rejected permanently, also in unsent payouts.",
 			b.RejectedCount, oneOrMany(b.RejectedCount, "commission is", "commissions are")))
 	}
 	if b.CouponsStopped > 0 {
-		out = append(out, fmt.Sprintf("%d %s turned off here. Turn the discount off at your payment processor, too.",
+		out = append(out, fmt.Sprintf("%d %s turned off in Rail. Turn the discount off at your payment processor, too.",
 			b.CouponsStopped, oneOrMany(b.CouponsStopped, "coupon is", "coupons are")))
 	}
 	if b.KeptCount > 0 {
-		out = append(out, fmt.Sprintf("%d %s as they are: on their way in a payout, or taken back already.",
+		out = append(out, fmt.Sprintf("%d %s unchanged: being paid out, or already taken back.",
 			b.KeptCount, oneOrMany(b.KeptCount, "commission stays", "commissions stay")))
 	}
 	return out
@@ -83,7 +83,7 @@ func (v *visit) banSum(b api.PartnerBan) site.Sum {
 	for i, s := range b.Rejected {
 		part := site.Part{Name: "Rejected in " + s.Currency, Text: v.locale.Money(s.AmountMinor, s.Currency)}
 		if i == len(b.Rejected)-1 && len(b.Rejected) == 1 {
-			part.Name = "Rejected in all"
+			part.Name = "Rejected in total"
 			sum.Total = part
 			break
 		}

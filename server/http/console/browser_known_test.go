@@ -14,7 +14,7 @@ import (
 	"rail/server/team"
 )
 
-// TestMailLinkIsEven: a link by mail is answered no earlier for an address that nobody has.
+// TestMailLinkIsEven checks that an unknown address gets its answer no earlier than a known one.
 func TestMailLinkIsEven(t *testing.T) {
 	t.Parallel()
 	api := apitest.New(t, func(c *config.Config) { c.SMTPURL, c.MailFrom = "smtp://127.0.0.1:1", "rail@shop.example" })
@@ -22,7 +22,7 @@ func TestMailLinkIsEven(t *testing.T) {
 	nobody := &person{s, team.User{}, ""}
 	for _, email := range []string{s.owner.Email, "nobody@shop.example", "no address"} {
 		begun := time.Now()
-		nobody.says(200, "Look into your mail", nobody.before("/console/mail-link", "email", email, "kind", "sign_in"))
+		nobody.says(200, "Check your inbox", nobody.before("/console/mail-link", "email", email, "kind", "sign_in"))
 		require.GreaterOrEqual(t, time.Since(begun), site.Even)
 	}
 }

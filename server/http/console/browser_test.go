@@ -62,7 +62,7 @@ func (d *desk) press(name string) {
 	d.Do(chromedp.Click(chromedp.CSS("[data-pressed]")))
 }
 
-// TestAccessible holds every page of the sample program to what everybody needs of it.
+// TestAccessible checks the accessibility of every page of the sample program.
 func TestAccessible(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -96,7 +96,7 @@ func TestFirstEvening(t *testing.T) {
 	d.press("Groups and tags")
 	d.Reads("VIP Partners")
 	d.Submit(d.at+"/groups", map[string]string{"name": "Podcasters"})
-	d.Reads("The group is there.")
+	d.Reads("The group is created.")
 	d.Reads("Podcasters")
 	d.visit("/settings")
 	d.Do(chromedp.SetValue(chromedp.CSS("#min_payout_minor"), "75.50"))
@@ -115,7 +115,7 @@ func TestWhoDidWhat(t *testing.T) {
 	d := newDesk(t)
 	d.visit("/groups")
 	d.Submit(d.at+"/tags", map[string]string{"name": "Streamers"})
-	d.Reads("The tag is there.")
+	d.Reads("The tag is created.")
 	d.press("Audit log")
 	d.Reads("Tag created")
 	d.Reads(d.owner.Name)
@@ -140,10 +140,10 @@ func TestFirstRun(t *testing.T) {
 	tab.Submit(path, map[string]string{
 		"organization": "Acme", "name": "Ada", "email": "ada@acme.example", "password": password,
 	})
-	tab.Reads("A new program")
+	tab.Reads("New program")
 	tab.Submit("/console/new", map[string]string{"name": "Acme partners", "website_url": "https://acme.example"})
-	tab.Reads("The program is there.")
-	tab.Reads("A rule that pays")
+	tab.Reads("Your program is ready.")
+	tab.Reads("Commission rule")
 	tab.Silent()
 	tab.Open(path)
 	tab.Reads("This link no longer works")

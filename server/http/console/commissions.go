@@ -27,7 +27,7 @@ type commissionRow struct {
 }
 
 func toCommissionRow(k api.Commission) commissionRow {
-	row := commissionRow{Commission: k, Name: called(embedded(k.Partner))}
+	row := commissionRow{Commission: k, Name: nameOf(embedded(k.Partner))}
 	if k.CustomerID != nil {
 		row.Customer = person(embedded(k.Customer))
 	}
@@ -110,11 +110,11 @@ func rejectTicked(v *visit) error {
 
 // decide changes the ticked commissions and goes back to the list.
 func (v *visit) decide(one, several, operation string) error {
-	said, err := v.each(one, several, func(id string) error { return v.send(operation, v.body(operation), nil, id) })
+	notice, err := v.each(one, several, func(id string) error { return v.send(operation, v.body(operation), nil, id) })
 	if err != nil {
 		return v.again(err, commissions)
 	}
-	return v.done(v.at("/commissions"), said)
+	return v.done(v.at("/commissions"), notice)
 }
 
 // commission shows one commission, and why it is as much and this partner's.
@@ -136,11 +136,11 @@ func commission(v *visit) error {
 		Rule   api.Flow
 		Payout api.Payout
 		Way    []site.Moment
-	}{toCommissionRow(k), embedded(k.Sale), embedded(k.Flow), embedded(k.Payout), v.wayOf(k)}})
+	}{toCommissionRow(k), embedded(k.Sale), embedded(k.Flow), embedded(k.Payout), v.historyOf(k)}})
 }
 
-// wayOf is what has happened to a commission, the first first.
-func (v *visit) wayOf(k api.Commission) []site.Moment {
+// historyOf returns the history of a commission, the oldest entry first.
+func (v *visit) historyOf(k api.Commission) []site.Moment {
 	way := []site.Moment{{At: k.CreatedAt, Title: "Earned"}}
 	if k.ApprovedAt != nil {
 		way = append(way, site.Moment{At: *k.ApprovedAt, Title: "Approved", Kind: "good"})
@@ -173,17 +173,17 @@ func rejectCommission(v *visit) error {
 }
 
 // decideOne decides about the commission of the page.
-func (v *visit) decideOne(operation, said string) error {
+func (v *visit) decideOne(operation, notice string) error {
 	id := v.PathValue("id")
 	if err := v.send(operation, v.body(operation), nil, id); err != nil {
 		return v.again(err, commission)
 	}
-	return v.done(v.at("/commissions/"+id), said)
+	return v.done(v.at("/commissions/"+id), notice)
 }
 
 // newCommission asks for a commission that no sale makes.
 func newCommission(v *visit) error {
-	return v.show(sheet{"commission-new", "/commissions", "A commission by hand", struct{ Partner string }{
+	return v.show(sheet{"commission-new", "/commissions", "Add commission", struct{ Partner string }{
 		cleaned(v.QueryParam("partner")),
 	}})
 }
@@ -200,5 +200,5 @@ func grantCommission(v *visit) error {
 	if err := v.send("createCommission", body, &made); err != nil {
 		return v.again(err, newCommission)
 	}
-	return v.done(v.at("/commissions/"+made.ID), v.locale.Money(made.AmountMinor, made.Currency)+" for "+called(p)+".")
+	return v.done(v.at("/commissions/"+made.ID), v.locale.Money(made.AmountMinor, made.Currency)+" for "+nameOf(p)+".")
 }

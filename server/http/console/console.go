@@ -1,15 +1,14 @@
 // Package console is where the people who run a program do their daily work: pages made on the
 // server, which need no JavaScript.
 //
-// The console decides nothing about programs, partners or money. Every page asks the API, within
-// this process and as the person who is signed in (door.go): what a page shows and what a form does,
-// an integration can do too, by the same rules, under the same limits, and with the person in the
-// audit log. A form's fields are the members of an operation's body (form.go), so that a refusal of
-// the API finds its field. What the API leaves to the merchant's own settings (API keys, people,
-// connections to processors) the pages ask of the rules.
+// The console decides nothing about programs, partners or money. Every page requests the API within this process, as
+// the signed-in person (api.go). An integration can therefore do everything that a page does, under the same rules
+// and limits, and the audit log names the person. A form's fields are the members of an operation's body (form.go),
+// so that a refusal of the API finds its field. API keys, people and connections to processors are not part of the
+// API: those pages call the rules.
 //
-// A request is a visit (visit.go) of a session (session.go). Each page has a file of its own with
-// its routes and is written from a template (view.go); routes.go lists them all.
+// A request is a visit (visit.go) of a session (session.go). Each page has a file with its routes and a template
+// (view.go); routes.go lists all of them.
 package console
 
 import (
@@ -40,7 +39,7 @@ import (
 // timeout bounds the work of one request: some pages ask the API several times.
 const timeout = 20 * time.Second
 
-// Options is what the console depends on.
+// Options holds the dependencies of the console.
 type Options struct {
 	Handler  http.Handler // the whole server, whose API the pages ask
 	BaseURL  string       // where the console is reached
@@ -49,8 +48,8 @@ type Options struct {
 	Keeper   *secret.Keeper
 	Pool     *pgxpool.Pool
 	People   *team.Service
-	Provider *oidc.Provider // that people may sign in by; nil for none
-	// FirstRole is the role of whoever the provider knows and nobody invited; "" for none.
+	Provider *oidc.Provider // for sign-in; nil for none
+	// FirstRole is the role of people who sign in with the provider without an invitation; "" refuses them.
 	FirstRole team.Role
 	// Processors connects programs to payment processors, on both sides.
 	Processors hookup.Service
@@ -61,37 +60,40 @@ type Options struct {
 	Limit func(name string, perSecond int) error
 	// PerPerson is how many pages a second a person may ask for, at each server.
 	PerPerson int
-	// Plan is the limits of organizations that have none of their own.
+	// Plan holds the limits of organizations without specific ones.
 	Plan quota.Plan
 	// Wake is called when events have been committed; it may be nil.
 	Wake func()
-	// Shortage knows what the database has run out of; it may be nil.
+	// Shortage watches the database's disk and memory; it may be nil.
 	Shortage *shortage.Watch
-	// Notices returns what is wrong with the service, for the home page; it may be nil.
+	// Notices returns the problems of the service, for the home page; it may be nil.
 	Notices func(context.Context, Reader) ([]Notice, error)
-	// Position tells where the database is; nil where no reads go to standbys of it.
+	// Position returns the database's position in its log; nil without standbys.
 	Position func(context.Context) string
 }
 
-// Reader is who reads notices, and of which program.
+// Reader is the person who reads notices, and the program.
 type Reader struct {
 	OrgID, ProgramID string
-	Owner            bool // who may mend what is the service's own
+	Owner            bool // may fix problems of the service
 }
 
-// Notice is something that is wrong. Page is the program's page about it, "" for none.
+// Notice is a problem. Page is the program's page about it, "" for none.
 type Notice struct{ Text, Page string }
 
 // Console serves everything under /console.
 type Console struct {
 	Options
 	api        *api.ClientWithResponses
-	door       door
+	localAPI   localAPI
 	operations map[string][2]string // method and path
 	bodies     map[string]*openapi3.Schema
 	mux        *http.ServeMux
 	origin     *http.CrossOriginProtection
-	secure     bool // the service is reached by https
+	secure     bool        // the service is reached by https
+	cookie     site.Cookie // the session's
+	// remembered is the cookie of a browser that has signed in before. It grants no access.
+	remembered site.Cookie
 }
 
 // action answers a visit.
@@ -104,9 +106,11 @@ func New(o Options) (*Console, error) {
 		return nil, err
 	}
 	c := &Console{
-		Options: o, api: asks, door: door{o.Handler}, operations: o.Document.Operations(), bodies: o.Document.Bodies(),
+		Options: o, api: asks, localAPI: localAPI{o.Handler}, operations: o.Document.Operations(), bodies: o.Document.Bodies(),
 		mux: http.NewServeMux(), secure: strings.HasPrefix(o.BaseURL, "https:"),
 	}
+	c.cookie = site.Cookie{Name: "rail_console", Path: "/console", Secure: c.secure}
+	c.remembered = site.Cookie{Name: "rail_console_browser", Path: "/console", Secure: c.secure}
 	if c.origin, err = site.Origin(o.BaseURL); err != nil {
 		return nil, fmt.Errorf("console: %w", err)
 	}
@@ -116,35 +120,35 @@ func New(o Options) (*Console, error) {
 	return c, nil
 }
 
-// Register adds the console to e. Every path below /console is its own, known or not, so that
-// whatever is wrong is answered with a page and never with JSON.
+// Register adds the console to e. The console answers every path below /console, so that every error is a page and
+// never JSON.
 func (c *Console) Register(e *echo.Echo) {
 	e.Any("/console", c.serve)
 	e.Any("/console/*", c.serve)
 }
 
-// serve answers one request. Its context is cut off from the connection's: a change that has begun
-// ends even if the browser goes away, as in the API.
+// serve answers one request. Its context outlives the connection's: a change completes even if the browser
+// disconnects, as in the API.
 func (c *Console) serve(e echo.Context) error {
 	site.Confine(e.Response().Header(), "connect-src 'self'")
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.Request().Context()), timeout)
-	defer cancel()
+	defer site.Detach(e, timeout)()
 	v := &visit{Context: e, console: c, now: c.Clock.Now(),
 		locale: locale.Place(e.Request().Header.Get("Accept-Language"))}
-	r := e.Request().WithContext(context.WithValue(ctx, visitKey{}, v))
+	v.shared = newShared(v)
+	r := e.Request().WithContext(context.WithValue(e.Request().Context(), visitKey{}, v))
 	e.SetRequest(r)
 	c.mux.ServeHTTP(e.Response(), r)
 	return v.failed
 }
 
-// visitKey is where serve leaves the visit for the route.
+// visitKey is the context's key of the visit.
 type visitKey struct{}
 
 // route is one method and path of the console.
 type route struct {
 	do   action
 	open bool // needs no session
-	// file is the field of a file that the form has, of at most maxFile bytes; "" for none.
+	// file names the form's file field, of at most maxFile bytes; "" for none.
 	file string
 }
 
@@ -162,8 +166,8 @@ func (r route) ServeHTTP(_ http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// answer checks who asks before anything else: the origin of a form before the session, and the session
-// before the body, so that a stranger's request costs neither a query nor memory.
+// answer checks the origin of a form before the session, and the session before the body, so that a forged request
+// costs neither a query nor memory.
 func (r route) answer(v *visit) error {
 	posted := v.Request().Method == http.MethodPost
 	if posted && v.console.origin.Check(v.Request()) != nil {
@@ -186,5 +190,5 @@ func (r route) answer(v *visit) error {
 	return r.do(v)
 }
 
-// nowhere answers every other path.
-func nowhere(*visit) error { return problem.New(problem.RouteNotFound, "There is no such page.") }
+// notFound answers all other paths.
+func notFound(*visit) error { return problem.New(problem.RouteNotFound, "There is no such page.") }

@@ -41,10 +41,10 @@ func (v *visit) whichCustomer(text string) (k api.Customer, err error) {
 		case 1:
 			return found[0], nil
 		default:
-			return k, problem.Invalid("customer", "Several customers fit. Give the id at the payment processor.")
+			return k, problem.Invalid("customer", "Several customers match. Enter the id at the payment processor.")
 		}
 	}
-	return k, problem.Invalid("customer", "No customer fits. Give the whole email or id.")
+	return k, problem.Invalid("customer", "No customer found. Enter the full email or id.")
 }
 
 // customer retrieves a customer with its partner.
@@ -102,11 +102,11 @@ func previewMerge(v *visit) error {
 	if err != nil && !choose {
 		return v.again(err, customer)
 	}
-	kept, err := v.customer(v.PathValue("id"))
+	fixedRow, err := v.customer(v.PathValue("id"))
 	if err != nil {
 		return err
 	}
-	into, from := toCustomerRow(kept), toCustomerRow(other)
+	into, from := toCustomerRow(fixedRow), toCustomerRow(other)
 	return v.show(sheet{"customer-merge", "/customers", "Merge two customers", struct {
 		Into, From customerRow
 		Both       []customerRow
@@ -164,7 +164,7 @@ func previewCredit(v *visit) error {
 		Name    string
 		Since   string
 		Has     bool // the customer is the partner's already
-	}{out, p.Email, called(p), v.value("since"), opt.Value(k.PartnerID) == p.ID}})
+	}{out, p.Email, nameOf(p), v.value("since"), opt.Value(k.PartnerID) == p.ID}})
 }
 
 // creditCustomer gives the customer and its past sales to a partner.
@@ -173,5 +173,6 @@ func creditCustomer(v *visit) error {
 	if err != nil {
 		return v.again(ofCredit(err), customer)
 	}
-	return v.done(v.at("/customers/"+out.CustomerID), "The customer counts for "+called(p)+", and its past payments were credited.")
+	return v.done(v.at("/customers/"+out.CustomerID),
+		"The customer counts for "+nameOf(p)+", and its past payments were credited.")
 }

@@ -24,7 +24,7 @@ func TestPaymentWithoutPartner(t *testing.T) {
 	viewer := s.person(s.Org, team.Viewer)
 	require.NotContains(t, viewer.page(one), "Whose payment is it?")
 	viewer.says(403, "Your role cannot do this", viewer.send(one+"/payer", "customer", "buyer@shop.example"))
-	s.owner.says(400, "No customer fits", s.owner.send(one+"/payer", "customer", "nobody@shop.example"))
+	s.owner.says(400, "No customer found", s.owner.send(one+"/payer", "customer", "nobody@shop.example"))
 	require.Contains(t, s.owner.done(s.owner.send(one+"/payer", "customer", "buyer@shop.example")), "counts for this customer")
 	s.works()
 	require.EqualValues(t, 1, s.Get("/v1/sales?program_id="+s.program+"&customer_id="+k).Int("total_count"))
@@ -67,11 +67,10 @@ func TestCustomersAreOnePerson(t *testing.T) {
 	require.Contains(t, look, "No payment since then is without a partner")
 	require.Contains(t, s.owner.done(s.owner.send(at+"/credit", "to", "bob@partners.example", "since", "2026-01-01")), "credited")
 	s.owner.says(409, "another partner", s.owner.ask("GET", s.at+at+"/credit?since=2026-01-01&to="+url.QueryEscape("ann@partners.example"), nil))
-	s.owner.says(400, "No customer fits", s.owner.ask("GET", s.at+at+"/merge?customer=none", nil))
+	s.owner.says(400, "No customer found", s.owner.ask("GET", s.at+at+"/merge?customer=none", nil))
 }
 
-// TestOnePersonIsAccessible holds the pages about one person with several ids to what
-// everybody needs of them.
+// TestOnePersonIsAccessible checks the accessibility of the pages about one person with several ids.
 func TestOnePersonIsAccessible(t *testing.T) {
 	t.Parallel()
 	d := newTill(t)

@@ -31,7 +31,7 @@ type customerRow struct {
 func toCustomerRow(c api.Customer) customerRow {
 	row := customerRow{Customer: c, Who: person(c)}
 	if c.PartnerID != nil {
-		row.Name = called(embedded(c.Partner))
+		row.Name = nameOf(embedded(c.Partner))
 	}
 	return row
 }
@@ -95,7 +95,7 @@ func customerTable(v *visit) error {
 	return v.table("listCustomers", "customers", query)
 }
 
-// customer shows one customer: whose it is and why, and what it has paid.
+// customer shows one customer with its partner, the reason for the attribution, and its payments.
 func customer(v *visit) error {
 	id := v.PathValue("id")
 	reply, err := v.console.api.RetrieveCustomerWithResponse(v.ctx(), id, &api.RetrieveCustomerParams{
@@ -158,5 +158,5 @@ func reassign(v *visit) error {
 	if err != nil {
 		return v.again(err, customer)
 	}
-	return v.done(v.at("/customers/"+id), "From now on the customer counts for "+called(p)+". What was earned stays.")
+	return v.done(v.at("/customers/"+id), "From now on the customer counts for "+nameOf(p)+". What was earned stays.")
 }

@@ -21,7 +21,7 @@ var deliveryRoutes = map[string]route{
 // maxDeliveries is how many deliveries the API's log has.
 const maxDeliveries = 50
 
-// deliveries is a page of what was sent to an endpoint.
+// deliveries is a page of an endpoint's deliveries.
 func (v *visit) deliveries(endpoint string) (site.Listing, error) {
 	turn, err := site.TurnOf(v.QueryParams())
 	if err != nil {
@@ -44,7 +44,7 @@ func deliveryTable(v *visit) error {
 	return v.table("listWebhookDeliveries", "deliveries", query, v.PathValue("id"))
 }
 
-// delivery shows one delivery with what was sent.
+// delivery shows one delivery with its body.
 func delivery(v *visit) error {
 	d, err := v.delivery()
 	if err != nil {
@@ -81,10 +81,10 @@ func replayDelivery(v *visit) error {
 	if err := v.send("replayWebhookDelivery", nil, nil, d.ID); err != nil {
 		return v.again(err, delivery)
 	}
-	return v.done(v.at("/webhooks/"+d.WebhookEndpointID), "It is sent again. Load this page to see what came of it.")
+	return v.done(v.at("/webhooks/"+d.WebhookEndpointID), "The delivery is sent again. Reload this page to see the result.")
 }
 
-// pingEndpoint sends an example and shows what came of it.
+// pingEndpoint sends an example event and shows the response.
 func pingEndpoint(v *visit) error {
 	e, err := v.endpoint()
 	if err != nil {
@@ -111,7 +111,7 @@ func replayDeliveries(v *visit) error {
 	if err := v.send("replayWebhookEndpoint", span, &queued, e.ID); err != nil {
 		return v.again(sinceFault(err), endpoint)
 	}
-	notice := "There was nothing to send again."
+	notice := "No deliveries to send again."
 	switch {
 	case queued.Queued == 1:
 		notice = "One delivery is sent again."
@@ -158,5 +158,5 @@ func sinceFault(err error) error {
 
 // ReplayKinds are what can be sent again of many deliveries.
 func (frame) ReplayKinds() []site.Option {
-	return []site.Option{{Value: "failed", Label: "What failed since then"}, {Value: "all", Label: "Everything of these days"}}
+	return []site.Option{{Value: "failed", Label: "What failed since then"}, {Value: "all", Label: "Total of the period"}}
 }

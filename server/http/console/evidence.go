@@ -15,7 +15,7 @@ import (
 	"rail/server/opt"
 )
 
-// evidence is what a check saw, in words.
+// evidence describes the finding of a check.
 type evidence struct {
 	Summary string
 	Shared  []sharer
@@ -23,7 +23,7 @@ type evidence struct {
 	Facts   []fact
 }
 
-// sharer is somebody of whom something is as it is of another one.
+// sharer is a partner or customer that shares a value with another.
 type sharer struct {
 	Path, Name, Role, Email, Status string
 	Same                            []string // what is the same
@@ -43,9 +43,9 @@ var signs = map[string]string{
 	"same_payout_details_as": "Payout details", "same_address_as": "Network address and browser",
 }
 
-// sameOfCustomer is what a customer and the partner share, by check.
+// sameOfCustomer names the value that a customer and the partner share, by check.
 var sameOfCustomer = map[string]string{
-	"self_referral": "E-mail address", "self_referral_domain": "Domain of the e-mail address",
+	"self_referral": "Email address", "self_referral_domain": "Domain of the email address",
 	"self_referral_ip": "Network address",
 }
 
@@ -99,7 +99,7 @@ func sharedBy(signals map[string]any) map[string][]string {
 	return same
 }
 
-// sharer is another partner; one that is gone has no name any more.
+// sharer returns another partner; a deleted one has no name.
 func (v *visit) sharer(id string, same []string) (sharer, error) {
 	p, err := v.partnerOf(id)
 	if why, gone := refused(err); gone && why.Status() == http.StatusNotFound {
@@ -109,7 +109,7 @@ func (v *visit) sharer(id string, same []string) (sharer, error) {
 		return sharer{}, err
 	}
 	return sharer{
-		v.at("/partners/" + p.ID), called(*p), "Partner", p.Email, string(p.Status), same,
+		v.at("/partners/" + p.ID), nameOf(*p), "Partner", p.Email, string(p.Status), same,
 	}, nil
 }
 
@@ -145,7 +145,7 @@ func allOf(others []sharer) (same []string) {
 	return same
 }
 
-// nameOr is what somebody is called: by name, or by e-mail.
+// nameOr returns a name, or the email if there is none.
 func nameOr(name *string, email string) string {
 	if opt.Value(name) != "" {
 		return *name

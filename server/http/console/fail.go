@@ -11,7 +11,7 @@ import (
 	"rail/server/team"
 )
 
-// fail answers an error with a page, and returns what is for the log: only the server's own faults.
+// fail answers an error with a page. It returns internal errors, for the log.
 func (v *visit) fail(err error) error {
 	if v.Response().Committed {
 		return err
@@ -21,17 +21,10 @@ func (v *visit) fail(err error) error {
 	}
 	status, title, text := explain(err)
 	site.RetryAfter(v.Response().Header(), err)
-	if shown := v.note(status, title, text); shown != nil {
-		return shown
-	}
-	if status >= http.StatusInternalServerError {
-		return err
-	}
-	return nil
+	return site.Failed(v, err, status, func() error { return v.note(status, title, text) })
 }
 
-// comeBack is the query by which a page is found again after signing in: only pages of the console, and
-// only what was read.
+// comeBack returns the query with which sign-in redirects back to a page that was read.
 func (v *visit) comeBack() string {
 	if v.Request().Method != http.MethodGet || v.Request().URL.Path == "/console" {
 		return ""
@@ -39,15 +32,15 @@ func (v *visit) comeBack() string {
 	return "?next=" + url.QueryEscape(v.Request().URL.RequestURI())
 }
 
-// explain finds the status and the words for an error. Refusals of the API are passed on in their own
-// words; a fault of the server is never described.
+// explain returns the status and texts for an error. Refusals of the API keep their messages; internal errors are not
+// described.
 func explain(err error) (status int, title, text string) {
 	switch {
 	case errors.Is(err, team.ErrLink):
 		return http.StatusGone, "This link no longer works",
-			"It was used, replaced or is too old. Ask for a new one."
+			"It was used, replaced or has expired. Request a new one."
 	case errors.Is(err, team.ErrLastOwner):
-		return http.StatusConflict, "Somebody must own this", "The organization needs at least one owner who can sign in."
+		return http.StatusConflict, "At least one owner is needed", "The organization needs at least one owner who can sign in."
 	}
 	p := middleware.Problem(err)
 	if p.Code == problem.InsufficientScope {

@@ -12,11 +12,10 @@ import (
 
 var findRoutes = map[string]route{"GET /console/p/{program}/find/partners": {do: lookUpPartners}}
 
-// maxFound is how many partners a search field offers.
+// maxFound is the number of partners that a search field suggests.
 const maxFound = 10
 
-// lookUpPartners offers partners to a search field while somebody types. Each is offered by its
-// email, which is that of nobody else in the program.
+// lookUpPartners suggests partners to a search field, by their emails, which are unique within a program.
 func lookUpPartners(v *visit) error {
 	list, err := v.partnersLike(cleaned(v.QueryParam("q")))
 	if err != nil {
@@ -24,7 +23,7 @@ func lookUpPartners(v *visit) error {
 	}
 	found := make([]site.Found, len(list))
 	for i, p := range list {
-		found[i] = site.Found{Value: p.Email, Label: called(p)}
+		found[i] = site.Found{Value: p.Email, Label: nameOf(p)}
 	}
 	return v.JSON(http.StatusOK, found)
 }
@@ -43,8 +42,8 @@ func (v *visit) partnersLike(text string) ([]api.Partner, error) {
 	return reply.JSON200.Data, nil
 }
 
-// whichPartner returns the partner whom the field partner names: by the whole email, name or handle, or as the
-// only one who is found. It refuses the field otherwise, and says whom it could mean.
+// whichPartner returns the partner that the field partner names by email or handle, or the only match. Otherwise it
+// refuses the field and lists the matches.
 func (v *visit) whichPartner(text string) (p api.Partner, err error) {
 	if text == "" {
 		return p, problem.Missing("partner")
@@ -61,13 +60,13 @@ func (v *visit) whichPartner(text string) (p api.Partner, err error) {
 		like = append(like, p.Email)
 	}
 	if len(like) == 0 {
-		return p, problem.Invalid("partner", "Nobody is found by %q.", text)
+		return p, problem.Invalid("partner", "No partner found for %q.", text)
 	}
-	return p, problem.Invalid("partner", "Several are found: %s. Take one of these.", strings.Join(like, ", "))
+	return p, problem.Invalid("partner", "Several partners match: %s. Choose one.", strings.Join(like, ", "))
 }
 
-// askedPartner is the partner whom the filter of a list names, if any. A text that names nobody is a fault of
-// the filter; the list is then as without it.
+// askedPartner returns the partner of a list's filter, if any. An unknown partner is shown as a fault of the filter,
+// and the list is not filtered.
 func (v *visit) askedPartner() (*string, error) {
 	text := cleaned(v.QueryParam("partner"))
 	if text == "" {
@@ -76,7 +75,7 @@ func (v *visit) askedPartner() (*string, error) {
 	p, err := v.whichPartner(text)
 	if fault, ok := refused(err); ok {
 		v.fault = fault
-		return nil, nil //nolint:nilnil // the page says so
+		return nil, nil //nolint:nilnil // the page shows the fault
 	}
 	return &p.ID, err
 }
@@ -86,8 +85,8 @@ func (f frame) Partner(name, label, stored string) site.Input {
 	return f.Line("lookup", name, label, stored).From(f.at("/find/partners")).Says("A name or an email.")
 }
 
-// called is the name under which people know a partner, as reports label it.
-func called(p api.Partner) string {
+// nameOf returns the display name of a partner, as reports label it.
+func nameOf(p api.Partner) string {
 	person := strings.TrimSpace(opt.Value(p.FirstName) + " " + opt.Value(p.LastName))
 	for _, name := range []string{opt.Value(p.DisplayName), person, opt.Value(p.CompanyName)} {
 		if name != "" {

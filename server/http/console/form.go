@@ -11,9 +11,9 @@ import (
 	"rail/server/locale/currency"
 )
 
-// A form's fields have the names of the members of an operation's body. What the form sends is text;
-// the operation's schema says what each text is meant to be. What cannot be read as that stays text,
-// so that the API refuses it by its name, and the form shows the refusal beside the field.
+// A form's fields have the names of the members of an operation's body. The operation's schema gives the type of each
+// field. A text that cannot be parsed stays text, so that the API refuses it by name and the form shows the refusal
+// beside the field.
 
 // body returns the form as the body of an operation. Members of objects have names with a point, such as
 // payout_details.iban. An empty field is null where the schema takes null and absent otherwise, an
@@ -44,7 +44,7 @@ func (v *visit) body(operation string) map[string]any {
 			put(out, name, value)
 		}
 	}
-	// An object of another program is then absent, whatever the form says.
+	// An object of another program is then a 404, even if the form names that program.
 	delete(out, "program_id")
 	if v.program.ID != "" {
 		out["program_id"] = v.program.ID
@@ -67,7 +67,7 @@ func put(into map[string]any, name string, value any) {
 	put(inner, rest, value)
 }
 
-// memberOf returns the schema of a member; nil for none.
+// memberOf returns the schema of a member; nil if there is none.
 func memberOf(schema *openapi3.Schema, name string) *openapi3.Schema {
 	outer, rest, nested := strings.Cut(name, ".")
 	ref := schema.Properties[outer]
@@ -80,7 +80,7 @@ func memberOf(schema *openapi3.Schema, name string) *openapi3.Schema {
 		return ref.Value
 	}
 	inner, _ := plain(ref.Value)
-	if len(inner.Properties) == 0 { // an object of anybody's members
+	if len(inner.Properties) == 0 { // an object with free members
 		return openapi3.NewStringSchema()
 	}
 	return memberOf(inner, rest)
@@ -100,7 +100,7 @@ func plain(s *openapi3.Schema) (*openapi3.Schema, bool) {
 	return s, nullable
 }
 
-// reading reads the texts of one field. It reports false for a field that says nothing.
+// reading parses the texts of one field. It reports false for an empty field.
 func reading(name string, member *openapi3.Schema, texts []string, unit string) (any, bool) {
 	s, nullable := plain(member)
 	if s.Type.Includes("array") {

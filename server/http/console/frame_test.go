@@ -31,18 +31,18 @@ func TestPages(t *testing.T) {
 	s.owner.says(403, "Your role cannot do this", s.person(s.Org, team.Manager).ask("GET", s.at+"/keys", nil))
 }
 
-// TestStrangers: a program of another organization is as absent as one that is not, to every page and form.
+// TestStrangers checks that another organization's program is a 404 on every page and form.
 func TestStrangers(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	stranger := s.person(s.NewOrg("Other"), team.Owner)
 	for _, path := range []string{"", "/setup", "/settings", "/groups", "/log", "/log.csv", "/keys"} {
-		stranger.says(404, "There is nothing here", stranger.ask("GET", s.at+path, nil))
+		stranger.says(404, "Page not found", stranger.ask("GET", s.at+path, nil))
 	}
 	for _, path := range []string{"/settings", "/groups", "/tags", "/keys"} {
-		stranger.says(404, "There is nothing here", stranger.send(path, "name", "Mine"))
+		stranger.says(404, "Page not found", stranger.send(path, "name", "Mine"))
 	}
-	stranger.says(404, "There is nothing here", stranger.send("/console/team/"+s.owner.ID+"/remove"))
+	stranger.says(404, "Page not found", stranger.send("/console/team/"+s.owner.ID+"/remove"))
 	require.Contains(t, s.owner.page("/console/team"), s.owner.Email)
 	require.NotContains(t, stranger.page("/console/team"), s.owner.Email)
 }
@@ -97,7 +97,7 @@ func TestForgeries(t *testing.T) {
 	require.NotEqual(t, "Forged", s.Must(200, s.Get("/v1/programs/"+s.program)).String("name"))
 }
 
-// TestSettings: a form is the body of an operation, and a refusal stands beside its field.
+// TestSettings sends a form as the body of an operation and finds refusals beside their fields.
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -197,7 +197,7 @@ func TestSecondFactor(t *testing.T) {
 	require.Equal(t, "The second factor is off.", s.owner.done(s.owner.send("/console/account/factor/drop", "code", recovery)))
 }
 
-// before sends a form of those who have not signed in.
+// before sends a form without a session.
 func (p *person) before(path string, fields ...string) apitest.Answer {
 	p.T.Helper()
 	form := url.Values{"form_token": {p.formToken()}}
@@ -207,7 +207,7 @@ func (p *person) before(path string, fields ...string) apitest.Answer {
 	return p.Do("POST", path, "", form.Encode(), "Content-Type", "application/x-www-form-urlencoded")
 }
 
-// TestPeople invites somebody, who joins, is made a viewer, and is removed.
+// TestPeople invites a person, who joins, becomes a viewer, and is removed.
 func TestPeople(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

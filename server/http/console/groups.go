@@ -14,9 +14,6 @@ var groupRoutes = map[string]route{
 	"POST /console/p/{program}/tags/{id}/delete":   {do: deleteTag},
 }
 
-// maxChoices is how many groups, or tags, a page offers at once.
-const maxChoices = 100
-
 // groups shows the groups and the tags of a program.
 func groups(v *visit) error {
 	groups, err := v.groups()
@@ -33,27 +30,7 @@ func groups(v *visit) error {
 	}{groups, tags}})
 }
 
-// groups are the program's latest groups.
-func (v *visit) groups() ([]api.Group, error) {
-	reply, err := v.console.api.ListGroupsWithResponse(v.ctx(),
-		&api.ListGroupsParams{ProgramID: v.program.ID, Limit: new(int64(maxChoices))})
-	if err != nil {
-		return nil, err
-	}
-	return reply.JSON200.Data, nil
-}
-
-// tags are the program's latest tags.
-func (v *visit) tags() ([]api.Tag, error) {
-	reply, err := v.console.api.ListTagsWithResponse(v.ctx(),
-		&api.ListTagsParams{ProgramID: v.program.ID, Limit: new(int64(maxChoices))})
-	if err != nil {
-		return nil, err
-	}
-	return reply.JSON200.Data, nil
-}
-
-func createGroup(v *visit) error { return v.groupForm("createGroup", "The group is there.") }
+func createGroup(v *visit) error { return v.groupForm("createGroup", "The group is created.") }
 
 func saveGroup(v *visit) error {
 	return v.groupForm("updateGroup", "The group is saved.", v.PathValue("id"))
@@ -63,7 +40,7 @@ func deleteGroup(v *visit) error {
 	return v.groupForm("deleteGroup", "The group is deleted.", v.PathValue("id"))
 }
 
-func createTag(v *visit) error { return v.groupForm("createTag", "The tag is there.") }
+func createTag(v *visit) error { return v.groupForm("createTag", "The tag is created.") }
 
 func saveTag(v *visit) error { return v.groupForm("updateTag", "The tag is saved.", v.PathValue("id")) }
 

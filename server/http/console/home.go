@@ -15,7 +15,7 @@ var homeRoutes = map[string]route{
 	"GET /console/p/{program}": {do: home},
 }
 
-// start leads to the organization's first program, or to the page that makes one.
+// start redirects to the organization's first program, or to the page that creates one.
 func start(v *visit) error {
 	programs, err := v.programs()
 	switch {
@@ -31,7 +31,7 @@ func start(v *visit) error {
 // spans are the windows that the home page can show, in days.
 var spans = []int{7, 30, 90, 365}
 
-// homeData is what the home page shows.
+// homeData holds the data of the home page.
 type homeData struct {
 	Days  int
 	Spans []int
@@ -42,10 +42,10 @@ type homeData struct {
 	Wrong []Notice // with the service
 }
 
-// leaders is how many of the best partners the page shows.
+// leaders is the number of top partners on the page.
 const leaders = 10
 
-// home shows how the program does, and what waits for somebody.
+// home shows the program's figures and open tasks.
 func home(v *visit) error {
 	days := span(v.QueryParam("days"))
 	over, err := v.report(days, api.ReportDimensionPeriod)
@@ -70,7 +70,7 @@ func home(v *visit) error {
 	}})
 }
 
-// notices asks what is wrong with the service.
+// notices returns the problems of the service.
 func (v *visit) notices() ([]Notice, error) {
 	if v.console.Notices == nil {
 		return nil, nil
@@ -80,7 +80,7 @@ func (v *visit) notices() ([]Notice, error) {
 	})
 }
 
-// span returns the window that is asked for, or that of a month.
+// span returns the requested window, or 30 days.
 func span(asked string) int {
 	for _, days := range spans {
 		if asked == strconv.Itoa(days) {

@@ -18,7 +18,7 @@ var inboxRoutes = map[string]route{
 	"POST /console/p/{program}/integrations/events/{id}/payer":   {do: namePayer},
 }
 
-// inboxFilters are what the list of events is filtered by.
+// inboxFilters are the filters of the event log.
 var inboxFilters = []string{"status", "reason_code", "connection_id", "type", "external_event_id"}
 
 // statuses are what became of an event, to choose from.
@@ -33,7 +33,7 @@ var reasons = []string{
 	"test_event", "live_event", "not_used", "no_money_moved", "not_final", "refund_failed", "nothing_taken", "malformed", "error",
 }
 
-// inboxData is what the list of events shows.
+// inboxData holds the data of the event log.
 type inboxData struct {
 	site.Listing
 
@@ -72,7 +72,7 @@ func inbox(v *visit) error {
 	}
 	list := reply.JSON200
 	found := pageOf(list.Data, list.HasMore, list.TotalCount)
-	return v.show(sheet{"inbox", "/integrations", "What processors sent", inboxData{
+	return v.show(sheet{"inbox", "/integrations", "Event log", inboxData{
 		Listing: site.Listed(v.Request().URL, turn, found, func(e api.InboxEvent) string { return e.ID }, list.Data),
 		Tabs:    v.integrationTabs(true), Statuses: statuses, Reasons: listed(reasons...),
 		Connections: v.connectionChoices(connections), Waiting: status.JSON200.Waiting,
@@ -101,7 +101,7 @@ func inboxTable(v *visit) error {
 	return v.table("listInboxEvents", "processor-events", query)
 }
 
-// inboxEvent shows one event with what was sent.
+// inboxEvent shows one event with its body.
 func inboxEvent(v *visit) error {
 	e, err := v.inboxEvent()
 	if err != nil {
@@ -155,7 +155,7 @@ func namePayer(v *visit) error {
 	if err := v.send("createCustomer", body, nil); err != nil {
 		return v.again(err, inboxEvent)
 	}
-	return v.done(v.at("/integrations/events/"+e.ID), "The payment counts for "+called(p)+" within a moment.")
+	return v.done(v.at("/integrations/events/"+e.ID), "The payment counts for "+nameOf(p)+" within a moment.")
 }
 
 // maxSent is how much of an event is shown, in bytes; a page stays below 40 kB by it.
@@ -201,7 +201,7 @@ func resolveInboxEvent(v *visit) error {
 // whose is where the customer and the sale of an event are shown; "" for none.
 type whose struct{ Customer, Sale string }
 
-// Whose is whom an event is about.
+// Whose returns the customer and sale of an event.
 func (f frame) Whose(e api.InboxEvent) whose {
 	var w whose
 	if e.CustomerID != nil {

@@ -14,7 +14,7 @@ var integrationRoutes = map[string]route{
 	"POST /console/p/{program}/integrations/keys/{id}/revoke": {do: revokePublishableKey},
 }
 
-// integrationsData is what the page of the script and the connections shows.
+// integrationsData holds the data of the page about the script and connections.
 type integrationsData struct {
 	Tabs        site.Tabs
 	Keys        []api.PublishableKey
@@ -57,7 +57,7 @@ func (v *visit) connections() ([]api.ProcessorConnection, error) {
 func (v *visit) integrationTabs(events bool) site.Tabs {
 	return site.Tabs{Label: "Integrations", Links: []site.Link{
 		{Path: v.at("/integrations"), Name: "Script and payments", Current: !events},
-		{Path: v.at("/integrations/events"), Name: "What processors sent", Current: events},
+		{Path: v.at("/integrations/events"), Name: "Event log", Current: events},
 	}}
 }
 
@@ -79,7 +79,7 @@ func createPublishableKey(v *visit) error {
 	if err := v.send("createPublishableKey", body, nil); err != nil {
 		return v.again(err, integrations)
 	}
-	return v.done(v.at("/integrations"), "The key is there. Paste its tag into the head of every page.")
+	return v.done(v.at("/integrations"), "The key is created. Paste its tag into the head of every page.")
 }
 
 func revokePublishableKey(v *visit) error {
@@ -91,5 +91,5 @@ func revokePublishableKey(v *visit) error {
 	if err := v.send("deletePublishableKey", nil, nil, key.JSON200.ID); err != nil {
 		return v.again(err, integrations)
 	}
-	return v.done(v.at("/integrations"), "The key is revoked. Within a second no server takes it any more.")
+	return v.done(v.at("/integrations"), "The key is revoked. It stops working within a second.")
 }

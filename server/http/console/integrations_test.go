@@ -41,14 +41,14 @@ func (s *fixture) works() {
 	}
 }
 
-// payment is a payment that nobody brought.
+// payment is a payment without a partner.
 var payment = M{"type": "sale", "external_charge_id": "ch_1", "external_customer_id": "c1", "amount_minor": 4900, "currency": "USD"}
 
 // TestScriptTag makes the tag of a site, and revokes it.
 func TestScriptTag(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	require.Contains(t, s.owner.page("/integrations"), "There is no tag yet")
+	require.Contains(t, s.owner.page("/integrations"), "No tag yet")
 	s.owner.says(400, `aria-invalid="true"`, s.owner.send("/integrations/keys", "allowed_hosts", "*.co.uk"))
 	s.owner.done(s.owner.send("/integrations/keys", "allowed_hosts", "shop.example, *.shop.example", "allow_leads", "on"))
 	key := s.Must(200, s.Get("/v1/publishable_keys?program_id="+s.program)).Data()[0]
@@ -71,14 +71,14 @@ func TestConnect(t *testing.T) {
 	require.Contains(t, s.owner.page("/integrations/connect"), "Lemon Squeezy")
 	s.owner.says(400, "must be whsec_", s.owner.send("/integrations/connect/generic", "secret", "short"))
 	s.owner.says(400, "signing secret is required", s.owner.send("/integrations/connect/paddle"))
-	s.owner.says(404, "There is nothing here", s.owner.ask("GET", s.at+"/integrations/connect/nothing", nil))
+	s.owner.says(404, "Page not found", s.owner.ask("GET", s.at+"/integrations/connect/nothing", nil))
 	made := s.owner.unescaped(s.Must(200, s.owner.send("/integrations/connect/generic", "record_direct", "on")))
 	signing, id := signingForm.FindString(made), hookForm.FindStringSubmatch(made)[1]
 	require.NotEmpty(t, signing)
 	require.NotContains(t, s.owner.page("/integrations"), signing)
 	c := s.Must(200, s.Get("/v1/processor_connections/"+id))
 	require.Equal(t, []any{true, true, "generic"}, []any{c.Body["record_direct"], c.Body["livemode"], c.Body["processor"]})
-	s.owner.says(400, "is connected already", s.owner.send("/integrations/connect/generic"))
+	s.owner.says(400, "is already connected", s.owner.send("/integrations/connect/generic"))
 	at := "/integrations/connections/" + id
 	require.Contains(t, s.owner.done(s.owner.send(at+"/check")), "nothing came yet")
 	for _, role := range []team.Role{team.Manager, team.Finance, team.Viewer} {
@@ -112,22 +112,22 @@ func TestConnectStripe(t *testing.T) {
 	require.Contains(t, s.owner.page("/integrations"), "Test")
 }
 
-// TestInbox shows what came and why it is as it is, and has an event worked again.
+// TestInbox shows received events with their results, and retries one.
 func TestInbox(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	require.Contains(t, s.owner.page("/integrations/events"), "Nothing was sent yet")
+	require.Contains(t, s.owner.page("/integrations/events"), "No events yet")
 	c := s.Connect(s.program)
 	s.Must(200, c.Send(payment))
 	s.Must(200, c.Send(M{"type": "sale"}))
 	s.works()
 	require.Contains(t, s.owner.page(""), "/integrations/events?reason_code=no_partner")
 	page := s.owner.page("/integrations/events?reason_code=no_partner")
-	require.Contains(t, page, "1 payment without a partner within 30 days")
+	require.Contains(t, page, "1 payment without a partner in the last 30 days")
 	found := eventPath.FindAllStringSubmatch(page, -1)
 	require.Len(t, found, 1)
 	require.Len(t, eventPath.FindAllString(s.owner.page("/integrations/events"), -1), 2)
-	require.Contains(t, s.owner.page("/integrations/events?type=other"), "No event is like this")
+	require.Contains(t, s.owner.page("/integrations/events?type=other"), "No events match these filters")
 	one := "/integrations/events/" + found[0][1]
 	require.Contains(t, s.owner.page(one), `"external_charge_id": "ch_1"`)
 	require.Contains(t, string(s.Must(200, s.owner.ask("GET", s.at+"/integrations/events.csv?status=failed", nil)).Raw), "failed")
@@ -210,7 +210,7 @@ func TestWebhooks(t *testing.T) {
 	s.owner.done(s.owner.send(one + "/replay"))
 	sink.Wait(t, "/told", 3)
 	day := s.Clock.Now().UTC().Format("2006-01-02")
-	require.Contains(t, s.owner.done(s.owner.send(at+"/replay", "what", "failed", "from", day)), "nothing to send again")
+	require.Contains(t, s.owner.done(s.owner.send(at+"/replay", "what", "failed", "from", day)), "No deliveries to send again")
 	require.Contains(t, s.owner.done(s.owner.send(at+"/replay", "what", "all", "from", day, "to", day)), "sent again")
 	s.owner.says(400, "must be a day", s.owner.send(at+"/replay", "what", "all", "from", day, "to", "soon"))
 	s.owner.says(400, `aria-invalid="true"`, s.owner.send(at+"/replay", "what", "failed", "from", "2001-01-01"))
@@ -227,7 +227,7 @@ func TestWebhooks(t *testing.T) {
 	s.Must(404, s.Get("/v1/webhook_endpoints/"+id))
 }
 
-// TestPlan shows what is in force and who set it.
+// TestPlan shows the effective limits and their source.
 func TestPlan(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -257,19 +257,19 @@ func TestIntegrationStrangers(t *testing.T) {
 	}
 	stranger, other := s.person(s.NewOrg("Other"), team.Owner), "/console/p/"+s.Program()
 	for _, path := range pages {
-		stranger.says(404, "There is nothing here", stranger.ask("GET", s.at+path, nil))
-		s.owner.says(404, "There is nothing here", s.owner.ask("GET", other+path, nil))
+		stranger.says(404, "Page not found", stranger.ask("GET", s.at+path, nil))
+		s.owner.says(404, "Page not found", s.owner.ask("GET", other+path, nil))
 	}
 	for _, path := range forms {
 		fields := []string{"url", "https://mine.example/", "from", "2026-01-01"}
-		stranger.says(404, "There is nothing here", stranger.send(path, fields...))
-		s.owner.says(404, "There is nothing here", s.owner.send(other+path, fields...))
+		stranger.says(404, "Page not found", stranger.send(path, fields...))
+		s.owner.says(404, "Page not found", s.owner.send(other+path, fields...))
 	}
 	for _, path := range []string{
 		"/integrations", "/integrations/connect", "/integrations/connect/generic", "/integrations/events",
 		"/integrations/events.csv", "/webhooks", "/plan",
 	} {
-		stranger.says(404, "There is nothing here", stranger.ask("GET", s.at+path, nil))
+		stranger.says(404, "Page not found", stranger.ask("GET", s.at+path, nil))
 	}
 	require.Equal(t, "active", s.Must(200, s.Get("/v1/processor_connections/"+c.ID)).String("status"))
 	require.Equal(t, "https://hooks.example/", s.Must(200, s.Get("/v1/webhook_endpoints/"+hook)).String("url"))
@@ -284,24 +284,24 @@ func TestConnectByHand(t *testing.T) {
 	d.press("Connect a processor")
 	d.Reads("Lemon Squeezy")
 	d.press("Another processor")
-	d.Reads("Record payments without a partner, too")
-	d.press("End the connection that works now, if there is one") // the sample's
+	d.Reads("Also record payments without a partner")
+	d.press("Replace the current connection") // the sample's
 	d.press("Connect")
-	d.Reads("What is left to do")
+	d.Reads("Next steps")
 	fields := browsertest.Eval[[]string](d.Tab, `[...document.querySelectorAll('.copy input')].map(i => i.value)`)
 	require.Len(t, fields, 2)
 	c := d.fixture.Connected(hookForm.FindStringSubmatch(fields[0])[1], fields[1])
 	d.fixture.Must(200, c.Send(payment))
 	d.works()
-	d.press("See what comes")
-	d.Reads("the newest first")
+	d.press("View incoming events")
+	d.Reads("newest first")
 	d.Do(chromedp.Click(chromedp.CSS("tbody th a"))) // the latest one
 	d.Reads("ch_1")
 	d.Reads("Recorded")
 	d.Silent()
 }
 
-// TestIntegrationsAccessible holds the pages to what everybody needs of them.
+// TestIntegrationsAccessible checks the accessibility of the pages.
 func TestIntegrationsAccessible(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)

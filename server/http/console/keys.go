@@ -25,7 +25,7 @@ var scopes = []site.Option{
 	{Value: "write", Label: "Everything", Hint: "As an owner, but for people and keys."},
 }
 
-// keysData is what the page of API keys shows.
+// keysData holds the data of the page of API keys.
 type keysData struct {
 	Keys   []db.APIKey
 	Scopes []site.Option
@@ -70,5 +70,5 @@ func revokeKey(v *visit) error {
 	if err := auth.Revoke(v.ctx(), v.unit(), v.PathValue("id")); err != nil {
 		return err
 	}
-	return v.done(v.at("/keys"), "The key is revoked. Within a second no server takes it any more.")
+	return v.done(v.at("/keys"), "The key is revoked. It stops working within a second.")
 }

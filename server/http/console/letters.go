@@ -7,7 +7,7 @@ import (
 	"rail/server/http/site"
 )
 
-// What the templates of mails ask for.
+// Methods for the templates of mails.
 
 // Editable reports whether the mail can still be changed.
 func (d mailData) Editable() bool {
@@ -43,7 +43,7 @@ func (d mailData) Sure(f frame) site.Confirm {
 	if n := d.Letter.Skipped; n > 0 {
 		out.Points = append(out.Points, f.locale.Count(n)+" of them have unsubscribed and get nothing.")
 	}
-	out.Points = append(out.Points, "What has gone cannot be taken back.")
+	out.Points = append(out.Points, "Sent messages cannot be recalled.")
 	return out
 }
 
@@ -89,7 +89,7 @@ func (v *visit) partnersIn(n int64) string {
 	return v.locale.Count(n) + " " + oneOrMany(n, "partner", "partners")
 }
 
-// Page is the mail as a document of its own, with what is added to every mail to many.
+// Page returns the mail as an HTML document, with the footer of bulk mail.
 func (d mailData) Page(program string) string {
 	return `<!doctype html><html lang="en"><title>` + html.EscapeString(d.Letter.Subject) + "</title>" + d.Letter.HTML +
 		"<hr><p><small>You get this mail as a partner of " + html.EscapeString(program) + ". <u>Unsubscribe</u></small></p>"

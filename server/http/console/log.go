@@ -22,7 +22,7 @@ var logRoutes = map[string]route{
 type entry struct {
 	At            clock.Time
 	Who, What     string
-	Target        string // a page of what was changed, or its id where there is none
+	Target        string // the page of the changed object, or its id if it has none
 	Reason        string
 	Before, After string // what changed, as JSON
 }
@@ -76,7 +76,7 @@ func (v *visit) entries(list []api.AuditLogEntry) ([]entry, error) {
 	return out, nil
 }
 
-// peopleLog is what was done to the organization's people.
+// peopleLog returns changes of the organization's people.
 func (v *visit) peopleLog() ([]entry, error) {
 	list, err := v.console.People.Log(v.ctx(), v.unit())
 	if err != nil {
@@ -122,7 +122,7 @@ func actor(kind, id string, names map[string]string) string {
 	return site.Words(kind, vocabulary)
 }
 
-// named is the name of a person, or the id where it is nobody's.
+// named returns the name of a person, or the id if there is no such person.
 func named(id string, names map[string]string) string {
 	if name := names[id]; name != "" {
 		return name

@@ -36,7 +36,7 @@ const (
 	fieldTime = "2006-01-02T15:04"
 )
 
-// mailList is what the page of mails shows.
+// mailList holds the data of the page of mails.
 type mailList struct {
 	site.Listing
 	Sequences []api.Sequence
@@ -110,21 +110,11 @@ func (v *visit) mailOf() (data mailData, err error) {
 
 // audienceChoices are the program's groups and tags, those of an audience chosen.
 func (v *visit) audienceChoices(chosenGroups, chosenTags []string) (inGroups, withTags []site.Option, err error) {
-	groups, err := v.groups()
-	if err != nil {
-		return nil, nil, err
-	}
-	tags, err := v.tags()
-	for _, g := range groups {
-		inGroups = append(inGroups, site.Option{Value: g.ID, Label: g.Name})
-	}
-	for _, t := range tags {
-		withTags = append(withTags, site.Option{Value: t.ID, Label: t.Name})
-	}
-	return site.Choose(inGroups, chosenGroups...), site.Choose(withTags, chosenTags...), err
+	groups, tags, err := v.choices()
+	return site.Choose(groups, chosenGroups...), site.Choose(tags, chosenTags...), err
 }
 
-// audienceWords says who gets a mail, such as: active partners of VIP or Press, tagged Podcast.
+// audienceWords describes an audience, such as: active partners of VIP or Press, tagged Podcast.
 func (v *visit) audienceWords(data mailData) string {
 	var states []string
 	for _, s := range data.Letter.Audience.Statuses {
@@ -156,7 +146,7 @@ func chosen(options []site.Option) (names []string) {
 	return names
 }
 
-// newMail shows the form of a mail, to everybody or to the partners whom the address names.
+// newMail shows the form of a mail to all partners, or to those in the address.
 func newMail(v *visit) (err error) {
 	data := mailData{Chosen: v.QueryParams()["partner_id"]}
 	if v.form != nil {
@@ -208,7 +198,7 @@ func editMail(v *visit) error {
 	return v.show(sheet{"mail-edit", mailsPath, "Change the mail", data})
 }
 
-// saveMail changes a mail. Whom it was chosen for it knows itself: there may be more than a form has room for.
+// saveMail changes a mail. Its audience stays: it can be larger than a form.
 func saveMail(v *visit) error {
 	stored, err := v.mailOf()
 	if err != nil {
@@ -252,7 +242,7 @@ func pauseMail(v *visit) error {
 	if err := v.send("pauseCampaign", nil, nil, v.PathValue("id")); err != nil {
 		return v.again(err, showMail)
 	}
-	return v.done(v.at("/mails/"+v.PathValue("id")), "The mail is held. What has gone stays gone.")
+	return v.done(v.at("/mails/"+v.PathValue("id")), "The mail is paused. Sent messages cannot be recalled.")
 }
 
 func deleteMail(v *visit) error {

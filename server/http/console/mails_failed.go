@@ -19,7 +19,7 @@ func failedMails(v *visit) error {
 		return err
 	}
 	list := reply.JSON200
-	return v.show(sheet{"mails-failed", mailsPath, "Mails that failed", site.Listed(v.Request().URL, turn,
+	return v.show(sheet{"mails-failed", mailsPath, "Failed emails", site.Listed(v.Request().URL, turn,
 		pageOf(list.Data, list.HasMore, list.TotalCount), func(m api.Mail) string { return m.ID }, list.Data)})
 }
 
@@ -30,5 +30,5 @@ func retryMail(v *visit) error {
 	if err := v.send("retryMail", nil, nil, v.PathValue("mail")); err != nil {
 		return v.again(err, failedMails)
 	}
-	return v.done(v.at(failedMailsPath), "The mail is sent again. If it fails once more, it is here again.")
+	return v.done(v.at(failedMailsPath), "The email is sent again. If it fails again, it reappears here.")
 }

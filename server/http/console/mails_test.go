@@ -31,7 +31,7 @@ func (p *person) wrote(fields ...string) string {
 func TestMails(t *testing.T) {
 	t.Parallel()
 	s := newPostSite(t)
-	require.Contains(t, s.owner.page("/mails"), "No mail was written yet")
+	require.Contains(t, s.owner.page("/mails"), "No campaigns yet")
 	group := s.Must(201, s.Post("/v1/groups", M{"program_id": s.program, "name": "Press"})).String("id")
 	s.Partner(s.program, M{"group_id": group})
 	s.Partner(s.program)
@@ -51,18 +51,18 @@ func TestMails(t *testing.T) {
 	viewer.says(403, "Your role cannot do this", viewer.send(mail+"/send"))
 	require.Equal(t, "The mail is on its way to 2 partners.", s.owner.done(s.owner.send(mail+"/send")))
 	s.owner.says(409, "only a draft or a paused campaign can be sent", s.owner.send(mail+"/send"))
-	require.Equal(t, "The mail is held. What has gone stays gone.", s.owner.done(s.owner.send(mail+"/pause")))
+	require.Equal(t, "The mail is paused. Sent messages cannot be recalled.", s.owner.done(s.owner.send(mail+"/pause")))
 	require.Equal(t, "The mail is deleted.", s.owner.done(s.owner.send(mail+"/delete")))
 	require.NotContains(t, s.owner.page("/mails"), "Good news")
 }
 
-// TestMailToTicked writes to the partners who were ticked, and to everybody once that is unticked.
+// TestMailToTicked writes to the selected partners, and to all partners when none is selected.
 func TestMailToTicked(t *testing.T) {
 	t.Parallel()
 	s := newPostSite(t)
 	a, b := s.Partner(s.program), s.Partner(s.program)
 	s.Partner(s.program)
-	s.owner.says(400, "Tick at least one row first.", s.owner.send("/partners/bulk", "do", "mail"))
+	s.owner.says(400, "Select at least one row first.", s.owner.send("/partners/bulk", "do", "mail"))
 	form := s.Must(303, s.owner.send("/partners/bulk", "do", "mail", "id", a, "id", b)).Header.Get("Location")
 	page := s.owner.page(form)
 	require.Contains(t, page, "Only to the 2 chosen partners")
@@ -83,7 +83,7 @@ func TestMailToTicked(t *testing.T) {
 func TestFailedMails(t *testing.T) {
 	t.Parallel()
 	s := newPostSite(t)
-	require.Contains(t, s.owner.page("/mails/failed"), "Every mail was delivered.")
+	require.Contains(t, s.owner.page("/mails/failed"), "All emails were delivered.")
 	_, err := s.Pool.Exec(t.Context(),
 		`INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, status, attempts, error, created_at)
 		VALUES ('mail_failed', $1, 'payout_paid', 'x', 'gone@example.com', 'Your payout was sent', 'x', 'failed', 6, 'no such mailbox', $2)`,
@@ -99,12 +99,12 @@ func TestFailedMails(t *testing.T) {
 		require.Contains(t, page, text)
 	}
 	require.Contains(t, s.owner.page("/mails/failed.csv"), "gone@example.com")
-	require.Contains(t, s.owner.done(s.owner.send("/mails/failed/mail_failed/retry")), "The mail is sent again.")
+	require.Contains(t, s.owner.done(s.owner.send("/mails/failed/mail_failed/retry")), "The email is sent again.")
 	require.NotContains(t, s.owner.page("/mails/failed"), "gone@example.com")
 	s.owner.says(409, "only a failed mail can be sent again", s.owner.send("/mails/failed/mail_failed/retry"))
 }
 
-// TestMailForm: what is wrong stands beside its field, and a time makes a mail wait for it.
+// TestMailForm finds refusals beside their fields, and schedules a mail.
 func TestMailForm(t *testing.T) {
 	t.Parallel()
 	s := newPostSite(t)
@@ -115,7 +115,7 @@ func TestMailForm(t *testing.T) {
 	s.owner.says(400, "must be in the future", past)
 	require.Contains(t, string(past.Raw), `value="2020-01-01T10:00"`)
 	mail := s.owner.wrote("scheduled_at", "2027-01-01T10:00")
-	require.Contains(t, s.owner.page(mail), "To be sent")
+	require.Contains(t, s.owner.page(mail), "Scheduled")
 	require.Contains(t, s.owner.page(mail+"/edit"), `value="2027-01-01T10:00"`)
 	list := s.Must(200, s.Get("/v1/campaigns?program_id="+s.program)).Data()
 	require.Equal(t, "2027-01-01T10:00:00.000Z", list[0]["scheduled_at"])
@@ -128,7 +128,7 @@ func TestMailForm(t *testing.T) {
 func TestSequences(t *testing.T) {
 	t.Parallel()
 	s := newPostSite(t)
-	require.Equal(t, "The sequence runs from now on.", s.owner.done(s.owner.send("/mails/sequences", "name", "Welcome",
+	require.Equal(t, "The sequence is active.", s.owner.done(s.owner.send("/mails/sequences", "name", "Welcome",
 		"trigger", "approved", "steps[0].delay_days", "0", "steps[0].subject", "Hello", "steps[0].body", "Hi.",
 		"steps[1].delay_days", "7", "steps[1].subject", "Still there?", "steps[1].body", "Hi again.", "steps[2].delay_days", "0")))
 	made := s.Must(200, s.Get("/v1/sequences?program_id="+s.program)).Data()[0]
@@ -149,7 +149,7 @@ func TestSequences(t *testing.T) {
 func TestResourcesPage(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	require.Contains(t, s.owner.page("/resources"), "The shelf is empty")
+	require.Contains(t, s.owner.page("/resources"), "No resources yet")
 	s.owner.done(s.owner.send("/resources", "title", "Brand guide", "url", "https://shop.example/brand", "folder", "",
 		"boxes", "published", "published", "on"))
 	made := s.Must(200, s.Get("/v1/resources?program_id="+s.program)).Data()[0]
@@ -175,13 +175,13 @@ func TestMailToAll(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, func(c *config.Config) { c.SMTPURL = "dir:" + t.TempDir() })
 	d.press("Mails")
-	d.Reads("Mails to many")
+	d.Reads("Campaigns")
 	d.press("Write a mail")
 	d.Reads("To whom")
 	for field, text := range map[string]string{"#name": "Autumn", "#subject": "Good news", "#body": "Hello **all of you**"} {
 		d.Do(chromedp.SendKeys(chromedp.CSS(field), text))
 	}
-	d.press("Save and look at it")
+	d.press("Save and preview")
 	d.Reads("Nothing is sent yet.")
 	d.press("Send a test to myself")
 	d.Reads("A test is on its way to " + d.owner.Email)
@@ -190,7 +190,7 @@ func TestMailToAll(t *testing.T) {
 		d.owner.full("/mails/"+made+"/send"), d.owner.full("/mails/sequences/new"), d.owner.full("/resources"))
 	d.visit("/mails")
 	d.press("Autumn")
-	d.Reads("As your partners see it")
+	d.Reads("Preview")
 	d.press("Send")
 	d.Reads("Send “Good news” to")
 	d.press("Send it now")

@@ -27,7 +27,7 @@ type M = apitest.M
 // cookieName is that of the session over https.
 const cookieName = "__Host-rail_console"
 
-// password is everybody's.
+// password is the password of all test users.
 const password = "a long one for tests"
 
 // fixture is a server with a program of one organization.
@@ -62,14 +62,14 @@ func (s *fixture) ownerUnit() *work.Unit {
 	return work.NewRun(s.Pool, work.Actor{Kind: work.Person, ID: s.owner.ID, User: s.owner.ID}, s.Clock.Now()).For(s.Org)
 }
 
-// person is somebody at the console, with a cookie and without JavaScript.
+// person is a user of the console, with a cookie and without JavaScript.
 type person struct {
 	*fixture
 	team.User
 	token string // of the session
 }
 
-// person makes somebody of an organization and signs them in.
+// person creates a user of an organization and signs them in.
 func (s *fixture) person(org string, role team.Role) *person {
 	s.T.Helper()
 	u := work.NewRun(s.Pool, work.Actor{Kind: work.Operator}, s.Clock.Now()).For(org)

@@ -14,7 +14,7 @@ import (
 	"rail/server/problem"
 )
 
-// What the pages of payouts, commissions, sales and customers share.
+// Functions shared by the pages of payouts, commissions, sales and customers.
 
 // pageOf is a page of a list of the API.
 func pageOf[R any](rows []R, more bool, total int64) list.Page[R] {
@@ -48,9 +48,9 @@ func person(c api.Customer) string {
 	return "A customer"
 }
 
-// each changes what was ticked, one by one, and says how many were done, and of the others why not. What ends it
-// before the last, such as the time that a page has, is a failure only where nothing was done: what was done stays.
-// one and several are what is said, such as "payout is paid" and "payouts are paid".
+// each changes the selected rows one by one, and returns a sentence with the number of changes and the refusals. An
+// error that ends it early, such as a timeout, is returned only if no row was changed. one and several are the words
+// for changed rows, such as "payout is paid" and "payouts are paid".
 func (v *visit) each(one, several string, change func(id string) error) (string, error) {
 	ids, err := v.ticked()
 	if err != nil {
@@ -68,7 +68,7 @@ func (v *visit) each(one, several string, change func(id string) error) (string,
 		if t.done == 0 {
 			return "", err
 		}
-		v.failed = err // for the log; the page says how far it came
+		v.failed = err // for the log; the page shows the number of changes
 		break
 	}
 	return t.words(len(ids), one, several), nil
@@ -80,7 +80,7 @@ type tally struct {
 	why           []string
 }
 
-// add counts what became of one row. It reports false for what is no refusal of that row alone.
+// add counts the result of one row. It reports false if err is not a refusal of that row.
 func (t *tally) add(err error) bool {
 	p, ok := refused(err)
 	switch {
@@ -98,16 +98,16 @@ func (t *tally) add(err error) bool {
 
 // words says it.
 func (t *tally) words(of int, one, several string) string {
-	said := fmt.Sprintf("%d %s.", t.done, oneOrMany(t.done, one, several))
+	notice := fmt.Sprintf("%d %s.", t.done, oneOrMany(t.done, one, several))
 	if t.refused > 0 {
-		said += fmt.Sprintf(" %d %s refused: %s", t.refused, oneOrMany(t.refused, "was", "were"),
+		notice += fmt.Sprintf(" %d %s refused: %s", t.refused, oneOrMany(t.refused, "was", "were"),
 			strings.Join(t.why[:min(len(t.why), 3)], " "))
 	}
 	if left := of - t.done - t.refused; left > 0 {
-		said += fmt.Sprintf(" Then it had to stop, and %d %s left: tick %s again.", left, oneOrMany(left, "is", "are"),
+		notice += fmt.Sprintf(" Then it had to stop, and %d %s left: tick %s again.", left, oneOrMany(left, "is", "are"),
 			oneOrMany(left, "it", "them"))
 	}
-	return said
+	return notice
 }
 
 // oneOrMany is the word for so many.
@@ -127,7 +127,7 @@ func listed(values ...string) []site.Option {
 	return out
 }
 
-// filter is a select of a list's filters, which shows what the address asks for.
+// filter returns a select of a list's filters with the value in the address.
 func (v *visit) filter(name, label string, options []site.Option) site.Input {
 	return site.Input{
 		Name: name, ID: "filter_" + name, Label: label, Type: "select", Options: options, Filters: true,
@@ -186,7 +186,7 @@ func (f frame) Sheet() string {
 	return u.String()
 }
 
-// rows are those of a list, with the page around it; ticks says whether they can be ticked.
+// rows are the rows of a list and its page; ticks is whether they can be selected.
 type rows struct {
 	Page  frame
 	Rows  any
@@ -199,8 +199,8 @@ func (f frame) List(of any, ticks bool) rows { return rows{f, of, ticks} }
 // PayoutBulk is what can be done with ticked payouts.
 func (f frame) PayoutBulk() site.Bulk {
 	return site.Bulk{What: "payouts", Actions: []site.Action{
-		{Label: "Mark as paid", Confirm: "Mark the ticked payouts as paid?"},
-		{Label: "Delete", Path: f.at("/payouts/delete"), Danger: true, Confirm: "Delete the ticked payouts?"},
+		{Label: "Mark as paid", Confirm: "Mark the selected payouts as paid?"},
+		{Label: "Delete", Path: f.at("/payouts/delete"), Danger: true, Confirm: "Delete the selected payouts?"},
 	}}
 }
 
@@ -214,9 +214,9 @@ func (f frame) CommissionBulk() site.Bulk {
 // Formats are the files that there are for payouts.
 func (f frame) Formats() site.Input {
 	return f.Line("radios", "format", "For whom", "paypal").Of([]site.Option{
-		{Value: "paypal", Label: "PayPal", Hint: "For its mass payments: those who are paid by PayPal."},
-		{Value: "wise", Label: "Wise", Hint: "For its batch payments: those who are paid by Wise."},
-		{Value: "csv", Label: "A table", Hint: "For your bank and you: everybody else, with what they told to be paid."},
+		{Value: "paypal", Label: "PayPal", Hint: "For PayPal mass payments: partners paid with PayPal."},
+		{Value: "wise", Label: "Wise", Hint: "For Wise batch payments: partners paid with Wise."},
+		{Value: "csv", Label: "A table", Hint: "For your bank or manual payment: all other partners, with their payout details."},
 	})
 }
 
@@ -232,12 +232,12 @@ func (v *visit) ticked() ([]string, error) {
 	ids := v.values("id")
 	switch {
 	case len(ids) == 0:
-		return nil, problem.New(problem.ParameterMissing, "Tick at least one row first.")
+		return nil, problem.New(problem.ParameterMissing, "Select at least one row first.")
 	case len(ids) > maxTicked:
 		return nil, problem.New(problem.ParameterInvalid, "At most %d rows can be changed at once.", maxTicked)
 	}
 	return ids, nil
 }
 
-// maxTicked is how many rows one form changes, each by a request of its own: a page of a list.
+// maxTicked is the number of rows that one form changes, each with one request: a page of a list.
 const maxTicked = 100

@@ -13,7 +13,7 @@ import (
 	"rail/server/harness/browsertest"
 )
 
-// newTill is a desk of a program of its own, whose money is not a sample's and can be paid.
+// newTill returns a desk of a real program, whose money can be paid, unlike the sample's.
 func newTill(t *testing.T, configure ...apitest.Option) *desk {
 	t.Helper()
 	browsertest.Chromium(t)
@@ -46,7 +46,7 @@ func (d *desk) tick(text string) {
 	})()`), "no row has %q", text)
 }
 
-// TestMoneyIsAccessible holds the pages of money to what everybody needs of them.
+// TestMoneyIsAccessible checks the accessibility of the pages about money.
 func TestMoneyIsAccessible(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -78,21 +78,21 @@ func TestPayoutRunInTheBrowser(t *testing.T) {
 	bank, _ := d.earns("Katherine Johnson", "bank_transfer", 30000)
 	d.earns("Small Fry", "paypal", 100)
 	d.press("Payouts")
-	d.Reads("Nobody was paid yet")
+	d.Reads("No payouts yet")
 	d.press("Start a payout run")
 	d.Reads("Which period")
 	d.Do(chromedp.SetValue(chromedp.CSS("#period_end"), "2026-09-01"))
 	d.press("Show who gets what")
 	d.Reads("Below the minimum")
 	d.Accessible(d.location())
-	d.press("Go on")
+	d.press("Continue")
 	d.Reads("No money moves")
 	d.Accessible(d.location())
-	d.press("Make the payouts")
+	d.press("Create payouts")
 	d.Reads("3 payouts are in the run of September 2026")
 	run := d.location()
 
-	d.press("Make the file")
+	d.press("Create file")
 	d.Reads("payouts-2026-09-paypal-usd.csv")
 	d.Reads("60.00 USD")
 	d.Picture("payout-file")
@@ -106,7 +106,7 @@ func TestPayoutRunInTheBrowser(t *testing.T) {
 	require.NoError(t, os.WriteFile(result, []byte("Custom Number,Status,Transaction ID,Gross,Currency\n"+
 		d.payoutOf(ada).String("id")+",Completed,9XY,-20.00,USD\n"+d.payoutOf(grace).String("id")+",Failed,,-40.00,USD\n"), 0o600))
 	d.Do(chromedp.SetUploadFiles(chromedp.CSS("#results"), []string{result}))
-	d.press("Read the result")
+	d.press("Upload result")
 	d.Reads("The provider says Failed.")
 	d.Picture("payout-results")
 	require.Equal(t, []string{"paid", "failed", "pending"}, []string{
@@ -137,9 +137,9 @@ func TestWhyInTheBrowser(t *testing.T) {
 	d.Reads("20 % of 100.00 USD")
 	d.Accessible(d.location())
 	d.press("100.00 USD")
-	d.Reads("Commissions of it")
+	d.Reads("Commissions")
 	d.Do(chromedp.SendKeys(chromedp.CSS("#amount_minor"), "25"), chromedp.SendKeys(chromedp.CSS("#reason"), "One came back"))
-	d.press("Show what it does")
+	d.press("Preview")
 	d.Reads("15.00 USD")
 	d.Accessible(d.location())
 	d.press("Refund")
@@ -153,13 +153,13 @@ func TestWhyInTheBrowser(t *testing.T) {
 	d.Do(chromedp.SendKeys(chromedp.CSS("#reason"), "A test purchase"))
 	d.press("Reject")
 	d.Reads("1 commission is rejected.")
-	d.press("A commission by hand")
-	d.Reads("For what no rule pays")
+	d.press("Add commission")
+	d.Reads("For a bonus or a correction")
 	d.Do(
 		chromedp.SendKeys(chromedp.CSS("#partner"), "love"), chromedp.WaitReady(chromedp.CSS("datalist option")),
 		chromedp.SendKeys(chromedp.CSS("#amount_minor"), "12.50"), chromedp.SendKeys(chromedp.CSS("#reason"), "Sorry"),
 	)
-	d.press("Make the commission")
+	d.press("Add commission")
 	d.Reads("12.50 USD for Ada Lovelace.")
 	list := d.fixture.Get("/v1/commissions?program_id=" + d.program + "&partner_id=" + ada + "&status=approved,due").Data()
 	require.Len(t, list, 1)

@@ -46,7 +46,7 @@ func createNote(v *visit) error {
 	if v.upload.Name != "" {
 		body["file"] = map[string]any{"name": v.upload.Name, "content": base64.StdEncoding.EncodeToString(v.upload.Body)}
 	}
-	return v.partnerForm("createPartnerNote", body, "notes", "The note is there.")
+	return v.partnerForm("createPartnerNote", body, "notes", "The note is added.")
 }
 
 func deleteNote(v *visit) error {

@@ -41,8 +41,8 @@ func TestNotes(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	at := "/partners/" + s.Partner(s.program) + "/notes"
-	require.Contains(t, s.owner.page(at), "Nothing was noted yet.")
-	require.Equal(t, "The note is there.", s.owner.done(s.owner.note(at, "Wants <b>more</b>", `a "page" ä.html`, "<script>1</script>")))
+	require.Contains(t, s.owner.page(at), "No notes yet.")
+	require.Equal(t, "The note is added.", s.owner.done(s.owner.note(at, "Wants <b>more</b>", `a "page" ä.html`, "<script>1</script>")))
 	s.owner.done(s.owner.note(at, "Only words", "", ""))
 	page := s.owner.page(at)
 	require.Contains(t, page, "Wants <b>more</b>")
@@ -62,11 +62,11 @@ func TestNotes(t *testing.T) {
 
 	viewer := s.person(s.Org, team.Viewer)
 	require.Contains(t, viewer.page(at), "Only words")
-	require.NotContains(t, viewer.page(at), "A new note")
+	require.NotContains(t, viewer.page(at), "New note")
 	s.Must(403, viewer.note(at, "x", "", ""))
 	s.Must(403, viewer.send(noteDelete.FindString(page)))
 	for _, path := range noteDelete.FindAllString(page, -1) {
 		require.Equal(t, "The note is deleted.", s.owner.done(s.owner.send(path)))
 	}
-	require.Contains(t, s.owner.page(at), "Nothing was noted yet.")
+	require.Contains(t, s.owner.page(at), "No notes yet.")
 }

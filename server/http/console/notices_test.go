@@ -10,12 +10,12 @@ import (
 	"rail/server/team"
 )
 
-// TestNotices: Home says what is wrong with the service, and to owners alone what is the operator's to mend.
+// TestNotices checks that Home shows problems of the service, and the operator's problems only to owners.
 func TestNotices(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	viewer := s.person(s.Org, team.Viewer)
-	require.NotContains(t, s.owner.page(s.at), "What is wrong with the service")
+	require.NotContains(t, s.owner.page(s.at), "Problems with the service")
 	now := s.Clock.Now()
 	_, err := s.Pool.Exec(t.Context(), `INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, status, attempts, next_attempt_at, created_at)
 		VALUES ('mail_1', $1, 'x', 'x', 'a@b.example', '', '', 'queued', 2, $2, $3)`, s.Org, now.Plus(time.Hour), now.Plus(-25*time.Minute))

@@ -65,7 +65,7 @@ func overview(v *visit) error { return v.showPartner("", "") }
 func partnerPart(v *visit) error {
 	part := v.PathValue("part")
 	if !slices.ContainsFunc(partnerParts, func(s section) bool { return s.path == part && part != "" }) {
-		return nowhere(v)
+		return notFound(v)
 	}
 	return v.showPartner(part, "")
 }
@@ -75,7 +75,7 @@ func (v *visit) showPartner(part, portal string) error {
 	if err != nil {
 		return err
 	}
-	data := partnerData{Partner: *p, Name: called(*p), Part: part, Portal: portal, Tabs: v.partnerTabs(*p, part)}
+	data := partnerData{Partner: *p, Name: nameOf(*p), Part: part, Portal: portal, Tabs: v.partnerTabs(*p, part)}
 	for _, t := range opt.Value(p.Tags) {
 		data.TagIDs = append(data.TagIDs, t.ID)
 	}
@@ -92,7 +92,7 @@ func (v *visit) showPartner(part, portal string) error {
 
 // partnerTabs lead to the parts of a partner's pages.
 func (v *visit) partnerTabs(p api.Partner, part string) site.Tabs {
-	tabs := site.Tabs{Label: called(p)}
+	tabs := site.Tabs{Label: nameOf(p)}
 	for _, s := range partnerParts {
 		path := v.at("/partners/" + p.ID)
 		if s.path != "" {
@@ -208,21 +208,21 @@ func saveTags(v *visit) error {
 
 // saveState suspends the partner or reinstates it.
 func saveState(v *visit) error {
-	said := "The partner is suspended."
+	notice := "The partner is suspended."
 	if v.value("status") == string(db.PartnerStatusActive) {
-		said = "The partner is active again."
+		notice = "The partner is active again."
 	}
-	return v.partnerForm("updatePartner", v.body("updatePartner"), "", said, v.PathValue("id"))
+	return v.partnerForm("updatePartner", v.body("updatePartner"), "", notice, v.PathValue("id"))
 }
 
 // createLink makes a link for the partner.
 func createLink(v *visit) error {
-	return v.partnerForm("createLink", v.ofPartner("createLink"), "links", "The link is there.")
+	return v.partnerForm("createLink", v.ofPartner("createLink"), "links", "The link is created.")
 }
 
 // createCoupon registers a code for the partner.
 func createCoupon(v *visit) error {
-	return v.partnerForm("createCoupon", v.ofPartner("createCoupon"), "coupons", "The coupon is there.")
+	return v.partnerForm("createCoupon", v.ofPartner("createCoupon"), "coupons", "The coupon is added.")
 }
 
 // ofPartner is the form as a body that names the page's partner.
@@ -233,7 +233,7 @@ func (v *visit) ofPartner(operation string) map[string]any {
 }
 
 // partnerForm sends a form of a partner's page and shows its part again.
-func (v *visit) partnerForm(operation string, body map[string]any, part, said string, ids ...string) error {
+func (v *visit) partnerForm(operation string, body map[string]any, part, notice string, ids ...string) error {
 	if err := v.send(operation, body, nil, ids...); err != nil {
 		return v.again(err, func(v *visit) error { return v.showPartner(part, "") })
 	}
@@ -241,7 +241,7 @@ func (v *visit) partnerForm(operation string, body map[string]any, part, said st
 	if part != "" {
 		to += "/" + part
 	}
-	return v.done(to, said)
+	return v.done(to, notice)
 }
 
 // openPortal makes a sign-in link into the partner's portal, and shows it: the portal may be at

@@ -21,7 +21,7 @@ var partnerListRoutes = map[string]route{
 // partnerFilters are the parameters of the list of partners, as the API names them.
 var partnerFilters = []string{"search", "status", "group_id", "tag_id"}
 
-// partnersData is what the list of partners shows.
+// partnersData holds the data of the list of partners.
 type partnersData struct {
 	Filters site.Filters
 	Listing site.Listing
@@ -55,7 +55,7 @@ func partners(v *visit) error {
 	list := reply.JSON200
 	found := pageOf(list.Data, list.HasMore, list.TotalCount)
 	return v.show(sheet{"partners", "/partners", "Partners", partnersData{
-		Filters: v.filters("Find partners", v.search("search", "Name, e-mail or handle", "search"),
+		Filters: v.filters("Find partners", v.search("search", "Name, email or handle", "search"),
 			v.filter("status", "State", listed(partnerStates...)),
 			v.filter("group_id", "Group", noneFirst("Any", groups)), v.filter("tag_id", "Tag", noneFirst("Any", tags))),
 		Groups: groups, Tags: tags, Bulk: partnerBulk,
@@ -63,16 +63,16 @@ func partners(v *visit) error {
 	}})
 }
 
-// rowsOfPage is how many partners a page shows, each with its tags and figures.
+// rowsOfPage is the number of partners on a page, each with its tags and figures.
 const rowsOfPage = 25
 
-// partnerBulk is what can be done with several partners at once.
+// partnerBulk lists the bulk actions on partners.
 var partnerBulk = site.Bulk{What: "partners", Actions: []site.Action{
-	{Label: "Put into the group", Name: "do", Value: "group"},
-	{Label: "Add the tag", Name: "do", Value: "tag"},
-	{Label: "Take the tag away", Name: "do", Value: "untag"},
+	{Label: "Move to group", Name: "do", Value: "group"},
+	{Label: "Add tag", Name: "do", Value: "tag"},
+	{Label: "Remove tag", Name: "do", Value: "untag"},
 	{Label: "Mail…", Name: "do", Value: "mail"},
-	{Label: "Suspend", Name: "do", Value: "suspend", Danger: true, Confirm: "Suspend the ticked partners?"},
+	{Label: "Suspend", Name: "do", Value: "suspend", Danger: true, Confirm: "Suspend the selected partners?"},
 	{Label: "Reinstate", Name: "do", Value: "reinstate"},
 }}
 
@@ -82,7 +82,7 @@ var partnerStates = []string{
 	string(api.PartnerStatusDeclined),
 }
 
-// labelOf is the label of one of several options; "" for none.
+// labelOf returns the label of an option; "" for none.
 func labelOf(options []site.Option, value string) string {
 	if at := slices.IndexFunc(options, func(o site.Option) bool { return o.Value == value }); at >= 0 {
 		return options[at].Label
@@ -90,19 +90,37 @@ func labelOf(options []site.Option, value string) string {
 	return ""
 }
 
-// choices are the program's groups and tags to choose from.
+// groupChoices returns the program's groups as options.
+func (v *visit) groupChoices() ([]site.Option, error) {
+	return optionsOf(v.groups, func(g api.Group) site.Option { return site.Option{Value: g.ID, Label: g.Name} })
+}
+
+// tagChoices returns the program's tags as options.
+func (v *visit) tagChoices() ([]site.Option, error) {
+	return optionsOf(v.tags, func(t api.Tag) site.Option { return site.Option{Value: t.ID, Label: t.Name} })
+}
+
+// couponChoices returns the program's coupons as options.
+func (v *visit) couponChoices() ([]site.Option, error) {
+	return optionsOf(v.coupons, func(c api.Coupon) site.Option { return site.Option{Value: c.ID, Label: c.Code} })
+}
+
+// optionsOf returns a list as options.
+func optionsOf[T any](list func() ([]T, error), option func(T) site.Option) ([]site.Option, error) {
+	all, err := list()
+	var out []site.Option
+	for _, one := range all {
+		out = append(out, option(one))
+	}
+	return out, err
+}
+
+// choices returns the program's groups and tags as options.
 func (v *visit) choices() (groups, tags []site.Option, err error) {
-	allGroups, err := v.groups()
-	if err != nil {
+	if groups, err = v.groupChoices(); err != nil {
 		return nil, nil, err
 	}
-	for _, g := range allGroups {
-		groups = append(groups, site.Option{Value: g.ID, Label: g.Name})
-	}
-	allTags, err := v.tags()
-	for _, t := range allTags {
-		tags = append(tags, site.Option{Value: t.ID, Label: t.Name})
-	}
+	tags, err = v.tagChoices()
 	return groups, tags, err
 }
 
@@ -124,7 +142,7 @@ func groupName(g nullable.Nullable[api.Group]) string {
 
 // newPartner shows the form that adds a partner.
 func newPartner(v *visit) error {
-	groups, _, err := v.choices()
+	groups, err := v.groupChoices()
 	if err != nil {
 		return err
 	}
@@ -137,5 +155,5 @@ func createPartner(v *visit) error {
 	if err := v.send("createPartner", v.body("createPartner"), &made); err != nil {
 		return v.again(err, newPartner)
 	}
-	return v.done(v.at("/partners/"+made.ID), called(made)+" is a partner now.")
+	return v.done(v.at("/partners/"+made.ID), nameOf(made)+" is a partner now.")
 }

@@ -11,7 +11,7 @@ import (
 	"rail/server/harness/browsertest"
 )
 
-// TestPartnersAccessible holds the pages of partners, applications and rules to what everybody needs of them.
+// TestPartnersAccessible checks the accessibility of the pages of partners, applications and rules.
 func TestPartnersAccessible(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -55,11 +55,11 @@ func TestApproveInTheBrowser(t *testing.T) {
 	d := newTill(t)
 	for _, name := range []string{"anna", "ben", "carl"} {
 		d.fixture.Must(201, d.fixture.Post("/v1/applications", M{
-			"program_id": d.program, "email": name + "@example.com", "answers": M{"your audience": "People of " + name},
+			"program_id": d.program, "email": name + "@example.com", "answers": M{"your audience": "Team of " + name},
 		}))
 	}
 	d.press("Applications")
-	d.Reads("People of ben")
+	d.Reads("Team of ben")
 	d.tick("anna@example.com")
 	d.tick("ben@example.com")
 	d.press("Approve")
@@ -81,13 +81,13 @@ func TestPartnersInTheBrowser(t *testing.T) {
 	d := newTill(t, func(c *config.Config) { c.SMTPURL = "dir:" + t.TempDir() })
 	d.fixture.Must(201, d.fixture.Post("/v1/groups", M{"program_id": d.program, "name": "Gold"}))
 	d.press("Partners")
-	d.Reads("Nobody is a partner yet.")
+	d.Reads("No partners yet.")
 	d.press("Add a partner")
-	d.Reads("How the partner signs in.")
+	d.Reads("The partner signs in with it.")
 	d.fill("email", "ada@example.com")
 	d.fill("first_name", "Ada")
 	d.fill("last_name", "Lovelace")
-	d.press("Add the partner")
+	d.press("Add partner")
 	d.Reads("Ada Lovelace is a partner now.")
 	var invited string
 	require.NoError(t, d.fixture.Pool.QueryRow(t.Context(),
@@ -97,11 +97,11 @@ func TestPartnersInTheBrowser(t *testing.T) {
 	d.press("Partners")
 	d.Reads("2 partners")
 	d.fill("filter_search", "lov")
-	d.press("Show")
+	d.press("Filter")
 	d.Reads("1 partner,")
 	d.tick("Ada Lovelace")
 	d.choose("bulk_group", "Gold")
-	d.press("Put into the group")
+	d.press("Move to group")
 	d.Reads("1 partner is put into the group.")
 	d.press("Ada Lovelace")
 	d.Reads("Gold")
@@ -121,18 +121,18 @@ func TestRateInTheBrowser(t *testing.T) {
 	d.Reads("20 % of every payment")
 	d.fill("partner", "Ada")
 	d.fill("amount", "100.00")
-	d.press("Tell me")
+	d.press("Calculate")
 	d.Reads("A sale of 100.00 USD would pay 20.00 USD")
 	d.press(name)
-	d.Reads("How much")
+	d.Reads("Rate")
 	d.fill("rate", "25")
 	d.press("Try it on the last 30 days")
 	d.Reads("1 of 1 sales would have paid another amount.")
-	d.press("Add a case")
-	d.Reads("Case 1")
+	d.press("Add exception")
+	d.Reads("Exception 1")
 	d.fill("b0\\.rate", "50")
 	d.choose("b0.new", "the customer’s first payment")
-	d.press("Add the condition")
+	d.press("Add condition")
 	d.Reads("If the customer’s first payment")
 	d.press("Save the rule")
 	d.Reads("The rule is saved.")

@@ -9,7 +9,7 @@ import (
 	"rail/server/problem"
 )
 
-// changePartners does one thing with several partners, each by a request of its own.
+// changePartners applies a bulk action to several partners, with one request each.
 func changePartners(v *visit) error {
 	if v.value("do") == "mail" {
 		return mailPartners(v)
@@ -18,11 +18,11 @@ func changePartners(v *visit) error {
 	if err != nil {
 		return v.again(err, partners)
 	}
-	said, err := v.each("partner is "+how.says, "partners are "+how.says, how.do)
+	notice, err := v.each("partner is "+how.says, "partners are "+how.says, how.do)
 	if err != nil {
 		return v.again(err, partners)
 	}
-	return v.done(v.at("/partners"), said)
+	return v.done(v.at("/partners"), notice)
 }
 
 // mailPartners leads to a mail to the ticked partners alone.
@@ -34,7 +34,7 @@ func mailPartners(v *visit) error {
 	return v.Redirect(http.StatusSeeOther, v.at("/mails/new?")+url.Values{"partner_id": ids}.Encode())
 }
 
-// change is what a form does with each ticked row, and how that is said of those that it was done with.
+// change is a bulk action on a row, with the words for its success.
 type change struct {
 	do   func(id string) error
 	says string
@@ -65,7 +65,7 @@ func (v *visit) partnerChange() (change, error) {
 	case "reinstate":
 		return change{set("status", string(api.PartnerStatusActive)), "active"}, nil
 	}
-	return change{}, problem.New(problem.ParameterMissing, "Choose what to do with the ticked rows.")
+	return change{}, problem.New(problem.ParameterMissing, "Choose an action for the selected rows.")
 }
 
 // updatePartner changes members of a partner of this program.

@@ -16,7 +16,7 @@ import (
 func TestPartnersPage(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	require.Contains(t, s.owner.page("/partners"), "Nobody is a partner yet.")
+	require.Contains(t, s.owner.page("/partners"), "No partners yet.")
 	ada := s.Partner(s.program, M{"first_name": "Ada", "last_name": "Lovelace", "handle": "ada"})
 	s.Partner(s.program, M{"first_name": "Grace", "handle": "grace"})
 	s.Must(200, s.Post("/v1/partners/"+ada, M{"status": "suspended"}))
@@ -34,14 +34,14 @@ func TestPartnersPage(t *testing.T) {
 	require.Contains(t, tagged, "Ada Lovelace")
 	require.Contains(t, tagged, "Tag: Podcast")
 	require.NotContains(t, tagged, ">Grace<")
-	require.Contains(t, s.owner.page("/partners?search=nobody"), "No partner fits.")
+	require.Contains(t, s.owner.page("/partners?search=nobody"), "No partners match these filters.")
 	require.Contains(t, string(s.Must(200, s.owner.ask("GET", s.owner.full("/partners.csv?search=lov"), nil)).Raw), "ada")
 	viewer := s.person(s.Org, team.Viewer).page("/partners")
 	require.Contains(t, viewer, "Ada Lovelace")
 	require.NotContains(t, viewer, "Add a partner")
 }
 
-// TestPartnersBulk changes several at once, and says which were not.
+// TestPartnersBulk changes several partners at once and lists the unchanged ones.
 func TestPartnersBulk(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -64,14 +64,14 @@ func TestPartnersBulk(t *testing.T) {
 	require.Equal(t, "suspended", s.Get("/v1/partners/"+a).String("status"))
 	require.Equal(t, "pending", s.Get("/v1/partners/"+waiting).String("status"))
 
-	s.owner.says(400, "Tick at least one row first.", s.owner.send("/partners/bulk", "do", "suspend"))
+	s.owner.says(400, "Select at least one row first.", s.owner.send("/partners/bulk", "do", "suspend"))
 	s.owner.says(400, "Choose a group first.", s.owner.send("/partners/bulk", "do", "group", "id", b))
 	viewer := s.person(s.Org, team.Viewer)
 	s.Must(403, viewer.send("/partners/bulk", "do", "suspend", "id", b))
 	require.Equal(t, "active", s.Get("/v1/partners/"+b).String("status"))
 }
 
-// TestPartnersBulkStops: what was done before something went wrong stays done, and the page says how much that was.
+// TestPartnersBulkStops checks that changes before a failure stay, and that the page shows their number.
 func TestPartnersBulkStops(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -88,7 +88,7 @@ func TestPartnersBulkStops(t *testing.T) {
 		s.Get("/v1/partners/" + a).String("status"), s.Get("/v1/partners/" + b).String("status"),
 		s.Get("/v1/partners/" + c).String("status"),
 	})
-	s.owner.says(500, "nothing was changed", s.owner.send("/partners/bulk", "do", "suspend", "id", b, "id", c))
+	s.owner.says(500, "Nothing was changed", s.owner.send("/partners/bulk", "do", "suspend", "id", b, "id", c))
 }
 
 // TestPartnerNames: a partner has one name, in lists as in reports.
@@ -105,7 +105,7 @@ func TestPartnerNames(t *testing.T) {
 	}
 }
 
-// TestAddPartner adds one, and shows what is wrong at its field.
+// TestAddPartner adds a partner and finds refusals beside their fields.
 func TestAddPartner(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -146,9 +146,9 @@ func TestPartnerPages(t *testing.T) {
 	s.owner.says(409, "A coupon with this code exists", s.owner.send(at+"/coupon", "code", "ada20"))
 	s.owner.done(s.owner.send(at+"/state", "status", "suspended", "suspension_reason", "Looking into it."))
 	require.Contains(t, s.owner.page(at), "Suspended: Looking into it.")
-	require.NotContains(t, s.owner.page(at+"/coupons"), "A new coupon", "it would earn a suspended partner nothing")
+	require.NotContains(t, s.owner.page(at+"/coupons"), "New coupon", "it would earn a suspended partner nothing")
 	s.owner.done(s.owner.send(at+"/state", "status", "active"))
-	require.Contains(t, s.owner.page(at+"/coupons"), "A new coupon")
+	require.Contains(t, s.owner.page(at+"/coupons"), "New coupon")
 	require.Contains(t, s.person(s.Org, team.Viewer).page(at), "Ada")
 }
 
@@ -184,7 +184,7 @@ func TestBanPage(t *testing.T) {
 	at := "/partners/" + partner + "/ban"
 	page := s.owner.page(at)
 	require.Contains(t, page, "24.69")
-	require.Contains(t, page, "1 open commission is rejected for good")
+	require.Contains(t, page, "1 open commission is rejected permanently")
 	require.Equal(t, "active", s.Get("/v1/partners/"+partner).String("status"), "looking bans nobody")
 	s.owner.says(400, "Ban Mallory?", s.owner.send(at, "reason", ""))
 	said := s.owner.done(s.owner.send(at, "reason", "Own purchases.", "boxes", "tell_partner"))
@@ -199,7 +199,7 @@ func TestBanPage(t *testing.T) {
 func TestApplicationsPage(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	require.Contains(t, s.owner.page("/applications"), "Nobody waits for a decision.")
+	require.Contains(t, s.owner.page("/applications"), "No applications to decide.")
 	var ids []string
 	for i := range 3 {
 		a := s.Must(201, s.Post("/v1/applications", M{

@@ -67,7 +67,7 @@ func (v *visit) exported() (*api.PayoutFile, error) {
 	return &file, v.send("exportPayoutBatch", body, &file, v.PathValue("id"))
 }
 
-// exportBatch writes a file, and shows what is in it and what is not before it is downloaded.
+// exportBatch writes a file and shows its contents and omissions before the download.
 func exportBatch(v *visit) error {
 	file, err := v.exported()
 	if err != nil {
@@ -81,7 +81,7 @@ func exportBatch(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return v.show(sheet{"payout-file", "/payouts", "A file of payouts", struct {
+	return v.show(sheet{"payout-file", "/payouts", "Payout file", struct {
 		*api.PayoutFile
 		Names map[string]string
 		Form  site.Posted
@@ -98,7 +98,7 @@ func (v *visit) namesOf(partners []string) (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		names[id] = called(*reply.JSON200)
+		names[id] = nameOf(*reply.JSON200)
 	}
 	return names, nil
 }
@@ -116,10 +116,10 @@ func payoutFile(v *visit) error {
 // maxReports is how often one upload asks the API, which ends so many payouts at a time.
 const maxReports = 10
 
-// reportResults ends payouts as the provider's result says that was uploaded, and shows what became of each row.
+// reportResults applies the uploaded result file of a provider and shows the result of each row.
 func reportResults(v *visit) error {
 	if len(v.upload.Body) == 0 {
-		return v.again(problem.On("results", problem.ParameterMissing, "Choose the file first."), batch)
+		return v.again(problem.On("results", problem.ParameterMissing, "Choose a file first."), batch)
 	}
 	text := strings.ToValidUTF8(string(v.upload.Body), "")
 	all := api.PayoutResultReport{}
@@ -155,7 +155,7 @@ func reportResults(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return v.show(sheet{"payout-results", "/payouts", "What the file did", struct {
+	return v.show(sheet{"payout-results", "/payouts", "Results of the file", struct {
 		api.PayoutResultReport
 		Names map[string]string
 		More  int64 // missing payouts that are not listed
@@ -164,7 +164,7 @@ func reportResults(v *visit) error {
 	}{all, names, all.MissingCount - int64(len(all.Missing)), v.upload.Name, v.runSteps(3, "")}})
 }
 
-// cancelPage says what undoing a run does, before it is done.
+// cancelPage shows the effects of canceling a run before it happens.
 func cancelPage(v *visit) error {
 	b, err := v.batchOf()
 	if err != nil {
@@ -174,7 +174,7 @@ func cancelPage(v *visit) error {
 	for i, t := range b.Totals {
 		sums[i] = v.locale.Money(t.AmountMinor, t.Currency)
 	}
-	return v.show(sheet{"payout-cancel", "/payouts", "Undo the run of " + v.month(b.PeriodEnd), struct {
+	return v.show(sheet{"payout-cancel", "/payouts", "Cancel the run of " + v.month(b.PeriodEnd), struct {
 		batchRow
 		Sums string
 	}{v.toBatchRow(*b), strings.Join(sums, " and ")}})
@@ -187,14 +187,14 @@ func cancelBatch(v *visit) error {
 	if err := v.send("cancelPayoutBatch", body, &done, v.PathValue("id")); err != nil {
 		return v.again(err, cancelPage)
 	}
-	said := fmt.Sprintf("%s %s deleted; the commissions are due again.", v.locale.Count(done.PayoutCount),
+	notice := fmt.Sprintf("%s %s deleted; the commissions are due again.", v.locale.Count(done.PayoutCount),
 		oneOrMany(done.PayoutCount, "payout is", "payouts are"))
 	if done.KeptCount > 0 {
-		said += fmt.Sprintf(" %s %s: paid, with a payment rail, or in a file.", v.locale.Count(done.KeptCount),
+		notice += fmt.Sprintf(" %s %s: paid, with a payment rail, or in a file.", v.locale.Count(done.KeptCount),
 			oneOrMany(done.KeptCount, "stays", "stay"))
 	}
 	if done.HasMore {
-		said += " There are more: undo again."
+		notice += " There are more: undo again."
 	}
-	return v.done(v.at("/payouts/batches/"+v.PathValue("id")), said)
+	return v.done(v.at("/payouts/batches/"+v.PathValue("id")), notice)
 }

@@ -14,8 +14,8 @@ import (
 // A run takes four steps, of which the third makes the payouts: which period; who gets what, and who
 // does not and why; the confirmation; and the files by which they are paid.
 
-// runSteps say how far a run is. Earlier steps lead back by the query that the run was planned with; without
-// one they lead nowhere.
+// runSteps returns the steps of a run. Earlier steps link back with the query of the plan; without a query they have
+// no links.
 func (v *visit) runSteps(at int, query string) site.Steps {
 	steps := site.Steps{Label: "Payout run", At: at, Links: []site.Link{
 		{Name: "Period"}, {Name: "Who gets what"}, {Name: "Confirm"}, {Name: "Pay"},
@@ -29,7 +29,7 @@ func (v *visit) runSteps(at int, query string) site.Steps {
 // planRun asks for which period and for whom.
 func planRun(v *visit) error {
 	v.form = site.Posted(v.QueryParams())
-	groups, err := v.groups()
+	groups, err := v.groupChoices()
 	if err != nil {
 		return err
 	}
@@ -37,19 +37,10 @@ func planRun(v *visit) error {
 		Steps  site.Steps
 		End    string // the last day of the month before
 		Groups []site.Option
-	}{v.runSteps(0, ""), clock.MonthOf(v.today()).AddDate(0, 0, -1).Format(time.DateOnly), groupOptions("Everybody", groups)}})
+	}{v.runSteps(0, ""), clock.MonthOf(v.today()).AddDate(0, 0, -1).Format(time.DateOnly), noneFirst("All partners", groups)}})
 }
 
-// groupOptions are groups to choose from, with one for no choice.
-func groupOptions(none string, groups []api.Group) []site.Option {
-	out := []site.Option{{Label: none}}
-	for _, g := range groups {
-		out = append(out, site.Option{Value: g.ID, Label: g.Name})
-	}
-	return out
-}
-
-// runLine is what a run would make of what a partner is due.
+// runLine is a partner's line in the preview of a run.
 type runLine struct {
 	api.PayoutPreviewLine
 	Method string
@@ -61,7 +52,7 @@ type runTotal struct {
 	Method, Path string
 }
 
-// runPlan is what a run would do.
+// runPlan is the preview of a run.
 type runPlan struct {
 	*api.PayoutPreview
 	Steps       site.Steps
@@ -71,7 +62,7 @@ type runPlan struct {
 	Query       string // of the next step
 	Older       string // more of the lines
 	Sample      bool   // the program's partners are never paid
-	Unpaid      bool   // the lines are of those who are not paid
+	Unpaid      bool   // the lines are the unpaid ones
 }
 
 // previewed asks the API what the run of the address would do.
@@ -125,7 +116,7 @@ func previewRun(v *visit) error {
 	for _, t := range p.Totals {
 		counts[t.Outcome] += t.PayoutCount
 	}
-	plan.Tabs.Label = "What becomes of it"
+	plan.Tabs.Label = "Outcome"
 	for _, o := range outcomes {
 		link := site.Link{Path: v.with("outcome", string(o.of)), Name: o.name, Current: o.of == asked, Count: counts[o.of]}
 		if link.Count > 0 || link.Current {
@@ -200,12 +191,12 @@ func makeRun(v *visit) error {
 	if err := v.send("createPayoutBatch", body, &made); err != nil {
 		return v.again(err, planRun)
 	}
-	said := v.locale.Count(made.PayoutCount) + oneOrMany(made.PayoutCount, " payout is", " payouts are") + " in the run of " +
+	notice := v.locale.Count(made.PayoutCount) + oneOrMany(made.PayoutCount, " payout is", " payouts are") + " in the run of " +
 		v.month(made.PeriodEnd) + ". No money has moved yet."
 	if made.Generating {
-		said = "The run of " + v.month(made.PeriodEnd) + " is being made: more payouts come within minutes. Load the page again."
+		notice = "The run of " + v.month(made.PeriodEnd) + " is being made: more payouts come within minutes. Load the page again."
 	}
-	return v.done(v.at("/payouts/batches/"+made.ID), said)
+	return v.done(v.at("/payouts/batches/"+made.ID), notice)
 }
 
 // Reason is why a partner is not paid, in words.

@@ -33,7 +33,7 @@ var payoutRoutes = map[string]route{
 	"POST /console/p/{program}/payouts/batches/{id}/cancel":  {do: cancelBatch},
 }
 
-// payoutTabs are the two ways to look at payouts.
+// payoutTabs are the tabs of runs and of all payouts.
 func (v *visit) payoutTabs(all bool) site.Tabs {
 	return site.Tabs{Label: "Payouts", Links: []site.Link{
 		{Path: v.at("/payouts"), Name: "Runs", Current: !all},
@@ -77,7 +77,7 @@ type payoutRow struct {
 	Name string // the partner's
 }
 
-func toPayoutRow(p api.Payout) payoutRow { return payoutRow{p, called(embedded(p.Partner))} }
+func toPayoutRow(p api.Payout) payoutRow { return payoutRow{p, nameOf(embedded(p.Partner))} }
 
 // payoutStatuses are all states of a payout.
 var payoutStatuses = []string{"pending", "processing", "paid", "failed", "not_eligible"}
@@ -165,7 +165,7 @@ func payout(v *visit) error {
 	}})
 }
 
-// markPaid says that a payout was paid by hand.
+// markPaid marks a payout as paid by hand.
 func markPaid(v *visit) error {
 	body := v.body("markPayoutPaid")
 	// The form has a day: today is now, and an earlier one its noon.
@@ -183,7 +183,7 @@ func markPaid(v *visit) error {
 	return v.done(v.at("/payouts/"+v.PathValue("id")), "The payout is paid.")
 }
 
-// markFailed says that no money arrived.
+// markFailed marks a payout as failed.
 func markFailed(v *visit) error {
 	body := v.body("markPayoutFailed")
 	if err := v.send("markPayoutFailed", body, nil, v.PathValue("id")); err != nil {
@@ -226,7 +226,7 @@ func (v *visit) changePayouts(one, several, operation string) error {
 		back = v.at("/payouts/batches/" + id)
 		show = func(v *visit) error { v.Request().SetPathValue("id", id); return batch(v) }
 	}
-	said, err := v.each(one, several, func(id string) error {
+	notice, err := v.each(one, several, func(id string) error {
 		if operation == "deletePayout" {
 			return v.send(operation, nil, nil, id)
 		}
@@ -235,7 +235,7 @@ func (v *visit) changePayouts(one, several, operation string) error {
 	if err != nil {
 		return v.again(err, show)
 	}
-	return v.done(back, said)
+	return v.done(back, notice)
 }
 
 // method is a way to pay in words.

@@ -64,7 +64,7 @@ func TestPayoutRun(t *testing.T) {
 	small, _ := s.earns("Small Fry", "paypal", 100)
 	p := s.person(s.Org, team.Finance)
 
-	require.Contains(t, p.page("/payouts"), "Nobody was paid yet")
+	require.Contains(t, p.page("/payouts"), "No payouts yet")
 	require.Contains(t, p.page("/payouts/run"), `value="2026-08-31"`, "the last day of the month before")
 	plan := "?period_end=2026-09-01"
 	who := p.page("/payouts/run/preview" + plan)
@@ -99,12 +99,12 @@ func TestPayoutRun(t *testing.T) {
 	did := html.UnescapeString(string(p.Must(200, p.upload(run+"/results", "results", result)).Raw))
 	require.Contains(t, did, "No such account.")
 	require.Contains(t, did, "Its reference names no payout.")
-	require.NotContains(t, did, "Payouts that no row names")
+	require.NotContains(t, did, "Payouts missing from the file")
 	require.Equal(t, []string{"paid", "failed"}, []string{
 		s.payoutOf(ada).String("status"), s.payoutOf(grace).String("status"),
 	})
 	p.says(400, "no heading line", p.upload(run+"/results", "results", "nothing"))
-	p.says(400, "Choose the file first", p.upload(run+"/results", "results", ""))
+	p.says(400, "Choose a file first", p.upload(run+"/results", "results", ""))
 
 	require.Contains(t, p.done(p.send("/payouts/paid", "batch", s.payoutOf(grace).String("batch_id"), "id",
 		s.payoutOf(grace).String("id"))), "1 payout is paid")
@@ -129,7 +129,7 @@ func TestResultsOfFiles(t *testing.T) {
 	p.says(400, "no column with the payouts' references", p.upload(run+"/results", "results", "Name,Status\n"+id+",paid\n"))
 	windows := "payout_id;name;amount;status\r\n" + id + ";Zo\xeb;20,00;paid\r\n"
 	did := html.UnescapeString(string(p.Must(200, p.upload(run+"/results", "results", windows)).Raw))
-	require.Contains(t, did, "Payouts that no row names")
+	require.Contains(t, did, "Payouts missing from the file")
 	require.Regexp(t, s.payoutOf(grace).String("id")+`">Grace Hopper</a>: 40\.00`, did)
 	require.NotContains(t, did, "Ada Lovelace")
 	require.Equal(t, []string{"paid", "processing"}, []string{
@@ -158,7 +158,7 @@ func TestPayoutUndone(t *testing.T) {
 	id := s.payoutOf(ada).String("id")
 	require.Contains(t, p.page("/payouts/"+id), "Payout to Ada Lovelace")
 	require.Contains(t, p.done(p.send("/payouts/"+id+"/undo")), "due again")
-	p.says(400, "Tick at least one row", p.send("/payouts/delete"))
+	p.says(400, "Select at least one row", p.send("/payouts/delete"))
 	id = s.payoutOf(grace).String("id")
 	p.Must(200, p.send(run+"/export", "format", "csv", "currency", "USD"))
 	refused := p.done(p.send("/payouts/delete", "id", id))
@@ -166,7 +166,7 @@ func TestPayoutUndone(t *testing.T) {
 	require.Contains(t, p.done(p.send("/payouts/"+id+"/fail", "reason", "It bounced.")), "has failed")
 	require.Contains(t, p.page("/payouts/"+id), "It bounced.")
 	p.says(400, "paid_at", p.send("/payouts/"+id+"/paid", "paid_at", "2020-01-01"))
-	require.Contains(t, p.page(run+"/cancel"), "Undo the run of September 2026")
+	require.Contains(t, p.page(run+"/cancel"), "Cancel the run of September 2026")
 	require.Contains(t, p.done(p.send(run+"/cancel")), "1 payout is deleted")
 	require.Empty(t, s.Get("/v1/payouts?program_id="+s.program).Data())
 	require.Contains(t, p.done(p.send("/payouts/run", "period_end", "2026-09-01")), "2 payouts are in the run")
@@ -193,13 +193,13 @@ func TestPayoutUndone(t *testing.T) {
 	require.Contains(t, p.page("/payouts/"+s.payoutOf(ada).String("id")), "Check them before you pay")
 }
 
-// TestPayoutsOfRoles: everybody may look; only owners and finance confirm.
+// TestPayoutsOfRoles checks that all roles read payouts, and only owners and finance confirm them.
 func TestPayoutsOfRoles(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.Flow(s.program)
 	ada, _ := s.earns("Ada Lovelace", "", 10000)
-	s.owner.says(400, "Nobody is found", s.owner.send("/payouts/run", "period_end", "2026-09-01", "partner", "Nobody"))
+	s.owner.says(400, "No partner found", s.owner.send("/payouts/run", "period_end", "2026-09-01", "partner", "Nobody"))
 	s.owner.Must(303, s.owner.send("/payouts/run", "period_end", "2026-09-01"))
 	s.Sale(s.program, s.Customer(s.program, ada), M{"amount_minor": 5000})
 	y := s.payoutOf(ada)
@@ -207,7 +207,7 @@ func TestPayoutsOfRoles(t *testing.T) {
 	for _, role := range []team.Role{team.Manager, team.Viewer} {
 		p := s.person(s.Org, role)
 		require.Contains(t, p.page("/payouts/run/preview?period_end=2026-09-01"), "Has a payout of this month already")
-		require.NotContains(t, p.page(run), "Make the file")
+		require.NotContains(t, p.page(run), "Create file")
 		require.NotContains(t, p.page("/payouts/"+y.String("id")), "Mark as paid")
 		for _, path := range []string{
 			"/payouts/run", run + "/export", run + "/cancel", "/payouts/" + y.String("id") + "/paid",

@@ -16,17 +16,17 @@ var peopleRoutes = map[string]route{
 	"POST /console/team/{id}/password": {do: resetPerson},
 }
 
-// roles are the roles with what each may do.
+// roles are the roles with their permissions.
 var roles = []site.Option{
-	{Value: string(team.Owner), Label: "Owner", Hint: "Everything, people and keys too."},
-	{Value: string(team.Manager), Label: "Manager", Hint: "Everything of a program but payouts and people."},
-	{Value: string(team.Finance), Label: "Finance", Hint: "Sees everything, corrects sales and commissions, makes rules, confirms payouts."},
+	{Value: string(team.Owner), Label: "Owner", Hint: "Everything, including people and keys."},
+	{Value: string(team.Manager), Label: "Manager", Hint: "Everything in programs except payouts and people."},
+	{Value: string(team.Finance), Label: "Finance", Hint: "Sees everything, corrects sales and commissions, creates rules, confirms payouts."},
 	{Value: string(team.Viewer), Label: "Viewer", Hint: "Sees everything, changes nothing."},
 }
 
-const peopleTitle = "People"
+const peopleTitle = "Team"
 
-// peopleData is what the page of the organization's people shows.
+// peopleData holds the data of the team page.
 type peopleData struct {
 	Organization string
 	Users        []team.User
@@ -37,7 +37,7 @@ type peopleData struct {
 	Log          []entry
 }
 
-// people shows who may sign in to the organization.
+// people shows the organization's people and invitations.
 func people(v *visit) error { return v.showPeople("") }
 
 func (v *visit) showPeople(link string) error {
@@ -67,13 +67,13 @@ func invite(v *visit) error {
 		return v.again(err, people)
 	}
 	if link == "" {
-		return v.done("/console/team", "The invitation is on its way.")
+		return v.done("/console/team", "The invitation is sent.")
 	}
 	return v.showPeople(link)
 }
 
 func uninvite(v *visit) error {
-	return v.peopleForm("The invitation is taken back.",
+	return v.peopleForm("The invitation is withdrawn.",
 		v.console.People.Uninvite(v.ctx(), v.unit(), v.value("email")))
 }
 
@@ -96,7 +96,7 @@ func removePerson(v *visit) error {
 	return v.peopleForm("This person is removed.", v.console.People.Remove(v.ctx(), v.unit(), v.PathValue("id")))
 }
 
-// resetPerson makes a link by which somebody chooses a new password.
+// resetPerson creates a link with which the person chooses a new password.
 func resetPerson(v *visit) error {
 	link, err := v.console.People.ResetLinkFor(v.ctx(), v.unit(), v.PathValue("id"), v.value("factor") != "")
 	if err != nil {
@@ -105,7 +105,7 @@ func resetPerson(v *visit) error {
 	return v.showPeople(link)
 }
 
-// peopleForm answers a form of the page by how it went.
+// peopleForm redirects after a change, or shows the form again with the refusal.
 func (v *visit) peopleForm(notice string, err error) error {
 	if err != nil {
 		return v.again(err, people)

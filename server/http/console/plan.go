@@ -10,7 +10,7 @@ type limitRow struct {
 
 // plan shows the limits in force. The operator sets them.
 func plan(v *visit) error {
-	own := keyOf(v.session).Plan
+	own := v.actor.Plan
 	now := v.console.Plan.With(own)
 	monitoring := "Off"
 	if now.FraudMonitoring {
@@ -25,12 +25,12 @@ func plan(v *visit) error {
 		flows = v.locale.Count(now.FlowQuota)
 	}
 	return v.show(sheet{"plan", "/plan", "Plan", []limitRow{
-		{"Rules that work", "How many rules of a program may be active at once.", flows, own.FlowQuota != nil},
+		{"Active rules", "The number of active rules in a program.", flows, own.FlowQuota != nil},
 		{
-			"Revenue in a month", "What a program may take in a month before no further application is approved.", revenue,
+			"Monthly revenue", "A program’s revenue in a month above which no application is approved.", revenue,
 			own.RevenueMeterMinor != nil,
 		},
-		{"Risk checks", "Whether Rail looks for partners who cheat.", monitoring, own.FraudMonitoring != nil},
+		{"Risk checks", "Whether Rail checks for fraud.", monitoring, own.FraudMonitoring != nil},
 	}})
 }
 

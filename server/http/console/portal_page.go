@@ -23,7 +23,7 @@ var portalRoutes = map[string]route{
 	"POST /console/p/{program}/portal/questions/{key}": {do: changeQuestion},
 }
 
-// portalData is what the page about the portal and the join page shows.
+// portalData holds the data of the page about the portal and the join page.
 type portalData struct {
 	api.PortalSettings
 	Groups             []site.Option
@@ -31,13 +31,13 @@ type portalData struct {
 	Countries, Domains string
 }
 
-// portalPage shows how the program shows itself to partners and to those who want to become one.
+// portalPage shows the settings of the portal and the join page.
 func portalPage(v *visit) error {
 	s, err := v.portalSettings()
 	if err != nil {
 		return err
 	}
-	groups, _, err := v.choices()
+	groups, err := v.groupChoices()
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (d portalData) LogoPath() string {
 	return u.Path
 }
 
-// When says whether anybody is approved without a review.
+// When is the mode of auto-approval.
 func (d portalData) When() string {
 	if d.AutoApprove == nil {
 		return "never"
@@ -66,11 +66,11 @@ func (d portalData) When() string {
 	return "some"
 }
 
-// Whens are what the form offers.
+// Whens are the modes that the form offers.
 func (portalData) Whens() []site.Option {
 	return []site.Option{
-		{Value: "never", Label: "Nobody", Hint: "A person decides on each application."},
-		{Value: "some", Label: "Everybody for whom all of this holds"},
+		{Value: "never", Label: "Nobody", Hint: "Review every application."},
+		{Value: "some", Label: "Applicants who match all of these"},
 	}
 }
 
@@ -122,7 +122,7 @@ func saveLogo(v *visit) error {
 	return v.updatePortal(map[string]any{"logo": map[string]any{"data": data}}, "The logo is saved.")
 }
 
-// saveJoinRule says who is approved without a review.
+// saveJoinRule saves the rule of auto-approval.
 func saveJoinRule(v *visit) error {
 	var rule any
 	if v.value("when") == "some" {
@@ -149,7 +149,7 @@ func addQuestion(v *visit) error {
 		taken[i] = other.Key
 	}
 	q.Key = keyOfQuestion(q.Label, taken)
-	return v.saveQuestions(append(s.Questions, q), "The question is asked.")
+	return v.saveQuestions(append(s.Questions, q), "The question is added.")
 }
 
 // maxKey is how long the key of a question may be.
@@ -181,7 +181,7 @@ func changeQuestion(v *visit) error {
 	}
 	switch v.value("do") {
 	case "remove":
-		return v.saveQuestions(slices.Delete(list, at, at+1), "The question is gone.")
+		return v.saveQuestions(slices.Delete(list, at, at+1), "The question is deleted.")
 	case "up":
 		up := max(at-1, 0)
 		list[at], list[up] = list[up], list[at]
@@ -193,7 +193,7 @@ func changeQuestion(v *visit) error {
 	return v.saveQuestions(list, "The question is saved.")
 }
 
-// question is the one that a form describes.
+// question reads a question from the form.
 func (v *visit) question() api.PortalQuestion {
 	q := api.PortalQuestion{
 		Label: v.value("label"), Type: api.QuestionType(v.value("type")), Required: v.value("required") != "",

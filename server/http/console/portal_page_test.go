@@ -35,7 +35,7 @@ func TestPortalPage(t *testing.T) {
 		{"label", "Who reads you?", "type", "text", "required", "on"},
 		{"label", "Who reads you?", "type", "choice", "options", "Few\r\n\r\nMany"},
 	} {
-		require.Equal(t, "The question is asked.", p.done(p.send("/portal/questions", q...)))
+		require.Equal(t, "The question is added.", p.done(p.send("/portal/questions", q...)))
 	}
 	p.says(400, "A choice must have at least two options", p.send("/portal/questions", "label", "Which?", "type", "choice", "options", "One"))
 	require.Equal(t, "The question is moved.", p.done(p.send("/portal/questions/who_reads_you_2", "do", "up", "label", "x", "type", "text")))
@@ -45,9 +45,9 @@ func TestPortalPage(t *testing.T) {
 		M{"key": "who_reads_you_2", "label": "Who reads you?", "type": "choice", "required": false, "options": []any{"Few", "Many"}},
 		M{"key": "who_reads_you", "label": "Your readers", "type": "number", "required": false, "options": []any{}},
 	}, settings()["questions"])
-	require.Equal(t, "The question is gone.", p.done(p.send("/portal/questions/who_reads_you_2", "do", "remove")))
+	require.Equal(t, "The question is deleted.", p.done(p.send("/portal/questions/who_reads_you_2", "do", "remove")))
 	require.Len(t, settings()["questions"], 1)
-	p.says(404, "There is nothing here", p.send("/portal/questions/none", "label", "x", "type", "text"))
+	p.says(404, "Page not found", p.send("/portal/questions/none", "label", "x", "type", "text"))
 
 	group := s.Must(200, s.Get("/v1/groups?program_id="+s.program)).Data()[0]["id"].(string)
 	require.Equal(t, "The rule is saved.", p.done(p.send("/portal/rule", "when", "some", "group_ids", group,
@@ -59,7 +59,7 @@ func TestPortalPage(t *testing.T) {
 	require.Nil(t, settings()["auto_approve"])
 	viewer := s.person(s.Org, team.Viewer)
 	viewer.says(403, "Your role cannot do this", viewer.send("/portal", "join", "open"))
-	require.NotContains(t, viewer.page("/portal"), "Take it away")
+	require.NotContains(t, viewer.page("/portal"), "Remove</button>")
 }
 
 // A logo is uploaded and taken away.
@@ -110,20 +110,20 @@ func TestJoinInTheBrowser(t *testing.T) {
 	}
 	d.Clock.Advance(3 * time.Second)
 	d.press("Apply")
-	d.Reads("Look into your mail")
+	d.Reads("Check your inbox")
 	var text string
 	require.NoError(t, d.Pool.QueryRow(t.Context(), "SELECT plain FROM mails WHERE purpose = 'join_confirm'").Scan(&text))
 	link := regexp.MustCompile(`/join/confirm/(\w+)`).FindStringSubmatch(text)
 	require.Len(t, link, 2, text)
 	d.Open(link[0])
 	d.press("Send my application")
-	d.Reads("You get a mail once it is decided")
+	d.Reads("Application received.")
 	d.visit("/applications")
 	d.Reads("ada@example.com")
 	d.tick("ada@example.com")
 	d.press("Approve")
 	d.Reads("1 application is approved.")
 	d.Open("/join/status/" + link[1])
-	d.Reads("Welcome: you are a partner now.")
+	d.Reads("Welcome! You’re now a partner.")
 	d.Silent()
 }

@@ -9,8 +9,8 @@ import (
 	"rail/server/postgres/standby"
 )
 
-// positionCookie keeps where the database was after a form, so that the pages behind it show what the
-// form did, also where another server makes them.
+// positionCookie holds the database's position after a form, so that the next pages show the change, even from
+// another server.
 const positionCookie = "rail_console_position"
 
 // keepPosition runs before the answer to a form leaves, when all that it did is committed.

@@ -14,8 +14,7 @@ import (
 	"rail/server/harness/pgtest"
 )
 
-// TestPagesAfterAForm: the page behind a form shows what the form did, also where another server makes it
-// whose standby is behind.
+// TestPagesAfterAForm checks that the page after a form shows the change, even from a server whose standby lags.
 func TestPagesAfterAForm(t *testing.T) {
 	t.Parallel()
 	dsn, standby := pgtest.Replicated(t)

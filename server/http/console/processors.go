@@ -19,31 +19,31 @@ var processorRoutes = map[string]route{
 	"POST /console/p/{program}/integrations/connections/{id}/disconnect": {do: disconnectProcessor},
 }
 
-// guide is where it is told how a processor is connected.
+// guide is the path of the guides to processors.
 const guide = "/docs/guides/tag#connect-a-payment-processor"
 
-// processorKinds says of each processor what it needs.
+// processorKinds lists the processors and their requirements.
 var processorKinds = []processorKind{
 	{
-		Processor: connection.Stripe, About: "With a restricted key Rail makes the endpoint at Stripe by itself.",
+		Processor: connection.Stripe, About: "Paste a restricted key and Rail sets up the webhook for you.",
 		Key: true, SecretHint: "The endpoint’s signing secret (whsec_…). Leave it empty if you give a key.",
 	},
 	{
-		Processor: connection.Paddle, About: "Paddle Billing. The sandbox is connected for test events.",
+		Processor: connection.Paddle, About: "Paddle Billing. Connect the sandbox for test events.",
 		SecretHint: "The secret of a notification destination (pdl_ntfset_…).",
 	},
 	{
-		Processor: connection.Chargebee, About: "Live and test sites are connected one by one.", Makes: true,
-		SecretHint: "A user, a colon and a password of 16 characters or more. Rail makes one if you leave it empty.",
+		Processor: connection.Chargebee, About: "Connect live and test sites separately.", Makes: true,
+		SecretHint: "A user, a colon and a password of 16 characters or more. Leave empty to let Rail create one.",
 	},
 	{
-		Processor: connection.LemonSqueezy, About: "Test mode has webhooks of its own.", Makes: true,
-		SecretHint: "The webhook’s signing secret. Rail makes one if you leave it empty.",
+		Processor: connection.LemonSqueezy, About: "Test mode has separate webhooks.", Makes: true,
+		SecretHint: "The webhook’s signing secret. Leave empty to let Rail create one.",
 	},
 	{Processor: connection.Polar, About: "By a webhook of your organization.", SecretHint: "The secret of the webhook."},
 	{
-		Processor: connection.Generic, About: "Your own code, or a processor that is not here: whatever can sign a request.",
-		Makes: true, SecretHint: "whsec_ and base64, as Standard Webhooks has it. Rail makes one if you leave it empty.",
+		Processor: connection.Generic, About: "Your own code or another processor that can sign requests.",
+		Makes: true, SecretHint: "whsec_ and base64, as Standard Webhooks has it. Leave empty to let Rail create one.",
 	},
 }
 
@@ -57,7 +57,7 @@ type processorKind struct {
 // Needs reports whether the secret must be given.
 func (k processorKind) Needs() bool { return !k.Makes && !k.Key }
 
-// processors offers those that can be connected.
+// processors shows the processors that can be connected.
 func processors(v *visit) error {
 	if err := v.ownersOnly(); err != nil {
 		return err
@@ -65,7 +65,7 @@ func processors(v *visit) error {
 	return v.show(sheet{"processors", "/integrations", "Connect a payment processor", processorKinds})
 }
 
-// connectData is what the form of a new connection shows.
+// connectData holds the data of the form of a new connection.
 type connectData struct {
 	processorKind
 
@@ -94,7 +94,7 @@ func (v *visit) processor() (processorKind, error) {
 	return processorKinds[at], nil
 }
 
-// connectedData is what is told of a new connection, its secret for the one time.
+// connectedData holds the data of the page after connecting, with the secret, which is shown once.
 type connectedData struct {
 	Processor, URL, Secret, Guide string
 	Events                        []string
@@ -102,7 +102,7 @@ type connectedData struct {
 	Left                          bool // an endpoint of the connection before stays at Stripe
 }
 
-// connectProcessor makes a connection, and says what is left to do at the processor.
+// connectProcessor creates a connection and shows the remaining steps at the processor.
 func connectProcessor(v *visit) error {
 	if err := v.ownersOnly(); err != nil {
 		return err
@@ -139,7 +139,7 @@ func unconnected(err error) error {
 		return problem.Invalid(r.Field, "%s", sentence(r))
 	}
 	if errors.Is(err, connection.ErrConnected) {
-		return problem.Invalid("replace", "This program is connected already. Tick this to end the connection that works now.")
+		return problem.Invalid("replace", "This program is already connected. Check this box to replace the current connection.")
 	}
 	return err
 }

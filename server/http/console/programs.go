@@ -18,7 +18,7 @@ var methods = []site.Option{
 	{Value: "wire", Label: "Wire"}, {Value: "crypto", Label: "Crypto"},
 }
 
-const newProgramTitle = "A new program"
+const newProgramTitle = "New program"
 
 // newProgram asks for a program of the organization: the first one, or a further one.
 func newProgram(v *visit) error {
@@ -35,7 +35,7 @@ func createProgram(v *visit) error {
 	if err := v.send("createProgram", body, &made); err != nil {
 		return v.again(err, newProgram)
 	}
-	return v.done("/console/p/"+made.ID+"/setup", "The program is there. These steps make it work.")
+	return v.done("/console/p/"+made.ID+"/setup", "Your program is ready. Finish these steps to go live.")
 }
 
 // settings shows what of a program can be changed.

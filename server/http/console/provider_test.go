@@ -18,7 +18,7 @@ import (
 	"rail/server/team"
 )
 
-// provider is a small OpenID provider, which signs in as says whoever comes.
+// provider is a small OpenID provider that signs in every request with the given claims.
 type provider struct {
 	key  *rsa.PrivateKey
 	keys *oidctest.Server
@@ -79,7 +79,7 @@ func TestProvider(t *testing.T) {
 	require.Contains(t, s.owner.page("/console/account"), "Connect 127.0.0.1")
 	s.owner.says(400, "another address", come("else@shop.example", s.owner.token))
 	require.Equal(t, "/console/account", s.Must(303, come(s.owner.Email, s.owner.token)).Header.Get("Location"))
-	require.Contains(t, s.owner.page("/console/account"), "It is connected")
+	require.Contains(t, s.owner.page("/console/account"), "Connected. You can sign in with it.")
 	require.Equal(t, "/console", s.Must(303, come(s.owner.Email)).Header.Get("Location"))
 
 	other := s.NewOrg("Evil Ltd")

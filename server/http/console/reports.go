@@ -31,14 +31,14 @@ const (
 // reportFilters are the parameters of the operation that the page's address may have.
 var reportFilters = []string{"dimension", "from", "to", "partner_id", "group_id", "tag_id", "compare", "currency"}
 
-// deeper is the dimension that a row of another one leads to, and what the row is a filter of.
-var deeper = map[api.ReportDimension]struct{ dimension, filter string }{
+// drillDown maps a dimension to the next one, which its rows link to, and to that link's filter.
+var drillDown = map[api.ReportDimension]struct{ dimension, filter string }{
 	api.ReportDimensionGroup:   {"partner", "group_id"},
 	api.ReportDimensionTag:     {"partner", "tag_id"},
 	api.ReportDimensionPartner: {"link", "partner_id"},
 }
 
-// reportData is what the page of reports shows.
+// reportData holds the data of the page of reports.
 type reportData struct {
 	Filters site.Filters
 	Spans   []site.Link
@@ -46,8 +46,8 @@ type reportData struct {
 	Tiles   []site.Tile
 	Chart   site.Chart
 	Rows    site.Ranks
-	More    int    // rows that are in the file alone
-	What    string // a row stands for, in words
+	More    int    // rows that only the file has
+	What    string // the dimension, in words
 	Table   string // the address of the file
 }
 
@@ -71,7 +71,7 @@ func reports(v *visit) error {
 	return v.show(sheet{"reports", reportsPath, reportsTitle, page})
 }
 
-// reportAsked is what the address asks for: by partner, over the last month, unless told.
+// reportAsked returns the report's parameters in the address. The default is by partner, over the last 30 days.
 func (v *visit) reportAsked() url.Values {
 	asked := v.query(reportFilters...)
 	today := v.today()
@@ -87,7 +87,7 @@ func (v *visit) reportAsked() url.Values {
 	return asked
 }
 
-// fillReport asks for the report twice: by period for the chart, and by its dimension.
+// fillReport requests the report twice: by period for the chart, and by its dimension.
 func (v *visit) fillReport(page *reportData, asked url.Values) error {
 	over, err := v.reportBy(asked, api.ReportDimensionPeriod)
 	if err != nil {
@@ -136,9 +136,9 @@ func (v *visit) reportRanks(r *api.Report, asked url.Values) site.Ranks {
 	f := site.Figures{
 		Caption: "By " + string(r.Dimension), Head: site.Words(string(r.Dimension), vocabulary),
 		Columns: []site.Column{
-			{Name: "Revenue", Text: amount, Drawn: true}, {Name: "Commissions", Text: amount}, {Name: "Clicks", Text: v.known},
+			{Name: "Revenue", Text: amount, Drawn: true}, {Name: "Commissions", Text: amount}, {Name: "Clicks", Text: v.numberOrDash},
 			{Name: "Customers", Text: v.locale.Count}, {Name: "Sales", Text: v.locale.Count},
-			{Name: "Customers a click", Text: share}, {Name: "Refunded", Text: share},
+			{Name: "Conversion rate", Text: share}, {Name: "Refunded", Text: share},
 		},
 	}
 	before := map[string]int64{}
@@ -165,7 +165,7 @@ func (v *visit) reportRanks(r *api.Report, asked url.Values) site.Ranks {
 
 // into is the address of the report of one row; "" where it has none.
 func into(by api.ReportDimension, key string, asked url.Values) string {
-	next, ok := deeper[by]
+	next, ok := drillDown[by]
 	if !ok || key == "" || key == "direct" {
 		return ""
 	}
@@ -184,8 +184,8 @@ func orAbsent(figure *int64) int64 {
 	return *figure
 }
 
-// known is a number for people, and a dash where there is none.
-func (v *visit) known(n int64) string {
+// numberOrDash formats a number; absent is a dash.
+func (v *visit) numberOrDash(n int64) string {
 	if n == absent {
 		return "–"
 	}
@@ -200,31 +200,20 @@ func share(bps int64) string {
 	return strconv.FormatFloat(float64(bps)/100, 'f', -1, 64) + " %"
 }
 
-// reportChoices are what the page offers to ask for.
+// reportChoices fills the filters.
 func (v *visit) reportChoices(page *reportData, asked url.Values) error {
 	at := v.Request().URL
-	groups, err := v.groups()
+	groups, tags, err := v.choices()
 	if err != nil {
 		return err
-	}
-	tags, err := v.tags()
-	if err != nil {
-		return err
-	}
-	everyGroup, everyTag := []site.Option{{Label: "Every group"}}, []site.Option{{Label: "Every tag"}}
-	for _, g := range groups {
-		everyGroup = append(everyGroup, site.Option{Value: g.ID, Label: g.Name})
-	}
-	for _, t := range tags {
-		everyTag = append(everyTag, site.Option{Value: t.ID, Label: t.Name})
 	}
 	line := func(kind, name, label string, options []site.Option) site.Input {
 		return site.Input{Name: name, ID: name, Label: label, Type: kind, Value: asked.Get(name), Options: options}
 	}
 	page.Filters = site.Filters{Path: v.at(reportsPath), Label: reportsTitle, Inputs: []site.Input{
 		line("date", "from", "From", nil), line("date", "to", "To", nil),
-		line("select", "dimension", "By", dimensions()), line("select", "group_id", "Group", everyGroup),
-		line("select", "tag_id", "Tag", everyTag), line("select", "compare", "Compared with", compared),
+		line("select", "dimension", "By", dimensions()), line("select", "group_id", "Group", noneFirst("Every group", groups)),
+		line("select", "tag_id", "Tag", noneFirst("Every tag", tags)), line("select", "compare", "Compared with", compared),
 	}}
 	page.Spans, page.Table = v.reportSpans(asked), v.at("/reports.csv")+"?"+asked.Encode()
 	if id := asked.Get("partner_id"); id != "" {
@@ -232,7 +221,7 @@ func (v *visit) reportChoices(page *reportData, asked url.Values) error {
 		if err != nil {
 			return err
 		}
-		page.Name = called(*one)
+		page.Name = nameOf(*one)
 		page.Filters.Hidden = []site.Hidden{{Name: "partner_id", Value: id}}
 		page.Filters.Chips = []site.Chip{{
 			Text: "Partner: " + page.Name, Without: site.Without(at, "partner_id", "dimension"),
@@ -241,10 +230,10 @@ func (v *visit) reportChoices(page *reportData, asked url.Values) error {
 	return nil
 }
 
-// compared is what a report can be compared with.
-var compared = []site.Option{{Value: "", Label: "Days before"}, {Value: "none", Label: "Nothing"}}
+// compared are the options for the comparison.
+var compared = []site.Option{{Value: "", Label: "Previous period"}, {Value: "none", Label: "Nothing"}}
 
-// dimensions are what a row of a report can stand for.
+// dimensions are the options for the rows.
 func dimensions() (out []site.Option) {
 	for _, d := range []api.ReportDimension{
 		api.ReportDimensionPartner, api.ReportDimensionLink, api.ReportDimensionProduct, api.ReportDimensionGroup,
@@ -266,7 +255,7 @@ func (v *visit) reportSpans(asked url.Values) (out []site.Link) {
 		query.Set("to", today.Format(time.DateOnly))
 		name := fmt.Sprintf("%d days", days)
 		if days == 365 {
-			name = "A year"
+			name = "1 year"
 		}
 		out = append(out, site.Link{
 			Path: "?" + query.Encode(), Name: name, Current: asked.Get("from") == from && asked.Get("to") == query.Get("to"),

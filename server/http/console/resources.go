@@ -16,7 +16,7 @@ var resourceRoutes = map[string]route{
 
 const resourcesPath = "/resources"
 
-// shelf is what the pages of resources show: the list, or the one that is changed.
+// shelf holds the data of the pages of resources: the list, or the edited resource.
 type shelf struct {
 	site.Listing
 	api.Resource
@@ -55,7 +55,7 @@ func createResource(v *visit) error {
 	if err := v.send("createResource", v.body("createResource"), nil); err != nil {
 		return v.again(err, resources)
 	}
-	return v.done(v.at(resourcesPath), "The resource is on the shelf.")
+	return v.done(v.at(resourcesPath), "The resource is published.")
 }
 
 // showResource is the form of one resource.
@@ -83,7 +83,7 @@ func deleteResource(v *visit) error {
 	if err := v.send("deleteResource", nil, nil, v.PathValue("id")); err != nil {
 		return v.again(err, showResource)
 	}
-	return v.done(v.at(resourcesPath), "The resource is gone.")
+	return v.done(v.at(resourcesPath), "The resource is deleted.")
 }
 
 // resourceForm is the form of a resource, for the template of its fields.

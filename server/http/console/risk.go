@@ -39,7 +39,7 @@ var riskStates = []struct {
 	{"all", "All", nil},
 }
 
-// riskList is what the page of the queue shows.
+// riskList holds the data of the queue's page.
 type riskList struct {
 	site.Listing
 	Tabs  site.Tabs
@@ -89,7 +89,7 @@ func (v *visit) atOffset(offset int64) string {
 	return "?" + query.Encode()
 }
 
-// riskTabs are the parts of the queue, and the states of the one that is shown.
+// riskTabs are the parts of the queue, and the states of the current part.
 func (v *visit) riskTabs() (shown []api.RiskFlagStatus, tabs site.Tabs) {
 	tabs.Label = "Flags"
 	for _, s := range riskStates {
@@ -111,7 +111,7 @@ func riskTable(v *visit) error {
 	return v.table("listRiskFlags", "risk-flags", url.Values{"program_id": {v.program.ID}})
 }
 
-// riskData is what the page of one flag shows.
+// riskData holds the data of a flag's page.
 type riskData struct {
 	api.RiskFlag
 	Evidence evidence
@@ -145,7 +145,7 @@ func risk(v *visit) error {
 	return v.show(sheet{"risk", riskPath, site.Words(flag.Kind, vocabulary), data})
 }
 
-// reviewRisk says that somebody looks at the flag.
+// reviewRisk marks the flag as in review.
 func reviewRisk(v *visit) error {
 	if err := v.send("reviewRiskFlag", nil, nil, v.PathValue("id")); err != nil {
 		return v.again(err, risk)
@@ -164,7 +164,7 @@ func resolveRisk(v *visit) error {
 // Verdict is a line with the two ways to close a flag.
 func (f frame) Verdict() site.Input {
 	return f.Line("radios", "status", "What was it?", string(api.RiskFlagResolutionResolved)).Of([]site.Option{
-		{Value: string(api.RiskFlagResolutionResolved), Label: "It was right", Hint: "Something was done about it."},
-		{Value: string(api.RiskFlagResolutionDismissed), Label: "Nothing is wrong", Hint: "The partner may go on as before."},
+		{Value: string(api.RiskFlagResolutionResolved), Label: "Confirmed", Hint: "Action was taken."},
+		{Value: string(api.RiskFlagResolutionDismissed), Label: "False alarm", Hint: "The partner continues as before."},
 	})
 }

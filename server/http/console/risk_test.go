@@ -30,7 +30,7 @@ func TestRisk(t *testing.T) {
 	t.Parallel()
 	server := apitest.New(t)
 	s := newSiteOf(server, server.Program(M{"payout_methods": []string{"paypal"}, "block_self_referrals": false}))
-	require.Contains(t, s.owner.page("/risk"), "There is no flag here")
+	require.Contains(t, s.owner.page("/risk"), "No flags.")
 	ada := s.Partner(s.program, M{"email": "ada@studio.example", "first_name": "Ada", "last_name": "<Lovelace>"})
 	bob := s.Partner(s.program, M{"email": "bob@other.example", "first_name": "Bob", "last_name": "Other"})
 	for _, id := range []string{ada, bob} {
@@ -84,14 +84,14 @@ func TestRiskStrangers(t *testing.T) {
 	stranger := s.person(s.NewOrg("Other"), team.Owner)
 	elsewhere := strings.Replace(s.at, s.program, s.Program(), 1)
 	for _, path := range []string{"/risk", "/risk.csv", flag, "/reports", "/reports.csv"} {
-		stranger.says(404, "There is nothing here", stranger.ask("GET", s.at+path, nil))
+		stranger.says(404, "Page not found", stranger.ask("GET", s.at+path, nil))
 	}
 	for _, form := range []string{flag + "/review", flag + "/resolve"} {
-		stranger.says(404, "There is nothing here", stranger.send(form, "note", "Mine"))
-		s.owner.says(404, "There is nothing here", s.owner.send(elsewhere+form, "note", "Mine"))
+		stranger.says(404, "Page not found", stranger.send(form, "note", "Mine"))
+		s.owner.says(404, "Page not found", s.owner.send(elsewhere+form, "note", "Mine"))
 	}
-	s.owner.says(404, "There is nothing here", s.owner.ask("GET", elsewhere+flag, nil))
-	s.owner.says(404, "There is nothing here", s.owner.ask("GET", s.at+"/risk?offset=-1", nil))
+	s.owner.says(404, "Page not found", s.owner.ask("GET", elsewhere+flag, nil))
+	s.owner.says(404, "Page not found", s.owner.ask("GET", s.at+"/risk?offset=-1", nil))
 	require.Equal(t, "open", s.flags("self_referral")[0]["status"])
 }
 
@@ -102,7 +102,7 @@ func TestLookAtFlag(t *testing.T) {
 	d.press("Risk")
 	d.Reads("the most severe first")
 	d.press("Duplicate partner")
-	d.Reads("What is shared by whom")
+	d.Reads("Shared values")
 	d.Reads("Payout details")
 	d.Do(chromedp.SendKeys(chromedp.CSS("#note"), "Two accounts of one person."))
 	d.press("Close the flag")

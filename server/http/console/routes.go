@@ -5,7 +5,7 @@ import "maps"
 // routes are all paths of the console. A pattern is found as by net/http's ServeMux.
 func routes() map[string]route {
 	all := map[string]route{
-		"/console/": {do: nowhere},
+		"/console/": {do: notFound},
 		"/console":  {do: start},
 	}
 	for _, some := range []map[string]route{
@@ -55,14 +55,14 @@ var menu = []struct {
 	name     string
 	sections []section
 }{
-	{"", []section{{"", "Home"}, {"/setup", "Set-up"}, {"/reports", "Reports"}}},
+	{"", []section{{"", "Home"}, {"/setup", "Setup"}, {"/reports", "Reports"}}},
 	{"People", []section{
 		{"/partners", "Partners"}, {"/applications", "Applications"}, {"/customers", "Customers"}, {"/risk", "Risk"},
 	}},
 	{"Money", []section{
 		{"/sales", "Sales"}, {"/commissions", "Commissions"}, {"/payouts", "Payouts"}, {"/rules", "Rules"},
 	}},
-	{"Words", []section{{"/mails", "Mails"}, {"/resources", "Resources"}}},
+	{"Content", []section{{"/mails", "Mails"}, {"/resources", "Resources"}}},
 	{"Settings", []section{
 		{"/settings", "Program"}, {"/portal", "Portal and join page"}, {"/groups", "Groups and tags"},
 		{"/integrations", "Integrations"},

@@ -1,7 +1,11 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"rail/gen/api"
@@ -10,11 +14,11 @@ import (
 	"rail/server/opt"
 )
 
-// The form of a rule is sent back and forth until it is saved: a button adds a case or a condition, takes
-// one away, or rehearses the rule, and the page comes again with what was typed. Fields of a case begin with
-// its place, such as b0.rate, and those of a condition with both, such as b0.c1.value.
+// The form of a rule is posted until it is saved: buttons add or remove a case or a condition, or rehearse the rule,
+// and the page comes back with the typed values. Fields of a case begin with its place, such as b0.rate, and those of
+// a condition with both places, such as b0.c1.value.
 
-// ruleData is what the form of a rule shows.
+// ruleData holds the data of the form of a rule.
 type ruleData struct {
 	ID, Name  string // of the stored rule; "" for a new one
 	Partner   string // the e-mail of its partner
@@ -35,6 +39,30 @@ type ruleCase struct {
 	At, ID, Label, RateType, Rate string
 	Rows                          []ruleRow
 }
+
+// Fields of metadata: the key follows.
+const (
+	saleMetadata     = "sale.metadata."
+	customerMetadata = "customer.metadata."
+)
+
+// ruleRow is one condition in the form. Rows that begin with "or" belong to the row before: with it, any of
+// them is enough.
+type ruleRow struct {
+	At, Join      string
+	Field         rules.FieldWords
+	Key           string // of metadata
+	Op            string
+	Value         string
+	Values        []string // those ticked of a choice
+	Kept, InWords string   // a condition that the form cannot edit, as JSON and in words
+}
+
+// maxValue is how many characters a field takes: several values are typed with commas.
+const maxValue = 2000
+
+// yes and no are the values of a boolean field.
+const yes, no = "true", "false"
 
 // newRule shows the form of a new rule.
 func newRule(v *visit) error {
@@ -72,7 +100,7 @@ func oneRule(v *visit) error {
 	return v.showRule(d)
 }
 
-// choose reads what the form offers to choose from.
+// choose fills the choices of the form.
 func (v *visit) choose(d *ruleData) error {
 	if d.choices != nil {
 		return nil
@@ -81,7 +109,7 @@ func (v *visit) choose(d *ruleData) error {
 	if err != nil {
 		return err
 	}
-	coupons, err := v.coupons()
+	coupons, err := v.couponChoices()
 	if err != nil {
 		return err
 	}
@@ -109,14 +137,14 @@ func (v *visit) showRule(d *ruleData) error {
 	if err := v.choose(d); err != nil {
 		return err
 	}
-	title := "A new rule"
+	title := "New rule"
 	if d.ID != "" {
 		title = d.Name
 	}
 	return v.show(sheet{"rule", "/rules", title, d})
 }
 
-// changeRule does what the used button says: saves the rule, rehearses it, or changes the form.
+// changeRule saves the rule, rehearses it, or changes the form, as the button asks.
 func changeRule(v *visit) error {
 	d, err := v.typedRule()
 	if err != nil {
@@ -128,62 +156,26 @@ func changeRule(v *visit) error {
 		d.edit(do, at, v.value(at+"new"))
 		return v.showRule(d)
 	}
-	body, err := v.ruleBody(d)
+	flow, err := v.typedFlow(d)
+	switch {
+	case err != nil:
+	case do == "rehearse":
+		err = v.rehearse(d, flow)
+	case d.ID != "":
+		err = v.send("updateFlow", flow, nil, d.ID)
+	default:
+		err = v.send("createFlow", flow.create(v.program.ID), nil)
+	}
 	if err != nil {
 		return v.ruleRefused(d, err)
 	}
 	if do == "rehearse" {
-		return v.rehearse(d, body)
-	}
-	operation, ids := "createFlow", []string(nil)
-	if d.ID != "" {
-		operation, ids = "updateFlow", []string{d.ID}
-	} else {
-		body["program_id"] = v.program.ID
-		dropNull(body)
-	}
-	if err := v.send(operation, body, nil, ids...); err != nil {
-		return v.ruleRefused(d, err)
+		return v.showRule(d)
 	}
 	return v.done(v.at("/rules"), "The rule is saved.")
 }
 
-// typedRule reads the form. A stored rule must be of the page's program.
-func (v *visit) typedRule() (*ruleData, error) {
-	d := &ruleData{ID: v.PathValue("id"), Partner: v.value("partner"), Rate: v.value("rate"), Flow: api.Flow{
-		Trigger: api.FlowTrigger(v.value("trigger")),
-	}}
-	if d.ID != "" {
-		f, err := v.flow(d.ID)
-		if err != nil {
-			return nil, err
-		}
-		d.Name, d.Flow = f.Name, *f
-		d.Flow.Trigger = api.FlowTrigger(v.value("trigger"))
-	}
-	if err := v.choose(d); err != nil {
-		return nil, err
-	}
-	for i := range maxCases {
-		at := fmt.Sprintf("b%d.", i)
-		if !v.form.Has(at + "rate") {
-			break
-		}
-		d.Cases = append(d.Cases, ruleCase{
-			At: at, ID: v.value(at + "id"), Label: v.value(at + "label"), RateType: v.value(at + "rate_type"),
-			Rate: v.value(at + "rate"), Rows: d.typedRows(v, at),
-		})
-	}
-	return d, nil
-}
-
-// maxCases and maxRows bound the form, as the API bounds branches and conditions.
-const (
-	maxCases = 20
-	maxRows  = 20
-)
-
-// edit adds a case, a condition, or takes one away, and gives every field its new place.
+// edit adds or removes a case or a condition, and renumbers the fields.
 func (d *ruleData) edit(do, at, field string) {
 	switch {
 	case do == "case" && len(d.Cases) < maxCases:
@@ -215,19 +207,85 @@ func (d *ruleData) edit(do, at, field string) {
 	}
 }
 
-// rehearse shows what the last month's sales would have paid under the rule as it is typed.
-func (v *visit) rehearse(d *ruleData, body map[string]any) error {
-	ask := map[string]any{"program_id": v.program.ID, "flow": body}
-	if d.ID != "" {
-		ask["flow_id"] = d.ID
+// rehearse computes what the sales of the last 30 days would have paid under the rule as it is typed.
+func (v *visit) rehearse(d *ruleData, flow flowUpdate) error {
+	if *flow.Name == "" { // a rehearsal needs no name
+		flow.Name = nil
 	}
-	if body["name"] == "" {
-		delete(body, "name")
+	request := struct {
+		api.FlowRehearsalRequest
+
+		Flow flowUpdate `json:"flow"`
+	}{api.FlowRehearsalRequest{ProgramID: v.program.ID, FlowID: opt.OrNil(d.ID)}, flow}
+	d.Rehearsal = &api.FlowRehearsal{}
+	err := v.send("rehearseFlows", request, d.Rehearsal)
+	if err != nil {
+		d.Rehearsal = nil
 	}
-	var out api.FlowRehearsal
-	if err := v.send("rehearseFlows", ask, &out); err != nil {
-		return v.ruleRefused(d, err)
+	return err
+}
+
+// ruleRefused shows the form again with the fault at its field.
+func (v *visit) ruleRefused(d *ruleData, err error) error {
+	p, ok := formRefusal(err)
+	if !ok {
+		return err
 	}
-	d.Rehearsal = &out
+	field := strings.TrimPrefix(p.Param, "flow.")
+	switch {
+	case field == "rate_value":
+		field = "rate"
+	case field == "partner_id" || field == "partner":
+		field = "partner"
+	case strings.HasPrefix(field, "branches["):
+		field = d.place(field)
+	case !slices.Contains(ruleFields, field):
+		field = ""
+	}
+	d.Faults = site.Faults{field: cmp.Or(site.FaultsOf(p)[""], p.Message)}
+	shown := *p
+	shown.Param = field
+	v.fault = &shown
 	return v.showRule(d)
 }
+
+// ruleFields are the fields outside of cases that a refusal can name.
+var ruleFields = []string{
+	"name", "trigger", "action", "target_group_id", "rate_type", "group_id", "approval_mode", "approval_delay_days",
+	"priority", "status", "description",
+}
+
+var branchParam = regexp.MustCompile(`^branches\[(\d+)\](?:\.(\w+))?(?:\[(\d+)\](?:\.any\[(\d+)\])?)?`)
+
+// place returns the field of the form for a parameter of a branch.
+func (d *ruleData) place(param string) string {
+	found := branchParam.FindStringSubmatch(param)
+	if found == nil {
+		return ""
+	}
+	at := "b" + found[1] + "."
+	switch {
+	case found[2] == "rate_value":
+		return at + "rate"
+	case found[2] != "conditions" || found[3] == "":
+		return at + "label"
+	}
+	branch, _ := strconv.Atoi(found[1])
+	item, _ := strconv.Atoi(found[3])
+	inner, _ := strconv.Atoi(found[4])
+	if branch >= len(d.Cases) {
+		return ""
+	}
+	for j, r := range d.Cases[branch].Rows {
+		if r.Join != "or" || j == 0 {
+			item--
+		}
+		if item < 0 {
+			return fmt.Sprintf("%sc%d.value", at, j+inner)
+		}
+	}
+	return at + "label"
+}
+
+// Fault is the refusal's message if it concerns no field.
+func (d *ruleData) Fault() string { return d.Faults[""] }

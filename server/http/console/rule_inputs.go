@@ -7,7 +7,7 @@ import (
 	"rail/server/money/rules"
 )
 
-// Says is the field in words.
+// Says returns the field in words.
 func (r ruleRow) Says() string {
 	switch r.Field.Name {
 	case saleMetadata:
@@ -27,7 +27,7 @@ func (d *ruleData) Inputs(r ruleRow) []site.Input {
 	}
 	var out []site.Input
 	if !strings.HasSuffix(r.At, "c0.") {
-		out = append(out, input("join", "With the one before", "select", r.Join).Of([]site.Option{
+		out = append(out, input("join", "Match", "select", r.Join).Of([]site.Option{
 			{Value: "and", Label: "and"}, {Value: "or", Label: "or"},
 		}))
 	}
@@ -35,7 +35,7 @@ func (d *ruleData) Inputs(r ruleRow) []site.Input {
 		out = append(out, input("key", "Key", "text", r.Key))
 	}
 	if r.Field.Kind != "bool" {
-		out = append(out, input("op", "How", "select", r.Op).Of(r.ops()))
+		out = append(out, input("op", "Comparison", "select", r.Op).Of(r.ops()))
 	}
 	value := input("value", "Value", "text", r.Value)
 	switch r.Field.Kind {
@@ -56,7 +56,7 @@ func (d *ruleData) Inputs(r ruleRow) []site.Input {
 	return append(out, value)
 }
 
-// ops are the operators of the row's field. Of a choice there are two, since one of several is also one.
+// ops returns the operators of the row's field. A choice has "one of" and "none of", which include single values.
 func (r ruleRow) ops() []site.Option {
 	f := r.Field
 	if f.Kind == "metadata" {

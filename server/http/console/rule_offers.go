@@ -8,10 +8,10 @@ import (
 	"rail/server/opt"
 )
 
-// RateType is how the stored rule pays.
+// RateType is the rate type of the stored rule.
 func (d *ruleData) RateType() string { return string(opt.Value(d.Flow.RateType)) }
 
-// Delay is after how many days the stored rule approves; "" for at once or never.
+// Delay is the approval delay of the stored rule in days; "" for none.
 func (d *ruleData) Delay() string {
 	if d.Flow.ApprovalDelayDays == nil {
 		return ""
@@ -19,7 +19,7 @@ func (d *ruleData) Delay() string {
 	return strconv.FormatInt(*d.Flow.ApprovalDelayDays, 10)
 }
 
-// RateTypes are the ways to pay.
+// RateTypes are the options of a rate's type.
 func (*ruleData) RateTypes() []site.Option {
 	return []site.Option{
 		{Value: string(api.RateTypePercent), Label: "A percentage"},
@@ -27,7 +27,7 @@ func (*ruleData) RateTypes() []site.Option {
 	}
 }
 
-// Triggers are what a rule can wait for.
+// Triggers are the options of a rule's trigger.
 func (*ruleData) Triggers() []site.Option {
 	return []site.Option{
 		{Value: string(api.FlowTriggerNewPayment), Label: "A customer pays"},
@@ -35,7 +35,7 @@ func (*ruleData) Triggers() []site.Option {
 	}
 }
 
-// Actions are what a rule can do.
+// Actions are the options of a rule's action.
 func (*ruleData) Actions() []site.Option {
 	return []site.Option{
 		{Value: string(api.FlowActionGenerateCommission), Label: "Pay a commission"},
@@ -43,7 +43,7 @@ func (*ruleData) Actions() []site.Option {
 	}
 }
 
-// Approvals are how commissions get approved.
+// Approvals are the options of the approval mode.
 func (*ruleData) Approvals() []site.Option {
 	return []site.Option{
 		{Value: string(api.FlowApprovalModeImmediate), Label: "At once"},
@@ -59,10 +59,10 @@ func (*ruleData) States() []site.Option {
 	}
 }
 
-// GroupsOr are the groups, after what none of them means.
+// GroupsOr returns the groups as options, after one for no group.
 func (d *ruleData) GroupsOr(none string) []site.Option { return noneFirst(none, d.Groups) }
 
-// noneFirst offers nothing before the other choices.
+// noneFirst puts an empty option before the others.
 func noneFirst(label string, options []site.Option) []site.Option {
 	return append([]site.Option{{Label: label}}, options...)
 }
@@ -76,9 +76,9 @@ func (d *ruleData) Line(c ruleCase, kind, name, label string) site.Input {
 	}
 }
 
-// Another offers the fields that a new condition of a case can read.
+// Another returns the select of fields for a new condition of a case.
 func (d *ruleData) Another(c ruleCase) site.Input {
 	return site.Input{
-		Name: c.At + "new", ID: c.At + "new", Label: "Another condition, on", Type: "select", Options: d.Fields,
+		Name: c.At + "new", ID: c.At + "new", Label: "Add a condition", Type: "select", Options: d.Fields,
 	}
 }

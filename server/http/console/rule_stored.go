@@ -7,11 +7,12 @@ import (
 	"strconv"
 	"strings"
 
+	"rail/gen/api"
 	"rail/server/locale/currency"
 	"rail/server/money/rules"
 )
 
-// storedRows are stored conditions as rows. What rows cannot show is kept as it is.
+// storedRows returns stored conditions as rows. Conditions that the form cannot edit stay as they are.
 func (d *ruleData) storedRows(at string, stored json.RawMessage) []ruleRow {
 	var items []json.RawMessage
 	if json.Unmarshal(stored, &items) != nil {
@@ -37,7 +38,7 @@ func (d *ruleData) storedItem(item json.RawMessage) []ruleRow {
 	for i, one := range group.Any {
 		row, ok := d.storedRow(one)
 		if !ok {
-			return []ruleRow{d.kept(item)}
+			return []ruleRow{d.fixedRow(item)}
 		}
 		if i > 0 {
 			row.Join = "or"
@@ -47,8 +48,8 @@ func (d *ruleData) storedItem(item json.RawMessage) []ruleRow {
 	return rows
 }
 
-// kept is a condition that the form carries along.
-func (d *ruleData) kept(item json.RawMessage) ruleRow {
+// fixedRow returns a row for a condition that the form cannot edit.
+func (d *ruleData) fixedRow(item json.RawMessage) ruleRow {
 	speaker := rules.Speaker{Trigger: d.trigger, Currency: d.currency, Name: func(id string) string {
 		for _, options := range d.choices {
 			if label := labelOf(options, id); label != "" {
@@ -64,7 +65,7 @@ func (d *ruleData) kept(item json.RawMessage) ruleRow {
 	return ruleRow{Kept: string(item), InWords: words}
 }
 
-// storedRow is one stored condition as a row; it reports false for one that a row cannot show.
+// storedRow returns one stored condition as a row; it reports false if a row cannot show it.
 func (d *ruleData) storedRow(item json.RawMessage) (ruleRow, bool) {
 	var leaf struct {
 		Field, Operator string
@@ -128,4 +129,12 @@ func (d *ruleData) fill(r *ruleRow, stored json.RawMessage) bool {
 	}
 	r.Values = texts
 	return !slices.ContainsFunc(texts, func(t string) bool { return labelOf(d.choices[r.Field.Name], t) == "" })
+}
+
+// typedRate is a rate as it is typed: percent, or an amount of the currency.
+func typedRate(rateType string, value int64, code string) string {
+	if rateType == string(api.RateTypePercent) {
+		return strconv.FormatFloat(float64(value)/100, 'f', -1, 64)
+	}
+	return currency.Decimal(value, code)
 }

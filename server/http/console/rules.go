@@ -23,19 +23,19 @@ var ruleRoutes = map[string]route{
 	"POST /console/p/{program}/rules/{id}/delete": {do: deleteRule},
 }
 
-// rule is a flow as the list shows it.
+// rule is a flow in the list.
 type rule struct {
 	api.Flow
 	Whom     string // whose sales it is for
 	Says     string // what it pays, or does
-	Cases    []said
+	Cases    []caseWords
 	Overlaps []string
 }
 
-// said is a branch in words: when it counts, and what it pays then.
-type said struct{ Label, When, Pays string }
+// caseWords is a branch in words: its conditions and its rate.
+type caseWords struct{ Label, When, Pays string }
 
-// flowsData is what the page of the rules shows.
+// flowsData holds the data of the page of rules.
 type flowsData struct {
 	Rules           []rule
 	Partner, Amount site.Input
@@ -43,23 +43,23 @@ type flowsData struct {
 	Answer          string // of the preview
 }
 
-// flows shows the rules in the order in which they are asked, in words, and what a sale would pay.
+// flows shows the rules in words, in order of priority, and the preview of a sale.
 func flows(v *visit) error {
 	list, err := v.flows()
 	if err != nil {
 		return err
 	}
-	name, err := v.namer(list)
-	if err != nil {
-		return err
-	}
+	name := v.ruleNames(list)
 	data := flowsData{Rules: make([]rule, len(list))}
 	before := overlapsOf(list)
 	for i, f := range list {
-		if data.Rules[i], err = v.saidRule(f, name); err != nil {
+		if data.Rules[i], err = v.describeRule(f, name.of); err != nil {
 			return err
 		}
 		data.Rules[i].Overlaps = before[f.ID]
+	}
+	if name.err != nil {
+		return name.err
 	}
 	if err := v.preview(&data); err != nil {
 		return err
@@ -67,7 +67,7 @@ func flows(v *visit) error {
 	return v.show(sheet{"rules", "/rules", "Rules", data})
 }
 
-// maxFlowPages is how many pages of a hundred the flows of a program have at most.
+// maxFlowPages is the largest number of pages of a program's flows.
 const maxFlowPages = 5
 
 // flows are all flows of the program, in their order.
@@ -91,46 +91,22 @@ func (v *visit) flows() ([]api.Flow, error) {
 	return out, nil
 }
 
-// namer returns the names of what conditions can name by its id.
-func (v *visit) namer(list []api.Flow) (func(id string) string, error) {
-	names := map[string]string{}
-	groups, tags, err := v.choices()
-	if err != nil {
-		return nil, err
-	}
-	coupons, err := v.coupons()
-	if err != nil {
-		return nil, err
-	}
-	for _, options := range [][]site.Option{groups, tags, coupons} {
-		for _, o := range options {
-			names[o.Value] = o.Label
-		}
-	}
+// ruleNames returns the names of objects in rules, of which the list has the partners and groups expanded.
+func (v *visit) ruleNames(list []api.Flow) *names {
+	n := &names{visit: v, expanded: map[string]string{}}
 	for _, f := range list {
 		if p, err := f.Partner.Get(); err == nil {
-			names[p.ID] = called(p)
+			n.expanded[p.ID] = nameOf(p)
+		}
+		if g, err := f.Group.Get(); err == nil {
+			n.expanded[g.ID] = g.Name
 		}
 	}
-	return func(id string) string { return names[id] }, nil
+	return n
 }
 
-// coupons are the program's latest coupons to choose from.
-func (v *visit) coupons() ([]site.Option, error) {
-	reply, err := v.console.api.ListCouponsWithResponse(v.ctx(),
-		&api.ListCouponsParams{ProgramID: v.program.ID, Limit: new(int64(maxChoices))})
-	if err != nil {
-		return nil, err
-	}
-	var out []site.Option
-	for _, c := range reply.JSON200.Data {
-		out = append(out, site.Option{Value: c.ID, Label: c.Code})
-	}
-	return out, nil
-}
-
-// saidRule puts a flow into words.
-func (v *visit) saidRule(f api.Flow, name func(string) string) (rule, error) {
+// describeRule describes a flow in words.
+func (v *visit) describeRule(f api.Flow, name func(string) string) (rule, error) {
 	out := rule{Flow: f, Whom: "every partner"}
 	if f.GroupID != nil {
 		out.Whom = "partners in " + name(*f.GroupID)
@@ -154,7 +130,7 @@ func (v *visit) saidRule(f api.Flow, name func(string) string) (rule, error) {
 		if err != nil {
 			return out, err
 		}
-		one := said{Label: opt.Value(b.Label), When: when, Pays: pays(b.RateType, b.RateValue)}
+		one := caseWords{Label: opt.Value(b.Label), When: when, Pays: pays(b.RateType, b.RateValue)}
 		if f.TargetGroupID != nil {
 			one.Pays = ""
 		}
@@ -163,7 +139,7 @@ func (v *visit) saidRule(f api.Flow, name func(string) string) (rule, error) {
 	return out, nil
 }
 
-// overlapsOf says of each active flow which earlier ones decide before it.
+// overlapsOf returns, for each active flow, the earlier flows that are used instead of it.
 func overlapsOf(list []api.Flow) map[string][]string {
 	var active []rules.Flow
 	names := map[string]string{}
@@ -180,16 +156,16 @@ func overlapsOf(list []api.Flow) map[string][]string {
 	for id, overlaps := range rules.Overlaps(active) {
 		for _, o := range overlaps {
 			if o.Whole {
-				out[id] = []string{"Never asked: " + names[o.Earlier] + " decides first about all of these partners."}
+				out[id] = []string{"Never used: the rule “" + names[o.Earlier] + "” is used for all of these partners."}
 				break
 			}
-			out[id] = append(out[id], names[o.Earlier]+" decides first about some of these partners.")
+			out[id] = append(out[id], "For some of these partners, the rule “"+names[o.Earlier]+"” is used instead.")
 		}
 	}
 	return out
 }
 
-// preview asks what a sale would pay, where the page is asked about one.
+// preview computes the commission of the sale in the address, if there is one.
 func (v *visit) preview(data *flowsData) error {
 	asked := v.query("partner", "customer", "amount")
 	input := func(name, label, kind string) site.Input {
@@ -197,17 +173,17 @@ func (v *visit) preview(data *flowsData) error {
 			Name: name, ID: name, Label: label, Type: kind, Value: asked.Get(name), Auto: "off", Most: 255,
 		}
 	}
-	data.Partner = input("partner", "A new customer of", "lookup").From(v.at("/find/partners")).Maybe().
-		Says("A partner’s name, e-mail or handle.")
-	data.Customer = input("customer", "Or a customer", "text").Maybe().Says("By e-mail.")
-	data.Amount = input("amount", "Pays", "money").In(v.program.Currency)
+	data.Partner = input("partner", "Sale to a new customer of", "lookup").From(v.at("/find/partners")).Maybe().
+		Says("A partner’s name, email or handle.")
+	data.Customer = input("customer", "Or to an existing customer", "text").Maybe().Says("By email.")
+	data.Amount = input("amount", "Amount", "money").In(v.program.Currency)
 	if len(asked) == 0 {
 		return nil
 	}
 	body := api.FlowPreviewRequest{ProgramID: v.program.ID, Currency: v.program.Currency}
 	var ok bool
 	if body.AmountMinor, ok = currency.Minor(asked.Get("amount"), v.program.Currency); !ok || body.AmountMinor < 1 {
-		data.Amount.Error = "An amount such as 100.00."
+		data.Amount.Error = "Enter an amount, such as 100.00."
 		return nil
 	}
 	if found, err := v.payer(data, &body); !found || err != nil {
@@ -225,7 +201,7 @@ func (v *visit) preview(data *flowsData) error {
 	return nil
 }
 
-// payer reads who would pay, and says at the field where nobody is found.
+// payer reads the customer or the partner of the preview, and puts a fault at the field if there is none.
 func (v *visit) payer(data *flowsData, body *api.FlowPreviewRequest) (bool, error) {
 	if email := data.Customer.Value; email != "" {
 		reply, err := v.console.api.ListCustomersWithResponse(v.ctx(),
@@ -234,7 +210,7 @@ func (v *visit) payer(data *flowsData, body *api.FlowPreviewRequest) (bool, erro
 			return false, err
 		}
 		if len(reply.JSON200.Data) == 0 {
-			data.Customer.Error = "There is no customer with this e-mail."
+			data.Customer.Error = "No customer has this email."
 			return false, nil
 		}
 		body.CustomerID = &reply.JSON200.Data[0].ID
@@ -251,15 +227,15 @@ func (v *visit) payer(data *flowsData, body *api.FlowPreviewRequest) (bool, erro
 
 // switchRule turns a rule off, or on again.
 func switchRule(v *visit) error {
-	said := "The rule is off."
+	notice := "The rule is off."
 	if v.value("status") == string(api.FlowStatusActive) {
-		said = "The rule is on."
+		notice = "The rule is on."
 	}
 	body := map[string]any{"status": v.value("status")}
 	if err := v.send("updateFlow", body, nil, v.PathValue("id")); err != nil {
 		return v.again(err, flows)
 	}
-	return v.done(v.at("/rules"), said)
+	return v.done(v.at("/rules"), notice)
 }
 
 // deleteRule removes a rule.
@@ -281,8 +257,8 @@ func (v *visit) flow(id string) (*api.Flow, error) {
 	return reply.JSON200, nil
 }
 
-// theirs reports whether an error is a refusal that a form can show, in which case show has the rest.
-func theirs(err error) (*problem.Error, bool) {
+// formRefusal reports whether an error is a refusal that a form can show.
+func formRefusal(err error) (*problem.Error, bool) {
 	p, ok := refused(err)
 	if !ok || errors.Is(err, site.ErrForged) || p.Status() == http.StatusForbidden ||
 		p.Status() == http.StatusNotFound && p.Param == "" {

@@ -45,16 +45,16 @@ func TestRulesPage(t *testing.T) {
 	require.Contains(t, page,
 		"Big ones: if the amount is at least 1,000.00 USD and the partner’s group is Gold, <strong>30 % of every payment</strong>")
 	require.Contains(t, page, "For partners in Gold: <strong>5.00 USD for every payment</strong>.")
-	require.Contains(t, page, "Never asked: All decides first about all of these partners.")
+	require.Contains(t, page, "Never used: the rule “All” is used for all of these partners.")
 
 	partner := s.Partner(s.program, M{"first_name": "Ada", "handle": "ada"})
 	s.Customer(s.program, partner, M{"email": "bob@example.com"})
 	require.Contains(t, s.owner.page("/rules?partner=ada&amount=100"),
 		"A sale of 100.00 USD would pay 20.00 USD: 20 % of 100.00 USD, by the flow All.")
 	require.Contains(t, s.owner.page("/rules?customer=bob@example.com&amount=1"), "A sale of 1.00 USD would pay 0.20 USD")
-	require.Contains(t, s.owner.page("/rules?partner=nobody&amount=100"), "Nobody is found")
-	require.Contains(t, s.owner.page("/rules?customer=x@example.com&amount=100"), "There is no customer with this e-mail.")
-	require.Contains(t, s.owner.page("/rules?partner=ada&amount=lots"), "An amount such as 100.00.")
+	require.Contains(t, s.owner.page("/rules?partner=nobody&amount=100"), "No partner found")
+	require.Contains(t, s.owner.page("/rules?customer=x@example.com&amount=100"), "No customer has this email.")
+	require.Contains(t, s.owner.page("/rules?partner=ada&amount=lots"), "Enter an amount, such as 100.00.")
 }
 
 // TestMakeRule builds a rule with a case by buttons alone, without scripts.
@@ -62,7 +62,7 @@ func TestMakeRule(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	blank := s.owner.page("/rules/new")
-	require.Contains(t, blank, "A new rule")
+	require.Contains(t, blank, "New rule")
 	with := s.Must(200, s.owner.send("/rules/new", ruleForm("do", "case:")...))
 	require.Contains(t, string(with.Raw), `name="b0.rate"`)
 	oneCase := []string{"b0.label", "Box", "b0.rate_type", "fixed", "b0.rate", "3.50"}
@@ -101,6 +101,10 @@ func TestMakeRule(t *testing.T) {
 	require.NotContains(t, string(dropped.Raw), `value="10.50"`)
 	require.Contains(t, string(dropped.Raw), `name="b0.c3.field"`)
 	require.NotContains(t, string(dropped.Raw), `name="b0.c4.field"`)
+
+	// Without its cases, the stored rule has no branch left.
+	s.owner.done(s.owner.send("/rules/"+id, ruleForm("do", "save")...))
+	require.Empty(t, s.Get("/v1/flows/" + id).Body["branches"])
 }
 
 // TestRuleKeepsWhatItCannotShow: conditions nested deeper than the form survive a change of the rate.
@@ -123,7 +127,7 @@ func TestRuleKeepsWhatItCannotShow(t *testing.T) {
 	require.Equal(t, []any{deep}, flow.Body["branches"].([]any)[0].(M)["conditions"])
 }
 
-// TestRuleFaults stand beside the fields that they are about, and nothing is lost.
+// TestRuleFaults finds refusals beside their fields and the typed values on the page.
 func TestRuleFaults(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -150,7 +154,7 @@ func TestRuleFaults(t *testing.T) {
 	require.Zero(t, s.Get("/v1/flows?program_id="+s.program).Int("total_count"))
 }
 
-// TestRehearseRule shows what the last month would have paid, and saves nothing.
+// TestRehearseRule shows the commissions of the last month under the rule, and saves nothing.
 func TestRehearseRule(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

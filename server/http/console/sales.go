@@ -26,7 +26,7 @@ type saleRow struct {
 func toSaleRow(s api.Sale) saleRow {
 	row := saleRow{Sale: s, Customer: person(embedded(s.Customer))}
 	if s.PartnerID != nil {
-		row.Name = called(embedded(s.Partner))
+		row.Name = nameOf(embedded(s.Partner))
 	}
 	return row
 }
@@ -101,7 +101,7 @@ func (v *visit) saleOf() (saleRow, error) {
 	return toSaleRow(*reply.JSON200), nil
 }
 
-// sale shows one sale with the commissions that it made and what was refunded of it.
+// sale shows one sale with its commissions and refunds.
 func sale(v *visit) error {
 	s, err := v.saleOf()
 	if err != nil {
@@ -124,13 +124,13 @@ func sale(v *visit) error {
 	}{s, earned, refunds.JSON200.Data}})
 }
 
-// effect is what a refund would do to a commission.
+// effect is the effect of a refund on a commission.
 type effect struct {
 	api.RefundedCommission
 	Name string // the partner's
 }
 
-// lookRefund shows what the refund of the address would do, before it is made.
+// lookRefund previews the refund in the address.
 func lookRefund(v *visit) error {
 	if v.Request().Method == http.MethodGet {
 		v.form = site.Posted(v.QueryParams())
@@ -156,7 +156,7 @@ func lookRefund(v *visit) error {
 		if err != nil {
 			return err
 		}
-		effects[i].Name = called(*reply.JSON200)
+		effects[i].Name = nameOf(*reply.JSON200)
 	}
 	return v.show(sheet{"refund", "/sales", "Refund", struct {
 		saleRow

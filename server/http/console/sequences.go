@@ -30,7 +30,7 @@ func (v *visit) sequences() ([]api.Sequence, error) {
 }
 
 func newSequence(v *visit) error {
-	return v.show(sheet{"sequence-new", mailsPath, "A new sequence", nil})
+	return v.show(sheet{"sequence-new", mailsPath, "New sequence", nil})
 }
 
 // createSequence starts a sequence of the mails that were written.
@@ -40,7 +40,7 @@ func createSequence(v *visit) error {
 	if err := v.send("createSequence", body, nil); err != nil {
 		return v.again(err, newSequence)
 	}
-	return v.done(v.at(mailsPath), "The sequence runs from now on.")
+	return v.done(v.at(mailsPath), "The sequence is active.")
 }
 
 // steps are the mails of the form; one with neither subject nor text is none.
@@ -99,11 +99,11 @@ func (f frame) Triggers() site.Input {
 }
 
 func pauseSequence(v *visit) error {
-	return v.sequenceForm("pauseSequence", v.body("pauseSequence"), "The sequence is held. Partners keep their step.")
+	return v.sequenceForm("pauseSequence", v.body("pauseSequence"), "The sequence is paused. Partners keep their step.")
 }
 
 func resumeSequence(v *visit) error {
-	return v.sequenceForm("resumeSequence", v.body("resumeSequence"), "The sequence goes on.")
+	return v.sequenceForm("resumeSequence", v.body("resumeSequence"), "The sequence is resumed.")
 }
 
 func deleteSequence(v *visit) error {

@@ -9,7 +9,7 @@ var setupRoutes = map[string]route{
 	"GET /console/p/{program}/setup": {do: setup},
 }
 
-// check is a step of the set-up that was looked at.
+// check is a step of the set-up.
 type check struct {
 	Name, Text string
 	Done       bool
@@ -17,7 +17,7 @@ type check struct {
 	Path, Link string      // where the step is taken
 }
 
-// setup is the check-list of a program, as far as it is.
+// setup shows the setup checklist of a program.
 func setup(v *visit) error {
 	reply, err := v.console.api.RetrieveProgramStatusWithResponse(v.ctx(), v.program.ID, nil)
 	if err != nil {
@@ -29,37 +29,37 @@ func setup(v *visit) error {
 			done++
 		}
 	}
-	return v.show(sheet{"setup", "/setup", "Set-up", struct {
+	return v.show(sheet{"setup", "/setup", "Setup", struct {
 		Checks      []check
 		Done, Total int
 	}{checks, done, len(checks)}})
 }
 
-// checks says of every step whether it is done and what is to do.
+// checks returns the steps and their states.
 func (v *visit) checks(s api.ProgramSetup) []check {
 	return []check{
 		{
-			"A rule that pays", "Without a rule no sale makes a commission.", s.HasFlow, nil,
-			v.at("/rules"), "Make a rule",
+			"Commission rule", "Without a rule, sales earn no commission.", s.HasFlow, nil,
+			v.at("/rules"), "Create a rule",
 		},
 		{
-			"The script on your site", "It tells Rail who came by which link. Load a page of your site once with ?via=test.",
+			"The script on your site", "Tracks which partner link each visitor came from. Open a page of your site once with ?via=test.",
 			s.ScriptSeenAt != nil, s.ScriptSeenAt, v.at("/integrations"), "Copy the tag",
 		},
 		{
-			"Your payment processor", "Sales, renewals and refunds then record themselves.",
+			"Your payment processor", "Sales, renewals and refunds are recorded automatically.",
 			s.ProcessorConnected && s.ProcessorSeenAt != nil, s.ProcessorSeenAt, v.at("/integrations"), "Connect it",
 		},
 		{
-			"A purchase, from end to end", "Open your site by a partner’s link and buy something. The sale then shows here.",
-			s.SaleSeenAt != nil, s.SaleSeenAt, v.at("/sales"), "Look at sales",
+			"Test purchase", "Open your site with a partner’s link and buy something. The sale appears here.",
+			s.SaleSeenAt != nil, s.SaleSeenAt, v.at("/sales"), "View sales",
 		},
-		{"Terms", "What partners agree to.", s.HasTerms, nil, v.at("/settings"), "Name their address"},
+		{"Terms", "What partners agree to.", s.HasTerms, nil, v.at("/settings"), "Add a link to your terms"},
 		{
-			"Mail", "Invitations, decisions and payouts are told by mail. The operator sets RAIL_SMTP_URL.", s.HasMail, nil,
+			"Mail", "Partners get invitations, decisions and payout notices by email. The operator sets RAIL_SMTP_URL.", s.HasMail, nil,
 			"", "",
 		},
-		{"A way to pay", "How your partners get their money.", s.HasPayoutMethod, nil, v.at("/settings"), "Look at the program"},
-		{"The first partner", "Somebody who sends you customers.", s.HasPartner, nil, v.at("/partners"), "Invite somebody"},
+		{"Payout method", "How your partners get their money.", s.HasPayoutMethod, nil, v.at("/settings"), "View program settings"},
+		{"First partner", "The first person who refers customers to you.", s.HasPartner, nil, v.at("/partners"), "Invite a partner"},
 	}
 }

@@ -6,16 +6,15 @@ import (
 	"net/url"
 	"path"
 	"strings"
-	"time"
 
 	"rail/server/http/site"
 	"rail/server/problem"
 	"rail/server/team"
 )
 
-// The ways into the console: an address with a password and, where it is on, a second factor; a link
-// by mail; an OpenID provider; and the one-time links of invitations, resets and a first run. A link
-// shows a button and is used by that alone, so that what opens links in mails first uses none up.
+// The ways to sign in: an address with a password and, if enabled, a second factor; a link by email; an OpenID
+// provider; and the one-time links of invitations, resets and a first run. Opening a link shows a button, and only
+// the button uses the link, so that mail scanners do not use it up.
 
 var signInRoutes = map[string]route{
 	"GET /console/sign-in":             {do: signInPage, open: true},
@@ -33,11 +32,11 @@ var signInRoutes = map[string]route{
 	"POST /console/password/{token}":   {do: useLink, open: true},
 }
 
-// signInData is what the page of signing in shows.
+// signInData holds the data of the sign-in page.
 type signInData struct {
 	Next     string
 	Mail     bool   // links by mail can be sent
-	Provider string // what the OpenID provider is called; "" for none
+	Provider string // the name of the OpenID provider; "" for none
 }
 
 // signInPage asks for the address and the password.
@@ -46,7 +45,7 @@ func signInPage(v *visit) error {
 	return v.show(sheet{"sign-in", "", "Sign in", data})
 }
 
-// providerName is what the OpenID provider is called; "" for none.
+// providerName returns the name of the OpenID provider; "" for none.
 func (v *visit) providerName() string {
 	if v.console.Provider == nil {
 		return ""
@@ -54,7 +53,7 @@ func (v *visit) providerName() string {
 	return v.console.Provider.Name()
 }
 
-// next is the page that was asked for before signing in: one of the console, or "".
+// next returns the console page requested before signing in, or "".
 func next(v *visit) string {
 	given := v.QueryParam("next")
 	if v.form != nil {
@@ -92,7 +91,7 @@ func (v *visit) proceed(c team.Challenge) error {
 	return v.show(sheet{"code", "", "Your code", codeData{c.Token, next(v)}})
 }
 
-// codeData is what the page of the second factor carries on.
+// codeData holds the data of the second factor's page.
 type codeData struct{ Challenge, Next string }
 
 // giveCode takes the second factor's code.
@@ -110,7 +109,7 @@ func giveCode(v *visit) error {
 	return v.begin(c)
 }
 
-// begin begins the session of a person who has shown who they are.
+// begin begins the session of an authenticated person.
 func (v *visit) begin(c team.Challenge) error {
 	token, err := v.console.People.Begin(v.ctx(), c, v.Request().UserAgent(), v.console.Address(v))
 	if err != nil {
@@ -120,8 +119,8 @@ func (v *visit) begin(c team.Challenge) error {
 	if err != nil {
 		return err
 	}
-	v.SetCookie(v.console.cookie(token, int(sessionLife/time.Second)))
-	v.SetCookie(v.console.remembered(known))
+	v.console.cookie.Set(v, token, sessionLife)
+	v.console.remembered.Set(v, known, team.RememberedLife)
 	to := next(v)
 	if to == "" {
 		to = "/console"
@@ -129,8 +128,8 @@ func (v *visit) begin(c team.Challenge) error {
 	return v.Redirect(http.StatusSeeOther, to)
 }
 
-// mailLink sends a link for signing in, or for a new password. The answer is the same for an address that
-// nobody has, and as late.
+// mailLink emails a link for signing in or for a new password. The response and its time are the same for an unknown
+// address.
 func mailLink(v *visit) error {
 	kind := team.SignInLink
 	if v.value("kind") == string(team.ResetLink) {
@@ -142,8 +141,8 @@ func mailLink(v *visit) error {
 	if err != nil {
 		return v.again(err, signInPage)
 	}
-	return v.note(http.StatusOK, "Look into your mail",
-		"If somebody here has this address, a link is on its way to it. It works once.")
+	return v.note(http.StatusOK, "Check your inbox",
+		"If this address belongs to a user, we’ve sent a link. It works once.")
 }
 
 // signOut ends the session, so that a copied cookie ends with it.
@@ -151,12 +150,12 @@ func signOut(v *visit) error {
 	if err := v.console.People.End(v.Request().Context(), v.token); err != nil {
 		return err
 	}
-	v.SetCookie(v.console.cookie("", -1))
+	v.console.cookie.Clear(v)
 	v.token = ""
 	return v.note(http.StatusOK, "You are signed out", "To come back, sign in again.")
 }
 
-// linkPage shows what a one-time link is for.
+// linkPage shows the purpose of a one-time link.
 func linkPage(v *visit) error {
 	link, err := v.console.People.LookUp(v.ctx(), v.PathValue("token"))
 	if err != nil {
@@ -167,10 +166,10 @@ func linkPage(v *visit) error {
 
 var linkTitles = map[team.Kind]string{
 	team.SetUpLink: "Set up Rail", team.Invitation: "Your invitation", team.SignInLink: "Sign in",
-	team.ResetLink: "A new password",
+	team.ResetLink: "New password",
 }
 
-// useLink uses a one-time link up, and signs its person in.
+// useLink uses a one-time link and signs its person in.
 func useLink(v *visit) error {
 	token := v.PathValue("token")
 	link, err := v.console.People.LookUp(v.ctx(), token)
@@ -184,7 +183,7 @@ func useLink(v *visit) error {
 	return v.proceed(c)
 }
 
-// use does what a link of the kind is for.
+// use performs the action of a link.
 func (v *visit) use(kind team.Kind, token string) (team.Challenge, error) {
 	people, password := v.console.People, url.Values(v.form).Get("password")
 	switch kind {

@@ -14,7 +14,7 @@ import (
 	"rail/server/locale"
 )
 
-// stranger is somebody with a phone who becomes a partner.
+// stranger becomes a partner, on a phone.
 type stranger struct {
 	*browsertest.Tab
 	desk  *desk
@@ -48,9 +48,9 @@ func (s *stranger) opensMail(purpose string) {
 	s.Do(chromedp.Click(chromedp.CSS("main button")))
 }
 
-// TestStranger is the whole way of a stranger, in two languages: joins, confirms, is approved in the
-// console, signs in by mail, makes a link with a QR code, by which somebody comes and pays, reads why
-// that earns something, and finds it in the statement of a payout.
+// TestStranger follows a new partner in two languages: apply, confirm, be approved in the console, sign in by email,
+// create a link with a QR code, refer a paying customer, read the commission's explanation, and find it in the
+// statement of a payout.
 func TestStranger(t *testing.T) {
 	t.Parallel()
 	for _, language := range []string{"en", "de"} {
@@ -79,9 +79,9 @@ func (s *stranger) joins() {
 	s.Do(chromedp.SetValue(chromedp.CSS(`select[name="country_code"]`), "PT"))
 	s.desk.fixture.Clock.Advance(3 * time.Second)
 	s.send("/join/" + s.desk.program)
-	s.reads("Look into your mail")
+	s.reads("Check your inbox")
 	s.opensMail("join_confirm")
-	s.reads("It was sent. You get a mail once it is decided, and this page will say so too.")
+	s.reads("Application received. We’ll email you when it has been reviewed; you can also check here.")
 	s.desk.press("Applications")
 	s.desk.Reads(s.email)
 	s.desk.tick(s.email)
@@ -94,7 +94,7 @@ func (s *stranger) signsIn() {
 	s.Open("/portal")
 	s.fill("email", s.email)
 	s.send("/portal/sign-in")
-	s.reads("Look into your mail")
+	s.reads("Check your inbox")
 	s.opensMail("portal_sign_in")
 	s.reads("What you earn")
 	s.Reads(s.l.Percent(2000))

@@ -27,8 +27,8 @@ var owned = map[string]string{
 
 var placeholder = regexp.MustCompile(`([a-z]+)/\{([a-z]+)\}`)
 
-// TestNothingOfAnother tries every route of the console on a program of another organization, and on its objects
-// from a program of one's own: all are refused, and nothing of the other's changes.
+// TestNothingOfAnother tries every route of the console on another organization's program, and on its objects through
+// the caller's program: all are refused, and nothing changes.
 func TestNothingOfAnother(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

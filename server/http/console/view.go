@@ -27,7 +27,7 @@ var forms = site.Guard{Purpose: "rail/console-form"}
 var pages = site.Source{
 	Files: files, Folder: "templates", Vocabulary: vocabulary,
 	Functions: template.FuncMap{
-		"partnerName": called, "groupName": groupName, "inc": func(n int) int { return n + 1 },
+		"partnerName": nameOf, "groupName": groupName, "inc": func(n int) int { return n + 1 },
 		"deref": opt.Value[string], "boxes": func(names ...string) []string { return names },
 		"lines": func(texts []string) string { return strings.Join(texts, "\n") },
 	},
@@ -42,23 +42,23 @@ type frame struct {
 	Data    any
 }
 
-// sheet is what a page is made of.
+// sheet describes a page.
 type sheet struct {
 	Template, Section, Title string
 	Data                     any
 }
 
-// show writes a page. After a refusal of its form it is the same page with what was typed.
+// show writes a page. After a refused form, the page has the typed values.
 func (v *visit) show(p sheet) error {
 	status := http.StatusOK
 	if v.fault != nil {
 		status = v.fault.Status()
 	}
 	return pages.Write(v, v.locale, status, p.Template,
-		frame{visit: v, Title: p.Title, Section: p.Section, Done: v.said(), Data: p.Data})
+		frame{visit: v, Title: p.Title, Section: p.Section, Done: v.notice(), Data: p.Data})
 }
 
-// note writes a page that only says something.
+// note writes a page with a title and a text.
 func (v *visit) note(status int, title, text string) error {
 	return pages.Write(v, v.locale, status, "note", frame{visit: v, Title: title, Data: text})
 }
@@ -69,24 +69,24 @@ func (f frame) Service() string { return f.console.Service }
 // Docs is where the documentation of the API is.
 func (f frame) Docs() string { return f.console.Docs }
 
-// SignedIn reports whether the page is a person's.
+// SignedIn reports whether a person is signed in.
 func (f frame) SignedIn() bool { return f.token != "" }
 
-// Shortage says what the database has run out of, so that nothing can be saved; "" for nothing.
+// Shortage describes a full disk or memory of the database, for which nothing can be saved; "" for none.
 func (f frame) Shortage() string {
 	return cmp.Or(f.console.Shortage.Problem(shortage.Disk), f.console.Shortage.Problem(shortage.Memory))
 }
 
-// Who is the person's name.
+// Who returns the person's name.
 func (f frame) Who() string { return f.session.User.Name }
 
-// Program is that of the page; its ID is "" where there is none.
+// Program is the page's program; its ID is "" if there is none.
 func (f frame) Program() api.Program { return f.program }
 
-// FormToken is what a form of this session carries.
+// FormToken returns the token for the session's forms.
 func (f frame) FormToken() string { return forms.Token(f.token) }
 
-// Once is a key for one form, by which it counts once however often it is sent.
+// Once returns an idempotency key for one form.
 func (f frame) Once() string { return rand.Text() }
 
 // At is the address of a page of the program.
@@ -111,10 +111,10 @@ func (f frame) Query(name, value string) string {
 	return "?" + q.Encode()
 }
 
-// Asked is a parameter of the page's address.
+// Asked returns a parameter of the page's address.
 func (f frame) Asked(name string) string { return cleaned(f.QueryParam(name)) }
 
-// Fault is why the form was refused, if that is no fault of a field that it shows; "" for none.
+// Fault returns the refusal's message if it concerns none of the fields; "" for none.
 func (f frame) Fault(fields ...string) string {
 	if f.fault == nil {
 		return ""
@@ -122,7 +122,7 @@ func (f frame) Fault(fields ...string) string {
 	return site.FaultsOf(f.fault, fields...)[""]
 }
 
-// FaultOf is what is wrong with a field.
+// FaultOf returns the fault of a field.
 func (f frame) FaultOf(field string) string {
 	if f.fault == nil {
 		return ""
@@ -130,7 +130,7 @@ func (f frame) FaultOf(field string) string {
 	return site.FaultsOf(f.fault, field)[field]
 }
 
-// For is the page as one of its forms sees it: what was typed into another form is not of this one.
+// For returns the frame for one of the page's forms, without the values typed into another form.
 func (f frame) For(path string) frame {
 	if f.form == nil || f.Request().URL.Path == f.at(path) {
 		return f
@@ -144,7 +144,7 @@ func (f frame) For(path string) frame {
 // Faulty reports whether the form was refused.
 func (f frame) Faulty() bool { return f.fault != nil }
 
-// Typed is what the form has for a field, or what is stored where it was not sent.
+// Typed returns the posted value of a field, or the stored one.
 func (f frame) Typed(field string, stored any) string {
 	if f.form != nil && f.form.Has(field) {
 		return f.value(field)
@@ -158,8 +158,8 @@ const (
 	maxFlash    = 1000
 )
 
-// say leaves a sentence for the next page.
-func (v *visit) say(text string) {
+// setNotice stores a sentence for the next page.
+func (v *visit) setNotice(text string) {
 	if len(text) > maxFlash {
 		text = text[:maxFlash]
 	}
@@ -169,8 +169,8 @@ func (v *visit) say(text string) {
 	})
 }
 
-// said takes the sentence that the page before has left.
-func (v *visit) said() string {
+// notice returns and clears the sentence of the previous page.
+func (v *visit) notice() string {
 	c, err := v.Cookie(flashCookie)
 	if err != nil || c.Value == "" {
 		return ""
@@ -184,7 +184,7 @@ func (v *visit) said() string {
 	return cleaned(string(text))
 }
 
-// Line is an input with what was typed or is stored, and its fault. A password is never shown again.
+// Line returns an input with the typed or stored value and its fault. A password is never shown again.
 func (f frame) Line(kind, name, label string, stored any) site.Input {
 	in := site.Input{
 		Name: name, ID: name, Label: label, Value: f.Typed(name, stored), Error: f.FaultOf(name), Type: kind,
@@ -196,10 +196,10 @@ func (f frame) Line(kind, name, label string, stored any) site.Input {
 	return in
 }
 
-// most is how many characters an input takes where its member has no bound of its own below.
+// most is the maximum length of an input by its type.
 var most = map[string]int{"email": 320, "password": 200, "text": 255, "url": 2048, "textarea": 4000}
 
-// Select is a line with the values of an enum to choose from, in their own words.
+// Select returns a select of an enum's values.
 func (f frame) Select(name, label string, stored any, values ...string) site.Input {
 	in := f.Line("select", name, label, stored)
 	for _, v := range values {
@@ -208,12 +208,12 @@ func (f frame) Select(name, label string, stored any, values ...string) site.Inp
 	return in
 }
 
-// Radios is a line with the roles to choose from.
+// Radios returns an input with the roles.
 func (f frame) Radios(name, label, stored string) site.Input {
 	return f.Line("radios", name, label, stored).Of(roles)
 }
 
-// Boxes is a line with several values to tick.
+// Boxes returns an input with several checkboxes.
 func (f frame) Boxes(name, label string, stored []string, options []site.Option) site.Input {
 	in := f.Line("boxes", name, label, nil)
 	if f.form != nil {
@@ -223,7 +223,7 @@ func (f frame) Boxes(name, label string, stored []string, options []site.Option)
 	return in
 }
 
-// Amount is a line for money, in the program's currency or in one that the form asks for.
+// Amount returns an input for money in the program's currency.
 func (f frame) Amount(name, label string, minor any) site.Input {
 	in := f.Line("money", name, label, nil).In(f.program.Currency)
 	if f.form != nil {
@@ -240,7 +240,7 @@ func (f frame) Amount(name, label string, minor any) site.Input {
 	return in
 }
 
-// Tick is a single box.
+// Tick returns a single checkbox.
 func (f frame) Tick(name, label string, stored bool) site.Input {
 	in := f.Line("check", name, label, nil)
 	if f.form == nil && stored {
@@ -249,12 +249,12 @@ func (f frame) Tick(name, label string, stored bool) site.Input {
 	return in
 }
 
-// Menu is the menu of the program's pages, and the organization's other ones. A page of no program has that
-// of the first.
+// Menu returns the menu of the program's and the organization's pages. A page outside of programs has the first
+// program's menu.
 func (f frame) Menu() site.Menu {
 	m, base := site.Menu{Label: "Menu"}, f.program.ID
 	programs, err := f.programs()
-	if err != nil { // no page is lost for its menu, least of all one that says what is wrong
+	if err != nil { // a page is shown without its menu
 		f.failed = err
 	}
 	if base == "" && len(programs) > 0 {
@@ -273,7 +273,7 @@ func (f frame) Menu() site.Menu {
 		m.Groups = append(m.Groups, group)
 	}
 	organization := site.Group{Name: f.session.Org.Name, Links: []site.Link{
-		{Path: "/console/team", Name: "People", Current: f.Title == peopleTitle},
+		{Path: "/console/team", Name: "Team", Current: f.Title == peopleTitle},
 		{Path: "/console/new", Name: "New program", Current: f.Title == newProgramTitle},
 	}}
 	for _, p := range programs {

@@ -19,83 +19,73 @@ import (
 	"rail/server/problem"
 	"rail/server/team"
 	"rail/server/work"
-	"rail/server/work/quota"
 )
 
-// visit is one request and who makes it.
+// visit is one request and its session.
 type visit struct {
 	echo.Context
+	shared
+
 	console *Console
 	now     clock.Time
 	locale  *locale.Locale // English words, with the figures of the browser's place
-	token   string         // the session's; "" for nobody
+	token   string         // the session's; "" if signed out
 	session team.Session
-	scopes  auth.Key    // what the role may do
+	actor   auth.Actor  // the person, as the API sees them
 	program api.Program // of a page of a program
 	form    site.Posted
 	upload  site.Upload
 	once    string         // the form's own key
 	fault   *problem.Error // why the form was refused, for the page that shows it again
-	failed  error          // a fault of the server, for the log
+	failed  error          // an internal error, for the log
 }
 
-// ctx ends with the time that the request may take, and asks the API as the person.
+// ctx returns the request's context, in which the API is requested as the person.
 func (v *visit) ctx() context.Context {
 	if v.token == "" {
 		return v.Request().Context()
 	}
-	return v.as(v.Request().Context())
+	return middleware.As(v.Request().Context(), v.actor)
 }
 
-// keyOf is what the person of a session may do, as the API's path needs it.
-func keyOf(s team.Session) auth.Key {
-	scopes, without := s.User.Role.Scopes()
-	return auth.Key{
-		ID: s.User.ID, OrgID: s.User.OrgID, UserID: s.User.ID, Live: true, Scopes: scopes, Without: without,
-		Plan: quota.Own{
-			FlowQuota: s.Org.FlowQuota, RevenueMeterMinor: s.Org.RevenueMeterMinor, FraudMonitoring: s.Org.FraudMonitoring,
-		},
-	}
-}
-
-// unit is this request as a unit of work of the person's, for what the API leaves to the pages.
+// unit returns a unit of work of the person, for pages that call the rules.
 func (v *visit) unit() *work.Unit {
 	return work.New(v.console.Pool, work.Unit{
-		OrgID: v.session.User.OrgID, Plan: v.console.Plan.With(keyOf(v.session).Plan), Now: v.now,
-		Actor:     work.Actor{Kind: work.Person, ID: v.session.User.ID, User: v.session.User.ID},
+		OrgID: v.session.User.OrgID, Plan: v.console.Plan.With(v.actor.Plan), Now: v.now,
+		Actor:     v.actor.Work(),
 		RequestID: v.Response().Header().Get(middleware.HeaderRequestID), Wake: v.console.Wake,
 	})
 }
 
-// Can reports whether the person's role has a scope, for templates to leave out what would be refused.
-func (v *visit) Can(scope string) bool { return v.scopes.Allows([]string{scope, "write"}) }
+// Can reports whether the person's role has a scope. Templates hide forms that would be refused.
+func (v *visit) Can(scope string) bool { return v.actor.Allows([]string{scope, "write"}) }
 
-// ownersOnly refuses everybody else: API keys, and connections that decide what counts as money, are theirs.
+// ownersOnly refuses people who are not owners. Only owners manage API keys and connections to processors.
 func (v *visit) ownersOnly() error {
 	if v.session.User.Role.ManagesPeople() {
 		return nil
 	}
-	return problem.New(problem.InsufficientScope, "Owners alone do this.")
+	return problem.New(problem.InsufficientScope, "Only owners can do this.")
 }
 
-// identify reads who is signed in.
+// identify loads the session.
 func (v *visit) identify() error {
-	c, err := v.Cookie(v.console.cookieName())
-	if err != nil || !tokenForm.MatchString(c.Value) {
+	token := v.console.cookie.Value(v)
+	if !tokenForm.MatchString(token) {
 		return team.ErrSignedOut
 	}
-	session, err := v.console.People.Session(v.Request().Context(), c.Value)
+	session, err := v.console.People.Session(v.Request().Context(), token)
 	if errors.Is(err, team.ErrSignedOut) {
-		v.SetCookie(v.console.cookie("", -1))
+		v.console.cookie.Clear(v)
 	}
 	if err != nil {
 		return err
 	}
-	v.token, v.session, v.scopes = c.Value, session, keyOf(session)
+	v.token, v.session, v.actor = token, session, session.Actor()
 	return v.console.Limit("person "+session.User.ID, v.console.PerPerson)
 }
 
-// enter finds the program of the page's address. Another organization's is as absent as one that is not.
+// enter loads the program in the page's address. Another organization's program is a 404, like an unknown one.
 func (v *visit) enter() error {
 	if v.token == "" {
 		return nil
@@ -104,31 +94,18 @@ func (v *visit) enter() error {
 	if id == "" {
 		return nil
 	}
-	one, err := v.console.api.RetrieveProgramWithResponse(v.ctx(), id, nil)
-	if err != nil {
+	var err error
+	if v.program, err = v.programOf(id); err != nil {
 		return err
 	}
-	v.program = *one.JSON200
 	v.locale = v.locale.In(clock.StoredZone(v.program.TimeZone))
 	return nil
 }
 
-// programs are the organization's, for the menu, the newest first. A form that leads on has no menu.
-func (v *visit) programs() ([]api.Program, error) {
-	list, err := v.console.api.ListProgramsWithResponse(v.ctx(), &api.ListProgramsParams{Limit: new(int64(maxPrograms))})
-	if err != nil {
-		return nil, err
-	}
-	return list.JSON200.Data, nil
-}
-
-// maxPrograms is how many programs the menu has: a page of the API's list.
-const maxPrograms = 100
-
 // PathValue is a part of the page's address by its name.
 func (v *visit) PathValue(name string) string { return v.Request().PathValue(name) }
 
-// today is the day in the program's zone.
+// today returns the current day in the program's time zone.
 func (v *visit) today() time.Time { return v.now.DayIn(v.locale.Zone()) }
 
 // begins returns a day of the page's address as the moment at which it begins in the
@@ -164,10 +141,10 @@ func (v *visit) readForm(file string) (err error) {
 	return err
 }
 
-// value is one line of the form, without what cannot be typed into it.
+// value returns a field of the form, cleaned.
 func (v *visit) value(name string) string { return cleaned(url.Values(v.form).Get(name)) }
 
-// values are all lines of a name, such as ticked boxes.
+// values returns all values of a field, such as checked boxes.
 func (v *visit) values(name string) []string {
 	out := make([]string, 0, len(v.form[name]))
 	for _, text := range v.form[name] {
@@ -176,8 +153,8 @@ func (v *visit) values(name string) []string {
 	return out
 }
 
-// cleaned is a text without control characters, but for line breaks and tabs, and without broken UTF-8: neither
-// comes from a browser's field, and the database would refuse some of them.
+// cleaned removes control characters except line breaks and tabs, and broken UTF-8. Browsers send neither, and the
+// database refuses some of them.
 func cleaned(text string) string {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
@@ -188,8 +165,8 @@ func cleaned(text string) string {
 	}, strings.ToValidUTF8(text, "")))
 }
 
-// again shows the page of a form that was refused, with what was typed and why it cannot be. Errors that
-// are not the person's to mend are returned.
+// again shows the page of a refused form with the typed values and the fault. It returns errors that the person
+// cannot fix.
 func (v *visit) again(err error, show action) error {
 	p, ok := refused(err)
 	if !ok || p.Status() == http.StatusNotFound && p.Param == "" || p.Status() == http.StatusForbidden {
@@ -199,8 +176,8 @@ func (v *visit) again(err error, show action) error {
 	return show(v)
 }
 
-// done sends the browser on after a change, so that a reload repeats nothing, and tells there what was done.
+// done redirects after a change and shows notice on the next page.
 func (v *visit) done(to, notice string) error {
-	v.say(notice)
+	v.setNotice(notice)
 	return v.Redirect(http.StatusSeeOther, to)
 }

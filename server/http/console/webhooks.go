@@ -15,14 +15,14 @@ var webhookRoutes = map[string]route{
 	"POST /console/p/{program}/webhooks/{id}/delete": {do: deleteEndpoint},
 }
 
-// webhooksData is what the list of endpoints shows.
+// webhooksData holds the data of the list of endpoints.
 type webhooksData struct {
 	site.Listing
 
 	Types []site.Option
 }
 
-// webhooks shows the addresses that are told what happens.
+// webhooks shows the webhook endpoints.
 func webhooks(v *visit) error {
 	turn, err := site.TurnOf(v.QueryParams())
 	if err != nil {
@@ -45,7 +45,7 @@ func webhooks(v *visit) error {
 	}})
 }
 
-// eventTypes are the types of events to choose from: for a partner's postback those that it can get.
+// eventTypes are the types of events to select; a partner's postback has fewer.
 func (v *visit) eventTypes(postback bool) ([]site.Option, error) {
 	reply, err := v.console.api.ListWebhookEventsWithResponse(v.ctx(),
 		&api.ListWebhookEventsParams{Limit: new(int64(maxChoices))})
@@ -72,10 +72,10 @@ func createEndpoint(v *visit) error {
 
 // showSecret shows the secret of an endpoint, once.
 func (v *visit) showSecret(e api.WebhookEndpoint) error {
-	return v.show(sheet{"secret", "/webhooks", "The signing secret", e})
+	return v.show(sheet{"secret", "/webhooks", "Signing secret", e})
 }
 
-// endpointData is what the page of an endpoint shows.
+// endpointData holds the data of an endpoint's page.
 type endpointData struct {
 	api.WebhookEndpoint
 	site.Listing
@@ -86,10 +86,10 @@ type endpointData struct {
 	Tested *api.WebhookDelivery
 }
 
-// endpoint shows an endpoint and what was sent to it.
+// endpoint shows an endpoint and its deliveries.
 func endpoint(v *visit) error { return v.showEndpoint(nil) }
 
-// showEndpoint shows an endpoint, after a test with what came of it.
+// showEndpoint shows an endpoint, and the result after a test.
 func (v *visit) showEndpoint(tested *api.WebhookDelivery) error {
 	e, err := v.endpoint()
 	if err != nil {
@@ -130,7 +130,7 @@ func saveEndpoint(v *visit) error {
 // switchEndpoint turns an endpoint on or off.
 func switchEndpoint(v *visit) error {
 	on := v.value("enabled") == "true"
-	notice := "The webhook is off. What happens meanwhile is not sent to it."
+	notice := "The webhook is off. It misses events until it is on again."
 	if on {
 		notice = "The webhook is on again."
 	}

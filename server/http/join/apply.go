@@ -35,7 +35,7 @@ const (
 // fields are those of every application; those of the questions come beside them.
 var fields = []string{"email", "first_name", "last_name", "country_code", "website_url", "terms"}
 
-// applyData is what the page shows.
+// applyData holds the data of the page.
 type applyData struct {
 	Introduction, Offer      []string
 	Group, Path, Shown, Trap string
@@ -50,8 +50,8 @@ func show(v *visit) error {
 		return errNoMail
 	}
 	if v.QueryParams().Has("sent") {
-		return v.note(http.StatusOK, v.locale.T("Look into your mail"), v.locale.T(
-			"We have sent a link to the address that you gave. Open it within 48 hours: only then is your application sent."))
+		return v.note(http.StatusOK, v.locale.T("Check your inbox"), v.locale.T(
+			"We’ve emailed you a link. Click it within 48 hours to submit your application."))
 	}
 	return v.page(http.StatusOK, site.Form{Values: map[string]string{}})
 }
@@ -81,7 +81,7 @@ func (v *visit) about(form site.Form) []site.Input {
 		countries = append(countries, site.Option{Value: code, Label: v.locale.Country(code)})
 	}
 	return []site.Input{
-		site.NewInput(form, "email", t("E-mail"), t("We send a link there."), "email", "email", 254),
+		site.NewInput(form, "email", t("Email"), t("We’ll email you a link."), "email", "email", 254),
 		site.NewInput(form, "first_name", t("First name"), "", "text", "given-name", 255),
 		site.NewInput(form, "last_name", t("Last name"), "", "text", "family-name", 255).Maybe(),
 		site.NewInput(form, "country_code", t("Country"), "", "select", "country", 0).Of(countries),
@@ -89,7 +89,7 @@ func (v *visit) about(form site.Form) []site.Input {
 	}
 }
 
-// questions are the fields of what the program asks.
+// questions returns the fields for the program's questions.
 func (v *visit) questions(form site.Form) (out []site.Input) {
 	for _, q := range v.settings.Questions {
 		i := site.NewInput(form, fieldOf(q), q.Label, "", "text", "off", maxAnswer)
@@ -114,7 +114,7 @@ func (v *visit) questions(form site.Form) (out []site.Input) {
 // fieldOf is the name of a question's field.
 func fieldOf(q api.PortalQuestion) string { return "answer_" + q.Key }
 
-// stamp says when the form was shown, so that nobody else can.
+// stamp returns the signed time at which the form was shown.
 func (v *visit) stamp() string {
 	at := strconv.FormatInt(v.now.Unix(), 10)
 	return at + "." + v.pages.Keeper.Mark("join "+v.program.ID+" "+at)
@@ -141,7 +141,7 @@ func apply(v *visit) error {
 	}
 	asked, wrong := v.read()
 	if len(wrong) == 0 && !v.thought() {
-		wrong = site.Faults{"": v.locale.T("That was quick. Please look at what you typed, and send it once more.")}
+		wrong = site.Faults{"": v.locale.T("That was fast. Please check your answers and send the form again.")}
 	}
 	if len(wrong) > 0 {
 		return v.again(wrong)
@@ -158,7 +158,7 @@ func apply(v *visit) error {
 // sent sends the browser on after the form, so that a reload repeats nothing.
 func (v *visit) sent() error { return v.Redirect(http.StatusSeeOther, v.Request().URL.Path+"?sent") }
 
-// again shows the form with what was typed and what is wrong with it.
+// again shows the form with the typed values and their faults.
 func (v *visit) again(wrong site.Faults) error {
 	names := slices.Clone(fields)
 	for _, q := range v.settings.Questions {
@@ -167,7 +167,7 @@ func (v *visit) again(wrong site.Faults) error {
 	return v.page(http.StatusUnprocessableEntity, site.Form{Values: v.form.Typed(names...), Errors: wrong})
 }
 
-// read reads the form, with what is wrong with it.
+// read reads the form and its faults.
 func (v *visit) read() (joining.Submission, site.Faults) {
 	wrong := site.Faults{}
 	for _, name := range []string{"email", "first_name", "country_code"} {
@@ -177,11 +177,11 @@ func (v *visit) read() (joining.Submission, site.Faults) {
 	}
 	terms := v.form.Has("terms")
 	if v.program.TermsURL != nil && !terms {
-		wrong["terms"] = v.locale.T("Partners agree to the terms.")
+		wrong["terms"] = v.locale.T("You must agree to the terms.")
 	}
 	country := v.form.Value("country_code")
 	if slices.Contains(v.program.BlockedCountries, country) {
-		wrong["country_code"] = v.locale.T("The program accepts no partners from %s.", v.locale.Country(country))
+		wrong["country_code"] = v.locale.T("The program does not accept partners from %s.", v.locale.Country(country))
 	}
 	answers := v.answers(wrong)
 	body := api.ApplicationCreate{
@@ -244,10 +244,10 @@ func (v *visit) answers(wrong site.Faults) json.RawMessage {
 	return raw
 }
 
-// lineBreaks are what a field of several lines has between them.
+// lineBreaks are the line breaks of a text area.
 var lineBreaks = strings.NewReplacer("\r\n", " ", "\n", " ")
 
-// answer is what was typed into a field, which may have several lines, as one.
+// answer returns the text of a field, its lines joined by line breaks.
 func (v *visit) answer(field string) string {
 	for i, text := range v.form[field] {
 		v.form[field][i] = lineBreaks.Replace(text)
@@ -258,21 +258,21 @@ func (v *visit) answer(field string) string {
 // name returns a field of one line without invisible characters.
 func (v *visit) name(field string) string { return strings.TrimSpace(plain.Name(v.form.Value(field))) }
 
-// answerOf is an answer as it is kept, or what is wrong with it.
+// answerOf returns an answer as it is stored, or its fault.
 func answerOf(q api.PortalQuestion, text string) (answer any, fault string) {
 	switch n, err := strconv.ParseInt(text, 10, 64); {
 	case len([]rune(text)) > maxAnswer:
 		return nil, "This is too long."
 	case q.Type == api.QuestionTypeNumber && err != nil:
-		return nil, "This must be a whole number."
+		return nil, "Enter a whole number."
 	case q.Type == api.QuestionTypeNumber:
 		return n, ""
 	case q.Type == api.QuestionTypeChoice && !slices.Contains(q.Options, text):
-		return nil, "This must be one of the answers that are offered."
+		return nil, "Choose one of the given answers."
 	case q.Type == api.QuestionTypeAddress:
 		text = address(text)
 		if u, err := url.Parse(text); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return nil, "This must be the address of a page."
+			return nil, "Enter the address of a web page."
 		}
 	}
 	return text, ""

@@ -14,8 +14,8 @@ import (
 	"rail/server/harness/browsertest"
 )
 
-// TestInABrowser: a stranger fills in the form on a phone and at a desk, without scripts, and confirms by
-// the mailed link. The pages are for everybody, in light and in dark.
+// TestInABrowser fills in the form on a phone and a desktop, without scripts, and confirms with the mailed link. It
+// checks the pages' accessibility in light and in dark.
 func TestInABrowser(t *testing.T) {
 	t.Parallel()
 	browsertest.Chromium(t)
@@ -36,14 +36,14 @@ func TestInABrowser(t *testing.T) {
 			chromedp.SetValue(chromedp.CSS(`select[name="country_code"]`), "DE"), chromedp.Click(chromedp.CSS(`input[name="terms"]`)))
 		s.Clock.Advance(3 * time.Second)
 		b.Do(chromedp.Click(chromedp.CSS("main button")))
-		b.Reads("Look into your mail")
+		b.Reads("Check your inbox")
 		_, paths := s.mails(email)
 		require.Len(t, paths, 1)
 		b.Open(paths[0])
 		b.Do(chromedp.Click(chromedp.CSS("main button")))
-		says := "You get a mail once it is decided"
+		says := "Application received."
 		if width == 390 {
-			says = "Welcome: you are a partner now."
+			says = "Welcome! You’re now a partner."
 		}
 		b.Reads(says)
 		status = strings.Replace(paths[0], "confirm", "status", 1)

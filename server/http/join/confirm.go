@@ -12,20 +12,20 @@ import (
 	"rail/server/work"
 )
 
-// opened returns the request of the visit's link, and speaks its language.
+// opened returns the request of the visit's link, and switches to its language.
 func (v *visit) opened() (joining.Request, error) {
 	r, err := v.pages.Joining.Find(v.ctx(), v.token, v.now)
 	if err != nil {
 		return r, err
 	}
 	v.locale = locale.Of("", r.Language)
-	return r, v.wear(r.Program)
+	return r, v.setProgram(r.Program)
 }
 
-// confirmData is what the page shows that asks for the confirmation.
+// confirmData holds the data of the confirmation page.
 type confirmData struct{ Path, Email string }
 
-// ask shows a button, and confirms nothing: programs that look at mails open every address.
+// ask shows a button and confirms nothing: mail scanners open every link.
 func ask(v *visit) error {
 	r, err := v.opened()
 	if err != nil {
@@ -38,7 +38,7 @@ func ask(v *visit) error {
 		confirmData{v.Request().URL.Path, r.Email})
 }
 
-// toStatus sends the browser to how the application stands.
+// toStatus redirects to the status of the application.
 func (v *visit) toStatus() error { return v.Redirect(http.StatusSeeOther, folder+"status/"+v.token) }
 
 // confirm makes the application.
@@ -57,14 +57,14 @@ func confirm(v *visit) error {
 	return v.toStatus()
 }
 
-// statusData is how an application stands.
+// statusData holds the data of the status page.
 type statusData struct {
 	Status           db.ApplicationStatus
 	Reason, Withdraw string
 	FormToken        string
 }
 
-// status shows how the application stands.
+// status shows the status of the application.
 func status(v *visit) error {
 	r, err := v.opened()
 	if err != nil {
@@ -83,7 +83,7 @@ func status(v *visit) error {
 	})
 }
 
-// withdraw takes the application back, unless it is decided.
+// withdraw withdraws the application unless it is decided.
 func withdraw(v *visit) error {
 	r, err := v.opened()
 	if err != nil {

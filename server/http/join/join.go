@@ -1,14 +1,11 @@
-// Package join is the page on which people ask to become partners of a program: what it pays,
-// what it wants to know, and a form. Nothing here needs JavaScript, and nothing is told about
-// anybody: whatever address is given, the answer is to look into one's mail.
+// Package join serves the pages on which people apply to a program: its offer, its questions and a form. They need no
+// JavaScript. The response to an application is the same for every address, so that it reveals no partners.
 //
-// The address that an application is from is confirmed by a mailed link (confirm.go), whose
-// page then says how it stands. Package joining has the rules; what pages look like and how
-// forms are read is the package design's.
+// The applicant confirms the email address with a mailed link (confirm.go), which then shows the status of the
+// application. Package joining has the rules; package site has the layout and reads forms.
 package join
 
 import (
-	"context"
 	"net/http"
 	"regexp"
 	"strings"
@@ -33,7 +30,7 @@ const timeout = 8 * time.Second
 
 var queries = db.New()
 
-// Options is what the join pages depend on.
+// Options holds the dependencies of the join pages.
 type Options struct {
 	Pool     *pgxpool.Pool
 	Keeper   *secret.Keeper
@@ -43,7 +40,7 @@ type Options struct {
 	Joining  *joining.Service
 	Clock    clock.Clock
 	Address  func(echo.Context) string // the visitor's address, behind proxies too
-	// Plan is the limits of organizations that have none of their own.
+	// Plan holds the limits of organizations without specific ones.
 	Plan quota.Plan
 	// Wake is called when events have been committed; it may be nil.
 	Wake func()
@@ -61,11 +58,10 @@ func New(o Options) (*Pages, error) {
 	return &Pages{o, origin}, err
 }
 
-// folder is where the join pages are.
+// folder is the path of the join pages.
 const folder = "/join/"
 
-// Register adds the pages to e. Every path below /join is theirs, known or not, so that whatever
-// is wrong is answered with a page.
+// Register adds the pages to e. They answer every path below /join, so that every error is a page.
 func (p *Pages) Register(e *echo.Echo) {
 	e.Any(folder+"*", p.serve)
 }
@@ -73,16 +69,13 @@ func (p *Pages) Register(e *echo.Echo) {
 // PathOf is the address of a program's join page, by its subdomain or its id.
 func PathOf(door string) string { return folder + door }
 
-// guard reads the forms. Nobody is signed in: what they carry says for which page they are.
+// guard ties a form to its page: there are no sessions here.
 var guard = site.Guard{Purpose: "rail/join-form"}
 
-// serve answers a request. The context is cut off from the connection's: a change that has begun
-// ends even if the browser goes away.
+// serve answers a request. The context outlives the connection's: a change completes even if the browser disconnects.
 func (p *Pages) serve(c echo.Context) error {
 	site.Confine(c.Response().Header())
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), timeout)
-	defer cancel()
-	c.SetRequest(c.Request().WithContext(ctx))
+	defer site.Detach(c, timeout)()
 	v := &visit{Context: c, pages: p, now: p.Clock.Now(), locale: locale.Of(c.Request().Header.Get("Accept-Language"))}
 	if err := p.dispatch(v); err != nil {
 		return v.fail(err)
@@ -93,8 +86,7 @@ func (p *Pages) serve(c echo.Context) error {
 // action answers a request.
 type action func(*visit) error
 
-// links are the pages that a mailed link opens, by the word before its token: what asks, and what
-// changes something.
+// links are the pages of mailed links, by the path before the token.
 var links = map[string]struct{ get, post action }{
 	"confirm": {ask, confirm}, "status": {get: status}, "withdraw": {post: withdraw},
 }
@@ -102,7 +94,7 @@ var links = map[string]struct{ get, post action }{
 // tokenForm is the form of a mailed link's token.
 var tokenForm = regexp.MustCompile(`^[A-Z2-7]{26}$`)
 
-// dispatch finds what a path is. The log is given its pattern: a path may contain a token.
+// dispatch finds the page of a path. The log gets the pattern, since a path may contain a token.
 func (p *Pages) dispatch(v *visit) error {
 	first, second, more := strings.Cut(strings.TrimPrefix(v.Request().URL.Path, folder), "/")
 	if link, ok := links[first]; ok && more {
@@ -123,7 +115,7 @@ func (p *Pages) dispatch(v *visit) error {
 	return p.answer(v, show, apply)
 }
 
-// answer does what a method asks for; nil is what a path does not know.
+// answer runs the action of the request's method; nil refuses the method.
 func (p *Pages) answer(v *visit, get, post action) error {
 	switch method := v.Request().Method; {
 	case get != nil && (method == http.MethodGet || method == http.MethodHead):
@@ -138,7 +130,7 @@ func (p *Pages) answer(v *visit, get, post action) error {
 	return site.RefuseMethod(v, "GET, HEAD, POST")
 }
 
-// change answers a form, which must come from a page of this server.
+// change runs the action of a form, which must come from a page of this server.
 func (p *Pages) change(v *visit, do action) error {
 	if err := p.origin.Check(v.Request()); err != nil {
 		return site.ErrForged

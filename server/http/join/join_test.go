@@ -142,7 +142,7 @@ func (s *site) confirmed(email string) string {
 	return s.Must(303, s.press(paths[len(paths)-1])).Header.Get("Location")
 }
 
-// A stranger applies, confirms by the mailed link, waits, and is told how it was decided.
+// An applicant applies, confirms with the mailed link, waits, and sees the decision.
 func TestApply(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -150,13 +150,13 @@ func TestApply(t *testing.T) {
 	require.Less(t, len(page.Raw), 40_000)
 	for _, text := range []string{
 		"Become a partner of Northwind", "Tell <your> readers.", "Earn with each order.", "Who reads you?",
-		"You earn 20 % of every payment.", "for 30 days after they followed your link", "Payouts are sent 30 days",
+		"You earn 20 % of every payment.", "within 30 days of a click", "Payouts are sent 30 days",
 		`/look/` + s.program + `/`, "https://shop.example/terms", "Germany",
 	} {
 		s.says(200, text, page)
 	}
 	require.Equal(t, s.at+"?sent", s.Must(303, s.applies("ada@example.com")).Header.Get("Location"))
-	s.says(200, "Look into your mail", s.look(s.at+"?sent"))
+	s.says(200, "Check your inbox", s.look(s.at+"?sent"))
 	require.Empty(t, s.Get("/v1/applications?program_id="+s.program).Data(), "nobody has confirmed it")
 	_, paths := s.mails("ada@example.com")
 	require.Len(t, paths, 1)
@@ -178,24 +178,24 @@ func TestApply(t *testing.T) {
 	})
 	require.Equal(t, []string{"affiliate.created", "application.submitted"}, s.EventTypes(s.program))
 
-	s.says(200, "You get a mail once it is decided", s.look(status))
+	s.says(200, "Application received.", s.look(status))
 	require.Equal(t, status, s.Must(303, s.look(paths[0])).Header.Get("Location"), "it is confirmed once")
 	s.Must(200, s.Post("/v1/applications/"+a["id"].(string)+"/reject", M{"reason": "Too <small>."}))
 	s.says(200, "Too <small>.", s.look(status))
-	// Who was declined may apply again, and take it back.
+	// A declined applicant may apply again, and withdraw.
 	again := s.confirmed("ada@example.com")
 	require.Equal(t, again, s.Must(303, s.press(again)).Header.Get("Location"))
-	s.says(200, "You have withdrawn it.", s.look(again))
+	s.says(200, "You have withdrawn your application.", s.look(again))
 	s.Clock.Advance(100 * 24 * time.Hour)
 	s.says(410, "This link no longer works", s.look(again))
 }
 
-// Whom the program's rule is for is approved at once, by the rule's name.
+// An applicant who matches the program's rule is approved at once, by the rule's name.
 func TestApprovedByRule(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.set(M{"auto_approve": M{"countries": []string{"DE"}, "email_domains": []string{"Example.com"}}})
-	s.says(200, "you are a partner now", s.look(s.confirmed("ada@example.com")))
+	s.says(200, "You’re now a partner", s.look(s.confirmed("ada@example.com")))
 	a := s.application()
 	require.Equal(t, []any{"approved", nil}, []any{a["status"], a["reviewed_by_user_id"]})
 	require.Equal(t, []string{"affiliate.created", "application.submitted", "application.approved", "affiliate.confirmed"},
@@ -203,7 +203,7 @@ func TestApprovedByRule(t *testing.T) {
 	entry := s.Must(200, s.Get("/v1/audit_log_entries?target_id="+a["id"].(string)+"&program_id="+s.program)).Data()[0]
 	require.Equal(t, []any{"job", "join rule"}, []any{entry["actor_type"], entry["actor_id"]})
 	other := s.confirmed("bob@other.example")
-	s.says(200, "You get a mail once it is decided", s.look(other))
+	s.says(200, "Application received.", s.look(other))
 }
 
 // The answer is the same whether an address is a partner's or not; what differs is in the mail.
@@ -222,7 +222,7 @@ func TestNobodyIsTold(t *testing.T) {
 	}
 }
 
-// What is missing or cannot be is said beside its field, in the reader's language, and nothing is lost.
+// Missing and invalid values have faults beside their fields, in the reader's language, and the typed values stay.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -242,24 +242,24 @@ func TestFaults(t *testing.T) {
 	}
 	form := s.filled(s.at, "ada@example.com")
 	form.Del("terms")
-	s.says(422, "Partners agree to the terms.", s.send(s.at, form))
+	s.says(422, "You must agree to the terms.", s.send(s.at, form))
 	purposes, _ := s.mails("ada@example.com")
 	require.Empty(t, purposes)
 }
 
-// Machines are answered as people are, and get nothing: what nobody sees was filled in, or the form
-// came back at once or with a time of its own.
+// Bots get the same response as people, without effect: they filled in the hidden field, or sent the form too soon or
+// with a forged time.
 func TestMachines(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	require.Equal(t, s.at+"?sent", s.Must(303, s.applies("ada@example.com", map[string]string{"contact_name": "x"})).Header.Get("Location"))
 	form := s.filled(s.at, "ada@example.com")
 	s.Clock.Advance(-2 * time.Second)
-	s.says(422, "That was quick.", s.send(s.at, form))
+	s.says(422, "That was fast.", s.send(s.at, form))
 	s.Clock.Advance(time.Hour)
 	other := maps.Clone(form)
 	other.Set("shown", "1.00000000000000000000000000000000")
-	s.says(422, "That was quick.", s.send(s.at, other))
+	s.says(422, "That was fast.", s.send(s.at, other))
 	s.Must(403, s.send(s.at, form, "Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site"))
 	purposes, _ := s.mails("ada@example.com")
 	require.Empty(t, purposes)
@@ -285,10 +285,10 @@ func TestBounds(t *testing.T) {
 		language, created_at, expires_at) SELECT n::text::bytea, $1, $2, 'x', 'x', '{}', 'en', $3, $3::timestamptz + interval '1 day'
 		FROM generate_series(1, 1000) n`, s.Org, s.program, s.Clock.Now())
 	require.NoError(t, err)
-	s.says(503, "Applications cannot be taken at the moment", s.applies("full@example.com"))
+	s.says(503, "Applications are temporarily closed", s.applies("full@example.com"))
 }
 
-// What is closed, paused, another's or nothing looks the same; a group's page is found by its slug.
+// A closed, paused, foreign or unknown program is the same 404; a group's page has the group's slug.
 func TestDoors(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -299,7 +299,7 @@ func TestDoors(t *testing.T) {
 		s.says(200, "Apply for the group Stars", s.look(path))
 	}
 	nothing := s.look("/join/nobody")
-	s.says(404, "There is nothing here", nothing)
+	s.says(404, "Page not found", nothing)
 	same := func(path string) {
 		t.Helper()
 		require.Equal(t, string(nothing.Raw), string(s.Must(404, s.look(path)).Raw), path)
@@ -325,14 +325,14 @@ func TestDoors(t *testing.T) {
 	require.Equal(t, group.String("id"), s.application()["group_id"])
 }
 
-// Without a way to send mails nobody could confirm.
+// Without a mail server, no application could be confirmed.
 func TestWithoutMail(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(c *config.Config) { c.SMTPURL = "" })
-	s.says(503, "Applications cannot be taken at the moment", s.look(s.at))
+	s.says(503, "Applications are temporarily closed", s.look(s.at))
 }
 
-// TestAPersonDecidedBefore: the rule approves nobody whom a person has declined.
+// TestAPersonDecidedBefore checks that the rule approves no applicant whom a person has declined.
 func TestAPersonDecidedBefore(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -345,7 +345,7 @@ func TestAPersonDecidedBefore(t *testing.T) {
 	require.Equal(t, "pending", latest["status"])
 }
 
-// TestClosedMeanwhile: a page that is closed takes nobody any more.
+// TestClosedMeanwhile checks that a closed page accepts no applications.
 func TestClosedMeanwhile(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -358,7 +358,7 @@ func TestClosedMeanwhile(t *testing.T) {
 	require.Empty(t, s.Must(200, s.Get("/v1/applications?program_id="+s.program)).Data())
 }
 
-// TestOffer: the page says what is paid, and nothing that is not for everybody.
+// TestOffer checks that the page shows the public rates only.
 func TestOffer(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -6,10 +6,10 @@ import (
 	"rail/server/opt"
 )
 
-// offer says what partners of the group earn, and when they are paid.
+// offer returns the rates of the group's partners and the time of payouts.
 func (v *visit) offer() ([]string, error) {
 	group := v.groupID()
-	if group == nil { // whoever names no group enters the default one
+	if group == nil { // without a group, partners join the default one
 		g, err := queries.GroupDefault(v.ctx(), v.pages.Pool, db.GroupDefaultParams{
 			ProgramID: v.program.ID, OrgID: v.program.OrgID,
 		})
@@ -32,9 +32,10 @@ func (v *visit) offer() ([]string, error) {
 	case v.program.CommissionOnNetRevenue:
 		out = append(out, v.locale.T("Payments count without tax."))
 	}
-	out = append(out, v.locale.T("Visitors count as yours for %d days after they followed your link.", v.program.CookieDays))
+	out = append(out,
+		v.locale.T("%d-day cookie: you get credit for purchases within %[1]d days of a click.", v.program.CookieDays))
 	if days := v.program.HoldingPeriodDays; days > 0 {
-		out = append(out, v.locale.T("What you earn is held for %d days, in case that a payment is taken back.", days))
+		out = append(out, v.locale.T("Commissions are held for %d days in case of refunds.", days))
 	}
 	return append(out, v.locale.T("Payouts are sent %d days after the end of the month.", termDays[v.program.PayoutTerm])), nil
 }
@@ -42,7 +43,7 @@ func (v *visit) offer() ([]string, error) {
 // termDays are the days of a payout term.
 var termDays = map[db.PayoutTerm]int64{db.PayoutTermNet15: 15, db.PayoutTermNet30: 30, db.PayoutTermNet60: 60}
 
-// pays says what the first flow that fits the group pays, which alone decides.
+// pays describes the rate of the first flow that matches the group.
 func (v *visit) pays(trigger db.FlowTrigger, group *string) ([]string, error) {
 	list, err := queries.FlowsActive(v.ctx(), v.pages.Pool, db.FlowsActiveParams{
 		ProgramID: v.program.ID, OrgID: v.program.OrgID, Trigger: trigger,
@@ -58,7 +59,7 @@ func (v *visit) pays(trigger db.FlowTrigger, group *string) ([]string, error) {
 	return nil, nil
 }
 
-// cases says what a flow pays, and in which cases it pays something else.
+// cases describes a flow's rate and its exceptions.
 func (v *visit) cases(f db.Flow) ([]string, error) {
 	return rules.Speaker{
 		Trigger: f.Trigger, Currency: v.program.Currency, Locale: v.locale, ToPartner: true, Public: true,

@@ -11,10 +11,10 @@ import (
 //go:embed templates
 var files embed.FS
 
-// pages are the templates, each with the frame around it.
+// pages are the templates, each within the frame.
 var pages = site.Source{Files: files, Folder: "templates"}.Parse()
 
-// frame is what every page gets.
+// frame holds the data of every page.
 type frame struct {
 	Title, Program     string
 	Look               look.Look // of the program
@@ -35,12 +35,12 @@ func (v *visit) write(status int, name, title string, data any) error {
 	return pages.Write(v, v.locale, status, name, f)
 }
 
-// note answers with a page that only says something.
+// note answers with a page of a title and a text.
 func (v *visit) note(status int, title, text string) error {
 	return v.write(status, "note", title, text)
 }
 
-// paragraphs are those of a plain text, which empty lines end.
+// paragraphs splits a plain text at empty lines.
 func paragraphs(text string) (out []string) {
 	for part := range strings.SplitSeq(strings.ReplaceAll(text, "\r\n", "\n"), "\n\n") {
 		if part = strings.TrimSpace(part); part != "" {

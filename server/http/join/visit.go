@@ -19,7 +19,7 @@ import (
 	"rail/server/work/quota"
 )
 
-// visit is one request, and the program that it is about.
+// visit is one request and its program.
 type visit struct {
 	echo.Context
 	pages    *Pages
@@ -27,12 +27,12 @@ type visit struct {
 	locale   *locale.Locale
 	program  db.Program
 	settings portalsettings.Settings
-	group    *db.Group // that the address names; nil for none
+	group    *db.Group // in the address; nil for none
 	token    string    // of a mailed link
 	form     site.Posted
 }
 
-// Refusals that only these pages know.
+// Refusals of these pages.
 var (
 	errNoMail = errors.New("join: no mails can be sent")
 	errTaken  = errors.New("join: the applicant is a partner already")
@@ -41,11 +41,10 @@ var (
 // ctx ends with the time that the request may take.
 func (v *visit) ctx() context.Context { return v.Request().Context() }
 
-// enter finds the program of an address, and its group. One that is closed or paused is not there,
-// just as one that does not exist.
+// enter loads the program of an address, and its group. A closed or paused program is a 404, like an unknown one.
 func (v *visit) enter(door, group string) error {
 	err := v.find(door, group)
-	if err != nil { // what is not there looks like nothing
+	if err != nil { // a 404 does not look like the program
 		v.program, v.settings = db.Program{}, portalsettings.Settings{}
 	}
 	return err
@@ -57,7 +56,7 @@ func (v *visit) find(door, group string) error {
 	if err != nil {
 		return err
 	}
-	if err := v.wear(p); err != nil {
+	if err := v.setProgram(p); err != nil {
 		return err
 	}
 	if p.Status == db.ProgramStatusPaused || v.settings.Join == db.JoinModeClosed {
@@ -71,8 +70,8 @@ func (v *visit) find(door, group string) error {
 	return err
 }
 
-// wear makes a program the one that the visit is about.
-func (v *visit) wear(p db.Program) (err error) {
+// setProgram sets the visit's program.
+func (v *visit) setProgram(p db.Program) (err error) {
 	v.program = p
 	v.settings, err = portalsettings.Of(v.ctx(), v.pages.Pool, p.OrgID, p.ID)
 	return err
@@ -86,7 +85,7 @@ func (v *visit) groupID() *string {
 	return &v.group.ID
 }
 
-// unit is this request as a unit of work on the program.
+// unit returns a unit of work on the program.
 func (v *visit) unit(own quota.Own) *work.Unit {
 	return work.New(v.pages.Pool, work.Unit{
 		OrgID: v.program.OrgID, Plan: v.pages.Plan.With(own), Programs: []string{v.program.ID}, Now: v.now,
@@ -95,34 +94,30 @@ func (v *visit) unit(own quota.Own) *work.Unit {
 	})
 }
 
-// fail answers an error with a page. Errors below 500 end here: they are the visitor's.
+// fail answers an error with a page. It returns internal errors, for the log.
 func (v *visit) fail(err error) error {
-	if v.Response().Committed {
-		return err
-	}
 	status, title, text := explain(err)
 	site.RetryAfter(v.Response().Header(), err)
-	if shown := v.note(status, v.locale.Said(title), v.locale.Said(text)); shown != nil {
-		return shown
+	err = site.Failed(v, err, status, func() error { return v.note(status, v.locale.Said(title), v.locale.Said(text)) })
+	if errors.Is(err, errNoMail) || errors.Is(err, joining.ErrFull) { // not a fault of the server
+		return nil
 	}
-	if status >= http.StatusInternalServerError && !errors.Is(err, errNoMail) && !errors.Is(err, joining.ErrFull) {
-		return err
-	}
-	return nil
+	return err
 }
 
-// explain finds the status and the words for an error, of which these pages have some of their own.
+// explain returns the status and texts for an error.
 func explain(err error) (status int, title, text string) {
 	switch {
 	case errors.Is(err, joining.ErrLink):
 		return http.StatusGone, "This link no longer works",
-			"An application is to be confirmed within 48 hours. Please fill in the form again."
+			"Applications must be confirmed within 48 hours. Please fill in the form again."
 	case errors.Is(err, joining.ErrOften):
-		return http.StatusTooManyRequests, "That was often", "Please wait an hour before you apply again."
+		return http.StatusTooManyRequests, "Too many applications", "Please wait an hour before applying again."
 	case errors.Is(err, joining.ErrFull), errors.Is(err, errNoMail):
-		return http.StatusServiceUnavailable, "Applications cannot be taken at the moment", "Please come back later."
+		return http.StatusServiceUnavailable, "Applications are temporarily closed", "Please come back later."
 	case errors.Is(err, errTaken):
-		return http.StatusConflict, "You are a partner already", "There is an application with your address. You need do nothing more."
+		return http.StatusConflict, "You’re already a partner",
+			"There is already an application with your address. You don’t need to do anything."
 	}
 	return site.Explain(err)
 }

@@ -22,8 +22,7 @@ func (f *Front) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 		if s.route.Public || s.route.Browser {
 			return next(c)
 		}
-		if s.key, s.person = personOf(c.Request().Context()); s.person {
-			s.keyed = true
+		if s.actor, s.keyed = personOf(c.Request().Context()); s.keyed {
 			return next(c)
 		}
 		err := f.identify(c, s)
@@ -60,7 +59,7 @@ func (f *Front) identify(c echo.Context, s *state) error {
 	case key.Revoked:
 		return problem.New(problem.APIKeyRevoked, "This API key was revoked.")
 	}
-	s.key, s.keyed, s.token = key, true, token
+	s.actor, s.key, s.keyed, s.token = key.Actor, key, true, token
 	if err := f.Keys.Used(c.Request().Context(), key); err != nil { // not a reason to refuse
 		f.Log.Warn("cannot record the last use of a key", "key", key.ID, "error", err)
 	}

@@ -46,7 +46,7 @@ func (f *Front) checkItems(c echo.Context, s *state) {
 	}
 	ctx := c.Request().Context()
 	if more := (len(in.Items)+itemsPerRequest-1)/itemsPerRequest - 1; more > 0 {
-		f.shared.owe(ctx, s.key.ID, s.key.RateLimit, more)
+		f.owe(ctx, s, more)
 	}
 	c.SetRequest(c.Request().WithContext(context.WithValue(ctx, faultsKey{}, faults)))
 }

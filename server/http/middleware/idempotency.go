@@ -67,7 +67,7 @@ func (f *Front) newRecord(c echo.Context, s *state) (*record, error) {
 		return nil, problem.Invalid(HeaderIdempotencyKey,
 			"Idempotency-Key must be one key of 1 to 255 printable ASCII characters.")
 	}
-	return &record{org: s.key.OrgID, key: given[0], fingerprint: fingerprint(c, s), ahead: s.route.waits()}, nil
+	return &record{org: s.actor.OrgID, key: given[0], fingerprint: fingerprint(c, s), ahead: s.route.waits()}, nil
 }
 
 // ActsOnKey reports whether an operation changes the caller's API key: another key with the same
@@ -93,7 +93,7 @@ func fingerprint(c echo.Context, s *state) []byte {
 	h, body := sha256.New(), s.body
 	_, _ = io.WriteString(h, c.Request().Method+" "+c.Request().URL.Path+"?"+c.QueryParams().Encode()+"\n")
 	if ActsOnKey(s.route.ID) {
-		_, _ = io.WriteString(h, s.key.ID+"\n")
+		_, _ = io.WriteString(h, s.actor.ID+"\n")
 	}
 	var v any
 	dec := json.NewDecoder(bytes.NewReader(body))

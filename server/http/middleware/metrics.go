@@ -7,8 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics counts requests by operation and status, and measures their time by operation. Paths are
-// not labels, because each id would create a series.
+// Metrics counts requests by operation, status and via, and measures the time of those from outside by
+// operation. Paths are not labels: each id would make a series.
 type Metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
@@ -19,10 +19,10 @@ type Metrics struct {
 func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "rail_requests_total", Help: "HTTP requests by operation and status.",
-		}, []string{"operation", "status"}),
+			Name: "rail_requests_total", Help: "HTTP requests by operation, status and via (console: made by its pages).",
+		}, []string{"operation", "status", "via"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "rail_request_seconds", Help: "Duration of requests in seconds by operation.",
+			Name: "rail_request_seconds", Help: "Duration of requests from outside in seconds by operation.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"operation"}),
 		reads: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -43,8 +43,10 @@ func (m *Metrics) read(target string) {
 	}
 }
 
-// request counts an answered request.
-func (m *Metrics) request(operation string, status int, took time.Duration) {
-	m.requests.WithLabelValues(operation, strconv.Itoa(status)).Inc()
-	m.seconds.WithLabelValues(operation).Observe(took.Seconds())
+// request counts an answered request. via is "" for a request from outside.
+func (m *Metrics) request(operation, via string, status int, took time.Duration) {
+	m.requests.WithLabelValues(operation, strconv.Itoa(status), via).Inc()
+	if via == "" {
+		m.seconds.WithLabelValues(operation).Observe(took.Seconds())
+	}
 }

@@ -29,10 +29,10 @@ func (f *Front) observe(next echo.HandlerFunc) echo.HandlerFunc {
 			operation = s.route.ID
 		}
 		if f.Metrics != nil {
-			f.Metrics.request(operation, status, took)
+			f.Metrics.request(operation, s.via, status, took)
 		}
 		f.logLine(c, s, operation, status, took)
-		span.Answered(operation, c.Path(), status)
+		span.Answered(operation, c.Path(), s.via, status)
 		return nil
 	}
 }
@@ -41,13 +41,20 @@ func (f *Front) observe(next echo.HandlerFunc) echo.HandlerFunc {
 func (f *Front) logLine(c echo.Context, s *state, operation string, status int, took time.Duration) {
 	level := slog.LevelInfo
 	// Large enough for all attributes below, so that append does not allocate.
-	attrs := make([]slog.Attr, 0, 12)
+	attrs := make([]slog.Attr, 0, 13)
 	attrs = append(attrs,
 		slog.String("request_id", s.id), slog.String("method", c.Request().Method), slog.String("route", c.Path()),
 		slog.String("operation", operation), slog.Int("status", status), slog.Duration("took", took),
 		slog.Int64("bytes", c.Response().Size))
 	if s.keyed {
-		attrs = append(attrs, slog.String("key", s.key.ID), slog.String("org", s.key.OrgID))
+		by := "key"
+		if s.actor.Person {
+			by = "user"
+		}
+		attrs = append(attrs, slog.String(by, s.actor.ID), slog.String("org", s.actor.OrgID))
+	}
+	if s.via != "" {
+		attrs = append(attrs, slog.String("via", s.via))
 	}
 	if s.replayed {
 		attrs = append(attrs, slog.Bool("replayed", true))

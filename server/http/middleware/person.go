@@ -4,29 +4,31 @@ import (
 	"context"
 
 	"rail/server/auth"
-	"rail/server/work"
 )
 
-// personKey is the context key of As. No external request can set it.
+// personKey is the context's key of the person. A request from outside cannot set it.
 type personKey struct{}
 
-// As returns a context in which API requests are made by a user who has signed in to the console.
-// The key's ID is the user's, and its scopes are those of the user's role; all else is as for an
-// API key.
-func As(ctx context.Context, person auth.Key) context.Context {
+// console is the value of via in logs, metrics and traces of requests that the console's pages make.
+const console = "console"
+
+// As returns a context whose requests of the API are made by a person who is signed in to the console of this
+// server. Authentication and the rate limit of keys are skipped; all other steps are those of a key's request.
+// Logs, metrics and traces mark these requests with via=console, and rail_request_seconds leaves them out.
+func As(ctx context.Context, person auth.Actor) context.Context {
 	return context.WithValue(ctx, personKey{}, person)
 }
 
-// personOf returns the user of a request from the console, if any.
-func personOf(ctx context.Context) (auth.Key, bool) {
-	person, ok := ctx.Value(personKey{}).(auth.Key)
+// personOf returns the person that As put into the context, if any.
+func personOf(ctx context.Context) (auth.Actor, bool) {
+	person, ok := ctx.Value(personKey{}).(auth.Actor)
 	return person, ok
 }
 
-// actor returns the actor of the request's changes.
-func (s *state) actor() work.Actor {
-	if s.person {
-		return work.Actor{Kind: work.Person, ID: s.key.ID, User: s.key.ID}
+// via returns how the request came: "" from outside, console from a page of the console.
+func via(ctx context.Context) string {
+	if _, ok := personOf(ctx); ok {
+		return console
 	}
-	return work.Actor{Kind: work.APIKey, ID: s.key.ID, User: s.key.UserID}
+	return ""
 }

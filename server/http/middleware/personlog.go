@@ -16,7 +16,7 @@ import (
 // one: the log shows all changes by people under their names. The line names the operation, the
 // object and the members of the body, but not their values, which may be secret.
 func logPerson(ctx context.Context, s *state, u *work.Unit, out *buffered) error {
-	if !s.person || u.Logged() || slices.Contains(s.route.Scopes, "read") {
+	if !s.actor.Person || u.Logged() || slices.Contains(s.route.Scopes, "read") {
 		return nil
 	}
 	var sent map[string]json.RawMessage

@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"context"
 	"math"
 	"net"
 	"net/netip"
@@ -120,7 +121,7 @@ func (f *Front) rateLimit(next echo.HandlerFunc) echo.HandlerFunc {
 			}
 			return next(c)
 		}
-		if s.person { // the page's request was charged
+		if s.actor.Person { // the page's request was charged
 			return next(c)
 		}
 		b, ok := f.shared.take(c.Request().Context(), s.key.ID, s.key.RateLimit)
@@ -144,6 +145,13 @@ func (f *Front) pay(c echo.Context, s *state) error {
 	}
 	s.paid = true
 	return nil
+}
+
+// owe charges the key for n requests more. Pages of the console are limited per person instead.
+func (f *Front) owe(ctx context.Context, s *state, n int) {
+	if !s.actor.Person {
+		f.shared.owe(ctx, s.key.ID, s.key.RateLimit, n)
+	}
 }
 
 // giveBack returns the token of a look-up that found a key: a request with a valid key is charged

@@ -14,7 +14,7 @@ const HeaderRequestID = "Rail-Request-Id"
 // may come from a test's clock.
 func (f *Front) begin(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		s := &state{id: ident.New(ident.Request), started: clock.Real(), now: f.Clock.Now()}
+		s := &state{id: ident.New(ident.Request), started: clock.Real(), now: f.Clock.Now(), via: via(c.Request().Context())}
 		c.Set(stateKey, s)
 		c.Response().Header().Set(HeaderRequestID, s.id)
 		return next(c)

@@ -13,7 +13,7 @@ import (
 func (f *Front) scope(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		s := stateOf(c)
-		if !s.route.Public && !s.route.Browser && !s.key.Allows(s.route.Scopes) {
+		if !s.route.Public && !s.route.Browser && !s.actor.Allows(s.route.Scopes) {
 			return problem.New(problem.InsufficientScope, "This key lacks a scope that this operation needs: %s.",
 				strings.Join(s.route.Scopes, " or "))
 		}

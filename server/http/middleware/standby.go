@@ -20,7 +20,7 @@ func (f *Front) read(ctx context.Context, c echo.Context, next echo.HandlerFunc)
 	s := stateOf(c)
 	if f.Standbys != nil && s.keyed && !s.route.atPrimary() {
 		seen, _ := pgtx.ParsePosition(c.Request().Header.Get(HeaderPosition)) // validate refuses invalid ones
-		if at := f.Standbys.Choose(s.key.ID, seen); at != nil {
+		if at := f.Standbys.Choose(s.actor.ID, seen); at != nil {
 			there, end := at.Bound(ctx)
 			err := f.readAt(there, c, next, f.unit(c, s, at.Pool, at.Reads))
 			if end(); err == nil || c.Response().Committed {
@@ -49,7 +49,7 @@ func (f *Front) wrote(ctx context.Context, s *state, out *buffered, at pgtx.Posi
 	if at == (pgtx.Position{}) {
 		at = pgtx.Current(ctx, f.Pool)
 	}
-	f.Standbys.Wrote(s.key.ID, at)
+	f.Standbys.Wrote(s.actor.ID, at)
 	if at != pgtx.Unknown {
 		out.header.Set(HeaderPosition, at.String())
 	}

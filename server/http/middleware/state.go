@@ -19,11 +19,12 @@ type state struct {
 	started  time.Time
 	now      clock.Time
 	route    *route // nil outside the description
-	key      auth.Key
-	keyed    bool   // authentication succeeded
-	person   bool   // the key belongs to a console user
-	token    string // the key as sent
-	paid     bool   // a token of the address's bucket was taken
+	actor    auth.Actor
+	key      auth.Key // the actor's; empty for a person of the console
+	keyed    bool     // authentication succeeded
+	via      string   // the source of the request, as via() names it
+	token    string   // the key as sent
+	paid     bool     // a token of the address's bucket was taken
 	body     []byte
 	unread   error // the reason why a body could not be read
 	replayed bool

@@ -91,7 +91,7 @@ func (f *Front) fill(c echo.Context, t *sheet, next echo.HandlerFunc) error {
 		return problem.Away(ctx.Err())
 	}
 	pages, err := t.walk(c, next)
-	f.shared.owe(ctx, s.key.ID, s.key.RateLimit, pages-1)
+	f.owe(ctx, s, pages-1)
 	return err
 }
 

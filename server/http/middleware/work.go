@@ -69,9 +69,9 @@ func (f *Front) work(next echo.HandlerFunc) echo.HandlerFunc {
 // unit returns the request as a unit of work: its tenant and the actor of its changes.
 func (f *Front) unit(c echo.Context, s *state, pool *pgxpool.Pool, reads *share.Reads) *work.Unit {
 	return work.New(pool, work.Unit{
-		OrgID:     s.key.OrgID,
-		Plan:      f.Plan.With(s.key.Plan),
-		Actor:     s.actor(),
+		OrgID:     s.actor.OrgID,
+		Plan:      f.Plan.With(s.actor.Plan),
+		Actor:     s.actor.Work(),
 		RequestID: s.id,
 		Now:       s.now,
 		Programs:  programs(c, s.body),
@@ -87,7 +87,7 @@ func (f *Front) beginner(s *state) func() *pgtx.Tx {
 	return func() (tx *pgtx.Tx) {
 		if share {
 			share = false
-			tx = f.GroupCommit.Begin(s.key.OrgID)
+			tx = f.GroupCommit.Begin(s.actor.OrgID)
 		} else {
 			tx = pgtx.Begin(f.Pool)
 		}

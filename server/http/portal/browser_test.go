@@ -74,8 +74,7 @@ func TestInABrowser(t *testing.T) {
 	b.Silent()
 }
 
-// TestAccessible: every page is for everybody, on a phone and on a desk, in light and
-// in dark.
+// TestAccessible checks the accessibility of every page, on a phone and a desktop, in light and in dark.
 func TestAccessible(t *testing.T) {
 	t.Parallel()
 	browsertest.Chromium(t)
@@ -88,8 +87,8 @@ func TestAccessible(t *testing.T) {
 	b.Silent()
 }
 
-// TestChartInABrowser: each amount of the scale stands at its line, also where
-// months lie below zero, and the page says what a debt is.
+// TestChartInABrowser checks that each amount of the scale is at its line, also with months below zero, and that the
+// page explains a debt.
 func TestChartInABrowser(t *testing.T) {
 	t.Parallel()
 	browsertest.Chromium(t)
@@ -107,7 +106,7 @@ func TestChartInABrowser(t *testing.T) {
 	b.Do(chromedp.EmulateViewport(1200, 900))
 	b.Open(link(s, partner))
 	b.Reads("Before your next payout")
-	b.Reads("will be taken from what you earn next")
+	b.Reads("will be deducted from your next earnings")
 	for name, width := range map[string]int64{"desktop-debt": 1200, "phone-debt": 390} {
 		b.Do(chromedp.EmulateViewport(width, 900))
 		require.Positive(t, browsertest.Eval[int](b, "document.querySelectorAll('.column-down').length"))

@@ -18,7 +18,7 @@ const chartYears = 10
 // rankedLinks is how many links the chart's table has.
 const rankedLinks = 20
 
-// graph is the chart of the overview with what it can be asked for.
+// graph is the chart of the overview with its choices.
 type graph struct {
 	Chart                        site.Chart
 	Links                        site.Ranks
@@ -63,7 +63,7 @@ func with(at *url.URL, name, value string) string {
 }
 
 // graph reads the figures of the time that was asked for, by month or day, and by link.
-func (v *visit) graph(held []purse) (g graph, err error) {
+func (v *visit) graph(held []balance) (g graph, err error) {
 	codes := []choice{{v.program.Currency, v.program.Currency}}
 	for _, p := range held {
 		if p.Currency != v.program.Currency {
@@ -71,7 +71,7 @@ func (v *visit) graph(held []purse) (g graph, err error) {
 		}
 	}
 	span, measure, code := v.chosen("range", ranges), v.chosen("show", measures), v.chosen("currency", codes)
-	g.Ranges, g.Measures = v.tabs("Time", "range", ranges), v.tabs("What is shown", "show", measures)
+	g.Ranges, g.Measures = v.tabs("Time", "range", ranges), v.tabs("Period and metric", "show", measures)
 	if len(codes) > 1 {
 		g.Currencies = v.tabs("Currency", "currency", codes)
 	}
@@ -127,7 +127,7 @@ func (v *visit) periods(q report.Query, rows []report.Row, drawn string) site.Fi
 	if q.Bucket == "day" {
 		head = l.T("Day")
 	}
-	f := site.Figures{Caption: l.T("The figures over time"), Head: head, Columns: v.columns(q.Currency, drawn)}
+	f := site.Figures{Caption: l.T("Performance over time"), Head: head, Columns: v.columns(q.Currency, drawn)}
 	begun := slices.IndexFunc(rows, func(r report.Row) bool { return r.Figures != report.Figures{} })
 	rows = rows[min(max(begun, 0), max(len(rows)-monthsShown, 0)):]
 	for _, r := range rows {
@@ -148,7 +148,7 @@ const monthsShown = 12
 // byLink are the figures by link, the best first.
 func (v *visit) byLink(q report.Query, rows []report.Row, drawn string) (site.Ranks, error) {
 	f := site.Figures{
-		Caption: v.locale.T("The figures by link"), Head: v.locale.T("Link"), Columns: v.columns(q.Currency, drawn),
+		Caption: v.locale.T("Performance by link"), Head: v.locale.T("Link"), Columns: v.columns(q.Currency, drawn),
 	}
 	at := slices.IndexFunc(f.Columns, func(c site.Column) bool { return c.Drawn })
 	slices.SortStableFunc(rows, func(a, b report.Row) int {
@@ -162,7 +162,7 @@ func (v *visit) byLink(q report.Query, rows []report.Row, drawn string) (site.Ra
 		names[l.ID] = nameOf(l)
 	}
 	for _, r := range rows {
-		name := cmp.Or(names[r.Key], v.locale.T("Without a link of its own"))
+		name := cmp.Or(names[r.Key], v.locale.T("No separate link"))
 		f.Rows = append(f.Rows, site.Row{Name: name, Values: values(r.Figures)})
 	}
 	return site.RankChart(f), err

@@ -23,8 +23,8 @@ var states = []db.CommissionStatus{
 	db.CommissionStatusVoided, db.CommissionStatusRejected,
 }
 
-// asked says which commissions are meant, and where in their list a page lies.
-type asked struct {
+// commissionFilter holds the filters of the list and the place of the page.
+type commissionFilter struct {
 	Status, PayoutID *string
 	From, Before     *clock.Time
 	site.Turn
@@ -41,7 +41,7 @@ type earned struct {
 	Since               *clock.Time
 }
 
-// commissionPage is what the list of commissions shows.
+// commissionPage holds the data of the list of commissions.
 type commissionPage struct {
 	site.Listing
 	Sums    []db.PortalCommissionSumsRow
@@ -51,7 +51,7 @@ type commissionPage struct {
 
 // commissions lists the partner's commissions, the newest sale first.
 func commissions(v *visit) error {
-	a, wrong := v.askedCommissions()
+	a, wrong := v.commissionFilterOf()
 	var err error
 	if a.Turn, err = v.turn(); err != nil {
 		return err
@@ -69,7 +69,7 @@ func commissions(v *visit) error {
 		found.Total += s.Commissions
 	}
 	switch {
-	case found.HasMore && a.Turn.Before != nil: // the one that is too many is the newest
+	case found.HasMore && a.Turn.Before != nil: // the extra row is the newest
 		found.Rows = rows[1:]
 	case found.HasMore:
 		found.Rows = rows[:perPage]
@@ -83,9 +83,9 @@ func commissions(v *visit) error {
 	return v.show(http.StatusOK, "commissions", "/portal/commissions", "Commissions", data)
 }
 
-// askedCommissions reads the filters from the address. A day that is none is a fault of its
+// commissionFilterOf reads the filters from the address. A day that is none is a fault of its
 // field, and filters nothing.
-func (v *visit) askedCommissions() (a asked, wrong site.Faults) {
+func (v *visit) commissionFilterOf() (a commissionFilter, wrong site.Faults) {
 	wrong = site.Faults{}
 	if given := v.QueryParam("status"); slices.Contains(states, db.CommissionStatus(given)) {
 		a.Status = &given
@@ -97,7 +97,7 @@ func (v *visit) askedCommissions() (a asked, wrong site.Faults) {
 		}
 		day, err := time.Parse(time.DateOnly, given)
 		if err != nil {
-			wrong[name] = v.locale.T("This is not a day.")
+			wrong[name] = v.locale.T("Enter a valid date.")
 			continue
 		}
 		if name == "to" { // the day itself is meant, too
@@ -139,7 +139,7 @@ func (v *visit) commissionFilters(wrong site.Faults) site.Filters {
 }
 
 // earned reads commissions, the newest sale first.
-func (v *visit) earned(a asked, limit int) ([]earned, error) {
+func (v *visit) earned(a commissionFilter, limit int) ([]earned, error) {
 	for _, id := range []*string{a.After, a.Turn.Before} {
 		if id == nil {
 			continue
@@ -165,7 +165,7 @@ func (v *visit) earned(a asked, limit int) ([]earned, error) {
 }
 
 // sums counts the commissions that are meant, and adds them up.
-func (v *visit) sums(a asked) ([]db.PortalCommissionSumsRow, error) {
+func (v *visit) sums(a commissionFilter) ([]db.PortalCommissionSumsRow, error) {
 	return queries.PortalCommissionSums(v.ctx(), v.portal.Pool, db.PortalCommissionSumsParams{
 		OrgID: v.partner.OrgID, ProgramID: v.program.ID, PartnerID: v.partner.ID, Status: a.Status, PayoutID: a.PayoutID,
 		FromAt: a.From, BeforeAt: a.Before,
@@ -183,14 +183,14 @@ func (v *visit) told(k db.PortalCommissionsRow) earned {
 	return out
 }
 
-// rule says what the amount was computed of, and by what.
+// rule describes the basis of the amount and the rate.
 func (v *visit) rule(k db.Commission, saleCurrency string) string {
 	l := v.locale
 	switch {
 	case k.Kind == db.CommissionKindReward:
 		return l.T("Granted by the program")
 	case k.Kind == db.CommissionKindClawback && k.SaleID != nil:
-		return l.T("Taken back: the sale was refunded after you were paid")
+		return l.T("Taken back: the sale was refunded after the payout")
 	case k.Kind == db.CommissionKindClawback:
 		return l.T("Taken back by the program")
 	case k.RateType == nil || k.RateValue == nil:
@@ -204,12 +204,12 @@ func (v *visit) rule(k db.Commission, saleCurrency string) string {
 	case k.ShrunkMinor == 0:
 		return how
 	case *k.RateType == rules.RatePercent: // a refund lowers what the percentage is of
-		return l.T("%s, the rest after refunds", how)
+		return l.T("%s (after refunds)", how)
 	}
 	return l.T("%s, less %s for refunds", how, l.Money(k.ShrunkMinor, k.Currency))
 }
 
-// via says what brought the customer.
+// via describes the link or coupon that brought the customer.
 func (v *visit) via(k db.PortalCommissionsRow) string {
 	switch {
 	case k.LinkName != "":
@@ -229,7 +229,7 @@ func (v *visit) reason(row db.PortalCommissionsRow) (string, *clock.Time) {
 	l, k := v.locale, row.Commission
 	switch k.Status {
 	case db.CommissionStatusPending:
-		return l.T("waits for approval"), nil
+		return l.T("awaiting approval"), nil
 	case db.CommissionStatusApproved:
 		if k.MatureAt != nil {
 			return l.T("payable from %s", l.Day(k.MatureAt.Time)), nil
@@ -239,7 +239,7 @@ func (v *visit) reason(row db.PortalCommissionsRow) (string, *clock.Time) {
 		case row.PayoutDueAt != nil:
 			return l.T("is in the payout of %s", l.Day(row.PayoutDueAt.Time)), nil
 		case k.AmountMinor < 0:
-			return l.T("will be taken from what you earn next"), nil
+			return l.T("will be deducted from your next earnings"), nil
 		}
 		return l.T("goes into your next payout"), nil
 	case db.CommissionStatusPaid:

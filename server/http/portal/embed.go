@@ -10,6 +10,7 @@ import (
 
 	"rail/server/http/docs/static"
 	"rail/server/http/site"
+	"rail/server/program/partner"
 )
 
 // embedded is where portals within pages of others are: the address has a token in place of
@@ -32,8 +33,8 @@ func framed(path string) (token, page string) {
 
 // serveFrame answers within a page of the program's. The log is not given the token.
 func (p *Portal) serveFrame(v *visit, method string) error {
-	if !tokenForm.MatchString(v.frame) {
-		v.frame = "" // it may be anything, and stands in no page
+	if !partner.IsToken(v.frame) {
+		v.frame = "" // it can be any text, and must not be in a page
 		v.SetPath(embedded + ":token")
 		return errEmbed
 	}
@@ -72,9 +73,9 @@ const loaderPath = "/embed.js"
 func registerLoader(e *echo.Echo) {
 	text := static.New("text/javascript; charset=utf-8", "public, max-age=3600", func() ([]byte, error) { return loader, nil })
 	e.Match([]string{http.MethodGet, http.MethodHead}, loaderPath, func(c echo.Context) error {
-		h, asked := c.Response().Header(), c.Request().Header
+		h, request := c.Response().Header(), c.Request().Header
 		h.Set("Access-Control-Allow-Origin", "*")
 		h.Set("Cross-Origin-Resource-Policy", "cross-origin")
-		return text.Serve(c.Response(), asked.Get("Accept-Encoding"), asked.Get("If-None-Match"))
+		return text.Serve(c.Response(), request.Get("Accept-Encoding"), request.Get("If-None-Match"))
 	})
 }

@@ -100,7 +100,7 @@ func TestEmbedRefuses(t *testing.T) {
 	require.Less(t, len(loader.Raw), 2000)
 }
 
-// TestEmbedIsNoPage: what stands in the place of a token stands in no page.
+// TestEmbedIsNoPage checks that a text in the place of a token is not in the page.
 func TestEmbedIsNoPage(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -125,8 +125,7 @@ func TestEmbedEnds(t *testing.T) {
 	s.Must(410, visit(s, "GET", path))
 }
 
-// TestInAFrame shows the portal within a page of another origin, which must be one that the
-// program names.
+// TestInAFrame shows the portal within a page of another origin, which the program must allow.
 func TestInAFrame(t *testing.T) {
 	t.Parallel()
 	browsertest.Chromium(t)

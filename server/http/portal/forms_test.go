@@ -68,7 +68,7 @@ func TestPayoutMethod(t *testing.T) {
 	program := s.Program(M{"payout_methods": []string{"paypal", "bank_transfer"}})
 	partner := s.Partner(program)
 	b := signIn(s, partner)
-	require.Contains(t, b.get("/portal"), "Say how you want to be paid")
+	require.Contains(t, b.get("/portal"), "Add your payout details")
 	require.NotRegexp(t, ">(Wise|Crypto)", b.get("/portal/settings"))
 	details := func() string {
 		row, err := db.New().PartnerGet(t.Context(), s.Pool, db.PartnerGetParams{ID: partner, OrgID: s.Org})
@@ -174,7 +174,7 @@ func TestPostback(t *testing.T) {
 	id := e[0]["id"].(string)
 	require.Equal(t, []any{partner.String("id"), sink.URL + "/mine", []any{"referral.created", "commission.created"}, true}, []any{e[0]["partner_id"], e[0]["url"], e[0]["event_types"], e[0]["enabled"]})
 	require.NotContains(t, b.get("/portal/postback"), "whsec_", "shown once")
-	b.says(422, "You have a postback already.", b.send("/portal/postback/save", "url", sink.URL+"/second"))
+	b.says(422, "You already have a postback.", b.send("/portal/postback/save", "url", sink.URL+"/second"))
 
 	b.moved("/portal/postback?done=tested&id="+id+"#deliveries", b.send("/portal/postback/ping", "id", id))
 	got := sink.Wait(t, "/mine", 1)[0]
@@ -197,7 +197,7 @@ func TestPostback(t *testing.T) {
 	b.moved("/portal/postback?done=postback&id="+id, b.send("/portal/postback/save", "id", id, "url", sink.URL+"/new"))
 	e = s.Must(200, s.Get("/v1/webhook_endpoints?program_id="+program)).Data()
 	require.Equal(t, []any{sink.URL + "/new", []any{}, false}, []any{e[0]["url"], e[0]["event_types"], e[0]["enabled"]})
-	require.Contains(t, b.get("/portal/postback"), "turned off")
+	require.Contains(t, b.get("/portal/postback"), "It is off")
 	b.moved("/portal/postback?done=postback&id="+id, b.send("/portal/postback/save", "id", id, "url", sink.URL+"/new", "enabled", "on"))
 	b.moved("/portal/postback?done=deleted", b.send("/portal/postback/delete", "id", id))
 	require.Empty(t, s.Get("/v1/webhook_endpoints?program_id="+program).Data())
@@ -236,7 +236,7 @@ func TestPostbackFormsAtOnce(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				if answers = append(answers, a.Status); len(answers) == 7 {
-					close(release) // the last is the one that waits for its receiver
+					close(release) // the last waits for its receiver
 				}
 			})
 		}

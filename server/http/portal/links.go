@@ -24,30 +24,30 @@ const (
 	mostCoupons = 100
 )
 
-// link is one of the partner's links, with its addresses and what came by it.
+// link is one of the partner's links, with its addresses and figures.
 type link struct {
 	db.Link
 	URL, ShortURL string // ShortURL is "" where there is none
 	Stats         db.LinkStatsRow
 }
 
-// click is what a partner sees of a click: where it came from, not who clicked.
+// click holds the data of a click that partners see: its origin, not the visitor.
 type click struct {
 	CreatedAt       clock.Time
 	Via, From       string
 	Country, Device *string
 }
 
-// linkPage is what the page of links shows.
+// linkPage holds the data of the page of links.
 type linkPage struct {
 	Own     string
 	Links   site.Listing
 	Clicks  []click
 	Coupons []db.Coupon
-	Maker   maker
+	Maker   linkForm
 }
 
-// links shows the partner's links with what came by each, and the last clicks.
+// links shows the partner's links with their figures, and the last clicks.
 func links(v *visit) error { return v.showLinks(http.StatusOK, site.Form{}) }
 
 // showLinks is the page with a form as it was typed.
@@ -77,13 +77,13 @@ func (v *visit) showLinks(status int, form site.Form) error {
 	if err != nil {
 		return err
 	}
-	maker, err := v.maker(form)
+	linkForm, err := v.linkForm(form)
 	if err != nil {
 		return err
 	}
 	id := func(l db.Link) string { return l.ID }
 	return v.show(status, "links", "/portal/links", "Links", linkPage{
-		Own: own, Links: site.Listed(v.Request().URL, t, found, id, rows), Clicks: clicks, Coupons: coupons, Maker: maker,
+		Own: own, Links: site.Listed(v.Request().URL, t, found, id, rows), Clicks: clicks, Coupons: coupons, Maker: linkForm,
 	})
 }
 

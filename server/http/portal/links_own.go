@@ -18,22 +18,22 @@ import (
 // linkFields are those of the form that makes a link.
 var linkFields = []string{"destination_url", "label", "slug", "utm_source", "utm_medium", "utm_campaign"}
 
-// maker is the form that makes a link, as it is shown.
-type maker struct {
+// linkForm is the form that makes a link, as it is shown.
+type linkForm struct {
 	Form  site.Form
 	Hosts string // where links may lead
 	Most  int64  // 0 where partners make none
 	Short string // what short addresses begin with
 }
 
-// maker is the form with what was typed, and its faults.
-func (v *visit) maker(form site.Form) (maker, error) {
+// linkForm is the form with the typed values and their faults.
+func (v *visit) linkForm(form site.Form) (linkForm, error) {
 	s, err := portalsettings.Of(v.ctx(), v.portal.Pool, v.partner.OrgID, v.program.ID)
 	own := tracking.OwnLink{Program: v.program, Hosts: s.LinkHosts}
 	if form.Values == nil {
 		form.Values = map[string]string{"destination_url": v.program.WebsiteURL}
 	}
-	return maker{form, strings.Join(own.Names(), ", "), s.MaxLinks, tracking.ShortURL(v.portal.ShortURL, "")}, err
+	return linkForm{form, strings.Join(own.Names(), ", "), s.MaxLinks, tracking.ShortURL(v.portal.ShortURL, "")}, err
 }
 
 // addLink makes a link that the partner asks for.
@@ -74,12 +74,12 @@ func (v *visit) storeLink(own tracking.OwnLink) error {
 		if err != nil {
 			return err
 		}
-		return v.audit(ctx, "link.created", l.ID, nil, sketchLink(l))
+		return v.audit(ctx, "link.created", l.ID, nil, auditLinkMembers(l))
 	})
 }
 
-// sketchLink is what the audit log keeps of a link.
-func sketchLink(l db.Link) map[string]any {
+// auditLinkMembers returns the members of a link that the audit log has.
+func auditLinkMembers(l db.Link) map[string]any {
 	return map[string]any{"destination_url": l.DestinationURL, "label": l.Label, "value": l.Value, "short_slug": l.ShortSlug}
 }
 
@@ -102,7 +102,7 @@ func renameLink(v *visit) error {
 		if err != nil {
 			return err
 		}
-		return v.audit(ctx, "link.updated", l.ID, sketchLink(l), sketchLink(now))
+		return v.audit(ctx, "link.updated", l.ID, auditLinkMembers(l), auditLinkMembers(now))
 	})
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func deleteLink(v *visit) error {
 		if err := tracking.DeleteLink(ctx, work.From(ctx), l.ID); err != nil {
 			return err
 		}
-		return v.audit(ctx, "link.deleted", l.ID, sketchLink(l), nil)
+		return v.audit(ctx, "link.deleted", l.ID, auditLinkMembers(l), nil)
 	})
 	if err != nil {
 		return err

@@ -83,7 +83,7 @@ func TestOwnLinksAreRefused(t *testing.T) {
 	for range 2 {
 		b.moved("/portal/links?done=link", b.send("/portal/links/add", "destination_url", "https://en.docs.example/a"))
 	}
-	b.says(422, "You have reached the program's limit of links.", b.send("/portal/links/add", "destination_url", "https://shop.example/"))
+	b.says(422, "You’ve reached the program’s limit of links.", b.send("/portal/links/add", "destination_url", "https://shop.example/"))
 	foreign := s.Must(201, s.Post("/v1/links", M{"program_id": program, "partner_id": other.String("id"), "destination_url": "https://shop.example/a"})).String("id")
 	for _, form := range [][]string{{"/portal/links/rename", "id", foreign, "label", "mine"}, {"/portal/links/delete", "id", foreign}, {"/portal/links/delete", "id", "lnk_none"}, {"/portal/links/delete"}} {
 		s.Must(404, b.send(form[0], form[1:]...))

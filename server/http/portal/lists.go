@@ -19,12 +19,12 @@ const shelf = 500
 // turn reads from the address where in a list the page lies.
 func (v *visit) turn() (site.Turn, error) { return site.TurnOf(v.QueryParams()) }
 
-// asked is a page of one of the program's lists.
-func (v *visit) asked(t site.Turn) list.Request {
+// listRequest is a page of one of the program's lists.
+func (v *visit) listRequest(t site.Turn) list.Request {
 	return list.In(v.program.ID, new(int64(perPage)), t.After, t.Before)
 }
 
-// customer is what a partner sees of a customer: nothing that identifies them.
+// customer holds the data of a customer that partners see: nothing that identifies them.
 type customer struct {
 	Mask        string
 	Status      db.CustomerStatus
@@ -39,7 +39,7 @@ func customers(v *visit) error {
 	if err != nil {
 		return err
 	}
-	found, err := list.Of(v.ctx(), v.unit(), v.asked(t), db.CustomerList{PartnerID: &v.partner.ID})
+	found, err := list.Of(v.ctx(), v.unit(), v.listRequest(t), db.CustomerList{PartnerID: &v.partner.ID})
 	if err != nil {
 		return err
 	}

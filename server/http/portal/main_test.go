@@ -77,7 +77,7 @@ func (b *browser) get(path string) string {
 
 var tokens = regexp.MustCompile(`name="form_token" value="([^"]+)"`)
 
-// token is the one that the session's forms carry.
+// token is the token of the session's forms.
 func (b *browser) token() string {
 	b.s.T.Helper()
 	found := tokens.FindStringSubmatch(b.get("/portal/settings"))

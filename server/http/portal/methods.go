@@ -28,14 +28,14 @@ type method struct {
 	Details     []detail
 }
 
-// methods are all that the portal knows, in the order of the page. What PayPal and
-// Wise take is what the payout files can be written with.
+// methods are all payout methods, in the order of the page. Details of PayPal and Wise are limited to the characters
+// of payout files.
 var methods = []method{
 	{"paypal", "PayPal", []detail{
-		{Name: "email", Label: "E-mail address of your PayPal account", Most: 255, check: payable("paypal")},
+		{Name: "email", Label: "Email address of your PayPal account", Most: 255, check: payable("paypal")},
 	}},
 	{"wise", "Wise", []detail{
-		{Name: "email", Label: "E-mail address of your Wise account", Most: 255, check: payable("wise")},
+		{Name: "email", Label: "Email address of your Wise account", Most: 255, check: payable("wise")},
 	}},
 	{"bank_transfer", "Bank transfer", []detail{
 		{Name: "account_holder", Label: "Account holder", Most: 140},
@@ -57,8 +57,7 @@ var methods = []method{
 	}},
 }
 
-// methodsOf are the methods that a program pays by; one that names none pays by
-// all (decisions, 205).
+// methodsOf returns the payout methods of a program; a program without any allows all (decisions, 205).
 func methodsOf(names []string) (out []method) {
 	for _, m := range methods {
 		if len(names) == 0 || slices.Contains(names, m.Name) {
@@ -127,7 +126,7 @@ func (m method) read(v *visit) (json.RawMessage, site.Faults) {
 	}
 	raw, err := json.Marshal(given)
 	if err != nil {
-		return nil, site.Faults{"": v.locale.T("These details cannot be stored.")}
+		return nil, site.Faults{"": v.locale.T("These details are not valid.")}
 	}
 	return raw, nil
 }
@@ -139,7 +138,7 @@ func payable(service string) func(string) string {
 		if payout.Payable(service, text) {
 			return ""
 		}
-		return "This is not an e-mail address that can be paid."
+		return "Enter a valid email address."
 	}
 }
 
@@ -159,9 +158,9 @@ func account(text string) string {
 	plain := strings.ToUpper(strings.ReplaceAll(text, " ", ""))
 	switch {
 	case !accountForm.MatchString(text):
-		return "An account number has letters and digits only."
+		return "An account number has only letters and digits."
 	case ibanForm.MatchString(plain) && !validIBAN(plain):
-		return "This IBAN has a mistake: its check digits do not fit."
+		return "This IBAN is not valid: its check digits do not match."
 	}
 	return ""
 }
@@ -187,7 +186,7 @@ func code(text string) string {
 	if codeForm.MatchString(text) {
 		return ""
 	}
-	return "Letters and digits only, please."
+	return "Use only letters and digits."
 }
 
 // swift checks a BIC of ISO 9362: bank, country, place and, maybe, branch.
@@ -198,12 +197,12 @@ func swift(text string) string {
 	return "A SWIFT code has 8 or 11 letters and digits."
 }
 
-// wallet checks letters and length alone: every network has a form of its own.
+// wallet checks only letters and length, since each network has another format.
 func wallet(text string) string {
 	if walletForm.MatchString(text) {
 		return ""
 	}
-	return "This is not the address of a wallet."
+	return "Enter a valid wallet address."
 }
 
 // stored is the payout method as it is kept, with as much of its details as one
@@ -238,18 +237,16 @@ func (v *visit) stored() (*stored, error) {
 	for _, m := range methodsOf([]string{name}) {
 		for _, d := range m.Details {
 			if text, ok := given[d.Name].(string); ok && text != "" {
-				out.Lines = append(out.Lines, line{v.locale.T(d.Label), veiled(text)})
+				out.Lines = append(out.Lines, line{v.locale.T(d.Label), masked(text)})
 			}
 		}
 	}
 	return out, nil
 }
 
-// veiled shows no more of a detail than its owner needs to recognize it: of an
-// address the first letter and the domain, of a number its end, without the
-// spaces that group it.
-// A short number loses all but its first character: its end would be most of it.
-func veiled(text string) string {
+// masked masks a detail so that its owner recognizes it: an address keeps its first letter and domain, a number its
+// end, without spaces. A short number loses all but its first character: its end would be most of it.
+func masked(text string) string {
 	first := string([]rune(text)[:1]) + "•••"
 	if at := strings.LastIndexByte(text, '@'); at > 0 {
 		return first + text[at:]

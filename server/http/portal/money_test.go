@@ -15,8 +15,7 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// TestWhatIsEarned: the first thing on the overview is what the partner earns, by the flow
-// that decides for them.
+// TestWhatIsEarned checks that the overview begins with the partner's rates, by the matching flow.
 func TestWhatIsEarned(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -55,7 +54,7 @@ func TestNextPayout(t *testing.T) {
 	customer := s.Customer(program, partner)
 	s.Sale(program, customer, M{"amount_minor": 10000})
 	page := said(b.get("/portal"))
-	require.Contains(t, page, "20.00 USD of 50.00 USD: a payout is made from that sum on.")
+	require.Contains(t, page, "20.00 USD of 50.00 USD minimum payout.")
 	require.Contains(t, page, "30.00 USD to go.")
 	require.Contains(t, page, `<progress max="5000" value="2000"`)
 	s.Sale(program, customer, M{"amount_minor": 20000})
@@ -65,7 +64,7 @@ func TestNextPayout(t *testing.T) {
 	s.Must(200, s.Post("/v1/partners/"+partner, M{"payout_method": "paypal"}))
 	require.Contains(t, said(b.get("/portal")), "New sales and refunds may still change it.")
 	s.Must(201, s.Post("/v1/payout_batches", M{"program_id": program, "period_end": s.Clock.Now().Format(time.DateOnly)}))
-	require.Contains(t, said(b.get("/portal")), "60.00 USD is on its way, due ")
+	require.Contains(t, said(b.get("/portal")), "60.00 USD is being paid, due ")
 }
 
 // TestDaysOfTheProgram: the portal shows, filters and files days of the program's time
@@ -99,8 +98,8 @@ func monthEnd(at time.Time) time.Time {
 	return time.Date(at.Year(), at.Month()+1, 0, 0, 0, 0, 0, time.UTC)
 }
 
-// TestNumbersAgree: the chart, the list of commissions, its table and the payouts say the
-// same of the same days, also of sales of other months and of what was taken back.
+// TestNumbersAgree checks that the chart, the list of commissions, its CSV and the payouts agree on the same days,
+// also for sales of other months and clawbacks.
 func TestNumbersAgree(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -147,7 +146,7 @@ func TestNumbersAgree(t *testing.T) {
 	require.Less(t, len(pdf.Raw), 200_000)
 	b.moved("/portal/payout/statement?id="+id, b.ask("GET", "/portal/payout/statement.pdf?id="+id, nil, "Accept-Language", "ja"))
 	require.Contains(t, string(b.ask("GET", "/portal/payout?id="+id, nil, "Accept-Language", "ja").Raw), "印刷するか")
-	require.Contains(t, b.get("/portal/commissions?from=soon"), "This is not a day.")
+	require.Contains(t, b.get("/portal/commissions?from=soon"), "Enter a valid date.")
 }
 
 // TestListsOfCommissionsTurn walks the commissions there and back by the day of their sale.

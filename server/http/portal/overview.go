@@ -11,19 +11,19 @@ import (
 // recentCommissions is how many of the last commissions the overview shows.
 const recentCommissions = 5
 
-// home is what the overview shows.
+// home holds the data of the overview.
 type home struct {
 	Says, Conditions []string // what the partner earns
 	Link             string
 	Steps            []section // what is left of the onboarding
-	Purses           []purse
+	Purses           []balance
 	WasPaid          bool
 	Stats            db.PartnerStatsRow
 	Graph            graph
 	Commissions      []earned
 }
 
-// Begins reports whether nobody has come yet.
+// Begins reports whether there was no visit yet.
 func (h home) Begins() bool { return h.Stats.Clicks == 0 && len(h.Purses) == 0 }
 
 // overview is the page that a partner signs in to.
@@ -36,23 +36,23 @@ func overview(v *visit) error {
 	if h.Link, err = v.ownLink(); err != nil {
 		return err
 	}
-	if h.Purses, err = v.purses(); err != nil {
+	if h.Purses, err = v.balances(); err != nil {
 		return err
 	}
-	h.WasPaid = slices.ContainsFunc(h.Purses, func(p purse) bool { return p.PaidMinor > 0 })
+	h.WasPaid = slices.ContainsFunc(h.Purses, func(p balance) bool { return p.PaidMinor > 0 })
 	if h.Stats, err = v.counters(); err != nil {
 		return err
 	}
 	if h.Graph, err = v.graph(h.Purses); err != nil {
 		return err
 	}
-	if h.Commissions, err = v.earned(asked{}, recentCommissions); err != nil {
+	if h.Commissions, err = v.earned(commissionFilter{}, recentCommissions); err != nil {
 		return err
 	}
 	return v.show(http.StatusOK, "overview", "/portal", "Overview", h)
 }
 
-// counters are what a partner has brought so far.
+// counters are the partner's totals.
 func (v *visit) counters() (db.PartnerStatsRow, error) {
 	rows, err := queries.PartnerStats(v.ctx(), v.portal.Pool, db.PartnerStatsParams{
 		Ids: []string{v.partner.ID}, OrgID: v.partner.OrgID,
@@ -64,8 +64,7 @@ func (v *visit) counters() (db.PartnerStatsRow, error) {
 	return rows[0], nil
 }
 
-// steps are what a new partner has still to do.
-// They end with the onboarding for good, even if a name is taken away later.
+// steps are the open steps of a new partner. They end with the onboarding, even if a name is removed later.
 func (v *visit) steps() (out []section) {
 	p := v.partner
 	if p.CompletedOnboarding {
@@ -75,7 +74,7 @@ func (v *visit) steps() (out []section) {
 		out = append(out, section{"/portal/settings#profile", "Save your name"})
 	}
 	if p.PayoutMethod == nil {
-		out = append(out, section{"/portal/settings#payout", "Say how you want to be paid"})
+		out = append(out, section{"/portal/settings#payout", "Add your payout details"})
 	}
 	return out
 }

@@ -116,7 +116,7 @@ func TestOverviewAndPayouts(t *testing.T) {
 	s.Must(200, s.Post("/v1/partners/"+partner, M{"payout_method": "paypal"}))
 	empty := signIn(s, partner).get("/portal")
 	require.Contains(t, empty, "Nothing earned yet")
-	require.Contains(t, empty, "nothing to draw")
+	require.Contains(t, empty, "No data for this period")
 	customer := s.Customer(program, partner)
 	s.Sale(program, customer, M{"amount_minor": 1_000_000})
 	s.Sale(program, customer, M{"amount_minor": 50_000, "currency": "JPY"})

@@ -21,7 +21,7 @@ func payouts(v *visit) error {
 	if err != nil {
 		return err
 	}
-	found, err := list.Of(v.ctx(), v.unit(), v.asked(t), db.PayoutList{PartnerID: &v.partner.ID})
+	found, err := list.Of(v.ctx(), v.unit(), v.listRequest(t), db.PayoutList{PartnerID: &v.partner.ID})
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (v *visit) countCommissions(found []db.Payout) ([]countedPayout, error) {
 // statementRows is how many commissions the statement of a payout lists; its table has more.
 const statementRows = 1000
 
-// payoutPage is what a payout's page and its statement show.
+// payoutPage holds the data of a payout's page and its statement.
 type payoutPage struct {
 	db.Payout
 	Rows []earned
@@ -76,7 +76,7 @@ func onePayout(v *visit) error {
 	}
 	found := list.Page[earned]{Rows: data.Rows, HasMore: len(data.Rows) > perPage}
 	switch {
-	case found.HasMore && t.Before != nil: // the one that is too many is the newest
+	case found.HasMore && t.Before != nil: // the extra row is the newest
 		found.Rows = data.Rows[1:]
 	case found.HasMore:
 		found.Rows = data.Rows[:perPage]
@@ -86,8 +86,7 @@ func onePayout(v *visit) error {
 	return v.show(http.StatusOK, "payout", "/portal/payouts", "Payout", data)
 }
 
-// payoutPage reads the payout that the address names, with so many of its commissions.
-// Another's is as absent as one that never was.
+// payoutPage loads the payout in the address, with at most that many commissions. Another partner's payout is a 404.
 func (v *visit) payoutPage(t site.Turn, rows int) (data payoutPage, err error) {
 	of := db.PayoutGetParams{ID: v.QueryParam("id"), OrgID: v.partner.OrgID}
 	if data.Payout, err = queries.PayoutGet(v.ctx(), v.portal.Pool, of); err != nil {
@@ -96,7 +95,7 @@ func (v *visit) payoutPage(t site.Turn, rows int) (data payoutPage, err error) {
 	if data.PartnerID != v.partner.ID {
 		return data, problem.NotFound("")
 	}
-	a := asked{PayoutID: &data.ID, Turn: t}
+	a := commissionFilter{PayoutID: &data.ID, Turn: t}
 	if data.Rows, err = v.earned(a, rows); err != nil {
 		return data, err
 	}
@@ -115,7 +114,7 @@ func payoutTable(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return v.table("payout-"+data.PeriodMonth.Format("2006-01")+"-"+data.Currency, asked{PayoutID: &data.ID})
+	return v.table("payout-"+data.PeriodMonth.Format("2006-01")+"-"+data.Currency, commissionFilter{PayoutID: &data.ID})
 }
 
 // statement shows a payout as a page to print.

@@ -1,17 +1,12 @@
-// Package portal is where partners see their links and their money, and say how
-// they want to be paid: pages made on the server, which need no JavaScript. A
-// partner comes by a sign-in link of the API. What the pages show is read from the
-// lists that the API pages too, and what their forms change is written by the same
-// rules, each bound to the organization, the program and the partner of the session.
+// Package portal serves the pages on which partners see their links and earnings and choose a payout method. They
+// need no JavaScript. Partners sign in with a link. The pages read the same lists and call the same rules as the API,
+// bound to the organization, the program and the partner of the session.
 //
-// The portal decides nothing about programs, partners or money. A request is a visit
-// (visit.go), which the session makes the partner's (session.go); each page has a
-// file, and view.go writes them from the templates. What they look like and how forms
-// are read is the package design's.
+// The portal decides nothing about programs, partners or money. A request is a visit (visit.go) of a session
+// (session.go); each page has a file, and view.go renders the templates. Package site has the layout and reads forms.
 package portal
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -39,11 +34,11 @@ const timeout = 8 * time.Second
 
 var queries = db.New()
 
-// Options is what the portal depends on.
+// Options holds the dependencies of the portal.
 type Options struct {
 	Keeper   *secret.Keeper
-	BaseURL  string // where the service is reached
-	ShortURL string // where short links live; below BaseURL where it is empty
+	BaseURL  string // the service's address
+	ShortURL string // the address of short links; below BaseURL if it is empty
 	Partners *partner.Service
 	Document *middleware.Document
 	Pool     *pgxpool.Pool
@@ -52,7 +47,7 @@ type Options struct {
 	Service  string       // the product's name
 	Clock    clock.Clock
 	Address  func(echo.Context) string // the visitor's address, behind proxies too
-	// Plan is the limits of organizations that have none of their own.
+	// Plan holds the limits of organizations without specific ones.
 	Plan quota.Plan
 	// Wake is called when events have been committed; it may be nil.
 	Wake func()
@@ -63,7 +58,7 @@ type Portal struct {
 	Options
 	routes map[string]route
 	origin *http.CrossOriginProtection
-	secure bool // the service is reached by https
+	cookie site.Cookie // the session's
 }
 
 // action answers a request.
@@ -79,7 +74,9 @@ func New(o Options) (*Portal, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Portal{Options: o, origin: origin, secure: strings.HasPrefix(o.BaseURL, "https:")}
+	p := &Portal{Options: o, origin: origin, cookie: site.Cookie{
+		Name: "rail_portal", Path: "/portal", Secure: strings.HasPrefix(o.BaseURL, "https:"),
+	}}
 	p.routes = map[string]route{
 		"/portal":                        {get: overview},
 		"/portal/links":                  {get: links},
@@ -112,9 +109,8 @@ func New(o Options) (*Portal, error) {
 	return p, nil
 }
 
-// Register adds the portal to e.
-// Every path below /portal is its own, known or not, so that whatever is wrong is
-// answered with a page and never with JSON.
+// Register adds the portal to e. The portal answers every path below /portal, so that every error is a page and never
+// JSON.
 func (p *Portal) Register(e *echo.Echo) {
 	e.Any("/portal", p.serve)
 	e.Any("/portal/*", p.serve)
@@ -125,25 +121,20 @@ func (p *Portal) Register(e *echo.Echo) {
 // guard ties the portal's forms to its sessions.
 var guard = site.Guard{Purpose: "rail/portal-form"}
 
-// serve finds the route of a path. The log is given the route's pattern: a path
-// may contain a token.
-// The context is cut off from the connection's: a change that has begun ends even if
-// the browser goes away, as in the API.
+// serve answers one request. The log gets the route's pattern, since a path may contain a token. The context outlives
+// the connection's: a change completes even if the browser disconnects, as in the API.
 func (p *Portal) serve(c echo.Context) error {
 	site.Confine(c.Response().Header())
 	v := &visit{Context: c, portal: p, now: p.Clock.Now(), locale: locale.Of(c.Request().Header.Get("Accept-Language"))}
 	v.frame, v.page = framed(c.Request().URL.Path)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), allowance(v.page))
-	defer cancel()
-	c.SetRequest(c.Request().WithContext(ctx))
+	defer site.Detach(c, allowance(v.page))()
 	if err := p.dispatch(v); err != nil {
 		return v.fail(err)
 	}
 	return nil
 }
 
-// allowance is what a request may take; a receiver's answer to a test comes on
-// top.
+// allowance returns the timeout of a request, which for a test of a postback includes the receiver's.
 func allowance(path string) time.Duration {
 	if path == "/portal/postback/ping" {
 		return timeout + webhook.Deadline
@@ -151,8 +142,7 @@ func allowance(path string) time.Duration {
 	return timeout
 }
 
-// dispatch answers sign-in links, which need no session, and then the routes, which
-// all do.
+// dispatch answers sign-in links, which need no session, and the routes, which do.
 func (p *Portal) dispatch(v *visit) error {
 	path, method := v.page, v.Request().Method
 	if method == http.MethodHead {
@@ -206,9 +196,8 @@ func (p *Portal) read(v *visit, do action) error {
 	return do(v)
 }
 
-// change answers a POST: it must come from a page of this session.
-// The origin is checked before the session, and the session before the body, so that
-// a stranger's request costs neither a query nor memory.
+// change answers a POST, which must come from a page of this session. It checks the origin before the session, and
+// the session before the body, so that a forged request costs neither a query nor memory.
 func (p *Portal) change(v *visit, do action) error {
 	if err := p.origin.Check(v.Request()); err != nil {
 		return site.ErrForged
@@ -227,10 +216,9 @@ func (p *Portal) change(v *visit, do action) error {
 	return do(v)
 }
 
-// Refusals that only the portal knows, each with a page of its own.
+// Refusals of the portal, each with a page.
 var (
 	errSignedOut = errors.New("portal: not signed in")
-	errLink      = errors.New("portal: the sign-in link does not work")
 	errEmbed     = errors.New("portal: the embed token does not work")
 	errVisitor   = errors.New("portal: somebody else than the partner looks at it")
 	errStale     = errors.New("portal: the partner has signed in too long ago")

@@ -26,7 +26,7 @@ type eventChoice struct {
 	Chosen      bool
 }
 
-// postbackPage is what the page of the postback shows.
+// postbackPage holds the data of the postback's page.
 type postbackPage struct {
 	Endpoints  []db.WebhookEndpoint
 	Current    *db.WebhookEndpoint // nil where there is none yet
@@ -52,8 +52,7 @@ func (v *visit) showPostback(status int, page postbackPage) error {
 	return v.show(status, "postback", "/portal/settings", "Postback", page)
 }
 
-// postbackPage is the page with what is stored of one endpoint, the first where
-// none is named. Another's is as absent as one that never was.
+// postbackPage loads an endpoint, by default the first. Another partner's endpoint is a 404.
 func (v *visit) postbackPage(id string) (postbackPage, error) {
 	found, err := queries.PortalEndpoints(v.ctx(), v.portal.Pool, db.PortalEndpointsParams{
 		ProgramID: v.program.ID, OrgID: v.partner.OrgID, PartnerID: v.partner.ID,
@@ -81,22 +80,22 @@ func (v *visit) postbackPage(id string) (postbackPage, error) {
 // meanings are the types in words for partners, where the description's are
 // about the API.
 var meanings = map[string]string{
-	"referral.created":    "somebody came by your link",
-	"referral.lead":       "a visitor of yours signed up",
+	"referral.created":    "a visitor clicked your link",
+	"referral.lead":       "a referred visitor signed up",
 	"referral.converted":  "a referral paid for the first time",
-	"referral.deleted":    "a referral was taken back",
-	"commission.created":  "you earned, or money was taken back",
-	"commission.updated":  "a commission changed its state or amount",
+	"referral.deleted":    "a referral was removed",
+	"commission.created":  "you earned a commission, or one was taken back",
+	"commission.updated":  "a commission’s status or amount changed",
 	"commission.paid":     "a commission was paid",
-	"commission.voided":   "an unpaid commission fell away",
+	"commission.voided":   "an unpaid commission was cancelled",
 	"commission.deleted":  "a commission was removed",
-	"payout.created":      "a payout was made ready",
-	"payout.updated":      "a payout changed its state",
-	"payout.due":          "a payout's day has come",
+	"payout.created":      "a payout was created",
+	"payout.updated":      "a payout’s status changed",
+	"payout.due":          "a payout is due",
 	"payout.paid":         "a payout was sent",
-	"payout.failed":       "a payout did not arrive",
-	"payout.not_eligible": "a payout cannot be made yet",
-	"payout.deleted":      "a payout was withdrawn; its money is due again",
+	"payout.failed":       "a payout failed",
+	"payout.not_eligible": "a payout is not possible yet",
+	"payout.deleted":      "a payout was cancelled; its commissions are due again",
 }
 
 // choose lists the types that a postback may take; none chosen means all.
@@ -110,15 +109,15 @@ func (p *postbackPage) choose(chosen []string) {
 	}
 }
 
-// savePostback adds the partner's postback, or changes the one that the form names.
+// savePostback adds the partner's postback, or changes the postback in the form.
 func savePostback(v *visit) error {
 	page, err := v.postbackPage(v.form.Value("id"))
 	if err != nil {
 		return err
 	}
-	// A form for a new one that was sent from an old page.
+	// An old page's form for a new postback.
 	if page.Current != nil && v.form.Value("id") == "" {
-		page.Form.Errors = site.Faults{"": v.locale.T("You have a postback already.")}
+		page.Form.Errors = site.Faults{"": v.locale.T("You already have a postback.")}
 		return v.showPostback(http.StatusUnprocessableEntity, page)
 	}
 	types, secret := v.form.Values("event_types"), ""
@@ -128,7 +127,7 @@ func savePostback(v *visit) error {
 		err = v.updatePostback(page.Current, v.form.Value("url"), types, v.form.Has("enabled"))
 	}
 	if wrong := v.faults(err, "url", "event_types"); wrong != nil {
-		// The page shows what was typed, not what is stored.
+		// The page shows the typed values, not the stored ones.
 		page.Form = site.Form{Values: v.form.Typed("url"), Errors: wrong}
 		page.choose(v.form.Values("event_types"))
 		page.Enabled = v.form.Has("enabled")
@@ -173,7 +172,7 @@ func (v *visit) addPostback(url string, types []string) (secret string, err erro
 			return err
 		}
 		secret = made
-		return v.audit(ctx, "webhook_endpoint.created", e.ID, nil, sketch(e))
+		return v.audit(ctx, "webhook_endpoint.created", e.ID, nil, auditMembers(e))
 	})
 	return secret, err
 }
@@ -190,7 +189,7 @@ func (v *visit) noPostback(ctx context.Context) error {
 		ProgramID: v.program.ID, OrgID: v.partner.OrgID, PartnerID: &v.partner.ID,
 	})
 	if err == nil && n > 0 {
-		err = problem.New(problem.WebhookEndpointLimit, "You have a postback already.")
+		err = problem.New(problem.WebhookEndpointLimit, "You already have a postback.")
 	}
 	return err
 }
@@ -212,12 +211,12 @@ func (v *visit) updatePostback(e *db.WebhookEndpoint, url string, types []string
 		if err != nil {
 			return err
 		}
-		return v.audit(ctx, "webhook_endpoint.updated", e.ID, sketch(*e), sketch(now))
+		return v.audit(ctx, "webhook_endpoint.updated", e.ID, auditMembers(*e), auditMembers(now))
 	})
 }
 
-// sketch is what the audit log keeps of an endpoint: all but its secrets.
-func sketch(e db.WebhookEndpoint) map[string]any {
+// auditMembers returns the members of an endpoint that the audit log has: all except secrets.
+func auditMembers(e db.WebhookEndpoint) map[string]any {
 	return map[string]any{"url": e.URL, "event_types": e.EventTypes, "enabled": e.Enabled}
 }
 
@@ -285,7 +284,7 @@ func pingPostback(v *visit) error {
 // tooMany refuses a test that came too early, on the page it was asked for.
 func (v *visit) tooMany(page postbackPage) error {
 	v.Response().Header().Set("Retry-After", strconv.Itoa(int(betweenTests/time.Second)))
-	page.Form.Errors = site.Faults{"": v.locale.T("A test was sent just now. Wait ten seconds before the next.")}
+	page.Form.Errors = site.Faults{"": v.locale.T("A test was just sent. Wait ten seconds before the next one.")}
 	return v.showPostback(http.StatusTooManyRequests, page)
 }
 
@@ -300,7 +299,7 @@ func deletePostback(v *visit) error {
 		if err := webhook.Delete(ctx, work.From(ctx), e.ID); err != nil {
 			return err
 		}
-		return v.audit(ctx, "webhook_endpoint.deleted", e.ID, sketch(*e), nil)
+		return v.audit(ctx, "webhook_endpoint.deleted", e.ID, auditMembers(*e), nil)
 	})
 	if err != nil {
 		return err

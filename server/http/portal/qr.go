@@ -44,7 +44,7 @@ func qrFile(v *visit) error {
 	return v.file("qr.png", "image/png", code.PNG())
 }
 
-// code is that of the link that the address names: own is the one that every partner has.
+// code returns the QR code of the link in the address; own is the partner's default link.
 func (v *visit) code() (*qr.Code, error) {
 	address, err := v.linkAddress(v.QueryParam("link"))
 	if err != nil {
@@ -62,7 +62,7 @@ func (v *visit) linkAddress(id string) (string, error) {
 	return tracking.URL(l.DestinationURL, l.Param, l.Value), err
 }
 
-// link is one of the partner's links. Another's is as absent as one that never was.
+// link returns one of the partner's links. Another partner's link is a 404.
 func (v *visit) link(id string) (db.Link, error) {
 	l, err := queries.LinkGet(v.ctx(), v.portal.Pool, db.LinkGetParams{ID: id, OrgID: v.partner.OrgID})
 	if err == nil && l.PartnerID != v.partner.ID {

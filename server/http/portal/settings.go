@@ -17,12 +17,11 @@ import (
 // profileFields are those of the profile that the partner may change.
 var profileFields = []string{"first_name", "last_name", "display_name", "company_name", "website_url", "country_code"}
 
-// settingsPage is what the page of settings shows: what is stored, or what was
-// typed with its faults.
+// settingsPage holds the data of the settings page: the stored values, or the typed ones with their faults.
 type settingsPage struct {
 	Profile, Payout site.Form
 	Choices         partner.Choices
-	Methods         []method // those that the program pays by
+	Methods         []method // the program's
 	Chosen          *method  // whose form is open
 	Stored          *stored
 	Countries       []site.Option
@@ -30,8 +29,7 @@ type settingsPage struct {
 	Again           bool // whether a link to sign in anew can be mailed
 }
 
-// settings shows the profile, the payout method and the notifications, each a form
-// of its own.
+// settings shows the profile, the payout method and the notifications, each in a form.
 func settings(v *visit) error {
 	page, err := v.settingsPage(v.QueryParam("method"))
 	if err != nil {
@@ -40,9 +38,8 @@ func settings(v *visit) error {
 	return v.show(http.StatusOK, "settings", "/portal/settings", "Settings", page)
 }
 
-// settingsPage is the page with what is stored.
-// open names the payout method whose form is shown. A partner who has chosen none
-// yet sees the form of the first.
+// settingsPage returns the page with the stored values. open names the payout method whose form is shown; the default
+// is the first.
 func (v *visit) settingsPage(open string) (settingsPage, error) {
 	p := v.partner
 	page := settingsPage{
@@ -143,7 +140,7 @@ func savePayout(v *visit) error {
 		return err
 	}
 	if page.Chosen == nil || page.Chosen.Name != v.form.Value("method") {
-		page.Payout.Errors = site.Faults{"": v.locale.T("Choose one of the methods that the program pays by.")}
+		page.Payout.Errors = site.Faults{"": v.locale.T("Choose one of the program’s payout methods.")}
 		return v.show(http.StatusUnprocessableEntity, "settings", "/portal/settings", "Settings", page)
 	}
 	details, wrong := page.Chosen.read(v)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net/http"
 	"strings"
-	"time"
 
 	"rail/gen/db"
 	"rail/server/http/site"
@@ -12,29 +11,29 @@ import (
 	"rail/server/program/partner"
 )
 
-// door is the page for who is not signed in.
-type door struct {
+// signInPage holds the data of the sign-in page.
+type signInPage struct {
 	Text    string
 	Token   string // of the link that the page's button uses; "" for the form that asks for one
 	Mail    bool   // whether links can be mailed
-	Program string // the only program that is asked for, as the address named it
+	Program string // the program in the address
 	Form    site.Form
 }
 
-// door shows the form that asks for a link, with what it has to say first.
-func (v *visit) door(status int, title, text string, form site.Form) error {
-	return v.showDoor(status, title, door{
+// showSignIn shows the form for a sign-in link below a text.
+func (v *visit) showSignIn(status int, title, text string, form site.Form) error {
+	return v.writeSignIn(status, title, signInPage{
 		Text: v.locale.Said(text), Mail: v.portal.Partners.Mail.Ready(), Program: v.asksFor(), Form: form,
 	})
 }
 
-func (v *visit) showDoor(status int, title string, d door) error {
+func (v *visit) writeSignIn(status int, title string, d signInPage) error {
 	return pages.Write(v, v.locale, status, "sign-in", frame{
 		Title: v.locale.Said(title), Program: v.portal.Service, FormToken: guard.Token(""), Data: d,
 	})
 }
 
-// asksFor is the program that the address or the form names; "" for none.
+// asksFor returns the program in the address or the form; "" for none.
 func (v *visit) asksFor() string {
 	named := v.QueryParam("program")
 	if v.form != nil {
@@ -46,8 +45,7 @@ func (v *visit) asksFor() string {
 	return strings.ToValidUTF8(named, "")
 }
 
-// mailLink answers the form that asks for a link. It says the same for an address that nobody
-// has, and as late: what is done for one that somebody has takes a little longer.
+// mailLink emails a sign-in link. The response and its time are the same for an unknown address.
 func (p *Portal) mailLink(v *visit) error {
 	if err := p.origin.Check(v.Request()); err != nil {
 		return site.ErrForged
@@ -63,17 +61,17 @@ func (p *Portal) mailLink(v *visit) error {
 		if faults == nil {
 			return wrong
 		}
-		return v.door(problemStatus(wrong), "Sign in", "We mail you a link. It works once.",
+		return v.showSignIn(problemStatus(wrong), "Sign in", "We’ll email you a sign-in link. It works once.",
 			site.Form{Values: form.Typed("email"), Errors: faults})
 	}
-	return v.note(http.StatusOK, "Look into your mail",
-		"If a partner has this address, a link is on its way to it. It works once, for 30 minutes.")
+	return v.note(http.StatusOK, "Check your inbox",
+		"If this address belongs to a partner, we’ve sent a sign-in link. It works once, for 30 minutes.")
 }
 
 // sendLinks mails the links, where mails can be sent.
 func (p *Portal) sendLinks(v *visit, email string) error {
 	if !p.Partners.Mail.Ready() {
-		return problem.New(problem.EmailNotConfigured, "This server sends no mails. Ask the program for a link.")
+		return problem.New(problem.EmailNotConfigured, "This server does not send email. Ask the program for a link.")
 	}
 	if !strings.Contains(email, "@") || len(email) > 255 {
 		return problem.Invalid("email", "email must be an e-mail address.")
@@ -95,8 +93,8 @@ func problemStatus(err error) int {
 // opens links and sends no forms.
 func (p *Portal) useMailed(v *visit, token string) error {
 	own, mailed := strings.CutPrefix(token, partner.MailMark)
-	if !mailed || !tokenForm.MatchString(own) {
-		return errLink
+	if !mailed || !partner.IsToken(own) {
+		return partner.ErrLink
 	}
 	switch v.Request().Method {
 	case http.MethodPost:
@@ -108,36 +106,34 @@ func (p *Portal) useMailed(v *visit, token string) error {
 	default:
 		return site.RefuseMethod(v, "GET, HEAD, POST")
 	}
-	return v.showDoor(http.StatusOK, "Sign in", door{
+	return v.writeSignIn(http.StatusOK, "Sign in", signInPage{
 		Text: v.locale.T("Press the button to open your portal. The link works once."), Token: token,
 	})
 }
 
-// again mails who is signed in a link of their own, to sign in anew.
+// again emails the signed-in partner a link to sign in again.
 func again(v *visit) error {
 	err := v.portal.Partners.RenewLink(v.ctx(), v.portal.Attempts, v.partner, v.program)
 	if err != nil {
 		return err
 	}
-	return v.note(http.StatusOK, "Look into your mail",
-		"A link is on its way to you. It works once, for 30 minutes.")
+	return v.note(http.StatusOK, "Check your inbox",
+		"We’ve sent you a link. It works once, for 30 minutes.")
 }
 
-// fresh reports whether the partner has signed in within the last hours, as changes of how
-// money is paid ask for: a browser that was left open is not enough, and neither is a frame, whose
-// address the page around it knows.
+// fresh reports whether the partner has signed in recently, which changes of the payout method require: an open
+// browser is not enough, and neither is a frame, whose address the surrounding page knows.
 func (v *visit) fresh() bool {
-	return v.frame == "" && !v.session.Visitor && v.session.CreatedAt.Plus(freshFor).After(v.now.Time)
+	return v.frame == "" && partner.Fresh(v.session, v.now)
 }
 
-// extend lets a session that is used last longer, at most once a day. Of who looks at the portal
-// as its partner it does not.
+// extend extends a used session, at most once a day. It does not extend sessions of the organization's people.
 func (v *visit) extend() error {
-	until := v.now.Plus(sessionLife)
-	if v.session.Visitor || v.frame != "" || v.session.ExpiresAt.After(until.Plus(-24*time.Hour).Time) {
+	until, due := partner.Extend(v.session, v.now)
+	if !due || v.frame != "" {
 		return nil
 	}
-	v.SetCookie(v.portal.cookie(v.token, int(sessionLife/time.Second)))
+	v.portal.cookie.Set(v, v.token, partner.SessionLife)
 	return queries.PortalSessionExtend(v.ctx(), v.portal.Pool, db.PortalSessionExtendParams{
 		ExpiresAt: until, TokenHash: v.session.TokenHash,
 	})

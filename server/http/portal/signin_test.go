@@ -61,8 +61,8 @@ func TestSignInByMail(t *testing.T) {
 	s.Partner(program, M{"email": "Ada@example.com"})
 	s.Partner(other, M{"email": "ada@example.com"})
 	s.Partner(program, M{"email": "waits@example.com", "status": "pending"})
-	door := string(s.Must(401, visit(s, "GET", "/portal")).Raw)
-	require.Contains(t, door, "Send me a link")
+	page := string(s.Must(401, visit(s, "GET", "/portal")).Raw)
+	require.Contains(t, page, "Send me a link")
 
 	known := s.Must(200, asks(s, " ada@EXAMPLE.com ", ""))
 	for _, stranger := range []string{"nobody@example.com", "waits@example.com"} {
@@ -108,7 +108,7 @@ func TestLinksAreBounded(t *testing.T) {
 	s.Must(200, asks(s, "ada@example.com", ""))
 }
 
-// TestLinksOfADay: nobody can fill a mailbox, and who is signed in gets a link all the same.
+// TestLinksOfADay checks that links to a mailbox are limited, except for a signed-in partner.
 func TestLinksOfADay(t *testing.T) {
 	t.Parallel()
 	s := mailing(t)
@@ -145,7 +145,7 @@ func TestPayoutDetailsAskAgain(t *testing.T) {
 	paypal := []string{"method", "paypal", "email", "ada@example.com"}
 	s.Must(303, b.send("/portal/settings/payout", paypal...))
 	s.Clock.Advance(12 * time.Hour)
-	require.Contains(t, b.get("/portal/settings"), "Mail me a link")
+	require.Contains(t, b.get("/portal/settings"), "Email me a link")
 	b.says(403, "Please sign in again", b.send("/portal/settings/payout", "method", "paypal", "email", "eve@example.com"))
 	s.Must(303, b.send("/portal/settings/profile", "first_name", "Ada"))
 	s.Must(200, b.send("/portal/again"))
@@ -153,14 +153,14 @@ func TestPayoutDetailsAskAgain(t *testing.T) {
 	s.Must(303, (&browser{s, session(in)}).send("/portal/settings/payout", paypal...))
 }
 
-// TestVisitorsOnlyLook: whoever opens the portal for the program changes nothing in it.
+// TestVisitorsOnlyLook checks that the program's people cannot change a partner's portal.
 func TestVisitorsOnlyLook(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	b := signIn(s, s.Partner(s.Program()))
 	_, err := s.Pool.Exec(t.Context(), "UPDATE portal_sessions SET visitor = true")
 	require.NoError(t, err)
-	b.says(403, "You only look at this portal", b.send("/portal/settings/profile", "first_name", "Eve"))
+	b.says(403, "You’re viewing this portal", b.send("/portal/settings/profile", "first_name", "Eve"))
 	s.Clock.Advance(11 * time.Hour)
 	require.Empty(t, session(s.Must(http.StatusOK, b.ask("GET", "/portal", nil))), "the session is not extended")
 	s.Must(200, b.send("/portal/sign-out"))
@@ -183,6 +183,6 @@ func TestDoorIsAccessible(t *testing.T) {
 	b.Picture("door")
 	b.Open(link)
 	b.Reads("Press the button")
-	b.Picture("door-link")
+	b.Picture("page-link")
 	b.Accessible("/portal", link, "/portal/sso/x")
 }

@@ -94,7 +94,7 @@ func (v *visit) facts(data payoutPage) []fact {
 	}
 	out := []fact{
 		{l.T("From"), v.program.Name}, {l.T("To"), payout.NameOf(v.partner)},
-		{l.T("For the time until"), l.Day(data.PeriodEnd.Time)},
+		{l.T("Period ending"), l.Day(data.PeriodEnd.Time)},
 		{l.T("Status"), l.T(site.Words(string(data.Status), vocabulary))}, when,
 	}
 	if data.Method != nil {
@@ -103,7 +103,7 @@ func (v *visit) facts(data payoutPage) []fact {
 	if data.ExternalID != nil {
 		out = append(out, fact{l.T("Reference"), *data.ExternalID})
 	}
-	return append(out, fact{l.T("Number of the payout"), data.ID})
+	return append(out, fact{l.T("Payout number"), data.ID})
 }
 
 // drawFacts writes the head of a statement.
@@ -125,7 +125,7 @@ func (v *visit) drawFacts(pdf *fpdf.Fpdf, data payoutPage) {
 func (v *visit) drawRows(pdf *fpdf.Fpdf, data payoutPage) {
 	l := v.locale
 	pdf.SetFont("go", "B", 9)
-	v.drawRow(pdf, l.T("Sale"), l.T("Customer"), l.T("Sold for"), l.T("How it came about"), l.T("You earn"))
+	v.drawRow(pdf, l.T("Sale"), l.T("Customer"), l.T("Sale amount"), l.T("How it’s calculated"), l.T("You earn"))
 	pdf.SetFont("go", "", 9)
 	for _, k := range data.Rows {
 		sold := "–"

@@ -18,19 +18,19 @@ const tableRows = 10_000
 
 // commissionTable answers with the commissions that are meant as a table.
 func commissionTable(v *visit) error {
-	a, _ := v.askedCommissions()
+	a, _ := v.commissionFilterOf()
 	return v.table("commissions", a)
 }
 
 // table answers with commissions as a file that spreadsheets read.
-func (v *visit) table(name string, a asked) error {
+func (v *visit) table(name string, a commissionFilter) error {
 	found, err := v.earned(a, tableRows)
 	if err != nil {
 		return err
 	}
 	l := v.locale
 	rows := [][]string{{
-		l.T("Sale"), l.T("Customer"), l.T("Sold for"), l.T("Currency"), l.T("How it came about"), l.T("Brought by"),
+		l.T("Sale"), l.T("Customer"), l.T("Sale amount"), l.T("Currency"), l.T("How it’s calculated"), l.T("Referred by"),
 		l.T("Status"), l.T("Reason"), l.T("Amount"), l.T("Currency"), l.T("Payout"),
 	}}
 	for _, k := range found {

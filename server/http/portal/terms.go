@@ -9,8 +9,8 @@ import (
 	"rail/server/opt"
 )
 
-// terms say what the partner earns: a sentence for each rate of the flow that decides about
-// their customers' payments, the same of sign-ups, and what holds for all of them.
+// terms describe the partner's rates: a sentence for each rate of the flow for payments, the same for sign-ups, and
+// the general terms.
 func (v *visit) terms() (says, conditions []string, err error) {
 	for _, trigger := range []rules.Trigger{rules.NewPayment, rules.NewSignup} {
 		f, err := v.deciding(trigger)

@@ -28,7 +28,7 @@ func detailInput(f site.Form, d detail) site.Input {
 	return i
 }
 
-// frame is what every page gets.
+// frame holds the data of every page.
 type frame struct {
 	Title, Nav, Program, Who, FormToken, Done string
 	SignedIn, Framed, Home                    bool
@@ -48,7 +48,7 @@ func (frame) Sections() []section {
 	}
 }
 
-// Side is the word beside the program's name, unless the name says it.
+// Side is the word beside the program's name, unless the name ends with it.
 func (f frame) Side() string {
 	if !f.SignedIn || strings.HasSuffix(strings.ToLower(f.Program), "partners") {
 		return ""
@@ -56,13 +56,13 @@ func (f frame) Side() string {
 	return "Partners"
 }
 
-// notices are the words for what a form has done.
+// notices are the flash messages by the value of done.
 var notices = map[string]string{
 	"profile": "Your profile is saved.", "payout": "Your payout method is saved.",
 	"notifications": "Your notifications are saved.", "postback": "Your postback is saved.",
-	"link": "Your link is made.", "renamed": "Your link has its new name.",
-	"away":    "The link is put away. Where you published it, it goes on counting.",
-	"deleted": "The postback is deleted.", "tested": "A test was sent. Its outcome is in the list of deliveries.",
+	"link": "Your link is created.", "renamed": "Your link is renamed.",
+	"away":    "The link is archived. It still counts where you published it.",
+	"deleted": "The postback is deleted.", "tested": "A test was sent. See the result in the list of deliveries.",
 }
 
 // show writes a page of the portal.
@@ -74,8 +74,7 @@ func (v *visit) show(status int, name, nav, title string, data any) error {
 	})
 }
 
-// note writes a page that only says something. It names nobody, as nobody
-// may be signed in.
+// note writes a page with a title and a text. It has no name, since the visitor can be signed out.
 func (v *visit) note(status int, title, text string) error {
 	return pages.Write(v, v.locale, status, "note", frame{
 		Home:  status == http.StatusNotFound,
@@ -83,7 +82,7 @@ func (v *visit) note(status int, title, text string) error {
 	})
 }
 
-// faults are those of a form's fields, as site.FaultsOf has them.
+// faults returns the faults of a form's fields in the reader's language.
 func (v *visit) faults(err error, fields ...string) site.Faults {
 	wrong := site.FaultsOf(err, fields...)
 	for field, text := range wrong {
@@ -92,7 +91,7 @@ func (v *visit) faults(err error, fields ...string) site.Faults {
 	return wrong
 }
 
-// vocabulary has the values whose own name would not be understood.
+// vocabulary has texts for values whose names are unclear.
 var vocabulary = map[string]string{
 	"referral": "Referral", "reward": "Bonus", "clawback": "Taken back", "not_eligible": "Not payable yet",
 	"retrying": "Trying again", "api": "The program", "manual": "The program", "sale_refunded": "The sale was refunded",
@@ -101,7 +100,7 @@ var vocabulary = map[string]string{
 	"mobile": "Phone", "desktop": "Computer", "tablet": "Tablet", "bot": "Robot",
 }
 
-// mask shows that there is a customer, and not who.
+// mask hides a customer's name except for its first letter.
 func mask(texts ...*string) string {
 	for _, t := range texts {
 		for _, r := range opt.Value(t) {

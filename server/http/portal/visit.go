@@ -14,16 +14,17 @@ import (
 	"rail/server/http/site"
 	"rail/server/http/site/look"
 	"rail/server/locale"
+	"rail/server/program/partner"
 	"rail/server/work"
 )
 
-// visit is one request and who makes it.
+// visit is one request and its session.
 type visit struct {
 	echo.Context
 	portal  *Portal
 	now     clock.Time
 	locale  *locale.Locale
-	token   string // the session's; "" for nobody
+	token   string // the session's; "" if signed out
 	session db.PortalSession
 	look    look.Look // of the program
 	frames  []string  // the hosts whose pages may frame an embedded portal
@@ -37,11 +38,10 @@ type visit struct {
 // ctx ends with the time that the request may take.
 func (v *visit) ctx() context.Context { return v.Request().Context() }
 
-// today is the day in the program's zone.
+// today returns the current day in the program's time zone.
 func (v *visit) today() time.Time { return v.now.DayIn(v.locale.Zone()) }
 
-// unit is this request as a unit of work of the partner's.
-// The audit log names the partner as the actor.
+// unit returns a unit of work of the partner, whom the audit log names.
 func (v *visit) unit() *work.Unit {
 	return work.New(v.portal.Pool, work.Unit{
 		OrgID: v.partner.OrgID, Plan: v.portal.Plan, Programs: []string{v.partner.ProgramID}, Now: v.now,
@@ -50,58 +50,49 @@ func (v *visit) unit() *work.Unit {
 	})
 }
 
-// write runs a change in one transaction with its events.
-// change gets the unit from its context; an error from it undoes everything.
+// write runs a change in one transaction with its events. change gets the unit from its context; its error rolls
+// back.
 func (v *visit) write(change func(ctx context.Context) error) error {
 	return v.unit().Within(v.ctx(), func(u *work.Unit) error { return change(work.Into(v.ctx(), u)) })
 }
 
-// done sends the browser on after a change, so that a reload repeats nothing.
+// done redirects after a change; what is the key of the notice on the next page.
 func (v *visit) done(page, what string) error {
 	return v.Redirect(http.StatusSeeOther, page+"?done="+what)
 }
 
-// fail answers an error with a page. The error itself goes on to the log.
-// Errors below 500 are answered here and end here: they are the visitor's.
+// fail answers an error with a page. It returns internal errors, for the log.
 func (v *visit) fail(err error) error {
-	if v.Response().Committed {
-		return err
-	}
 	status, title, text := explain(err)
 	if errors.Is(err, errSignedOut) && v.portal.Partners.Mail.Ready() {
-		title, text = "Sign in", "We mail you a link. It works once."
+		title, text = "Sign in", "We’ll email you a sign-in link. It works once."
 	}
-	if errors.Is(err, errSignedOut) || errors.Is(err, errLink) {
-		return v.door(status, title, text, site.Form{})
-	}
-	site.RetryAfter(v.Response().Header(), err)
-	if shown := v.note(status, title, text); shown != nil {
-		return shown
-	}
-	if status >= http.StatusInternalServerError {
-		return err
-	}
-	return nil
+	return site.Failed(v, err, status, func() error {
+		if errors.Is(err, errSignedOut) || errors.Is(err, partner.ErrLink) {
+			return v.showSignIn(status, title, text, site.Form{})
+		}
+		site.RetryAfter(v.Response().Header(), err)
+		return v.note(status, title, text)
+	})
 }
 
-// explain finds the status and the words for an error, of which the portal has some of
-// its own.
+// explain returns the status and texts for an error.
 func explain(err error) (status int, title, text string) {
 	switch {
-	case errors.Is(err, errLink):
+	case errors.Is(err, partner.ErrLink):
 		return http.StatusGone, "This link no longer works",
-			"A sign-in link works once, and only for a short time. Ask for a new one."
+			"A sign-in link works once and only for a short time. Request a new one."
 	case errors.Is(err, errSignedOut):
 		return http.StatusUnauthorized, "You are not signed in",
-			"Open the sign-in link that the program has sent you, or ask for a new one."
+			"Open the sign-in link that the program sent you, or request a new one."
 	case errors.Is(err, errEmbed):
-		return http.StatusGone, "This page has expired", "Load the page around it anew."
+		return http.StatusGone, "This page has expired", "Reload the surrounding page."
 	case errors.Is(err, errVisitor):
-		return http.StatusForbidden, "You only look at this portal",
-			"You opened it for the program. Nothing was changed: only the partner changes it."
+		return http.StatusForbidden, "You’re viewing this portal",
+			"You opened it for the program. Nothing was changed: only the partner can make changes."
 	case errors.Is(err, errStale):
 		return http.StatusForbidden, "Please sign in again",
-			"Nothing was changed. How you are paid can be changed within twelve hours after you have signed in."
+			"Nothing was changed. You can change your payout method within twelve hours of signing in."
 	}
 	return site.Explain(err)
 }

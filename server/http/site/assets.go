@@ -24,7 +24,7 @@ const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src
 func Confine(h http.Header, more ...string) {
 	h.Set("Content-Security-Policy", strings.Join(append([]string{policy}, more...), "; "))
 	h.Set("Cache-Control", "no-store")
-	h.Set("Referrer-Policy", "same-origin") // without any, a browser would not say where a form comes from
+	h.Set("Referrer-Policy", "same-origin") // without it, forms have no Origin
 }
 
 // Framed lets pages of hosts frame a page that Confine has confined: with any port unless one is
@@ -63,7 +63,7 @@ func Spelled(part string) bool { return utf8.ValidString(part) && !strings.Conta
 // folder is where the assets are, for every site.
 const folder = "/assets/"
 
-// The assets of every page. Their names have a hash of what is in them.
+// The assets of every page. Their names have a hash of the contents.
 var (
 	StylePath  = folder + nameOf("design.css")
 	ScriptPath = folder + nameOf("design.js")

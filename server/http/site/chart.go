@@ -18,11 +18,11 @@ const (
 	names = 12
 )
 
-// Figures are what a chart draws and its table lists. A page has room for some hundred
-// rows of them; more are for coarser rows, such as weeks.
+// Figures is the data of a chart and its table. A page has room for some hundred rows; use coarser rows, such as
+// weeks, for more.
 type Figures struct {
-	Caption string // says what is in the table
-	Head    string // says what a row is, such as Month
+	Caption string // describes the table
+	Head    string // names a row, such as Month
 	Columns []Column
 	Rows    []Row
 }

@@ -1,19 +1,17 @@
-// Package site is what the pages of the portal and of the console are made of: one
-// style sheet and one script, templates for the parts that pages share, and the way
-// from a form that was sent to the words about what is wrong with it.
+// Package site has everything that pages share: one style sheet and one script, templates for their parts, and forms
+// with their faults.
 //
-// A site has templates of its own: a frame, whose top and bottom every page begins and ends with, and the
-// pages (Source), which say things by a locale: {{t "A text"}}, {{money .Minor .Currency}}. Its forms are guarded by Guard, read as Posted and shown as Form
-// with Inputs; Explain and FaultsOf turn errors into words. Everything here is made on
-// the server and can be used without JavaScript.
+// A site has templates: a frame, whose top and bottom surround every page, and the pages (Source). They use a locale:
+// {{t "A text"}}, {{money .Minor .Currency}}. Guard protects forms; a posted form is Posted, a shown one a Form with
+// Inputs; Explain and FaultsOf describe errors. Everything is rendered on the server and works without JavaScript.
 //
-// The templates, each with what it is given:
+// The templates and their arguments:
 //
-//	head       the title; stands in <head>
+//	head       the title; goes into <head>
 //	moment     a clock.Time; day writes only its day, in UTC
 //	badge      a state
 //	copy       a text in a field with a button that copies it; code is a block of it
-//	flash      a sentence on what a form has done
+//	flash      a sentence about the result of a form
 //	input      Input
 //	faults     Faults
 //	hidden     []Hidden
@@ -32,8 +30,8 @@
 //	confirm    Confirm
 //	timeline   []Moment
 //	nothing    Nothing
-//	zone       nothing: the line that says which zone times are in. Where it stands, the
-//	           script shows moments in the browser's
+//	zone       nothing: the line with the time zone. On a page with it, the
+//	           script shows moments in the browser's zone
 //
 // The pages under testdata have all of them in use.
 package site
@@ -55,15 +53,14 @@ import (
 //go:embed templates assets
 var files embed.FS
 
-// Source is the templates of a site.
+// Source holds the templates of a site.
 type Source struct {
 	Files fs.FS
-	// Folder is where they lie, all that end with .html. Together they define "top" and "bottom", which every page begins
-	// and ends with.
+	// Folder is their path. They define "top" and "bottom", with which every page begins and ends.
 	Folder string
 	// Vocabulary has the values of enums whose own name would not be understood.
 	Vocabulary map[string]string
-	// Functions are what the templates call beside those of this package.
+	// Functions are further functions for the templates.
 	Functions template.FuncMap
 }
 
@@ -93,7 +90,7 @@ func (p *Pages) in(l *locale.Locale) *template.Template {
 	return parsed()
 }
 
-// parse reads all pages into one set. Copies of what they share would be most of a server's memory.
+// parse reads all pages into one set. Copies of the shared templates would take most of a server's memory.
 func (s Source) parse(l *locale.Locale) *template.Template {
 	known := functions(l, s.Vocabulary)
 	maps.Copy(known, s.Functions)
@@ -101,9 +98,8 @@ func (s Source) parse(l *locale.Locale) *template.Template {
 	return template.Must(all.ParseFS(s.Files, path.Join(s.Folder, "*.html")))
 }
 
-// Write answers with the page NAME.html, as its reader l is used to. The whole page is made before
-// anything of it leaves: a template that fails halfway then leaves an error page, not half a
-// page with 200.
+// Write answers with the page NAME.html in the locale l. It renders the whole page first, so that a failing template
+// becomes an error page, not half a page with status 200.
 func (p *Pages) Write(c echo.Context, l *locale.Locale, status int, name string, data any) error {
 	var b bytes.Buffer
 	if err := p.in(l.Base()).ExecuteTemplate(&b, name+".html", data); err != nil {

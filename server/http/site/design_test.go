@@ -100,7 +100,7 @@ func TestNewTile(t *testing.T) {
 		now, before int64
 		want        Change
 	}{
-		{0, 0, Change{Words: "as before"}}, {7, 0, Change{Up: true, Words: "up from 0"}},
+		{0, 0, Change{Words: "no change"}}, {7, 0, Change{Up: true, Words: "new"}},
 		{1120, 1000, Change{Up: true, Words: "up 12 % from 1,000"}}, {500, 1000, Change{Down: true, Words: "down 50 % from 1,000"}},
 		{1_000_001, 1_000_000, Change{Up: true, Words: "up from 1,000,000"}}, {1000, 10, Change{Up: true, Words: "up from 10"}},
 		{5, -10, Change{Up: true, Words: "up from −10"}}, {-1 << 63, 1<<63 - 1, Change{Down: true, Words: "down 200 % from 9,223,372,036,854,775,807"}},

@@ -2,11 +2,11 @@ package site
 
 import "time"
 
-// Even is when a form is answered whose work takes longer for an address that somebody has.
+// Even is the time to answer a form whose work takes longer for a known address.
 const Even = 250 * time.Millisecond
 
-// Evenly does the work of such a form, and returns no earlier than Even after it began: the time
-// tells nobody whose addresses are known.
+// Evenly does the work of such a form, and returns no earlier than Even after it began, so that the time does not
+// reveal known addresses.
 func Evenly(work func() error) error {
 	answer := time.NewTimer(Even)
 	defer answer.Stop()

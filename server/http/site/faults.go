@@ -15,8 +15,7 @@ import (
 // Faults are the faults of a form by field; "" is the form itself.
 type Faults map[string]string
 
-// FaultsOf turns a refusal of the input into faults of the form's fields. Any other
-// error is not for the form to show: it returns nil.
+// FaultsOf returns a refusal of the input as faults of the form's fields; nil for any other error.
 func FaultsOf(err error, fields ...string) Faults {
 	var p *problem.Error
 	if !errors.As(err, &p) || p.Status() >= http.StatusInternalServerError || p.Status() == http.StatusNotFound {
@@ -32,7 +31,7 @@ func FaultsOf(err error, fields ...string) Faults {
 	return Faults{"": sentence(p.Message, p.Param)}
 }
 
-// sentence is an API message for people: without the name of the parameter.
+// sentence returns an API message without the name of the parameter.
 func sentence(message, param string) string {
 	switch {
 	case param == "country_code":
@@ -48,21 +47,20 @@ func sentence(message, param string) string {
 	return message
 }
 
-// RetryAfter says when to try again what has failed for lack of something, such as room on the
-// database's disk.
+// RetryAfter sets Retry-After if the error says when to try again, for example after a shortage of the database.
 func RetryAfter(h http.Header, err error) {
 	if wait := middleware.Problem(err).RetryAfter; wait > 0 {
 		h.Set("Retry-After", strconv.Itoa(wait))
 	}
 }
 
-// Explain finds the status and the words for an error. Refusals of the API are passed
-// on in their own words; a fault of the server is never described.
+// Explain returns the status and texts for an error. Refusals of the API keep their messages; internal errors are not
+// described.
 func Explain(err error) (status int, title, text string) {
 	switch {
 	case errors.Is(err, ErrForged):
 		return http.StatusForbidden, "This was not sent from your page",
-			"Nothing was changed. Go back, load the page anew and try again."
+			"Nothing was changed. Go back, reload the page and try again."
 	case errors.Is(err, ErrForm):
 		return http.StatusBadRequest, "This form cannot be read", "Nothing was changed. Go back and try again."
 	case errors.Is(err, ErrLarge):
@@ -70,22 +68,22 @@ func Explain(err error) (status int, title, text string) {
 	}
 	p := middleware.Problem(err)
 	switch status = p.Status(); {
-	// A malformed id in an address is no mistake that a visitor can correct.
+	// A visitor cannot correct a malformed id in an address.
 	case status == http.StatusNotFound || status == http.StatusBadRequest:
-		return http.StatusNotFound, "There is nothing here", "The page that you asked for does not exist."
+		return http.StatusNotFound, "Page not found", "This page does not exist."
 	case status == http.StatusMethodNotAllowed:
-		return status, "This does not work here", p.Message
+		return status, "Method not allowed", p.Message
 	case status == http.StatusServiceUnavailable:
-		return status, "One moment", "The service is unavailable for a moment. Try again."
+		return status, "Temporarily unavailable", "The service is temporarily unavailable. Try again in a moment."
 	case status >= http.StatusInternalServerError:
-		return status, "Something went wrong", "The mistake is ours, and nothing was changed. Try again later."
+		return status, "Something went wrong", "This is our fault. Nothing was changed. Try again later."
 	}
-	return status, "This cannot be done", p.Message
+	return status, "This is not possible", p.Message
 }
 
 // RefuseMethod answers a method that a path does not know. allowed goes into Allow, which a 405 must carry
 // (RFC 9110, 15.5.6).
 func RefuseMethod(c echo.Context, allowed string) error {
 	c.Response().Header().Set("Allow", allowed)
-	return problem.New(problem.MethodNotAllowed, "This page cannot be asked for in this way.")
+	return problem.New(problem.MethodNotAllowed, "This page does not support this request method.")
 }

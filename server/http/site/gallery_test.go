@@ -30,7 +30,7 @@ var gallery = map[string]any{"list": listPage(), "panel": panelPage(), "form": f
 // M are the values of a page.
 type M = map[string]any
 
-// open serves the gallery. Forms that were sent are answered with what was sent.
+// open serves the gallery. A posted form gets its values back.
 func open(t *testing.T) string {
 	t.Helper()
 	pages := site.Source{Files: os.DirFS("."), Folder: "testdata"}.Parse()
@@ -231,7 +231,7 @@ func confirmPage() M {
 	}
 }
 
-// TestGallery holds every part to what everybody needs of it.
+// TestGallery checks the accessibility of every part.
 func TestGallery(t *testing.T) {
 	t.Parallel()
 	b := browsertest.New(t, open(t))
@@ -260,7 +260,7 @@ func TestMenuFolds(t *testing.T) {
 	require.Empty(t, b.Violations())
 }
 
-// ticked is what the bar below a table says.
+// ticked returns the text of the bar below a table.
 const ticked = "document.querySelector('.bulk-what').textContent + " +
 	"[...document.querySelectorAll('[data-tick]')].map(e => e.checked ? 'x' : '.').join('')"
 
@@ -274,17 +274,17 @@ func TestTicks(t *testing.T) {
 	}
 	row := func(n int) string { return fmt.Sprintf("tbody tr:nth-child(%d) [data-tick]", n) }
 	b.Open("/list")
-	require.Equal(t, "With the ticked partners: 0........", browsertest.Eval[string](b, ticked))
+	require.Equal(t, "0 selected........", browsertest.Eval[string](b, ticked))
 	require.True(t, browsertest.Eval[bool](b, "[...document.querySelectorAll('.bulk button')].every(e => e.disabled)"))
 	click(row(2), "")
 	click(row(5), ", shiftKey: true")
-	require.Equal(t, "With the ticked partners: 4.xxxx...", browsertest.Eval[string](b, ticked))
+	require.Equal(t, "4 selected.xxxx...", browsertest.Eval[string](b, ticked))
 	b.Picture("ticked-1280-light")
 	require.True(t, browsertest.Eval[bool](b, "document.querySelector('[data-tick-all]').indeterminate"))
 	click("[data-tick-all]", "")
-	require.Equal(t, "With the ticked partners: 8xxxxxxxx", browsertest.Eval[string](b, ticked))
+	require.Equal(t, "8 selectedxxxxxxxx", browsertest.Eval[string](b, ticked))
 	click(row(1), "")
-	require.Equal(t, "With the ticked partners: 7.xxxxxxx", browsertest.Eval[string](b, ticked))
+	require.Equal(t, "7 selected.xxxxxxx", browsertest.Eval[string](b, ticked))
 	require.False(t, browsertest.Eval[bool](b, "document.querySelector('[data-tick-all]').checked"))
 	b.Scripts(false)
 	b.Open("/list")
@@ -338,7 +338,7 @@ func TestFiltersAndFinds(t *testing.T) {
 	b.Silent()
 }
 
-// TestZones: moments are shown in the browser's zone where the page says so.
+// TestZones checks that pages with a zone show times in the browser's zone.
 func TestZones(t *testing.T) {
 	t.Parallel()
 	b := browsertest.New(t, open(t))
@@ -365,7 +365,7 @@ func TestCopies(t *testing.T) {
 	require.Equal(t, panelPage()["Tag"], b.Clipboard())
 }
 
-// TestSizes: a page has little time for what is beside its own words.
+// TestSizes bounds the size of the assets.
 func TestSizes(t *testing.T) {
 	t.Parallel()
 	for name, most := range map[string]int64{"assets/design.js": 8 << 10, "assets/design.css": 32 << 10} {

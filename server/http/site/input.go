@@ -17,7 +17,7 @@ type Form struct {
 //	textarea  several lines
 //	select    one of Options
 //	radios    one of Options, each with its Hint
-//	boxes     any of Options, those that are Chosen
+//	boxes     any of Options
 //	check     one box, ticked where Value is not empty
 //	money     an amount as a decimal number, in Currency
 //	file      a file; the form needs enctype="multipart/form-data"
@@ -30,29 +30,27 @@ type Input struct {
 
 	Options  []Option
 	Currency string
-	Source   string // an address that takes ?q= and answers with a list of Found as JSON
+	Source   string // an address that answers ?q= with a list of Found as JSON
 	Accept   string // the kinds of files
 	Filters  bool   // sends its form when another option is chosen
 }
 
-// Option is one of those that an input offers.
+// Option is a choice of an input.
 type Option struct {
 	Value, Label, Hint string
 	Chosen             bool
 }
 
-// Found is what an input of type lookup offers: Value is put into the field, and Label
-// shown beside it.
+// Found is a suggestion of an input of type lookup: Value is put into the field, and Label is shown beside it.
 type Found struct {
 	Value string `json:"value"`
 	Label string `json:"label"`
 }
 
-// Hidden is a value that a form carries unseen.
+// Hidden is a hidden value of a form.
 type Hidden struct{ Name, Value string }
 
-// NewInput fills a line with what was typed and its fault. auto is the value of
-// autocomplete.
+// NewInput returns an input with the typed value and its fault. auto is the value of autocomplete.
 func NewInput(f Form, name, label, hint, kind, auto string, most int) Input {
 	return Input{
 		Name: name, ID: name, Label: label, Hint: hint, Value: f.Values[name], Error: f.Errors[name], Type: kind,
@@ -69,22 +67,22 @@ func (i Input) In(currency string) Input { i.Currency = currency; return i }
 // From gives a lookup its source.
 func (i Input) From(source string) Input { i.Source = source; return i }
 
-// As gives the input an id of its own, where its name stands twice on a page.
+// As sets the input's id, for a name that is twice on a page.
 func (i Input) As(id string) Input { i.ID = id; return i }
 
-// Says gives the input a hint.
+// Says sets the input's hint.
 func (i Input) Says(hint string) Input { i.Hint = hint; return i }
 
-// Maybe marks the input as one that may stay empty.
+// Maybe marks the input as optional.
 func (i Input) Maybe() Input { i.Optional = true; return i }
 
-// Fills says what a browser may fill the input with, as the values of autocomplete.
+// Fills sets autocomplete.
 func (i Input) Fills(auto string) Input { i.Auto = auto; return i }
 
-// Group reports whether the input is several, with one name for all.
+// Group reports whether the input has several elements of one name.
 func (i Input) Group() bool { return i.Type == "radios" || i.Type == "boxes" }
 
-// Described reports whether words stand below the input.
+// Described reports whether the input has a text below it.
 func (i Input) Described() bool { return i.Error != "" || i.Hint != "" }
 
 // Choose returns the options with those chosen that are named.
@@ -96,11 +94,10 @@ func Choose(options []Option, values ...string) []Option {
 	return out
 }
 
-// Filters are the form above a list that says what of it is shown, by the template
-// "filters".
+// Filters is the form above a list that filters it, by the template "filters".
 type Filters struct {
 	Path   string // of the list
-	Label  string // says what is filtered, such as Partners
+	Label  string // names the list, such as Partners
 	Inputs []Input
 	Hidden []Hidden // what of the address stays, such as the order
 	Chips  []Chip   // what is set

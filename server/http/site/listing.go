@@ -37,15 +37,15 @@ type Listing struct {
 	Older, Newer string // addresses; "" for none
 }
 
-// Listed makes a page of what was found, to be shown as rows. The ids of what was
-// found are its places; at is the address of the page, whose filters stay.
+// Listed returns a page of a list with its rows. The ids of the rows are the cursors; at is the page's address, whose
+// filters stay.
 func Listed[R any](at *url.URL, t Turn, found list.Page[R], id func(R) string, rows any) Listing {
 	l := Listing{Rows: rows, Total: found.Total}
 	if len(found.Rows) == 0 {
 		return l
 	}
 	// Someone who came back from an older page can go there again; otherwise
-	// only what was read past the page says that there is more.
+	// only a row read past the page shows that there are more.
 	if t.Before != nil || found.HasMore {
 		l.Older = turned(at, "after", id(found.Rows[len(found.Rows)-1]))
 	}

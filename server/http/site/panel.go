@@ -45,8 +45,8 @@ type Tabs struct {
 	Links []Link
 }
 
-// Steps say how far something is that takes several, by the template "steps". Those
-// before At are done, and lead back where they have a path.
+// Steps shows the progress of a process with several steps, by the template "steps". Steps before At are done, and
+// link back if they have a path.
 type Steps struct {
 	Label string
 	At    int
@@ -66,16 +66,18 @@ type Change struct {
 	Words    string
 }
 
-// NewTile is the tile of a figure and what it was before.
+// NewTile returns the tile of a figure and its previous value.
 func NewTile(name string, now, before int64, text func(int64) string) Tile {
 	return Tile{Name: name, Text: text(now), Change: changed(now, before, text)}
 }
 
-// changed says how a figure moved. A share of nothing, of a debt or beyond tenfold
-// says nothing, and is left out.
+// changed describes the change of a figure. A share of zero, of a debt or above tenfold is left out.
 func changed(now, before int64, text func(int64) string) Change {
-	if now == before {
-		return Change{Words: "as before"}
+	switch {
+	case now == before:
+		return Change{Words: "no change"}
+	case before == 0 && now > 0:
+		return Change{Up: true, Words: "new"}
 	}
 	c := Change{Up: now > before, Down: now < before, Words: "down"}
 	if c.Up {
@@ -98,8 +100,7 @@ type Sum struct {
 // Part is a line of a sum.
 type Part struct{ Name, Aside, Text string }
 
-// Confirm is a form that says what will happen before it does, by the template
-// "confirm".
+// Confirm is a form that describes its effects before they happen, by the template "confirm".
 type Confirm struct {
 	Action, Button, Back string
 	Danger               bool

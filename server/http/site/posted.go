@@ -16,7 +16,7 @@ import (
 // maxForm is the largest form that is read, in bytes.
 const maxForm = 32 << 10
 
-// Refusals of a form, each with words of its own (Explain).
+// Refusals of a form, which Explain describes.
 var (
 	ErrForged = errors.New("site: the form is not of this session")
 	ErrForm   = errors.New("site: the form cannot be read")
@@ -29,9 +29,8 @@ type Guard struct {
 	Purpose string
 }
 
-// Token is what the forms of a session carry as form_token; no other site knows it.
-// It is masked with as many random bytes, which come with it: pages are compressed,
-// and the lengths of many with the same token would give it away.
+// Token returns the form_token of a session's forms, which no other site knows. It is masked with as many random
+// bytes, which come with it: pages are compressed, and the lengths of many pages with the same token would reveal it.
 func (g Guard) Token(session string) string {
 	sum := g.sum(session)
 	out := make([]byte, len(sum), 2*len(sum))
@@ -55,8 +54,7 @@ func (g Guard) holds(session, token string) bool {
 	return hmac.Equal(given[len(sum):], sum)
 }
 
-// sum derives the form's token from the session's. It is a keyed hash: who reads a
-// page's source learns nothing of the cookie.
+// sum derives the form's token from the session's. It is a keyed hash: a page's source reveals nothing of the cookie.
 func (g Guard) sum(session string) []byte {
 	m := hmac.New(sha256.New, []byte(session))
 	m.Write([]byte(g.Purpose))
@@ -141,7 +139,7 @@ func (p Posted) Values(name string) []string {
 // Has reports whether the form was sent with a name, such as that of a ticked box.
 func (p Posted) Has(name string) bool { return url.Values(p).Has(name) }
 
-// Typed is what was typed into the form, to be shown again.
+// Typed returns the posted values, to show them again.
 func (p Posted) Typed(names ...string) map[string]string {
 	out := make(map[string]string, len(names))
 	for _, n := range names {
@@ -150,9 +148,8 @@ func (p Posted) Typed(names ...string) map[string]string {
 	return out
 }
 
-// plain is one line without control characters and broken UTF-8. They never come from
-// a browser's field, and the database would refuse some of them with an error that is
-// not the visitor's.
+// plain removes control characters and broken UTF-8 from a line. Browsers send neither, and the database refuses some
+// of them.
 func plain(text string) string {
 	line := strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {

@@ -11,7 +11,7 @@ type Sort struct {
 // and the table are in one form; a row begins with the template "tick", the table's
 // head with "tick-all".
 type Bulk struct {
-	What    string // says what is ticked, such as partners
+	What    string // names the rows, such as partners
 	Actions []Action
 }
 
@@ -23,7 +23,7 @@ type Action struct {
 	Danger             bool
 }
 
-// Tick is the box that ticks a row; What says which row.
+// Tick is the checkbox of a row, which What names.
 type Tick struct{ Name, Value, What string }
 
 // NewTick returns the box of a row.

@@ -6,10 +6,10 @@ import (
 	"strconv"
 )
 
-// readable is the contrast that text must have with what it stands on (WCAG 2.2, 1.4.3).
+// readable is the minimum contrast of text and background (WCAG 2.2, 1.4.3).
 const readable = 4.5
 
-// The grounds that the accent meets in design.css, and the text that stands on it there.
+// The backgrounds of the accent in design.css, and the text on the accent.
 var (
 	white      = colour{255, 255, 255}
 	black      = colour{}
@@ -22,16 +22,16 @@ var (
 	}
 )
 
-// surface is what the accent must be read on: in light or in dark.
+// surface holds the backgrounds of the accent, in light or in dark.
 type surface struct {
 	ground     []colour
-	card, soft colour // what most stands on, and the colour of lesser words
-	ink        colour // stands on the accent
+	card, soft colour // the background of most text, and the colour of secondary text
+	ink        colour // text on the accent
 	away       colour // what the accent is mixed with until it can be read
 }
 
-// Theme is a style sheet that gives pages an accent of their own, #rrggbb, in light and in
-// dark. The colour is mixed with black or white until text in it, and on it, can be read.
+// Theme returns a style sheet with the accent #rrggbb, in light and in dark. It mixes the colour with black or white
+// until text in it and on it is readable.
 func Theme(accent string) string {
 	c := parseColour(accent)
 	return fmt.Sprintf(":root{%s}\n@media (prefers-color-scheme:dark){:root{%s}}\n", lightPages.rule(c), darkPages.rule(c))

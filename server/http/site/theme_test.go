@@ -11,7 +11,7 @@ import (
 // property finds the custom properties of a theme, those in light first.
 var property = regexp.MustCompile(`--([a-z-]+):(#[0-9a-f]{6})`)
 
-// Whatever the accent, words in it and on it can be read, in light and in dark.
+// Text in and on every accent is readable, in light and in dark.
 func TestThemeCanBeRead(t *testing.T) {
 	t.Parallel()
 	grounds := [][]string{{"#ffffff", "#f6f7f9", "#586474"}, {"#1a2029", "#11151b", "#a3afbf"}}

@@ -38,8 +38,8 @@ func functions(l *locale.Locale, vocabulary map[string]string) template.FuncMap 
 	}
 }
 
-// mark stands for a day, a moment or the name of the zone until Write fills it in: the
-// templates of a language are shared by readers of all zones. It is of private characters.
+// mark is a placeholder for a day, a moment or the name of the zone. Write replaces it, since readers of all zones
+// share the templates of a language. It has private characters.
 func mark(kind rune, micros int64) string {
 	return "\ue000" + string(kind) + strconv.FormatInt(micros, 10) + "\ue001"
 }

@@ -53,8 +53,8 @@ func (l letter) button(text, path string) letter {
 
 // optional adds the note that partners can turn this mail off.
 func (l letter) optional() letter {
-	return l.quotes(quote{"--", "---"}).paragraph("You get this mail as a partner of %s.", l.to.name()).
-		quotes(anchor(l.to.Locale.T("Choose your mails"), pagePrefix+"portal/settings#notifications", ""))
+	return l.quotes(quote{"--", "---"}).paragraph("You’re receiving this email as a partner of %s.", l.to.name()).
+		quotes(anchor(l.to.Locale.T("Email preferences"), pagePrefix+"portal/settings#notifications", ""))
 }
 
 // anchor returns a link on a separate line. title is the link's title in Markdown.

@@ -24,7 +24,7 @@ func PortalSignIn(to Recipient, key, token string) Message {
 	return to.letter("portal_sign_in", key).subject("Sign in to %s", to.name()).
 		paragraph("Sign in to the partner portal of %s with this link. It works once, for 30 minutes.", to.name()).
 		button("Sign in", "portal/sign-in/"+token).
-		paragraph("If you did not request it, you can ignore this mail.").Message
+		paragraph("If you didn’t request it, you can ignore this email.").Message
 }
 
 // Approved notifies an applicant of the approval.
@@ -44,10 +44,10 @@ func Rejected(to Recipient, applicationID, reason string) Message {
 // NewReferral notifies a partner of a new lead; first marks the first one.
 func NewReferral(to Recipient, customerID string, first bool) Message {
 	l := to.letter("new_referral", customerID).subject("A new referral").
-		paragraph("A person you referred to %s has just signed up.", to.name())
+		paragraph("Good news: someone you referred to %s just signed up.", to.name())
 	if first {
 		l = to.letter("first_referral", customerID).subject("Your first referral").
-			paragraph("Congratulations: the first person you referred to %s has just signed up.", to.name())
+			paragraph("Congratulations! Your first referral to %s just signed up.", to.name())
 	}
 	return l.button("See it", "portal/customers").optional().Message
 }
@@ -67,15 +67,15 @@ func PayoutPaid(to Recipient, payoutID string, amountMinor int64, code string) M
 func PayoutDetailsChanged(to Recipient, partnerID string, at clock.Time) Message {
 	return to.letter("payout_details_changed", partnerID+" "+at.String()).subject("Your payout details were changed").
 		paragraph("Your payout details at %s were changed. Your next payout uses the new details.", to.name()).
-		paragraph("If you did not make this change, reply to this mail at once.").
+		paragraph("If you didn’t make this change, reply to this email immediately.").
 		button("See your payout details", "portal/settings").Message
 }
 
 // Invited sends a new partner a link to the portal; token is the link's.
 func Invited(to Recipient, partnerID, token string) Message {
 	return to.letter("partner_invited", partnerID).subject("You are a partner of %s", to.name()).
-		paragraph("You are a partner of %s now. Your links and earnings are in the portal. "+
-			"This link opens it once, within seven days.", to.name()).
+		paragraph("You’ve been invited to the %s partner program. Open your portal to get your link. "+
+			"(The link works once, for 7 days.)", to.name()).
 		button("Open your portal", "portal/sign-in/"+token).Message
 }
 
@@ -83,7 +83,7 @@ func Invited(to Recipient, partnerID, token string) Message {
 func Banned(to Recipient, partnerID, reason string, at clock.Time) Message {
 	return to.letter("partner_banned", partnerID+" "+at.String()).
 		subject("Your account with %s was suspended", to.name()).
-		paragraph("Your account in the affiliate program of %s was suspended. Your unpaid commissions were "+
-			"rejected; your links and coupons no longer earn commissions.", to.name()).
+		paragraph("Your account in the affiliate program of %s was suspended. Unpaid commissions have been declined, "+
+			"and your links and coupons no longer earn.", to.name()).
 		quotes(lines(reason)).Message
 }

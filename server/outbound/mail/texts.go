@@ -65,7 +65,7 @@ func EndpointOff(to, endpointID, url string, key string) Message {
 func SignIn(to, key, org, url string) Message {
 	return Message{Purpose: "console_sign_in", Key: key, To: to, Subject: "Sign in to " + line(org).plain}.withText(
 		"Sign in to the affiliate program of %s with this link. It works once, for 15 minutes:\n\n%s\n\n"+
-			"If you did not request it, you can ignore this mail.\n", line(org), link(url))
+			"If you didn’t request it, you can ignore this email.\n", line(org), link(url))
 }
 
 // Password sends a console user a link to set a password.

@@ -92,7 +92,7 @@ func TestLook(t *testing.T) {
 	require.Equal(t, "<owner@acme.example>", header.Get("Reply-To"))
 	require.Contains(t, plain, "Acme & Söhne hat Ihnen 1.234,56 EUR gesendet.\n\n"+
 		"Ihre Auszahlungen ansehen: https://rail.example/portal/payouts\n")
-	require.Contains(t, plain, "E-Mails auswählen: https://rail.example/portal/settings#notifications")
+	require.Contains(t, plain, "E-Mail-Einstellungen: https://rail.example/portal/settings#notifications")
 	require.Contains(t, page, `<img src="https://rail.example/look/prg_1/0a1b" alt="" height="40"`)
 	require.Contains(t, page, "<strong>Acme &amp; Söhne</strong>")
 	require.Equal(t, 1, strings.Count(page, "background:#ffe000;color:#000000"), "one button, which can be read")

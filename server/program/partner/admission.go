@@ -228,7 +228,7 @@ func checkAdmission(prog db.Program, group db.Group, country *string) error {
 		return err
 	}
 	if country != nil && slices.Contains(prog.BlockedCountries, *country) {
-		return problem.On("country_code", problem.CountryBlocked, "The program accepts no partners from %s.", *country)
+		return problem.On("country_code", problem.CountryBlocked, "The program does not accept partners from %s.", *country)
 	}
 	if prog.Status == db.ProgramStatusPaused {
 		return problem.New(problem.ProgramPaused, "The program is paused; it accepts no new partners.")

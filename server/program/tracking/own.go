@@ -62,7 +62,7 @@ func CreateOwn(ctx context.Context, u *work.Unit, in OwnLink) (db.Link, error) {
 		return db.Link{}, err
 	}
 	if has.Total >= in.Most || ever >= in.Most*everFactor {
-		return db.Link{}, problem.Invalid("", "You have reached the program's limit of links.")
+		return db.Link{}, problem.Invalid("", "You’ve reached the program’s limit of links.")
 	}
 	link := LinkInput{ProgramID: in.Program.ID, PartnerID: in.PartnerID, DestinationURL: destination}
 	link.Label = opt.OrNil(strings.TrimSpace(plain.Name(in.Label)))

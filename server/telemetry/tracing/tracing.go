@@ -72,13 +72,17 @@ func (t *Tracer) Stop(ctx context.Context) error {
 // Span is a span that has begun and must be ended; a nil Span does nothing.
 type Span struct{ span trace.Span }
 
-// Answered ends the span of a request. route is the pattern of its path.
-func (s *Span) Answered(operation, route string, status int) {
+// Answered ends the span of a request. route is the pattern of its path. via is "console" for a request that a page
+// of the console made, and "" for one from outside.
+func (s *Span) Answered(operation, route, via string, status int) {
 	if s == nil {
 		return
 	}
 	s.span.SetName(operation)
 	s.span.SetAttributes(attribute.String("http.route", route))
+	if via != "" {
+		s.span.SetAttributes(attribute.String("rail.via", via))
+	}
 	fault := ""
 	if status >= http.StatusInternalServerError {
 		fault = http.StatusText(status)

@@ -154,13 +154,30 @@ func TestCollectorFails(t *testing.T) {
 	require.NoError(t, err)
 	for range 3 {
 		_, span := tracer.Request(t.Context(), httptest.NewRequest(http.MethodGet, "/", nil), "req_1")
-		span.Answered("x", "/", 200)
+		span.Answered("x", "/", "", 200)
 	}
 	require.NoError(t, tracer.Stop(t.Context()))
 	require.Equal(t, 1, strings.Count(log.String(), "the collector of traces began to fail"))
 }
 
-// TestWithout: without a collector, nothing is traced.
+// TestVia marks the span of a request that the console made.
+func TestVia(t *testing.T) {
+	t.Parallel()
+	r := newReceiver(t)
+	outages := outage.New(slog.New(slog.DiscardHandler), clock.System{}, "the collector of traces", "")
+	tracer, err := tracing.New(t.Context(), r.URL, "v1", outages)
+	require.NoError(t, err)
+	for _, via := range []string{"", "console"} {
+		_, span := tracer.Request(t.Context(), httptest.NewRequest(http.MethodGet, "/", nil), "req_"+via)
+		span.Answered("listSales", "/v1/sales", via, 200)
+	}
+	require.NoError(t, tracer.Stop(t.Context()))
+	for _, via := range []string{"", "console"} {
+		require.Equal(t, via, attribute(r.one(t, via, of("listSales", "req_"+via)), "rail.via"))
+	}
+}
+
+// TestWithout: nothing is traced, and nothing stands in the way, where no collector is configured.
 func TestWithout(t *testing.T) {
 	t.Parallel()
 	var none *tracing.Tracer
@@ -168,7 +185,7 @@ func TestWithout(t *testing.T) {
 	q := httptest.NewRequest(http.MethodGet, "/", nil)
 	ctx, span := none.Request(t.Context(), q, "req_1")
 	require.Equal(t, t.Context(), ctx)
-	span.Answered("x", "/", 200)
+	span.Answered("x", "/", "", 200)
 	_, span = none.Deliver(t.Context(), tracing.Delivery{})
 	span.Attempted(200, "")
 	require.NoError(t, none.Stop(t.Context()))

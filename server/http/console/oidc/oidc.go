@@ -24,8 +24,8 @@ import (
 	"rail/server/team"
 )
 
-// ErrRefused means that the provider signed nobody in, or that what came back is not what
-// was asked for. It is a sentence for people; what happened is in the errors that wrap it.
+// ErrRefused means that the provider refused the sign-in, or that its response does not match the request. It is a
+// sentence for people; the errors that wrap it have the details.
 var ErrRefused = errors.New("you were not signed in by your provider: try again")
 
 // ErrUnverified means that the provider does not vouch for the person's address.
@@ -36,21 +36,21 @@ const (
 	Life = 10 * time.Minute
 	// patience bounds each request to the provider.
 	patience = 10 * time.Second
-	// place is what the cookie is sealed for.
+	// place is the purpose with which the cookie is sealed.
 	place = "console/oidc"
 )
 
-// Config is what a provider is reached with.
+// Config holds the settings of a provider.
 type Config struct {
 	Issuer, ClientID, ClientSecret string
 	RedirectURL                    string // of the page that calls Finish
 	Keeper                         *secret.Keeper
 	Clock                          clock.Clock
-	Client                         *http.Client // nil for one of its own
+	Client                         *http.Client // nil for a default client
 }
 
-// Provider is an OpenID Connect provider. It is asked what it offers when somebody signs
-// in first: a server starts without it. Safe for concurrent use.
+// Provider is an OpenID Connect provider. Its metadata is loaded at the first sign-in, so that a server starts
+// without it. Safe for concurrent use.
 type Provider struct {
 	Config
 
@@ -66,7 +66,7 @@ func New(c Config) *Provider {
 	return &Provider{Config: c}
 }
 
-// Name is what the provider may be called on a button: its host.
+// Name returns the provider's name for a button: its host.
 func (p *Provider) Name() string {
 	u, err := url.Parse(p.Issuer)
 	if err != nil {
@@ -155,13 +155,13 @@ func (p *Provider) returned(cookie string, query url.Values) (t trip, err error)
 	return t, nil
 }
 
-// flow returns how codes are asked for and traded, and what the provider offers. A
-// provider that is away is asked again the next time.
+// flow returns the OAuth configuration and the provider's metadata. If the provider is unreachable, the next call
+// tries again.
 func (p *Provider) flow(ctx context.Context) (*oauth2.Config, *oidc.Provider, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.offering == nil {
-		// What is read now is used by later requests, after this one has ended.
+		// The result is used by later requests, after this one has ended.
 		offering, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), p.Client), p.Issuer)
 		if err != nil {
 			return nil, nil, away(err)
@@ -174,8 +174,7 @@ func (p *Provider) flow(ctx context.Context) (*oauth2.Config, *oidc.Provider, er
 	}, p.offering, nil
 }
 
-// claims are what a provider says of somebody. Some write whether the address is verified
-// as text.
+// claims are the claims of an ID token. Some providers send email_verified as text.
 type claims struct {
 	Email    string `json:"email"`
 	Verified any    `json:"email_verified"`

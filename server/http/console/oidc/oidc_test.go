@@ -21,7 +21,7 @@ import (
 	"rail/server/team"
 )
 
-// house is a small provider. It signs in as claims say, whoever comes.
+// house is a small provider. It signs in every request with the given claims.
 type house struct {
 	testing.TB
 	*Provider
@@ -32,7 +32,7 @@ type house struct {
 	claims map[string]any // of the token
 	info   map[string]any // of the user, where the token has no address
 	off    bool
-	// What it was asked, of which the token must agree.
+	// The last request, which the token must match.
 	asked url.Values
 	used  bool
 }
@@ -102,7 +102,7 @@ func (h *house) trades(r *http.Request) bool {
 	return ok
 }
 
-// begin sends a browser to the provider, and returns its cookie and what it comes back with.
+// begin sends a browser to the provider, and returns its cookie and the query of the redirect back.
 func (h *house) begin() (cookie string, back url.Values) {
 	h.Helper()
 	address, cookie, err := h.Start(h.Context())
@@ -142,7 +142,7 @@ func TestSignIn(t *testing.T) {
 	require.Equal(t, "127.0.0.1", h.Provider.Name())
 }
 
-// Whatever comes back must be what was asked for.
+// The response must match the request.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -180,7 +180,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A provider that is away stops nobody but who signs in by it, and only as long.
+// An unreachable provider blocks only its own sign-ins, and only while it is unreachable.
 func TestAway(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -1,7 +1,7 @@
 // What pages do beyond what they are without a script. Each part finds its elements by a data attribute.
 const all = (selector, within = document) => [...within.querySelectorAll(selector)]
 
-// Copy buttons. Without this script the texts stand in fields to select by hand.
+// Copy buttons. Without this script, the texts are in fields to select by hand.
 for (const button of all('button[data-copy]')) {
   const source = button.parentElement.querySelector('input, code')
   const label = button.textContent
@@ -32,10 +32,10 @@ for (const entry of all('.menu [aria-current], .strip [aria-current]')) {
   row.scrollLeft += here.left + here.width / 2 - (whole.left + whole.width / 2)
 }
 
-// Times in the browser's zone, on pages that say so in a data-zone; others are in that of data-days.
+// Times in the browser's zone, on pages with data-zone; other pages use the zone of data-days.
 const said = document.querySelector('[data-zone]')
 if (said) {
-  // A page in another language than English is in the reader's; English is the console's for everybody.
+  // Pages in other languages format for the reader's language; English is the console's language.
   const language = document.documentElement.lang
   const local = new Intl.DateTimeFormat(language === 'en' ? navigator.language : language,
     { dateStyle: 'medium', timeStyle: 'short' })
@@ -54,7 +54,7 @@ for (const bar of all('[data-bulk]')) {
   const number = bar.querySelector('[data-ticked]')
   const count = () => {
     const ticked = ticks.filter(tick => tick.checked).length
-    number.textContent = ': ' + ticked
+    number.textContent = ticked + ' selected'
     for (const button of all('button', bar)) button.disabled = ticked === 0
     if (whole) {
       whole.checked = ticked > 0 && ticked === ticks.length
@@ -104,7 +104,7 @@ all('input[data-lookup]').forEach((input, i) => {
     clearTimeout(waiting)
     asking?.abort()
     const text = input.value.trim()
-    // What was just chosen from the list is not asked for again.
+    // A value that was just chosen from the list is not requested again.
     if (text.length < 2 || [...list.options].some(option => option.value === text)) return
     waiting = setTimeout(async () => {
       asking = new AbortController()

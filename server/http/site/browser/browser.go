@@ -37,8 +37,8 @@ type Caller struct {
 	plain   bool
 }
 
-// Read returns the caller of a request whose key and origin are checked; answer are
-// the headers of what it gets. plain says that this server is reached without TLS.
+// Read returns the caller of a request whose key and origin are checked. answer has the response's headers. plain is
+// true if this server is reached without TLS.
 func Read(
 	r *http.Request, answer http.Header, k publishable.Key, o publishable.Origin, address string, plain bool,
 ) *Caller {

@@ -41,7 +41,7 @@ func TestCookieIsSecure(t *testing.T) {
 	}
 }
 
-// TestCookieIsRead: what this server has not written is nobody's.
+// TestCookieIsRead checks that cookies not written by this server are ignored.
 func TestCookieIsRead(t *testing.T) {
 	t.Parallel()
 	const token = "v8c1f0a52e6Kq3Zt7WmBx0"

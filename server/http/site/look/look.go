@@ -1,6 +1,5 @@
-// Package look serves what pages of a program wear of its own: its logo, and the style
-// sheet of its colour. Both have addresses that name what is in them, so that they are
-// kept for good, and everybody may ask for them.
+// Package look serves a program's logo and the style sheet of its colour. Their addresses have a hash of the
+// contents, so that they are cached forever. They are public.
 package look
 
 import (
@@ -33,8 +32,7 @@ func StylePath(programID, accent string) string {
 	return folder + programID + "/" + versionOf(site.Theme(accent)) + ".css"
 }
 
-// Look is what a program's pages wear: the addresses of its style sheet and its logo, "" for
-// none.
+// Look holds the addresses of a program's style sheet and logo, "" for none.
 type Look struct{ Style, Logo string }
 
 // Of returns the look of a program.

@@ -16,23 +16,23 @@ import (
 // currencies bounds the balances on the overview, one of each currency.
 const currencies = 100
 
-// purse is what a partner has in a currency, and what comes of it next.
-type purse struct {
+// balance holds a partner's balance in a currency and the next payout.
+type balance struct {
 	db.BalancePageRow
-	Next, Aside string // a sentence on the next payout, and one on what it waits for
+	Next, Aside string // a sentence on the next payout, and one on its condition
 	Path        string // where the partner can do something about it
-	// Sum is what the next payout comes to, and Least what it must come to; 0 for no minimum.
+	// Sum is the amount of the next payout, and Least the minimum; 0 for none.
 	Sum, Least int64
 }
 
 // Short reports whether the next payout waits for the minimum.
-func (p purse) Short() bool { return p.Least > 0 && p.Sum < p.Least }
+func (p balance) Short() bool { return p.Least > 0 && p.Sum < p.Least }
 
 // Has is the part of the minimum that is reached, for a <progress>.
-func (p purse) Has() int64 { return max(p.Sum, 0) }
+func (p balance) Has() int64 { return max(p.Sum, 0) }
 
-// purses are the partner's balances, the program's own currency first.
-func (v *visit) purses() ([]purse, error) {
+// balances are the partner's balances, the program's own currency first.
+func (v *visit) balances() ([]balance, error) {
 	all := list.In(v.program.ID, new(int64(currencies)), nil, nil)
 	found, err := list.Of(v.ctx(), v.unit(), all, db.BalanceList{PartnerID: &v.partner.ID})
 	if err != nil || len(found.Rows) == 0 {
@@ -49,16 +49,17 @@ func (v *visit) purses() ([]purse, error) {
 	ahead := *v
 	ahead.now = clock.Midnight(clock.MonthOf(v.today()).AddDate(0, 1, 0), v.locale.Zone()).Plus(-time.Microsecond)
 	next, due, err := payout.Next(v.ctx(), ahead.unit(), v.program, v.partner)
-	out := make([]purse, len(found.Rows))
+	out := make([]balance, len(found.Rows))
 	for i, b := range found.Rows {
-		out[i] = purse{BalancePageRow: b, Next: v.locale.T("Nothing is ready yet for the payout of %s.", v.locale.Day(due.Time))}
+		none := v.locale.T("No commissions are ready yet for the payout of %s.", v.locale.Day(due.Time))
+		out[i] = balance{BalancePageRow: b, Next: none}
 		of := func(l payout.Line) bool { return l.Currency == b.Currency }
 		if at := slices.IndexFunc(next, of); at >= 0 {
-			v.foresee(&out[i], next[at], due)
+			v.predict(&out[i], next[at], due)
 		}
 		if p, ok := open[b.Currency]; ok {
 			out[i].Aside, out[i].Path, out[i].Least = out[i].Next, "/portal/payout?id="+p.ID, 0
-			out[i].Next = v.locale.T("%s is on its way, due %s.", v.locale.Money(p.AmountMinor, p.Currency),
+			out[i].Next = v.locale.T("%s is being paid, due %s.", v.locale.Money(p.AmountMinor, p.Currency),
 				v.locale.Day(p.DueAt.Time))
 		}
 	}
@@ -73,7 +74,7 @@ func own(b db.BalancePageRow, currency string) int {
 	return 0
 }
 
-// open are the payouts on their way by currency, of each the one that is due first.
+// open returns the open payouts by currency, the one due first.
 func (v *visit) open() (map[string]db.Payout, error) {
 	latest := list.In(v.program.ID, new(int64(currencies)), nil, nil)
 	found, err := list.Of(v.ctx(), v.unit(), latest, db.PayoutList{
@@ -88,20 +89,20 @@ func (v *visit) open() (map[string]db.Payout, error) {
 	return out, err
 }
 
-// foresee says what the next batch makes of a purse.
-func (v *visit) foresee(p *purse, l payout.Line, due clock.Time) {
+// predict predicts the next batch's payout.
+func (v *visit) predict(p *balance, l payout.Line, due clock.Time) {
 	day := v.locale.Day(due.Time)
 	p.Sum = l.AmountMinor
 	sum := v.locale.Money(l.AmountMinor, l.Currency)
 	switch {
 	case l.Outcome == payout.Carried:
-		p.Next = v.locale.T("Nothing is paid next: what was taken back is set against what you earn.")
+		p.Next = v.locale.T("No payout is planned: clawbacks are deducted from your earnings first.")
 	case l.Outcome == payout.NextMonth:
-		p.Next = v.locale.T("%s waits for the payout after that.", sum)
+		p.Next = v.locale.T("%s goes into the following payout.", sum)
 	case l.Reason == "below_minimum":
 		p.Least = payout.Least(v.program, v.partner)
-		p.Next = v.locale.T("%s of %s: a payout is made from that sum on.", sum, v.locale.Money(p.Least, l.Currency))
-		p.Aside = v.locale.T("%s to go. What you have stays yours and counts next month.",
+		p.Next = v.locale.T("%s of %s minimum payout.", sum, v.locale.Money(p.Least, l.Currency))
+		p.Aside = v.locale.T("%s to go. Your balance carries over to next month.",
 			v.locale.Money(p.Least-l.AmountMinor, l.Currency))
 	case l.Outcome == payout.NotEligible:
 		p.Next = v.locale.T("About %s, planned for %s.", sum, day)
@@ -113,7 +114,7 @@ func (v *visit) foresee(p *purse, l payout.Line, due clock.Time) {
 		p.Next = v.locale.T("About %s, planned for %s.", sum, day)
 		p.Aside = v.locale.T("New sales and refunds may still change it.")
 		if !v.program.AutoPayoutsEnabled {
-			p.Aside = v.locale.T("The program starts its payouts by hand, so the day may differ.")
+			p.Aside = v.locale.T("The program starts payouts manually, so the date may differ.")
 		}
 	}
 }

@@ -2,7 +2,6 @@ package console
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,12 +16,12 @@ import (
 	"rail/server/problem"
 )
 
-// door asks the API within this process, as the person of the request's context: the same path,
-// rules, limits and audit log as for a request from outside, without its network.
-type door struct{ handler http.Handler }
+// localAPI sends requests to the API within this process, as the person in the request's context. They take the same path
+// as requests from outside, with the same rules, limits and audit log.
+type localAPI struct{ handler http.Handler }
 
-// Do answers a request of the generated client. A refusal is an error, a *problem.Error.
-func (d door) Do(r *http.Request) (*http.Response, error) {
+// Do sends a request of the generated client. A status of 400 or above is returned as a *problem.Error.
+func (d localAPI) Do(r *http.Request) (*http.Response, error) {
 	if v, ok := r.Context().Value(visitKey{}).(*visit); ok {
 		v.showPosition(r.Header)
 	}
@@ -54,7 +53,7 @@ func refusal(w *answer) error {
 	return p
 }
 
-// answer holds what the API answers.
+// answer records a response of the API.
 type answer struct {
 	header http.Header
 	status int
@@ -75,17 +74,16 @@ func (a *answer) Write(p []byte) (int, error) {
 	return a.body.Write(p)
 }
 
-// inside is the address of the API for the door, which looks at the path alone.
+// inside is the base URL for the door, which uses only the path.
 const inside = "http://rail"
 
 // client returns the generated client of the API behind the door.
 func client(handler http.Handler) (*api.ClientWithResponses, error) {
-	return api.NewClientWithResponses(inside, api.WithHTTPClient(door{handler}))
+	return api.NewClientWithResponses(inside, api.WithHTTPClient(localAPI{handler}))
 }
 
-// send sends a body to an operation and reads the answer into into, unless that is nil. ids fill the
-// parameters of the operation's path, in their order. The form's own key goes along, so that a form
-// that is sent twice is one request.
+// send sends a body to an operation and decodes the response into into, unless into is nil. ids fill the parameters
+// of the operation's path, in order. The form's idempotency key makes a form that is sent twice one request.
 func (v *visit) send(operation string, body, into any, ids ...string) error {
 	o, ok := v.console.operations[operation]
 	if !ok {
@@ -100,7 +98,7 @@ func (v *visit) send(operation string, body, into any, ids ...string) error {
 		content = bytes.NewReader(raw)
 	}
 	address := inside + filled(o[1], ids)
-	if len(ids) > 0 && v.program.ID != "" { // an object of another program is then absent
+	if len(ids) > 0 && v.program.ID != "" { // an object of another program is then a 404
 		address += "?program_id=" + v.program.ID
 	}
 	r, err := http.NewRequestWithContext(v.ctx(), o[0], address, content)
@@ -116,9 +114,9 @@ func (v *visit) send(operation string, body, into any, ids ...string) error {
 	return v.receive(r, into)
 }
 
-// receive asks the API and reads the answer into into, unless that is nil.
+// receive sends a request and decodes the response into into, unless into is nil.
 func (v *visit) receive(r *http.Request, into any) error {
-	res, err := v.console.door.Do(r)
+	res, err := v.console.localAPI.Do(r)
 	if err != nil || into == nil {
 		return err
 	}
@@ -139,8 +137,7 @@ func filled(path string, ids []string) string {
 	return path
 }
 
-// table sends the table of a list or report on to the browser as a file, with the filters of the
-// page's own query. What the page asks beside (such as its range in words) is left out by the caller.
+// table sends the CSV of a list or report to the browser as a file. query holds the filters.
 func (v *visit) table(operation, name string, query url.Values, ids ...string) error {
 	o := v.console.operations[operation]
 	query.Set("format", "csv")
@@ -148,7 +145,7 @@ func (v *visit) table(operation, name string, query url.Values, ids ...string) e
 	if err != nil {
 		return err
 	}
-	res, err := v.console.door.Do(r)
+	res, err := v.console.localAPI.Do(r)
 	if err != nil {
 		return err
 	}
@@ -157,11 +154,8 @@ func (v *visit) table(operation, name string, query url.Values, ids ...string) e
 	return v.Stream(http.StatusOK, res.Header.Get("Content-Type"), res.Body)
 }
 
-// refused reports whether an error is the person's to mend, with the problem.
+// refused reports whether the person can fix an error, and returns the problem.
 func refused(err error) (*problem.Error, bool) {
 	p, ok := errors.AsType[*problem.Error](err)
 	return p, ok && p.Status() < http.StatusInternalServerError
 }
-
-// as returns a context in which the door asks for the person of the session.
-func (v *visit) as(ctx context.Context) context.Context { return middleware.As(ctx, keyOf(v.session)) }
