@@ -1,5 +1,5 @@
-# The image holds the static binary, certificates to call webhooks with, and
-# nothing else: no shell, no PostgreSQL. RAIL_DATABASE_URL is needed.
+# The image contains only the static binary and root certificates for webhooks:
+# no shell, no PostgreSQL. RAIL_DATABASE_URL is required.
 FROM golang:1.26-bookworm AS build
 WORKDIR /src
 COPY go.mod go.sum ./
@@ -11,7 +11,7 @@ RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X rail/server/cli.version=
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=build /out/rail /rail
-# A number, so that a cluster can see that it is not root.
+# A number, so that a cluster can verify that it is not root.
 USER 65532:65532
 ENV RAIL_ADDR=0.0.0.0:8080
 EXPOSE 8080

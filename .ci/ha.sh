@@ -1,4 +1,4 @@
-# Sourced by the Makefile: gets what make ha needs beside PostgreSQL, as root by apt-get.
+# Sourced by the Makefile: installs the requirements of make ha except PostgreSQL, as root by apt-get.
 
 have_ha() {
   local program

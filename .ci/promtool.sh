@@ -1,6 +1,6 @@
-# Sourced by make lint: makes sure that promtool is there, which judges the alert rules. The order: what is installed, what
-# was fetched before, Debian's package of Prometheus, which is unpacked into .rail and not installed. Its Go module would
-# compile for minutes, since it links the clients of every cloud.
+# Sourced by make lint: finds promtool, which checks the alert rules. The order: an installed one, an earlier download,
+# Debian's package of Prometheus, unpacked into .rail without installation. Its Go module would compile for minutes,
+# because it links the clients of every cloud.
 
 debian_promtool() {
   command -v apt-get >/dev/null && command -v dpkg >/dev/null || return 1

@@ -39,7 +39,7 @@ func lose(s object, name string) {
 	s["required"] = kept
 }
 
-// repository is one with the description as it is.
+// repository is a repository with the current description.
 type repository struct {
 	*testing.T
 	dir string
@@ -60,7 +60,7 @@ func (r repository) put(name, text string) {
 	require.NoError(r, os.WriteFile(name, []byte(text), 0o644))
 }
 
-// write puts the description there, changed.
+// write writes the changed description.
 func (r repository) write(change func(object)) {
 	r.Helper()
 	var d object
@@ -71,7 +71,7 @@ func (r repository) write(change func(object)) {
 	r.put("openapi/bundle.json", string(raw))
 }
 
-// release keeps what the next release is compared with.
+// release stores the description with which the next release is compared.
 func (r repository) release() (said string) {
 	r.Helper()
 	out, err := exec.CommandContext(r.Context(), "../.ci/released", r.dir).CombinedOutput()
@@ -86,8 +86,7 @@ func (r repository) guarded() (said string, passed bool) {
 	return string(out), err == nil
 }
 
-// TestContractGuard: what breaks clients of the last release passes only with
-// another version.
+// TestContractGuard checks that a breaking change passes only with another version.
 func TestContractGuard(t *testing.T) {
 	if os.Getenv("RAIL_TEST_FULL") == "" {
 		t.Skip("the guard's tool takes long to build: RAIL_TEST_FULL=1 runs this")
@@ -136,8 +135,8 @@ func TestContractGuard(t *testing.T) {
 	}
 }
 
-// TestReleaseKeepsItsContract: a release keeps its description and the script that pages of merchants name by its hash;
-// the same release again changes nothing.
+// TestReleaseKeepsItsContract checks that a release stores its description and its script, which pages of merchants
+// name by its hash, and that a repetition changes nothing.
 func TestReleaseKeepsItsContract(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)
@@ -165,8 +164,8 @@ func TestReleaseKeepsItsContract(t *testing.T) {
 	require.Contains(t, unpacked(t, kept(description)), "Someone.")
 }
 
-// TestReleasedDescription: the tree has a description to compare with, under its own version, which is not later than
-// that of the description in work.
+// TestReleasedDescription checks that the tree has a released description under its version, which is not later than
+// that of the current description.
 func TestReleasedDescription(t *testing.T) {
 	t.Parallel()
 	names, err := filepath.Glob("released/*.json.gz")

@@ -14,20 +14,20 @@ import (
 )
 
 var (
-	// decided matches the number of a decision where it is written down.
+	// decided matches the number of a decision in DECISIONS.md.
 	decided = regexp.MustCompile(`(?m)^- \*\*(\d+(?:\.\d)?)\.\*\* `)
 	// cited matches the numbers behind the word, such as "97 to 100 and 202".
 	cited = regexp.MustCompile(`\bdecisions?,? (\d+(?:\.\d)?(?:(?:, ?| and | to |-)\d+(?:\.\d)?)*)`)
-	// step matches one number of these and, in a range, what joins it to the one before.
+	// step matches one of these numbers and, in a range, the separator before it.
 	step = regexp.MustCompile(`( to |-)?(\d+(?:\.\d)?)`)
-	// elsewhere matches a reference to one of the documents that Rail was made from.
+	// elsewhere matches a reference to a document outside the tree.
 	elsewhere = regexp.MustCompile(`[(;] ?(?:specification|reliability|performance|findings|engineering|house)(?:, |\))`)
-	// fold is where a comment, or a text, goes on in the next line.
+	// fold matches the line break of a comment, or of a text.
 	fold = regexp.MustCompile(`\n[ \t]*(?://|--|#)?[ \t]*`)
 )
 
-// TestCitedDecisions: what a file cites by number stands in DECISIONS.md, once, and
-// nothing is cited that is not in the tree.
+// TestCitedDecisions checks that DECISIONS.md has every cited number, once, and that no file cites a document outside
+// the tree.
 func TestCitedDecisions(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("DECISIONS.md")
@@ -49,7 +49,7 @@ func TestCitedDecisions(t *testing.T) {
 	})
 }
 
-// TestCitations: lists and ranges are read whole, over the ends of lines.
+// TestCitations checks that lists and ranges are read completely, across line ends.
 func TestCitations(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][]string{

@@ -9,9 +9,8 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 )
 
-// Read reads a description, such as Bundle, for those who validate by it or ask
-// about it; each caller has a copy of its own to change. (Package llms, whose texts keep the
-// order of members, which this forgets, reads it by itself.)
+// Read parses a description, such as Bundle, for validation and look-ups. Each caller gets a separate copy that it
+// may change. (Package llms needs the order of members, which Read loses, and parses it itself.)
 func Read(bundle []byte) (*openapi3.T, error) {
 	spec, err := openapi3.NewLoader().LoadFromData(bundle)
 	if err != nil {
@@ -35,10 +34,9 @@ type Operation struct {
 	Body    *openapi3.Schema      // nil for none
 }
 
-// Operations are those of a description in the order of their ids, but for the hooks
-// of payment processors: these have signatures of their own, and a path of their own
-// through the server. It fails where one declares neither a scope nor that it is
-// public.
+// Operations returns the operations of a description in the order of their ids, without the hooks of payment
+// processors, which have their own signatures and their own path through the server. It fails if an operation
+// declares neither a scope nor that it is public.
 func Operations(spec *openapi3.T) ([]Operation, error) {
 	var out []Operation
 	for path, item := range spec.Paths.Map() {

@@ -24,8 +24,7 @@ func document(t *testing.T) object {
 
 var notLetters = regexp.MustCompile(`[^a-z0-9]`)
 
-// identifier is what the generators of most languages make of a name, as far
-// as it distinguishes names.
+// identifier returns a name in the form that distinguishes names in most languages' generators.
 func identifier(name string) string { return notLetters.ReplaceAllString(strings.ToLower(name), "") }
 
 // eachOperation calls f for the operations of the paths and of the webhooks,
@@ -82,8 +81,8 @@ func TestComponentsHaveOneIdentifierEach(t *testing.T) {
 	}
 }
 
-// TestEventsAreAUnion: the schema Event knows every event and distinguishes them
-// by their type, and what a webhook sends is one of its branches.
+// TestEventsAreAUnion checks that the schema Event knows every event and distinguishes them by type, and that each
+// webhook sends one of its branches.
 func TestEventsAreAUnion(t *testing.T) {
 	t.Parallel()
 	d := document(t)
@@ -199,8 +198,8 @@ func TestIntegersHaveSizes(t *testing.T) {
 	require.Greater(t, seen, 100)
 }
 
-// TestAnswersHaveTheirHeaders: a generated client reads from an answer how long to
-// wait, whether it is a replay, and what is left of its allowance.
+// TestAnswersHaveTheirHeaders checks the headers for generated clients: the time to wait, whether the response is a
+// replay, and the remaining allowance.
 func TestAnswersHaveTheirHeaders(t *testing.T) {
 	t.Parallel()
 	d := document(t)
@@ -281,8 +280,7 @@ func TestOperationsNameTheirCodes(t *testing.T) {
 	}
 }
 
-// TestOptionalParametersAreLeftOut: the docs page sends every parameter that
-// has an example, asked for or not.
+// TestOptionalParametersAreLeftOut: the docs page sends every parameter with an example.
 func TestOptionalParametersAreLeftOut(t *testing.T) {
 	t.Parallel()
 	d := document(t)
@@ -339,8 +337,7 @@ var freeText = []string{
 	"external_customer_id", "identifier", "external_refund_id", "external_event_id", "type", "reason_code", "product_id", "action", "target_id",
 }
 
-// TestParametersAreAsStrictAsTheServer: what takes a few values, days or times
-// says so.
+// TestParametersAreAsStrictAsTheServer checks that parameters with few values, days or times declare them.
 func TestParametersAreAsStrictAsTheServer(t *testing.T) {
 	t.Parallel()
 	d := document(t)
@@ -356,7 +353,7 @@ func TestParametersAreAsStrictAsTheServer(t *testing.T) {
 	})
 }
 
-// TestTagsHaveDocuments: each part of the API can be asked for as text.
+// TestTagsHaveDocuments checks that each part of the API is available as text.
 func TestTagsHaveDocuments(t *testing.T) {
 	t.Parallel()
 	d := document(t)
@@ -367,8 +364,7 @@ func TestTagsHaveDocuments(t *testing.T) {
 	require.Equal(t, tags, schema(d, "DocumentTag")["enum"])
 }
 
-// TestDescriptionIsValid: the server and the tools take the description for
-// valid OpenAPI.
+// TestDescriptionIsValid checks that server and tools accept the description as valid OpenAPI.
 func TestDescriptionIsValid(t *testing.T) {
 	t.Parallel()
 	spec, err := openapi3.NewLoader().LoadFromData(openapi.Bundle)

@@ -112,19 +112,19 @@ UPDATE commissions SET clawed_minor = clawed_minor + @part_minor,
 
 -- name: CommissionsCorrected :many
 -- CommissionsCorrected returns the commissions that a person has corrected.
-SELECT DISTINCT a.target_id FROM audit_log_entries a
+SELECT DISTINCT a.target_id FROM audit_facts a
 WHERE a.target_id = ANY (@ids::text[]) AND a.org_id = @org_id AND a.action = 'commission.corrected';
 
 -- name: CommissionReasons :many
 -- CommissionReasons reads the reasons of commissions for their explanation, with the last
--- correction of each. Columns of deleted rows are NULL.
+-- correction of each. Columns of deleted rows are NULL; a correction whose entry of the audit
+-- log was dropped has no reason and no corrector.
 SELECT k.id, k.kind, k.sale_id, (k.metadata ->> 'restores' IS NOT NULL OR k.metadata ->> 'commission_id' IS NOT NULL)::boolean
     AS follows, k.revenue_minor, k.rate_type, k.rate_value, k.shrunk_minor, k.currency, k.flow_branch_id,
     s.currency AS sale_currency, f.name AS flow_name, f.branches, c.id AS customer_id,
     coalesce(c.tracked_by, '')::text AS tracked_by, c.lead_at,
     l.value AS link_value, u.code AS coupon_code, v.created_at AS clicked_at, g.time_zone,
-    coalesce(a.id, '')::text AS correction_id, a.after AS corrected_to, a.created_at AS corrected_at,
-    a.reason AS correction_reason, a.actor_type AS corrector_type, w.name AS corrector_name
+    a.after_minor AS corrected_to_minor, a.created_at AS corrected_at, y.reason AS correction_reason, y.actor_type AS corrector_type, w.name AS corrector_name
 FROM commissions k
 JOIN programs g ON g.id = k.program_id
 LEFT JOIN sales s ON s.id = k.sale_id
@@ -134,10 +134,11 @@ LEFT JOIN customers c ON c.id = coalesce(m.customer_id, k.customer_id) AND c.par
 LEFT JOIN links l ON l.id = c.link_id
 LEFT JOIN coupons u ON u.id = c.coupon_id
 LEFT JOIN clicks v ON v.id = c.click_id
-LEFT JOIN audit_log_entries a ON a.id = (SELECT e.id FROM audit_log_entries e
+LEFT JOIN audit_facts a ON a.id = (SELECT e.id FROM audit_facts e
     WHERE e.target_id = k.id AND e.action = 'commission.corrected' AND e.org_id = @org_id
     ORDER BY e.created_at DESC, e.id DESC LIMIT 1)
-LEFT JOIN users w ON w.id = a.actor_id AND w.org_id = @org_id
+LEFT JOIN audit_log_entries y ON y.id = a.id AND y.org_id = @org_id
+LEFT JOIN users w ON w.id = y.actor_id AND w.org_id = @org_id
 WHERE k.id = ANY (@ids::text[]) AND k.org_id = @org_id;
 
 -- name: CommissionsOpen :many

@@ -101,3 +101,8 @@ WHERE NOT EXISTS (
       AND f.customer_id IS NOT DISTINCT FROM sqlc.narg('customer_id')::text AND f.resolved_at > @created_at
       AND f.evidence->>'dispute_id' IS NOT DISTINCT FROM @evidence::json->>'dispute_id')
 ON CONFLICT DO NOTHING;
+
+-- name: AuditLogCut :one
+-- AuditLogCut drops up to lim entries of the audit log from before a time, and counts them.
+-- The facts that the books need of them stay (schema/000113_audit_log_cut.up.sql).
+SELECT cut_audit_log(@before::timestamptz, @lim::bigint)::bigint AS dropped;

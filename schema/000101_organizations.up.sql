@@ -294,8 +294,110 @@ CREATE TABLE audit_log_entries (
 CREATE INDEX audit_log_entries_list_idx ON audit_log_entries (program_id, created_at, id);
 CREATE INDEX audit_log_entries_target_idx ON audit_log_entries (target_id, created_at, id);
 CREATE INDEX audit_log_entries_action_idx ON audit_log_entries (program_id, action, created_at, id);
-CREATE TRIGGER audit_log_entries_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON audit_log_entries
+
+-- Facts that the books need of deleted audit log entries, without actor and reason. named reports whether the entry
+-- had an API key or a person. partner_id is set for deleted payouts.
+CREATE TABLE audit_log_facts (
+    id           text COLLATE "C" NOT NULL,
+    org_id       text COLLATE "C" NOT NULL,
+    program_id   text COLLATE "C" NOT NULL,
+    action       text COLLATE "C" NOT NULL,
+    target_id    text COLLATE "C" NOT NULL,
+    partner_id   text COLLATE "C",
+    named        boolean NOT NULL,
+    before_minor bigint,
+    after_minor  bigint,
+    created_at   timestamptz NOT NULL,
+    CONSTRAINT audit_log_facts_pkey PRIMARY KEY (id)
+);
+CREATE INDEX audit_log_facts_target_idx ON audit_log_facts (target_id, created_at, id);
+CREATE INDEX audit_log_facts_action_idx ON audit_log_facts (program_id, action, created_at, id);
+CREATE TRIGGER audit_log_facts_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON audit_log_facts
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+-- The facts of all entries, present and deleted.
+CREATE VIEW audit_facts AS
+SELECT id, org_id, program_id, action, target_id, before ->> 'partner_id' AS partner_id,
+    (api_key_id IS NOT NULL OR actor_type = 'person' AND actor_id IS NOT NULL) AS named,
+    (before ->> 'amount_minor')::bigint AS before_minor, (after ->> 'amount_minor')::bigint AS after_minor, created_at
+FROM audit_log_entries
+UNION ALL
+SELECT id, org_id, program_id, action, target_id, partner_id, named, before_minor, after_minor, created_at
+FROM audit_log_facts;
+
+-- Reports whether the books need the facts of an action's entries.
+CREATE FUNCTION audit_log_needs(action text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+    SELECT action IN ('commission.created', 'commission.corrected', 'commission.redecided', 'commission.rejected',
+        'payout.deleted')
+$$;
+
+-- Refuses every change of the audit log except deletions by cut_audit_log.
+CREATE FUNCTION refuse_log_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP = 'DELETE' AND current_setting('rail.audit_log_cut', true) = 'on' THEN
+        RETURN NULL;
+    END IF;
+    RAISE EXCEPTION '% is append-only', TG_TABLE_NAME
+        USING ERRCODE = '23514', CONSTRAINT = TG_TABLE_NAME || '_append_only';
+END $$;
+CREATE TRIGGER audit_log_entries_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON audit_log_entries
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_log_change();
+
+-- Refuses the deletion of an entry that is younger than 30 days or whose facts are missing.
+CREATE FUNCTION refuse_wrong_cut() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT FROM gone g WHERE g.created_at > now() - interval '30 days'
+        OR audit_log_needs(g.action) AND NOT EXISTS (SELECT FROM audit_log_facts f WHERE f.id = g.id)) THEN
+        RAISE EXCEPTION '% is append-only', TG_TABLE_NAME
+            USING ERRCODE = '23514', CONSTRAINT = TG_TABLE_NAME || '_append_only';
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER audit_log_entries_cut AFTER DELETE ON audit_log_entries REFERENCING OLD TABLE AS gone
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_wrong_cut();
+
+-- Deletes up to lim entries that are older than before and returns their number; 0 while another call runs. The
+-- programs are read first, because the index of the list begins with the program.
+CREATE FUNCTION cut_audit_log(before timestamptz, lim bigint) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    gone text[];
+BEGIN
+    IF NOT (has_table_privilege(session_user, 'audit_log_entries', 'DELETE')
+        OR pg_has_role(session_user, current_user, 'MEMBER')) THEN
+        RAISE insufficient_privilege
+            USING MESSAGE = format('%s may not delete from audit_log_entries', session_user);
+    END IF;
+    IF NOT pg_try_advisory_xact_lock(hashtextextended('audit_log_cut', 0)) THEN
+        RETURN 0;
+    END IF;
+    WITH RECURSIVE p AS (
+        SELECT min(program_id) AS id FROM audit_log_entries
+        UNION ALL
+        SELECT (SELECT min(a.program_id) FROM audit_log_entries a WHERE a.program_id > p.id)
+        FROM p WHERE p.id IS NOT NULL
+    )
+    SELECT array_agg(o.id) INTO gone FROM (
+        SELECT e.id FROM p CROSS JOIN LATERAL (
+            SELECT a.id FROM audit_log_entries a
+            WHERE a.program_id = p.id AND a.created_at < least(cut_audit_log.before, now() - interval '30 days')
+            ORDER BY a.created_at, a.id LIMIT lim) e
+        LIMIT lim) o;
+    INSERT INTO audit_log_facts (id, org_id, program_id, action, target_id, partner_id, named, before_minor,
+        after_minor, created_at)
+    SELECT f.id, f.org_id, f.program_id, f.action, f.target_id, f.partner_id, f.named, f.before_minor,
+        f.after_minor, f.created_at
+    FROM audit_facts f WHERE f.id = ANY (gone) AND audit_log_needs(f.action);
+    PERFORM set_config('rail.audit_log_cut', 'on', true);
+    DELETE FROM audit_log_entries a WHERE a.id = ANY (gone);
+    PERFORM set_config('rail.audit_log_cut', 'off', true);
+    RETURN coalesce(cardinality(gone), 0);
+END $$;
+
+DO $do$
+BEGIN
+    EXECUTE format('ALTER FUNCTION cut_audit_log(timestamptz, bigint) SET search_path = %I, pg_temp', current_schema());
+END $do$;
 
 -- body is encrypted with the server's key, because some responses contain a secret.
 CREATE TABLE idempotency_keys (

@@ -27,7 +27,7 @@ const module = "rail/"
 // lists.
 type layer struct {
 	rule     string
-	packages []string // a name that ends in /... stands for a folder
+	packages []string // a name that ends in /... means a folder
 	below    []string
 	contract []string // packages outside server
 	never    []string // packages of other modules and of the standard library
@@ -188,7 +188,7 @@ func TestRulesKnowNoRequests(t *testing.T) {
 	}
 }
 
-// layerOf returns the layer that names pkg, or else the one that names a folder
+// layerOf returns the layer that names pkg, or else the layer of a folder
 // around it.
 func layerOf(pkg string) (string, bool) {
 	for name, l := range layers {

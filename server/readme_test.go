@@ -103,8 +103,8 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestPackagesAreShown: every folder of the server is linked from a page, which
-// says what it is for.
+// TestPackagesAreShown checks that a page links every folder of the server and
+// describes it.
 func TestPackagesAreShown(t *testing.T) {
 	t.Parallel()
 	shown := map[string]bool{}
@@ -143,8 +143,8 @@ func hasHeading(all []page, name, anchor string) bool {
 	return false
 }
 
-// TestNamesInPages: paths, tests and variables that a page names are there. The
-// changelog tells of what was.
+// TestNamesInPages checks that paths, tests and variables in pages exist. The
+// changelog may name former ones.
 func TestNamesInPages(t *testing.T) {
 	t.Parallel()
 	source := sourceText(t)

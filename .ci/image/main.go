@@ -52,7 +52,7 @@ func dockerfile(ctx context.Context, path string) error {
 	return errors.Join(out...)
 }
 
-// noImage stands for every base image, so that no registry is asked.
+// noImage replaces every base image, so that no registry is asked.
 type noImage struct{}
 
 func (noImage) ResolveImageConfig(_ context.Context, ref string, _ sourceresolver.Opt) (string, digest.Digest, []byte, error) {

@@ -1,7 +1,6 @@
-// Command bench measures the server. Without a subcommand it runs a load test beside
-// pgbench, which is the limit; "bench scale" measures which costs grow with the tables,
-// and "bench load" fills a database to measure on. It is a tool, not a test, and no part
-// of the product: it starts a PostgreSQL of its own in a temporary directory.
+// Command bench measures the server. Without a subcommand it runs a load test beside pgbench, which is the limit;
+// "bench scale" measures which costs grow with the tables, and "bench load" fills a database for measurements. It is
+// a tool, not a test, and not part of the product. It starts a private PostgreSQL in a temporary directory.
 package main
 
 import (
@@ -57,13 +56,13 @@ func parse(fs *flag.FlagSet, args []string) error {
 // of such a run, which no one calls by hand.
 func measureSpeed(ctx context.Context, args []string) error {
 	fs, o := flag.NewFlagSet("bench", flag.ContinueOnError), bench.Options{Out: os.Stdout}
-	child := fs.Bool("load", false, "be the load generator: a child of the benchmark, with its orders on standard input")
-	only := fs.String("only", "", "comma-separated loads to run; all unless set: "+strings.Join(bench.Names(), ", "))
-	fs.IntVar(&o.Rows, "rows", 1_000_000, "sales, and as many commissions, to begin with; at least 10000")
-	fs.IntVar(&o.Seconds, "seconds", 2, "length of one slice; server and pgbench take turns")
-	fs.IntVar(&o.Rounds, "rounds", 5, "slices of each load; the median counts")
+	child := fs.Bool("load", false, "run as the load generator, a child of the benchmark with its input on standard input")
+	only := fs.String("only", "", "comma-separated loads to run; default all: "+strings.Join(bench.Names(), ", "))
+	fs.IntVar(&o.Rows, "rows", 1_000_000, "initial number of sales and of commissions; at least 10000")
+	fs.IntVar(&o.Seconds, "seconds", 2, "length of one slice; server and pgbench alternate")
+	fs.IntVar(&o.Rounds, "rounds", 5, "slices per load; the median counts")
 	clients := fs.String("clients", "8,32,128", "comma-separated `NUMBERS` of clients at once, of HTTP and of pgbench")
-	fs.BoolVar(&o.Goals, "goals", false, "fail, with status 1, where a goal is missed")
+	fs.BoolVar(&o.Goals, "goals", false, "exit with status 1 if a goal is missed")
 	fs.BoolVar(&o.Jobs, "jobs", false, "run the server's jobs too, in all runs")
 	fs.StringVar(&o.Session, "session", "",
 		"name=value of a session setting to change, for the server and for pgbench, such as plan_cache_mode=auto")

@@ -25,12 +25,12 @@ of RAIL_DATA_DIR) with a large customer's data. The database must have no
 organization and no other session. At -scale 1 it gets %d clicks, %d
 customers, %d sales and as many commissions of two years up to today, %d
 partners with links, coupons, payouts and balances, and the events and
-deliveries of the last month (a quarter as many as sales). Most of it is one
-organization's, %s; %s has the rest.
+deliveries of the last month (a quarter as many as sales). The organization %s
+has most of it, %s the rest.
 
-The role must be a superuser's, or one that may set session_replication_role:
+The role must be a superuser or have the right to set session_replication_role:
 triggers and foreign keys are off while the rows are written, and plain indexes
-are created after them. rail audit finds nothing wrong with the result.
+are created afterwards. rail audit is clean on the result.
 
 `
 
@@ -46,12 +46,12 @@ func load(ctx context.Context, args []string) error {
 	}
 	// The factor is a flag, not a number of rows: all tables keep their proportions.
 	size := fs.Float64("scale", 1, "`FACTOR` of the full size, such as 0.1")
-	yes := fs.Bool("yes", false, "confirm that the configured database is to be filled")
+	yes := fs.Bool("yes", false, "confirm filling the configured database")
 	if err := parse(fs, args); err != nil {
 		return err
 	}
 	if !*yes {
-		return errors.New("this fills the configured database with made-up data: confirm it with -yes")
+		return errors.New("this fills the configured database with generated data: confirm with -yes")
 	}
 	if *size <= 0 || *size > 10 {
 		return errors.New("-scale must be above 0 and at most 10")
@@ -71,14 +71,14 @@ func load(ctx context.Context, args []string) error {
 	return errors.Join(fill(ctx, s.DSN("postgres"), *size), s.Stop())
 }
 
-// fill creates the tables in an empty database, and adds the rows. A database of another version is
-// refused, and by dataset.Load one that is in use.
+// fill creates the tables in an empty database, and adds the rows. It refuses a database of another version, and
+// dataset.Load refuses one in use.
 func fill(ctx context.Context, dsn string, size float64) error {
 	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {
 		return fmt.Errorf("database: %w", err)
 	}
-	// Only an empty database is migrated: raising one that is in use is for its operator.
+	// Only an empty database is migrated; the operator upgrades a database in use.
 	err = migrate.Serves(ctx, conn)
 	if errors.Is(err, migrate.ErrEmpty) {
 		err = migrate.Up(ctx, dsn)
@@ -95,7 +95,7 @@ func fill(ctx context.Context, dsn string, size float64) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("the data is loaded; make a key with: rail key create --org %s --scope read --scope write\n", dataset.Big)
+	fmt.Printf("the data is loaded; create a key with: rail key create --org %s --scope read --scope write\n", dataset.Big)
 	return nil
 }
 
@@ -106,13 +106,13 @@ func measureScale(ctx context.Context, args []string) error {
 	fs.Float64Var(&o.Small, "small", 0.1, "`FACTOR` of the full size for the smaller database")
 	fs.Float64Var(&o.Full, "full", 1, "`FACTOR` of the full size for the larger one")
 	fs.StringVar(&o.SmallDSN, "small-database", "",
-		"`URL` of a database that bench load has filled, instead of a private one")
+		"`URL` of a database filled by bench load, in place of a private one")
 	fs.StringVar(&o.FullDSN, "full-database", "", "`URL` of another")
 	fs.StringVar(&o.Dir, "dir", "", "`DIRECTORY` for the private databases; 15 GB at the full size")
 	fs.StringVar(&o.Only, "only", "", "`PREFIX` of the requests to measure, such as listSales")
 	fs.IntVar(&o.Rounds, "rounds", 7, "`TIMES` that each request is measured; the median counts")
 	fs.BoolVar(&o.Jobs, "jobs", true, "measure jobs too, which changes the databases")
-	fs.BoolVar(&o.All, "all", false, "print every request, not only the slowest and those that grow")
+	fs.BoolVar(&o.All, "all", false, "print every request, not only the slowest and the growing ones")
 	if err := parse(fs, args); err != nil {
 		return err
 	}

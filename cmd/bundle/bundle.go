@@ -143,8 +143,8 @@ func (b *bundler) load(f string) (*yaml.Node, error) {
 	return d.Content[0], nil
 }
 
-// merge puts the members of what a merge key (<<) names before a mapping's own. An own member of the same
-// name wins, in the place of the other.
+// merge inserts the members of a merge key (<<) before a mapping's own members. An own member of the same name takes
+// precedence, at the other's position.
 func merge(n *yaml.Node) {
 	for _, c := range n.Content {
 		merge(c)
@@ -164,8 +164,8 @@ func merge(n *yaml.Node) {
 	}
 }
 
-// split returns the file and the component name that a reference names. In a name, ~1 stands for a slash and
-// ~0 for a tilde (RFC 6901).
+// split returns the file and the component name of a reference. In a name, ~1 means a slash and ~0 a tilde (RFC
+// 6901).
 func (b *bundler) split(ref, file string) (target, name string) {
 	f, frag, _ := strings.Cut(ref, "#/")
 	target = file

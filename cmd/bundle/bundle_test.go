@@ -113,8 +113,8 @@ func TestEveryOperationHasTheDefaults(t *testing.T) {
 	}
 }
 
-// TestEvents: of what an event has of its own, its webhook, its body, the lists of
-// types and bodies and the catalogue are made.
+// TestEvents: an event's webhook, its body, the lists of types and bodies, and the catalogue are generated from its
+// entry.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -66,9 +66,8 @@ func example(kind *yaml.Node, code string, fields *yaml.Node) *yaml.Node {
 	return mapping("value", mapping("error", body))
 }
 
-// place adds the usual responses to the operation, and to each response those of the operation's x-codes that
-// have its status. A response by reference that gets codes of its own becomes a copy: others share the
-// original.
+// place adds the usual responses to the operation, and to each response the operation's x-codes with its status. A
+// response by reference that gets further codes becomes a copy, because others share the original.
 func (c *catalogue) place(op, usual, coded *yaml.Node) error {
 	own := map[string][]string{}
 	for _, code := range texts(get(op, "x-codes")) {
@@ -90,7 +89,7 @@ func (c *catalogue) place(op, usual, coded *yaml.Node) error {
 	for i := 0; i+1 < len(responses.Content); i += 2 {
 		status, r := responses.Content[i].Value, responses.Content[i+1]
 		ref := get(r, "$ref")
-		// Nothing to add to what is shared; a success has no codes.
+		// No codes to add to the shared response; a success has none.
 		if ref != nil && own[status] == nil || status < "4" {
 			continue
 		}

@@ -18,7 +18,7 @@ func (b *bundler) applyDefaults(root *yaml.Node, file string) error {
 	if d == nil {
 		return nil
 	}
-	// What is applied is no part of the contract.
+	// The defaults are applied and are not part of the contract.
 	remove(root, "x-defaults")
 	c, err := b.readCodes(d, file)
 	if err != nil {
@@ -54,7 +54,7 @@ func defaultOperation(d *yaml.Node, c *catalogue, path, method string, op *yaml.
 	security := get(op, "security")
 	// An empty list of requirements is what OpenAPI has for an operation without authentication.
 	public := security != nil && len(security.Content) == 0
-	// A processor's own signature stands for a key.
+	// A processor's signature replaces a key.
 	hook := !public && security != nil && get(security.Content[0], "standardWebhooks") != nil
 	// Pages have neither signatures nor replays.
 	browser := !public && security != nil && get(security.Content[0], "publishable") != nil

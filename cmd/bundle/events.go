@@ -81,7 +81,7 @@ func addBody(schemas *yaml.Node, kind string, e *yaml.Node, body string) {
 		data = named.Value
 	}
 	made := clone(get(schemas, "x-event"))
-	// What stands in braces in the template differs between events.
+	// The parts in braces differ between events.
 	fillIn(made, strings.NewReplacer("{type}", kind, "{schema}", data))
 	set(schemas, body, made)
 	types, bodies := get(get(schemas, "EventName"), "enum"), get(get(schemas, "Event"), "oneOf")
@@ -90,7 +90,7 @@ func addBody(schemas *yaml.Node, kind string, e *yaml.Node, body string) {
 	set(get(get(get(schemas, "Event"), "discriminator"), "mapping"), kind, text("#/components/schemas/"+body))
 }
 
-// fillIn replaces what stands for something in every value under n.
+// fillIn replaces the placeholders in every value under n.
 func fillIn(n *yaml.Node, by *strings.Replacer) {
 	if n.Kind == yaml.ScalarNode {
 		n.Value = by.Replace(n.Value)

@@ -55,12 +55,12 @@ func run(ctx context.Context, out io.Writer, base, key string) error {
 	return json.NewEncoder(out).Encode(j.outcome)
 }
 
-// job is what the steps share: the ids of what was created, and what is printed.
+// job is the shared state of the steps: the ids of created objects, and the output.
 type job struct {
 	outcome
 	client            *api.ClientWithResponses
 	partner, customer string
-	sale              string // the one that is refunded
+	sale              string // the refunded sale
 }
 
 // begin creates the program, its partner and a flow of 20 %. A second partner with the handle of the first is
@@ -84,7 +84,7 @@ func (j *job) begin(ctx context.Context) error {
 	ada.Email = "another@example.com"
 	_, err = j.client.CreatePartnerWithResponse(ctx, ada)
 	if j.HandleRefused = code(err); j.HandleRefused == "" {
-		return fmt.Errorf("a handle was given away twice: %w", err)
+		return fmt.Errorf("a handle was assigned twice: %w", err)
 	}
 	_, err = j.client.CreateFlowWithResponse(ctx, api.FlowCreate{
 		ProgramID: j.ProgramID, Name: "Everyone", RateType: new(api.RateTypePercent), RateValue: new(int64(2000)),
@@ -160,7 +160,7 @@ func (j *job) list(ctx context.Context) error {
 		}
 		j.Pages++
 		j.Sales += len(page.JSON200.Data)
-		// has_more, not a short page, says that there is another.
+		// has_more, not a short page, announces another page.
 		if more = page.JSON200.HasMore; more {
 			params.StartingAfter = &page.JSON200.Data[len(page.JSON200.Data)-1].ID
 		}

@@ -10,11 +10,10 @@ import (
 
 // webhook is an event in the description.
 type webhook struct {
-	Type string
-	// What is hidden from partners: members of the data, by name.
-	Data    string // the schema of its data
-	Visible bool   // partners may receive it
-	Hidden  []string
+	Type    string
+	Data    string   // the schema of its data
+	Visible bool     // partners may receive it
+	Hidden  []string // members of the data that partners do not see
 }
 
 // reference is a $ref to a schema.
@@ -78,7 +77,7 @@ func readWebhooks(path string) ([]webhook, error) {
 		}
 		// Hidden members of an event that partners never receive are a mistake in the description.
 		if w.Data == "" || len(w.Hidden) > 0 && !w.Visible {
-			return nil, fmt.Errorf("%s: no schema of its data, or something hidden of what partners do not see", w.Type)
+			return nil, fmt.Errorf("%s: its data has no schema, or it hides members of an event that partners do not see", w.Type)
 		}
 		out = append(out, w)
 	}

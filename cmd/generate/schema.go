@@ -28,8 +28,8 @@ var (
 	removal     = regexp.MustCompile(`^DROP CONSTRAINT (\w+)$`)
 )
 
-// readSchema returns the tables after all migrations. It parses only the SQL that the migrations use: a new form of
-// statement must be added here. What it does not know, such as CREATE FUNCTION, it skips.
+// readSchema returns the tables after all migrations. It parses only the SQL that the migrations use, so a new form
+// of statement must be added here. It skips other statements, such as CREATE FUNCTION.
 func readSchema(migrations fs.FS) (map[string]table, error) {
 	names, err := fs.Glob(migrations, "*.up.sql")
 	if err != nil {

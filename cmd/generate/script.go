@@ -24,8 +24,8 @@ import _ "embed"
 var Source []byte
 
 `)
-	fmt.Fprintf(&w, "// Hash is the start of the script's SHA-256, in hex.\nconst Hash = \"%x\"\n\n", short[:4])
-	w.WriteString("// Integrity is what a tag names as the script's content.\n")
+	fmt.Fprintf(&w, "// Hash is the beginning of the script's SHA-256, in hex.\nconst Hash = \"%x\"\n\n", short[:4])
+	w.WriteString("// Integrity is the script's hash for the tag's integrity attribute.\n")
 	fmt.Fprintf(&w, "const Integrity = \"sha384-%s\"\n", base64.StdEncoding.EncodeToString(long[:]))
 	return w.Bytes()
 }

@@ -78,7 +78,7 @@ func writeStates(tables map[string]table, types []state) ([]byte, error) {
 		if values == nil {
 			return nil, fmt.Errorf("no CHECK lists the values of %s", strings.Join(s.Columns, " or "))
 		}
-		fmt.Fprintf(&w, "// %s is what %s can be.\ntype %s string\n\n", s.Name, strings.Join(s.Columns, " and "), s.Name)
+		fmt.Fprintf(&w, "// %s is a value of %s.\ntype %s string\n\n", s.Name, strings.Join(s.Columns, " and "), s.Name)
 		fmt.Fprintf(&w, "// The values of %s.\nconst (\n", s.Name)
 		for _, v := range values {
 			fmt.Fprintf(&w, "%s%s %s = %q\n", s.Name, camel(v), s.Name, v)
@@ -101,7 +101,7 @@ func writeConstraints(tables map[string]table) []byte {
 	w.WriteString(notice + "// Package constraint names the constraints and unique indexes of the schema.\n")
 	w.WriteString("package constraint\n\n")
 	w.WriteString("// Name is the name of a constraint or of a unique index.\ntype Name string\n\n")
-	w.WriteString("// All that the migrations leave.\nconst (\n")
+	w.WriteString("// All constraints and unique indexes after the migrations.\nconst (\n")
 	for _, name := range names {
 		fmt.Fprintf(&w, "%s Name = %q\n", camel(name), name)
 	}

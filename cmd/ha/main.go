@@ -1,5 +1,5 @@
-// Command ha kills and cuts off the primary of three PostgreSQL under Patroni while two servers take writes, and
-// exits with 1 if one that was acknowledged is lost. It needs root, for network namespaces.
+// Command ha kills and cuts off the primary of three PostgreSQL servers under Patroni while two Rail servers take
+// writes, and exits with 1 if an acknowledged write is lost. It needs root, for network namespaces.
 package main
 
 import (
@@ -16,9 +16,9 @@ import (
 
 func main() {
 	o := bar.HAOptions{Out: os.Stdout, Seed: rand.Uint64N(1 << 32)}
-	flag.IntVar(&o.Kills, "kills", 20, "how often the primary is killed")
-	flag.IntVar(&o.Cuts, "cuts", 3, "how often it is cut off the network")
-	flag.DurationVar(&o.Within, "within", 0, "begin no more failures after this time; 0 for no limit")
+	flag.IntVar(&o.Kills, "kills", 20, "number of kills of the primary")
+	flag.IntVar(&o.Cuts, "cuts", 3, "number of network cuts of the primary")
+	flag.DurationVar(&o.Within, "within", 0, "start no failures after this time; 0 for no limit")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := bar.HA(ctx, o)

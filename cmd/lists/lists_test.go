@@ -9,7 +9,7 @@ import (
 	"rail/queries"
 )
 
-// TestGenerated: what is committed is what lists.yaml declares.
+// TestGenerated checks that the committed files match lists.yaml.
 func TestGenerated(t *testing.T) {
 	t.Parallel()
 	lists, err := queries.Lists()

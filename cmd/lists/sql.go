@@ -192,7 +192,7 @@ func bound(l queries.List, side string) string {
 	return condition(places[0], fmt.Sprintf("(%s)%s%s (%s)", row, before, than, place))
 }
 
-// order is that of a page: reversed where it lies before a row.
+// order returns the order of a page, reversed for a page before a row.
 func order(l queries.List) string {
 	keys, descends := l.Keys()
 	there, back := "", " DESC"

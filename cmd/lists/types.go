@@ -72,7 +72,7 @@ func refs(lists []queries.List) []string {
 	return out
 }
 
-// several returns the filters that take several values, of those that a statement has.
+// several returns the filters of a statement that take several values.
 func several(l queries.List, statement string) []queries.Filter {
 	return slices.DeleteFunc(slices.Clone(l.Filters),
 		func(f queries.Filter) bool { return !f.Several || !has(f, statement) })

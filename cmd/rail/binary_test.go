@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// largest is how large the binary may be that make build makes, in bytes.
+// largest is the maximum size of the binary from make build, in bytes.
 const largest = 48_000_000
 
-// TestBinary: what make build makes is small, names its commit, and has no gRPC in it.
+// TestBinary checks that the binary from make build is small, names its commit, and contains no gRPC.
 func TestBinary(t *testing.T) {
 	t.Parallel()
 	deps, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()

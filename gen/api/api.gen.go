@@ -14997,7 +14997,7 @@ type ClientInterface interface {
 
 	// ListAuditLogEntries List audit-log entries
 	//
-	// The changes in the program, with actor and object, newest first.
+	// The changes in the program, with actor and object, newest first. The operator can set a retention.
 	//
 	// Corresponds with GET /v1/audit_log_entries (the `ListAuditLogEntries` operationId).
 	ListAuditLogEntries(ctx context.Context, params *ListAuditLogEntriesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -16284,7 +16284,7 @@ type ClientInterface interface {
 
 	// ListRefunds List refunds
 	//
-	// The refunds of the program, most recently recorded first, including those that wait for their sale.
+	// The refunds of the program, most recently recorded first, including waiting refunds.
 	//
 	// Corresponds with GET /v1/refunds (the `ListRefunds` operationId).
 	ListRefunds(ctx context.Context, params *ListRefundsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -17069,7 +17069,7 @@ func (c *Client) WithdrawApplication(ctx context.Context, id ID, params *Withdra
 
 // ListAuditLogEntries List audit-log entries
 //
-// The changes in the program, with actor and object, newest first.
+// The changes in the program, with actor and object, newest first. The operator can set a retention.
 //
 // Corresponds with GET /v1/audit_log_entries (the `ListAuditLogEntries` operationId).
 func (c *Client) ListAuditLogEntries(ctx context.Context, params *ListAuditLogEntriesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -19926,7 +19926,7 @@ func (c *Client) RetrieveReferral(ctx context.Context, id ID, params *RetrieveRe
 
 // ListRefunds List refunds
 //
-// The refunds of the program, most recently recorded first, including those that wait for their sale.
+// The refunds of the program, most recently recorded first, including waiting refunds.
 //
 // Corresponds with GET /v1/refunds (the `ListRefunds` operationId).
 func (c *Client) ListRefunds(ctx context.Context, params *ListRefundsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -33882,7 +33882,7 @@ type ClientWithResponsesInterface interface {
 
 	// ListAuditLogEntriesWithResponse List audit-log entries
 	//
-	// The changes in the program, with actor and object, newest first.
+	// The changes in the program, with actor and object, newest first. The operator can set a retention.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -35295,7 +35295,7 @@ type ClientWithResponsesInterface interface {
 
 	// ListRefundsWithResponse List refunds
 	//
-	// The refunds of the program, most recently recorded first, including those that wait for their sale.
+	// The refunds of the program, most recently recorded first, including waiting refunds.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -41242,7 +41242,7 @@ func (c *ClientWithResponses) WithdrawApplicationWithResponse(ctx context.Contex
 
 // ListAuditLogEntriesWithResponse List audit-log entries
 //
-// The changes in the program, with actor and object, newest first.
+// The changes in the program, with actor and object, newest first. The operator can set a retention.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -43597,7 +43597,7 @@ func (c *ClientWithResponses) RetrieveReferralWithResponse(ctx context.Context, 
 
 // ListRefundsWithResponse List refunds
 //
-// The refunds of the program, most recently recorded first, including those that wait for their sale.
+// The refunds of the program, most recently recorded first, including waiting refunds.
 //
 // Returns a wrapper object for the known response body format(s).
 //

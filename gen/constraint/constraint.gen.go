@@ -6,7 +6,7 @@ package constraint
 // Name is the name of a constraint or of a unique index.
 type Name string
 
-// All that the migrations leave.
+// All constraints and unique indexes after the migrations.
 const (
 	APIKeysFormKey                      Name = "api_keys_form_key"
 	APIKeysHashKey                      Name = "api_keys_hash_key"
@@ -23,6 +23,7 @@ const (
 	ApplicationsStatusCheck             Name = "applications_status_check"
 	AuditLogEntriesActorCheck           Name = "audit_log_entries_actor_check"
 	AuditLogEntriesPkey                 Name = "audit_log_entries_pkey"
+	AuditLogFactsPkey                   Name = "audit_log_facts_pkey"
 	AuditMarkIDCheck                    Name = "audit_mark_id_check"
 	AuditMarkPkey                       Name = "audit_mark_pkey"
 	BackupMarkIDCheck                   Name = "backup_mark_id_check"

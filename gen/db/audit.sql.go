@@ -200,9 +200,8 @@ WHERE b.auto_run_at IS NOT NULL AND k.status = 'due' AND k.payout_id IS NULL AND
       AND p.currency = k.currency AND p.period_month = b.period_month)
   AND NOT EXISTS (SELECT 1 FROM commissions c WHERE c.program_id = k.program_id AND c.partner_id = k.partner_id
       AND c.currency = k.currency AND c.kind = 'clawback')
-  AND NOT EXISTS (SELECT 1 FROM audit_log_entries a WHERE a.program_id = k.program_id AND a.action = 'payout.deleted'
-      AND a.created_at >= b.auto_run_at
-      AND a.before ->> 'partner_id' = k.partner_id)
+  AND NOT EXISTS (SELECT 1 FROM audit_facts a WHERE a.program_id = k.program_id AND a.action = 'payout.deleted'
+      AND a.created_at >= b.auto_run_at AND a.partner_id = k.partner_id)
 LIMIT 100
 `
 
@@ -376,9 +375,9 @@ FROM (
     FROM ledger_entries e LEFT JOIN commissions k ON k.id = e.commission_id
     WHERE ($1::text[] IS NULL OR e.partner_id = ANY ($1::text[]))
     GROUP BY e.commission_id, k.id
-) l LEFT JOIN LATERAL (SELECT count(*) AS raised FROM audit_log_entries a
+) l LEFT JOIN LATERAL (SELECT count(*) AS raised FROM audit_facts a
     WHERE l.earned <> 1 AND a.target_id = l.commission_id AND a.action IN ('commission.corrected', 'commission.redecided')
-        AND (a.after ->> 'amount_minor')::bigint > (a.before ->> 'amount_minor')::bigint) c ON true
+        AND a.after_minor > a.before_minor) c ON true
 WHERE l.earned <> 1 + c.raised OR l.gone_back OR l.mixed
 LIMIT 100
 `
@@ -603,7 +602,7 @@ WHERE k.rate_type IS NULL OR k.rate_type = 'percent' AND k.percent IS NULL
     OR (k.rate_type = 'percent' AND abs(k.amount_minor - k.percent)
             > CASE WHEN k.amount_minor < k.earned THEN 2 + k.rate_value / 20000 ELSE 0 END
         OR k.rate_type = 'fixed' AND (k.earned <> k.rate_value OR k.amount_minor > k.rate_value))
-        AND NOT EXISTS (SELECT 1 FROM audit_log_entries a
+        AND NOT EXISTS (SELECT 1 FROM audit_facts a
             WHERE a.target_id = k.id AND a.action IN ('commission.corrected', 'commission.redecided'))
 LIMIT 100
 `
@@ -1114,8 +1113,7 @@ FROM commissions k CROSS JOIN LATERAL (
     SELECT 'commission.created' AS action WHERE k.kind <> 'referral' AND k.metadata ->> 'commission_id' IS NULL
         AND k.metadata ->> 'restores' IS NULL
     UNION ALL SELECT 'commission.rejected' WHERE k.status = 'rejected') w
-LEFT JOIN audit_log_entries a ON a.target_id = k.id AND a.action = w.action
-    AND (a.api_key_id IS NOT NULL OR a.actor_type = 'person' AND a.actor_id IS NOT NULL)
+LEFT JOIN audit_facts a ON a.target_id = k.id AND a.action = w.action AND a.named
 WHERE NOT starts_with(k.id, 'sample_') AND ($1::text[] IS NULL OR k.partner_id = ANY ($1::text[]))
 GROUP BY k.id, w.action HAVING count(a.id) <> 1
 LIMIT 100
@@ -1437,6 +1435,7 @@ func (q *Queries) AuditReportLevels(ctx context.Context, db DBTX) ([]AuditReport
 
 const auditRows = `-- name: AuditRows :many
 SELECT 'audit_log_entries'::text AS name, count(*) AS n FROM audit_log_entries
+UNION ALL SELECT 'audit_log_facts', count(*) FROM audit_log_facts
 UNION ALL SELECT 'balances', count(*) FROM balances
 UNION ALL SELECT 'clicks', count(*) FROM clicks
 UNION ALL SELECT 'commissions', count(*) FROM commissions

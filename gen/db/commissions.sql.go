@@ -241,8 +241,7 @@ SELECT k.id, k.kind, k.sale_id, (k.metadata ->> 'restores' IS NOT NULL OR k.meta
     s.currency AS sale_currency, f.name AS flow_name, f.branches, c.id AS customer_id,
     coalesce(c.tracked_by, '')::text AS tracked_by, c.lead_at,
     l.value AS link_value, u.code AS coupon_code, v.created_at AS clicked_at, g.time_zone,
-    coalesce(a.id, '')::text AS correction_id, a.after AS corrected_to, a.created_at AS corrected_at,
-    a.reason AS correction_reason, a.actor_type AS corrector_type, w.name AS corrector_name
+    a.after_minor AS corrected_to_minor, a.created_at AS corrected_at, y.reason AS correction_reason, y.actor_type AS corrector_type, w.name AS corrector_name
 FROM commissions k
 JOIN programs g ON g.id = k.program_id
 LEFT JOIN sales s ON s.id = k.sale_id
@@ -252,10 +251,11 @@ LEFT JOIN customers c ON c.id = coalesce(m.customer_id, k.customer_id) AND c.par
 LEFT JOIN links l ON l.id = c.link_id
 LEFT JOIN coupons u ON u.id = c.coupon_id
 LEFT JOIN clicks v ON v.id = c.click_id
-LEFT JOIN audit_log_entries a ON a.id = (SELECT e.id FROM audit_log_entries e
+LEFT JOIN audit_facts a ON a.id = (SELECT e.id FROM audit_facts e
     WHERE e.target_id = k.id AND e.action = 'commission.corrected' AND e.org_id = $1
     ORDER BY e.created_at DESC, e.id DESC LIMIT 1)
-LEFT JOIN users w ON w.id = a.actor_id AND w.org_id = $1
+LEFT JOIN audit_log_entries y ON y.id = a.id AND y.org_id = $1
+LEFT JOIN users w ON w.id = y.actor_id AND w.org_id = $1
 WHERE k.id = ANY ($2::text[]) AND k.org_id = $1
 `
 
@@ -285,8 +285,7 @@ type CommissionReasonsRow struct {
 	CouponCode       *string
 	ClickedAt        *clock.Time
 	TimeZone         string
-	CorrectionID     string
-	CorrectedTo      []byte
+	CorrectedToMinor *int64
 	CorrectedAt      *clock.Time
 	CorrectionReason *string
 	CorrectorType    *ActorType
@@ -294,7 +293,8 @@ type CommissionReasonsRow struct {
 }
 
 // CommissionReasons reads the reasons of commissions for their explanation, with the last
-// correction of each. Columns of deleted rows are NULL.
+// correction of each. Columns of deleted rows are NULL; a correction whose entry of the audit
+// log was dropped has no reason and no corrector.
 func (q *Queries) CommissionReasons(ctx context.Context, db DBTX, arg CommissionReasonsParams) ([]CommissionReasonsRow, error) {
 	rows, err := db.Query(ctx, commissionReasons, arg.OrgID, arg.Ids)
 	if err != nil {
@@ -325,8 +325,7 @@ func (q *Queries) CommissionReasons(ctx context.Context, db DBTX, arg Commission
 			&i.CouponCode,
 			&i.ClickedAt,
 			&i.TimeZone,
-			&i.CorrectionID,
-			&i.CorrectedTo,
+			&i.CorrectedToMinor,
 			&i.CorrectedAt,
 			&i.CorrectionReason,
 			&i.CorrectorType,
@@ -467,7 +466,7 @@ func (q *Queries) CommissionVoid(ctx context.Context, db DBTX, arg CommissionVoi
 }
 
 const commissionsCorrected = `-- name: CommissionsCorrected :many
-SELECT DISTINCT a.target_id FROM audit_log_entries a
+SELECT DISTINCT a.target_id FROM audit_facts a
 WHERE a.target_id = ANY ($1::text[]) AND a.org_id = $2 AND a.action = 'commission.corrected'
 `
 

@@ -98,6 +98,24 @@ func (q *Queries) AuditInsertMany(ctx context.Context, db DBTX, arg AuditInsertM
 	return err
 }
 
+const auditLogCut = `-- name: AuditLogCut :one
+SELECT cut_audit_log($1::timestamptz, $2::bigint)::bigint AS dropped
+`
+
+type AuditLogCutParams struct {
+	Before clock.Time
+	Lim    int64
+}
+
+// AuditLogCut drops up to lim entries of the audit log from before a time, and counts them.
+// The facts that the books need of them stay (schema/000113_audit_log_cut.up.sql).
+func (q *Queries) AuditLogCut(ctx context.Context, db DBTX, arg AuditLogCutParams) (int64, error) {
+	row := db.QueryRow(ctx, auditLogCut, arg.Before, arg.Lim)
+	var dropped int64
+	err := row.Scan(&dropped)
+	return dropped, err
+}
+
 const auditLogEntryGet = `-- name: AuditLogEntryGet :one
 SELECT t.id, t.org_id, t.program_id, t.action, t.target_id, t.api_key_id, t.request_id, t.reason, t.before, t.after, t.created_at, t.actor_type, t.actor_id FROM audit_log_entries t WHERE t.id = $1 AND t.org_id = $2 AND t.program_id <> t.org_id
 `

@@ -46,6 +46,19 @@ type Application struct {
 	UpdatedAt        clock.Time
 }
 
+type AuditFact struct {
+	ID          string
+	OrgID       string
+	ProgramID   string
+	Action      string
+	TargetID    string
+	PartnerID   interface{}
+	Named       *bool
+	BeforeMinor int64
+	AfterMinor  int64
+	CreatedAt   clock.Time
+}
+
 type AuditLogEntry struct {
 	ID        string
 	OrgID     string
@@ -60,6 +73,19 @@ type AuditLogEntry struct {
 	CreatedAt clock.Time
 	ActorType *ActorType
 	ActorID   *string
+}
+
+type AuditLogFact struct {
+	ID          string
+	OrgID       string
+	ProgramID   string
+	Action      string
+	TargetID    string
+	PartnerID   *string
+	Named       bool
+	BeforeMinor *int64
+	AfterMinor  *int64
+	CreatedAt   clock.Time
 }
 
 type AuditMark struct {

@@ -2,7 +2,7 @@
 
 package db
 
-// PartnerStatus is what partners.status can be.
+// PartnerStatus is a value of partners.status.
 type PartnerStatus string
 
 // The values of PartnerStatus.
@@ -13,7 +13,7 @@ const (
 	PartnerStatusSuspended PartnerStatus = "suspended"
 )
 
-// ProgramStatus is what programs.status can be.
+// ProgramStatus is a value of programs.status.
 type ProgramStatus string
 
 // The values of ProgramStatus.
@@ -22,7 +22,7 @@ const (
 	ProgramStatusPaused ProgramStatus = "paused"
 )
 
-// CommissionStatus is what commissions.status can be.
+// CommissionStatus is a value of commissions.status.
 type CommissionStatus string
 
 // The values of CommissionStatus.
@@ -35,7 +35,7 @@ const (
 	CommissionStatusVoided   CommissionStatus = "voided"
 )
 
-// CommissionKind is what commissions.kind can be.
+// CommissionKind is a value of commissions.kind.
 type CommissionKind string
 
 // The values of CommissionKind.
@@ -45,7 +45,7 @@ const (
 	CommissionKindClawback CommissionKind = "clawback"
 )
 
-// PayoutStatus is what payouts.status can be.
+// PayoutStatus is a value of payouts.status.
 type PayoutStatus string
 
 // The values of PayoutStatus.
@@ -57,7 +57,7 @@ const (
 	PayoutStatusNotEligible PayoutStatus = "not_eligible"
 )
 
-// RefundStatus is what refunds.status can be.
+// RefundStatus is a value of refunds.status.
 type RefundStatus string
 
 // The values of RefundStatus.
@@ -67,7 +67,7 @@ const (
 	RefundStatusUnmatched RefundStatus = "unmatched"
 )
 
-// ApplicationStatus is what applications.status can be.
+// ApplicationStatus is a value of applications.status.
 type ApplicationStatus string
 
 // The values of ApplicationStatus.
@@ -78,7 +78,7 @@ const (
 	ApplicationStatusWithdrawn ApplicationStatus = "withdrawn"
 )
 
-// DeliveryStatus is what webhook_deliveries.status can be.
+// DeliveryStatus is a value of webhook_deliveries.status.
 type DeliveryStatus string
 
 // The values of DeliveryStatus.
@@ -89,7 +89,7 @@ const (
 	DeliveryStatusFailed    DeliveryStatus = "failed"
 )
 
-// FlowStatus is what flows.status can be.
+// FlowStatus is a value of flows.status.
 type FlowStatus string
 
 // The values of FlowStatus.
@@ -98,7 +98,7 @@ const (
 	FlowStatusInactive FlowStatus = "inactive"
 )
 
-// CustomerStatus is what customers.status can be.
+// CustomerStatus is a value of customers.status.
 type CustomerStatus string
 
 // The values of CustomerStatus.
@@ -111,7 +111,7 @@ const (
 	CustomerStatusSuspended CustomerStatus = "suspended"
 )
 
-// ReferralStatus is what referrals.status can be.
+// ReferralStatus is a value of referrals.status.
 type ReferralStatus string
 
 // The values of ReferralStatus.
@@ -121,7 +121,7 @@ const (
 	ReferralStatusConverted ReferralStatus = "converted"
 )
 
-// RiskStatus is what risk_flags.status can be.
+// RiskStatus is a value of risk_flags.status.
 type RiskStatus string
 
 // The values of RiskStatus.
@@ -132,7 +132,7 @@ const (
 	RiskStatusDismissed RiskStatus = "dismissed"
 )
 
-// TaxFormState is what tax_form_statuses.status can be.
+// TaxFormState is a value of tax_form_statuses.status.
 type TaxFormState string
 
 // The values of TaxFormState.
@@ -144,7 +144,7 @@ const (
 	TaxFormStateSuperseded  TaxFormState = "superseded"
 )
 
-// InboxStatus is what inbox_events.status can be.
+// InboxStatus is a value of inbox_events.status.
 type InboxStatus string
 
 // The values of InboxStatus.
@@ -156,7 +156,7 @@ const (
 	InboxStatusFailed   InboxStatus = "failed"
 )
 
-// ConnectionStatus is what processor_connections.status can be.
+// ConnectionStatus is a value of processor_connections.status.
 type ConnectionStatus string
 
 // The values of ConnectionStatus.
@@ -165,7 +165,7 @@ const (
 	ConnectionStatusDisconnected ConnectionStatus = "disconnected"
 )
 
-// CampaignStatus is what campaigns.status can be.
+// CampaignStatus is a value of campaigns.status.
 type CampaignStatus string
 
 // The values of CampaignStatus.
@@ -177,7 +177,7 @@ const (
 	CampaignStatusSent      CampaignStatus = "sent"
 )
 
-// SequenceStatus is what sequences.status can be.
+// SequenceStatus is a value of sequences.status.
 type SequenceStatus string
 
 // The values of SequenceStatus.
@@ -186,7 +186,7 @@ const (
 	SequenceStatusPaused SequenceStatus = "paused"
 )
 
-// MailStatus is what mails.status can be.
+// MailStatus is a value of mails.status.
 type MailStatus string
 
 // The values of MailStatus.
@@ -197,7 +197,7 @@ const (
 	MailStatusFailed  MailStatus = "failed"
 )
 
-// SaleOutcome is what sales.activity_outcome can be.
+// SaleOutcome is a value of sales.activity_outcome.
 type SaleOutcome string
 
 // The values of SaleOutcome.
@@ -206,7 +206,7 @@ const (
 	SaleOutcomeSaleRecorded      SaleOutcome = "sale_recorded"
 )
 
-// TrackedBy is what referrals.tracked_by and customers.tracked_by can be.
+// TrackedBy is a value of referrals.tracked_by and customers.tracked_by.
 type TrackedBy string
 
 // The values of TrackedBy.
@@ -217,7 +217,7 @@ const (
 	TrackedByAPI    TrackedBy = "api"
 )
 
-// TrackingKind is what tracking_values.kind can be.
+// TrackingKind is a value of tracking_values.kind.
 type TrackingKind string
 
 // The values of TrackingKind.
@@ -226,7 +226,7 @@ const (
 	TrackingKindLink   TrackingKind = "link"
 )
 
-// TaxFormType is what tax_form_statuses.type can be.
+// TaxFormType is a value of tax_form_statuses.type.
 type TaxFormType string
 
 // The values of TaxFormType.
@@ -236,7 +236,7 @@ const (
 	TaxFormTypeW8bene TaxFormType = "w8bene"
 )
 
-// AttributionModel is what programs.attribution_model can be.
+// AttributionModel is a value of programs.attribution_model.
 type AttributionModel string
 
 // The values of AttributionModel.
@@ -245,7 +245,7 @@ const (
 	AttributionModelFirst AttributionModel = "first"
 )
 
-// PayoutTerm is what programs.payout_term can be.
+// PayoutTerm is a value of programs.payout_term.
 type PayoutTerm string
 
 // The values of PayoutTerm.
@@ -255,7 +255,7 @@ const (
 	PayoutTermNet60 PayoutTerm = "net_60"
 )
 
-// JoinMode is what portal_settings.joining can be.
+// JoinMode is a value of portal_settings.joining.
 type JoinMode string
 
 // The values of JoinMode.
@@ -264,7 +264,7 @@ const (
 	JoinModeClosed JoinMode = "closed"
 )
 
-// ApplicationSource is what applications.source can be.
+// ApplicationSource is a value of applications.source.
 type ApplicationSource string
 
 // The values of ApplicationSource.
@@ -275,7 +275,7 @@ const (
 	ApplicationSourceCustomerEnrol ApplicationSource = "customer_enrol"
 )
 
-// SequenceTrigger is what sequences.trigger can be.
+// SequenceTrigger is a value of sequences.trigger.
 type SequenceTrigger string
 
 // The values of SequenceTrigger.
@@ -285,7 +285,7 @@ const (
 	SequenceTriggerFirstCommission SequenceTrigger = "first_commission"
 )
 
-// ResourceKind is what resources.kind can be.
+// ResourceKind is a value of resources.kind.
 type ResourceKind string
 
 // The values of ResourceKind.
@@ -294,7 +294,7 @@ const (
 	ResourceKindLink ResourceKind = "link"
 )
 
-// RiskSeverity is what risk_flags.severity can be.
+// RiskSeverity is a value of risk_flags.severity.
 type RiskSeverity string
 
 // The values of RiskSeverity.
@@ -304,7 +304,7 @@ const (
 	RiskSeverityLow    RiskSeverity = "low"
 )
 
-// ActorType is what audit_log_entries.actor_type can be.
+// ActorType is a value of audit_log_entries.actor_type.
 type ActorType string
 
 // The values of ActorType.
@@ -317,7 +317,7 @@ const (
 	ActorTypeImporter  ActorType = "importer"
 )
 
-// FlowTrigger is what flows.trigger can be.
+// FlowTrigger is a value of flows.trigger.
 type FlowTrigger string
 
 // The values of FlowTrigger.
@@ -326,7 +326,7 @@ const (
 	FlowTriggerNewSignup  FlowTrigger = "new_signup"
 )
 
-// FlowAction is what flows.action can be.
+// FlowAction is a value of flows.action.
 type FlowAction string
 
 // The values of FlowAction.
@@ -335,7 +335,7 @@ const (
 	FlowActionSwitchGroup        FlowAction = "switch_group"
 )
 
-// ApprovalMode is what flows.approval_mode can be.
+// ApprovalMode is a value of flows.approval_mode.
 type ApprovalMode string
 
 // The values of ApprovalMode.
@@ -345,7 +345,7 @@ const (
 	ApprovalModeManual    ApprovalMode = "manual"
 )
 
-// RateType is what commissions.rate_type and flows.rate_type can be.
+// RateType is a value of commissions.rate_type and flows.rate_type.
 type RateType string
 
 // The values of RateType.

@@ -10,8 +10,8 @@ import _ "embed"
 //go:embed rail.js
 var Source []byte
 
-// Hash is the start of the script's SHA-256, in hex.
+// Hash is the beginning of the script's SHA-256, in hex.
 const Hash = "64f5c832"
 
-// Integrity is what a tag names as the script's content.
+// Integrity is the script's hash for the tag's integrity attribute.
 const Integrity = "sha384-i00aWe8rtZ4vm8+ojA9AvYXAdiHSXscdGF5tddxPsGNSaedUDtlbpEt4PGPZTZh9"

@@ -205,6 +205,36 @@ func TestArchive(t *testing.T) {
 	refusals(t, a, two)
 }
 
+// TestArchiveIsAway: an archive that takes nothing stops neither writes nor a stop and a start, and what was written
+// meanwhile is in it when it takes files again.
+func TestArchiveIsAway(t *testing.T) {
+	t.Parallel()
+	a := serveArchived(t)
+	found, err := filepath.Glob(filepath.Join(a.environ["RAIL_ARCHIVE_DIR"], "*", "wal"))
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	require.NoError(t, os.Rename(found[0], found[0]+".away"))
+	a.partner("meanwhile")
+	pool := a.opened()
+	_, err = pool.Exec(t.Context(), "SELECT pg_switch_wal()")
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		var failed int
+		return pool.QueryRow(t.Context(), "SELECT failed_count FROM pg_stat_archiver").Scan(&failed) == nil && failed > 0
+	}, time.Minute, 20*time.Millisecond)
+	a.partner("after-it-failed")
+	pool.Close()
+	require.NoError(t, a.cmd.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, a.cmd.Wait(), "it ends well")
+	a.start()
+	a.partner("after-a-start")
+	require.NoError(t, os.Rename(found[0]+".away", found[0]))
+	a.leave()
+	a.crash()
+	_, there := a.restored().partners("meanwhile", "after-it-failed", "after-a-start")
+	require.Equal(t, []string{"meanwhile", "after-it-failed", "after-a-start"}, there)
+}
+
 // refusals requests restores that the archive cannot provide; none creates anything.
 func refusals(t *testing.T, a *archived, two []archive.Range) {
 	t.Helper()

@@ -144,7 +144,7 @@ func (r *resealing) detail(ctx context.Context, row db.PayoutDetailsSealedRow) e
 	})
 }
 
-// secrets reseals the webhook secrets, each with the previous one that still signs. The two are sealed for
+// secrets reseals the webhook secrets, each with its predecessor while that still signs. The two are sealed for
 // different places, so that neither opens as the other.
 func (r *resealing) secrets(ctx context.Context) error {
 	for after := ""; ; {

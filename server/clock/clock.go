@@ -29,7 +29,7 @@ type Manual struct {
 	now Time
 }
 
-// NewManual returns a clock that stands at t.
+// NewManual returns a clock set to t.
 func NewManual(t time.Time) *Manual { return &Manual{now: At(t)} }
 
 // Now returns the time that was set last.

@@ -19,10 +19,10 @@ var (
 	latest   = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// ErrFormat says what a date-time must look like.
+// ErrFormat describes the form of a date-time.
 var ErrFormat = errors.New("must be an RFC 3339 date-time between 2000-01-01 and 2100-01-01, such as 2026-09-01T12:00:00Z")
 
-// ErrDate says what a date or date-time must look like.
+// ErrDate describes the form of a date or date-time.
 var ErrDate = errors.New("must be an ISO date (2026-09-01) or an RFC 3339 date-time between 2000-01-01 and 2100-01-01")
 
 // Time is a moment in UTC. It reads strictly, writes milliseconds, and is
@@ -98,7 +98,7 @@ func wellFormed(s string) bool {
 }
 
 // ParseDate reads an ISO date as its midnight in UTC, or a date-time. bare
-// says which of the two it was.
+// reports whether it was a date.
 func ParseDate(s string) (t Time, bare bool, err error) {
 	if len(s) == len(time.DateOnly) {
 		p, err := time.Parse(time.DateOnly, s)

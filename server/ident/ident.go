@@ -76,7 +76,7 @@ func NewSample(p Prefix) string { return sample + New(p) }
 func IsSample(id string) bool { return strings.HasPrefix(id, sample) }
 
 // Has reports whether id looks like an id of p's type. It bounds what is asked
-// of the database; it does not say that the object exists.
+// of the database; the object may not exist.
 func Has(id string, p Prefix) bool {
 	rest, ok := strings.CutPrefix(strings.TrimPrefix(id, sample), string(p))
 	if !ok || rest == "" || len(id) > 64 {

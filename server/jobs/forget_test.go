@@ -91,7 +91,7 @@ func TestForgottenClicksAreCounted(t *testing.T) {
 	require.NoError(t, job.Run(t.Context(), now))
 	require.Equal(t, counted, figures(t, pool), "before a day is summed")
 	clean(t, pool)
-	listed(7) // the customer's, three of the open referral, three of today
+	listed(7) // the click of the customer, three of the open referral, three of today
 	require.Equal(t, []bool{true}, rows[bool](t, pool, `SELECT DISTINCT k.ip_hash IS NULL AND k.user_agent IS NULL AND k.country = 'DE'
 		FROM clicks k WHERE k.created_at < now() - interval '90 days'`), "what tells of a person goes")
 	require.Equal(t, []string{"converted", "visit", "visit"}, rows[string](t, pool, "SELECT status FROM referrals ORDER BY status, id"),

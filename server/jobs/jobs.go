@@ -57,6 +57,8 @@ type Deps struct {
 	RetentionDays int
 	// ClickRetentionDays is the retention of clicks without a customer; 0 keeps them.
 	ClickRetentionDays int
+	// AuditRetentionDays is the retention of the audit log in days, at least 30; 0 keeps it.
+	AuditRetentionDays int
 }
 
 // All returns every job, in no particular order.
@@ -84,6 +86,7 @@ func All(m Deps) []Job {
 		cleanUp(m),
 		keepMonths(m),
 		forgetClicks(m),
+		cutAuditLog(m),
 	}
 }
 

@@ -56,7 +56,7 @@ func (c *Count) First(ctx context.Context) pgtx.Read {
 }
 
 // Rest asks for the total of a list that the first read found to be long, in a
-// round trip of its own.
+// separate round trip.
 func (c *Count) Rest(ctx context.Context, u *work.Unit) error {
 	if !c.long {
 		return nil

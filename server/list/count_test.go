@@ -58,8 +58,8 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// TestLongIsNotCountedByRow: a long list is what the tallies say, a short one what
-// its rows are.
+// TestLongIsNotCountedByRow checks that the count of a long list comes from tallies, and of a short one
+// from its rows.
 func TestLongIsNotCountedByRow(t *testing.T) {
 	t.Parallel()
 	pool := tallied(t, 6000)
@@ -81,7 +81,7 @@ func TestPicky(t *testing.T) {
 	require.Nil(t, db.PayoutList{PartnerID: &partner, BatchID: &customer}.Total(), "tallies know one owner at a time")
 }
 
-// TestBy: rows are counted by what they belong to.
+// TestBy checks that rows are counted by their owner.
 func TestBy(t *testing.T) {
 	t.Parallel()
 	pool := tallied(t, 0)

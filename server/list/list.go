@@ -72,7 +72,7 @@ func Of[P, R any](ctx context.Context, u *work.Unit, request Request, l List[P, 
 	err = Read(ctx, u, request.ProgramID, references(l.Refs()),
 		func(tx pgtx.DBTX) error { return queries.PlanForValues(ctx, tx) },
 		func(tx pgtx.DBTX) (err error) {
-			// One row more than is shown says whether there are more.
+			// An additional row shows whether there are more.
 			out.Rows, err = l.Page(ctx, tx, in, after, before, lim+1)
 			return err
 		},

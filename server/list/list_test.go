@@ -96,7 +96,7 @@ func TestRefusals(t *testing.T) {
 	refused(err, problem.ResourceNotFound, "program_id")
 }
 
-// TestSlice: a page of what is at hand is cut as one of rows is.
+// TestSlice checks that a page of a slice equals a page of rows.
 func TestSlice(t *testing.T) {
 	t.Parallel()
 	all := []string{"a", "b", "c", "d", "e"}

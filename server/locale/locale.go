@@ -50,10 +50,10 @@ func (l *Locale) Base() *Locale { return cmp.Or(l.base, l) }
 // Zone returns the time zone of the locale's days and times.
 func (l *Locale) Zone() *time.Location { return cmp.Or(l.zone, time.UTC) }
 
-// English is what is spoken where nothing else is asked for.
+// English is the default language.
 var English = of(language.English, language.English)
 
-// languages are those that texts exist in.
+// languages are the languages of the texts.
 var languages = []*Locale{
 	English, of(language.German, language.German), of(language.French, language.French),
 	of(language.Spanish, language.Spanish), of(language.BrazilianPortuguese, language.BrazilianPortuguese),
@@ -140,8 +140,8 @@ func (l *Locale) Name() string { return display.Self.Name(l.words) }
 // written as the language does.
 func (l *Locale) T(text string, args ...any) string { return l.texts.Sprintf(text, args...) }
 
-// Said is a text that somebody else wrote, such as an error's: it is translated where it
-// is known, and shown as it is otherwise.
+// Said translates a text from elsewhere, such as an error message. An unknown text does not
+// change.
 func (l *Locale) Said(text string) string { return l.T(strings.ReplaceAll(text, "%", "%%")) }
 
 // Money is an amount in minor units with the code of its currency, which is the same in

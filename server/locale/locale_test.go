@@ -36,7 +36,7 @@ func TestFigures(t *testing.T) {
 	require.Equal(t, "ZZZ", English.Country("ZZZ"))
 }
 
-// TestOf: a partner's own language goes before what the browser accepts.
+// TestOf: a partner's language takes precedence over the browser's languages.
 func TestOf(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ accept, code, want string }{

@@ -29,8 +29,8 @@ var sayers = []string{"T", "paragraph", "subject", "button"}
 // verb is a part of a text.
 var verb = regexp.MustCompile(`%(?:\[(\d)\])?([a-z%])`)
 
-// TestTexts: every text that is said by T is in every language, with the same parts; and
-// none is there that nobody says.
+// TestTexts checks that every language has every text used with T, with the same verbs, and
+// no unused text.
 func TestTexts(t *testing.T) {
 	t.Parallel()
 	said, written := gather(t)

@@ -1,4 +1,4 @@
-// Package problem is the closed list of what the API can refuse or fail with, and the one table from a code to its type
+// Package problem is the closed list of the API's errors, and the one table from a code to its type
 // and HTTP status (decisions, 3 to 5).
 //
 // The rules return an *Error wherever a client is at fault; everything else that goes wrong is an ordinary

@@ -8,7 +8,7 @@ import (
 // maxNamed bounds the known names in a message.
 const maxNamed = 50
 
-// UnknownName refuses a name that is not among the known ones, and names those. what says what the name is not,
+// UnknownName refuses an unknown name and lists the known ones. what is the predicate of the message,
 // as in "is not known here"; param is the name with the path to it.
 func UnknownName(param, what, name string, known []string) *Error {
 	message := param + " " + what + "."
@@ -41,10 +41,9 @@ func listed(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), len(names)-maxNamed)
 }
 
-// Nearest returns the known name that was probably meant, or "": one that is a
-// slip or two of the keyboard away, whatever its case and punctuation, or the
-// only one that has the name as whole words at an end, as amount_minor has
-// amount.
+// Nearest returns the known name that was probably meant, or "". It is at most
+// two typing errors away, ignoring case and punctuation, or is the only known
+// name with name as whole words at an end, as amount_minor with amount.
 func Nearest(name string, known []string) string {
 	// The bound keeps a long name from costing time: a request may have thousands of them.
 	given := letters(name)

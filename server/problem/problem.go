@@ -12,7 +12,7 @@ type Error struct {
 	Code       Code
 	Message    string
 	Param      string // path of the parameter at fault, such as items.0.url; "" for none
-	Existing   any    // the row that a 409 collides with; whoever answers maps it
+	Existing   any    // the row that a 409 collides with; the handler maps it
 	RetryAfter int    // seconds; 0 for none
 	Cause      error
 	// Committed marks the one kind of refusal that keeps its effects: a
@@ -77,7 +77,7 @@ func Internal(cause error) *Error {
 	return &Error{Code: InternalError, Message: "Something went wrong on our side; nothing was changed.", Cause: cause}
 }
 
-// Full wraps an error of a database that has no room for what is written. It passes when somebody makes room.
+// Full wraps an error of a database that is out of space. It recovers once there is space.
 func Full(cause error) *Error {
 	return &Error{
 		Code: Unavailable, Message: "The database has no room; nothing was changed. Try again when the operator has made some.",

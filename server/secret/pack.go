@@ -23,7 +23,7 @@ var packing = sync.OnceValues(func() (p struct {
 	return p, err
 })
 
-// pack returns a value as it is to be sealed, and the version that says whether it
+// pack returns a value as it is to be sealed, and the version that shows whether it
 // was compressed.
 func pack(plain []byte) ([]byte, byte) {
 	if len(plain) < packFrom {

@@ -1,4 +1,4 @@
-// Package secret is what the server's one secret key is used for: sealing
+// Package secret provides all uses of the server's secret key: sealing
 // values that must be read again, and keyed hashes of values that must only be
 // recognized. Each use has its own derived key.
 package secret
@@ -28,7 +28,7 @@ const (
 // ErrSealed is returned for a value that no key at hand has sealed.
 var ErrSealed = errors.New("secret: the value does not open with this key")
 
-// keys are what is derived from one secret key of the server.
+// keys are derived from one secret key of the server.
 type keys struct {
 	id     [idLength]byte
 	box    cipher.AEAD
@@ -174,7 +174,7 @@ func SealedBy(sealed []byte) string {
 	return hex.EncodeToString(sealed[1 : 1+idLength])
 }
 
-// FormerAPIKeyHashes are what was stored of an API key under former keys.
+// FormerAPIKeyHashes returns an API key's hashes under former keys.
 func (k *Keeper) FormerAPIKeyHashes(token string) [][]byte {
 	out := make([][]byte, len(k.former))
 	for i, old := range k.former {
@@ -211,8 +211,8 @@ func (k *Keeper) Marked(text, mark string) bool {
 
 func (k *keys) marked(text string) string { return hex.EncodeToString(mac(k.mark, text)[:16]) }
 
-// HashDevice returns 16 bytes that recognize what a browser says of itself within
-// a program.
+// HashDevice returns 16 bytes that identify a browser's user agent within a
+// program.
 func (k *Keeper) HashDevice(programID, userAgent string) []byte {
 	return mac(k.current.ip, programID+"\x00device\x00"+userAgent)[:16]
 }

@@ -25,9 +25,9 @@ const (
 // cost is OWASP's recommendation for argon2id: 19 MiB, two passes, one lane.
 var cost = &argon2id.Params{Memory: 19 * 1024, Iterations: 2, Parallelism: 1, SaltLength: 16, KeyLength: 32}
 
-// dummyHash is a hash that no password matches, for users without one: comparing with it takes as long as with a
+// unusableHash is a hash that no password matches, for users without one: comparing with it takes as long as with a
 // real one.
-const dummyHash = "$argon2id$v=19$m=19456,t=2,p=1$cmFpbC9ub2JvZHkvcmFpbA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+const unusableHash = "$argon2id$v=19$m=19456,t=2,p=1$cmFpbC9ub2JvZHkvcmFpbA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 
 // checkPassword refuses a weak password for the user of an address.
 func checkPassword(password, email string) error {
@@ -79,7 +79,7 @@ func (s *Service) match(ctx context.Context, users []db.User, password, key stri
 	}
 	defer done()
 	for n := range max(1, int(most), len(users)) {
-		kept := dummyHash
+		kept := unusableHash
 		if n < len(users) && users[n].PasswordHash != nil {
 			kept = *users[n].PasswordHash
 		}
@@ -87,7 +87,7 @@ func (s *Service) match(ctx context.Context, users []db.User, password, key stri
 		if err != nil {
 			return db.User{}, err
 		}
-		if ok && kept != dummyHash {
+		if ok && kept != unusableHash {
 			return users[n], nil
 		}
 	}

@@ -23,7 +23,7 @@ const (
 	maxUsers = 200
 	// maxLogged bounds the page of the log.
 	maxLogged = 100
-	// maxEmail is the maximum length of an e-mail address.
+	// maxEmail is the maximum length of an email address.
 	maxEmail = 254
 	maxName  = 255
 )
@@ -292,7 +292,7 @@ func (r Role) check() error {
 	return problem.NotOneOf("role", string(r), allowed)
 }
 
-// address normalizes an e-mail address to lower case.
+// address normalizes an email address to lower case.
 func address(given string) (string, error) {
 	email := strings.ToLower(strings.TrimSpace(given))
 	if email == "" {

@@ -21,7 +21,7 @@ func CustomerKey(id string) string { return "customer " + id }
 // IdentifierKey names a customer by the merchant's id.
 func IdentifierKey(id string) string { return "identifier " + id }
 
-// EmailKey names a customer by an e-mail in lower case.
+// EmailKey names a customer by an email in lower case.
 func EmailKey(email string) string { return "email " + email }
 
 // CouponKey names a coupon by its id at the processor.

@@ -1,7 +1,7 @@
 //go:build ignore
 
-// This program reads manifests as Kubernetes does that refuses what it does not know: by its own types. It exits with 1
-// where one has a field that there is not, or a value of another kind. Its module is .ci/check.mod.
+// This program reads manifests strictly with Kubernetes' own types. It exits with 1 for an unknown field or a value
+// of another kind. Its module is .ci/check.mod.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// kinds are what manifests may be of.
+// kinds are the allowed kinds of manifests.
 var kinds = map[string]func() any{
 	"v1 ConfigMap": func() any { return &core.ConfigMap{} }, "v1 Secret": func() any { return &core.Secret{} },
 	"v1 Service": func() any { return &core.Service{} }, "apps/v1 Deployment": func() any { return &apps.Deployment{} },

@@ -1,4 +1,4 @@
-// Package ops_test holds the files of this folder against the program that they are for.
+// Package ops_test compares the files of this folder with the program.
 package ops_test
 
 import (
@@ -34,7 +34,7 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// tool runs a program that judges files, and skips the test where it is not installed.
+// tool runs a program that validates files, and skips the test if it is not installed.
 func tool(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -71,7 +71,8 @@ func metrics(t *testing.T) map[string]bool {
 	return names
 }
 
-// TestMetricsExist: alerts and dashboard ask for what a server tells, and together for everything of Rail's own.
+// TestMetricsExist checks that a server has every metric of the alerts and the dashboard, and that these use every
+// metric of Rail.
 func TestMetricsExist(t *testing.T) {
 	t.Parallel()
 	there := metrics(t)
@@ -107,7 +108,7 @@ func TestAlerts(t *testing.T) {
 	tool(t, "promtool", "test", "rules", "alerts_test.yaml")
 }
 
-// TestUnits: systemd takes the units, and finds the server confined.
+// TestUnits checks that systemd accepts the units, and that they confine the server.
 func TestUnits(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -116,7 +117,7 @@ func TestUnits(t *testing.T) {
 		"rail.service", "rail-migrate.service", "rail-private.service", "rail-backup.service", "rail-backup.timer",
 		"rail-audit.service", "rail-audit.timer",
 	} {
-		// A program that is there, whatever it is: verify looks for it.
+		// Verify needs an existing program, with any content.
 		text := strings.ReplaceAll(read(t, name), "/usr/local/bin/rail", "/bin/true")
 		units = append(units, filepath.Join(dir, name))
 		require.NoError(t, os.WriteFile(units[len(units)-1], []byte(text), 0o600))
@@ -128,7 +129,7 @@ func TestUnits(t *testing.T) {
 // usage matches a line of the help on variables.
 var usage = regexp.MustCompile(`(?m)^  ((?:RAIL|OTEL)_\w+)(?: +(.*?)(?: \(default (.*)\))?)?$`)
 
-// TestEnvExample: the example has every variable, with what it means.
+// TestEnvExample checks that the example has every variable, with its meaning.
 func TestEnvExample(t *testing.T) {
 	t.Parallel()
 	if *update {
@@ -138,7 +139,7 @@ func TestEnvExample(t *testing.T) {
 	require.Contains(t, config.Example(), "\n#RAIL_LOG_FORMAT=text\n")
 }
 
-// TestVariablesExist: the other files set what there is.
+// TestVariablesExist checks that the other files set only existing variables.
 func TestVariablesExist(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}
@@ -151,12 +152,12 @@ func TestVariablesExist(t *testing.T) {
 	for _, name := range files {
 		set := regexp.MustCompile(`\bRAIL_[A-Z_]+\b`).FindAllString(read(t, name), -1)
 		for _, variable := range slices.Compact(set) {
-			if name != "ops_test.go" && name != "kubernetes.yaml" { // which speaks of RAIL_PORT
+			if name != "ops_test.go" && name != "kubernetes.yaml" { // which mentions RAIL_PORT
 				assert.True(t, known[variable], "%s has %s, which is no variable", name, variable)
 			}
 		}
 	}
-	// A server with the settings of the manifests is one that starts.
+	// A server starts with the settings of the manifests.
 	text := read(t, "kubernetes.yaml")
 	environ := map[string]string{}
 	for _, m := range regexp.MustCompile(`(?m)^  (RAIL_\w+): (.+)$`).FindAllStringSubmatch(text, -1) {

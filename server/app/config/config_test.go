@@ -42,12 +42,13 @@ func TestAllProblemsAtOnce(t *testing.T) {
 	}
 }
 
-// TestRetention: by default, personal data is not kept for ever.
+// TestRetention: by default, personal data is not kept permanently.
 func TestRetention(t *testing.T) {
 	t.Parallel()
 	c, err := Read(map[string]string{})
 	require.NoError(t, err)
 	require.Equal(t, 760, c.ClickRetentionDays)
+	require.Zero(t, c.AuditRetentionDays)
 	require.Equal(t, 30, c.RetentionDays)
 	c, err = Read(map[string]string{"RAIL_CLICK_RETENTION_DAYS": "0"})
 	require.NoError(t, err)
@@ -187,6 +188,8 @@ var variables = map[string]struct {
 	},
 	"RAIL_CLICK_RETENTION_DAYS": {[]string{"0", "90"}, []string{"89", "-1", "for ever"},
 		"must be 0 or a whole number from 90"},
+	"RAIL_AUDIT_RETENTION_DAYS": {[]string{"0", "30"}, []string{"29", "-1", "36501"},
+		"must be 0 or a whole number from 30"},
 	"RAIL_RETENTION_DAYS": {[]string{"30"}, []string{"29", "month"}, "must be a whole number from 30 to"},
 }
 

@@ -195,6 +195,10 @@ var rules = []rule{
 	{variable: "RAIL_SHUTDOWN_TIMEOUT", must: "be a time above 0 and up to 1h, such as 30s", valid: func(c *Config) bool {
 		return c.ShutdownTimeout > 0 && c.ShutdownTimeout <= time.Hour
 	}},
+	{variable: "RAIL_AUDIT_RETENTION_DAYS", must: "be 0 or a whole number from 30 to 36500",
+		valid: func(c *Config) bool {
+			return c.AuditRetentionDays == 0 || c.AuditRetentionDays >= 30 && c.AuditRetentionDays <= 36_500
+		}},
 	{variable: "RAIL_CLICK_RETENTION_DAYS", must: "be 0 or a whole number from 90 to 36500",
 		valid: func(c *Config) bool {
 			return c.ClickRetentionDays == 0 || c.ClickRetentionDays >= 90 && c.ClickRetentionDays <= 36_500

@@ -73,7 +73,7 @@ func (b *builder) customer(c *customer) {
 	c.id, c.n, c.status, c.updated = ident.NewSample(ident.Customer), len(b.customers)+1, "lead", c.lead
 	b.customers = append(b.customers, c)
 	b.subscribe(c)
-	// One in fifty non-paying customers is suspended, so that the state exists.
+	// One in fifty customers without a payment is suspended, so that the state exists.
 	if c.status == "lead" && c.n%50 == 0 {
 		c.status = "suspended"
 	}

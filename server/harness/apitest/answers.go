@@ -61,7 +61,7 @@ func (c *checker) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Whoever asked reads the body again.
+	// The caller reads the body again.
 	_ = res.Body.Close()
 	res.Body = io.NopCloser(bytes.NewReader(body))
 	operation, faults := described.Answer(r, res.StatusCode, res.Header, body)
@@ -74,7 +74,7 @@ func (c *checker) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// note counts an answer for Seen, by which tests find operations that nothing provoked.
+// note counts an answer for Seen, with which tests find operations that were never called.
 func note(operation string, status int) {
 	seenMu.Lock()
 	defer seenMu.Unlock()

@@ -32,7 +32,7 @@ import (
 	"rail/server/secret"
 )
 
-// Start is the time of the manual clock at the start of every test: in the middle of a day, on the first of a month.
+// Start is the time of the manual clock at the start of every test: the middle of a day, on the first of a month.
 var Start = time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC)
 
 // Server is a running server with an organization, a program and a key.
@@ -53,16 +53,15 @@ type Server struct {
 // Option changes how a server is started.
 type Option func(*config.Config)
 
-// New starts a server on a new database, whose clock stands still at Start until a test moves it. It stops with
-// the test.
+// New starts a server on a new database. Its clock stays at Start until a test moves it. It stops with the test.
 func New(t testing.TB, options ...Option) *Server {
 	t.Helper()
 	dsn := pgtest.DSN(t)
 	return On(t, dsn, clock.NewManual(Start), options...)
 }
 
-// On starts another server on the database at dsn, as a second replica: with the same secret key, but an
-// organization of its own.
+// On starts another server on the database at dsn, as a second server with the same secret key and another
+// organization.
 func On(t testing.TB, dsn string, c *clock.Manual, options ...Option) *Server {
 	t.Helper()
 	cfg, err := config.Load(map[string]string{"RAIL_DATA_DIR": t.TempDir(), "RAIL_BASE_URL": "https://rail.example"})
@@ -99,7 +98,7 @@ func console() io.Writer {
 	return io.Discard
 }
 
-// record is a log that can be read while it is written: requests may still run when a test looks.
+// record is a log that can be read while requests still write to it.
 type record struct {
 	mu   sync.Mutex
 	text bytes.Buffer

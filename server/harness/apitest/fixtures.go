@@ -64,7 +64,7 @@ func (s *Server) Customer(program, partner string, more ...M) string {
 	return s.Must(201, s.Post("/v1/customers", with(M{"program_id": program, "partner_id": partner}, more))).String("id")
 }
 
-// SaleBody is a sale of 49.99 in USD, with a charge of its own.
+// SaleBody is a sale of 49.99 in USD with a new charge.
 func SaleBody(program, customer string, more ...M) M {
 	return with(M{
 		"program_id": program, "customer_id": customer, "external_charge_id": Unique("ch_"), "amount_minor": 4999,

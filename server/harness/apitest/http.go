@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Answer is a response as an untyped client sees it. Its methods return zero values for what is absent, so that a
-// comparison fails with the value that was expected.
+// Answer is a response as an untyped client sees it. Its methods return zero values for absent members, so that a
+// comparison fails with the expected value.
 type Answer struct {
 	Status int
 	Header http.Header

@@ -25,8 +25,8 @@ type Connected struct {
 	s       *Server
 }
 
-// Connect connects a program to the generic processor, as the operator's command
-// does, in place of a former connection. The options change what is connected.
+// Connect connects a program to the generic processor, as the operator's command does, and replaces an earlier
+// connection. The options change the connection.
 func (s *Server) Connect(program string, options ...func(*connection.Input)) Connected {
 	s.T.Helper()
 	keeper, err := secret.New(s.Config.SecretKey)
@@ -44,13 +44,12 @@ func (s *Server) Connect(program string, options ...func(*connection.Input)) Con
 	return c
 }
 
-// Connected is a connection to the generic processor that was made elsewhere, with the secret that was shown there.
+// Connected returns a connection to the generic processor that was created elsewhere, with its secret.
 func (s *Server) Connected(id, signing string) Connected {
 	return Connected{db.ProcessorConnection{ID: id, Processor: connection.Generic}, signing, s}
 }
 
-// Send sends an event to the connection as a processor does, signed now, under an id
-// of its own or the one that is given.
+// Send sends an event to the connection as a processor does, signed now, under the given id or a new one.
 func (c Connected) Send(body M, id ...string) Answer {
 	c.s.T.Helper()
 	raw, err := json.Marshal(body)

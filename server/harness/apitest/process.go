@@ -52,7 +52,7 @@ func StartProcess(t testing.TB, s *Server, environ ...string) *Process {
 	t.Helper()
 	path, err := built()
 	require.NoError(t, err)
-	s.adopted()
+	s.recordKey()
 	cmd := exec.Command(path, "serve")
 	cmd.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "RAIL_DATABASE_URL=" + s.DSN,
@@ -60,12 +60,12 @@ func StartProcess(t testing.TB, s *Server, environ ...string) *Process {
 		"RAIL_ADDR=127.0.0.1:0", "RAIL_DATA_DIR=" + t.TempDir(), "RAIL_DB_MAX_CONNS=12", "RAIL_LOG_LEVEL=error",
 		"RAIL_ADDRESS_RATE_LIMIT=1000000",
 	}, environ...)
-	// Behind the pooler, and past it for what needs a session.
+	// Through the pooler, except for connections that need a session.
 	if os.Getenv("RAIL_TEST_BOUNCER") != "" {
 		cmd.Env = append(cmd.Env, "RAIL_DATABASE_URL="+pgtest.Bouncer(t, s.DSN), "RAIL_DATABASE_SESSION_URL="+s.DSN)
 	}
 	cmd.Stderr = os.Stderr
-	// All but the URL is that of s: the database, the keys, the test.
+	// Everything except the URL comes from s: the database, the keys, the test.
 	replica := *s
 	replica.URL, err = process.Serve(cmd)
 	require.NoError(t, err)
@@ -78,8 +78,8 @@ func StartProcess(t testing.TB, s *Server, environ ...string) *Process {
 	return &Process{&replica, cmd}
 }
 
-// adopted records the secret key's fingerprint in the database, which processes check.
-func (s *Server) adopted() {
+// recordKey records the secret key's fingerprint in the database, which processes check.
+func (s *Server) recordKey() {
 	s.T.Helper()
 	keeper, err := secret.New(s.Config.SecretKey)
 	require.NoError(s.T, err)

@@ -54,7 +54,7 @@ func NewSink(t testing.TB) *Sink {
 	return s
 }
 
-// serve records a request before it is answered, so that Wait sees those that Answer delays.
+// serve records a request before answering it, so that Wait sees requests that Answer delays.
 func (s *Sink) serve(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body) // a request that is cut off is kept in part
 	got := Received{
@@ -68,7 +68,7 @@ func (s *Sink) serve(w http.ResponseWriter, r *http.Request) {
 	answer := s.Answer
 	s.mu.Unlock()
 	select {
-	// A full channel already says that there is something new.
+	// A full channel already signals a new request.
 	case s.more <- struct{}{}:
 	default:
 	}

@@ -7,11 +7,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// waitLimit bounds what a test waits for, on however busy a machine.
+// waitLimit is the longest wait of a test, also on a busy machine.
 const waitLimit = 60 * time.Second
 
-// Eventually returns once done reports true, and fails the test where it never
-// does. It asks often, so that a test takes no longer than what it waits for.
+// Eventually returns once done reports true, and fails the test after waitLimit. It polls often, so that a test does
+// not wait longer than necessary.
 func Eventually(t testing.TB, done func() bool, format string, args ...any) {
 	t.Helper()
 	limit := time.After(waitLimit)
@@ -26,6 +26,5 @@ func Eventually(t testing.TB, done func() bool, format string, args ...any) {
 	}
 }
 
-// Linger takes its time, as a slow receiver does. Tests call it where the time itself is tested, never to wait for
-// something.
+// Linger sleeps, as a slow receiver does. Use it only to test the time itself, never to wait for an event.
 func Linger(d time.Duration) { <-time.After(d) }

@@ -1,5 +1,5 @@
 // Package bar tests the service against the reliability bar, the stages G1 to
-// G11: two server processes and one PostgreSQL under generated requests, races,
+// G12: two server processes and one PostgreSQL under generated requests, races,
 // kills and crashes. Each stage ends with an audit that must find nothing. A stage
 // that could not do its work fails too: a kill that hit nothing proves nothing.
 package bar
@@ -17,7 +17,7 @@ import (
 	"rail/server/money/ledger/check"
 )
 
-// Options says what to run.
+// Options selects the stages and sizes.
 type Options struct {
 	Smoke bool
 	Seed  uint64
@@ -46,7 +46,7 @@ type stage struct {
 // figures counts what a stage did, in the order of printing.
 type figures []figure
 
-// figure is a number with what it counts.
+// figure is a number and its label.
 type figure struct {
 	what  string
 	value string
@@ -55,7 +55,7 @@ type figure struct {
 func (f *figures) add(what string, value any) { *f = append(*f, figure{what, fmt.Sprint(value)}) }
 
 // stages lists the bar in the order in which it runs. G10 comes after those whose bugs it
-// sows, and G11 last, since it loads the machine most.
+// sows, and G11 near the end, since it loads the machine most.
 func stages() []stage {
 	return []stage{
 		{"g1", "G1 vectors", publishedVectors},
@@ -69,6 +69,7 @@ func stages() []stage {
 		{"g9", "G9 fuzz", fuzz},
 		{"g10", "G10 the bar itself", seededBugs},
 		{"g11", "G11 neighbours", neighbours},
+		{"g12", "G12 attacks", underAttack},
 	}
 }
 

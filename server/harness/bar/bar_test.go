@@ -30,7 +30,7 @@ func TestSeededBugsMatch(t *testing.T) {
 	root, err := module(t.Context())
 	require.NoError(t, err)
 	for _, b := range bugs() {
-		_, remove, err := b.sow(root)
+		_, remove, err := b.writeOverlay(root)
 		require.NoError(t, err, b.name)
 		remove()
 	}

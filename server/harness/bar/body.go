@@ -62,8 +62,8 @@ func (sys *system) body(op *operation, own objects) any {
 	return sys.wellFormed(op, own)
 }
 
-// fit replaces ids, times and names in a value, guided by its schema. An id of a type
-// that own lacks stays: the example's is an id of no object.
+// fit replaces ids, times and names in a value, guided by its schema. If own has no id of a type, the example's id
+// remains, which belongs to no object.
 func (sys *system) fit(s *openapi3.Schema, v any, own objects, name string) any {
 	if v == nil {
 		return nil
@@ -113,8 +113,8 @@ var distinct = map[string]bool{
 	"external_charge_id": true, "external_refund_id": true, "value": true,
 }
 
-// fresh changes a text of the example into one that no other object has. Texts with a
-// form of their own, such as currencies and addresses, stay what they are.
+// fresh replaces a text of the example by a unique one. Texts with a fixed form, such as currencies
+// and addresses, do not change.
 func (sys *system) fresh(s *openapi3.Schema, v, name string) string {
 	if len(s.Enum) > 0 {
 		return v

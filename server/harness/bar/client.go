@@ -47,7 +47,7 @@ func (a answer) int(name string) int64 {
 	return i
 }
 
-// code, kind and param are what a refusal consists of, and "" in a success.
+// code, kind and param are the members of an error, and "" in a success.
 func (a answer) code() string { return answer{body: a.object("error")}.text("code") }
 
 func (a answer) kind() string { return answer{body: a.object("error")}.text("type") }
@@ -57,7 +57,7 @@ func (a answer) param() string { return answer{body: a.object("error")}.text("pa
 // object returns a member that is an object, or nil, whose members are all missing.
 func (a answer) object(name string) M { m, _ := a.body[name].(M); return m }
 
-// data returns the objects of a list as answers of their own.
+// data returns each object of a list as an answer.
 func (a answer) data() []answer {
 	list, _ := a.body["data"].([]any)
 	out := make([]answer, 0, len(list))
@@ -178,9 +178,9 @@ func (o *org) post(ctx context.Context, path string, body any, headers ...string
 	return o.ask(ctx, "POST", path, body, headers...)
 }
 
-// made posts a body and returns the id of the new object. Any other answer is a
+// createID posts a body and returns the id of the new object. Any other answer is a
 // fault.
-func (o *org) made(ctx context.Context, path string, body any) string {
+func (o *org) createID(ctx context.Context, path string, body any) string {
 	return o.object(ctx, path, body).text("id")
 }
 

@@ -57,8 +57,7 @@ func (c *cluster) database(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer conn.Close(ctx) //nolint:errcheck // nothing is lost
-	// Each system has one of its own: the faulty servers of G10 leave data that no audit
-	// would pass.
+	// Each system has a separate database: the faulty servers of G10 leave data that fails an audit.
 	name := fmt.Sprintf("bar%d", c.databases.Add(1))
 	if _, err := conn.Exec(ctx, "CREATE DATABASE "+name); err != nil {
 		return "", err

@@ -15,7 +15,7 @@ import (
 	"rail/server/harness/contract"
 )
 
-// operation is an operation of the description, with what the stages need of it.
+// operation is an operation of the description, with the data that the stages need.
 type operation struct {
 	id, method, path string
 	route            *routers.Route // for checking answers against the description
@@ -118,7 +118,7 @@ func newOperation(d openapi.Operation) *operation {
 	for status, r := range d.Operation.Responses.Map() {
 		if strings.HasPrefix(status, "2") {
 			o.success = append(o.success, int(status[2]-'0')+200)
-			o.makes = madeBy(r.Value)
+			o.makes = idPrefixOf(r.Value)
 		}
 	}
 	return o
@@ -149,8 +149,8 @@ func clone(v any) any {
 	return out
 }
 
-// madeBy returns the prefix of the ids of a response's objects.
-func madeBy(r *openapi3.Response) string {
+// idPrefixOf returns the prefix of the ids of a response's objects.
+func idPrefixOf(r *openapi3.Response) string {
 	content := r.Content["application/json"]
 	if content == nil || content.Schema == nil {
 		return ""

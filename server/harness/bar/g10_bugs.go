@@ -18,14 +18,13 @@ type bug struct {
 	name, stage  string
 	file         string
 	after        string // search for from behind this text; "" searches the whole file
-	from, to     string // a line or a part of one, and what it becomes
+	from, to     string // a line or a part of one, and its replacement
 	alsoForSmoke bool   // few are: each costs a build and a stage
 }
 
-// bugs lists the faults. Each is one that somebody could write: a forgotten condition, an
-// error that is dropped, an order or a rounding turned around. There is at least one for
-// every stage from G2 to G9, and one for each kind of work that a stage does. A stage
-// that is changed must still find its own (BAR='-stage g10 -bug text').
+// bugs lists the faults. Each is a plausible mistake: a forgotten condition, an ignored error, a reversed order or
+// rounding. There is at least one for every stage from G2 to G9, and one for each kind of work of a stage. A changed
+// stage must still find its bug (BAR='-stage g10 -bug text').
 func bugs() []bug {
 	return []bug{
 		{
@@ -86,9 +85,9 @@ func bugs() []bug {
 	}
 }
 
-// seededBugs is G10: it builds a faulty server for each bug, and runs on it the
-// stage that must find the bug, in its smoke size. A stage that cannot fail proves
-// nothing, and one that finds its bug in the smoke size does so in the full one.
+// seededBugs is G10: it builds a faulty server for each bug, and runs on it the stage that must find the bug, in its
+// smoke size. A stage that cannot fail proves nothing. A stage that finds its bug in the smoke size also finds it in
+// the full size.
 func seededBugs(ctx context.Context, sys *system, size Size) (figures, error) {
 	root, err := module(ctx)
 	if err != nil {
@@ -126,7 +125,7 @@ func module(ctx context.Context) (string, error) {
 // runBug returns the failure of the bug's stage on the faulty server. A nil found
 // means that the stage missed the bug.
 func (sys *system) runBug(ctx context.Context, root string, b bug) (found, err error) {
-	overlay, remove, err := b.sow(root)
+	overlay, remove, err := b.writeOverlay(root)
 	if err != nil {
 		return nil, err
 	}
@@ -153,9 +152,9 @@ func (sys *system) runBug(ctx context.Context, root string, b bug) (found, err e
 	return nil, fmt.Errorf("there is no stage %s", b.stage)
 }
 
-// sow writes the faulty text of the file and an overlay for the compiler. It fails
-// where the file no longer contains the line, so that bugs are kept up with the code.
-func (b bug) sow(root string) (overlay string, remove func(), err error) {
+// writeOverlay writes the faulty text of the file and an overlay for the compiler. It fails if the file no longer
+// contains the line, so that bugs stay up to date with the code.
+func (b bug) writeOverlay(root string) (overlay string, remove func(), err error) {
 	path := filepath.Join(root, b.file)
 	raw, err := os.ReadFile(path)
 	if err != nil {

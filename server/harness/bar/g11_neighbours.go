@@ -55,7 +55,7 @@ func neighbours(ctx context.Context, sys *system, size Size) (f figures, err err
 	f.add("in peace", calm.sales.p99().Milliseconds())
 	f.add("ms p99 of a webhook", worst.hooks.p99().Milliseconds())
 	f.add("in peace", calm.hooks.p99().Milliseconds())
-	if err = errors.Join(err, worst.beyond(calm), n.complete(ctx), under.idle()); hanging < 20 {
+	if err = errors.Join(err, worst.overBounds(calm), n.complete(ctx), under.idle()); hanging < 20 {
 		err = errors.Join(err, fmt.Errorf("%d receivers hung: the attack is none", hanging))
 	}
 	return f, err
@@ -70,7 +70,7 @@ func siege(ctx context.Context, n *neighbour, a *attacker, calm traded,
 	var all sync.WaitGroup
 	all.Go(func() { a.attack(attacking, under, size) })
 	for range size.of(3, 6) { // other work may slow the machine for a while: one must be within the bounds
-		if worst, err = n.trade(ctx, time.Duration(size.of(60, 6))*time.Second); err != nil || worst.beyond(calm) == nil {
+		if worst, err = n.trade(ctx, time.Duration(size.of(60, 6))*time.Second); err != nil || worst.overBounds(calm) == nil {
 			break
 		}
 	}
@@ -107,12 +107,12 @@ func newNeighbour(ctx context.Context, sys *system) (n *neighbour, err error) {
 	if n.o, err = sys.org(ctx, "Neighbour"); err != nil {
 		return nil, err
 	}
-	n.program = n.o.made(ctx, "/v1/programs", M{
+	n.program = n.o.createID(ctx, "/v1/programs", M{
 		"name": "Neighbour", "website_url": "https://neighbour.example", "currency": "USD", "holding_period_days": 0,
 	})
 	n.o.object(ctx, "/v1/flows", M{"program_id": n.program, "name": "All", "rate_type": "percent", "rate_value": 2000})
 	partner := n.o.partner(ctx, objects{"prg_": n.program})
-	n.customer = n.o.made(ctx, "/v1/customers", M{
+	n.customer = n.o.createID(ctx, "/v1/customers", M{
 		"program_id": n.program, "partner_id": partner, "email": sys.unique("buyer") + "@example.com",
 	})
 	n.o.object(ctx, "/v1/webhook_endpoints", M{
@@ -176,8 +176,8 @@ func (n *neighbour) arrived(ctx context.Context, answered map[string]time.Time) 
 	return out, nil
 }
 
-// beyond returns an error for each figure above its bound, compared with peace.
-func (t traded) beyond(calm traded) (err error) {
+// overBounds returns an error for each figure above its bound, compared with peace.
+func (t traded) overBounds(calm traded) (err error) {
 	if t.sales.p99() > mostSale+calm.sales.p99() {
 		err = fmt.Errorf("the neighbour's p99 of a sale is %s, %s in peace", t.sales.p99(), calm.sales.p99())
 	}

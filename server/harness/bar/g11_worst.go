@@ -45,9 +45,8 @@ const (
 	floods        = 100 // requests a second of each caller
 )
 
-// newAttacker prepares the attacks: large flows, receivers that hang, and a
-// program with many partners to pay. Each attack has a key of its own, so that one that is
-// refused for its rate does not stop the others.
+// newAttacker prepares the attacks: large flows, hanging receivers, and a program with many partners to pay. Each
+// attack has its own key, so that the rate limit of one does not stop the others.
 func newAttacker(ctx context.Context, sys *system, size Size) (a *attacker, err error) {
 	a = &attacker{sys: sys, keys: map[string]string{}, http: &http.Client{
 		Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 32},
@@ -65,13 +64,13 @@ func newAttacker(ctx context.Context, sys *system, size Size) (a *attacker, err 
 		return nil, err
 	}
 	program := func() string {
-		return a.o.made(ctx, "/v1/programs", M{
+		return a.o.createID(ctx, "/v1/programs", M{
 			"name": "Worst", "website_url": "https://worst.example", "currency": "USD", "holding_period_days": 0,
 		})
 	}
 	a.own = objects{"prg_": program()}
 	a.own["part_"] = a.o.partner(ctx, a.own)
-	a.own["cus_"] = a.o.made(ctx, "/v1/customers", M{
+	a.own["cus_"] = a.o.createID(ctx, "/v1/customers", M{
 		"program_id": a.own["prg_"], "partner_id": a.own["part_"], "email": sys.unique("buyer") + "@example.com",
 	})
 	link := a.o.object(ctx, "/v1/links", M{
@@ -217,7 +216,7 @@ func (a *attacker) attack(ctx context.Context, list attacks, size Size) {
 			all.Go(func() {
 				for ctx.Err() == nil {
 					began := time.Now()
-					a.hit(ctx, one)
+					a.sendAttack(ctx, one)
 					_ = pause(ctx, one.every-time.Since(began)) // the loop checks ctx
 				}
 			})
@@ -268,9 +267,9 @@ func (a *attacker) worst() attacks {
 	}
 }
 
-// hit sends one request of an attack. The attacker may be refused, also with 503
-// for a request that takes too long, but must not cause any other 5xx.
-func (a *attacker) hit(ctx context.Context, one *attack) {
+// sendAttack sends one request of an attack. The attacker may be refused, also with 503 for a slow request, but must
+// not cause any other 5xx.
+func (a *attacker) sendAttack(ctx context.Context, one *attack) {
 	c := one.call()
 	var raw []byte
 	switch b := c.body.(type) {

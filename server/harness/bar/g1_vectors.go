@@ -112,8 +112,8 @@ func (c *checks) addresses(ctx context.Context) {
 	}
 }
 
-// input is a value of a member and whether the service accepts it. The value stands in the
-// body as it is written here.
+// input is a value of a member and whether the service accepts it. The body contains the value exactly as written
+// here.
 type input struct {
 	member, value string // JSON
 	ok            bool
@@ -205,7 +205,7 @@ func (c *checks) values(ctx context.Context) {
 	}
 }
 
-// unquoted returns the text that a JSON string stands for.
+// unquoted returns the text of a JSON string.
 func unquoted(value string) string {
 	var s string
 	if err := json.Unmarshal([]byte(value), &s); err != nil {

@@ -39,8 +39,7 @@ type place struct {
 	code, param string
 }
 
-// inItem precedes the name of a place in an item of a batch, which is refused as a
-// body of its own.
+// inItem precedes the name of a place in an item of a batch, which is refused like a separate body.
 const inItem = "items[0]."
 
 // placeKind says in which part of a request a place is.
@@ -80,7 +79,7 @@ func tenancy(ctx context.Context, sys *system, _ Size) (figures, error) {
 		}
 	}
 	s.unchanged(ctx, "refused requests")
-	s.kept(ctx)
+	s.checkOwnObjects(ctx)
 	if err := s.uniques(ctx); err != nil {
 		return nil, err
 	}
@@ -95,8 +94,8 @@ func tenancy(ctx context.Context, sys *system, _ Size) (figures, error) {
 	return f, nil
 }
 
-// newSweep fills two organizations. What the other one has is noted as soon as its
-// jobs are done, before anything is asked for.
+// newSweep fills two organizations. It notes the rows of the other one as soon as its jobs are done, before any
+// request.
 func newSweep(ctx context.Context, sys *system) (s *sweep, err error) {
 	s = &sweep{sys: sys, gone: objects{}}
 	if s.ours, err = sys.org(ctx, "Ours"); err != nil {
@@ -136,15 +135,15 @@ func newSweep(ctx context.Context, sys *system) (s *sweep, err error) {
 	return s, nil
 }
 
-// deleteEach deletes the objects of a third program of ours. What is gone must be
-// refused like what never was.
+// deleteEach deletes the objects of a third program of the caller. A deleted object must be refused like an unknown
+// one.
 func (s *sweep) deleteEach(ctx context.Context) error {
 	doomed, err := s.ours.populate(ctx, s.sys.unique("doomed"))
 	if err != nil {
 		return err
 	}
 	// A customer with sales is kept.
-	doomed["cus_"] = s.ours.made(ctx, "/v1/customers", M{"program_id": doomed["prg_"], "partner_id": doomed["part_"]})
+	doomed["cus_"] = s.ours.createID(ctx, "/v1/customers", M{"program_id": doomed["prg_"], "partner_id": doomed["part_"]})
 	s.detach(ctx, doomed["cus_"])
 	var last []*operation
 	for _, op := range sorted() {
@@ -184,7 +183,7 @@ func (s *sweep) deleteOne(ctx context.Context, op *operation, id string) {
 	s.gone[op.prefix] = id
 }
 
-// unchanged checks that the other organization's rows are what they were.
+// unchanged checks that the other organization's rows have not changed.
 func (s *sweep) unchanged(ctx context.Context, by string) {
 	for table, rows := range s.sys.rows(ctx, s.other.id) {
 		if rows != s.before[table] {
@@ -193,9 +192,9 @@ func (s *sweep) unchanged(ctx context.Context, by string) {
 	}
 }
 
-// kept checks that our own objects are still there: a refusal changes nothing of
-// what the request names beside the refused id.
-func (s *sweep) kept(ctx context.Context) {
+// checkOwnObjects checks that our own objects still exist: a refused request changes none of the other objects that
+// it names.
+func (s *sweep) checkOwnObjects(ctx context.Context) {
 	for _, own := range []objects{s.own, s.elsewhere} {
 		for _, op := range sorted() {
 			if op.method != "GET" || !op.takesID() || op.later || op.makes != op.prefix {
@@ -292,7 +291,7 @@ func (s *sweep) bodyFor(op *operation, sl slot) M {
 	body := s.sys.wellFormed(op, s.own)
 	excluding(op, body, sl.path)
 	if op.id == "createWebhookEndpoint" {
-		body["event_types"] = []any{"commission.created"} // one that endpoints of partners may subscribe to
+		body["event_types"] = []any{"commission.created"} // a type that endpoints of partners can subscribe to
 	}
 	if sl.path[0] == "target_group_id" {
 		for _, name := range []string{"rate_type", "rate_value", "branches"} {
@@ -419,15 +418,15 @@ func (s *sweep) malformed(p place) []string {
 	if p.prefix == "tag_" {
 		out[0] = s.own["prg_"]
 	}
-	if s.named(p) {
+	if s.namesProgram(p) {
 		out = append(out, s.elsewhere[p.prefix])
 	}
 	return out
 }
 
-// named reports whether the request names a program, so that objects of other
+// namesProgram reports whether the request names a program, so that objects of other
 // programs must be refused.
-func (s *sweep) named(p place) bool {
+func (s *sweep) namesProgram(p place) bool {
 	if p.prefix == "prg_" || p.kind == inPath || p.prefix == "tax_" {
 		return false
 	}

@@ -13,10 +13,9 @@ import (
 	"rail/server/auth"
 )
 
-// scopes is G3: every operation is admitted or refused as the table of needs says,
-// for every set of scopes and every fault of a credential, and a refused call
-// changes nothing. A call that must be admitted names objects that nobody has, so that
-// all rows can be compared at the end.
+// scopes is G3: every operation accepts or refuses every set of scopes and every fault of a credential as the table
+// of needs says, and a refused call changes nothing. An accepted call names unknown objects, so that all rows can be
+// compared at the end.
 func scopes(ctx context.Context, sys *system, size Size) (figures, error) {
 	o, err := sys.org(ctx, "Scopes")
 	if err != nil {
@@ -63,7 +62,7 @@ type scopeCheck struct {
 	o                 *org
 	own               objects
 	refused, admitted int // calls with a key
-	unknown           int // calls without one that is valid
+	unknown           int // calls without a valid credential
 }
 
 // needs returns the scopes of which a key must have one. The rules are written here
@@ -119,8 +118,8 @@ func (t *scopeCheck) sets(ctx context.Context, size Size) error {
 	return nil
 }
 
-// ops calls every operation with a key. A call that is admitted must not change the
-// objects that later calls name, so that it names objects that nobody has.
+// ops calls every operation with a key. An accepted call must not change the objects of later calls, so it names
+// unknown objects.
 func (t *scopeCheck) ops(ctx context.Context, has []string, key string) error {
 	for _, op := range sorted() {
 		if op.public {
@@ -193,8 +192,7 @@ func (t *scopeCheck) faulty(ctx context.Context) ([]credential, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The key is revoked before a server has seen it: how soon servers drop one that they
-	// know has a test of its own.
+	// The key is revoked before a server has seen it. Another test measures how soon servers drop a known key.
 	if _, err := t.sys.pool.Exec(ctx, "UPDATE api_keys SET revoked_at = now() WHERE hash = $1",
 		t.sys.keeper.HashAPIKey(revoked)); err != nil {
 		return nil, err
@@ -214,9 +212,8 @@ func (t *scopeCheck) faulty(ctx context.Context) ([]credential, error) {
 	}, nil
 }
 
-// credentials calls every operation with every fault of a credential. Each call
-// comes from an address of its own, since callers without a key are limited by
-// address.
+// credentials calls every operation with every fault of a credential. Each call comes from another address, because
+// callers without a key are limited by address.
 func (t *scopeCheck) credentials(ctx context.Context) error {
 	faults, err := t.faulty(ctx)
 	if err != nil {

@@ -306,8 +306,8 @@ func (k *keyed) unstored(ctx context.Context, op *operation) {
 	}
 }
 
-// stored checks that a refusal after the work had begun is stored (I13): that of an
-// object which nobody has, and that of what was done already, with what it names.
+// stored checks that an error after the work had begun is stored (I13): for an unknown object, and for work that was
+// already done, with its existing object.
 func (k *keyed) stored(ctx context.Context, op *operation) {
 	again := k.last[op.id].call
 	again.header = http.Header{"Idempotency-Key": {k.sys.unique("again")}}
@@ -407,9 +407,8 @@ func (k *keyed) reads(ctx context.Context) {
 	}
 }
 
-// age makes the keys nearly 24 hours old, and then older (I11). It comes last, for all
-// operations at once. A sale that is then recorded again is the one that there is, by its
-// charge.
+// age makes the keys nearly 24 hours old, and then older (I11). It comes last, for all operations at once. A sale
+// that is then recorded again is the existing one, found by its charge.
 func (k *keyed) age(ctx context.Context) error {
 	for _, step := range []string{"23:58:00", "00:03:00"} {
 		if _, err := k.sys.pool.Exec(ctx,

@@ -14,10 +14,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// paging is G5: every list is walked in both directions while others write. A walk
-// meets an object that existed throughout exactly once, and one that was created or
-// deleted meanwhile at most once. Lists that stand still, their order, total_count and
-// has_more are tested by TestPagingWalks, on a clock that can make equal times.
+// paging is G5: every list is walked in both directions while others write. A walk returns an object that existed
+// throughout exactly once, and an object that was created or deleted meanwhile at most once. TestPagingWalks tests
+// unchanging lists, their order, total_count and has_more, on a clock that can produce equal times.
 func paging(ctx context.Context, sys *system, size Size) (figures, error) {
 	p := &pages{sys: sys, gone: map[string]bool{}, base: map[string][]string{}}
 	if err := p.prepare(ctx, size.of(60, 12)); err != nil {
@@ -96,7 +95,7 @@ func (p *pages) prepare(ctx context.Context, n int) (err error) {
 	return g.Wait()
 }
 
-// write calls each operation that creates an object. What is spare may be deleted later.
+// write calls each operation that creates an object. Spare objects may be deleted later.
 func (p *pages) write(ctx context.Context, spare bool) {
 	for _, op := range makers() {
 		own := p.own
@@ -114,7 +113,7 @@ func (p *pages) write(ctx context.Context, spare bool) {
 		}
 		p.written.Add(1)
 		if spare && a.status == 201 {
-			p.mayGo(op, a.text("id"))
+			p.addDeletable(op, a.text("id"))
 		}
 		if !spare && pause(ctx, 10*time.Millisecond) != nil { // a walk must be able to overtake the writers
 			return
@@ -133,8 +132,8 @@ func makers() (out []*operation) {
 	return out
 }
 
-// mayGo lists an object that a writer may delete. It is of a type that nothing else needs.
-func (p *pages) mayGo(op *operation, id string) {
+// addDeletable lists an object that a writer may delete. No other call needs its type.
+func (p *pages) addDeletable(op *operation, id string) {
 	if !slices.Contains([]string{"tag_", "lnk_", "res_", "flw_"}, op.makes) {
 		return
 	}
@@ -161,8 +160,8 @@ func (p *pages) remove(ctx context.Context, rnd *rand.Rand) {
 	}
 }
 
-// page requests one page. What the pages say about the whole list changes under it; all that
-// can be checked is that a page is no longer than the list.
+// page requests one page. The page's data about the whole list changes meanwhile; the only check is that a page is no
+// longer than the list.
 func (p *pages) page(ctx context.Context, op *operation, cursor, from string, limit int) (ids []string, more bool,
 	err error) {
 	query := fmt.Sprintf("limit=%d", limit)
@@ -177,7 +176,7 @@ func (p *pages) page(ctx context.Context, op *operation, cursor, from string, li
 	if err != nil {
 		return nil, false, err
 	}
-	if a.code() == "invalid_cursor" && p.isGone(from) {
+	if a.code() == "invalid_cursor" && p.isDeleted(from) {
 		return nil, false, errGone
 	}
 	if a.status != 200 {
@@ -236,15 +235,14 @@ func (p *pages) walk(ctx context.Context, op *operation, cursor, from string, li
 // it, and a client goes on from the object before.
 var errGone = errors.New("the cursor is gone")
 
-// isGone reports whether an object was deleted, or is about to be.
-func (p *pages) isGone(id string) bool {
+// isDeleted reports whether an object was deleted, or is about to be.
+func (p *pages) isDeleted(id string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.gone[id]
 }
 
-// stepBack returns the last object of a walk that is not deleted, which is what a client
-// can do whose cursor is refused.
+// stepBack returns the last object of a walk that is not deleted. A client with a refused cursor can do the same.
 func (p *pages) stepBack(all []string, cursor, start string) string {
 	p.resumed.Add(1)
 	if cursor == "starting_after" {
@@ -252,15 +250,15 @@ func (p *pages) stepBack(all []string, cursor, start string) string {
 		slices.Reverse(all)
 	}
 	for _, id := range all {
-		if !p.isGone(id) {
+		if !p.isDeleted(id) {
 			return id
 		}
 	}
 	return start
 }
 
-// underWriters walks every list while others write: in pages of seven, which end in the
-// middle of what the writers add, of a hundred, and once of one.
+// underWriters walks every list while others write: in pages of seven, which end in the middle of the writers'
+// additions, of a hundred, and once of one.
 func (p *pages) underWriters(ctx context.Context, times int) error {
 	g, run := errgroup.WithContext(ctx)
 	for i := range 4 {
@@ -285,7 +283,7 @@ func (p *pages) underWriters(ctx context.Context, times int) error {
 					if limit == 1 && cursor == "ending_before" {
 						continue // pages of one towards the newest never catch up with the writers
 					}
-					walkers.Go(func() error { return p.moving(walking, op, cursor, limit) })
+					walkers.Go(func() error { return p.walkDuringWrites(walking, op, cursor, limit) })
 				}
 			}
 		}
@@ -298,12 +296,12 @@ func (p *pages) underWriters(ctx context.Context, times int) error {
 	return err
 }
 
-// moving checks one walk while others write. Backwards it starts at the last object that
-// is still there, since a walk from nowhere begins at the other end.
-func (p *pages) moving(ctx context.Context, op *operation, cursor string, limit int) error {
+// walkDuringWrites checks one walk while others write. A backward walk starts at the last existing object, because
+// without a cursor it would begin at the other end.
+func (p *pages) walkDuringWrites(ctx context.Context, op *operation, cursor string, limit int) error {
 	base, from := p.base[op.id], ""
 	if cursor == "ending_before" {
-		for len(base) > 0 && p.isGone(base[len(base)-1]) {
+		for len(base) > 0 && p.isDeleted(base[len(base)-1]) {
 			base = base[:len(base)-1]
 		}
 		if len(base) == 0 {

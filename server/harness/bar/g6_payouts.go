@@ -12,10 +12,9 @@ import (
 	"rail/server/locale/currency"
 )
 
-// filed runs exports, refunds, payments, deletions and batches at once. A file must
-// agree with the books: no row of a payout that was lowered, was deleted or is not
-// being paid. A file cannot be called back, so that whoever comes after it must yield.
-func filed(ctx context.Context, fx *raceFixture) {
+// exportRace runs exports, refunds, payments, deletions and batches at once. A file must agree with the books: no row of a
+// payout that was reduced, was deleted or is not being paid. A file cannot be recalled, so later calls must yield.
+func exportRace(ctx context.Context, fx *raceFixture) {
 	partner, _, sale, _ := fx.newSale(ctx, fx.own["prg_"])
 	fx.o.object(ctx, "/v1/partners/"+partner, M{"payout_method": "paypal"})
 	batch := fx.o.object(ctx, "/v1/payout_batches", fx.batch(partner)).text("id")
@@ -63,11 +62,11 @@ func (fx *raceFixture) export(ctx context.Context, i int, batch string) [][]stri
 	return rows
 }
 
-// monthEnds runs the monthly batch on several replicas beside requests for batches
-// and refunds. Every partner with a due balance must be in the batch once. The month's end
-// is a time that is handed to the job, and the program is one that no other race uses.
+// monthEnds runs the monthly batch on several servers, together with requests for batches and refunds. Every partner
+// with a due balance must be in the batch once. The job gets the month's end as its time, and no other race uses the
+// program.
 func monthEnds(ctx context.Context, fx *raceFixture) {
-	program := fx.o.made(ctx, "/v1/programs", M{
+	program := fx.o.createID(ctx, "/v1/programs", M{
 		"name": "Month", "website_url": "https://month.example", "currency": "USD", "holding_period_days": 0,
 		"auto_payouts_enabled": true,
 	})

@@ -3,7 +3,7 @@ package bar
 import "context"
 
 // sameRefund checks that callers that record one refund, some by the sale and some
-// by its charge, record it once. Nobody is refused: a processor sends what it knows again.
+// by its charge, record it once. No call is refused, because processors repeat events.
 func sameRefund(ctx context.Context, fx *raceFixture) {
 	_, customer, _, _ := fx.newSale(ctx, fx.own["prg_"])
 	body := fx.saleOf(customer)

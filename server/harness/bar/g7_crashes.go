@@ -21,9 +21,8 @@ const stuck = 15 * time.Second
 // crashes is G7: processes and the database are killed under load, and connections
 // are cut between a commit and its answer. No acknowledged write may be lost.
 //
-// 503 is allowed during the kills only: an API without its database can
-// say nothing else. It must say so, and not 500, since clients repeat the one and not the
-// other.
+// 503 is allowed only during the kills, when an API without its database has no other answer. It must not be 500,
+// because clients retry only a 503.
 func crashes(ctx context.Context, sys *system, size Size) (figures, error) {
 	dir, err := temporary()
 	if err != nil {
@@ -67,7 +66,7 @@ type storm struct {
 	payees    []string
 	customers []string
 	journals  []*journal
-	quiet     atomic.Bool // no more kills; clients finish their writes
+	quiet     atomic.Bool // kills have ended; clients finish their writes
 
 	kills, crashes   int
 	cut, unavailable atomic.Int64 // answers seen by clients
@@ -82,15 +81,15 @@ type storm struct {
 // prepare makes a program whose events all go to one receiver, and a dozen customers of a
 // dozen partners: few enough that clients meet on the same balances.
 func (s *storm) prepare(ctx context.Context) error {
-	s.program = s.o.made(ctx, "/v1/programs", M{
+	s.program = s.o.createID(ctx, "/v1/programs", M{
 		"name": "Storm", "website_url": "https://storm.example", "currency": "USD", "holding_period_days": 0,
 	})
-	s.o.made(ctx, "/v1/webhook_endpoints", M{"program_id": s.program, "url": s.sys.sink.keep("/storm")})
-	s.o.made(ctx, "/v1/flows", M{"program_id": s.program, "name": "All", "rate_type": "percent", "rate_value": 2000})
+	s.o.createID(ctx, "/v1/webhook_endpoints", M{"program_id": s.program, "url": s.sys.sink.keep("/storm")})
+	s.o.createID(ctx, "/v1/flows", M{"program_id": s.program, "name": "All", "rate_type": "percent", "rate_value": 2000})
 	for range 12 {
-		payee := s.o.made(ctx, "/v1/partners", M{"program_id": s.program, "email": s.sys.unique("storm") + "@example.com"})
+		payee := s.o.createID(ctx, "/v1/partners", M{"program_id": s.program, "email": s.sys.unique("storm") + "@example.com"})
 		s.payees = append(s.payees, payee)
-		s.customers = append(s.customers, s.o.made(ctx, "/v1/customers", M{"program_id": s.program, "partner_id": payee}))
+		s.customers = append(s.customers, s.o.createID(ctx, "/v1/customers", M{"program_id": s.program, "partner_id": payee}))
 	}
 	for i := range 12 {
 		j, err := newJournal(s.dir, i)

@@ -15,8 +15,7 @@ import (
 // of them 503. A retry with the Idempotency-Key must then get the stored answer, one
 // without it the same sale.
 //
-// The server has a process and a proxy of its own: kills of whole processes rarely hit
-// these few microseconds.
+// The server has its own process and proxy, because kills of whole processes rarely hit these few microseconds.
 func (s *storm) cuts(ctx context.Context, n int, f *figures) (err error) {
 	proxy, dsn, err := newProxy(s.sys.dsn)
 	if err != nil {

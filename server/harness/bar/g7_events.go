@@ -67,13 +67,13 @@ func (s *storm) streamed(ctx context.Context, size Size, f *figures) error {
 
 // prepare connects a program with three partners, and makes the events.
 func (s *stream) prepare(ctx context.Context, purchases int, rnd *rand.Rand) error {
-	s.program = s.o.made(ctx, "/v1/programs", M{
+	s.program = s.o.createID(ctx, "/v1/programs", M{
 		"name": "Stream", "website_url": "https://stream.example", "currency": "USD", "holding_period_days": 0,
 	})
-	s.o.made(ctx, "/v1/flows", M{"program_id": s.program, "name": "All", "rate_type": "percent", "rate_value": 2000})
+	s.o.createID(ctx, "/v1/flows", M{"program_id": s.program, "name": "All", "rate_type": "percent", "rate_value": 2000})
 	handles := []string{"stream-a", "stream-b", "stream-c"}
 	for _, handle := range handles {
-		s.payees[handle] = s.o.made(ctx, "/v1/partners", M{
+		s.payees[handle] = s.o.createID(ctx, "/v1/partners", M{
 			"program_id": s.program, "email": handle + "@example.com", "handle": handle,
 		})
 	}
@@ -90,7 +90,7 @@ func (s *stream) prepare(ctx context.Context, purchases int, rnd *rand.Rand) err
 	}
 	for i := range purchases {
 		handle := pick(rnd, handles)
-		click := s.o.made(ctx, "/v1/clicks", M{
+		click := s.o.createID(ctx, "/v1/clicks", M{
 			"program_id": s.program, "value": handle, "visitor_token": s.sys.unique("visitor"),
 			"landing_url": "https://stream.example/?ref=" + handle,
 		})
@@ -100,8 +100,8 @@ func (s *stream) prepare(ctx context.Context, purchases int, rnd *rand.Rand) err
 	return nil
 }
 
-// buy adds the events of a purchase, of which some comes back, and what it comes to. Amounts
-// are whole dollars: 20 % of them is never rounded.
+// buy adds the events of a purchase, a part of which is refunded, and its expected result. Amounts are whole dollars,
+// so that 20 % needs no rounding.
 func (s *stream) buy(i int, handle, click string, rnd *rand.Rand) {
 	p := stripetest.Purchase{
 		Version: stripetest.Versions[i%len(stripetest.Versions)], Name: fmt.Sprint("storm", i), Live: true, At: time.Now(),
@@ -158,7 +158,7 @@ func (s *stream) rage(ctx context.Context, kills int, rnd *rand.Rand) error {
 			}
 		})
 	}
-	err := s.killSome(run, kills, rnd)
+	err := s.killRepeatedly(run, kills, rnd)
 	over.Store(true)
 	if err := errors.Join(err, g.Wait()); err != nil {
 		return err
@@ -169,8 +169,8 @@ func (s *stream) rage(ctx context.Context, kills int, rnd *rand.Rand) error {
 	return nil
 }
 
-// killSome kills a server again and again, and starts it anew.
-func (s *stream) killSome(ctx context.Context, kills int, rnd *rand.Rand) error {
+// killRepeatedly kills and restarts a server several times.
+func (s *stream) killRepeatedly(ctx context.Context, kills int, rnd *rand.Rand) error {
 	for range kills {
 		if err := pause(ctx, time.Duration(200+rnd.IntN(400))*time.Millisecond); err != nil {
 			return err
@@ -242,7 +242,7 @@ func (s *stream) worked(ctx context.Context) (time.Duration, error) {
 	}
 }
 
-// verify compares what is recorded with what was bought.
+// verify compares the recorded objects with the purchases.
 func (s *stream) verify(ctx context.Context) error {
 	var events, ended, sales, left int64
 	err := s.sys.pool.QueryRow(ctx, `SELECT

@@ -14,9 +14,8 @@ import (
 	"rail/server/outbound/webhook/verify"
 )
 
-// webhooks is G8: receivers of every kind, order, one request at a time, and
-// signatures. G7 tests deliveries over kills; the retry schedule of 63 hours needs a
-// manual clock and has a test of its own.
+// webhooks is G8: receivers of every kind, order, one request at a time, and signatures. G7 tests deliveries during
+// kills. The retry schedule of 63 hours needs a manual clock and has a separate test.
 func webhooks(ctx context.Context, sys *system, size Size) (figures, error) {
 	h := &hooks{sys: sys, endpoints: map[string]string{}}
 	if err := h.prepare(ctx, size); err != nil {
@@ -104,7 +103,7 @@ func (h *hooks) begin(ctx context.Context) {
 	if h.program != "" {
 		h.o.object(ctx, "/v1/partners", M{"program_id": h.program, "email": h.sys.unique("hook") + "@example.com"})
 	}
-	h.program = h.o.made(ctx, "/v1/programs", M{
+	h.program = h.o.createID(ctx, "/v1/programs", M{
 		"name": "Hooks", "website_url": "https://hooks.example", "currency": "USD",
 	})
 }
@@ -169,9 +168,8 @@ func (h *hooks) order(ctx context.Context) ([]string, error) {
 	return out, rows.Err()
 }
 
-// signed checks both signatures of a delivery, that neither verifies another body
-// or secret, and that no header carries credentials. A receiver is not asked to compress,
-// since nobody reads what it answers.
+// signed checks both signatures of a delivery, that neither verifies another body or secret, and that no header
+// contains credentials. A receiver is not asked to compress, because its response is not read.
 func (h *hooks) signed(r received) {
 	secret := h.good.text("secret")
 	for _, check := range []func(http.Header, []byte, string, time.Time) error{verify.Signature, verify.Standard} {

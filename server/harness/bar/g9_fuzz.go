@@ -81,10 +81,10 @@ type fuzzer struct {
 	keys     []string // keys with some of the scopes
 	mu       sync.Mutex
 	made     map[string]map[int]int // answers by operation and status
-	kinds    map[string]int         // requests by what they are: right, wrong or hostile
+	kinds    map[string]int         // requests by kind: right, wrong or hostile
 	took     []time.Duration
 	followed int // requests for what another one made or deleted
-	went     int // of them for what was deleted meanwhile with something else
+	went     int // objects that were deleted meanwhile with another object
 }
 
 // prepare makes n organizations, each with one object of every type to start
@@ -393,8 +393,8 @@ func (f *fuzzer) follow(ctx context.Context, g *generator, m *family, op *operat
 	return nil
 }
 
-// commissionsOf adds the commissions of a sale to the pool, so that some can be approved:
-// those that the API creates are approved already.
+// commissionsOf adds the commissions of a sale to the pool, so that some can be approved: commissions created by the
+// API are already approved.
 func (f *fuzzer) commissionsOf(ctx context.Context, g *generator, m *family, sale answer) error {
 	a, err := f.sys.send(ctx, call{
 		method: "GET", key: m.org.key,
@@ -423,8 +423,8 @@ var showing = sync.OnceValue(func() map[string]string {
 // shows returns the operation that shows an object of a list, or "".
 func (f *fuzzer) shows(resource string) string { return showing()[resource] }
 
-// expect retrieves an object that was just made or deleted, and whose id no other request
-// had. One that was made may be gone all the same, with a group or a partner that it names.
+// expect retrieves an object that was just created or deleted, and whose id no other request
+// had. A created object may already be deleted, together with its group or partner.
 func (f *fuzzer) expect(ctx context.Context, m *family, show *operation, of answer, status int) error {
 	id := of.text("id")
 	own := objects{show.prefix: id}
@@ -451,8 +451,8 @@ func (f *fuzzer) expect(ctx context.Context, m *family, show *operation, of answ
 	return err
 }
 
-// deleted reports whether an event says that an object was deleted, or its partner, with
-// whom what is the partner's goes. What is lost has no such event.
+// deleted reports whether an event reports the deletion of an object, or of its partner, which also deletes the
+// partner's objects. A lost object has no such event.
 func (f *fuzzer) deleted(ctx context.Context, of answer) (gone bool, err error) {
 	err = f.sys.pool.QueryRow(ctx,
 		`SELECT EXISTS (SELECT 1 FROM events WHERE subject_id = ANY ($1) AND type LIKE '%.deleted')`,

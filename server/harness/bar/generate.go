@@ -117,8 +117,8 @@ var niceTexts = []string{
 	"a%b_c\\", "x y", "\u202e right", "e\u0301", "<b>&amp;", "{}",
 }
 
-// text returns a text that the schema allows. Values that must be unique are tried first
-// where the member's name says so, since a body with a taken one is refused.
+// text returns a text that the schema allows. If the member's name indicates a unique value, unique values are tried
+// first, because a body with a taken value is refused.
 func (g *generator) text(s *openapi3.Schema, name string) string {
 	switch s.Format {
 	case "date-time":
@@ -165,7 +165,7 @@ func (g *generator) spoil(s *openapi3.Schema, body M) (raw, how string) {
 	case 2:
 		return g.noObject(text(body)), "no object"
 	}
-	value, how := g.spoilt(s.Properties[name].Value)
+	value, how := g.invalidValue(s.Properties[name].Value)
 	if how == "" {
 		return "", ""
 	}
@@ -182,9 +182,9 @@ func (g *generator) noObject(body string) string {
 	})
 }
 
-// spoilt returns a value that a member of the schema cannot have, and why. It is "" where
-// the chosen fault is none for such a member.
-func (g *generator) spoilt(s *openapi3.Schema) (value any, how string) {
+// invalidValue returns a value that violates the schema, and the reason. The reason is "" if the chosen fault does
+// not apply to such a member.
+func (g *generator) invalidValue(s *openapi3.Schema) (value any, how string) {
 	choice := len(s.OneOf) > 0
 	switch n := g.rnd.IntN(6); {
 	case n == 0 && !s.Type.Includes("object") && !choice:

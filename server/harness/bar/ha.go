@@ -16,7 +16,7 @@ import (
 	"rail/server/postgres/migrate"
 )
 
-// HAOptions says how often what is killed and cut off, and for how long something new may fail; 0 for no limit.
+// HAOptions sets the number of kills and cuts, and the time limit for an unexpected failure; 0 for no limit.
 type HAOptions struct {
 	Kills, Cuts int
 	Within      time.Duration
@@ -24,8 +24,8 @@ type HAOptions struct {
 	Out         io.Writer
 }
 
-// patient is the longest that a write may wait for its answer: the time-to-live of the leader's key is 20 s, and
-// PostgreSQL, its standby and the servers each take some of their own.
+// patient is the longest wait of a write for its answer: the leader key's time-to-live is 20 s, and PostgreSQL, its
+// standby and the servers add theirs.
 const patient = 90 * time.Second
 
 // drill is a run: three nodes, the storm over them, and the stops of writes that each kind of failure has made.
@@ -103,7 +103,7 @@ func haDatabase(ctx context.Context, nodes []*node) (string, error) {
 	}
 }
 
-// failOver runs the load during the failures, and compares what was acknowledged with what is there.
+// failOver runs the load during the failures, and compares the acknowledged writes with the database.
 func failOver(ctx context.Context, sys *system, dir string, nodes []*node, o HAOptions) (f figures, err error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
@@ -166,8 +166,8 @@ type failure struct {
 	begin, heal func(*node) error
 }
 
-// kills are what is killed: PostgreSQL, which Patroni sees; Patroni, whose PostgreSQL runs on and takes itself for the
-// primary; and all that a machine would take with it.
+// kills are the kinds of kills: PostgreSQL, which Patroni notices; Patroni, whose PostgreSQL runs on as the primary;
+// and all processes of the machine.
 var kills = []failure{
 	{"PostgreSQL killed", (*node).killPostgres, func(*node) error { return nil }},
 	{"Patroni killed", (*node).killPatroni, (*node).startPatroni},

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// The network of the nodes is a bridge of this machine, with a namespace for each node: one that is unplugged reaches
-// nobody, nor is it reached, while what runs in it goes on among itself.
+// The network of the nodes is a bridge of this machine, with a namespace for each node. An unplugged node reaches no
+// other and is not reached, while its processes still reach each other.
 const (
 	bridge  = "rail-ha"
 	network = "10.213.77."

@@ -17,7 +17,7 @@ import (
 	"rail/server/postgres/embedded"
 )
 
-// node is a machine of its own, as far as the network goes: etcd, Patroni and PostgreSQL.
+// node is a machine with its own network namespace: etcd, Patroni and PostgreSQL.
 type node struct {
 	name, addr, space, dir, bin string
 
@@ -59,9 +59,9 @@ func stopNodes(nodes []*node) error {
 	return errors.Join(err, ip("link", "del", bridge))
 }
 
-// patroniSettings are as short in their times as Patroni allows: a leader that is silent for 20 s is replaced. A
-// write is confirmed by one standby at least, and none is taken without one. Patroni 3.0.2 speaks etcd's second
-// interface: through the third it takes the leader's key from whoever was elected meanwhile.
+// patroniSettings have the shortest times that Patroni allows: a leader that is silent for 20 s is replaced. At least
+// one standby confirms each write. Patroni 3.0.2 uses etcd's second API; with the third it would take the leader's
+// key from a newly elected node.
 const patroniSettings = `scope: rail
 name: %[1]s
 restapi: {listen: "%[2]s:8008", connect_address: "%[2]s:8008"}
@@ -109,13 +109,13 @@ func (n *node) configure(nodes []*node) error {
 	uid, err := strconv.Atoi(who.Uid)
 	gid, err2 := strconv.Atoi(who.Gid)
 	return errors.Join(err, err2, filepath.WalkDir(n.dir, func(path string, _ fs.DirEntry, err error) error {
-		return errors.Join(err, os.Chown(path, uid, gid)) //nolint:gosec // G122: nobody else writes there
+		return errors.Join(err, os.Chown(path, uid, gid)) //nolint:gosec // G122: no other process writes there
 	}))
 }
 
 func (n *node) path(name string) string { return filepath.Join(n.dir, name) }
 
-// start starts a program in the node as PostgreSQL's account. What it says goes to a file.
+// start starts a program in the node as PostgreSQL's account. Its output goes to a file.
 func (n *node) start(name string, args ...string) (*exec.Cmd, error) {
 	log, err := os.OpenFile(n.path(name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -128,7 +128,7 @@ func (n *node) start(name string, args ...string) (*exec.Cmd, error) {
 	cmd.Dir, cmd.Stdout, cmd.Stderr = n.dir, log, log
 	// /usr/bin first: Patroni's packages belong to the system's Python.
 	cmd.Env = []string{"PATH=/usr/bin:/bin:/usr/sbin:/sbin", "HOME=" + n.dir, "LC_ALL=C.UTF-8", "PYTHONUNBUFFERED=1"}
-	// A group of its own: a terminal's ^C ends the run, which then ends the nodes.
+	// A separate process group: a terminal's ^C ends the run, which then ends the nodes.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return cmd, cmd.Start()
 }

@@ -32,7 +32,7 @@ type member struct {
 	Timeline          int
 }
 
-// members asks a node for what it knows of all; it fails on one that cannot be asked.
+// members asks a node for the state of all nodes; it fails if the node does not answer.
 func (n *node) members(ctx context.Context) ([]member, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -75,7 +75,7 @@ func (n *node) promoted(ctx context.Context) (primary bool) {
 	return conn.QueryRow(ctx, "SELECT NOT pg_is_in_recovery()").Scan(&primary) == nil && primary
 }
 
-// elected waits until another node than the one that failed is the primary.
+// elected waits until another node than the failed one is the primary.
 func elected(ctx context.Context, nodes []*node, failed *node) (*node, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patient, errors.New("no other node was elected"))
 	defer cancel()

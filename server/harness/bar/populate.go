@@ -160,7 +160,7 @@ func (o *org) addSale(ctx context.Context, own objects, stem string) {
 		"program_id": program, "click_id": own["clk_"], "email": "buyer@" + stem + ".example",
 		"external_customer_id": "ext_" + stem,
 	})
-	own["merged"] = o.made(ctx, "/v1/customers", M{"program_id": program, "partner_id": own["part_"]})
+	own["merged"] = o.createID(ctx, "/v1/customers", M{"program_id": program, "partner_id": own["part_"]})
 	o.add(ctx, own, "sale_", "/v1/sales", M{
 		"program_id": program, "customer_id": own["cus_"], "external_charge_id": "ch_" + stem, "amount_minor": 4999,
 		"currency": "USD",
@@ -170,8 +170,8 @@ func (o *org) addSale(ctx context.Context, own objects, stem string) {
 	})
 }
 
-// addReviews adds what somebody decides on: an application, a risk flag and a payout. The
-// payout is another partner's, so that the first one can still be paid and deleted.
+// addReviews adds objects to decide on: an application, a risk flag and a payout. The payout belongs to another
+// partner, so that the first one can still be paid and deleted.
 func (o *org) addReviews(ctx context.Context, own objects, stem string) {
 	program := own["prg_"]
 	o.add(ctx, own, "app_", "/v1/applications", M{
@@ -179,7 +179,7 @@ func (o *org) addReviews(ctx context.Context, own objects, stem string) {
 	})
 	// The email is the partner's own, which opens a risk flag.
 	o.object(ctx, "/v1/customers", M{"program_id": program, "partner_id": own["part_"], "email": stem + "@example.com"})
-	payee := o.made(ctx, "/v1/partners", M{"program_id": program, "email": "payee@" + stem + ".example"})
+	payee := o.createID(ctx, "/v1/partners", M{"program_id": program, "email": "payee@" + stem + ".example"})
 	o.object(ctx, "/v1/commissions", M{"program_id": program, "partner_id": payee, "amount_minor": 700, "reason": stem})
 	o.object(ctx, "/v1/payout_batches", M{
 		"program_id": program, "period_end": time.Now().UTC().Format(time.RFC3339Nano), "partner_id": payee,
@@ -232,7 +232,7 @@ func (o *org) others(ctx context.Context, own objects) {
 	for _, op := range sorted() {
 		if op.method == "POST" && !op.takesID() && !op.later && op.makes != "" && own[op.makes] == "" && op.body != nil &&
 			op.id != "createPayoutBatch" {
-			own[op.makes] = o.made(ctx, op.path, o.sys.wellFormed(op, own))
+			own[op.makes] = o.createID(ctx, op.path, o.sys.wellFormed(op, own))
 		}
 	}
 }

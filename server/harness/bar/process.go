@@ -39,9 +39,8 @@ type instance struct {
 	log                tail
 }
 
-// newInstance starts a server at a free port, with an empty home and no more of the
-// environment than it needs: what a developer has set must not decide a test. It trusts
-// forwarded addresses, which callers without a key are limited by.
+// newInstance starts a server at a free port, with an empty home and a minimal environment, so that a developer's
+// settings do not affect a test. It trusts forwarded addresses, by which callers without a key are limited.
 func newInstance(binary, dsn string, key [32]byte, environ ...string) (*instance, error) {
 	port, err := process.FreePort()
 	if err != nil {

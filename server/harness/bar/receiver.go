@@ -96,8 +96,8 @@ func behaviours() []behaviour {
 					"Content-Length: 0\r\n\r\n", status, b.to, b.to)
 		}})
 	}
-	// A sender waits for ten seconds. What counts is the status: the rest of an answer is
-	// not read, so that one that drips, never ends or cannot be decoded is a success.
+	// A sender waits for ten seconds. Only the status counts: the rest of a response is not read, so a response that
+	// drips, never ends or cannot be decoded is a success.
 	const ok = "HTTP/1.1 200 OK\r\n"
 	late := func(d time.Duration) func(net.Conn, *badReceiver) {
 		return func(c net.Conn, _ *badReceiver) { time.Sleep(d); say(c, ok+"Content-Length: 0\r\n\r\n") }

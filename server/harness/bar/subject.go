@@ -16,7 +16,7 @@ func (o *org) subject(ctx context.Context, op *operation, own objects) objects {
 		own["sale_"] = o.sale(ctx, own)
 	case "mergeCustomer":
 		for _, name := range []string{"cus_", "merged"} {
-			own[name] = o.made(ctx, "/v1/customers", M{"program_id": own["prg_"], "partner_id": own["part_"]})
+			own[name] = o.createID(ctx, "/v1/customers", M{"program_id": own["prg_"], "partner_id": own["part_"]})
 		}
 	case "detachExternalID":
 		o.object(ctx, "/v1/customers/"+own["cus_"]+"/external_ids", M{"external_customer_id": attachedID})
@@ -31,7 +31,7 @@ func (o *org) subject(ctx context.Context, op *operation, own objects) objects {
 		if own["part_"] = payee; op.id == "createPayoutBatch" {
 			break
 		}
-		batch := o.made(ctx, "/v1/payout_batches", M{
+		batch := o.createID(ctx, "/v1/payout_batches", M{
 			"program_id": own["prg_"], "period_end": time.Now().UTC().Format(time.RFC3339Nano), "partner_id": payee,
 		})
 		own["pyt_"] = o.first(ctx, "/v1/payouts?program_id="+own["prg_"]+"&partner_id="+payee)
@@ -42,12 +42,12 @@ func (o *org) subject(ctx context.Context, op *operation, own objects) objects {
 			o.object(ctx, "/v1/payouts/"+own["pyt_"]+"/mark_paid", M{})
 		}
 	case "approveApplication", "rejectApplication", "withdrawApplication":
-		own["app_"] = o.made(ctx, "/v1/applications", M{
+		own["app_"] = o.createID(ctx, "/v1/applications", M{
 			"program_id": own["prg_"], "email": o.sys.unique("app") + "@example.com",
 		})
 	case "resolveRiskFlag", "reviewRiskFlag":
 		email := o.sys.unique("self") + "@example.com"
-		partner := o.made(ctx, "/v1/partners", M{"program_id": own["prg_"], "email": email})
+		partner := o.createID(ctx, "/v1/partners", M{"program_id": own["prg_"], "email": email})
 		o.object(ctx, "/v1/customers", M{"program_id": own["prg_"], "partner_id": partner, "email": email})
 		own["rsk_"] = o.first(ctx, "/v1/risk_flags?program_id="+own["prg_"]+"&partner_id="+partner)
 	case "resolveInboxEvent":
@@ -61,7 +61,7 @@ func (o *org) subject(ctx context.Context, op *operation, own objects) objects {
 		own["camp_"] = o.scheduled(ctx, own)
 	default:
 		if resource := showing(); op.takesID() && !idempotentAgain[op.prefix] && resource != nil {
-			o.remake(ctx, op, own)
+			o.recreate(ctx, op, own)
 		}
 	}
 	return own
@@ -69,7 +69,7 @@ func (o *org) subject(ctx context.Context, op *operation, own objects) objects {
 
 // scheduled creates a campaign that waits for its time.
 func (o *org) scheduled(ctx context.Context, own objects) string {
-	return o.made(ctx, "/v1/campaigns", M{
+	return o.createID(ctx, "/v1/campaigns", M{
 		"program_id": own["prg_"], "name": "x", "subject": "x", "body": "x", "scheduled_at": time.Now().UTC().Add(time.Hour),
 	})
 }
@@ -80,12 +80,12 @@ var idempotentAgain = map[string]bool{
 	"res_": true, "whe_": true, "whd_": true, "inb_": true,
 }
 
-// remake creates an object of a type that subject does not know, for operations that are
+// recreate creates an object of a type that subject does not know, for operations that are
 // refused the second time.
-func (o *org) remake(ctx context.Context, op *operation, own objects) {
+func (o *org) recreate(ctx context.Context, op *operation, own objects) {
 	for _, maker := range sorted() {
 		if maker.method == "POST" && !maker.takesID() && !maker.later && maker.makes == op.prefix && maker.body != nil {
-			own[op.prefix] = o.made(ctx, maker.path, o.sys.wellFormed(maker, own))
+			own[op.prefix] = o.createID(ctx, maker.path, o.sys.wellFormed(maker, own))
 			return
 		}
 	}
@@ -93,13 +93,13 @@ func (o *org) remake(ctx context.Context, op *operation, own objects) {
 
 // partner adds a partner to the program of own.
 func (o *org) partner(ctx context.Context, own objects) string {
-	return o.made(ctx, "/v1/partners", M{"program_id": own["prg_"], "email": o.sys.unique("p") + "@example.com"})
+	return o.createID(ctx, "/v1/partners", M{"program_id": own["prg_"], "email": o.sys.unique("p") + "@example.com"})
 }
 
 // sale adds a sale of the customer of own, for which the program's flow makes a
 // commission.
 func (o *org) sale(ctx context.Context, own objects) string {
-	return o.made(ctx, "/v1/sales", M{
+	return o.createID(ctx, "/v1/sales", M{
 		"program_id": own["prg_"], "customer_id": own["cus_"], "external_charge_id": o.sys.unique("ch"), "amount_minor": 5000,
 		"currency": "USD",
 	})

@@ -41,7 +41,7 @@ type system struct {
 
 	mu      sync.Mutex
 	faults  []string
-	broken  int               // all faults, with those that are not in the list
+	broken  int               // all faults, including unlisted ones
 	similar map[string]int    // number of faults with the same status, of which three are kept
 	canary  map[string]string // by text, the only key that may see it
 }
@@ -53,8 +53,7 @@ var digits = regexp.MustCompile(`answer(s|ed) \d\d\d`)
 // mostFaults is how many faults are printed; further ones are counted.
 const mostFaults = 12
 
-// newSystem starts two servers on a database of their own, so that a stage leaves
-// nothing to another system.
+// newSystem starts two servers on a new database, so that a stage does not affect another system.
 func newSystem(ctx context.Context, c *cluster, binary string, seed uint64) (*system, error) {
 	dsn, err := c.database(ctx)
 	if err != nil {

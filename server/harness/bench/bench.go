@@ -1,13 +1,12 @@
 // Package bench is a load test. It measures the server over HTTP beside pgbench running the
 // same statements on the same data, in turn.
 //
-// pgbench is the limit of one transaction a request: the database with no server in front of it. The
-// ratio of the two says what the server costs, and what it saves by sharing transactions, and
-// stays comparable between machines, as requests a second do not. So does the ratio of
-// processor time. Everything runs on one machine: a PostgreSQL of its own, the server in
-// this process and the load generator in another. A run also measures what the binary needs
-// as operators run it (footprint), and the sender of webhooks; it is saved, beside the
-// next one, and says which of its goals hold.
+// pgbench is the limit of one transaction a request: the database without a server in front. The ratio of the two
+// shows the cost of the server and the gain of sharing transactions. It is comparable between machines, unlike
+// requests a second. The same holds for the ratio of processor time. Everything runs on one machine: a private
+// PostgreSQL, the server in this process and the load generator in another. A run also measures the binary as
+// operators run it (footprint), and the sender of webhooks. It is saved, compared with the previous one, and checked
+// against the goals.
 //
 // Run does all of it; Generate is the other process; NewDatabase is for package scale too.
 package bench
@@ -25,8 +24,8 @@ import (
 	"rail/server/app/config"
 )
 
-// Options says what to measure. Seconds is the length of one slice, Rounds how often each load
-// is run; Clients are connections that send one request after the other.
+// Options selects the measurements. Seconds is the length of one slice, Rounds the number of slices per load; Clients
+// are connections that send one request after the other.
 type Options struct {
 	Rows, Seconds, Rounds int
 	Clients               []int     // each load runs with each number of them
@@ -142,7 +141,7 @@ func (b *bench) all(ctx context.Context, now *run, base run) (err error) {
 // others are what may be chosen beside the loads.
 var others = []string{"footprint", "events", "webhooks", "pages"}
 
-// wants says whether something is to be measured.
+// wants reports whether a load is to be measured.
 func (b *bench) wants(name string) bool { return len(b.Only) == 0 || slices.Contains(b.Only, name) }
 
 // chosen returns the loads with these names, or all of them.

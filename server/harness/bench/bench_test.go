@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A smoke run: every figure of a write and of a read is measured, beside pgbench and the floor, saved,
-// and found again. What they are is not looked at.
+// A smoke run: every figure of a write and of a read is measured, beside pgbench and the floor, saved, and read back.
+// The values are not checked.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "run", "first.json")
@@ -41,7 +41,7 @@ func TestRun(t *testing.T) {
 		f := saved.of(load, 8)
 		for i, v := range f.measured() {
 			floors, logged := i >= 9 && i < 12, i >= 12
-			if load == "sale" || !logged { // what a read writes is somebody else's
+			if load == "sale" || !logged { // the writes of a read belong to other processes
 				require.Equal(t, load == "retrieve" || !floors, *v > 0, "%s: figure %d of %+v", load, i, f)
 			}
 		}
@@ -93,7 +93,7 @@ func TestBaseRun(t *testing.T) {
 	require.InDelta(t, 1.5, got.deliveries(200), 0)
 }
 
-// The time before all is warm is not counted, and what is no line of progress is an error.
+// The warm-up is not counted, and a line without progress is an error.
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	line := func(second, rate int) string {

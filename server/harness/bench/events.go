@@ -186,6 +186,6 @@ func (s *stripes) profile(name string) (stop func(), err error) {
 	}
 	return func() {
 		pprof.StopCPUProfile()
-		_ = f.Close() // a profile that is cut off says so
+		_ = f.Close() // a truncated profile reports it itself
 	}, pprof.StartCPUProfile(f)
 }

@@ -14,8 +14,8 @@ import (
 	"rail/server/http/middleware"
 )
 
-// serveFloor starts a server that does the least a retrieve needs: net/http, one query by pgx, and
-// encoding/json. It uses the pool of the server that is measured, and checks nobody.
+// serveFloor starts a server with the minimum for a retrieve: net/http, one query by pgx, and encoding/json. It uses
+// the pool of the measured server, and authenticates no caller.
 func serveFloor(ctx context.Context, pool *pgxpool.Pool) (*server, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -26,8 +26,8 @@ const (
 	each = 20
 )
 
-// footprint measures the binary as operators run it: its memory with many connections, and the
-// time of a start, with a database that is there and with one that is made first.
+// footprint measures the binary as operators run it: its memory with many connections, and its start time with an
+// existing database and with a new one.
 func (b *bench) footprint(ctx context.Context) error {
 	rail := filepath.Join(b.db.dir, "binary")
 	if err := process.Build(ctx, rail); err != nil {

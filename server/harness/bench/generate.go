@@ -87,8 +87,8 @@ func (o orders) together(l load, fresh *atomic.Int64, end time.Time) ([]time.Dur
 	return slices.Concat(took...), nil
 }
 
-// client sends one request after the other on a connection. So the load falls when the server slows
-// down; the figures are those of a busy server, not of one that is overrun.
+// client sends one request after the other on a connection. The load falls when the server slows down, so the figures
+// are those of a busy server, not of an overloaded one.
 func (o orders) client(l load, fresh *atomic.Int64, end time.Time) ([]time.Duration, error) {
 	c, err := dial(o.Addr, o.Key)
 	if err != nil {

@@ -2,8 +2,8 @@ package bench
 
 import "fmt"
 
-// goal is what a figure should reach: at least the limit, or at most where most is set.
-// It holds with any number of clients if clients is 0.
+// goal is the target of a figure: at least the limit, or at most if most is set. It applies to any number of clients
+// if clients is 0.
 type goal struct {
 	load    string // "" is every load
 	clients int
@@ -13,8 +13,7 @@ type goal struct {
 	most    bool
 }
 
-// goals are what the server should be worth beside pgbench, which has no
-// server in front of it and sends each transaction alone.
+// goals are the server's targets relative to pgbench, which has no server in front and sends each transaction alone.
 var goals = []goal{
 	{"sale", 32, "requests to pgbench", ofPgbench, 1.6, false},
 	{"keyed", 32, "requests to pgbench", ofPgbench, 1.5, false},
@@ -38,8 +37,8 @@ func ofBase(now, base figure) float64 {
 	return now.Ratio / base.Ratio
 }
 
-// judge prints which goals hold in a run, and returns how many do not. What was not measured is not
-// judged.
+// judge prints the goals that a run meets, and returns the number of missed ones. Goals without a measurement are
+// skipped.
 func (b *bench) judge(now, base run) (missed int) {
 	fmt.Fprintln(b.Out, "\ngoals:")
 	for _, g := range goals {

@@ -46,13 +46,13 @@ func askKeyed(d draw) request {
 	return r
 }
 
-// visitor returns the token of a visitor who has not been there before: as long, with
-// the 16 digits of a fresh number, as those that the server makes for browsers.
+// visitor returns a new visitor's token: the 16 digits of a new number, as long as tokens that the server creates for
+// browsers.
 func visitor(d draw) string { return fmt.Sprintf("%s%d", visitorStem, d.Fresh) }
 
 const visitorStem = "visit-"
 
-// What a browser sends a visit to, and the page that it is on.
+// The browser's endpoint for visits, and the page's address.
 const (
 	browserPath = "/t/c"
 	shop        = "https://shop.example"

@@ -37,8 +37,8 @@ func (b *bench) measure(ctx context.Context) ([]figure, error) {
 	return out, nil
 }
 
-// slice runs one load once each way, so that all had the same state of the machine. Odd rounds
-// go backwards: the database grows, and whoever comes second finds warm caches.
+// slice runs one load once in each way, so that all had the same state of the machine. Odd rounds go backwards,
+// because the database grows, and the second way finds warm caches.
 func (b *bench) slice(ctx context.Context, l load, clients, round int) (figure, error) {
 	f := figure{Load: l.name, Clients: clients}
 	ways := []func() error{
@@ -46,7 +46,7 @@ func (b *bench) slice(ctx context.Context, l load, clients, round int) (figure, 
 		func() error { return b.direct(ctx, l, &f) },
 	}
 	if l.name == "retrieve" {
-		ways = append(ways, func() error { return b.beneath(ctx, l, &f) })
+		ways = append(ways, func() error { return b.measureFloor(ctx, l, &f) })
 	}
 	if round%2 == 1 {
 		slices.Reverse(ways)
@@ -75,8 +75,8 @@ func (b *bench) rail(ctx context.Context, l load, f *figure) error {
 	return nil
 }
 
-// beneath measures the floor.
-func (b *bench) beneath(ctx context.Context, l load, f *figure) error {
+// measureFloor measures the floor.
+func (b *bench) measureFloor(ctx context.Context, l load, f *figure) error {
 	seen, used, err := b.http(ctx, l, f.Clients, b.floor.addr)
 	if err != nil {
 		return err
@@ -142,7 +142,7 @@ func (b *bench) watch(lines *bufio.Scanner, path string) (seen outcome, used spe
 					return seen, used, err
 				}
 			}
-			// What the server does until this line is read is not counted; that is little.
+			// The server's work until this line is read is not counted; it is little.
 			began = b.meter.read(0)
 		case "done":
 			used = b.meter.read(0).since(began)

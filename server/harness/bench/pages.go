@@ -23,7 +23,7 @@ import (
 	"rail/server/work"
 )
 
-// What a page of the console may take of the server's time, and weigh before it is compressed.
+// Limits of a console page: the server's time, and its size before compression.
 const (
 	maxPage  = 100 * time.Millisecond
 	maxBytes = 40_000

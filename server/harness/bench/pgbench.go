@@ -74,8 +74,8 @@ func (p pgbench) run(ctx context.Context, name string, clients int, s script) (s
 	return seen, used, err
 }
 
-// watch counts the transactions and the processor time of p.seconds, from some seconds behind the
-// first line of progress on. Any other line says that something failed.
+// watch counts the transactions and the processor time of p.seconds, starting some seconds after the first line of
+// progress. Any other line is an error.
 func (p pgbench) watch(from io.Reader, pid int, warm float64) (seen outcome, used spent, err error) {
 	var began spent
 	var first, start, last, transactions float64

@@ -14,7 +14,7 @@ import (
 // lastRun is where a run is kept, and looked for, that says nothing else.
 const lastRun = ".bench/last.json"
 
-// run is what a run has measured, as it is saved.
+// run has the results of a run, as saved.
 type run struct {
 	At         time.Time
 	Load       string // load averages before it
@@ -25,9 +25,9 @@ type run struct {
 	Pages      []page
 }
 
-// figure has the medians of a load with a number of clients. Times are in microseconds, those
-// of the processor by request: of the server and its database, of pgbench and its database,
-// and of the floor and its database. 0 is what was not measured.
+// figure has the medians of a load with a number of clients. Times are in microseconds. Processor times are per
+// request: of the server and its database, of pgbench and its database, and of the floor and its database. 0 means
+// not measured.
 type figure struct {
 	Load                    string
 	Clients                 int

@@ -175,16 +175,16 @@ func (s *script) next(text string, at int) (from, to int, name, prefix string) {
 		}
 		if at+m[4] < from {
 			from, to, prefix = at+m[4], at+m[5], text[at+m[2]:at+m[3]]
-			name = s.madeName(prefix, key)
+			name = s.variableOf(prefix, key)
 		}
 		break
 	}
 	return from, to, name, prefix
 }
 
-// madeName returns the variable of an id that the request made. The same id, in several
+// variableOf returns the variable of an id that the request made. The same id, in several
 // statements, is the same variable.
-func (s *script) madeName(prefix, key string) string {
+func (s *script) variableOf(prefix, key string) string {
 	if s.made[key] == "" {
 		s.kinds[prefix]++
 		s.made[key] = "f" + strconv.Itoa(s.kinds[prefix])
@@ -199,8 +199,8 @@ func (s *script) constant(text string) string {
 	return ":" + name
 }
 
-// textOf returns an argument in PostgreSQL's text form. Times follow the clock: to a request of an
-// hour ago, rows of now would lie in the future.
+// textOf returns an argument in PostgreSQL's text form. Times follow the clock: an hour-old request would see new
+// rows in the future.
 func (s *script) textOf(arg any) (text string, null bool) {
 	// Pointers are optional values: nil is NULL.
 	v := reflect.ValueOf(arg)

@@ -16,8 +16,8 @@ func (b *bench) table(now, base run) {
 	for _, f := range now.Figures {
 		l, before := b.load(f.Load), base.of(f.Load, f.Clients)
 		fmt.Fprintf(w, "%s\t%d\t%.0f\t%.2f\t%.2f\t%.0f\t%.2f\t%s\t%.0f\t%.0f\t%.0f\t%.2f\t%s\t%d\t%d\t%.0f\t%.0f\t\n", l.title, f.Clients,
-			f.Rate, f.P50/1000, f.P99/1000, f.Pgbench, f.Ratio, known(before.Ratio), f.Server, f.CPU, f.PgbenchCPU, f.CPURatio,
-			known(before.CPURatio), len(b.sent[l.name].trips), b.statements(l), f.Log, f.Files)
+			f.Rate, f.P50/1000, f.P99/1000, f.Pgbench, f.Ratio, orDash(before.Ratio), f.Server, f.CPU, f.PgbenchCPU, f.CPURatio,
+			orDash(before.CPURatio), len(b.sent[l.name].trips), b.statements(l), f.Log, f.Files)
 	}
 	_ = w.Flush() // writes to the terminal
 	for _, f := range now.Figures {
@@ -29,8 +29,8 @@ func (b *bench) table(now, base run) {
 	b.notes(now, base)
 }
 
-// known returns a figure of the base run, or a dash.
-func known(figure float64) string {
+// orDash returns a figure of the base run, or a dash.
+func orDash(figure float64) string {
 	if figure == 0 {
 		return "-"
 	}

@@ -21,7 +21,7 @@ type statement struct {
 	args []any
 }
 
-// captured has the statements of one request by round trips, and what it was drawn with.
+// captured has the statements of one request by round trips, and its inputs.
 type captured struct {
 	draw  draw
 	at    time.Time
@@ -64,7 +64,7 @@ func plain(sql string) string {
 	return strings.TrimSpace(strings.Join(lines, ""))
 }
 
-// TraceQueryStart records a statement that is a round trip of its own.
+// TraceQueryStart records a statement with its own round trip.
 func (t *tracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceQueryStartData) context.Context {
 	t.add(statement{d.SQL, d.Args})
 	return ctx

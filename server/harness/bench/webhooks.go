@@ -44,9 +44,8 @@ type hooks struct {
 	org     string
 }
 
-// webhooks measures the rate of deliveries, to one endpoint and to many, and the time from the commit
-// of an event to its arrival. To one endpoint they go one after the other, in order, so that
-// rate is what a round trip allows.
+// webhooks measures the rate of deliveries, to one endpoint and to many, and the time from the commit of an event to
+// its arrival. Deliveries to one endpoint are sequential, so the round trip limits that rate.
 func (b *bench) webhooks(ctx context.Context, base run) ([]deliveries, error) {
 	keeper, err := secret.New(b.config.SecretKey)
 	if err != nil {

@@ -12,14 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A Violation is what axe found: a rule that places of a page break.
+// A Violation is a finding of axe: a rule and the elements that violate it.
 type Violation struct {
 	Rule, Help string
-	Nodes      []string // selectors, each with what is wrong there
+	Nodes      []string // selectors, each with its fault
 }
 
-// axe returns the script of axe-core, which npm installs (make packages). Without it
-// the test is skipped.
+// axe returns the script of axe-core, which npm installs (make packages). Without it the test is skipped.
 func axe(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -37,7 +36,7 @@ func axe(t testing.TB) string {
 	return ""
 }
 
-// Violations runs axe on the page that is open: all of its rules, or those that are named.
+// Violations runs axe on the open page, with all rules or the named ones.
 func (b *Tab) Violations(rules ...string) []Violation {
 	b.t.Helper()
 	if !Eval[bool](b, "!!window.axe") {
@@ -56,9 +55,8 @@ func (b *Tab) Violations(rules ...string) []Violation {
 // widths are those of a phone and of a desk.
 var widths = []int64{390, 1280}
 
-// Accessible holds pages to what everybody needs of them, on a phone and on a desk, in
-// light and in dark: axe has nothing to say, the page is no wider than the screen, and
-// the first Tab finds the link to the content.
+// Accessible checks pages on a phone and on a desktop, in light and in dark mode: axe finds nothing, the page is no
+// wider than the screen, and the first Tab reaches the link to the content.
 func (b *Tab) Accessible(paths ...string) {
 	b.t.Helper()
 	for _, width := range widths {
@@ -81,10 +79,10 @@ func (b *Tab) Accessible(paths ...string) {
 	}
 }
 
-// colours are the rules of axe that colours decide.
+// colours are the rules of axe that depend on colours.
 var colours = []string{"color-contrast", "link-in-text-block"}
 
-// name is that of a page's picture.
+// name returns the name of a page's picture.
 func name(path string) string {
 	path, _, _ = strings.Cut(path, "?")
 	return strings.ReplaceAll(strings.Trim(path, "/"), "/", "-")

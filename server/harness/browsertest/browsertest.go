@@ -22,7 +22,7 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// limit bounds what a test does in its browser, on however busy a machine.
+// limit is the longest time of a test in its browser, also on a busy machine.
 const limit = 5 * time.Minute
 
 // Chromium finds a browser; RAIL_TEST_BROWSER names one. Without any the test is
@@ -43,8 +43,7 @@ func Chromium(t testing.TB) string {
 	return ""
 }
 
-// Tab is a page of a browser of its own, with everything that it complained of, such as
-// something that the content security policy keeps out.
+// Tab is a page of a new browser, with its error messages, such as violations of the content security policy.
 type Tab struct {
 	Context context.Context //nolint:containedctx // chromedp keeps the browser in it
 	t       testing.TB
@@ -97,7 +96,7 @@ func (b *Tab) Open(path string) {
 	b.Do(chromedp.Navigate(b.base + path))
 }
 
-// Eval runs an expression of the test's own in the page.
+// Eval runs the test's expression in the page.
 func Eval[T any](b *Tab, expression string) T {
 	b.t.Helper()
 	out, err := chromedp.Run(b.Context, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
@@ -105,7 +104,7 @@ func Eval[T any](b *Tab, expression string) T {
 	return out
 }
 
-// Submit fills a form's empty fields and sends it by its button.
+// Submit fills the empty fields of a form and clicks its button.
 func (b *Tab) Submit(form string, fields map[string]string) {
 	b.t.Helper()
 	for name, value := range fields {
@@ -115,7 +114,7 @@ func (b *Tab) Submit(form string, fields map[string]string) {
 	b.Do(chromedp.Click(chromedp.CSS(`form[action="` + form + `"] button[type="submit"]`)))
 }
 
-// Reads waits until the page says something, and its scripts have run.
+// Reads waits until the page contains a text and its scripts have run.
 func (b *Tab) Reads(text string) {
 	b.t.Helper()
 	apitest.Eventually(b.t, func() bool {
@@ -124,7 +123,7 @@ func (b *Tab) Reads(text string) {
 	}, "the page says %q", text)
 }
 
-// Silent holds the browser to having had nothing to complain of.
+// Silent fails the test if the browser has reported an error.
 func (b *Tab) Silent() {
 	b.t.Helper()
 	b.mu.Lock()
@@ -132,8 +131,7 @@ func (b *Tab) Silent() {
 	require.Empty(b.t, b.complaints)
 }
 
-// Picture keeps what the page looks like, where RAIL_TEST_SCREENSHOTS names a
-// directory.
+// Picture saves a screenshot of the page if RAIL_TEST_SCREENSHOTS names a directory.
 func (b *Tab) Picture(name string) {
 	b.t.Helper()
 	dir := os.Getenv("RAIL_TEST_SCREENSHOTS")
@@ -145,8 +143,8 @@ func (b *Tab) Picture(name string) {
 	require.NoError(b.t, os.WriteFile(filepath.Join(dir, name+".png"), shot, 0o600))
 }
 
-// KeepsFocus makes the browser complain of a script that moves the place from which
-// Tab goes on: not every Chromium lets scrolling do so.
+// KeepsFocus makes the browser report a script that moves the starting point of Tab; not every Chromium does so when
+// scrolling.
 func (b *Tab) KeepsFocus() {
 	b.t.Helper()
 	const source = "Element.prototype.scrollIntoView = HTMLElement.prototype.focus = " +
@@ -154,7 +152,7 @@ func (b *Tab) KeepsFocus() {
 	call(b, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: source})
 }
 
-// Clipboard is what the page has copied.
+// Clipboard returns the text that the page has copied.
 func (b *Tab) Clipboard() string {
 	b.t.Helper()
 	for _, name := range []string{"clipboard-read", "clipboard-write"} {
@@ -166,7 +164,7 @@ func (b *Tab) Clipboard() string {
 	return Eval[string](b, "navigator.clipboard.readText()")
 }
 
-// Download returns the file of that name to which a step leads.
+// Download returns the file with a name that a step downloads.
 func (b *Tab) Download(name string, step func()) string {
 	b.t.Helper()
 	dir := b.t.TempDir()
@@ -176,7 +174,7 @@ func (b *Tab) Download(name string, step func()) string {
 	})
 	require.NoError(b.t, err)
 	step()
-	// The file may have its name before it has its content.
+	// The file may exist before its content.
 	for at, err := range progress {
 		require.NoError(b.t, err)
 		if at.State != browser.DownloadProgressStateInProgress {
@@ -195,7 +193,7 @@ func (b *Tab) Scripts(on bool) {
 	call(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !on})
 }
 
-// Scheme sets what a browser is told of its person's taste: light or dark.
+// Scheme sets the browser's preferred colour scheme: light or dark.
 func (b *Tab) Scheme(name string) {
 	b.t.Helper()
 	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{

@@ -11,8 +11,7 @@ import (
 	"rail/server/harness/browsertest"
 )
 
-// TestViolations: what keeps people out is found, in the scheme in which it does, and
-// a good page passes.
+// TestViolations checks that accessibility faults are found, in their colour scheme, and that a good page passes.
 func TestViolations(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -28,10 +28,10 @@ var Spec = sync.OnceValue(func() *openapi3.T {
 	if err != nil {
 		panic(err) // it is part of the program
 	}
-	// The server's address is not a part of what is checked.
+	// The server's address is not checked.
 	spec.Servers = nil
 	closed := false
-	// Schemas that say themselves whether they are open stay as they are.
+	// Schemas with an explicit additionalProperties do not change.
 	for _, s := range spec.Components.Schemas {
 		v := s.Value
 		if v.Type.Is("object") && v.AdditionalProperties.Has == nil && v.AdditionalProperties.Schema == nil {
@@ -41,7 +41,7 @@ var Spec = sync.OnceValue(func() *openapi3.T {
 	return spec
 })
 
-// router finds the operation of a request. It is made once: that takes its time.
+// router finds the operation of a request. It is created once, because that is slow.
 var router = sync.OnceValue(func() routers.Router {
 	r, err := gorillamux.NewRouter(Spec())
 	if err != nil {
@@ -90,7 +90,7 @@ func Of(route *routers.Route, params map[string]string, r *http.Request, status 
 	if err := openapi3filter.ValidateResponse(context.Background(), in); err != nil {
 		fault(", which the description does not allow: %v\n%s", err, body)
 	}
-	// Headers are checked here: ValidateResponse passes over those that are absent.
+	// ValidateResponse skips absent headers, so they are checked here.
 	for name, h := range Spec().Components.Headers {
 		if err := headerFault(h.Value, header.Get(name)); err != nil {
 			fault(" with %s %q: %v", name, header.Get(name), err)

@@ -1,4 +1,4 @@
-// Package crawl follows the links of pages for people, as somebody does who looks at everything.
+// Package crawl follows the links of pages, as a thorough visitor does.
 package crawl
 
 import (
@@ -12,14 +12,14 @@ import (
 	"strings"
 )
 
-// Alike is how many pages of a kind are looked at, such as those of partners.
+// Alike is the number of visited pages per kind, such as pages of partners.
 const Alike = 4
 
-// Look asks for the page at an address and returns its text.
+// Look requests the page at an address and returns its text.
 type Look func(at string) (body string, err error)
 
-// Walk looks at the first page and at all that links lead to from it: those whose address begins with the
-// first one's path, files apart, and Alike of a kind.
+// Walk visits the first page and all linked pages whose address begins with the first one's path, except files, and
+// at most Alike of a kind.
 func Walk(first string, look Look) error {
 	below, _, _ := strings.Cut(first, "?")
 	queue, kinds, from := []string{first}, map[string]int{}, map[string]string{first: "nowhere"}
@@ -60,11 +60,10 @@ func links(at, body string) (out []string) {
 	return out
 }
 
-// ids are what pages of one kind differ by.
+// ids matches the parts that differ between pages of one kind.
 var ids = regexp.MustCompile(`/(sample_)?[a-z]+_[0-9A-Za-z]{20,}`)
 
-// Kind is an address without ids and without what its parameters are set to, but for the days, by which
-// pages differ most.
+// Kind is an address without ids and parameter values, except the days, which change a page most.
 func Kind(at string) string {
 	to, err := url.Parse(at)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A walk looks at every page once, at four of a kind, and at nothing outside.
+// A walk visits every page once, four of a kind, and none outside.
 func TestWalk(t *testing.T) {
 	t.Parallel()
 	id := func(n int) string { return fmt.Sprintf("part_%026d", n) }

@@ -49,7 +49,7 @@ const (
 	Small = "org_010000000000000000000small"
 )
 
-// Options says what to fill.
+// Options selects the data.
 type Options struct {
 	Size
 	// Until is the end of the two years of data.

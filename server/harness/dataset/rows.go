@@ -9,12 +9,11 @@ import (
 // balances yet.
 const open = 1000
 
-// table says how a table is filled: from the row numbers in g, or by a statement that
-// reads rows filled before.
+// table defines how a table is filled: from the row numbers in g, or by a statement that reads rows filled before.
 type table struct {
 	name string // with the columns, unless sql has all of them
 	rows func(Size) int
-	sql  string // $n stands for the number of rows
+	sql  string // $n is the number of rows
 }
 
 // exactly returns a number that does not grow with the size.

@@ -1,6 +1,5 @@
-// Package lenient holds readers of processors' events to what they must do with
-// bodies that lack, add or retype members: say what was not understood, and never
-// anything that is not so.
+// Package lenient tests readers of processors' events with bodies that lack, add or retype members: a reader must
+// report members that it does not understand, and must never report wrong values.
 package lenient
 
 import (
@@ -16,24 +15,24 @@ import (
 
 type object = map[string]any
 
-// Reader is what reads the events of a processor.
+// Reader reads the events of a processor.
 type Reader = func(body []byte) (processor.Reading, error)
 
-// Fuzz has anything read, beginning with samples: the same body always says the same.
+// Fuzz reads arbitrary bodies, beginning with samples, and checks that the same body always gives the same reading.
 func Fuzz(f *testing.F, read Reader, samples ...[]byte) {
 	f.Helper()
 	for _, body := range samples {
 		f.Add(body)
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		r := sound(t, read, body)
+		r := checkReading(t, read, body)
 		again, _ := read(body)
 		require.Equal(t, r, again)
 	})
 }
 
-// sound reads a body and requires what every reading must be, whatever was read.
-func sound(t *testing.T, read Reader, body []byte) processor.Reading {
+// checkReading reads a body and checks the invariants of every reading.
+func checkReading(t *testing.T, read Reader, body []byte) processor.Reading {
 	t.Helper()
 	r, err := read(body)
 	if malformed := (processor.MalformedError{}); err != nil {
@@ -77,8 +76,7 @@ func sound(t *testing.T, read Reader, body []byte) processor.Reading {
 	return r
 }
 
-// Changes has every sample read whole, and then with every member removed and
-// retyped, one at a time.
+// Changes reads every sample, and then the sample with each member removed and retyped, one at a time.
 func Changes(t *testing.T, read Reader, samples ...[]byte) {
 	t.Helper()
 	changes := 0
@@ -87,24 +85,23 @@ func Changes(t *testing.T, read Reader, samples ...[]byte) {
 		true, []any{}, []any{nil}, []any{"x", 3, object{}}, object{}, object{"id": 5}, object{"data": "x"}, object{"data": []any{7}},
 	}
 	for _, body := range samples {
-		require.NotEmpty(t, sound(t, read, body).Type)
+		require.NotEmpty(t, checkReading(t, read, body).Type)
 		var e any
 		require.NoError(t, json.Unmarshal(body, &e))
 		each(e, func(put func(any), remove func()) {
 			for _, v := range instead {
 				put(v)
 				changes++
-				sound(t, read, marshal(t, e))
+				checkReading(t, read, marshal(t, e))
 			}
 			remove()
-			sound(t, read, marshal(t, e))
+			checkReading(t, read, marshal(t, e))
 		})
 	}
 	require.Greater(t, changes, 100*len(samples))
 }
 
-// each visits every member below v with what replaces and what removes it, and
-// then puts it back.
+// each visits every member below v with functions that replace and remove it, and then restores it.
 func each(v any, visit func(put func(any), remove func())) {
 	switch v := v.(type) {
 	case map[string]any:

@@ -93,7 +93,7 @@ func ownerOf(t testing.TB, dir string) *syscall.Credential {
 	return &syscall.Credential{Uid: st.Uid, Gid: st.Gid}
 }
 
-// answers waits until PgBouncer does, and fails the test with its log where it does not.
+// answers waits until PgBouncer responds, and fails the test with its log otherwise.
 func answers(t testing.TB, url, log string) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {

@@ -1,6 +1,6 @@
-// Package pgtest gives each test a database of its own with Rail's tables.
-// It uses the server that RAIL_TEST_DATABASE_URL names, else a private one for
-// the whole test binary. A package that uses it should end its server with
+// Package pgtest gives each test a new database with Rail's tables. It uses the
+// server in RAIL_TEST_DATABASE_URL, else a private one for the whole test binary. A
+// package that uses it should end its server with
 //
 //	func TestMain(m *testing.M) { pgtest.Main(m) }
 package pgtest

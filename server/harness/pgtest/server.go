@@ -98,11 +98,11 @@ func (c *cluster) start(ctx context.Context) error {
 // onDisk keeps the servers' data out of memory.
 var onDisk bool
 
-// OnDisk is for a package whose data is larger than memory may be; its TestMain calls it before Main.
+// OnDisk keeps the data on disk, for a package whose data exceeds the memory; its TestMain calls it before Main.
 func OnDisk() { onDisk = true }
 
-// memory returns a directory in memory for the servers' data, that of temporary files where there is none of enough
-// room. A database is 1,500 files, and ext4 makes files slowly where many were deleted a minute ago.
+// memory returns a directory in memory for the servers' data, or for temporary files if no directory has enough
+// space. A database has 1,500 files, and ext4 creates files slowly after many deletions.
 func memory() string {
 	const dir, room = "/dev/shm", 3 << 30
 	var fs syscall.Statfs_t
@@ -112,7 +112,7 @@ func memory() string {
 	return dir
 }
 
-// sweep removes what test binaries left behind that were killed or have no Main.
+// sweep removes files of test binaries that were killed or have no Main.
 func sweep(tmp string) error {
 	dirs, err := filepath.Glob(filepath.Join(tmp, dirPrefix+"*"))
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"rail/server/postgres/migrate"
 )
 
-// Standby is a hot standby of a cluster that one test has for itself.
+// Standby is a hot standby of a cluster for a single test.
 type Standby struct {
 	t       testing.TB
 	options embedded.Options
@@ -56,7 +56,7 @@ func Replicated(t testing.TB) (dsn string, s *Standby) {
 	return dsn, s
 }
 
-// copy makes the standby's data of a server's, as the account that this runs as.
+// copy creates the standby's data from a server's, as this process's account.
 func (s *Standby) copy(program, of string) {
 	s.t.Helper()
 	cfg, err := pgx.ParseConfig(of)
@@ -97,7 +97,7 @@ func (s *Standby) Stop() {
 	}
 }
 
-// DSN is where the test's database is at the standby.
+// DSN returns the address of the test's database on the standby.
 func (s *Standby) DSN() string {
 	cfg, err := pgx.ParseConfig(s.primary)
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *Standby) DSN() string {
 	return s.server.DSN(cfg.Database) + "&timezone=" + strings.ReplaceAll(Zone, "/", "%2F")
 }
 
-// Pause keeps the standby from showing what is committed from now on, until Resume.
+// Pause stops replay on the standby until Resume.
 func (s *Standby) Pause() {
 	s.t.Helper()
 	s.CatchUp()
@@ -117,10 +117,10 @@ func (s *Standby) Pause() {
 // Resume ends Pause.
 func (s *Standby) Resume() { s.t.Helper(); s.do("SELECT pg_wal_replay_resume()") }
 
-// Promote makes the standby a primary, of a timeline of its own.
+// Promote makes the standby a primary on a new timeline.
 func (s *Standby) Promote() { s.t.Helper(); s.do("SELECT pg_promote()") }
 
-// CatchUp waits until the standby shows all that is committed.
+// CatchUp waits until the standby shows every commit.
 func (s *Standby) CatchUp() {
 	s.t.Helper()
 	conn := s.connect(s.primary)
@@ -132,7 +132,7 @@ func (s *Standby) CatchUp() {
 	s.await("SELECT pg_last_wal_replay_lsn() >= '" + at + "'::pg_lsn")
 }
 
-// await waits until the standby says yes.
+// await waits until a condition holds on the standby.
 func (s *Standby) await(question string) {
 	s.t.Helper()
 	conn := s.connect(s.DSN())

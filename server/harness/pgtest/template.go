@@ -19,8 +19,8 @@ const templateLock = 0x7261696c
 // made caches the names of templates that exist.
 var made sync.Map
 
-// template returns the name of a database with the set's tables, made by the first
-// process that needs it. Nobody connects to it: a session would prevent cloning it.
+// template returns the name of a database with the set's tables, created by the first process that needs it. Nothing
+// connects to it, because a session would prevent cloning it.
 func template(ctx context.Context, admin string, set migrate.Set) (name string, err error) {
 	sum, err := set.Hash()
 	if err != nil {
@@ -47,8 +47,8 @@ func template(ctx context.Context, admin string, set migrate.Set) (name string, 
 	return name, nil
 }
 
-// makeTemplate makes the template under another name and renames it when it is
-// complete, so that no test uses one that a killed process left incomplete.
+// makeTemplate makes the template under another name and renames it when it is complete, so that no test uses an
+// incomplete one of a killed process.
 func makeTemplate(ctx context.Context, conn *pgx.Conn, admin, name string, set migrate.Set) error {
 	var there bool
 	err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", name).Scan(&there)
@@ -75,7 +75,7 @@ func makeTemplate(ctx context.Context, conn *pgx.Conn, admin, name string, set m
 	return err
 }
 
-// exec runs one statement on a connection of its own.
+// exec runs one statement on a new connection.
 func exec(ctx context.Context, dsn, sql string) (err error) {
 	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {

@@ -11,8 +11,7 @@ import (
 // listener at port 0 and no connection takes one of these in the meantime.
 const firstPort, lastPort = 20000, 32000
 
-// FreePort returns a port of 127.0.0.1 on which nobody listens, for a program that must
-// be told its own.
+// FreePort returns a free port of 127.0.0.1, for a program that needs its port as an argument.
 func FreePort() (string, error) {
 	var err error
 	for range 100 {

@@ -25,7 +25,7 @@ func Build(ctx context.Context, path string, flags ...string) error {
 	return nil
 }
 
-// address matches what the server prints where it is reached.
+// address matches the server's output of its address.
 var address = regexp.MustCompile(`http://[\w.:]+:\d+`)
 
 // Serve starts a server process and returns its URL once it serves. The caller stops

@@ -24,8 +24,7 @@ const (
 	batch = 31
 )
 
-// hot lists statements that run all the time, with how many rows each returns and how
-// many it may read for them.
+// hot lists frequent statements, with the number of rows that each returns and the number that it may read for them.
 var hot = map[string]struct {
 	rows, most float64
 	call       func(context.Context, *db.Queries, db.DBTX) error
@@ -42,7 +41,7 @@ var hot = map[string]struct {
 		})
 		return err
 	}},
-	// Whatever waits is read once by its index, and looked at four times.
+	// Each waiting row is read once by its index, and checked four times.
 	"Backlog": {1, 6 * endpoints * line, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
 		_, err := q.Backlog(ctx, c, db.BacklogParams{Now: at(0), Lim: 10_000})
 		return err
@@ -98,7 +97,7 @@ var hot = map[string]struct {
 	}},
 }
 
-// results are those of the last deliveries in the lines of some endpoints.
+// results are the last deliveries in the queues of some endpoints.
 func results() db.WebhookResultsParams {
 	p := db.WebhookResultsParams{Owner: 7}
 	for i := range batch {
@@ -114,8 +113,7 @@ func results() db.WebhookResultsParams {
 // visitor is the hash of a browser.
 func visitor(i int) []byte { return fmt.Appendf(nil, "%032d", i) }
 
-// visits are clicks for the partners that came last, every other one of a visitor who
-// has just been there.
+// visits are clicks for the latest partners, every other one by a visitor who has just been there.
 func visits() (p db.TrackingResolveParams) {
 	for i := range batch {
 		p.ProgramIds, p.OrgIds = append(p.ProgramIds, id("prg", 0)), append(p.OrgIds, "org_0")
@@ -125,9 +123,8 @@ func visits() (p db.TrackingResolveParams) {
 	return p
 }
 
-// TestPlansOfOldStatistics: what runs all the time finds its rows by an index also in
-// tables that were empty when they were last analyzed, as in every new installation, and
-// where nothing waited then; by the plan for its parameters and by the one for any.
+// TestPlansOfOldStatistics checks that frequent statements use an index in tables that were empty when they were last
+// analyzed, as in every new installation, and had no waiting rows; with the custom and the generic plan.
 func TestPlansOfOldStatistics(t *testing.T) {
 	t.Parallel()
 	dsn := pgtest.DSN(t)
@@ -145,13 +142,13 @@ func TestPlansOfOldStatistics(t *testing.T) {
 	exec(append(leased, waiting)...)
 	exec(returning...)
 	forget(t, conn)
-	sparing(t, conn, "empty tables")
+	checkReads(t, conn, "empty tables")
 	exec(delivered, "VACUUM (ANALYZE) webhook_deliveries, webhook_leases, webhook_endpoints", waiting)
-	sparing(t, conn, "nothing waits")
+	checkReads(t, conn, "nothing waits")
 }
 
-// TestPlansOfEmptyTables: what runs all the time reads no table whole even while all are empty,
-// since its session keeps the plan when they have grown.
+// TestPlansOfEmptyTables checks that frequent statements never plan a sequential scan while all tables are empty,
+// because a session keeps the plan when they have grown.
 func TestPlansOfEmptyTables(t *testing.T) {
 	t.Parallel()
 	conn := session(t, pgtest.DSN(t))
@@ -170,7 +167,7 @@ func TestPlansOfEmptyTables(t *testing.T) {
 	}
 }
 
-// session connects as the service does.
+// session connects with the server's settings.
 func session(t testing.TB, dsn string) *pgx.Conn {
 	config, err := postgres.Session(dsn)
 	require.NoError(t, err)
@@ -180,8 +177,8 @@ func session(t testing.TB, dsn string) *pgx.Conn {
 	return conn
 }
 
-// sparing fails the test where a hot statement reads more than it may.
-func sparing(t testing.TB, conn *pgx.Conn, statistics string) {
+// checkReads fails the test if a hot statement reads more rows than allowed.
+func checkReads(t testing.TB, conn *pgx.Conn, statistics string) {
 	for name, h := range hot {
 		var c capture
 		require.ErrorIs(t, h.call(t.Context(), db.New(), &c), errCaptured, name)
@@ -228,8 +225,7 @@ const waiting = `INSERT INTO webhook_deliveries (id, org_id, program_id, endpoin
 const delivered = `UPDATE webhook_deliveries SET id = 'whd_old_' || id, status = 'delivered', next_attempt_at = NULL,
 	finished_at = now()`
 
-// forget takes from the database what ANALYZE and VACUUM found out about its tables,
-// and sees to it that nobody finds it out again.
+// forget removes the results of ANALYZE and VACUUM from the database, and prevents that they are collected again.
 func forget(t testing.TB, conn *pgx.Conn) {
 	rows, err := conn.Query(t.Context(), `SELECT format('ALTER TABLE %I SET (autovacuum_enabled = off)', relname)
 		FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'`)

@@ -230,7 +230,7 @@ func foreign(filter map[string]any) bool {
 	return false
 }
 
-// position reports whether a field says where a page begins, and is no filter.
+// position reports whether a field sets the beginning of a page and is not a filter.
 func position(field string) bool {
 	return strings.HasPrefix(field, "After") || strings.HasPrefix(field, "Before")
 }
@@ -265,7 +265,7 @@ func (l list) places(t testing.TB, pool *pgxpool.Pool, program string) []map[str
 	if !l.page {
 		return out
 	}
-	d := l.declared(t)
+	d := l.declaration(t)
 	where := "t.program_id = $1"
 	if d.OfOrganization {
 		where, program = "t.org_id = $1", "org_0"
@@ -300,8 +300,8 @@ func (l list) places(t testing.TB, pool *pgxpool.Pool, program string) []map[str
 	return out
 }
 
-// declared is the declaration of the list.
-func (l list) declared(t testing.TB) queries.List {
+// declaration returns the declaration of the list.
+func (l list) declaration(t testing.TB) queries.List {
 	all, err := queries.Lists()
 	require.NoError(t, err)
 	i := slices.IndexFunc(all, func(d queries.List) bool { return d.Name == l.resource })

@@ -15,8 +15,8 @@ import (
 	"rail/server/harness/dataset"
 )
 
-// request is a request to measure. A table's name in braces in url stands for the id,
-// or another column, of a row of the largest program.
+// request is a request to measure. A table's name in braces in url is replaced by the id, or another column, of a row
+// of the largest program.
 type request struct{ name, url string }
 
 // pages lists the parameters that choose a page, and are not measured: all pages
@@ -111,7 +111,7 @@ func requestsOf(o openapi.Operation) ([]request, error) {
 	for _, p := range o.Query {
 		switch {
 		// Not filters, or in the base already.
-		case o.ID == "retrieveInboxEvent" && p.Name == "include[]": // bodies are sealed, those that are loaded not
+		case o.ID == "retrieveInboxEvent" && p.Name == "include[]": // bodies are sealed, except those of the dataset
 		case slices.Contains(pages, p.Name) || p.Name == "expand" || strings.Contains(always[o.ID], p.Name+"="):
 		case p.Required:
 			base.url += "&" + p.Name + "=" + filters[p.Name][0]

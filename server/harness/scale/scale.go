@@ -19,7 +19,7 @@ import (
 	"rail/server/harness/dataset"
 )
 
-// Options says what to measure.
+// Options selects the measurements.
 type Options struct {
 	Small, Full float64 // factors of the full size
 	// SmallDSN and FullDSN are databases that contain the dataset already. Where one
@@ -29,7 +29,7 @@ type Options struct {
 	Only              string // prefix of the names of requests to measure
 	Rounds            int    // measurements of each request; the median counts
 	Jobs              bool   // run the jobs too, which changes the databases
-	All               bool   // print every request, not the slowest and those that grow
+	All               bool   // print every request, not only the slowest and the growing ones
 	Out               io.Writer
 }
 

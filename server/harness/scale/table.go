@@ -15,8 +15,8 @@ const (
 	batch   = "sums the payouts of the batch"
 )
 
-// reasons lists the costs that may grow, by prefixes of their names. The first prefix that fits
-// decides. An entry is a decision: whoever adds one says why the growth is bounded or rare.
+// reasons lists the costs that may grow, by prefixes of their names. The first matching prefix decides. An entry is a
+// decision: its author explains why the growth is bounded or rare.
 var reasons = []struct{ prefix, why string }{
 	{"retrieveReport", answers},
 	{"job risk-sweep", "looks at every program's sales and clicks of its window, once an hour"},

@@ -17,7 +17,7 @@ import (
 // Version is one of Stripe's API.
 type Version string
 
-// The versions whose shapes differ. Acacia stands for all before basil.
+// The versions with different shapes. Acacia covers all versions before basil.
 const (
 	Acacia Version = "2025-02-24.acacia"
 	Basil  Version = "2025-03-31.basil"
@@ -61,7 +61,7 @@ type Purchase struct {
 // The ids of the objects.
 func (p Purchase) id(prefix string) string { return prefix + p.Name }
 
-// Charge is what the sale is called.
+// Charge returns the sale's charge id.
 func (p Purchase) Charge() string {
 	if p.Invoiced {
 		return p.id("in_")

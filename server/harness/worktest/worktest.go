@@ -23,8 +23,8 @@ import (
 
 var queries = db.New()
 
-// Tenant is an organization with one program, on a database of its own. Its
-// units of work are done at Now, which a test may change.
+// Tenant is an organization with one program, on a new database. Its units of work have the time Now, which a test
+// may change.
 type Tenant struct {
 	testing.TB
 	Pool    *pgxpool.Pool

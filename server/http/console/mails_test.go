@@ -121,7 +121,7 @@ func TestMailForm(t *testing.T) {
 	require.Equal(t, "2027-01-01T10:00:00.000Z", list[0]["scheduled_at"])
 	require.Contains(t, s.owner.page("/mails.csv"), "Autumn")
 	nobody := s.owner.wrote("audience.statuses", "suspended")
-	s.owner.says(409, "Nobody matches", s.owner.send(nobody+"/send"))
+	s.owner.says(409, "No partner matches", s.owner.send(nobody+"/send"))
 }
 
 // TestSequences starts a sequence, holds it and lets it go on.

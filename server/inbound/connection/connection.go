@@ -58,7 +58,7 @@ func (r *InputError) Unwrap() error { return r.Cause }
 
 // Refuse returns an InputError with a text formatted as by fmt.Errorf.
 func Refuse(field, format string, args ...any) error {
-	return &InputError{field, fmt.Errorf(format, args...)} //nolint:err113 // the text is for people
+	return &InputError{field, fmt.Errorf(format, args...)} //nolint:err113 // callers read the field
 }
 
 // Input is a connection to create.

@@ -117,7 +117,7 @@ func (a *application) payment(ctx context.Context, p processor.Payment) (outcome
 		return opt.Value(who.end), err
 	}
 	if who.id == "" {
-		return a.unattributed(p.Binding), nil
+		return a.withoutPartner(p.Binding), nil
 	}
 	done, err := a.Sales.Record(ctx, a.u, a.record(p, who.id))
 	if err != nil {
@@ -198,8 +198,8 @@ func metadataOf(given map[string]any) json.RawMessage {
 	return out
 }
 
-// unattributed is the outcome of a payment without a partner. It is retried when something appears that explains it.
-func (a *application) unattributed(b processor.Binding) outcome {
+// withoutPartner is the outcome of a payment without a partner. It is retried when something appears that explains it.
+func (a *application) withoutPartner(b processor.Binding) outcome {
 	o := ignored(codeNoPartner, "")
 	o.keys = keysOf(b)
 	return o

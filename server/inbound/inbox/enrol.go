@@ -11,7 +11,7 @@ import (
 )
 
 // enrol makes a customer a partner at the first payment, if the program wants it (decisions, 89). A customer
-// that cannot become one, for example without an e-mail, stays a customer; the payment is recorded nevertheless.
+// that cannot become one, for example without an email, stays a customer; the payment is recorded nevertheless.
 func (a *application) enrol(ctx context.Context, s db.Sale) error {
 	if !s.IsFirstSale || s.RefundedAt != nil {
 		return nil

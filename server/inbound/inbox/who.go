@@ -141,7 +141,7 @@ func (a *application) attribute(
 	return k, false, nil
 }
 
-// clues returns the customer's ids, e-mail, name and routes from an event.
+// clues returns the customer's ids, email, name and routes from an event.
 func (a *application) clues(ctx context.Context, b processor.Binding) (customer.Clues, error) {
 	routes, err := a.routes(ctx, b)
 	return customer.Clues{
@@ -185,9 +185,9 @@ func (a *application) lockByExternalID(ctx context.Context, b processor.Binding)
 // maxEarlier bounds how many earlier events of one customer are read.
 const maxEarlier = 10
 
-// withEarlier adds the e-mail, name and identifier of earlier events about the customer to an event without an
-// e-mail. Such events wait until the customer exists, and the checks of a sign-up, which run before the payment,
-// need the e-mail.
+// withEarlier adds the email, name and identifier of earlier events about the customer to an event without an
+// email. Such events wait until the customer exists, and the checks of a sign-up, which run before the payment,
+// need the email.
 func (a *application) withEarlier(ctx context.Context, k db.Customer, b processor.Binding) (processor.Binding, error) {
 	if b.Customer == "" || b.Email != "" || k.Email != nil {
 		return b, nil

@@ -175,7 +175,7 @@ func (w Worker) work(ctx context.Context, u *work.Unit, t db.InboxClaimRow, aske
 	return a.finish(ctx, o)
 }
 
-// cleanNames removes invisible characters from names, and drops e-mail addresses with any: the payment counts
+// cleanNames removes invisible characters from names, and drops email addresses with any: the payment counts
 // nevertheless.
 func cleanNames(r *processor.Reading) {
 	bindings := []*processor.Binding{r.Binding}

@@ -54,7 +54,7 @@ const (
 	maxMetaBytes = 10 << 10
 )
 
-// Merged joins metadata; the first object with a key wins. It leaves out Rail's own keys and those that Rail
+// Merged joins metadata; the first object with a key wins. It leaves out Rail's own keys and keys that Rail
 // would refuse.
 func Merged(of ...loose.Meta) map[string]any {
 	out, size := map[string]any{}, 0

@@ -90,8 +90,8 @@ func Decimal(minor int64, currency string) string {
 const maxDecimal = 24
 
 // Minor reads an amount of a currency's own unit, as people write it, in minor units: 49.99 USD is
-// 4999. A comma may stand for the point. It reports false for what is no number, has more decimals
-// than the currency, or does not fit.
+// 4999. The decimal separator may be a comma. It reports false for an invalid number, more decimals
+// than the currency has, or an overflow.
 func Minor(decimal, currency string) (int64, bool) {
 	if len(decimal) > maxDecimal {
 		return 0, false

@@ -41,14 +41,14 @@ func Named(text string) bool {
 	return !strings.ContainsFunc(text, isHidden) || clean(text, never) == text
 }
 
-// Lined reports whether a text has no invisible characters except line breaks and tabs, and those that
-// change the visible text around them.
+// Lined reports whether a text has no invisible characters except line breaks, tabs, and characters that change
+// the visible text around them.
 func Lined(text string) bool {
 	hides := func(r rune) bool { return isHidden(r) && !isLine(r) }
 	return !strings.ContainsFunc(text, hides) || clean(text, isLine) == text
 }
 
-// Name returns a name without invisible characters, except those that change the visible text around them. What
+// Name returns a name without invisible characters, except characters that change the visible text around them. What
 // separates lines or is a tab becomes a space.
 func Name(text string) string {
 	if !strings.ContainsFunc(text, isHidden) {

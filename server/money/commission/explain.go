@@ -71,23 +71,21 @@ func amountOf(r db.CommissionReasonsRow) (string, error) {
 }
 
 // correctionOf describes the last correction of the amount: the new amount, the actor and
-// the reason. It is "" without a correction.
+// the reason. It is "" without a correction. An entry that was dropped from the audit log leaves no actor and no reason.
 func correctionOf(r db.CommissionReasonsRow) string {
-	if r.CorrectionID == "" || r.CorrectedAt == nil {
+	if r.CorrectedToMinor == nil || r.CorrectedAt == nil {
 		return ""
-	}
-	var to struct {
-		AmountMinor int64 `json:"amount_minor"`
-	}
-	if err := json.Unmarshal(r.CorrectedTo, &to); err != nil {
-		return "" // entries of the audit log are valid JSON
 	}
 	by := cmp.Or(opt.Value(r.CorrectorName), correctors[opt.Value(r.CorrectorType)])
 	if by != "" {
 		by = " by " + by
 	}
-	return fmt.Sprintf(" Corrected to %s on %s%s: %s", Money(to.AmountMinor, r.Currency),
-		r.CorrectedAt.DayIn(clock.StoredZone(r.TimeZone)).Format(time.DateOnly), by, opt.Value(r.CorrectionReason))
+	why := "."
+	if r.CorrectionReason != nil {
+		why = ": " + *r.CorrectionReason
+	}
+	return fmt.Sprintf(" Corrected to %s on %s%s%s", Money(*r.CorrectedToMinor, r.Currency),
+		r.CorrectedAt.DayIn(clock.StoredZone(r.TimeZone)).Format(time.DateOnly), by, why)
 }
 
 // correctors names actors that are not people.

@@ -21,7 +21,7 @@ type Signup struct {
 }
 
 // SignupFlows returns the parameters for reading the flows of a sign-up with the partner. The caller adds the
-// read to another round trip.
+// read to a round trip.
 func SignupFlows(u *work.Unit, partnerID string) db.FlowsAskedParams {
 	return db.FlowsAskedParams{PartnerID: &partnerID, OrgID: u.OrgID, Trigger: rules.NewSignup}
 }

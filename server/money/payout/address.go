@@ -9,7 +9,7 @@ import (
 	"rail/server/secret"
 )
 
-// Email returns the e-mail address to which a partner is paid, in lower case, or "" if the payout details have
+// Email returns the email address to which a partner is paid, in lower case, or "" if the payout details have
 // none.
 func Email(keeper *secret.Keeper, p db.Partner) (string, error) {
 	details, err := DetailsOf(keeper, p)

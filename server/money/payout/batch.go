@@ -51,7 +51,7 @@ func (o Order) zone() *time.Location { return clock.StoredZone(o.Program.TimeZon
 
 // Generate turns due commissions into payouts, one for each partner and currency, and returns the month's batch;
 // created reports whether it is new. The call's transaction does the first page of partners; Runs does the rest.
-// The program must be locked. Partners with a payout this month are skipped; those that were not eligible are
+// The program must be locked. Partners with a payout this month are skipped; ineligible partners are
 // evaluated again (decisions, 115 to 122). No money moves.
 //
 // Locks are taken in the order program, run, batch, partners, so that a request and the pages of Runs cannot

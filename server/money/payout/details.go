@@ -67,7 +67,7 @@ func place(members map[string]any) []any {
 }
 
 // SamePlaces reports whether two versions of payout details name the same places. DetailsHash compares only the
-// first place, and a payout file may use another one, such as the e-mail beside an IBAN.
+// first place, and a payout file may use another one, such as the email beside an IBAN.
 func SamePlaces(one, other []byte) (bool, error) {
 	a, err := placesOf(one)
 	if err != nil {
@@ -95,7 +95,7 @@ func placesOf(raw []byte) (any, error) {
 func first(members map[string]any, names []string) string {
 	for _, name := range names {
 		// Members are compared by normalized names: "Account number" is account_number.
-		for _, given := range slices.Sorted(maps.Keys(members)) { // E-mail and email may both be there
+		for _, given := range slices.Sorted(maps.Keys(members)) { // both spellings of email may be present
 			if bareName(given) != name {
 				continue
 			}

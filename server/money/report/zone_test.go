@@ -190,7 +190,7 @@ func TestWritesAfterAChange(t *testing.T) {
 	require.NoError(t, Sum(t.Context(), b.pool, b.now))
 	given(t, b.pool, "Etc/GMT+12", b.now)
 	b.now = b.now.Plus(30 * time.Minute)
-	// In UTC+14, a day ended at 10:00Z; in UTC-12, at 12:00Z.
+	// 10:00 on a day that ended at 10:00Z in UTC+14; 08:00 on a day that ended at 12:00Z in UTC-12.
 	b.sellAt(clock.At(time.Date(2026, 9, 1, 20, 0, 0, 0, time.UTC)))
 	b.agree("Etc/GMT+12", "before the day is over")
 	for range 4 {

@@ -50,7 +50,7 @@ const (
 // metadataKey matches valid metadata keys.
 var metadataKey = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,40}$`)
 
-// fields lists all fields, in the order of messages. Fields of the sale, and those that begin with the first
+// fields lists all fields, in the order of messages. Fields of the sale, and fields that begin with the first
 // sale, are not available at a sign-up.
 var fields = []field{
 	{name: "sale.amount_minor", kind: kindMoney, read: inProgramCurrency(saleAmount)},

@@ -13,7 +13,7 @@ var (
 	number  = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 )
 
-// decimal holds what a comparison with an integer needs of a JSON number of any size and precision: its whole
+// decimal has the parts of a JSON number for comparisons with an integer, of any size and precision: its whole
 // units, whether it has a fraction, and whether the units exceed 19 digits.
 type decimal struct {
 	negative bool

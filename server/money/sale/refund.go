@@ -313,7 +313,7 @@ func (w *refunding) takeSale(ctx context.Context, u *work.Unit) error {
 	return queries.SaleRefund(ctx, u.Later(), p)
 }
 
-// record writes the refund's row: a new one, or the one that waited for the sale. It stores the effects, so that
+// record writes the refund's row: a new row, or the row of the waiting refund. It stores the effects, so that
 // a repeated refund returns them.
 func (w *refunding) record(ctx context.Context, u *work.Unit, r RefundInput) (Refunded, error) {
 	effects, err := json.Marshal(w.effects)

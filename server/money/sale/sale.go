@@ -34,8 +34,8 @@ type Service struct {
 }
 
 // Outcome is a recorded sale. Repeated reports whether the charge was recorded before: Sale is then the stored
-// one, and Differs names the members in which this payment differs from it. Refunds are those that arrived
-// before the sale and were applied with it.
+// one, and Differs names the members in which this payment differs from it. Refunds arrived before the sale and
+// were applied with it.
 type Outcome struct {
 	Sale     db.Sale
 	Repeated bool
@@ -107,7 +107,7 @@ func (s Service) record(ctx context.Context, u *work.Unit, c charge) (Outcome, e
 }
 
 // differs names the members in which a payment differs from the recorded one. Fields that refunds change, and
-// those that the caller left out, are not compared.
+// omitted fields, are not compared.
 func (c charge) differs(s db.Sale) []string {
 	var out []string
 	note := func(same bool, member string) {

@@ -20,7 +20,7 @@ import (
 // The read continues while the server stops, since the mail is marked already.
 func (s Sender) recipient(ctx context.Context, m db.Mail) (*db.MailReaderRow, error) {
 	if m.PartnerID == nil && m.ProgramID == nil {
-		return nil, nil //nolint:nilnil // nil is valid
+		return nil, nil //nolint:nilnil // a mail without a campaign
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 	defer cancel()

@@ -78,7 +78,7 @@ func (s Sender) back(ctx context.Context, tx *pgtx.Tx, m db.Mail) error {
 // campaign first.
 func campaignOf(ctx context.Context, tx *pgtx.Tx, m db.Mail) (*db.MailCampaignRow, error) {
 	if m.CampaignID == nil {
-		return nil, nil //nolint:nilnil // nil is valid
+		return nil, nil //nolint:nilnil // a mail without a campaign
 	}
 	c, err := queries.MailCampaign(ctx, tx, db.MailCampaignParams{ID: *m.CampaignID, OrgID: m.OrgID})
 	return &c, err

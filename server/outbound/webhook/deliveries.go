@@ -83,7 +83,7 @@ func (s *Endpoints) wakeOnCommit(u *work.Unit) {
 	}
 }
 
-// Window selects deliveries of an endpoint to replay: failed ones since a time, or all between two times.
+// Window selects deliveries of an endpoint to replay: failures since a time, or all between two times.
 type Window struct {
 	FailedSince, From, To *clock.Time
 }

@@ -14,7 +14,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 // kept are the tables whose rows a backup carries over.
 var kept = []string{
-	"api_keys", "applications", "audit_log_entries", "balances", "campaign_recipients", "campaigns", "charge_aliases", "clicks",
+	"api_keys", "applications", "audit_log_entries", "audit_log_facts", "balances", "campaign_recipients", "campaigns", "charge_aliases", "clicks",
 	"commissions", "coupons", "customer_duplicates", "customer_external_ids", "customer_merges", "customers",
 	"events", "flows", "forgotten", "groups", "idempotency_keys", "inbox_events", "inbox_waits", "key_fingerprints", "ledger_entries", "links",
 	"mail_unsubscribes", "mails", "opt_outs", "organizations",

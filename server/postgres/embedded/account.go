@@ -19,11 +19,15 @@ type account struct {
 	credential *syscall.Credential // nil: as this process
 }
 
-// serverAccount returns this process's own account, or for root that of postgres
-// or nobody.
-func serverAccount() (account, error) {
+// accountFor returns this process's own account, or for root that of the cluster's owner. A new
+// cluster of root's is owned by postgres, and by nobody where there is no account postgres.
+// The owner stays when an account postgres comes later, with a package of PostgreSQL.
+func accountFor(l layout) (account, error) {
 	if os.Geteuid() != 0 {
 		return account{name: "this account", uid: uint32(os.Geteuid()), gid: uint32(os.Getegid())}, nil
+	}
+	if who, ok := ownerOf(l.data()); ok {
+		return who, nil
 	}
 	for _, name := range []string{"postgres", "nobody"} {
 		if u, err := user.Lookup(name); err == nil {
@@ -31,6 +35,24 @@ func serverAccount() (account, error) {
 		}
 	}
 	return account{}, errors.New("PostgreSQL does not run as root, and there is no account postgres or nobody to run it as: run as another user")
+}
+
+// ownerOf returns the owner of a cluster's data, if there is one other than root.
+func ownerOf(data string) (account, bool) {
+	st, err := os.Stat(data)
+	if err != nil {
+		return account{}, false
+	}
+	sys, ok := st.Sys().(*syscall.Stat_t)
+	if !ok || sys.Uid == 0 {
+		return account{}, false
+	}
+	who := account{name: "user id " + strconv.FormatUint(uint64(sys.Uid), 10), uid: sys.Uid, gid: sys.Gid}
+	if u, err := user.LookupId(strconv.FormatUint(uint64(sys.Uid), 10)); err == nil {
+		who.name = u.Username
+	}
+	who.credential = &syscall.Credential{Uid: who.uid, Gid: who.gid}
+	return who, true
 }
 
 // lent returns the account that a process of root runs the server as.

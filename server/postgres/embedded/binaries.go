@@ -30,11 +30,12 @@ func BinDir() (string, error) { return Programs(Options{}) }
 // Programs returns the directory with initdb and postgres that Start would use. It
 // starts nothing, and fails with ErrNoBinaries and ErrOtherMajor as Start does.
 func Programs(o Options) (string, error) {
-	who, err := serverAccount()
-	if err != nil {
+	c := cluster{Options: o, layout: layout{dir: o.Dir}}
+	var err error
+	if c.account, err = accountFor(c.layout); err != nil {
 		return "", err
 	}
-	return cluster{Options: o, layout: layout{dir: o.Dir}, account: who}.programs()
+	return c.programs()
 }
 
 // programs returns the programs' directory for the cluster: those of its own major version,

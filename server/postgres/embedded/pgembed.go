@@ -154,10 +154,10 @@ func start(ctx context.Context, o Options) (_ *Server, err error) {
 // open makes the directory of a cluster and locks it.
 func open(ctx context.Context, o Options) (c cluster, unlock func() error, err error) {
 	c.Options = o
-	if c.account, err = serverAccount(); err != nil {
+	if c.layout.dir, err = filepath.Abs(o.Dir); err != nil {
 		return c, nil, err
 	}
-	if c.layout.dir, err = filepath.Abs(o.Dir); err != nil {
+	if c.account, err = accountFor(c.layout); err != nil {
 		return c, nil, err
 	}
 	if c.bin, err = c.programs(); err != nil {

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -182,7 +184,7 @@ func TestStaleFileOfAnotherProcess(t *testing.T) {
 	check(t, err)
 	check(t, first.proc.cmd.Process.Kill())
 	<-first.proc.done
-	who, err := serverAccount()
+	who, err := accountFor(layout{dir: dir})
 	check(t, err)
 	stranger := exec.Command("sleep", "600")
 	stranger.Dir, stranger.SysProcAttr = "/", attributes(who, syscall.SIGKILL)
@@ -250,6 +252,29 @@ func TestLongPath(t *testing.T) {
 	check(t, err)
 	if !second.Joined() || second.socketDir != s.socketDir {
 		t.Error("the second did not find the first")
+	}
+}
+
+// TestOwnerStays: root runs a cluster as its owner, though there is an account postgres meanwhile.
+func TestOwnerStays(t *testing.T) {
+	owner, err := user.Lookup("nobody")
+	if os.Geteuid() != 0 || err != nil {
+		t.Skip("only root lends an account, here that of nobody")
+	}
+	who, err := lent(owner)
+	check(t, err)
+	dir := openDir(t)
+	check(t, launched(t, dir, true).Stop())
+	for _, place := range []string{layout{dir: dir}.data(), socketDir(dir)} {
+		check(t, filepath.WalkDir(place, func(path string, _ fs.DirEntry, err error) error {
+			return errors.Join(err, os.Lchown(path, int(who.uid), int(who.gid)))
+		}))
+	}
+	value(t, launched(t, dir, true), "SELECT 'alive'")
+	st, err := os.Stat(layout{dir: dir}.pidFile())
+	check(t, err)
+	if got := st.Sys().(*syscall.Stat_t).Uid; got != who.uid {
+		t.Errorf("the server runs as %d", got)
 	}
 }
 

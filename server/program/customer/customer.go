@@ -25,7 +25,7 @@ var queries = db.New()
 // Service has the rules that need more than a unit of work.
 type Service struct {
 	Mail   *mail.Outbox   // sends mails to partners; may be nil
-	Keeper *secret.Keeper // opens payout details to read the partner's e-mail; may be nil
+	Keeper *secret.Keeper // opens payout details to read the partner's email; may be nil
 }
 
 // Input is a customer to sign up. Status is nil for a lead.
@@ -45,7 +45,7 @@ func (s Service) Create(ctx context.Context, u *work.Unit, in Input) (db.Custome
 	return k, err
 }
 
-// CreateCompared is Create, and also returns other customers with the same identifier or e-mail.
+// CreateCompared is Create, and also returns other customers with the same identifier or email.
 func (s Service) CreateCompared(ctx context.Context, u *work.Unit, in Input) (db.Customer, []Duplicate, error) {
 	var others []Duplicate
 	k, inserted, err := s.signUpCompared(ctx, u, in, &others)
@@ -157,7 +157,7 @@ func newCustomer(u *work.Unit, in Input, a tracking.Attribution) db.Customer {
 
 // insert writes the row and its external id at once, not with the commit, since the next steps depend on whether
 // the id is free. If it is in use, insert returns false and leaves no row. others are the customers with the
-// same identifier or e-mail.
+// same identifier or email.
 func insert(ctx context.Context, u *work.Unit, k db.Customer, others *[]Duplicate) (bool, error) {
 	n := int64(1)
 	err := u.Together(ctx,

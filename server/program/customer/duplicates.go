@@ -16,7 +16,7 @@ type Duplicate struct {
 	Match      string // the shared field: identifier or email
 }
 
-// readDuplicates reads the other customers with the same identifier or e-mail, the oldest of each.
+// readDuplicates reads the other customers with the same identifier or email, the oldest of each.
 func readDuplicates(ctx context.Context, k db.Customer, into *[]Duplicate) pgtx.Read {
 	return func(tx pgtx.DBTX) error {
 		rows, err := queries.CustomerSame(ctx, tx, db.CustomerSameParams{
@@ -42,7 +42,7 @@ func noteDuplicates(ctx context.Context, u *work.Unit, k db.Customer, found []Du
 	return nil
 }
 
-// compareAgain finds the duplicates of a customer after its e-mail or identifier changed, except the customer
+// compareAgain finds the duplicates of a customer after its email or identifier changed, except the customer
 // with the id but, which is about to be deleted.
 func compareAgain(ctx context.Context, u *work.Unit, k db.Customer, but string) error {
 	of := db.DuplicatesClearParams{CustomerID: k.ID, OrgID: k.OrgID}

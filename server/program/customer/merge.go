@@ -60,7 +60,7 @@ func lockPair(ctx context.Context, u *work.Unit, into, from string) (p Pair, err
 }
 
 // Merged returns the customer after the merge. If the partners differ, partnerID must be one of them; the
-// customer keeps the route to it. It takes over the name, e-mail, identifier, subscription and metadata that it
+// customer keeps the route to it. It takes over the name, email, identifier, subscription and metadata that it
 // lacks, and the earlier sign-up and conversion.
 func (p Pair) Merged(partnerID *string) (db.Customer, error) {
 	k := p.Into
@@ -101,7 +101,7 @@ func (p Pair) partner(k *db.Customer, partnerID *string) error {
 		return problem.Invalid("partner_id", "partner_id must be the partner of one of the two customers.")
 	case partnerID == nil && a != nil && b != nil && *a != *b:
 		return problem.On("partner_id", problem.CustomersOfTwoPartners,
-			"The customers have the partners %s and %s; partner_id must name the one that stays.", *a, *b)
+			"The customers have the partners %s and %s; partner_id must name the remaining one.", *a, *b)
 	case a == nil || partnerID != nil && !is(a):
 		f := p.From
 		k.PartnerID, k.ReferralID, k.LinkID = f.PartnerID, f.ReferralID, f.LinkID

@@ -12,7 +12,7 @@ import (
 	"rail/server/work"
 )
 
-// addresses returns a partner's e-mail addresses: its account's and that of its payout details.
+// addresses returns a partner's email addresses: its account's and that of its payout details.
 func (s Service) addresses(p db.Partner) ([]string, error) {
 	own := []string{p.Email}
 	if s.Keeper == nil {
@@ -32,8 +32,8 @@ func isOwn(own []string, values ...*string) bool {
 	})
 }
 
-// judge checks a customer whose e-mail, identifier or partner changed, or for whom a processor reports another
-// e-mail than the stored one (decisions, 306). It opens flags, notes whether the customer is its own partner and
+// judge checks a customer whose email, identifier or partner changed, or for whom a processor reports another
+// email than the stored one (decisions, 306). It opens flags, notes whether the customer is its own partner and
 // refuses nothing.
 func (s Service) judge(ctx context.Context, u *work.Unit, k *db.Customer, before db.Customer, told string) error {
 	if k.PartnerID == nil {
@@ -68,7 +68,7 @@ func (s Service) judge(ctx context.Context, u *work.Unit, k *db.Customer, before
 	return risk.CheckCustomer(ctx, u, p, own, *k, address(*k))
 }
 
-// address returns the e-mail to check: the customer's e-mail, or an identifier that is one.
+// address returns the email to check: the customer's email, or an identifier that is one.
 func address(k db.Customer) string {
 	if k.Email == nil && strings.Contains(opt.Value(k.Identifier), "@") {
 		return *k.Identifier

@@ -62,7 +62,7 @@ func (s Service) Update(ctx context.Context, u *work.Unit, id string, to Changes
 	return k, update(ctx, u.Later(), k)
 }
 
-// retryChanged reschedules payments that a new e-mail or identifier explains, and compares the customer with
+// retryChanged reschedules payments that a new email or identifier explains, and compares the customer with
 // others.
 func (s Service) retryChanged(ctx context.Context, u *work.Unit, before, k db.Customer) error {
 	if opt.Value(k.Email) == opt.Value(before.Email) && opt.Value(k.Identifier) == opt.Value(before.Identifier) {

@@ -38,7 +38,7 @@ type Match struct {
 	made    bool // newly signed up, with all clues
 }
 
-// Own returns the merchant's id of the customer. For a guest it is the e-mail in lower case.
+// Own returns the merchant's id of the customer. For a guest it is the email in lower case.
 func (c Clues) Own() string {
 	if c.Identifier == "" && c.ExternalID == "" {
 		return strings.ToLower(c.Email)
@@ -48,7 +48,7 @@ func (c Clues) Own() string {
 
 // Identify returns the customer who paid, if the external id is unknown (decisions, 302). The first rule that fits
 // wins: the merchant's id, if exactly one customer of the program has it; the routes, which sign the customer up
-// unless its visit has a lead already; the e-mail, if exactly one recent customer without an external id has it.
+// unless its visit has a lead already; the email, if exactly one recent customer without an external id has it.
 // Missing fields of the customer are filled from the clues.
 func (s Service) Identify(ctx context.Context, u *work.Unit, c Clues) (Match, error) {
 	f, taken, err := s.byIdentifier(ctx, u, c)
@@ -142,7 +142,7 @@ func (s Service) byRoute(ctx context.Context, u *work.Unit, c Clues, r tracking.
 	return Match{Customer: k, made: true}, err
 }
 
-// leadOf returns the only customer without an external id that came by the route's visit, unless its e-mail or
+// leadOf returns the only customer without an external id that came by the route's visit, unless its email or
 // identifier differs.
 func (s Service) leadOf(ctx context.Context, u *work.Unit, c Clues, r tracking.Route) (k db.Customer, err error) {
 	referral := opt.Value(r.ReferralID)
@@ -163,7 +163,7 @@ func (s Service) leadOf(ctx context.Context, u *work.Unit, c Clues, r tracking.R
 	return k, err
 }
 
-// fits reports whether a lead can be the customer: neither e-mail nor identifier differs.
+// fits reports whether a lead can be the customer: neither email nor identifier differs.
 func (c Clues) fits(k db.Customer) bool {
 	same := func(stored *string, given string) bool {
 		return stored == nil || given == "" || strings.EqualFold(*stored, given)
@@ -171,7 +171,7 @@ func (c Clues) fits(k db.Customer) bool {
 	return same(k.Email, c.Email) && same(k.Identifier, c.Identifier)
 }
 
-// byEmail finds the one customer without an external id that signed up with the e-mail
+// byEmail finds the one customer without an external id that signed up with the email
 // within the program's lead_match_days.
 func (s Service) byEmail(ctx context.Context, u *work.Unit, c Clues) (f Match, err error) {
 	email := strings.ToLower(c.Email)
@@ -214,8 +214,8 @@ func ByExternalID(ctx context.Context, u *work.Unit, programID, externalID strin
 	return k, work.IgnoreNoRows(err)
 }
 
-// FillIn fills missing fields of a customer from the clues: the external id, an e-mail, a name and an
-// identifier. A new e-mail or identifier is checked as at sign-up, and so is an e-mail that differs from the
+// FillIn fills missing fields of a customer from the clues: the external id, an email, a name and an
+// identifier. A new email or identifier is checked as at sign-up, and so is an email that differs from the
 // stored one, which stays. rule is the rule that found the customer; until the first payment it replaces the
 // stored rule, except that known_customer replaces none.
 func (s Service) FillIn(ctx context.Context, u *work.Unit, k db.Customer, c Clues, rule Rule) (db.Customer, error) {
@@ -253,7 +253,7 @@ func (s Service) FillIn(ctx context.Context, u *work.Unit, k db.Customer, c Clue
 	return k, s.retryChanged(ctx, u, before, k)
 }
 
-// adds reports whether the customer lacks any of the clues, or has another e-mail.
+// adds reports whether the customer lacks any of the clues, or has another email.
 func (c Clues) adds(k db.Customer, known bool) bool {
 	lacks := func(stored *string, given string) bool { return stored == nil && given != "" }
 	return c.ExternalID != "" && !known || lacks(k.Email, c.Email) ||

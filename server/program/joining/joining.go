@@ -32,7 +32,7 @@ var queries = db.New()
 // its status for StatusLife.
 const (
 	perAddress = 10 // applications an hour from one network address
-	perEmail   = 3  // mails a day to one e-mail address
+	perEmail   = 3  // mails a day to one email address
 	waiting    = 1000
 
 	Life       = 48 * time.Hour

@@ -21,7 +21,7 @@ type Embed struct {
 	ExpiresAt        clock.Time
 }
 
-// EmbedFor returns a token for an active partner, by its id or by the e-mail of c, which is enrolled if no
+// EmbedFor returns a token for an active partner, by its id or by the email of c, which is enrolled if no
 // partner of the program has it. A program without hosts that may frame its portal gets no token.
 func EmbedFor(ctx context.Context, u *work.Unit, c Candidate, id *string) (Embed, error) {
 	prog, err := u.Program(ctx, c.ProgramID)

@@ -16,10 +16,10 @@ import (
 const (
 	// mailedLinkLife is the lifetime of a sign-in link that a partner requested.
 	mailedLinkLife = 30 * time.Minute
-	// accountsOf bounds how many partners with one address get a link: those who signed in before, then the oldest,
+	// accountsOf bounds how many partners with one address get a link: earlier users first, then the oldest,
 	// so that later programs cannot crowd out others.
 	accountsOf = 5
-	// linksToAddress, linksOfBoth and linksFromAddress bound requests within attempt.Window: for one e-mail address
+	// linksToAddress, linksOfBoth and linksFromAddress bound requests within attempt.Window: for one email address
 	// from all networks, for one from one network, and from one network in all.
 	linksToAddress   = 12
 	linksOfBoth      = 3
@@ -28,7 +28,7 @@ const (
 	linksOfDay = 20
 )
 
-// LinksByMail mails each active partner with an e-mail address a link to the portal. The result is the same for
+// LinksByMail mails each active partner with an email address a link to the portal. The result is the same for
 // an unknown address. program is the id or the subdomain of one program, or "" for all; from is the requester's
 // network address; language is the requester's, for partners without one.
 func (s *Service) LinksByMail(ctx context.Context, book attempt.Book, email, program, from, language string) error {

@@ -99,7 +99,7 @@ func (s *Service) mailDetails(ctx context.Context, u *work.Unit, before, p db.Pa
 	return s.Mail.Queue(ctx, u.Later(), p.OrgID, changed, u.Now)
 }
 
-// checkAddress searches for customers with the partner's new payout e-mail (decisions, 306).
+// checkAddress searches for customers with the partner's new payout email (decisions, 306).
 func (s *Service) checkAddress(ctx context.Context, u *work.Unit, before, p db.Partner) error {
 	if bytes.Equal(before.PayoutDetails, p.PayoutDetails) {
 		return nil

@@ -63,7 +63,7 @@ func TestPayoutDetails(t *testing.T) {
 	require.Equal(t, "paypal", *x.stored(id).PayoutMethod)
 }
 
-// TestEveryPlaceCounts: an IBAN that stays does not hide that the e-mail beside it, to which a file for Wise pays, is
+// TestEveryPlaceCounts: an IBAN that stays does not hide that the email beside it, to which a file for Wise pays, is
 // another's.
 func TestEveryPlaceCounts(t *testing.T) {
 	t.Parallel()

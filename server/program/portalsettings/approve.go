@@ -7,7 +7,7 @@ import (
 	"rail/server/opt"
 )
 
-// Approves reports whether an applicant for a group, from a country and with an e-mail, is approved without a
+// Approves reports whether an applicant for a group, from a country and with an email, is approved without a
 // review: every list with values must include theirs.
 func (s Settings) Approves(groupID, country *string, email string) bool {
 	if s.AutoApprove == nil {

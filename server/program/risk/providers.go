@@ -2,7 +2,7 @@ package risk
 
 import "strings"
 
-// free are the larger free e-mail providers, including relays. Sharing such a domain proves nothing.
+// free are the larger free email providers, including relays. Sharing such a domain proves nothing.
 var free = strings.Fields(`
 	gmail.com googlemail.com outlook.com hotmail.com live.com msn.com yahoo.com ymail.com rocketmail.com
 	yahoo.co.uk yahoo.de yahoo.fr icloud.com me.com mac.com aol.com proton.me protonmail.com pm.me gmx.com

@@ -70,7 +70,7 @@ func paidBy(landingURL, asked string) string {
 	return ""
 }
 
-// CheckCustomer checks a customer's e-mail, when the customer is new or its e-mail or partner changed: whether
+// CheckCustomer checks a customer's email, when the customer is new or its email or partner changed: whether
 // it is one of the partner's, of a throw-away provider, or of the partner's domain. It checks nothing for "".
 func CheckCustomer(ctx context.Context, u *work.Unit, p db.Partner, own []string, k db.Customer, email string) error {
 	if !u.Plan.FraudMonitoring || email == "" {
@@ -120,7 +120,7 @@ func FlagSelfReferral(ctx context.Context, u *work.Unit, partner db.Partner, cus
 	})
 }
 
-// CheckOwnCustomers marks and flags at most 20 customers of a partner whose e-mail reaches the same mailbox as a
+// CheckOwnCustomers marks and flags at most 20 customers of a partner whose email reaches the same mailbox as a
 // new address of the partner.
 func CheckOwnCustomers(ctx context.Context, u *work.Unit, p db.Partner, address string) error {
 	if address == "" {
@@ -146,7 +146,7 @@ func CheckOwnCustomers(ctx context.Context, u *work.Unit, p db.Partner, address 
 	return nil
 }
 
-// IsOwn reports whether an e-mail reaches the mailbox of one of a partner's addresses.
+// IsOwn reports whether an email reaches the mailbox of one of a partner's addresses.
 func IsOwn(own []string, email string) bool {
 	return slices.ContainsFunc(own, func(address string) bool { return SamePerson(address, email) })
 }

@@ -159,7 +159,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestLocks: a transaction delays later events of its own programs only, and has one lock for any number of
+// TestLocks: a transaction delays only later events of its programs, and has one lock for any number of
 // programs.
 func TestLocks(t *testing.T) {
 	t.Parallel()
